@@ -1,0 +1,93 @@
+/** What the edge needs of the world. `nodes/` implements it, tests fake it. */
+import type { Address, Command, Kind, Placed } from '../protocol/entry.ts'
+import type { Refusal } from '../protocol/errors.ts'
+import type { Prefix } from '../protocol/ids.ts'
+import type { GatewayMessage, Offer, Taking, WorkerTiming } from '../protocol/worker.ts'
+
+/** Answer of a command: the actor's reply, or its refusal. */
+export type Outcome = { readonly reply: unknown } | Refusal
+
+export interface World {
+  /** Id of this gateway: its mailbox. */
+  readonly node: string
+  readonly settings: GatewaySettings
+  /** Unix milliseconds. */
+  now(): number
+  /** Run something later; the returned function cancels it. */
+  later(ms: number, run: () => void): () => void
+  /** Random bytes, as hex or as id material. */
+  random(bytes: number): Uint8Array
+  /** SHA-256 as hex. */
+  hash(text: string): string
+  /** HMAC-SHA-256 under the installation's sealing secret, for cursors, derived ids and derived keys. */
+  seal(text: string): Uint8Array
+  /** A new id; with `from`, the same text gives the same id (idempotency keys, worker instances). */
+  id(prefix: Prefix, from?: string): string
+  /** Id of the organization, once known. */
+  organization(): string
+
+  /**
+   * Have a command decided. Retried under the same command id (no owner, not the owner, unknown outcome) until
+   * `settings.deadline` has passed; then refused with `service_unavailable`.
+   */
+  command(command: Command): Promise<Outcome>
+  /** A read of an actor's committed state at its owner, with the same retries. */
+  ask(to: Address, name: string, input?: unknown): Promise<unknown>
+  /**
+   * Ask the view of the project's partition. `fresh`: wait until it has applied all that was committed before the
+   * question (default), or at least this cursor. `everywhere`: one answer of each partition.
+   */
+  view(project: string, name: string, input: unknown, fresh?: number): Promise<unknown>
+  everywhere(name: string, input: unknown): Promise<unknown[]>
+  /** Committed entries as they happen: of one actor, or of all actors of a kind in the project. Best effort: gaps are the follower's to detect. */
+  live(project: string, kind: Kind, id: string | undefined, on: (placed: Placed) => void): () => void
+  /** Have every live gateway forget cached configuration of a project or the organization; resolves when all have. */
+  forget(project: string): Promise<void>
+
+  /** This gateway's mailbox. */
+  onMessage(handler: (message: GatewayMessage) => Promise<{ ok: boolean }> | { ok: boolean }): void
+  /** Listen to offers of work with a filter: `queue` and `capability` undefined mean any. Returns a function that stops listening. */
+  onOffer(project: string, queue: string | undefined, capability: string | undefined, handler: (offer: Offer) => Taking | undefined): () => void
+  /** Announce that a worker of the project gained slots. */
+  demand(project: string): void
+  /** Whether this gateway's knowledge can be trusted now: its own lease is fresh. While it is not, the edge answers 503. */
+  fresh(): boolean
+  /** What is not usable, empty when ready. */
+  unready(): Promise<readonly string[]>
+  /** Prometheus text. */
+  metrics(): Promise<string>
+  readonly log: Log
+  readonly count: Counters
+}
+export interface Log {
+  debug(fields: object, message: string): void
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+/** Numbers the edge reports. */
+export interface Counters {
+  request(operation: string, status: number, seconds: number): void
+  /** Change of the number of open things. */
+  open(what: 'sse' | 'worker_sockets', change: 1 | -1): void
+  inc(name: 'frames_in' | 'frames_out' | 'events_sent' | 'stream_fallbacks' | 'rate_limited'): void
+}
+export interface GatewaySettings {
+  /** Header brand, such as `Service`; lower-cased for permissions. */
+  readonly brand: string
+  /** Prefix of API keys without underscore: `bat`. */
+  readonly key_prefix: string
+  readonly shards: number
+  /** Milliseconds a request may take before it is answered 503. */
+  readonly deadline: number
+  /** Requests per window; 0 switches a limit off. */
+  readonly rate: { readonly key: number; readonly organization: number; readonly window_seconds: number }
+  readonly timing: WorkerTiming
+  /** Milliseconds between comment frames on a quiet stream. */
+  readonly keepalive: number
+  /** Origins allowed to call from a browser; `*` for any. */
+  readonly cors: readonly string[]
+  /** Principal id for anonymous worker sockets from loopback; absent: refused. */
+  readonly anonymous_worker?: string
+  readonly version: string
+}

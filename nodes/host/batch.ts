@@ -1,0 +1,131 @@
+/**
+ * Deciding: commands in, entries of one envelope out. A command's tells are decided right after it, in the same envelope.
+ *
+ * Invariants:
+ * B1. Cells are changed here and nowhere else between two commits; when the envelope cannot be appended, all cells are
+ *     dropped and read again from the journal.
+ * B2. An entry's event index is fixed when it is decided, so `prev` of a later entry of the same actor can refer to it.
+ */
+import { evolve, type Cause, type Decided, type Tell } from '../../actors/actor.ts'
+import type { Address, Command, Entry, Event, Kind, Origin } from '../../protocol/entry.ts'
+import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import { makeId, slotOf } from '../../protocol/ids.ts'
+import { shardOf } from '../../protocol/subjects.ts'
+import { alreadyTaken, note, type Cell } from './cell.ts'
+import { Unreadable } from './cells.ts'
+import { encodeEntry } from './codec.ts'
+import type { HostDeps } from './deps.ts'
+
+/** Depth of tells within one commit. */
+const DEPTH = 32
+/** Events one command may cause, tells included, so that an envelope never exceeds its limit. */
+export const EVENTS_PER_COMMAND = 500
+
+export type Decide = { readonly reply: unknown } | Refusal
+
+export class Batch {
+  readonly entries: Entry[] = []
+  readonly parts: string[] = []
+  /** Cells whose state changed, softly or not. */
+  readonly touched = new Set<Cell>()
+  events = 0
+  bytes = 0
+  /** A command threw after it had changed cells: they no longer agree with the journal. */
+  torn = false
+  readonly #deps: HostDeps
+  readonly #cell: (address: Address) => Cell | Promise<Cell>
+  readonly #shard: number
+  readonly #now: number
+
+  constructor(deps: HostDeps, shard: number, now: number, cell: (address: Address) => Cell | Promise<Cell>) {
+    this.#deps = deps
+    this.#cell = cell
+    this.#shard = shard
+    this.#now = now
+  }
+
+  /** Decide one command with its tells. A bug in an actor is answered `internal`; see `torn`. */
+  async decide(command: Command): Promise<Decide> {
+    const found = this.#cell(command)
+    const cell = found instanceof Promise ? await found : found
+    const known = cell.seen.get(command.command_id)
+    if (known) {
+      if (known.fingerprint !== undefined && command.fingerprint !== undefined && known.fingerprint !== command.fingerprint) {
+        return refuse('idempotency_key_conflict', undefined, 'This idempotency key was already used with a different request.')
+      }
+      return { reply: known.reply ?? undefined }
+    }
+    if (alreadyTaken(cell, command.command_id)) return { reply: undefined }
+    const mark = { entries: this.entries.length, events: this.events }
+    const origin = { ...command.origin, at: this.#now }
+    try {
+      const decided = await this.#one(cell, command, origin, mark, 0)
+      for (let i = mark.entries; i < this.entries.length; i++) {
+        const part = encodeEntry(this.entries[i] as Entry)
+        this.parts.push(part)
+        this.bytes += part.length
+      }
+      return decided
+    } catch (error) {
+      if (error instanceof Unreadable) throw error
+      this.torn ||= this.entries.length > mark.entries
+      this.entries.length = mark.entries
+      this.events = mark.events
+      this.#deps.log.error({ err: error, kind: command.kind, id: command.id, command: command.name }, 'an actor failed to decide')
+      return refuse('internal')
+    }
+  }
+
+  async #one(cell: Cell, command: { command_id: string; name: string; input: unknown; fingerprint?: string }, origin: Origin, mark: { events: number }, depth: number): Promise<Decide> {
+    if (depth > DEPTH) throw new Error(`tells are nested deeper than ${DEPTH}`)
+    const arm = cell.actor.decide[command.name]
+    if (!arm) throw new Error(`${cell.kind} does not decide ${command.name}`)
+    const decision = arm(cell.state as never, command.input as never, this.#cause(cell, command.command_id, origin))
+    if (isRefusal(decision)) return decision
+    const { soft, tells } = decision as Decided<Event, unknown>
+    if (soft) for (const event of soft) cell.state = evolve(cell.actor, cell.state, event, origin.at)
+    if (soft || decision.events.length > 0) this.touched.add(cell)
+    const place = decision.events.length > 0 ? this.#enter(cell, command, origin, decision.events) : undefined
+    if (this.events - mark.events > EVENTS_PER_COMMAND) throw new Error(`one command caused more than ${EVENTS_PER_COMMAND} events`)
+    for (const [i, tell] of (tells ?? []).entries()) await this.#tell(cell, tell, `${command.command_id}/${i}`, origin, mark, depth)
+    const reply = typeof decision.reply === 'function' ? (decision.reply as (state: never) => unknown)(cell.state as never) : decision.reply
+    if (place !== undefined && depth === 0) {
+      note(cell, command.command_id, reply, origin.at, command.fingerprint)
+      if (!cell.actor.forgetful && reply !== undefined) this.entries[place] = { ...(this.entries[place] as Entry), reply }
+    }
+    return { reply }
+  }
+
+  async #tell(from: Cell, tell: Tell, id: string, origin: Origin, mark: { events: number }, depth: number): Promise<void> {
+    const address: Address = { project: tell.to.project ?? from.project, kind: tell.to.kind, id: tell.to.id }
+    if (shardOf(address.kind, address.id, this.#deps.shards) !== this.#shard) throw new Error(`${from.kind} tells ${address.kind} ${address.id} of another shard`)
+    const found = this.#cell(address)
+    const cell = found instanceof Promise ? await found : found
+    const answer = await this.#one(cell, { command_id: id, name: tell.name, input: tell.input }, origin, mark, depth + 1)
+    if (isRefusal(answer)) this.#deps.log.debug({ from: from.kind, to: address.kind, name: tell.name, code: answer.refused }, 'a tell was refused')
+  }
+
+  #enter(cell: Cell, command: { command_id: string; name: string; fingerprint?: string }, origin: Origin, events: readonly Event[]): number {
+    for (const event of events) cell.state = evolve(cell.actor, cell.state, event, origin.at)
+    const place = this.entries.push({
+      project: cell.project, kind: cell.kind, id: cell.id,
+      command: { id: command.command_id, name: command.name, ...(command.fingerprint !== undefined && { fingerprint: command.fingerprint }) },
+      origin, events, prev: cell.prev,
+    })
+    this.events += events.length
+    cell.prev = -this.events
+    return place - 1
+  }
+
+  #cause(cell: Cell, id: string, origin: Origin): Cause {
+    const { random } = this.#deps
+    const slot = cell.kind === 'queue' ? undefined : slotOf(cell.id)
+    return {
+      ...origin, id, shard: this.#shard,
+      self: { project: cell.project, kind: cell.kind as Kind, id: cell.id },
+      mint: (prefix) => makeId(prefix, origin.at, random.bytes(10), slot),
+      secret: () => [...random.bytes(20)].map((byte) => SECRET[byte & 31]).join(''),
+    }
+  }
+}
+const SECRET = 'abcdefghijkmnpqrstuvwxyz23456789'

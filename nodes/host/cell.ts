@@ -1,0 +1,122 @@
+/**
+ * A cell is one actor in memory: its state, the commands it remembers, and how much of it is not yet in a snapshot.
+ * Everything that decides the answer to a repeated command is in the cell, and therefore in its snapshot.
+ */
+import { evolve, type AnyActor } from '../../actors/actor.ts'
+import { lastCursor, type Address, type Placed } from '../../protocol/entry.ts'
+
+/** Unkeyed commands remembered per actor. */
+const REMEMBERED = 256
+/** Commands with a client's idempotency key are remembered this long, and at most this many. */
+const KEYED_MS = 24 * 3_600_000
+const KEYED = 10_000
+
+interface Remembered {
+  readonly reply: unknown
+  readonly fingerprint?: string
+  readonly at: number
+}
+
+export interface Cell extends Address {
+  readonly key: string
+  readonly actor: AnyActor
+  state: unknown
+  /** Cursor of the last event; in a batch that is not yet acknowledged, negative as in `Entry.prev`. */
+  prev: number
+  readonly seen: Map<string, Remembered>
+  /** Per source shard, the last effect taken: `[cursor, index]`. */
+  readonly taken: Map<string, readonly [number, number]>
+  /** Sequence of the first envelope that no stored snapshot covers; 0 when none. */
+  dirty: number
+  /** Bytes of events since the last snapshot, and size of that snapshot. */
+  grown: number
+  stored: number
+  /** When it was last used, in the clock's elapsed milliseconds. */
+  used: number
+  /** A snapshot of it is on its way. */
+  saving: boolean
+}
+
+export const cellKey = ({ project, kind, id }: Address): string => `${kind}/${project}/${id}`
+/** The address a cell key spells. */
+export function addressOf(key: string): { kind: string; project: string; id: string } {
+  const [kind = '', project = '', ...id] = key.split('/')
+  return { kind, project, id: id.join('/') }
+}
+
+export const freshCell = (address: Address, actor: AnyActor, used: number): Cell => ({
+  project: address.project, kind: address.kind, id: address.id, key: cellKey(address), actor,
+  state: actor.initial(), prev: 0, seen: new Map(), taken: new Map(), dirty: 0, grown: 0, stored: 0, used, saving: false,
+})
+
+/** Remember a command's reply, and forget what is beyond the bounds. */
+export function remember(cell: Cell, id: string, reply: unknown, at: number, fingerprint?: string): void {
+  if (cell.actor.forgetful) return
+  cell.seen.set(id, { reply: reply === undefined ? null : reply, at, ...(fingerprint !== undefined && { fingerprint }) })
+  if (cell.seen.size <= REMEMBERED) return
+  let unkeyed = 0
+  for (const known of cell.seen.values()) if (known.fingerprint === undefined) unkeyed++
+  for (const [old, known] of cell.seen) {
+    const keyed = known.fingerprint !== undefined
+    if (keyed ? known.at + KEYED_MS < at || cell.seen.size > KEYED : unkeyed > REMEMBERED) {
+      cell.seen.delete(old)
+      if (!keyed) unkeyed--
+    }
+  }
+}
+
+const EFFECT = /^e:(\d+\.\d+):(\d+)\.(\d+)$/
+/** The id of an effect's command: its source shard, and the place in its journal. */
+export const effectId = (partition: number, shard: number, cursor: number, index: number): string => `e:${partition}.${shard}:${cursor}.${index}`
+/** Whether an effect's command was taken before; effects of one source arrive in order. */
+export function alreadyTaken(cell: Cell, commandId: string): boolean {
+  const match = EFFECT.exec(commandId)
+  const last = match && cell.taken.get(match[1] ?? '')
+  if (!match || !last) return false
+  const [cursor, index] = [Number(match[2]), Number(match[3])]
+  return cursor < last[0] || (cursor === last[0] && index <= last[1])
+}
+export function take(cell: Cell, commandId: string): void {
+  const match = EFFECT.exec(commandId)
+  if (match) cell.taken.set(match[1] ?? '', [Number(match[2]), Number(match[3])])
+}
+
+/** An actor's entries go on after events that neither its snapshot nor the replay holds. */
+export class LostSnapshot extends Error {}
+
+/** Apply a stored entry on replay. Entries that the snapshot already covers change nothing. */
+export function replay(cell: Cell, { cursor, entry }: Placed): boolean {
+  if (entry.prev < cell.prev) return false
+  if (entry.prev !== cell.prev) throw new LostSnapshot(`${cell.key} continues at ${entry.prev}, but its last event is ${cell.prev}`)
+  for (const event of entry.events) cell.state = evolve(cell.actor, cell.state, event, entry.origin.at)
+  cell.prev = lastCursor({ cursor, entry })
+  note(cell, entry.command.id, entry.reply, entry.origin.at, entry.command.fingerprint)
+  return true
+}
+/** Keep what makes a repeat of this command harmless. */
+export function note(cell: Cell, id: string, reply: unknown, at: number, fingerprint?: string): void {
+  if (id.startsWith('e:')) take(cell, id)
+  else remember(cell, id, reply, at, fingerprint)
+}
+
+interface Snapshot {
+  readonly v: 1
+  readonly state: unknown
+  readonly prev: number
+  readonly seen: readonly (readonly [string, Remembered])[]
+  readonly taken: readonly (readonly [string, readonly [number, number]])[]
+}
+/** The stored form of a cell. Only between commits: a state that runs ahead of the journal must never be stored. */
+export function snapshot(cell: Cell): Uint8Array {
+  const record: Snapshot = { v: 1, state: cell.state, prev: cell.prev, seen: [...cell.seen], taken: [...cell.taken] }
+  return new TextEncoder().encode(JSON.stringify(record))
+}
+/** Fill a fresh cell from its snapshot. @param now Unix milliseconds, for the grace that leases get. */
+export function restore(cell: Cell, data: Uint8Array, now: number): void {
+  const record = JSON.parse(new TextDecoder().decode(data)) as Snapshot
+  cell.state = cell.actor.recover ? cell.actor.recover(record.state as never, now) : record.state
+  cell.prev = record.prev
+  for (const [id, known] of record.seen) cell.seen.set(id, known)
+  for (const [source, place] of record.taken) cell.taken.set(source, place)
+  cell.stored = data.byteLength
+}

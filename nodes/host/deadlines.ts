@@ -1,0 +1,70 @@
+/**
+ * The deadlines of a shard's actors: a binary heap with lazy deletion. `set` replaces an actor's deadline; an entry whose
+ * time no longer equals the actor's current one is dropped when it reaches the top.
+ */
+export class Deadlines {
+  #heap: { readonly at: number; readonly key: string }[] = []
+  #current = new Map<string, number>()
+
+  /** Number of actors that want to be woken. */
+  get size(): number {
+    return this.#current.size
+  }
+  /** The deadline of an actor in Unix milliseconds. */
+  get(key: string): number | undefined {
+    return this.#current.get(key)
+  }
+  /** Set or, with undefined, clear the deadline of an actor. */
+  set(key: string, at: number | undefined): void {
+    if (at === this.#current.get(key)) return
+    if (at === undefined) {
+      this.#current.delete(key)
+      return
+    }
+    this.#current.set(key, at)
+    this.#push({ at, key })
+  }
+  /** The earliest deadline. */
+  next(): number | undefined {
+    this.#tidy()
+    return this.#heap[0]?.at
+  }
+  /** Remove and give the actors that are due. */
+  due(now: number): string[] {
+    const keys: string[] = []
+    for (this.#tidy(); this.#heap[0] && this.#heap[0].at <= now; this.#tidy()) {
+      const { key } = this.#heap[0]
+      this.#current.delete(key)
+      keys.push(key)
+    }
+    return keys
+  }
+  entries(): IterableIterator<[string, number]> {
+    return this.#current.entries()
+  }
+
+  #tidy(): void {
+    for (let top = this.#heap[0]; top && this.#current.get(top.key) !== top.at; top = this.#heap[0]) this.#pop()
+  }
+  #push(item: { at: number; key: string }): void {
+    const heap = this.#heap
+    let i = heap.push(item) - 1
+    for (let parent = (i - 1) >> 1; i > 0 && (heap[parent]?.at ?? 0) > item.at; i = parent, parent = (i - 1) >> 1) heap[i] = heap[parent] as typeof item
+    heap[i] = item
+  }
+  #pop(): void {
+    const heap = this.#heap
+    const item = heap.pop()
+    if (!item || heap.length === 0) return
+    let i = 0
+    for (;;) {
+      let child = 2 * i + 1
+      if (child >= heap.length) break
+      if (child + 1 < heap.length && (heap[child + 1]?.at ?? 0) < (heap[child]?.at ?? 0)) child++
+      if ((heap[child]?.at ?? 0) >= item.at) break
+      heap[i] = heap[child] as typeof item
+      i = child
+    }
+    heap[i] = item
+  }
+}

@@ -1,0 +1,39 @@
+/** What every part of the shard host is given. */
+import type { AnyActor } from '../../actors/actor.ts'
+import type { Log } from '../../gateway/ports.ts'
+import type { Address, Command, Kind } from '../../protocol/entry.ts'
+import type { Refusal } from '../../protocol/errors.ts'
+import type { WorkerTiming } from '../../protocol/worker.ts'
+import type { Blobs, Bus, Clock, Journal, Random, Snapshots } from './ports.ts'
+
+/** The world of the shard host. */
+export interface HostDeps {
+  readonly node: string
+  readonly kinds: Readonly<Record<Kind, AnyActor>>
+  readonly partitions: number
+  readonly shards: number
+  readonly timing: WorkerTiming
+  readonly journal: Journal
+  readonly snapshots: Snapshots
+  readonly blobs: Blobs
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  readonly measure: Measure
+  /** Whether this node's own lease is fresh: only then may it answer reads. */
+  fresh(): boolean
+}
+/** Numbers the host reports. */
+export interface Measure {
+  commit(seconds: number, commands: number): void
+  command(kind: string, outcome: string): void
+}
+/** Answer of a shard: the reply with its cursor's commit, a refusal, or that somebody else owns the shard. */
+export type ShardAnswer = { readonly reply: unknown } | Refusal | { readonly not_owner: true }
+export const notOwner: ShardAnswer = { not_owner: true }
+
+/** Message to the owner of a shard (`subjects.shard`). */
+export type ShardMessage =
+  | { readonly type: 'command'; readonly command: Command }
+  | { readonly type: 'ask'; readonly to: Address; readonly name: string; readonly input: unknown }

@@ -1,0 +1,112 @@
+/**
+ * The shards this node owns: takes those it should have and nobody holds, gives up in an orderly way those that another
+ * live node should have. One record per shard, changed by compare-and-set only.
+ */
+import type { HostDeps } from './deps.ts'
+import { preferred, type Membership } from './membership.ts'
+import type { Registry } from './ports.ts'
+import { Shard } from './shard.ts'
+
+interface Owner { readonly node: string; readonly epoch: number }
+
+export class Host {
+  readonly #deps: HostDeps
+  readonly #registry: Registry
+  readonly #membership: Membership
+  readonly #shards = new Map<string, Shard>()
+  readonly #busy = new Set<string>()
+  #stopped = false
+
+  constructor(deps: HostDeps, registry: Registry, membership: Membership) {
+    this.#deps = deps
+    this.#registry = registry
+    this.#membership = membership
+  }
+  /** Names of the shards this node owns and serves. */
+  owned(): string[] {
+    return [...this.#shards].filter(([, shard]) => shard.open).map(([name]) => name)
+  }
+  /** Shards that no live node serves, as far as this node can tell. */
+  async unowned(): Promise<string[]> {
+    const live = new Set(this.#membership.members('shards').map(({ id }) => id))
+    const entries = new Map((await this.#registry.list('shard.')).map(({ key, value }) => [key.slice('shard.'.length), JSON.parse(value) as Owner]))
+    return this.#names().filter((name) => !live.has(entries.get(name)?.node ?? '') || (entries.get(name)?.node === this.#deps.node && !this.#shards.get(name)?.open))
+  }
+
+  /** Compare what is with what should be, shard by shard. Called after every round of the membership. */
+  async round(): Promise<void> {
+    if (this.#stopped) return
+    const nodes = this.#membership.members('shards')
+    const live = new Set(nodes.map(({ id }) => id))
+    const entries = new Map((await this.#registry.list('shard.')).map(({ key, value, revision }) => [key.slice('shard.'.length), { owner: JSON.parse(value) as Owner, revision }]))
+    for (const name of this.#names()) {
+      if (this.#busy.has(name)) continue
+      const entry = entries.get(name)
+      const mine = this.#shards.get(name)
+      const should = preferred(nodes, name) === this.#deps.node
+      if (mine && entry && entry.owner.node !== this.#deps.node) this.#lose(name, 'the record names another owner')
+      else if (mine && !should && this.#membership.fresh()) void this.#exclusively(name, () => this.#release(name, entry?.revision ?? 0))
+      else if (mine && !entry) void this.#exclusively(name, async () => { await this.#record(name, mine.epoch, 0) })
+      else if (!mine && should && (!entry || entry.owner.node === this.#deps.node || entry.owner.node === '' || !live.has(entry.owner.node))) {
+        void this.#exclusively(name, () => this.#acquire(name, entry?.owner.epoch ?? 0, entry?.revision ?? 0))
+      }
+    }
+  }
+  /** Give everything up in an orderly way. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await Promise.all([...this.#shards.keys()].map((name) => this.#release(name)))
+  }
+  /** Forget everything at once, as a crash would. */
+  crash(): void {
+    this.#stopped = true
+    for (const shard of this.#shards.values()) shard.drop()
+    this.#shards.clear()
+  }
+
+  #names(): string[] {
+    const names: string[] = []
+    for (let p = 0; p < this.#deps.partitions; p++) for (let s = 0; s < this.#deps.shards; s++) names.push(`${p}.${s}`)
+    return names
+  }
+  async #exclusively(name: string, run: () => Promise<void>): Promise<void> {
+    if (this.#busy.has(name)) return
+    this.#busy.add(name)
+    try {
+      await run()
+    } catch (error) {
+      this.#deps.log.warn({ err: error, shard: name }, 'a shard could not be moved; trying again')
+    } finally {
+      this.#busy.delete(name)
+    }
+  }
+  async #record(name: string, epoch: number, revision: number, node = this.#deps.node): Promise<boolean> {
+    return (await this.#registry.put(`shard.${name}`, JSON.stringify({ node, epoch } satisfies Owner), revision)) !== undefined
+  }
+  async #acquire(name: string, epoch: number, revision: number): Promise<void> {
+    if (!(await this.#record(name, epoch + 1, revision))) return
+    const [partition = 0, number = 0] = name.split('.').map(Number)
+    const shard = new Shard(this.#deps, partition, number, (reason) => this.#lose(name, reason))
+    this.#shards.set(name, shard)
+    try {
+      await shard.start(epoch + 1)
+    } catch (error) {
+      this.#shards.delete(name)
+      throw error
+    }
+  }
+  #lose(name: string, reason: string): void {
+    this.#deps.log.warn({ shard: name, reason }, 'shard lost')
+    this.#shards.get(name)?.drop()
+    this.#shards.delete(name)
+  }
+  async #release(name: string, revision?: number): Promise<void> {
+    const shard = this.#shards.get(name)
+    if (!shard) return
+    await shard.stop()
+    this.#shards.delete(name)
+    const current = revision ?? (await this.#registry.get(`shard.${name}`).catch(() => undefined))?.revision ?? 0
+    await this.#record(name, shard.epoch, current, '').catch(() => false)
+    this.#deps.log.info({ shard: name }, 'shard given up')
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * Which nodes live and which node should own which shard. A node renews one record; others judge it by their own clock:
+ * a record that has not changed for `LEASE` ms belongs to a dead node. No time stamps are compared between machines.
+ *
+ * Invariants:
+ * M1. A node whose own renewal is older than `LEASE` says so (`fresh`), and answers no reads.
+ * M2. Ownership recorded here is an intention; the journal's fence is what excludes a stale owner.
+ */
+import { hashOf } from '../../protocol/subjects.ts'
+import type { Clock, Registry } from './ports.ts'
+
+/** Milliseconds between renewals, and until silence means death. */
+export const RENEW = 500
+export const LEASE = 2000
+
+export type RoleName = 'gateway' | 'shards' | 'views' | 'executor'
+export interface Member { readonly id: string; readonly roles: readonly RoleName[] }
+interface NodeRecord extends Member { readonly beat: number }
+interface Observed { readonly member: Member; readonly value: string; readonly changed: number }
+
+export class Membership {
+  readonly #registry: Registry
+  readonly #clock: Clock
+  readonly #self: Member
+  #observed = new Map<string, Observed>()
+  #revision = 0
+  #beat = 0
+  #renewed = Number.NEGATIVE_INFINITY
+  #cancel: (() => void) | undefined
+  #stopped = false
+  #onChange: (() => Promise<void>) | undefined
+
+  constructor(registry: Registry, clock: Clock, self: Member) {
+    this.#registry = registry
+    this.#clock = clock
+    this.#self = self
+  }
+
+  /** Join, and keep renewing. @param onRound called after every look at the others. */
+  async start(onRound: () => Promise<void>): Promise<void> {
+    this.#onChange = onRound
+    await this.#renew()
+    await this.#look()
+    const tick = () => {
+      void (async () => {
+        try {
+          await this.#renew()
+          await this.#look()
+          await this.#onChange?.()
+        } catch {
+          // The registry cannot be reached: `fresh` turns false by itself, and the next round tries again.
+        }
+        if (!this.#stopped) this.#cancel = this.#clock.later(RENEW, tick)
+      })()
+    }
+    this.#cancel = this.#clock.later(RENEW, tick)
+  }
+  /** Leave: others need not wait for the lease to lapse. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#cancel?.()
+    await this.#registry.delete(`node.${this.#self.id}`).catch(() => {})
+  }
+  /** Whether the own record was renewed lately enough to be believed by others. */
+  fresh(): boolean {
+    return this.#clock.elapsed() - this.#renewed < LEASE
+  }
+  /** Live nodes with a role, this one included. */
+  members(role: RoleName): readonly Member[] {
+    const now = this.#clock.elapsed()
+    return [...this.#observed.values()].filter(({ member, changed }) => member.roles.includes(role) && (member.id === this.#self.id || now - changed < LEASE)).map(({ member }) => member)
+  }
+  /** Look again now, for a decision that must not miss a node that has just joined. */
+  refresh(): Promise<void> {
+    return this.#look()
+  }
+
+  async #renew(): Promise<void> {
+    const started = this.#clock.elapsed()
+    const key = `node.${this.#self.id}`
+    const value = JSON.stringify({ ...this.#self, beat: ++this.#beat } satisfies NodeRecord)
+    let revision = await this.#registry.put(key, value, this.#revision)
+    if (revision === undefined) revision = await this.#registry.put(key, value, (await this.#registry.get(key))?.revision ?? 0)
+    if (revision === undefined) throw new Error('the own membership record could not be renewed')
+    this.#revision = revision
+    this.#renewed = started
+  }
+  async #look(): Promise<void> {
+    const now = this.#clock.elapsed()
+    const entries = await this.#registry.list('node.')
+    const next = new Map<string, Observed>()
+    for (const { key, value } of entries) {
+      const before = this.#observed.get(key)
+      const { id, roles } = JSON.parse(value) as NodeRecord
+      next.set(key, before?.value === value ? before : { member: { id, roles }, value, changed: now })
+    }
+    this.#observed = next
+    // A record that stays dead is garbage: anyone may remove it once it has been silent for a minute.
+    for (const [key, { changed, member }] of next) if (now - changed > 60_000 && member.id !== this.#self.id) void this.#registry.delete(key).catch(() => {})
+  }
+}
+
+/** The node that should own a shard: the highest of all hashes of (node, shard) (rendezvous hashing, Thaler and Ravishankar 1996). */
+export function preferred(nodes: readonly Member[], shard: string): string | undefined {
+  let best: { id: string; weight: number } | undefined
+  for (const { id } of nodes) {
+    const weight = hashOf(`${shard}@${id}`)
+    if (!best || weight > best.weight || (weight === best.weight && id > best.id)) best = { id, weight }
+  }
+  return best?.id
+}

@@ -1,0 +1,112 @@
+/**
+ * Matching waiting jobs with workers. A queue with work offers it to the gateways that listen for it; whoever takes some
+ * names the worker sessions, and the queue commits the claims. A gateway that has no free slot says `busy` and stops
+ * listening, so the next one is asked at once. Nothing here is remembered: losing an offer costs at most one tick.
+ */
+import type { JobHeader } from '../../protocol/api/jobs.ts'
+import type { Address } from '../../protocol/entry.ts'
+import { offerCapability, subjects } from '../../protocol/subjects.ts'
+import type { Offer, Taking } from '../../protocol/worker.ts'
+import type { Shard } from './shard.ts'
+
+/** Jobs of one capability in one offer, and gateways asked in one round. */
+const JOBS = 64
+const GATEWAYS = 16
+/** Milliseconds between looks at queues whose work nobody took. */
+const TICK = 2000
+
+interface Matching {
+  readonly address: Address
+  readonly queue: string
+  running: boolean
+  again: boolean
+}
+
+export class Offers {
+  readonly #shard: Shard
+  readonly #queues = new Map<string, Matching>()
+  #stop: (() => void) | undefined
+  #stopped = false
+  #counter = 0
+
+  constructor(shard: Shard) {
+    this.#shard = shard
+  }
+  start(): void {
+    for (const cell of this.#shard.cells.all()) if (cell.kind === 'queue') this.kick(cell.project, cell.id.slice(cell.id.indexOf('.') + 1))
+    const tick = () => {
+      for (const matching of this.#queues.values()) this.#kick(matching)
+      this.#stop = this.#shard.deps.clock.later(TICK, tick)
+    }
+    this.#stop = this.#shard.deps.clock.later(TICK, tick)
+  }
+  stop(): void {
+    this.#stopped = true
+    this.#stop?.()
+  }
+  /** A queue of this shard has, or may have, work. */
+  kick(project: string, queue: string): void {
+    const id = `${this.#shard.shard}.${queue}`
+    const key = `${project}/${id}`
+    let matching = this.#queues.get(key)
+    if (!matching) {
+      matching = { address: { project, kind: 'queue', id }, queue, running: false, again: false }
+      this.#queues.set(key, matching)
+    }
+    this.#kick(matching)
+  }
+  /** A worker of the project gained slots. */
+  kickProject(project: string): void {
+    for (const matching of this.#queues.values()) if (matching.address.project === project) this.#kick(matching)
+  }
+
+  #kick(matching: Matching): void {
+    if (this.#stopped) return
+    if (matching.running) {
+      matching.again = true
+      return
+    }
+    matching.running = true
+    void this.#match(matching).catch((error) => this.#shard.deps.log.warn({ err: error, queue: matching.queue }, 'offering work failed')).finally(() => { matching.running = false })
+  }
+  async #match(matching: Matching): Promise<void> {
+    do {
+      matching.again = false
+      const asked = await this.#shard.ask(matching.address, 'waiting', { limit: JOBS })
+      const jobs = 'reply' in asked ? (asked.reply as readonly JobHeader[]) : []
+      if (jobs.length === 0) {
+        if (!matching.again) this.#queues.delete(`${matching.address.project}/${matching.address.id}`)
+        continue
+      }
+      const groups = new Map<string, JobHeader[]>()
+      for (const job of jobs) {
+        const capability = offerCapability(job)
+        const group = groups.get(capability)
+        if (group) group.push(job)
+        else groups.set(capability, [job])
+      }
+      for (const [capability, group] of groups) if (await this.#offer(matching, capability, group)) matching.again = true
+    } while (matching.again && !this.#stopped)
+  }
+  /** Offer jobs of one capability; whether all of them found a worker, so that there may be more to hand out. */
+  async #offer({ address, queue }: Matching, capability: string, jobs: readonly JobHeader[]): Promise<boolean> {
+    const { bus, clock, node } = this.#shard.deps
+    const subject = subjects.offer(address.project, queue, capability)
+    let left = jobs
+    for (let asked = 0; left.length > 0 && asked < GATEWAYS && !this.#stopped; asked++) {
+      const offer: Offer = { project: address.project, queue, jobs: left }
+      const answer = await bus.request(subject, offer, 1000)
+      if (typeof answer !== 'object') return false
+      const taking = answer.answer as Taking
+      if (taking.takes.length > 0) {
+        await this.#shard.submit({
+          ...address, command_id: `c:${this.#shard.epoch}.${this.#counter++}`, name: 'queue.claim', input: { gateway: taking.gateway, takes: taking.takes },
+          origin: { at: clock.now(), principal: { type: 'system', id: 'system' }, credential: { type: 'internal', id: node } },
+        })
+        const taken = new Set(taking.takes.map((take) => take.job_id))
+        left = left.filter((job) => !taken.has(job.id))
+      } else if (!taking.busy) return false
+    }
+    return left.length === 0
+  }
+}

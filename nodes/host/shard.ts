@@ -1,0 +1,269 @@
+/**
+ * A shard: one single-threaded loop that decides a batch of commands, appends ONE envelope, and answers everybody.
+ *
+ * Invariants:
+ * S1. Nothing is answered, published or performed before the append is acknowledged.
+ * S2. Exactly one append is in flight; while it is, the mailbox fills: that is the group commit.
+ * S3. An append succeeds only if no other owner has written since (compare-and-set on the subject's last sequence);
+ *     otherwise everything in memory is dropped and this node stops owning the shard.
+ * S4. Reads (`ask`) pass through the mailbox, so they see committed state only.
+ */
+import type { Address, Command } from '../../protocol/entry.ts'
+import { cursorOf, placedAt, type Entry } from '../../protocol/entry.ts'
+import { refuse } from '../../protocol/errors.ts'
+import { subjects } from '../../protocol/subjects.ts'
+import { Batch, EVENTS_PER_COMMAND, type Decide } from './batch.ts'
+import { addressOf, type Cell } from './cell.ts'
+import { Cells } from './cells.ts'
+import { encode } from './codec.ts'
+import { notOwner, type HostDeps, type ShardAnswer } from './deps.ts'
+import { Deadlines } from './deadlines.ts'
+import { Effects } from './effects.ts'
+import { Keeper } from './checkpoint.ts'
+import { Offers } from './offers.ts'
+import { settle } from './settle.ts'
+import { takeOver } from './takeover.ts'
+
+/** Commands and bytes of one batch. */
+const COMMANDS = 256
+const BYTES = 512 * 1024
+const EVENTS = 1000 - EVENTS_PER_COMMAND
+
+type Letter =
+  | { readonly type: 'command'; readonly command: Command; readonly answer: (answer: ShardAnswer) => void }
+  | { readonly type: 'ask'; readonly to: Address; readonly name: string; readonly input: unknown; readonly answer: (answer: ShardAnswer) => void }
+  | { readonly type: 'task'; readonly run: () => void; readonly fail: () => void }
+
+export class Shard {
+  readonly partition: number
+  readonly shard: number
+  readonly deps: HostDeps
+  readonly deadlines = new Deadlines()
+  readonly cells: Cells
+  readonly effects: Effects
+  readonly offers: Offers
+  readonly keeper: Keeper
+  /** Sequence of the last envelope of the shard's subject, and the epoch this owner writes. */
+  sequence = 0
+  epoch = 0
+  #mailbox: Letter[] = []
+  #pumping = false
+  #open = false
+  #lastAt = 0
+  #counter = 0
+  #timer: { at: number; cancel: () => void } | undefined
+  #unsubscribe: (() => void) | undefined
+  #lost: (reason: string) => void
+
+  /** @param lost called when another owner was found or the shard's memory can no longer be trusted. */
+  constructor(deps: HostDeps, partition: number, shard: number, lost: (reason: string) => void) {
+    this.deps = deps
+    this.partition = partition
+    this.shard = shard
+    this.#lost = lost
+    this.cells = new Cells(deps, partition)
+    this.effects = new Effects(this)
+    this.offers = new Offers(this)
+    this.keeper = new Keeper(this)
+  }
+  get name(): string {
+    return `${this.partition}.${this.shard}`
+  }
+  get open(): boolean {
+    return this.#open
+  }
+
+  /** Take over: fence older owners, replay, then listen. @param epoch higher than any epoch this shard was owned under. */
+  async start(epoch: number): Promise<void> {
+    const pending = await takeOver(this, epoch)
+    this.#open = true
+    for (const cell of this.cells.all()) this.#rearm(cell)
+    this.effects.begin(pending)
+    const { bus } = this.deps
+    const own = bus.subscribe(subjects.shard(this.partition, this.shard), (message) => this.receive(message as never))
+    const demand = bus.subscribe(subjects.demandAll, (message) => this.offers.kickProject((message as { project: string }).project))
+    this.#unsubscribe = () => { own(); demand() }
+    this.keeper.start()
+    this.offers.start()
+    this.#arm()
+  }
+
+  /** Stop owning in an orderly way: finish what is in flight, write snapshots and the checkpoint. */
+  async stop(): Promise<void> {
+    if (!this.#open) return
+    this.#unsubscribe?.()
+    this.offers.stop()
+    await new Promise<void>((done) => this.task(done, done))
+    this.effects.stop()
+    await this.keeper.stop(true)
+    this.#close()
+  }
+  /** Stop at once: memory is dropped, whoever waits is told to ask the new owner. */
+  drop(): void {
+    this.#unsubscribe?.()
+    this.offers.stop()
+    this.effects.stop()
+    void this.keeper.stop(false)
+    this.#close()
+  }
+  #close(): void {
+    this.#open = false
+    this.#timer?.cancel()
+    const letters = this.#mailbox
+    this.#mailbox = []
+    for (const letter of letters) if (letter.type === 'task') letter.fail(); else letter.answer(notOwner)
+  }
+
+  /** A message from the bus. */
+  receive(message: { type: 'command'; command: Command } | { type: 'ask'; to: Address; name: string; input: unknown }): Promise<ShardAnswer> {
+    return message.type === 'command' ? this.submit(message.command) : this.ask(message.to, message.name, message.input)
+  }
+  submit(command: Command): Promise<ShardAnswer> {
+    return new Promise((answer) => this.#post({ type: 'command', command, answer }))
+  }
+  ask(to: Address, name: string, input: unknown): Promise<ShardAnswer> {
+    return new Promise((answer) => this.#post({ type: 'ask', to, name, input, answer }))
+  }
+  /** Run something when no append is in flight: memory then equals the journal. */
+  task(run: () => void, fail: () => void = () => {}): void {
+    this.#post({ type: 'task', run, fail })
+  }
+  #post(letter: Letter): void {
+    if (!this.#open) {
+      if (letter.type === 'task') letter.fail(); else letter.answer(notOwner)
+      return
+    }
+    this.#mailbox.push(letter)
+    if (this.#pumping) return
+    this.#pumping = true
+    queueMicrotask(() => void this.#pump())
+  }
+  #fail(reason: string): void {
+    if (!this.#open) return
+    this.drop()
+    this.#lost(reason)
+  }
+
+  async #pump(): Promise<void> {
+    try {
+      while (this.#mailbox.length > 0 && this.#open) await this.#turn()
+    } catch (error) {
+      this.deps.log.error({ err: error, shard: this.name }, 'the shard loop failed')
+      this.#fail('the shard loop failed')
+    } finally {
+      this.#pumping = false
+    }
+  }
+
+  /** One batch: take, decide, append, answer. */
+  async #turn(): Promise<void> {
+    this.#lastAt = Math.max(this.#lastAt, this.deps.clock.now())
+    const batch = new Batch(this.deps, this.shard, this.#lastAt, (address) => this.cells.get(address))
+    const answers: (() => void)[] = []
+    const waiting: Letter[] = []
+    let taken = 0
+    for (; taken < this.#mailbox.length && taken < COMMANDS && batch.bytes < BYTES && batch.events < EVENTS && !batch.torn; taken++) {
+      const letter = this.#mailbox[taken] as Letter
+      if (letter.type === 'task') {
+        if (batch.entries.length > 0) break
+        letter.run()
+      } else {
+        waiting.push(letter)
+        if (letter.type === 'ask') answers.push(await this.#read(letter))
+        else {
+          const decided = await batch.decide(letter.command)
+          answers.push(() => letter.answer(decided))
+          this.deps.measure.command(letter.command.kind, outcomeOf(decided))
+        }
+      }
+    }
+    this.#mailbox = taken === this.#mailbox.length ? [] : this.#mailbox.slice(taken)
+    if (batch.entries.length > 0 && !(await this.#commit(batch))) {
+      for (const letter of waiting) if (letter.type !== 'task') letter.answer(notOwner)
+      return
+    }
+    for (const answer of answers) answer()
+    for (const cell of batch.touched) this.#rearm(cell)
+    this.#arm()
+    if (batch.torn) this.#fail('an actor threw in the middle of a decision')
+  }
+
+  async #read({ to, name, input, answer }: Extract<Letter, { type: 'ask' }>): Promise<() => void> {
+    if (!this.deps.fresh()) return () => answer(notOwner)
+    const found = this.cells.get(to)
+    const cell = found instanceof Promise ? await found : found
+    const arm = cell.actor.ask?.[name]
+    if (!arm) return () => answer(refuse('internal', undefined, `${cell.kind} is not asked ${name}`))
+    const result = arm(cell.state as never, input as never, this.#lastAt)
+    const text = result === undefined ? undefined : JSON.stringify(result)
+    return () => answer({ reply: text === undefined ? undefined : JSON.parse(text) })
+  }
+
+  async #commit(batch: Batch): Promise<boolean> {
+    if (!this.#open) return false
+    const started = this.deps.clock.elapsed()
+    const id = `${this.deps.node}-${this.name}-${this.epoch}-${this.#counter++}`
+    const data = await encode({ epoch: this.epoch, prev: this.sequence }, batch.entries, batch.parts, id, this.deps.blobs)
+    const sequence = await settle(this, data, id)
+    if (sequence === undefined) {
+      this.#fail('another node owns the shard')
+      return false
+    }
+    this.sequence = sequence
+    this.deps.measure.commit((this.deps.clock.elapsed() - started) / 1000, batch.entries.length)
+    for (const cell of batch.touched) if (cell.prev < 0) cell.prev = cursorOf(sequence, -1 - cell.prev)
+    let index = 0
+    for (const [i, entry] of batch.entries.entries()) {
+      this.#committed(entry, sequence, index, (batch.parts[i] as string).length)
+      index += entry.events.length
+    }
+    return true
+  }
+
+  #committed(entry: Entry, sequence: number, index: number, bytes: number): void {
+    const cell = this.cells.loaded(entry)
+    if (cell) {
+      if (cell.dirty === 0) cell.dirty = sequence
+      cell.grown += bytes
+      cell.used = this.deps.clock.elapsed()
+    }
+    const placed = placedAt(sequence, index, entry)
+    this.deps.bus.publish(subjects.live(entry.project, entry.kind, entry.id), placed)
+    this.effects.perform(placed)
+  }
+
+  #rearm(cell: Cell): void {
+    const at = cell.actor.deadline?.(cell.state as never)
+    this.deadlines.set(cell.key, at)
+  }
+  /** Have the loop wake up for the earliest deadline. */
+  #arm(): void {
+    const next = this.deadlines.next()
+    if (next === undefined || !this.#open || (this.#timer && this.#timer.at <= next)) return
+    this.#timer?.cancel()
+    const wait = Math.min(Math.max(0, next - this.deps.clock.now()), 3_600_000)
+    this.#timer = { at: next, cancel: this.deps.clock.later(wait, () => this.#ring()) }
+  }
+  #ring(): void {
+    this.#timer = undefined
+    const now = this.deps.clock.now()
+    for (const key of this.deadlines.due(now)) void this.#wake(key, now)
+    this.#arm()
+  }
+  async #wake(key: string, now: number): Promise<void> {
+    const { kind, project, id } = addressOf(key)
+    const command: Command = {
+      project, kind: kind as Command['kind'], id, command_id: `w:${this.epoch}.${this.#counter++}`, name: 'wake', input: {},
+      origin: { at: now, principal: { type: 'system', id: 'system' }, credential: { type: 'internal', id: this.deps.node } },
+    }
+    await this.submit(command)
+    this.task(() => {
+      const cell = this.cells.loaded({ project, kind: kind as Command['kind'], id })
+      const at = cell?.actor.deadline?.(cell.state as never)
+      // An actor that is woken and still wants to be woken in the past would spin: it is asked again a second later.
+      if (cell && at !== undefined) this.deadlines.set(key, at <= now ? this.deps.clock.now() + 1000 : at)
+      this.#arm()
+    })
+  }
+}
+const outcomeOf = (decided: Decide): string => ('refused' in decided ? decided.refused : 'ok')

@@ -1,0 +1,66 @@
+/**
+ * Taking over a shard: a fence first, so that the older owner's next append fails; then everything since the checkpoint.
+ *
+ * Invariants:
+ * T1. The takeover envelope carries a higher epoch than any before it; replay reads what lies before it and no more.
+ * T2. Every actor changed since the checkpoint is in memory afterwards; every other one equals its snapshot.
+ * T3. The effects after the checkpoint are performed again; their ids are those of the first time.
+ */
+import { placed } from '../../protocol/entry.ts'
+import { LostSnapshot, replay, type Cell } from './cell.ts'
+import { decode } from './codec.ts'
+import { plan, type Planned } from './effects.ts'
+import type { Shard } from './shard.ts'
+
+/** Fence, replay, and give the effects to perform again, oldest first. Throws when another node is faster. */
+export async function takeOver(shard: Shard, epoch: number): Promise<Planned[]> {
+  const { journal, blobs, log, random } = shard.deps
+  const { partition, shard: number } = shard
+  const last = await journal.last(partition, number)
+  const before = last ? (await decode(last.data, blobs)).epoch : 0
+  shard.epoch = Math.max(epoch, before + 1)
+  shard.sequence = last?.sequence ?? 0
+  const checkpoint = await shard.keeper.load()
+  const id = `${shard.deps.node}-${shard.name}-${shard.epoch}-takeover-${[...random.bytes(6)].join('')}`
+  const fence = new TextEncoder().encode(JSON.stringify({ v: 1, epoch: shard.epoch, prev: shard.sequence, entries: [] }))
+  const fenced = await journal.append(partition, number, fence, shard.sequence, id)
+  if (typeof fenced !== 'object') throw new Error(`the fence of shard ${shard.name} was not stored (${fenced})`)
+
+  try {
+    return await replayFrom(shard, checkpoint, fenced.sequence)
+  } catch (error) {
+    if (checkpoint === 0 || !(error instanceof LostSnapshot)) throw error
+    log.warn({ err: error, shard: shard.name }, 'a snapshot is missing; replaying the whole journal')
+    shard.cells.clear()
+    return await replayFrom(shard, 0, fenced.sequence)
+  }
+}
+
+/** Replay what lies after the checkpoint and before the fence. */
+async function replayFrom(shard: Shard, checkpoint: number, fence: number): Promise<Planned[]> {
+  const { journal, blobs, log, clock } = shard.deps
+  const { partition, shard: number } = shard
+  const pending: Planned[] = []
+  let prev: number | undefined
+  let count = 0
+  const started = clock.elapsed()
+  for await (const stored of journal.read(partition, number, checkpoint + 1)) {
+    if (stored.sequence >= fence) break
+    const envelope = await decode(stored.data, blobs)
+    if (prev !== undefined && envelope.prev !== prev) throw new Error(`journal: a hole before ${stored.sequence} of shard ${shard.name}: expected ${prev}, found ${envelope.prev}`)
+    prev = stored.sequence
+    for (const place of placed(stored.sequence, envelope)) {
+      const { entry } = place
+      const cell: Cell = shard.cells.loaded(entry) ?? (entry.prev === 0 ? shard.cells.fresh(entry) : await shard.cells.get(entry))
+      if (replay(cell, place) && cell.dirty === 0) cell.dirty = stored.sequence
+      for (const planned of plan(shard, place)) pending.push(planned)
+      count++
+    }
+  }
+  if (prev !== undefined && prev !== shard.sequence) throw new Error(`journal: shard ${shard.name} ends at ${prev}, but its last envelope is ${shard.sequence}`)
+  const now = clock.now()
+  for (const cell of shard.cells.all()) if (cell.actor.recover) cell.state = cell.actor.recover(cell.state as never, now)
+  shard.sequence = fence
+  log.info({ shard: shard.name, epoch: shard.epoch, checkpoint, replayed: count, ms: Math.round(clock.elapsed() - started) }, 'shard taken over')
+  return pending
+}

@@ -1,0 +1,117 @@
+/** The edge's world over the bus: commands and reads find the owner of a shard, however often it moves. */
+import { createHash, createHmac } from 'node:crypto'
+import type { Counters, GatewaySettings, Log, Outcome, World } from '../gateway/ports.ts'
+import type { Address, Command, Placed } from '../protocol/entry.ts'
+import { refuse } from '../protocol/errors.ts'
+import { makeId } from '../protocol/ids.ts'
+import { hashOf, partitionOf, shardOf, subjects } from '../protocol/subjects.ts'
+import type { GatewayMessage, Offer } from '../protocol/worker.ts'
+import type { ShardAnswer } from './host/deps.ts'
+import type { Membership } from './host/membership.ts'
+import type { Bus, Clock, Random } from './host/ports.ts'
+
+/** What the world is made of. `secret` seals cursors and derived ids; `organization` is its id. */
+export interface WorldParts {
+  readonly node: string
+  readonly settings: GatewaySettings
+  readonly partitions: number
+  readonly shards: number
+  readonly secret: Uint8Array
+  readonly organization: string
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly random: Random
+  readonly membership: Membership
+  readonly log: Log
+  readonly count: Counters
+  unready(): Promise<readonly string[]>
+  metrics(): Promise<string>
+}
+
+/** Milliseconds one try of a command or read may take: longer than any commit, shorter than the request's deadline. */
+const TRY = 5000
+
+export function createWorld(parts: WorldParts): World {
+  const { bus, clock, settings, partitions, shards } = parts
+  const sleep = (ms: number) => new Promise<void>((done) => clock.later(ms, done))
+
+  /** Ask the owner of a shard until it answers or the deadline has passed. */
+  async function owner(to: Address, message: unknown): Promise<ShardAnswer> {
+    const shard = shardOf(to.kind, to.id, shards)
+    if (shard === undefined) return refuse('not_found')
+    const subject = subjects.shard(partitionOf(to.project, partitions), shard)
+    const until = clock.elapsed() + settings.deadline
+    for (let attempt = 0; ; attempt++) {
+      const left = until - clock.elapsed()
+      if (left <= 0) return refuse('service_unavailable', { retry_after: 1 })
+      const answer = await bus.request(subject, message, Math.min(left, TRY))
+      if (typeof answer === 'object') {
+        const given = answer.answer as ShardAnswer
+        if (!('not_owner' in given)) return given
+      }
+      await sleep(Math.min(250, 5 * 2 ** Math.min(attempt, 6)) * (0.75 + ((parts.random.bytes(1)[0] ?? 0) / 512)))
+    }
+  }
+
+  async function view(partition: number, message: unknown): Promise<unknown> {
+    const until = clock.elapsed() + settings.deadline
+    for (let attempt = 0; ; attempt++) {
+      const left = until - clock.elapsed()
+      if (left <= 0) return refuse('service_unavailable', { retry_after: 1 })
+      const answer = await bus.request(subjects.view(partition), message, Math.min(left, TRY))
+      if (typeof answer === 'object') return answer.answer
+      await sleep(Math.min(250, 10 * 2 ** Math.min(attempt, 5)))
+    }
+  }
+
+  const world: World = {
+    node: parts.node,
+    settings,
+    now: () => clock.now(),
+    later: (ms, run) => clock.later(ms, run),
+    random: (bytes) => parts.random.bytes(bytes),
+    hash: (text) => createHash('sha256').update(text).digest('hex'),
+    seal: (text) => createHmac('sha256', parts.secret).update(text).digest(),
+    id: (prefix, from) => {
+      if (from === undefined) return makeId(prefix, clock.now(), parts.random.bytes(10))
+      const bytes = createHmac('sha256', parts.secret).update(`id/${prefix}/${from}`).digest()
+      return makeId(prefix, 0, bytes, hashOf(bytes.toString('hex')) % 1024)
+    },
+    organization: () => parts.organization,
+
+    command: async (command: Command): Promise<Outcome> => (await owner(command, { type: 'command', command })) as Outcome,
+    ask: async (to, name, input = {}) => {
+      const answer = await owner(to, { type: 'ask', to, name, input })
+      return 'reply' in answer ? answer.reply : answer
+    },
+    view: (project, name, input, fresh) => view(partitionOf(project, partitions), { name, project, input, ...(fresh !== undefined && { fresh }) }),
+    everywhere: (name, input) => Promise.all(Array.from({ length: partitions }, (_, partition) => view(partition, { name, project: parts.organization, input }))),
+    live: (project, kind, id, on) => bus.subscribe(id === undefined ? subjects.liveKind(project, kind) : subjects.live(project, kind, id), (message) => { on(message as Placed) }),
+    forget: async (project) => {
+      await parts.membership.refresh().catch(() => {})
+      await Promise.all(parts.membership.members('gateway').map(({ id }) => forgetAt(id, project)))
+    },
+
+    onMessage: (handler) => { bus.subscribe(subjects.gateway(parts.node), (message) => handler(message as GatewayMessage)) },
+    onOffer: (project, queue, capability, handler) => bus.subscribe(subjects.offerFilter(project, queue, capability), (message) => handler(message as Offer), subjects.offerGroup),
+    demand: (project) => bus.publish(subjects.demand(project), { project }),
+    fresh: () => parts.membership.fresh(),
+    unready: parts.unready,
+    metrics: parts.metrics,
+    log: parts.log,
+    count: parts.count,
+  }
+
+  /** Until the gateway has forgotten, or is dead: a dead one answers nobody, and a cut-off one knows that it is. */
+  async function forgetAt(id: string, project: string): Promise<void> {
+    const message: GatewayMessage = { type: 'forget', project }
+    for (let attempt = 0; ; attempt++) {
+      const answer = await bus.request(subjects.gateway(id), message, 1000)
+      if (typeof answer === 'object') return
+      if (!parts.membership.members('gateway').some((member) => member.id === id)) return
+      await sleep(50)
+    }
+  }
+  return world
+}
+

@@ -1,0 +1,106 @@
+/** Jobs: pieces of work under a lease, and the log of actions they call. */
+import { Type, type Static } from 'typebox'
+import { Open, Timestamp } from '../common.ts'
+import type { Event } from '../entry.ts'
+import type { Patch } from '../patch.ts'
+import { WaitingOn } from './waiting.ts'
+
+export const jobStatuses = ['queued', 'claimed', 'completed', 'failed', 'cancelled'] as const
+
+export const Job = Type.Object({
+  id: Type.String(),
+  kind: Type.Enum(['action_execution', 'llm_generation']),
+  origin: Type.Enum(['loop_action_step', 'agent_tool_call', 'agent_llm_call', 'conversation_tool_call', 'conversation_llm_call', 'direct_action_invoke', 'server_internal']),
+  executor_kind: Type.Enum(['customer_worker', 'server_worker']),
+  queue: Type.String(),
+  status: Type.Enum([...jobStatuses]),
+  action_name: Type.Optional(Type.String()),
+  provider: Type.Optional(Type.String()),
+  model: Type.Optional(Type.String()),
+  environment_id: Type.Optional(Type.String()),
+  run_id: Type.Optional(Type.String()),
+  step_id: Type.Optional(Type.String()),
+  step_key: Type.Optional(Type.String()),
+  agent_turn_id: Type.Optional(Type.String()),
+  session_id: Type.Optional(Type.String()),
+  tool_call_id: Type.Optional(Type.String()),
+  priority: Type.Optional(Type.Integer()),
+  fairness_key: Type.Optional(Type.String()),
+  claim_attempt: Type.Integer({ description: '0 before the first claim' }),
+  max_attempts: Type.Integer(),
+  worker_instance_id: Type.Optional(Type.String()),
+  lease_expires_at: Type.Optional(Timestamp),
+  last_heartbeat_at: Type.Optional(Timestamp),
+  cancel_requested: Type.Boolean(),
+  result: Type.Optional(Open),
+  error_type: Type.Optional(Type.String()),
+  error_message: Type.Optional(Type.String()),
+  waiting_on: Type.Optional(WaitingOn),
+  created_at: Timestamp,
+  claimed_at: Type.Optional(Timestamp),
+  completed_at: Type.Optional(Timestamp),
+  updated_at: Timestamp,
+})
+export type Job = Static<typeof Job>
+
+export const ActionLogEntry = Type.Object({
+  id: Type.String(),
+  run_id: Type.String(),
+  seq: Type.Integer(),
+  job_id: Type.Optional(Type.String()),
+  step_key: Type.Optional(Type.String()),
+  action_name: Type.String(),
+  status: Type.Enum(['called', 'completed', 'failed', 'retried']),
+  attempt: Type.Integer(),
+  parameters: Type.Optional(Open),
+  result: Type.Optional(Open),
+  error_type: Type.Optional(Type.String()),
+  error_message: Type.Optional(Type.String()),
+  worker_instance_id: Type.Optional(Type.String()),
+  created_at: Timestamp,
+})
+export type ActionLogEntry = Static<typeof ActionLogEntry>
+
+/** What a queue knows of a job while it waits or is leased. The parameters stay with the run that wants it done. */
+export interface JobHeader {
+  readonly id: string
+  readonly kind: Job['kind']
+  readonly origin: Job['origin']
+  readonly executor_kind: Job['executor_kind']
+  readonly action_name?: string
+  readonly provider?: string
+  readonly model?: string
+  readonly environment_id?: string
+  readonly run_id?: string
+  readonly step_id?: string
+  readonly step_key?: string
+  readonly priority: number
+  readonly fairness_key: string
+  /** Unix milliseconds; retries keep it. */
+  readonly enqueued_at: number
+  /** Reported failures that are allowed, and lost leases that are allowed (wire default: both from the step's retry). */
+  readonly max_attempts: number
+  readonly max_losses: number
+}
+
+/** An event of a queue. `job` is the patch of the job's record that views apply; `header` enters the queue. */
+export type QueueEvent =
+  | (JobEvent & { readonly type: 'job.queued'; readonly header: JobHeader })
+  | (JobEvent & { readonly type: 'job.claimed'; readonly lease: LeaseGrant })
+  | (JobEvent & { readonly type: 'job.requeued'; readonly reason: string; readonly counted: 'failure' | 'loss' | 'release' | 'none' })
+  | (JobEvent & { readonly type: 'job.cancel_requested'; readonly reason?: string; readonly at: number; readonly gateway: string; readonly session: string })
+  | (JobEvent & { readonly type: 'job.completed' | 'job.failed' | 'job.cancelled'; readonly lease_token?: string })
+  | { readonly type: 'lease.renewed'; readonly id: string; readonly expires_at: number; readonly gateway: string }
+interface JobEvent extends Event {
+  readonly id: string
+  readonly job: Patch<Job>
+}
+export interface LeaseGrant {
+  readonly token: string
+  readonly attempt: number
+  /** Worker session that holds it, its instance name, and the gateway the session was connected to. */
+  readonly session: string
+  readonly instance: string
+  readonly gateway: string
+  readonly expires_at: number
+}

@@ -1,0 +1,16 @@
+/** What something that does not move waits for. */
+import { Type, type Static } from 'typebox'
+import { Timestamp } from '../common.ts'
+
+export const WaitingOn = Type.Object({
+  kind: Type.Enum(['timer', 'signal', 'event', 'worker', 'lease', 'retry', 'concurrency', 'cancel']),
+  reason: Type.String({ description: 'One sentence for a person' }),
+  until: Type.Optional(Timestamp),
+  step_key: Type.Optional(Type.String()),
+  job_id: Type.Optional(Type.String()),
+  queue: Type.Optional(Type.String()),
+  action_name: Type.Optional(Type.String()),
+  worker_instance_id: Type.Optional(Type.String()),
+  event_type: Type.Optional(Type.String()),
+})
+export type WaitingOn = Static<typeof WaitingOn>

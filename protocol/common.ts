@@ -1,0 +1,63 @@
+/** Shapes shared by many resources: times, durations, tags, pages. */
+import { Type, type Static, type TObject, type TProperties, type TSchema } from 'typebox'
+
+/** RFC 3339, UTC, exactly three fractional digits. */
+export const Timestamp = Type.String({ format: 'date-time', description: 'RFC 3339, UTC, milliseconds' })
+/** The wire form of Unix milliseconds. */
+export const timestamp = (at: number): string => {
+  // A pure calendar computation (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms"): no clock is read.
+  const days = Math.floor(at / 86_400_000)
+  const ms = at - days * 86_400_000
+  const z = days + 719_468
+  const era = Math.floor(z / 146_097)
+  const doe = z - era * 146_097
+  const yoe = Math.floor((doe - Math.floor(doe / 1460) + Math.floor(doe / 36_524) - Math.floor(doe / 146_096)) / 365)
+  const doy = doe - (365 * yoe + Math.floor(yoe / 4) - Math.floor(yoe / 100))
+  const mp = Math.floor((5 * doy + 2) / 153)
+  const month = mp < 10 ? mp + 3 : mp - 9
+  const year = yoe + era * 400 + (month <= 2 ? 1 : 0)
+  const p = (n: number, width: number) => String(n).padStart(width, '0')
+  return `${p(year, 4)}-${p(month, 2)}-${p(doy - Math.floor((153 * mp + 2) / 5) + 1, 2)}T${p(Math.floor(ms / 3_600_000), 2)}:${p(Math.floor(ms / 60_000) % 60, 2)}:${p(Math.floor(ms / 1000) % 60, 2)}.${p(ms % 1000, 3)}Z`
+}
+/** Unix milliseconds of an RFC 3339 text, or undefined when it is none. */
+export function parseTimestamp(text: string): number | undefined {
+  if (!/^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/.test(text)) return undefined
+  const at = Date.parse(text)
+  return Number.isNaN(at) ? undefined : at
+}
+
+const UNITS: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, µs: 1e-3, μs: 1e-3, ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+/** Milliseconds of a Go duration text (`90s`, `1h30m`, `1.5h`; https://pkg.go.dev/time#ParseDuration), or undefined. Negative ones are refused. */
+export function parseDuration(text: string): number | undefined {
+  if (text === '0') return 0
+  if (!/^(\d+(\.\d*)?(ns|us|µs|μs|ms|s|m|h))+$/.test(text)) return undefined
+  let total = 0
+  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d*)?)(ns|us|µs|μs|ms|s|m|h)/g)) total += Number(amount) * (UNITS[unit ?? ''] ?? 0)
+  return total
+}
+
+export const Duration = Type.String({ pattern: '^(0|(\\d+(\\.\\d*)?(ns|us|µs|μs|ms|s|m|h))+)$', description: 'Go duration text, such as 90s or 1h30m' })
+/** An object whose members the service does not interpret. */
+export const Open = Type.Record(Type.String(), Type.Unknown())
+export type Open = Static<typeof Open>
+export const Tags = Type.Record(Type.String({ minLength: 1, maxLength: 128 }), Type.String({ maxLength: 256 }), { maxProperties: 8, description: 'At most 8 entries; the prefix of the brand is reserved' })
+export type Tags = Static<typeof Tags>
+export const Id = Type.String({ minLength: 1, maxLength: 128 })
+export const Handle = Type.String({ pattern: '^[a-z0-9]+(-[a-z0-9]+)*$', maxLength: 64 })
+
+/** A request object: unknown fields are refused. */
+export const Closed = <P extends TProperties>(properties: P, options: Readonly<Record<string, unknown>> = {}): TObject<P> => Type.Object(properties, { additionalProperties: false, ...options })
+
+/** Query of every list. */
+export const paging = {
+  cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 1024, description: 'next_cursor of the previous page' })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 20 })),
+}
+/** A cursor page. */
+export const pageOf = <T extends TSchema>(item: T) => Type.Object({ items: Type.Array(item), has_more: Type.Boolean(), next_cursor: Type.Optional(Type.String()) })
+/** A run list: the page's array under both names that clients read. */
+export const runPageOf = <T extends TSchema>(item: T) => Type.Object({ items: Type.Array(item), data: Type.Array(item), has_more: Type.Boolean(), next_cursor: Type.Optional(Type.String()) })
+/** A plain list: items and nothing else. */
+export const listOf = <T extends TSchema>(item: T) => Type.Object({ items: Type.Array(item) })
+/** A query parameter that may repeat or be comma-joined. */
+export const many = <T extends TSchema>(item: T) => Type.Array(item, { maxItems: 200 })

@@ -1,0 +1,35 @@
+/**
+ * What the edge knows of configuration to admit a request: read from the owners of the organization and project actors,
+ * kept by every gateway, and forgotten by all of them before a change of it is answered.
+ */
+import type { ApiKey, PrincipalRecord } from './api/access.ts'
+import type { Project } from './api/projects.ts'
+import type { Spec } from './spec.ts'
+
+export interface OrganizationDirectory {
+  readonly id: string
+  /** Organization keys that are not revoked, by SHA-256 of the key (hex). */
+  readonly keys: Readonly<Record<string, ApiKey>>
+  /** Projects by id; deleted ones stay, so that history remains readable. */
+  readonly projects: Readonly<Record<string, Project & { readonly deleted?: true }>>
+  /** Project ids by handle, without deleted ones. */
+  readonly handles: Readonly<Record<string, string>>
+}
+export interface ProjectDirectory {
+  readonly id: string
+  readonly keys: Readonly<Record<string, ApiKey>>
+  readonly principals: Readonly<Record<string, PrincipalRecord>>
+  /** Workflows by id; the spec of a version is asked for when a run starts. */
+  readonly workflows: Readonly<Record<string, { readonly handle: string; readonly latest_version: number }>>
+}
+/** The latest version of a workflow: what `project` answers to the read `definition`. */
+export interface Definition {
+  readonly id: string
+  readonly version: number
+  readonly spec: Spec
+}
+/** What the edge adds to the rows that start a run. */
+export interface StartExtra {
+  /** Absent for an inline spec. */
+  readonly definition?: Definition
+}

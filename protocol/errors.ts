@@ -1,0 +1,73 @@
+/**
+ * The one table of refusals. A code is the contract that clients branch on; its status, default sentence and
+ * retryability live here and nowhere else. Adding a row is the only way to add a code.
+ */
+interface Meaning {
+  /** HTTP status of the answer. */
+  readonly status: number
+  /** The sentence used when the refusing arm gives none: what is wrong and what to do next. */
+  readonly message: string
+  /** Whether the same request may succeed later without being changed. */
+  readonly retryable?: true
+}
+
+export const errors = {
+  bad_request: { status: 400, message: 'The request is not valid; see details.fields.' },
+  unauthorized: { status: 401, message: 'The credential is missing, unknown, revoked or expired.' },
+  permission_denied: { status: 403, message: 'The credential lacks the permission named in details.permission.' },
+  forbidden: { status: 403, message: 'The credential is not valid here.' },
+  not_found: { status: 404, message: 'There is no such record.' },
+  method_not_allowed: { status: 405, message: 'This path does not answer that method; see the Allow header.' },
+  conflict: { status: 409, message: 'The record is not in a state that allows this.' },
+  already_exists: { status: 409, message: 'A record with this name already exists.' },
+  idempotency_key_conflict: { status: 409, message: 'This idempotency key was already used; see details.' },
+  principal_has_no_roles: { status: 409, message: 'The principal has no role; assign one or set allow_unassigned_principal.' },
+  external_identity_conflict: { status: 409, message: 'The external reference belongs to a project with another identity.' },
+  project_archived: { status: 409, message: 'The external reference belongs to an archived project.' },
+  run_not_suspended: { status: 409, message: 'Only a suspended run can be resumed.' },
+  run_not_failed: { status: 409, message: 'Only a failed run can be retried.' },
+  run_version_superseded: { status: 409, message: 'The definition has a newer version; start a new run.' },
+  limit_not_raised: { status: 400, message: 'The run was stopped by a limit that this request does not raise.' },
+  payload_too_large: { status: 413, message: 'The request body is larger than this endpoint accepts.' },
+  unsupported_media_type: { status: 415, message: 'Send the body as application/json.' },
+  rate_limit_exceeded: { status: 429, message: 'Too many requests; wait for Retry-After seconds.', retryable: true },
+  project_capacity_reached: { status: 429, message: 'The organization has reached its project limit.' },
+  internal: { status: 500, message: 'Something failed inside the service; the request id is in X-Request-ID.', retryable: true },
+  service_unavailable: { status: 503, message: 'The service cannot answer right now; retry after Retry-After seconds.', retryable: true },
+} as const satisfies Record<string, Meaning>
+
+/** A refusal code, the `error.code` of an answer. */
+export type Code = keyof typeof errors
+
+/** One faulty place of a request; `field` is a path such as `spec.steps[0].config`. */
+export interface FieldError {
+  readonly field: string
+  readonly message: string
+  readonly expected?: unknown
+  readonly actual?: unknown
+}
+
+/** An expected failure as data: what an actor, a query or the edge answers instead of a reply. */
+export interface Refusal {
+  readonly refused: Code
+  readonly message?: string
+  readonly details?: Readonly<Record<string, unknown>>
+}
+
+/** Refuse with a code of the table, with details that help the caller and, when the table's sentence is too general, a better one. */
+export const refuse = (refused: Code, details?: Readonly<Record<string, unknown>>, message?: string): Refusal => ({
+  refused,
+  ...(details && { details }),
+  ...(message !== undefined && { message }),
+})
+
+/** Refuse a request because of its fields: 400 `bad_request` with `details.fields`. */
+export const refuseFields = (...fields: FieldError[]): Refusal => refuse('bad_request', { fields }, fields[0] && `${fields[0].field}: ${fields[0].message}`)
+
+/** Whether an answer is a refusal. */
+export const isRefusal = (answer: unknown): answer is Refusal => typeof answer === 'object' && answer !== null && 'refused' in answer
+
+/** The wire form of a refusal: `{error: {code, message, details?}}`. */
+export function errorBody({ refused, message, details }: Refusal) {
+  return { error: { code: refused, message: message ?? errors[refused].message, ...(details && { details }) } }
+}

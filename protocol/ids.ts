@@ -1,0 +1,57 @@
+/**
+ * Identifiers: `<prefix>_<26 characters of Crockford base32>`, laid out as a ULID (48 bits of time, then randomness;
+ * https://github.com/ulid/spec) whose last two characters are the SLOT, 0..1023. The slot decides the shard, so every
+ * gateway routes every id without a lookup, and children made with their parent's slot commit together with it.
+ */
+const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+
+/** Number of slots; shard = slot % shards. */
+export const SLOTS = 1024
+
+/** Prefix of each kind of record. */
+export const prefixes = {
+  organization: 'org', project: 'prj', key: 'key', principal: 'svc', user: 'user', role: 'role', assignment: 'asg',
+  workflow: 'wfd', run: 'run', job: 'job', worker: 'wrk', source_event: 'sevt', audit: 'aud', wait: 'wait', lease: 'lt', session: 'wst',
+} as const
+export type Prefix = keyof typeof prefixes
+
+const encode = (value: number, length: number): string => {
+  let text = ''
+  for (let rest = value, i = 0; i < length; i++) {
+    text = ALPHABET[rest % 32] + text
+    rest = Math.floor(rest / 32)
+  }
+  return text
+}
+
+/** The two characters of a slot. */
+export const slotText = (slot: number): string => encode(slot % SLOTS, 2)
+
+/**
+ * Build an id.
+ * @param at Unix milliseconds, the sortable part.
+ * @param bytes at least 9 bytes of randomness (or of a hash, for an id derived from an idempotency key).
+ * @param slot 0..1023; taken from the randomness when absent.
+ */
+export function makeId(prefix: Prefix, at: number, bytes: Uint8Array, slot?: number): string {
+  let random = ''
+  for (let i = 0; i < 14; i++) {
+    const bit = i * 5
+    const pair = ((bytes[bit >> 3] ?? 0) << 8) | (bytes[(bit >> 3) + 1] ?? 0)
+    random += ALPHABET[(pair >> (11 - (bit & 7))) & 31]
+  }
+  const tail = slot ?? ((((bytes[0] ?? 0) << 8) | (bytes[8] ?? 0)) % SLOTS)
+  return `${prefixes[prefix]}_${encode(at, 10)}${random}${slotText(tail)}`
+}
+
+/** The slot of an id, or undefined when the text is not an id of ours. */
+export function slotOf(id: string): number | undefined {
+  if (id.length < 2) return undefined
+  const high = ALPHABET.indexOf(id[id.length - 2] ?? '')
+  const low = ALPHABET.indexOf(id[id.length - 1] ?? '')
+  return high < 0 || low < 0 ? undefined : high * 32 + low
+}
+
+const SHAPE = /^[a-z]+_[0-9A-HJKMNP-TV-Z]{26}$/
+/** Whether a text has the form of an id with this prefix. Anything else cannot exist, so it is answered `not_found` without asking. */
+export const isId = (text: string, prefix?: Prefix): boolean => SHAPE.test(text) && (prefix === undefined || text.startsWith(`${prefixes[prefix]}_`))

@@ -1,0 +1,66 @@
+/** Commands that no client sends: between actors, from the shard host, and from gateways on behalf of workers. */
+import type { Job, JobHeader } from './api/jobs.ts'
+import type { Open } from './common.ts'
+import type { Registration } from './worker.ts'
+
+/** Decided by a queue. All of them are total: a late, repeated or foreign message changes nothing. */
+export interface QueueCommands {
+  /** From a run: this job wants doing. */
+  'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
+  /** From a run: stop these jobs; a waiting one ends at once, a leased one is asked to stop. */
+  'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
+  /** From the matcher: these waiting jobs go to these sessions of one gateway. */
+  'queue.claim': { input: { gateway: string; takes: readonly { job_id: string; session: string; instance: string }[] }; reply: { claimed: readonly string[] } }
+  /** From a gateway: a worker's terminal outcome. */
+  'queue.report': { input: JobReport; reply: { outcome: 'accepted' | 'duplicate' | 'lease_lost' } }
+  /** From a gateway: a sign of life; `alive: false` when the lease is lost. */
+  'queue.heartbeat': { input: { job_id: string; lease_token: string; gateway: string }; reply: { alive: boolean; cancel?: { reason?: string; requested_at: string } } }
+  /** From a gateway or the host: the job could not be delivered; it waits again, no attempt used. */
+  'queue.release': { input: { job_id: string; lease_token: string }; reply: undefined }
+  /** From a gateway: the session that held these leases is gone for good. */
+  'queue.lose': { input: { session: string; job_ids: readonly string[] }; reply: undefined }
+  wake: { input: unknown; reply: undefined }
+}
+export interface JobReport {
+  readonly job_id: string
+  readonly lease_token: string
+  readonly status: 'completed' | 'failed' | 'cancelled'
+  readonly result?: Open
+  readonly error_type?: string
+  readonly error_message?: string
+}
+
+/** Decided by a run; sent by the queue of the same shard in the same commit. */
+export interface RunCommands {
+  'job.settled': {
+    input: { job_id: string; outcome: 'completed' | 'failed' | 'cancelled'; attempt: number; worker_instance_id?: string; result?: Open; error_type?: string; error_message?: string }
+    reply: undefined
+  }
+  /** The job failed or lost its lease and waits for its next attempt. */
+  'job.retried': { input: { job_id: string; attempt: number; max_attempts: number; reason: 'failure' | 'lease_expired'; error_type?: string; error_message?: string; worker_instance_id?: string }; reply: undefined }
+  wake: { input: unknown; reply: undefined }
+}
+
+/** Decided by the registry entry of one worker instance. */
+export interface WorkerCommands {
+  /** `conflict` when the instance is connected elsewhere; `session` and `token_hash` are used when a new session begins. */
+  'worker.register': { input: Omit<Registration, 'generation' | 'connected_at'> & { given_token_hash?: string }; reply: { registration: Registration; resumed: boolean; draining: boolean; replaced?: { session: string; gateway: string } } }
+  /** Sign of life of the connection, every heartbeat cadence; `leases`: jobs the session holds. */
+  'worker.seen': { input: { session: string; generation: number; leases: number }; reply: { current: boolean } }
+  'worker.closed': { input: { session: string; generation: number; leases: number }; reply: undefined }
+  /** The worker says that it drains. */
+  'worker.drained': { input: { session: string }; reply: undefined }
+  wake: { input: unknown; reply: undefined }
+}
+
+/** Questions that gateways put to views, besides the query rows. All results are data of one project. */
+export interface ViewQuestions {
+  /** Events of a run after a cursor, oldest first. `ended`: the run is terminal and nothing follows the last item. `oldest`: cursors below are no longer kept. */
+  timeline: { input: { run_id: string; after: number; limit: number }; reply: { items: readonly unknown[]; last: number; ended: boolean; oldest: number; exists: boolean } }
+  /** Project-wide run events after a cursor, oldest first; `last` is the position reached even if no item was. */
+  feed: { input: { after: number; limit: number }; reply: { items: readonly unknown[]; last: number; oldest: number } }
+  /** The project a run belongs to. */
+  locate: { input: { run_id: string }; reply: { project?: string } }
+  /** Jobs that a worker session holds a lease of. */
+  leases: { input: { session: string }; reply: { items: readonly { job_id: string; queue: string }[] } }
+}

@@ -1,0 +1,80 @@
+/**
+ * The NATS grammar. Every subject, stream and bucket name of the service is spelled here and nowhere else.
+ * Tokens of a subject are project ids, kinds, ids and shard numbers: bounded in alphabet; user text is encoded by `token`.
+ */
+import { slotOf } from './ids.ts'
+
+/** FNV-1a, 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/): stable placement, not security. */
+const fnv1a = (text: string): number => {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193) >>> 0
+  return hash
+}
+
+/** The partition, and so the stream, that a project (or the organization) lives in. */
+export const partitionOf = (project: string, partitions: number): number => fnv1a(project) % partitions
+
+/**
+ * The shard of an actor. Ids carry their slot. A queue exists once in every shard: its id is `<shard>.<name>`.
+ * Returns undefined for a text that is no id.
+ */
+export function shardOf(kind: string, id: string, shards: number): number | undefined {
+  if (kind === 'queue') {
+    const shard = Number.parseInt(id, 10)
+    return Number.isInteger(shard) && shard >= 0 && shard < shards ? shard : undefined
+  }
+  const slot = slotOf(id)
+  return slot === undefined ? undefined : slot % shards
+}
+
+/** A number a text hashes to, for rendezvous hashing and for slots of derived ids. */
+export const hashOf = fnv1a
+
+/** Any text as one subject token: safe characters stay, others become `=xx`; the empty text is `=`. */
+export const token = (text: string): string =>
+  text === '' ? '=' : [...new TextEncoder().encode(text)].map((byte) => (/[A-Za-z0-9_-]/.test(String.fromCharCode(byte)) ? String.fromCharCode(byte) : `=${byte.toString(16).padStart(2, '0')}`)).join('')
+
+export const names = {
+  /** Stream of a partition: the truth. */
+  journal: (partition: number) => `JOURNAL_${partition}`,
+  /** KV bucket of a partition: snapshots and checkpoints, a cache. */
+  state: (partition: number) => `STATE_${partition}`,
+  /** KV bucket of installation constants: partitions, shards, organization id, sealing secret. */
+  config: 'CONFIG',
+  /** KV bucket of node and shard leases. */
+  cluster: 'CLUSTER',
+  /** Object store of values too large for an entry. */
+  blobs: 'BLOBS',
+}
+
+export const subjects = {
+  journal: (partition: number, shard: number) => `journal.${partition}.${shard}`,
+  journals: (partition: number) => `journal.${partition}.*`,
+  /** Commands and reads for the owner of a shard. */
+  shard: (partition: number, shard: number) => `shard.${partition}.${shard}`,
+  /** Committed entries, published by the owner after the acknowledgement. */
+  live: (project: string, kind: string, id: string) => `live.${project}.${kind}.${token(id)}`,
+  liveKind: (project: string, kind: string) => `live.${project}.${kind}.*`,
+  liveProject: (project: string) => `live.${project}.>`,
+  /** Work is offered here; gateways with free slots listen in one queue group. `capability` is an `offerCapability`. */
+  offer: (project: string, queue: string, capability: string) => `offer.${project}.${token(queue)}.${capability}`,
+  /** What a gateway listens to: every queue and every capability unless named. */
+  offerFilter: (project: string, queue: string | undefined, capability: string | undefined) => `offer.${project}.${queue === undefined ? '*' : token(queue)}.${capability ?? '*'}`,
+  offerGroup: 'gateways',
+  /** A gateway says that it gained slots for a project. */
+  demand: (project: string) => `demand.${project}`,
+  demandAll: 'demand.*',
+  /** The mailbox of one gateway: assigned jobs, cancels, barriers. */
+  gateway: (node: string) => `gateway.${node}`,
+  /** Broadcast to all gateways. */
+  gateways: 'gateways',
+  /** Questions to the views of a partition, answered by one of a queue group. */
+  view: (partition: number) => `view.${partition}`,
+  viewGroup: 'views',
+}
+
+/** What a worker must be able to do to take a job, as one subject token: an action name or a (provider, model) pair, and the environment it is pinned to. */
+export function offerCapability(job: { kind: string; action_name?: string; provider?: string; model?: string; environment_id?: string }): string {
+  const what = job.kind === 'llm_generation' ? `m${token(`${job.provider ?? ''}/${job.model ?? ''}`)}` : `a${token(job.action_name ?? '')}`
+  return job.environment_id ? `${what}@${token(job.environment_id)}` : what
+}

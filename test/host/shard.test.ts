@@ -1,0 +1,152 @@
+import t from 'tap'
+import type { Envelope } from '../../protocol/entry.ts'
+import { settleAll } from '../memory.ts'
+import { command, reply, runId, ToyWorld } from './toy.ts'
+
+const envelopes = (world: ToyWorld): Envelope[] => world.journal.messages.map((message) => JSON.parse(new TextDecoder().decode(message.data)))
+const get = async (shard: { ask: (to: { project: string; kind: 'run'; id: string }, name: string, input: unknown) => Promise<unknown> }, id: string) =>
+  ((await shard.ask({ project: 'prj_1', kind: 'run', id }, 'get', {})) as { reply: unknown }).reply
+
+t.test('commands that wait together are appended together', async (t) => {
+  const world = new ToyWorld()
+  const shard = await world.owner()
+  const before = world.journal.messages.length
+  const answers = await Promise.all(Array.from({ length: 100 }, (_, i) => shard.submit(command(runId(i), 'add', { by: i }))))
+  t.same(answers.map(reply), Array.from({ length: 100 }, (_, i) => ({ count: i })))
+  t.ok(world.journal.messages.length - before <= 2, 'in one envelope, or two')
+})
+
+t.test('nothing is answered or published before the append is acknowledged', async (t) => {
+  let release = () => {}
+  const world = new ToyWorld((step) => (step === 'append' && hold ? new Promise<void>((done) => { release = done }) : undefined))
+  let hold = false
+  const deps = world.deps()
+  const shard = await world.owner(0, deps)
+  hold = true
+  let answered = false
+  const answer = shard.submit(command(runId(1), 'add', { by: 1 })).then((given) => { answered = true; return given })
+  await settleAll()
+  t.notOk(answered)
+  t.strictSame((deps.bus as unknown as { published: unknown[] }).published, [])
+  hold = false
+  release()
+  t.same(reply(await answer), { count: 1 })
+})
+
+t.test('a command sent twice acts once and is answered the same', async (t) => {
+  const world = new ToyWorld()
+  const shard = await world.owner()
+  const [a, b] = await Promise.all([shard.submit(command(runId(1), 'add', { by: 5 }, 'same')), shard.submit(command(runId(1), 'add', { by: 5 }, 'same'))])
+  t.same([reply(a), reply(b), reply(await shard.submit(command(runId(1), 'add', { by: 5 }, 'same')))], [{ count: 5 }, { count: 5 }, { count: 5 }])
+  t.match(await get(shard, runId(1)), { count: 5 })
+  const next = await world.owner()
+  t.same(reply(await next.submit(command(runId(1), 'add', { by: 5 }, 'same'))), { count: 5 }, 'also by the next owner')
+})
+
+t.test('a key used again with another request is refused', async (t) => {
+  const shard = await new ToyWorld().owner()
+  await shard.submit(command(runId(1), 'add', { by: 5 }, 'key', 'one'))
+  t.match(await shard.submit(command(runId(1), 'add', { by: 6 }, 'key', 'two')), { refused: 'idempotency_key_conflict' })
+})
+
+for (const fault of ['lost', 'stored'] as const)
+  t.test(`an append without an answer (${fault}) is settled by asking the journal`, async (t) => {
+    const world = new ToyWorld()
+    const shard = await world.owner()
+    world.journal.faults = [fault]
+    const answer = shard.submit(command(runId(1), 'add', { by: 1 }))
+    await world.clock.advance(100)
+    t.same(reply(await answer), { count: 1 })
+    t.equal(envelopes(world).flatMap((envelope) => envelope.entries).length, 1)
+  })
+
+t.test('a stale owner can append nothing after a takeover', async (t) => {
+  const world = new ToyWorld()
+  const lost: string[] = []
+  const old = await world.owner(0, world.deps(), lost)
+  await old.submit(command(runId(1), 'add', { by: 1 }))
+  const next = await world.owner()
+  t.same(await old.submit(command(runId(1), 'add', { by: 1 })), { not_owner: true })
+  t.equal(lost.length, 1)
+  t.match(await get(next, runId(1)), { count: 1 })
+  t.ok(envelopes(world).every((envelope, i, all) => i === 0 || envelope.epoch >= (all[i - 1]?.epoch ?? 0)), 'epochs only grow')
+})
+
+t.test('a tell inside the shard is part of the same commit', async (t) => {
+  const world = new ToyWorld()
+  const shard = await world.owner()
+  await shard.submit(command(runId(1), 'add', { by: 1, sibling: runId(2) }))
+  t.match(envelopes(world).at(-1)?.entries.map((entry) => [entry.id, entry.events[0]?.type]), [[runId(1), 'counted'], [runId(2), 'heard']])
+})
+
+t.test('an effect reaches another shard once, also when it is performed again', async (t) => {
+  const world = new ToyWorld()
+  const deps = world.deps()
+  const here = await world.owner(0, deps)
+  const there = await world.owner(1, { ...world.deps(deps.bus as never) })
+  await here.submit(command(runId(1), 'add', { by: 1, abroad: runId(9, 1) }))
+  await world.clock.advance(50)
+  t.match(await get(there, runId(9, 1)), { told: 1 })
+  here.drop()
+  await world.owner(0, { ...world.deps(deps.bus as never) })
+  await world.clock.advance(50)
+  t.match(await get(there, runId(9, 1)), { told: 1 }, 'the new owner performs it again, and the receiver drops it')
+})
+
+t.test('an actor is woken at its deadline, also by an owner that never loaded it', async (t) => {
+  const world = new ToyWorld()
+  const shard = await world.owner()
+  await shard.submit(command(runId(1), 'nap', { at: world.clock.now() + 90_000 }))
+  await world.clock.advance(80_000)
+  await shard.stop()
+  const next = await world.owner()
+  t.equal(next.cells.size, 0, 'nothing was replayed')
+  await world.clock.advance(11_000)
+  t.match(await get(next, runId(1)), { count: 1000 })
+})
+
+t.test('losing every snapshot changes no answer', async (t) => {
+  const world = new ToyWorld()
+  const shard = await world.owner()
+  for (let i = 0; i < 20; i++) await shard.submit(command(runId(i % 5), 'add', { by: i }, `k${i}`))
+  await world.clock.advance(5000)
+  await shard.stop()
+  const same = await world.owner()
+  const before = await Promise.all([0, 1, 2, 3, 4].map(async (i) => JSON.stringify(await get(same, runId(i)))))
+  world.snapshots.values.clear()
+  const next = await world.owner()
+  t.same(await Promise.all([0, 1, 2, 3, 4].map(async (i) => JSON.stringify(await get(next, runId(i))))), before)
+  t.same(reply(await next.submit(command(runId(4), 'add', { by: 19 }, 'k19'))), { count: 4 + 9 + 14 + 19 }, 'a repeated command is still known')
+})
+
+t.test('one lost snapshot is replaced by the journal', async (t) => {
+  const world = new ToyWorld()
+  const shard = await world.owner()
+  await shard.submit(command(runId(1), 'add', { by: 1 }))
+  await world.clock.advance(5000)
+  await shard.submit(command(runId(1), 'add', { by: 1 }))
+  for (const key of world.snapshots.values.keys()) if (key.includes('run_')) world.snapshots.values.delete(key)
+  shard.drop()
+  t.match(await get(await world.owner(), runId(1)), { count: 2 })
+})
+
+t.test('values above 256 KiB live outside the journal and come back', async (t) => {
+  const world = new ToyWorld()
+  const shard = await world.owner()
+  await shard.submit(command(runId(1), 'add', { by: 1, text: 'x'.repeat(300_000) }))
+  t.equal(world.blobs.values.size, 1)
+  t.ok((world.journal.messages.at(-1)?.data.byteLength ?? 0) < 10_000)
+  shard.drop()
+  t.match(await get(await world.owner(), runId(1)), { count: 1 })
+})
+
+t.test('a bug in an actor answers internal and hurts nobody else', async (t) => {
+  const world = new ToyWorld()
+  const lost: string[] = []
+  const shard = await world.owner(0, world.deps(), lost)
+  const [good, bug, after] = await Promise.all([shard.submit(command(runId(1), 'add', { by: 1 })), shard.submit(command(runId(1), 'bug')), shard.submit(command(runId(1), 'add', { by: 1 }))])
+  t.same([reply(good), bug, reply(after)], [{ count: 1 }, { refused: 'internal' }, { count: 2 }])
+  t.same(await shard.submit(command(runId(1), 'tear')), { refused: 'internal' })
+  t.equal(lost.length, 1, 'memory that no longer agrees with the journal is given up')
+  t.match(await get(await world.owner(), runId(1)), { count: 2 })
+})
