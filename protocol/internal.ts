@@ -4,7 +4,7 @@ import type { Open } from './common.ts'
 import type { Registration } from './worker.ts'
 
 /** Decided by a queue. All of them are total: a late, repeated or foreign message changes nothing. */
-export interface QueueCommands {
+export type QueueCommands = {
   /** From a run: this job wants doing. */
   'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
   /** From a run: stop these jobs; a waiting one ends at once, a leased one is asked to stop. */
@@ -31,7 +31,7 @@ export interface JobReport {
 }
 
 /** Decided by a run; sent by the queue of the same shard in the same commit. */
-export interface RunCommands {
+export type RunCommands = {
   'job.settled': {
     input: { job_id: string; outcome: 'completed' | 'failed' | 'cancelled'; attempt: number; worker_instance_id?: string; result?: Open; error_type?: string; error_message?: string }
     reply: undefined
@@ -42,7 +42,7 @@ export interface RunCommands {
 }
 
 /** Decided by the registry entry of one worker instance. */
-export interface WorkerCommands {
+export type WorkerCommands = {
   /** `conflict` when the instance is connected elsewhere; `session` and `token_hash` are used when a new session begins. */
   'worker.register': { input: Omit<Registration, 'generation' | 'connected_at'> & { given_token_hash?: string }; reply: { registration: Registration; resumed: boolean; draining: boolean; replaced?: { session: string; gateway: string } } }
   /** Sign of life of the connection, every heartbeat cadence; `leases`: jobs the session holds. */

@@ -147,7 +147,7 @@ export interface Registration {
 /** An event of a worker instance's registry entry. */
 export type WorkerEvent =
   | (Event & { readonly type: 'worker.registered'; readonly registration: Registration; readonly replaced?: { readonly session: string; readonly gateway: string } })
-  | (Event & { readonly type: 'worker.disconnected' | 'worker.stale' | 'worker.draining' | 'worker.drain_requested' | 'worker.drain_cleared'; readonly instance: string; readonly at: number; readonly gateway?: string })
+  | (Event & { readonly type: 'worker.disconnected' | 'worker.stale' | 'worker.draining' | 'worker.drain_requested' | 'worker.drain_cleared'; readonly instance: string; readonly at: number; readonly gateway?: string; readonly session?: string })
   | (Event & { readonly type: 'worker.seen'; readonly at: number; readonly leases: number })
 
 /** Messages to one gateway's mailbox (`subjects.gateway`). Each is answered `{ok: boolean}`. */

@@ -28,6 +28,8 @@ export interface HostDeps {
 export interface Measure {
   commit(seconds: number, commands: number): void
   command(kind: string, outcome: string): void
+  /** Jobs were offered to gateways. */
+  offer(offered: number, taken: number): void
 }
 /** Answer of a shard: the reply with its cursor's commit, a refusal, or that somebody else owns the shard. */
 export type ShardAnswer = { readonly reply: unknown } | Refusal | { readonly not_owner: true }

@@ -26,12 +26,6 @@ export class Host {
   owned(): string[] {
     return [...this.#shards].filter(([, shard]) => shard.open).map(([name]) => name)
   }
-  /** Shards that no live node serves, as far as this node can tell. */
-  async unowned(): Promise<string[]> {
-    const live = new Set(this.#membership.members('shards').map(({ id }) => id))
-    const entries = new Map((await this.#registry.list('shard.')).map(({ key, value }) => [key.slice('shard.'.length), JSON.parse(value) as Owner]))
-    return this.#names().filter((name) => !live.has(entries.get(name)?.node ?? '') || (entries.get(name)?.node === this.#deps.node && !this.#shards.get(name)?.open))
-  }
 
   /** Compare what is with what should be, shard by shard. Called after every round of the membership. */
   async round(): Promise<void> {

@@ -90,7 +90,7 @@ export class Offers {
   }
   /** Offer jobs of one capability; whether all of them found a worker, so that there may be more to hand out. */
   async #offer({ address, queue }: Matching, capability: string, jobs: readonly JobHeader[]): Promise<boolean> {
-    const { bus, clock, node } = this.#shard.deps
+    const { bus, clock, node, measure } = this.#shard.deps
     const subject = subjects.offer(address.project, queue, capability)
     let left = jobs
     for (let asked = 0; left.length > 0 && asked < GATEWAYS && !this.#stopped; asked++) {
@@ -98,6 +98,7 @@ export class Offers {
       const answer = await bus.request(subject, offer, 1000)
       if (typeof answer !== 'object') return false
       const taking = answer.answer as Taking
+      measure.offer(left.length, taking.takes.length)
       if (taking.takes.length > 0) {
         await this.#shard.submit({
           ...address, command_id: `c:${this.#shard.epoch}.${this.#counter++}`, name: 'queue.claim', input: { gateway: taking.gateway, takes: taking.takes },

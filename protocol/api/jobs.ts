@@ -86,7 +86,7 @@ export interface JobHeader {
 /** An event of a queue. `job` is the patch of the job's record that views apply; `header` enters the queue. */
 export type QueueEvent =
   | (JobEvent & { readonly type: 'job.queued'; readonly header: JobHeader })
-  | (JobEvent & { readonly type: 'job.claimed'; readonly lease: LeaseGrant })
+  | (JobEvent & { readonly type: 'job.claimed'; readonly header: JobHeader; readonly lease: LeaseGrant })
   | (JobEvent & { readonly type: 'job.requeued'; readonly reason: string; readonly counted: 'failure' | 'loss' | 'release' | 'none' })
   | (JobEvent & { readonly type: 'job.cancel_requested'; readonly reason?: string; readonly at: number; readonly gateway: string; readonly session: string })
   | (JobEvent & { readonly type: 'job.completed' | 'job.failed' | 'job.cancelled'; readonly lease_token?: string })

@@ -54,7 +54,7 @@ export class ToyWorld {
   deps(bus = new MemoryBus(this.tick)): HostDeps {
     return {
       node: `n${++this.#nodes}`, kinds, partitions: 1, shards: 2, timing: defaultTiming, journal: this.journal, snapshots: this.snapshots, blobs: this.blobs,
-      bus, clock: this.clock, random: this.random, log: silent, measure: { commit() {}, command() {} }, fresh: () => true,
+      bus, clock: this.clock, random: this.random, log: silent, measure: { commit() {}, command() {}, offer() {} }, fresh: () => true,
     }
   }
   /** Start an owner of a shard. */

@@ -1,0 +1,90 @@
+/** What configuration records of the organization and of projects have in common: patches, expiry, use of keys. */
+import type { ApiKey, KeyEvent } from '../protocol/api/access.ts'
+import type { Changes } from '../protocol/api/workflows.ts'
+import { parseTimestamp, timestamp } from '../protocol/common.ts'
+import { refuseFields, type Refusal } from '../protocol/errors.ts'
+import { own } from '../protocol/lookup.ts'
+import { patch, type Patch } from '../protocol/patch.ts'
+import type { Cause, Decided } from './actor.ts'
+
+/** A key as its owner keeps it; revoked ones are dropped, the journal remembers them. */
+export interface StoredKey {
+  readonly key: ApiKey
+  /** SHA-256 of the raw key, hex. */
+  readonly hash: string
+}
+/** Keys by id. */
+export type Keys = Record<string, StoredKey>
+
+const canonical = (value: unknown): unknown =>
+  Array.isArray(value) ? value.map(canonical)
+    : typeof value === 'object' && value !== null ? Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, member]) => [key, canonical(member)])
+      : value
+const same = (a: unknown, b: unknown): boolean => a === b || JSON.stringify(canonical(a)) === JSON.stringify(canonical(b))
+const empty = (value: unknown): boolean => value === '' || typeof value === 'object' && value !== null && Object.keys(value).length === 0
+
+/** The outcome of a wish to change a record: the patch, what it changes for the audit log, and the record after it. */
+export interface Change<T> {
+  readonly patch: Patch<T>
+  readonly changes: Changes
+  readonly next: T
+}
+/**
+ * What a wish changes: fields that are undefined are not wished for, equal ones are left alone, empty texts, maps
+ * and lists remove the field. Undefined when nothing would change, so that a repeated PATCH appends nothing.
+ */
+export function changeOf<T extends { updated_at: string }>(record: T, wish: { readonly [K in keyof T]?: T[K] | undefined }, at: number): Change<T> | undefined {
+  const set: Record<string, unknown> = {}
+  const changes: Record<string, { from?: unknown; to?: unknown }> = {}
+  for (const [field, value] of Object.entries(wish)) {
+    const from = record[field as keyof T]
+    const to = empty(value) ? undefined : value
+    if (value === undefined || same(from, to)) continue
+    set[field] = to === undefined ? null : to
+    changes[field] = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
+  }
+  if (Object.keys(set).length === 0) return undefined
+  const change = { ...set, updated_at: timestamp(at) } as Patch<T>
+  return { patch: change, changes, next: patch(record, change) }
+}
+
+/** The expiry of a new key in its stored form, or the refusal of one that is no time or has passed. */
+export function expiryOf(expires_at: string | undefined, now: number): { expires_at?: string } | Refusal {
+  if (expires_at === undefined) return {}
+  const at = parseTimestamp(expires_at)
+  if (at === undefined) return refuseFields({ field: 'expires_at', message: 'must be an RFC 3339 time', actual: expires_at })
+  return at > now ? { expires_at: timestamp(at) } : refuseFields({ field: 'expires_at', message: 'must lie in the future', actual: expires_at })
+}
+/** Whether a key still signs in at a time. */
+export const unexpired = (key: ApiKey, at: number): boolean => key.expires_at === undefined || (parseTimestamp(key.expires_at) ?? 0) > at
+/** Whether a key with this name exists. */
+export const hasName = (keys: Keys, name: string): boolean => Object.values(keys).some(({ key }) => key.name === name)
+/** Keys by the hash of their text, as directories hold them. */
+export const byHash = (keys: Keys): Record<string, ApiKey> => Object.fromEntries(Object.values(keys).map(({ key, hash }) => [hash, key]))
+
+const TOUCH_EVERY = 60_000
+/** Note that keys were used; several gateways may say so within a minute, one of them is written down. */
+export function touch({ keys }: { readonly keys: Keys }, { ids }: { ids: readonly string[] }, { at }: Cause): Decided<KeyEvent, undefined> {
+  const due = ids.filter((id) => {
+    const stored = own(keys, id)
+    return stored !== undefined && (parseTimestamp(stored.key.last_used_at ?? '') ?? -TOUCH_EVERY) + TOUCH_EVERY <= at
+  })
+  return { events: [...new Set(due)].map((id) => ({ type: 'key.used', id, at })), reply: undefined }
+}
+
+/** How the events of keys change the kept keys. */
+export const evolveKeys = {
+  'key.created': <S extends { keys: Keys }>(state: S, { id, key, hash }: Extract<KeyEvent, { type: 'key.created' }>): S => {
+    state.keys[id] = { key, hash }
+    return state
+  },
+  'key.revoked': <S extends { keys: Keys }>(state: S, { id }: Extract<KeyEvent, { type: 'key.revoked' }>): S => {
+    delete state.keys[id]
+    return state
+  },
+  'key.used': <S extends { keys: Keys }>(state: S, { id, at }: Extract<KeyEvent, { type: 'key.used' }>): S => {
+    const stored = own(state.keys, id)
+    if (stored) state.keys[id] = { ...stored, key: { ...stored.key, last_used_at: timestamp(at) } }
+    return state
+  },
+}

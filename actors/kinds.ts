@@ -1,0 +1,18 @@
+/** Every kind of actor, by name: what a shard host runs. */
+import type { Kind } from '../protocol/entry.ts'
+import type { WorkerTiming } from '../protocol/worker.ts'
+import type { AnyActor } from './actor.ts'
+import { organizationActor } from './organization/organization.ts'
+import { projectActor } from './project/project.ts'
+import { queueActor } from './queue/queue.ts'
+import { run } from './run/run.ts'
+import { workerActor } from './worker/worker.ts'
+
+/** @param settings brand in the form of configuration, and the timing of workers. */
+export const actorKinds = (settings: { brand: string; timing: WorkerTiming }): Readonly<Record<Kind, AnyActor>> => ({
+  organization: organizationActor(settings) as unknown as AnyActor,
+  project: projectActor(settings) as unknown as AnyActor,
+  run: run as unknown as AnyActor,
+  queue: queueActor(settings.timing) as unknown as AnyActor,
+  worker: workerActor(settings.timing) as unknown as AnyActor,
+})

@@ -1,0 +1,88 @@
+/**
+ * The organization: the one writer of organization keys, of projects and their handles, and of claims on workflow
+ * handles. There is exactly one; it exists after `organization.init`.
+ */
+import type { KeyEvent, KeyMaterial } from '../../protocol/api/access.ts'
+import type { OrganizationProjectEvent } from '../../protocol/api/projects.ts'
+import type { Api } from '../../protocol/api.ts'
+import type { ClaimEvent, OrganizationCommands } from '../../protocol/configuration.ts'
+import { own } from '../../protocol/lookup.ts'
+import { patch } from '../../protocol/patch.ts'
+import type { Actor, Cause, Decision } from '../actor.ts'
+import { evolveKeys, touch } from '../configuration.ts'
+import { nextQuestion, question, release, reserve } from './handles.ts'
+import { bornKey, createOrganizationKey, revokeOrganizationKey } from './keys.ts'
+import { born, createProject, deleteProject, updateProject } from './projects.ts'
+import { directoryOf, nobody, QUESTION_AFTER, type OrganizationOptions, type OrganizationState } from './state.ts'
+
+type OrganizationEvent = OrganizationProjectEvent | KeyEvent | ClaimEvent
+/** What the edge adds to rows. */
+type Extra = { 'key.create_organization': KeyMaterial }
+
+function init(state: OrganizationState, { name, project_id, root_key }: OrganizationCommands['organization.init']['input'], cause: Cause): Decision<OrganizationEvent, undefined> {
+  if (state.id !== '') return { events: [], reply: undefined }
+  const key = bornKey(root_key.id, root_key.key_prefix, { name: 'root', role: 'Owner' }, cause)
+  return {
+    events: [
+      { type: 'organization.created', id: cause.self.id, name },
+      { type: 'project.created', id: project_id, project: born(project_id, 'default', { name: 'default' }, cause) },
+      { type: 'key.created', id: key.id, key, hash: root_key.hash },
+    ],
+    reply: undefined,
+  }
+}
+
+/** The actor of the organization. */
+export const organizationActor = (options: OrganizationOptions): Actor<OrganizationState, OrganizationEvent, Api, 'organization', OrganizationCommands, Extra> => ({
+  kind: 'organization',
+  initial: nobody,
+  decide: {
+    'organization.init': init,
+    'project.create': (state, input, cause) => createProject(options, state, input, cause),
+    'project.update': (state, input, cause) => updateProject(options, state, input, cause),
+    'project.delete': deleteProject,
+    'key.create_organization': (state, input, cause) => createOrganizationKey(options, state, input, cause),
+    'key.revoke_organization': (state, input, cause) => revokeOrganizationKey(options, state, input, cause),
+    'key.touch': touch,
+    'handle.reserve': reserve,
+    'handle.release': release,
+    wake: question,
+  },
+  evolve: {
+    'organization.created': (state, { id, name }) => Object.assign(state, { id, name }),
+    'project.created': (state, { id, project }) => {
+      state.projects[id] = project
+      return state
+    },
+    'project.updated': (state, { id, project: change }) => {
+      const project = own(state.projects, id)
+      if (project) state.projects[id] = patch(project, change)
+      return state
+    },
+    'project.deleted': (state, { id }) => {
+      const project = own(state.projects, id)
+      if (project) state.projects[id] = { ...project, deleted: true }
+      for (const [workflow, claim] of Object.entries(state.claims)) if (claim.project === id) delete state.claims[workflow]
+      return state
+    },
+    ...evolveKeys,
+    'handle.reserved': (state, { id, handle, project }, at) => {
+      state.claims[id] = { handle, project, due: at + QUESTION_AFTER }
+      return state
+    },
+    'handle.questioned': (state, { id }) => {
+      const claim = own(state.claims, id)
+      if (claim) state.claims[id] = { handle: claim.handle, project: claim.project }
+      return state
+    },
+    'handle.released': (state, { id }) => {
+      delete state.claims[id]
+      return state
+    },
+  },
+  react: {
+    'handle.questioned': ({ id, project }, self) => [{ tell: { to: { kind: 'project', id: project, project }, name: 'handle.settle', input: { id, organization: self.id } } }],
+  },
+  ask: { directory: directoryOf },
+  deadline: nextQuestion,
+})

@@ -1,0 +1,40 @@
+/** What the organization knows: its keys, all projects there ever were, and who holds which workflow handle. */
+import type { Project } from '../../protocol/api/projects.ts'
+import type { OrganizationDirectory } from '../../protocol/directory.ts'
+import { byHash, type Keys } from '../configuration.ts'
+
+/** A project as the organization keeps it; a deleted one stays, so that its handle is never given again. */
+export type KeptProject = Project & { readonly deleted?: true }
+/** A claim on a workflow handle, see protocol/configuration.ts. `due`: when to ask whether the workflow was made, absent once asked. */
+export interface Claim {
+  readonly handle: string
+  readonly project: string
+  readonly due?: number
+}
+export interface OrganizationState {
+  /** Empty until `organization.init`. */
+  id: string
+  name: string
+  keys: Keys
+  projects: Record<string, KeptProject>
+  /** By workflow id. */
+  claims: Record<string, Claim>
+}
+export interface OrganizationOptions {
+  /** Header brand; its lower-case form prefixes reserved tags and permissions. */
+  readonly brand: string
+  /** Most projects that are not deleted; 10 000 by default, because every gateway keeps them all. */
+  readonly max_projects?: number
+}
+
+/** Milliseconds after a reservation when the organization asks for the workflow: well past every request's deadline. */
+export const QUESTION_AFTER = 60_000
+
+/** The organization before its first start. */
+export const nobody = (): OrganizationState => ({ id: '', name: '', keys: {}, projects: {}, claims: {} })
+
+/** What gateways keep of the organization. */
+export function directoryOf({ id, keys, projects }: OrganizationState): OrganizationDirectory {
+  const live = Object.values(projects).filter((project) => !project.deleted)
+  return { id, keys: byHash(keys), projects: { ...projects }, handles: Object.fromEntries(live.map((project) => [project.handle, project.id])) }
+}

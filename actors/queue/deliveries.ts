@@ -1,0 +1,41 @@
+/**
+ * What the world does after a queue's commit: work is offered when a job waits, a claimed job goes to the gateway of the
+ * session that took it, and a stop that was asked for goes to the gateway where the session was seen last.
+ */
+import type { Actor, Effect } from '../actor.ts'
+import type { JobHeader, LeaseGrant, QueueEvent } from '../../protocol/api/jobs.ts'
+import type { Address } from '../../protocol/entry.ts'
+import type { ClaimedJob, GatewayMessage, WorkerTiming } from '../../protocol/worker.ts'
+
+type Reactions = NonNullable<Actor<unknown, QueueEvent, Record<never, never>, 'queue'>['react']>
+
+/** The queue name in the id of a queue actor, `<shard>.<name>`. */
+export const nameOf = ({ id }: { readonly id: string }): string => id.slice(id.indexOf('.') + 1)
+
+/** A leased job in the form workers get it; its `spec` is filled in when it is sent. */
+const claimedJob = (header: JobHeader, { token, attempt }: LeaseGrant, queue: string, timing: WorkerTiming): ClaimedJob => ({
+  id: header.id, kind: header.kind, origin: header.origin, executor_kind: header.executor_kind, queue,
+  ...(header.action_name !== undefined && { action_name: header.action_name }),
+  ...(header.environment_id !== undefined && { environment_id: header.environment_id }),
+  ...(header.provider !== undefined && { provider: header.provider }),
+  ...(header.model !== undefined && { model: header.model }),
+  ...(header.run_id !== undefined && { run_id: header.run_id }),
+  ...(header.step_id !== undefined && { step_id: header.step_id }),
+  spec: {}, lease_token: token, claim_attempt: attempt,
+  lease_duration_seconds: timing.lease, heartbeat_cadence_seconds: timing.cadence,
+})
+
+const toGateway = (gateway: string, message: GatewayMessage) => ({ push: { gateway, message: { ...message } } })
+const offer = (_event: unknown, self: Address): readonly Effect[] => [{ offer: { queue: nameOf(self) } }]
+
+/** The reactions of a queue. @param timing lease duration and cadence, in seconds. */
+export const deliveries = (timing: WorkerTiming): Reactions => ({
+  'job.queued': offer,
+  'job.requeued': offer,
+  'job.claimed': ({ id, header, lease }, self) => {
+    const { push } = toGateway(lease.gateway, { type: 'assign', project: self.project, session: lease.session, job: claimedJob(header, lease, nameOf(self), timing) })
+    return [{ push: { ...push, ...(header.run_id !== undefined && { spec: { kind: 'run', id: header.run_id, ask: 'job_spec', input: { job_id: id } } }) } }]
+  },
+  'job.cancel_requested': ({ id, gateway, session, reason, at }, self) =>
+    [toGateway(gateway, { type: 'cancel', project: self.project, session, job_id: id, ...(reason !== undefined && { reason }), at })],
+})

@@ -1,0 +1,74 @@
+/**
+ * Whose turn it is: named members in a line, as plain JSON. Who was served goes to the back, who is new joins at the
+ * back, so between two turns of one member every other member that was there has one turn. All operations are O(1).
+ */
+
+export interface Ring<T> {
+  /** Names of the first and the last member; empty when there is none. */
+  first: string
+  last: string
+  readonly members: Record<string, { before: string; after: string; readonly value: T }>
+}
+
+export const emptyRing = <T>(): Ring<T> => ({ first: '', last: '', members: {} })
+export const isEmpty = (ring: Ring<unknown>): boolean => ring.first === ''
+/** What a member stands for, or undefined when there is no such member. */
+export const member = <T>(ring: Ring<T>, name: string): T | undefined => (Object.hasOwn(ring.members, name) ? ring.members[name]?.value : undefined)
+
+/** Add a member at the back. Names are not empty, not `__proto__`, and not in the ring yet. */
+export function join<T>(ring: Ring<T>, name: string, value: T): T {
+  const last = ring.members[ring.last]
+  ring.members[name] = { before: ring.last, after: '', value }
+  if (last) last.after = name
+  else ring.first = name
+  ring.last = name
+  return value
+}
+
+/** Remove a member. */
+export function leave<T>(ring: Ring<T>, name: string): void {
+  const link = ring.members[name]
+  if (!link) return
+  const before = ring.members[link.before]
+  const after = ring.members[link.after]
+  if (before) before.after = link.after
+  else ring.first = link.after
+  if (after) after.before = link.before
+  else ring.last = link.before
+  delete ring.members[name]
+}
+
+/** Move a member to the back: it had its turn. */
+export function toBack<T>(ring: Ring<T>, name: string): void {
+  const link = ring.members[name]
+  if (!link || ring.last === name) return
+  leave(ring, name)
+  join(ring, name, link.value)
+}
+
+/** What the members stand for, in the order of their turns. */
+export function* turns<T>(ring: Ring<T>): Generator<T, void> {
+  for (let link = ring.members[ring.first]; link; link = ring.members[link.after]) yield link.value
+}
+
+/** Take turns: one item of each source, then the second of each, until all are exhausted. A source is opened at its first turn. */
+export function* alternate<T, S>(sources: Iterable<S>, open: (source: S) => Iterator<T, void>): Generator<T, void> {
+  let taking: Iterator<T, void>[] = []
+  for (const source of sources) {
+    const items = open(source)
+    const item = items.next()
+    if (item.done) continue
+    taking.push(items)
+    yield item.value
+  }
+  while (taking.length > 0) {
+    const left: Iterator<T, void>[] = []
+    for (const items of taking) {
+      const item = items.next()
+      if (item.done) continue
+      left.push(items)
+      yield item.value
+    }
+    taking = left
+  }
+}

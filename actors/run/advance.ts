@@ -1,0 +1,51 @@
+/**
+ * The engine: takes steps in the order of the spec until one waits or the run ends.
+ *
+ * Invariants:
+ * E1. A call ends with a wait (then the run is `suspended`) or with the run ended; never in between.
+ * E2. Whether a suspended run moves is known only here: `run.resumed` is emitted when there is a step to take or the end to
+ *     reach, and not when a step merely goes from one wait into its retry delay.
+ * E3. One command gives a bounded number of events, because a commit holds so many: a run that could go on pauses, and a
+ *     timer that is due at once takes it up again.
+ * E4. `if` is asked again at every attempt, so an attempt after a failed `if` cannot slip past it.
+ */
+import { predicate } from '../../protocol/language/expression.ts'
+import type { Step } from '../../protocol/spec.ts'
+import { current, emit, type Draft } from './draft.ts'
+import { exceedStepLimit, exceedWallClock, stepLimitReached, wallClockPassed } from './limits.ts'
+import { attempting, beginStep, completeRun, skipStep } from './outcome.ts'
+import { rootsOf } from './roots.ts'
+import { hasEnded } from './state.ts'
+import { executeAction } from './steps/action.ts'
+import { executeSleep } from './steps/sleep.ts'
+import { executeWait } from './steps/wait.ts'
+
+/** Events after which a run pauses. One step gives a handful more. */
+export const PAUSE_AFTER = 300
+
+/** Go on until something waits or the run ends. */
+export function advance(on: Draft): void {
+  while (!hasEnded(on.state) && !on.state.engine.wait) {
+    const at = current(on)
+    if (on.state.record.status === 'suspended') emit(on, 'run.resumed', { ...(at && { step: at.key }), payload: { ...(at && { step: at.key }), ...on.why }, run: { status: 'running' } })
+    if (!at) completeRun(on)
+    else if (on.events.length >= PAUSE_AFTER) pause(on, at.key)
+    else if (wallClockPassed(on)) exceedWallClock(on)
+    else if (stepLimitReached(on)) exceedStepLimit(on)
+    else attempting(on, () => take(on, at.step))
+  }
+}
+
+const pause = (on: Draft, step: string): void =>
+  emit(on, 'run.suspended', { step, payload: { step, wait_kind: 'timer', reason: 'pause' }, run: { status: 'suspended' }, note: { engine: { wait: { kind: 'pause', step, due: on.cause.at + 1 } } } })
+
+function take(on: Draft, step: Step): void {
+  if (step.if !== undefined && !predicate(step.if, rootsOf(on.state))) {
+    skipStep(on)
+    return
+  }
+  beginStep(on)
+  if (step.kind === 'action') executeAction(on, step)
+  else if (step.kind === 'sleep') executeSleep(on, step)
+  else executeWait(on, step)
+}

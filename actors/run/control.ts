@@ -1,0 +1,103 @@
+/**
+ * What operators do to a run: cancel it, resume it before its wait is over, retry it after it has failed. A run is recovered
+ * in place: finished steps keep their outputs, and the failed one runs again.
+ */
+import type { Api } from '../../protocol/api.ts'
+import type { RunEvent, WorkflowRun } from '../../protocol/api/runs.ts'
+import type { Input } from '../../protocol/contract.ts'
+import { refuse, type Refusal } from '../../protocol/errors.ts'
+import { timestamp } from '../../protocol/common.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { advance } from './advance.ts'
+import { current, decided, draft, emit, tellQueue, unchanged, type Draft } from './draft.ts'
+import { STEP_LIMIT, WALL_CLOCK } from './limits.ts'
+import { attemptsOf, cancelRun, completeStep, endWait, resumeStep } from './outcome.ts'
+import { hasEnded, type RunState } from './state.ts'
+
+type Reason = Pick<Input<Api['run.cancel']>, 'reason'>
+type Recover = Omit<Input<Api['run.retry']>, 'project' | 'id'>
+
+/**
+ * Request cancellation. Without a job the run ends at once; a job is asked to stop, and the run ends with it, which is in
+ * the same commit when no worker has it.
+ */
+export function cancel(state: RunState | null, { reason }: Reason, cause: Cause): Decision<RunEvent, WorkflowRun> {
+  if (!state) return refuse('not_found')
+  if (hasEnded(state) || state.record.cancel_requested) return unchanged
+  const on = draft(state, cause)
+  emit(on, 'run.cancel_requested', {
+    payload: { ...(reason !== undefined && { reason }) }, run: { cancel_requested: true, cancel_requested_at: timestamp(cause.at) },
+    ...(reason !== undefined && { note: { engine: { cancel_reason: reason } } }),
+  })
+  const { wait } = state.engine
+  if (wait?.kind === 'worker') tellQueue(on, 'queue.cancel', { job_ids: [wait.job_id], ...(reason !== undefined && { reason }) })
+  else cancelRun(on)
+  return decided(on)
+}
+
+/** Resume a suspended run now: what it waits for counts as come, with an empty output; a job goes on as it is. */
+export function resume(state: RunState | null, { reason }: Reason, cause: Cause): Decision<RunEvent, WorkflowRun> {
+  if (!state) return refuse('not_found')
+  const { wait } = state.engine
+  if (state.record.status !== 'suspended' || !wait) return refuse('run_not_suspended', { status: state.record.status })
+  if (state.record.cancel_requested) return unchanged
+  const on = draft(state, cause)
+  on.why = { reason: reason ?? 'resumption' }
+  if (wait.kind === 'worker') {
+    emit(on, 'run.resumed', { step: wait.step, payload: { step: wait.step, ...on.why }, run: { status: 'running' } })
+    emit(on, 'run.suspended', { step: wait.step, payload: { step: wait.step, wait_id: wait.id, wait_kind: wait.kind, job_id: wait.job_id }, run: { status: 'suspended' } })
+    return decided(on)
+  }
+  endWait(on, 'wait.resumed', { reason: 'resumption' })
+  resumeStep(on)
+  if ('id' in wait) completeStep(on, {})
+  advance(on)
+  return decided(on)
+}
+
+/** Retry a failed run. */
+export const retry = (state: RunState | null, input: Recover, cause: Cause): Decision<RunEvent, WorkflowRun> => recovery(state, input, cause, 'retry')
+/** Resume a run in place: a suspended one as `resume` does, a failed one from its last finished step. */
+export const recover = (state: RunState | null, input: Recover, cause: Cause): Decision<RunEvent, WorkflowRun> =>
+  state?.record.status === 'suspended' ? resume(state, input, cause) : recovery(state, input, cause, 'resume')
+
+function recovery(state: RunState | null, input: Recover, cause: Cause, recovery_action: 'resume' | 'retry'): Decision<RunEvent, WorkflowRun> {
+  if (!state) return refuse('not_found')
+  if (state.record.status !== 'failed') return refuse('run_not_failed', { status: state.record.status })
+  const blocked = limitNotRaised(state, input, cause)
+  if (blocked) return blocked
+  const on = draft(state, cause)
+  const { attempt, wall_deadline } = state.engine
+  const { reason, wall_clock_extend_seconds: extend } = input
+  const at = current(on)
+  const payload = { recovery_action, attempt: attempt + 1, ...(at && { step: at.key }), ...(reason !== undefined && { reason }) }
+  emit(on, 'run.resumed', {
+    ...(at && { step: at.key }), payload, run: { status: 'queued', error_type: null, error_message: null, completed_at: null },
+    note: { engine: { attempt: attempt + 1, ...(extend !== undefined && wall_deadline !== undefined && { wall_deadline: cause.at + extend * 1000 }) } },
+  })
+  repeatStep(on, recovery_action)
+  advance(on)
+  return decided(on)
+}
+
+/** Begin another attempt of the step that failed, with its whole retry policy before it again. */
+function repeatStep(on: Draft, recovery_action: string): void {
+  const at = current(on)
+  if (!at?.row) return
+  const { step, key, row } = at
+  emit(on, 'step.retried', {
+    step: key,
+    payload: { step: key, kind: step.kind, attempt: row.attempt + 1, max_attempts: row.attempt + attemptsOf(step), retry_scope: 'run_recovery', recovery_action, error: row.error_message, error_type: row.error_type },
+    row: { status: 'running', attempt: row.attempt + 1, error_type: null, error_message: null, completed_at: null, job_id: null, wait_id: null },
+    run: { status: 'running' },
+    note: { engine: { tries: 1, executed: on.state.engine.executed + 1 } },
+  })
+}
+
+function limitNotRaised({ record, engine }: RunState, input: Recover, cause: Cause): Refusal | undefined {
+  if (record.error_type === STEP_LIMIT) return refuse('limit_not_raised', { limit_kind: 'steps' }, 'The run has begun as many steps as a run may; start a new one.')
+  const over = record.error_type === WALL_CLOCK || (engine.wall_deadline ?? Infinity) <= cause.at
+  return over && input.wall_clock_extend_seconds === undefined
+    ? refuse('limit_not_raised', { limit_kind: 'wall_clock', field: 'wall_clock_extend_seconds' }, 'The time of the run is over; give wall_clock_extend_seconds.')
+    : undefined
+}

@@ -1,0 +1,74 @@
+/**
+ * A decision while it is being made. The engine may take many steps in one command, and each needs the state that the
+ * ones before it left; so a draft applies every event to a copy of its own as it is emitted. `apply` never changes the
+ * state it is given, so the actor's state stays as it was.
+ */
+import type { RunEvent, RunEventType, RunStep, WorkflowRun } from '../../protocol/api/runs.ts'
+import { timestamp, type Open } from '../../protocol/common.ts'
+import type { Patch } from '../../protocol/patch.ts'
+import type { Step } from '../../protocol/spec.ts'
+import type { Cause, Decided, Tell } from '../actor.ts'
+import { apply, keyOf, note, rowOf, type Note, type RunState } from './state.ts'
+
+export interface Draft {
+  readonly cause: Cause
+  /** The state after the events so far. */
+  state: RunState
+  readonly events: RunEvent[]
+  readonly tells: Tell[]
+  /** Why the run moves, for `run.resumed`, should it turn out that it does. */
+  why: Open
+}
+
+/** Begin a decision on a run. */
+export const draft = (state: RunState, cause: Cause): Draft => ({ cause, state, events: [], tells: [], why: {} })
+
+/** The parts of an event. Every change of a record also sets its `updated_at`. */
+export interface Parts {
+  readonly step?: string
+  readonly payload?: Open
+  readonly run?: Patch<WorkflowRun>
+  readonly row?: Patch<RunStep>
+  readonly note?: Note
+}
+
+/** Add an event and apply it. */
+export function emit(on: Draft, type: RunEventType, parts: Parts): void {
+  const updated_at = now(on)
+  const event: RunEvent = {
+    type,
+    ...(parts.step !== undefined && { step: parts.step }),
+    ...(parts.payload && { payload: parts.payload }),
+    ...(parts.run && { run: { ...parts.run, updated_at } }),
+    ...(parts.row && { row: { ...parts.row, updated_at } }),
+    ...(parts.note && { private: note(parts.note) }),
+  }
+  on.events.push(event)
+  on.state = apply(on.state, event)
+}
+
+/** The time of the decision as the wire spells it. */
+export const now = (on: Draft): string => timestamp(on.cause.at)
+
+/** The step that the run is at, with its key and, once it was reached, its record; undefined when all are done. */
+export function current(on: Draft): { step: Step; key: string; row: RunStep | undefined } | undefined {
+  const { spec, engine } = on.state
+  const step = spec.steps[engine.position]
+  if (!step) return undefined
+  const key = keyOf(step, engine.position)
+  return { step, key, row: rowOf(on.state, key) }
+}
+
+/** The queue of the run in the run's own shard: told in the same commit. */
+export const tellQueue = (on: Draft, name: 'queue.enqueue' | 'queue.cancel', input: unknown): void => {
+  on.tells.push({ to: { kind: 'queue', id: `${on.cause.shard}.${on.state.record.queue}` }, name, input })
+}
+
+/** The decision, with an answer that tells the record as it is once the whole commit is decided. */
+export const decided = (on: Draft): Decided<RunEvent, WorkflowRun> => ({ ...silently(on), reply: (state: RunState) => state.record })
+/** The decision of a command that nobody waits for. */
+export const silently = (on: Draft): Decided<RunEvent, undefined> => ({ events: on.events, reply: undefined, ...(on.tells.length > 0 && { tells: on.tells }) })
+/** Nothing to do: the answer is the record as it is. */
+export const unchanged: Decided<RunEvent, WorkflowRun> = { events: [], reply: (state: RunState) => state.record }
+/** Nothing to do, and nobody waits for an answer. */
+export const nothing: Decided<RunEvent, undefined> = { events: [], reply: undefined }

@@ -1,0 +1,73 @@
+/**
+ * A run: executes the steps of a spec one after another. It moves only when a command comes: an operator's, a signal, the
+ * end of a job, or a time. Between commands it waits or has ended (advance.ts, E1).
+ *
+ *     queued → running → completed | failed | cancelled
+ *                 ↕                    ↓ recovery
+ *             suspended              queued
+ */
+import type { Api } from '../../protocol/api.ts'
+import type { RunEvent } from '../../protocol/api/runs.ts'
+import type { StartExtra } from '../../protocol/directory.ts'
+import type { RunCommands } from '../../protocol/internal.ts'
+import type { Actor } from '../actor.ts'
+import { cancel, recover, resume, retry } from './control.ts'
+import { jobRetried, jobSettled } from './jobs.ts'
+import { signal } from './signal.ts'
+import { start } from './start.ts'
+import { apply, created, deadline, hasEnded, jobSpec, type RunState } from './state.ts'
+import { wake } from './wake.ts'
+
+/** The run actor. */
+export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands, keyof RunCommands>, { 'run.start': StartExtra; 'workflow.run': StartExtra }> = {
+  kind: 'run',
+  initial: () => null,
+  decide: {
+    'run.start': start,
+    'workflow.run': start,
+    'run.cancel': cancel,
+    'run.resume': resume,
+    'run.recover': recover,
+    'run.retry': retry,
+    'run.signal': signal,
+    'job.settled': jobSettled,
+    'job.retried': jobRetried,
+    wake,
+  },
+  evolve: {
+    'run.created': created,
+    'run.started': apply,
+    'run.suspended': apply,
+    'run.resumed': apply,
+    'run.completed': apply,
+    'run.failed': apply,
+    'run.cancelled': apply,
+    'run.cancel_requested': apply,
+    'step.started': apply,
+    'step.suspended': apply,
+    'step.resumed': apply,
+    'step.completed': apply,
+    'step.failed': apply,
+    'step.retried': apply,
+    'step.skipped': apply,
+    'step.cancelled': apply,
+    'wait.opened': apply,
+    'wait.resumed': apply,
+    'wait.timed_out': apply,
+    'wait.closed': apply,
+    'action.called': apply,
+    'action.completed': apply,
+    'action.failed': apply,
+    'action.retried': apply,
+    'signal.stored': apply,
+    'limit.reached': apply,
+  },
+  ask: {
+    /** What a worker gets of a job, or null when the run no longer waits for it. */
+    job_spec: jobSpec,
+    /** The record, or null. */
+    get: (state) => state?.record ?? null,
+  },
+  deadline,
+  ended: (state) => state !== null && hasEnded(state),
+}

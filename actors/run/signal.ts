@@ -1,0 +1,57 @@
+/**
+ * Signals, in two forms. By name: the signal is stored durably and consumed once by a step that waits for it, now or later.
+ * By step: the suspended step is completed with the given result, whatever it waits for.
+ */
+import type { Api } from '../../protocol/api.ts'
+import type { RunEvent, WorkflowRun } from '../../protocol/api/runs.ts'
+import type { Open } from '../../protocol/common.ts'
+import type { Input } from '../../protocol/contract.ts'
+import { refuse, refuseFields } from '../../protocol/errors.ts'
+import type { Cause, Decided, Decision } from '../actor.ts'
+import { advance } from './advance.ts'
+import { draft, emit, silently, tellQueue } from './draft.ts'
+import { completeStep, endWait, resumeStep } from './outcome.ts'
+import { hasEnded, keyOf, rowOf, signalKey, type RunState, type StoredSignal } from './state.ts'
+import { offer } from './steps/wait.ts'
+
+type Signal = Input<Api['run.signal']>
+type Answer = { source_event_id: string } | WorkflowRun
+
+/** Signals that may be stored and not yet consumed. */
+export const MAX_STORED = 1000
+
+/** Decide a signal of either form. */
+export function signal(state: RunState | null, input: Signal, cause: Cause): Decision<RunEvent, Answer> {
+  if (!state) return refuse('not_found')
+  return input.step_key !== undefined ? complete(state, input.step_key, input.result ?? {}, cause) : send(state, input, cause)
+}
+
+function send(state: RunState, { name = '', payload = {}, idempotency_key }: Signal, cause: Cause): Decision<RunEvent, Answer> {
+  const key = idempotency_key?.trim() || undefined
+  const known = key === undefined ? undefined : state.keys[signalKey(name, key)]
+  if (known !== undefined) return { events: [], reply: { source_event_id: known } }
+  if (hasEnded(state)) return refuse('conflict', { status: state.record.status }, 'The run has ended; nothing waits for signals.')
+  if (state.signals.length >= MAX_STORED) return refuse('conflict', { limit: MAX_STORED }, `${MAX_STORED} signals wait to be consumed; the run takes no more until a step consumes one.`)
+  const stored: StoredSignal = { id: cause.mint('source_event'), name, payload, ...(key !== undefined && { key }) }
+  const on = draft(state, cause)
+  emit(on, 'signal.stored', { note: { store: stored } })
+  on.why = { reason: 'signal', signal_name: name }
+  if (!state.record.cancel_requested && offer(on, stored)) advance(on)
+  return { ...silently(on), reply: { source_event_id: stored.id } }
+}
+
+function complete(state: RunState, key: string, result: Open, cause: Cause): Decision<RunEvent, Answer> {
+  if (!state.spec.steps.some((step, index) => keyOf(step, index) === key)) return refuse('not_found', { step_key: key }, `The run has no step ${key}.`)
+  const { status, cancel_requested } = state.record
+  if (hasEnded(state) || cancel_requested) return refuse('conflict', { status, cancel_requested })
+  const { wait } = state.engine
+  if (wait?.step !== key || wait.kind === 'pause') return refuseFields({ field: 'step_key', message: 'the step is not suspended', expected: 'suspended', actual: rowOf(state, key)?.status ?? 'pending' })
+  const on = draft(state, cause)
+  if (wait.kind === 'worker') tellQueue(on, 'queue.cancel', { job_ids: [wait.job_id], reason: 'the step was completed by a signal' })
+  on.why = { reason: 'signal' }
+  endWait(on, 'wait.resumed', { payload: result })
+  resumeStep(on)
+  completeStep(on, result)
+  advance(on)
+  return { ...silently(on), reply: (after: RunState) => ({ ...after.record, status_code: 200 }) } satisfies Decided<RunEvent, Answer>
+}

@@ -1,0 +1,82 @@
+/**
+ * Starting a run. The edge derives the run's id from the idempotency key, so two starts with one key meet in one actor;
+ * without a key, a second start of the same id can only be the first one delivered again.
+ */
+import type { Static } from 'typebox'
+import type { RunEvent, StartRun, WorkflowRun } from '../../protocol/api/runs.ts'
+import { parseDuration, timestamp, type Open } from '../../protocol/common.ts'
+import type { StartExtra } from '../../protocol/directory.ts'
+import { refuse, refuseFields } from '../../protocol/errors.ts'
+import { applyDefaults } from '../../protocol/language/template.ts'
+import type { Spec } from '../../protocol/spec.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { advance } from './advance.ts'
+import { decided, draft, emit, unchanged } from './draft.ts'
+import { created, hasEnded, note, type Engine, type RunState } from './state.ts'
+
+type Start = Static<typeof StartRun> & StartExtra
+
+/** Start a run of a definition, or of the inline spec in the body, and go as far as it goes without waiting. */
+export function start(state: RunState | null, input: Start, cause: Cause): Decision<RunEvent, WorkflowRun> {
+  if (state) {
+    const { id, status } = state.record
+    return input.idempotency_key?.trim() && hasEnded(state) ? refuse('idempotency_key_conflict', { run_id: id, status }) : unchanged
+  }
+  const spec = input.definition?.spec ?? input.spec
+  if (!spec) return refuse('not_found')
+  const given = declared(spec.input, input.input, 'input')
+  const config = declared(spec.config, input.config, 'config')
+  const faults = [...('faults' in given ? given.faults : []), ...('faults' in config ? config.faults : [])]
+  if ('faults' in given || 'faults' in config) return refuseFields(...faults)
+
+  const record = recordOf(input, spec, given.values, cause)
+  const birth: RunEvent = { type: 'run.created', run: record, spec, private: note({ engine: engineOf(input, record, config.values ?? {}, cause) }) }
+  const on = draft(created(null, birth), cause)
+  on.events.push(birth)
+  const wall = parseDuration(spec.limits?.wall_clock_timeout ?? '0')
+  emit(on, 'run.started', {
+    payload: { run_id: record.id, definition_id: record.definition_id, definition_version: record.definition_version, source: on.state.engine.meta.source },
+    run: { status: 'running', started_at: timestamp(cause.at) },
+    ...(wall && { note: { engine: { wall_deadline: cause.at + wall } } }),
+  })
+  advance(on)
+  return decided(on)
+}
+
+/** Values with the declared defaults filled in. What declares nothing takes anything. */
+const declared = (rules: Spec['input'], given: Open | undefined, path: string): ReturnType<typeof applyDefaults> | { values: Open | undefined } =>
+  rules ? applyDefaults(rules, given ?? {}, path) : { values: given }
+
+function recordOf(input: Start, spec: Spec, values: Open | undefined, cause: Cause): WorkflowRun {
+  const { definition, external_id, parent_run_id } = input
+  const workflow_type = input.workflow_type ?? spec.workflow_type
+  return {
+    id: cause.self.id,
+    status: 'queued',
+    definition_id: definition?.id ?? '',
+    definition_version: definition?.version ?? 0,
+    cancel_requested: false,
+    queue: input.queue ?? spec.queue ?? 'default',
+    initiated_by: initiator(cause),
+    ...(workflow_type !== undefined && { workflow_type }),
+    ...(external_id !== undefined && { external_id }),
+    ...(parent_run_id !== undefined && { parent_run_id }),
+    ...(values && { input: values }),
+    created_at: timestamp(cause.at),
+    updated_at: timestamp(cause.at),
+  }
+}
+
+const initiator = ({ credential, principal }: Cause): string => credential?.name ?? principal.name ?? principal.id
+
+/** `meta` is the caller's metadata, in which the service's own names cannot be overridden. */
+const engineOf = (input: Start, record: WorkflowRun, config: Open, cause: Cause): Engine => ({
+  meta: { ...input.metadata, run_id: record.id, source: { type: 'api', label: initiator(cause), ...(cause.credential && { id: cause.credential.id }) } },
+  config,
+  priority: input.priority ?? 0,
+  ...(input.fairness_key !== undefined && { fairness_key: input.fairness_key }),
+  position: 0,
+  executed: 0,
+  tries: 0,
+  attempt: 1,
+})

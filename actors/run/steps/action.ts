@@ -1,0 +1,68 @@
+/**
+ * An action step: work that a worker does. The run keeps the parameters; the queue gets the header of a job and does the
+ * attempts. The job moves to the queue in the commit that suspends the run, so neither exists without the other.
+ *
+ * The retry policy of the step bounds both failed attempts and lost leases. Without one, each is allowed once: nothing says
+ * that the action may safely run again.
+ */
+import type { Job, JobHeader } from '../../../protocol/api/jobs.ts'
+import type { Open } from '../../../protocol/common.ts'
+import { renderText } from '../../../protocol/language/template.ts'
+import type { Step } from '../../../protocol/spec.ts'
+import { sizes } from '../../../protocol/worker.ts'
+import { current, emit, now, tellQueue, type Draft } from '../draft.ts'
+import { attemptsOf, failStep, type Fault } from '../outcome.ts'
+import { rootsOf } from '../roots.ts'
+import type { OpenWait } from '../state.ts'
+import { suspend } from '../suspend.ts'
+import { dueOf } from './timeout.ts'
+
+/** The action step of the vocabulary. */
+export type ActionStep = Extract<Step, { kind: 'action' }>
+
+/** Ask for the action to be done, and wait for it. */
+export function executeAction(on: Draft, step: ActionStep): void {
+  const parameters = renderText(step.config.parameters ?? {}, rootsOf(on.state)) as Open
+  const size = new TextEncoder().encode(JSON.stringify(parameters)).length
+  if (size <= sizes.spec) call(on, step, parameters)
+  else failStep(on, { error_type: 'job_spec_too_large', error: `The rendered parameters have ${size} bytes; a job may have ${sizes.spec}` }, true)
+}
+
+function call(on: Draft, step: ActionStep, parameters: Open): void {
+  const at = current(on)
+  if (!at?.row) return
+  const { key, row } = at
+  const job_id = on.cause.mint('job')
+  const action = step.config.action_name
+  const due = dueOf(on, step)
+  emit(on, 'action.called', { step: key, payload: { action, step: key, parameters, job_id, attempt: row.attempt } })
+  const wait: OpenWait = { kind: 'worker', step: key, id: on.cause.mint('wait'), job_id, base: row.attempt - 1, ...(due !== undefined && { due }) }
+  suspend(on, wait, { job_id, action, queue: on.state.record.queue, subject: job_id }, { job_id, inputs: parameters, waiting_on: null })
+  tellQueue(on, 'queue.enqueue', jobOf(on, step, key, job_id))
+}
+
+function jobOf(on: Draft, step: ActionStep, key: string, id: string): { job: JobHeader; record: Job } {
+  const { record: run, engine } = on.state
+  const attempts = attemptsOf(step) - engine.tries + 1
+  const { environment_id, action_name } = step.config
+  const shared = {
+    id, kind: 'action_execution', origin: 'loop_action_step', executor_kind: 'customer_worker', action_name, run_id: run.id, step_id: `${run.id}:${key}`, step_key: key,
+    priority: engine.priority, max_attempts: attempts, ...(environment_id !== undefined && { environment_id }),
+  } as const
+  return {
+    job: { ...shared, fairness_key: engine.fairness_key ?? '', enqueued_at: on.cause.at, max_losses: attempts },
+    record: {
+      ...shared, queue: run.queue, status: 'queued', claim_attempt: 0, cancel_requested: false, created_at: now(on), updated_at: now(on),
+      ...(engine.fairness_key !== undefined && { fairness_key: engine.fairness_key }),
+    },
+  }
+}
+
+/** Give up the job that the run waits for, if it waits for one: the action has failed, and the queue stops the job. */
+export function abandonJob(on: Draft, fault: Fault): void {
+  const at = current(on)
+  const { wait } = on.state.engine
+  if (wait?.kind !== 'worker' || at?.step.kind !== 'action') return
+  tellQueue(on, 'queue.cancel', { job_ids: [wait.job_id], reason: fault.error_type })
+  emit(on, 'action.failed', { step: wait.step, payload: { action: at.step.config.action_name, step: wait.step, job_id: wait.job_id, ...fault } })
+}

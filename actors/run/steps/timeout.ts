@@ -1,0 +1,10 @@
+/** The time a step may wait: for an action over all attempts of its job, for an event over one attempt of the step. */
+import { parseDuration } from '../../../protocol/common.ts'
+import type { Step } from '../../../protocol/spec.ts'
+import type { Draft } from '../draft.ts'
+
+/** When the step that begins to wait now will have timed out, in Unix milliseconds. Absent or 0: never. */
+export function dueOf(on: Draft, step: Step): number | undefined {
+  const duration = parseDuration(step.timeout?.duration ?? '0')
+  return duration ? on.cause.at + duration : undefined
+}

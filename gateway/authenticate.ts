@@ -1,0 +1,103 @@
+/**
+ * From a credential to a caller. Keys have no rights of their own: a project key has those of its principal's roles, capped
+ * by its scope role; an organization key has those of its role, in every project. All of it is looked up anew for each
+ * request, so a change of roles acts at once.
+ *
+ * Invariant: `unauthorized` means that the credential is bad for good, because clients stop at it. Whenever that is not
+ * known for sure, the answer is `service_unavailable`.
+ */
+import { organizationOnly, systemRoleById, systemRoles, type SystemRole } from '../protocol/access.ts'
+import type { ApiKey, PrincipalRecord } from '../protocol/api/access.ts'
+import { parseTimestamp } from '../protocol/common.ts'
+import type { OrganizationDirectory } from '../protocol/directory.ts'
+import type { Credential, Principal } from '../protocol/entry.ts'
+import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
+import { own } from '../protocol/lookup.ts'
+import type { Directory } from './directory.ts'
+import { keyHash, parseAuthorization, tagIn, tagOf, type Presented } from './keys.ts'
+import type { World } from './ports.ts'
+import type { Touches } from './touch.ts'
+
+/** Who calls, and what they may do. */
+export interface Caller {
+  readonly principal: Principal
+  readonly credential: Credential
+  readonly scope: { readonly kind: 'organization'; readonly role: SystemRole } | { readonly kind: 'project'; readonly project_id: string }
+  /** Unbranded ids of permissions, in every place the scope admits the caller to. */
+  readonly permissions: ReadonlySet<string>
+  /** The key's hash, to ask again whether it still signs in, and the project handle it was written with. */
+  readonly proof: { readonly hash: string; readonly tag: string; readonly handle?: string }
+}
+
+export interface Authentication {
+  /** The caller of an Authorization header. */
+  authenticate(header: string | undefined): Promise<Caller | Refusal>
+  /** The caller of a credential that came another way. */
+  signIn(presented: Presented | undefined): Promise<Caller | Refusal>
+  /** The caller as of now, for what is held open: a refusal other than `service_unavailable` ends it. */
+  again(caller: Caller): Promise<Caller | Refusal>
+}
+
+/** What roles grant inside a project, capped by a scope role. */
+export function projectPermissions(role_ids: readonly string[], scope_role_id?: string): ReadonlySet<string> {
+  const grants = (id: string): readonly string[] => {
+    const role = systemRoleById(id)
+    return role ? systemRoles[role] : []
+  }
+  const cap = scope_role_id === undefined ? undefined : new Set(grants(scope_role_id))
+  return new Set(role_ids.flatMap(grants).filter((permission) => !organizationOnly.has(permission) && (!cap || cap.has(permission))))
+}
+
+const organizationPermissions = new Map<string, ReadonlySet<string>>(Object.entries(systemRoles).map(([role, granted]) => [role, new Set<string>(granted)]))
+const credentialOf = ({ id, name }: ApiKey): Credential => ({ type: 'api_key', id, name })
+const principalOf = ({ id, kind, name }: PrincipalRecord): Principal => ({ type: kind === 'service' ? 'service_account' : kind, id, name })
+
+/** Open the authentication of a gateway. */
+export function openAuthentication(world: World, directory: Directory, touches?: Touches): Authentication {
+  const marks = new WeakMap<OrganizationDirectory, Map<string, string[]>>()
+  const projectsMarked = (known: OrganizationDirectory, tag: string): readonly string[] => {
+    let index = marks.get(known)
+    if (!index) {
+      index = new Map()
+      for (const id of Object.keys(known.projects)) index.set(tagOf(id), [...(index.get(tagOf(id)) ?? []), id])
+      marks.set(known, index)
+    }
+    return index.get(tag) ?? []
+  }
+  const expired = ({ expires_at }: ApiKey): boolean => expires_at !== undefined && (parseTimestamp(expires_at) ?? 0) <= world.now()
+
+  async function find(proof: Caller['proof']): Promise<Caller | Refusal> {
+    const known = await directory.organization()
+    if (isRefusal(known)) return known
+    const key = own(known.keys, proof.hash)
+    if (key) {
+      if (expired(key)) return refuse('unauthorized')
+      const role = key.org_role ?? 'Viewer'
+      return {
+        principal: { type: 'service_account', id: key.principal_id, name: key.name }, credential: credentialOf(key), proof,
+        scope: { kind: 'organization', role }, permissions: organizationPermissions.get(role) ?? new Set(),
+      }
+    }
+    for (const id of projectsMarked(known, proof.tag)) {
+      const project = await directory.project(id)
+      if (isRefusal(project)) return project
+      const mine = own(project.keys, proof.hash)
+      if (!mine) continue
+      const principal = own(project.principals, mine.principal_id)
+      if (expired(mine) || principal?.state !== 'active') return refuse('unauthorized')
+      return {
+        principal: principalOf(principal), credential: credentialOf(mine), proof,
+        scope: { kind: 'project', project_id: id }, permissions: projectPermissions(principal.role_ids ?? [], mine.scope_role_id),
+      }
+    }
+    return refuse('unauthorized')
+  }
+  async function signIn(presented: Presented | undefined): Promise<Caller | Refusal> {
+    if (!presented) return refuse('unauthorized')
+    const { text, handle } = presented
+    const caller = await find({ hash: keyHash(world, text), tag: tagIn(text), ...(handle !== undefined && { handle }) })
+    if (!isRefusal(caller)) touches?.note(caller)
+    return caller
+  }
+  return { signIn, authenticate: (header) => signIn(parseAuthorization(header)), again: ({ proof }) => find(proof) }
+}

@@ -1,0 +1,99 @@
+/** A request on its way: what admission found out about it, for the verbs that answer it. */
+import { api } from '../protocol/api.ts'
+import type { Project } from '../protocol/api/projects.ts'
+import { routeOf, type Row } from '../protocol/contract.ts'
+import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
+import { authorize, enter } from './authorize.ts'
+import type { Authentication, Caller } from './authenticate.ts'
+import type { Directory } from './directory.ts'
+import type { World } from './ports.ts'
+import type { Limits } from './rate.ts'
+import type { Incoming } from './request.ts'
+import { readBody, readQuery } from './validate.ts'
+
+/** What all requests of a gateway share. */
+export interface Edge {
+  readonly world: World
+  readonly directory: Directory
+  readonly authentication: Authentication
+  readonly limits: Limits
+}
+
+export interface Call {
+  /** The row's name in the table, and its path slots decoded, with the project's id under `project`. */
+  readonly name: string
+  readonly row: Row
+  readonly slots: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, unknown>>
+  readonly body: Readonly<Record<string, unknown>>
+  readonly caller: Caller
+  /** The project the path names or the run of the path belongs to; absent on rows of the organization. */
+  readonly project?: Project
+  readonly request_id: string
+  readonly incoming: Incoming
+}
+
+/** Id of the project, or of the organization for its own rows. */
+export const homeOf = ({ world }: Edge, call: Call): string => call.project?.id ?? world.organization()
+/** The name under which actors and views know what this row asks for. */
+export const meaning = ({ name, row }: Call): string => row.shape.as ?? name
+
+/** All rows by name. */
+export const rows: Readonly<Record<string, Row>> = api
+
+/** The decoded slots of a path, or undefined when an encoding is broken. */
+function decodeSlots(row: Row, raw: readonly string[]): Record<string, string> | undefined {
+  try {
+    return Object.fromEntries(routeOf(row).slots.map((slot, index) => [slot, decodeURIComponent(raw[index] ?? '')]))
+  } catch {
+    return undefined
+  }
+}
+
+/** The project of a call: named by the path, or the one its run belongs to. A run of a project closed to the caller is not found. */
+async function placeOf({ world, directory }: Edge, name: string, row: Row, slots: Readonly<Record<string, string>>, caller: Caller): Promise<Project | undefined | Refusal> {
+  const ofRun = name.startsWith('run.') && row.verb !== 'command' && slots['id'] !== undefined
+  if (slots['project'] === undefined && !ofRun) return undefined
+  const known = await directory.organization()
+  if (isRefusal(known)) return known
+  if (slots['project'] !== undefined) return enter(caller, known, slots['project'], ofRun)
+  const answers = await world.everywhere('locate', { run_id: slots['id'] })
+  const found = answers.map((answer) => (isRefusal(answer) ? undefined : (answer as { project?: string } | undefined)?.project)).find((id) => id !== undefined)
+  if (found === undefined) return answers.find(isRefusal) ?? refuse('not_found')
+  const project = enter(caller, known, found, true)
+  return isRefusal(project) ? refuse('not_found') : project
+}
+
+/**
+ * Admit a request to its row: who calls, how often, where, whether they may, and whether what they sent makes sense, in this
+ * order. `note` is given the headers that every later answer carries.
+ */
+export async function admit(edge: Edge, name: string, row: Row, request_id: string, incoming: Incoming, note: (headers: Readonly<Record<string, string>>) => void): Promise<Call | Refusal | 'aborted'> {
+  const { world, authentication, limits } = edge
+  const bytes = await incoming.body
+  if (bytes === 'aborted') return 'aborted'
+  if (!world.fresh()) return refuse('service_unavailable')
+  const caller = await authentication.authenticate(incoming.header('authorization'))
+  if (isRefusal(caller)) return caller
+  const admission = await limits(caller.credential.id, world.organization())
+  note(admission.headers)
+  if (admission.refused) return admission.refused
+
+  const named = decodeSlots(row, incoming.slots)
+  if (!named) return refuseFields({ field: 'path', message: 'is not percent-encoded UTF-8' })
+  const project = await placeOf(edge, name, row, named, caller)
+  if (isRefusal(project)) return project
+  const refused = authorize(world.settings.brand, row.shape.permission, caller)
+  if (refused) return refused
+
+  const query = readQuery(row, incoming.query)
+  if (isRefusal(query)) return query
+  if (bytes === 'too_large') return refuse('payload_too_large', { limit: row.shape.limit ?? BODY_LIMIT })
+  const body = row.verb === 'command' ? readBody(row, bytes, incoming.header('content-type')) : {}
+  if (isRefusal(body)) return body
+  const slots = project && named['project'] !== undefined ? { ...named, project: project.id } : named
+  return { name, row, slots, query, body, caller, ...(project && { project }), request_id, incoming }
+}
+
+/** Largest body of a row that names no limit, in bytes. */
+export const BODY_LIMIT = 1_048_576

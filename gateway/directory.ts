@@ -1,0 +1,135 @@
+/**
+ * The configuration this gateway knows: the organization's and the projects' directories and the specs of workflows, read
+ * from their owners on demand.
+ *
+ * Invariants:
+ * D1. A change of configuration is answered only after every gateway has forgotten it, so what is kept here is never older
+ *     than the last answered change. A load that a `forget` overtakes is thrown away, and its waiters load again.
+ * D2. While this gateway's own lease is not fresh it may be left out of those messages: then nothing is kept, and every
+ *     question is answered `service_unavailable`.
+ */
+import type { Definition, OrganizationDirectory, ProjectDirectory } from '../protocol/directory.ts'
+import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
+import { own } from '../protocol/lookup.ts'
+import type { World } from './ports.ts'
+
+export interface Directory {
+  organization(): Promise<OrganizationDirectory | Refusal>
+  /** `project` must be the id of a project of the organization. */
+  project(project: string): Promise<ProjectDirectory | Refusal>
+  /** Read from the owner now, for fields that change without a `forget`: when a key was last used. */
+  refreshOrganization(): Promise<OrganizationDirectory | Refusal>
+  refreshProject(project: string): Promise<ProjectDirectory | Refusal>
+  /** The latest version of a workflow; undefined when the project has no such workflow. */
+  definition(project: string, id: string): Promise<Definition | undefined | Refusal>
+  /** Forget a project, or the organization by its id. Call it before answering the message of type `forget`. */
+  forget(id: string): void
+  /** Called after each `forget` with what was forgotten; undefined: anything may have changed. Gives a function that stops it. */
+  onChange(listener: (id: string | undefined) => void): () => void
+  close(): void
+}
+
+/** Specs kept at most. */
+const DEFINITIONS = 200
+/** Loads of one question that a `forget` may overtake before the caller is asked to come back. */
+const ATTEMPTS = 10
+/** Milliseconds between looks at the own lease. */
+const WATCH = 250
+const unavailable = (): Refusal => refuse('service_unavailable')
+
+/** Open an empty directory. */
+export function openDirectory(world: World): Directory {
+  const loads = new Map<string, Promise<unknown>>()
+  const definitions = new Map<string, Definition>()
+  const listeners = new Set<(id: string | undefined) => void>()
+  let lapsed = false
+
+  const changed = (id: string | undefined): void => {
+    for (const listener of [...listeners]) listener(id)
+  }
+  const trusted = (): boolean => {
+    if (world.fresh()) return true
+    lapsed = true
+    loads.clear()
+    return false
+  }
+  let stopWatching = () => {}
+  const watch = (): void => {
+    if (trusted() && lapsed) {
+      lapsed = false
+      loads.clear()
+      changed(undefined)
+    }
+    stopWatching = world.later(WATCH, watch)
+  }
+  watch()
+
+  const begin = (kind: 'organization' | 'project', id: string): Promise<unknown> => {
+    const load = world.ask({ project: id, kind, id }, 'directory', { id })
+    loads.set(id, load)
+    load.then((answer) => { if (isRefusal(answer) && loads.get(id) === load) loads.delete(id) }, () => { if (loads.get(id) === load) loads.delete(id) })
+    return load
+  }
+  async function get<T>(kind: 'organization' | 'project', id: string): Promise<T | Refusal> {
+    for (let attempt = 0; attempt < ATTEMPTS && id !== '' && trusted(); attempt++) {
+      const load = loads.get(id) ?? begin(kind, id)
+      try {
+        const answer = await load
+        if (isRefusal(answer)) return unavailable()
+        // An organization that has not begun knows no keys; that says nothing about a credential.
+        if ((answer as { id?: string } | undefined)?.id !== id) {
+          if (loads.get(id) === load) loads.delete(id)
+          return unavailable()
+        }
+        if (loads.get(id) === load) return trusted() ? (answer as T) : unavailable()
+      } catch (error) {
+        world.log.warn({ err: error, kind, id }, 'configuration could not be read')
+        return unavailable()
+      }
+    }
+    return unavailable()
+  }
+  const organization = () => get<OrganizationDirectory>('organization', world.organization())
+  const project = (id: string) => get<ProjectDirectory>('project', id)
+
+  return {
+    organization, project,
+    refreshOrganization() {
+      loads.delete(world.organization())
+      return organization()
+    },
+    refreshProject(id) {
+      loads.delete(id)
+      return project(id)
+    },
+    async definition(home, id) {
+      const known = await project(home)
+      if (isRefusal(known)) return known
+      const workflow = own(known.workflows, id)
+      if (!workflow) return undefined
+      const key = `${id}@${workflow.latest_version}`
+      const kept = definitions.get(key)
+      if (kept) return kept
+      try {
+        const answer = (await world.ask({ project: home, kind: 'project', id: home }, 'definition', { id })) as Definition | undefined | null | Refusal
+        if (isRefusal(answer)) return unavailable()
+        if (!answer) return undefined
+        if (definitions.size >= DEFINITIONS) definitions.delete(definitions.keys().next().value ?? '')
+        definitions.set(`${id}@${answer.version}`, answer)
+        return answer
+      } catch (error) {
+        world.log.warn({ err: error, project: home, id }, 'a workflow could not be read')
+        return unavailable()
+      }
+    },
+    forget(id) {
+      loads.delete(id)
+      changed(id)
+    },
+    onChange(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    close: () => stopWatching(),
+  }
+}

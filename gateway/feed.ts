@@ -1,0 +1,62 @@
+/**
+ * The project-wide stream of run events as a sequence to follow. What happens to any run or queue of the project is only a
+ * sign that there is something new: the frames come from the view, which gives them their order.
+ */
+import type { Static } from 'typebox'
+import type { ProjectRunEvent } from '../protocol/api/runs.ts'
+import { lastCursor, type Placed } from '../protocol/entry.ts'
+import { isRefusal, type Refusal } from '../protocol/errors.ts'
+import type { ViewQuestions } from '../protocol/internal.ts'
+import type { Follower, Item } from './follow.ts'
+import type { World } from './ports.ts'
+import { frame } from './sse.ts'
+import type { Source } from './followers.ts'
+
+const PAGE = 100
+/** Milliseconds within which many signs become one question. */
+const COALESCE = 20
+
+type FeedEvent = Static<typeof ProjectRunEvent>
+/** Frames of one event share its cursor: they are shown together or not at all. */
+function itemsOf(events: readonly FeedEvent[]): Item[] {
+  const items: Item[] = []
+  for (const event of events) {
+    const before = items.at(-1)?.cursor === event.seq ? (items.pop()?.frame ?? '') : ''
+    items.push({ cursor: event.seq, frame: before + frame(event.type, event, event.seq) })
+  }
+  return items
+}
+
+/** The feed of a project. */
+export function feedSource(world: World, project: string): Source {
+  const ask = async (after: number, limit: number, fresh?: number) => (await world.view(project, 'feed', { after, limit }, fresh)) as ViewQuestions['feed']['reply'] | Refusal
+  return {
+    key: `feed ${project}`,
+    comment: ':keepalive',
+    ask: async (after, fresh) => {
+      const page = await ask(after, PAGE, fresh)
+      if (isRefusal(page)) return page
+      return { items: itemsOf(page.items as readonly FeedEvent[]), last: page.last, ended: false, oldest: page.oldest, more: page.items.length >= PAGE }
+    },
+    newest: async () => {
+      const page = await ask(Number.MAX_SAFE_INTEGER, 1)
+      return isRefusal(page) ? page : { items: [], last: page.last, ended: false, oldest: 0, more: false }
+    },
+    subscribe: (follower: Follower) => {
+      let noticed = 0
+      let cancel: (() => void) | undefined
+      const hear = (placed: Placed) => {
+        noticed = Math.max(noticed, lastCursor(placed))
+        cancel ??= world.later(COALESCE, () => {
+          cancel = undefined
+          follower.notice(noticed)
+        })
+      }
+      const stops = [world.live(project, 'run', undefined, hear), world.live(project, 'queue', undefined, hear)]
+      return () => {
+        cancel?.()
+        for (const stop of stops) stop()
+      }
+    },
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * What makes a request repeatable: the same key gives the same command and the same ids, so a repeat reaches the actor that
+ * decided it the first time, which answers what it answered then.
+ */
+import { isRefusal, refuseFields, type Refusal } from '../protocol/errors.ts'
+import { homeOf, meaning, type Call, type Edge } from './call.ts'
+
+/** Under what names a call is performed. */
+export interface Identity {
+  readonly command_id: string
+  /** What minted ids and other made-up values are derived from; absent: they are new. */
+  readonly seed?: string
+  /** Tells a key that is used again with another request. */
+  readonly fingerprint?: string
+}
+
+/**
+ * Rows whose key is the body's `idempotency_key`, for the whole project and for as long as the run exists. Clients mirror it in
+ * the header, which alone means nothing there.
+ */
+const byBody: ReadonlySet<string> = new Set(['run.start', 'workflow.run'])
+const LONGEST = 255
+
+/** The Idempotency-Key header; blank is none. */
+function keyOf({ incoming }: Call): string | undefined | Refusal {
+  const key = incoming.method === 'POST' ? incoming.header('idempotency-key') : undefined
+  return key === undefined || key.length <= LONGEST ? key : refuseFields({ field: 'Idempotency-Key', message: `must have at most ${LONGEST} characters`, expected: { maxLength: LONGEST }, actual: key.length })
+}
+
+/** The identity of a call. */
+export function identify(edge: Edge, call: Call): Identity | Refusal {
+  const { world } = edge
+  const { caller, incoming, body } = call
+  const fresh = { command_id: Buffer.from(world.random(16)).toString('hex') }
+  const header = keyOf(call)
+  if (isRefusal(header)) return header
+  if (byBody.has(meaning(call))) {
+    const key = typeof body['idempotency_key'] === 'string' ? body['idempotency_key'].trim() : ''
+    return key === '' ? fresh : { ...fresh, seed: JSON.stringify(['run', homeOf(edge, call), key]) }
+  }
+  if (header === undefined) return fresh
+  const { method, path } = incoming
+  const seed = JSON.stringify(['request', homeOf(edge, call), caller.principal.id, method, path, header])
+  return { command_id: world.hash(seed).slice(0, 40), seed, fingerprint: world.hash(JSON.stringify([method, path, call.query, body])).slice(0, 40) }
+}

@@ -1,0 +1,50 @@
+/**
+ * The text of API keys: `<prefix>_<40 hex digits>`, and for a project key the last 8 characters of the project's id after
+ * them, so that the edge finds the project's directory without an index of all keys. Only the hash is ever stored.
+ */
+import type { World } from './ports.ts'
+
+/** A new key: its text, shown once, and what its owner keeps. */
+export interface NewKey {
+  readonly key: string
+  readonly hash: string
+  readonly key_prefix: string
+}
+/** A credential as it was presented: the text to look up, and the project handle it was written with, if any. */
+export interface Presented {
+  readonly text: string
+  readonly handle?: string
+}
+
+const TAG = 8
+/** The mark of a project in its keys. Two projects may share one: it only says where to look. */
+export const tagOf = (project: string): string => project.slice(-TAG)
+/** The project mark of a key's text; of an organization key it is a mark that no project has, or means nothing. */
+export const tagIn = (text: string): string => text.slice(-TAG)
+
+/** What is stored and looked up instead of a key: SHA-256, hex. */
+export const keyHash = (world: Pick<World, 'hash'>, text: string): string => world.hash(text)
+
+/**
+ * Make a key.
+ * @param project id of the project it is pinned to; undefined for an organization key.
+ * @param from the same text makes the same key: for a creation that may be repeated under its idempotency key. Without it the key is random, and nothing can make it again.
+ */
+export function newKey(world: Pick<World, 'random' | 'seal' | 'hash' | 'settings'>, project: string | undefined, from?: string): NewKey {
+  const bytes = from === undefined ? world.random(20) : world.seal(`api key\n${project ?? ''}\n${from}`).subarray(0, 20)
+  const key = `${world.settings.key_prefix}_${Buffer.from(bytes).toString('hex')}${project === undefined ? '' : tagOf(project)}`
+  return { key, hash: keyHash(world, key), key_prefix: key.slice(0, TAG) }
+}
+
+/** Split a credential into the key and the project handle that may follow it after a dot; undefined when it cannot be one. */
+export function parseCredential(credential: string): Presented | undefined {
+  const match = /^([^\s.]{1,512})(?:\.([a-z0-9]+(?:-[a-z0-9]+)*))?$/.exec(credential)
+  if (!match) return undefined
+  const [, text = '', handle] = match
+  return { text, ...(handle !== undefined && { handle }) }
+}
+/** The credential of an Authorization header, or undefined. */
+export function parseAuthorization(header: string | undefined): Presented | undefined {
+  const match = /^Bearer +(\S+)$/i.exec(header?.trim() ?? '')
+  return match?.[1] === undefined ? undefined : parseCredential(match[1])
+}

@@ -1,0 +1,58 @@
+/**
+ * What rows need looked up or made before their command is decided, one function per row. Everything else goes to its
+ * actor as it came.
+ */
+import type { Reserved } from '../protocol/configuration.ts'
+import type { Origin } from '../protocol/entry.ts'
+import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
+import { own } from '../protocol/lookup.ts'
+import { slug } from '../protocol/naming.ts'
+import { meaning, type Call, type Edge } from './call.ts'
+import type { Identity } from './idempotency.ts'
+import { newKey } from './keys.ts'
+
+/** What is added to the command's input, and to the reply that the caller gets. */
+export interface Prepared {
+  readonly input?: Readonly<Record<string, unknown>>
+  readonly reply?: Readonly<Record<string, unknown>>
+}
+type Prepare = (edge: Edge, call: Call, identity: Identity, origin: Origin) => Promise<Prepared | Refusal> | Prepared | Refusal
+
+/** The latest version of the workflow that a start names by id or handle. @param field where the name stands. */
+async function definitionFor({ directory }: Edge, { project }: Call, name: unknown, field: string): Promise<Prepared | Refusal> {
+  if (name === undefined || !project) return {}
+  const text = String(name)
+  const known = await directory.project(project.id)
+  if (isRefusal(known)) return known
+  const id = own(known.workflows, text) ? text : Object.entries(known.workflows).find(([, { handle }]) => handle === text)?.[0]
+  const definition = id === undefined ? undefined : await directory.definition(project.id, id)
+  if (definition === undefined) return refuse('not_found', { [field]: text }, 'There is no such workflow.')
+  return isRefusal(definition) ? definition : { input: { definition } }
+}
+
+/** Have the organization hold the handle for a workflow with a fresh id, also when the request is a repeat: a claim that stays unused ends by itself. */
+async function reserveHandle({ world }: Edge, { project, body }: Call, origin: Origin): Promise<Prepared | Refusal> {
+  if (!project) return {}
+  const handle = typeof body['handle'] === 'string' ? body['handle'] : slug(String(body['name']))
+  if (handle === '') return refuseFields({ field: 'handle', message: 'cannot be derived from this name; give one', actual: body['name'] })
+  const organization = world.organization()
+  const reserved: Reserved = { id: world.id('workflow'), handle, organization }
+  const outcome = await world.command({ project: organization, kind: 'organization', id: organization, command_id: `handle.reserve:${reserved.id}`, name: 'handle.reserve', input: { id: reserved.id, handle, project: project.id }, origin })
+  return isRefusal(outcome) ? outcome : { input: { reserved } }
+}
+
+const makeKey = ({ world }: Edge, project: string | undefined, { seed }: Identity): Prepared => {
+  const { key, hash, key_prefix } = newKey(world, project, seed)
+  return { input: { hash, key_prefix }, reply: { key } }
+}
+
+const preparations: Readonly<Record<string, Prepare>> = {
+  'run.start': (edge, call) => definitionFor(edge, call, call.body['definition_id'], 'definition_id'),
+  'workflow.run': (edge, call) => definitionFor(edge, call, call.slots['id'], 'id'),
+  'workflow.create': (edge, call, _, origin) => reserveHandle(edge, call, origin),
+  'key.create': (edge, { project }, identity) => makeKey(edge, project?.id, identity),
+  'key.create_organization': (edge, _, identity) => makeKey(edge, undefined, identity),
+}
+
+/** Prepare a call. */
+export const prepare: Prepare = (edge, call, identity, origin) => own(preparations, meaning(call))?.(edge, call, identity, origin) ?? {}

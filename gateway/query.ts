@@ -1,0 +1,58 @@
+/** Rows that read: answered from this gateway's directories, or by the view of the project's partition. */
+import type { AuditEntry } from '../protocol/api/projects.ts'
+import { parseTimestamp } from '../protocol/common.ts'
+import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
+import { own } from '../protocol/lookup.ts'
+import { homeOf, meaning, type Call, type Edge } from './call.ts'
+import { openCursor, sealCursor } from './cursor.ts'
+import { localQueries } from './local.ts'
+import type { Answer } from './respond.ts'
+
+/** A list as views answer it: `position` is the place of the last item, present when more follow. */
+interface Listed { readonly items: readonly unknown[]; readonly position?: unknown }
+type Ask = (input: Readonly<Record<string, unknown>>) => Promise<unknown>
+
+/** Answer the query of a call. */
+export async function runQuery(edge: Edge, call: Call): Promise<Answer | Refusal> {
+  const reply = await read(edge, call)
+  return isRefusal(reply) ? reply : { status: call.row.shape.status ?? 200, body: reply }
+}
+
+async function read(edge: Edge, call: Call): Promise<unknown> {
+  const { world, directory } = edge
+  const { caller, project } = call
+  const name = meaning(call)
+  const input = { ...call.query, ...call.slots }
+  const local = own(localQueries, name)
+  if (local) return local({ world, directory, caller, input, ...(project && { project: project.id }) })
+  if (name === 'audit.list') return paged(edge, call, (question) => audit(edge, call, question))
+  return paged(edge, call, (question) => world.view(homeOf(edge, call), name, question))
+}
+
+/** Ask with the cursor opened, and seal the position of the answer. Lists without pages, and records, pass unchanged. */
+async function paged(edge: Edge, call: Call, ask: Ask): Promise<unknown> {
+  const { world } = edge
+  const { cursor, ...query } = call.query
+  const binding = { project: homeOf(edge, call), route: meaning(call), filters: { ...query, ...call.slots } }
+  const opened = typeof cursor === 'string' ? openCursor(world, binding, cursor) : undefined
+  if (opened && isRefusal(opened)) return opened
+  const answer = await ask({ ...query, ...call.slots, ...(opened && { after: opened.position }) })
+  const fields = (call.row.shape.reply as { properties?: Readonly<Record<string, unknown>> } | undefined)?.properties ?? {}
+  if (isRefusal(answer) || !('next_cursor' in fields)) return answer
+  const { items, position } = answer as Listed
+  return { items, ...('data' in fields && { data: items }), has_more: position !== undefined, ...(position !== undefined && { next_cursor: sealCursor(world, binding, position) }) }
+}
+
+/** The audit log of all partitions, newest first. A project key sees its project's part. */
+async function audit({ world }: Edge, { caller: { scope }, query }: Call, question: Readonly<Record<string, unknown>>): Promise<Listed | Refusal> {
+  if (scope.kind === 'project' && (query['project_id'] ?? scope.project_id) !== scope.project_id) return refuse('forbidden', undefined, 'This key belongs to another project.')
+  const answers = await world.everywhere('audit.list', { ...question, ...(scope.kind === 'project' && { project_id: scope.project_id }) })
+  const refused = answers.find(isRefusal)
+  if (refused) return refused
+  const parts = answers as readonly Listed[]
+  const all = parts.flatMap(({ items }) => items as readonly AuditEntry[]).sort((a, b) => (a.created_at === b.created_at ? (a.id < b.id ? 1 : -1) : a.created_at < b.created_at ? 1 : -1))
+  const items = all.slice(0, Number(query['limit']))
+  const last = items.at(-1)
+  const more = last !== undefined && (all.length > items.length || parts.some(({ position }) => position !== undefined))
+  return { items, ...(more && { position: [parseTimestamp(last.created_at), last.id] }) }
+}

@@ -1,0 +1,42 @@
+/** Rate limits: one bucket per credential and one per organization, counted by this gateway alone. */
+import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible'
+import { refuse, type Refusal } from '../protocol/errors.ts'
+import type { World } from './ports.ts'
+
+/** What every answer says about the tightest bucket, and the refusal when one is empty. */
+export interface Admission {
+  readonly headers: Readonly<Record<string, string>>
+  readonly refused?: Refusal
+}
+/** Count one request of a credential in an organization. */
+export type Limits = (credential: string, organization: string) => Promise<Admission>
+
+type Scope = 'key' | 'org'
+
+/** Limits as configured; a limit of 0 is none. */
+export function createLimits(world: World): Limits {
+  const { key, organization, window_seconds } = world.settings.rate
+  const bucket = (scope: Scope, points: number) => (points > 0 ? { scope, points, limiter: new RateLimiterMemory({ keyPrefix: scope, points, duration: window_seconds }) } : undefined)
+  const buckets = [bucket('key', key), bucket('org', organization)].filter((one) => one !== undefined)
+
+  return async (credential, organizationId) => {
+    const states = await Promise.all(buckets.map(async ({ scope, points, limiter }) => {
+      const state = await limiter.consume(scope === 'key' ? credential : organizationId).then((left) => ({ left, empty: false }), (left: RateLimiterRes) => ({ left, empty: true }))
+      return { scope, points, ...state }
+    }))
+    const tightest = states.sort((a, b) => Number(b.empty) - Number(a.empty) || a.left.remainingPoints / a.points - b.left.remainingPoints / b.points)[0]
+    if (!tightest) return { headers: {} }
+    const { scope, points, left, empty } = tightest
+    const seconds = Math.max(1, Math.ceil(left.msBeforeNext / 1000))
+    const headers = {
+      'X-RateLimit-Limit': String(points),
+      'X-RateLimit-Remaining': String(Math.max(0, left.remainingPoints)),
+      'X-RateLimit-Reset': String(Math.ceil((world.now() + left.msBeforeNext) / 1000)),
+      'X-RateLimit-Scope': scope,
+      'X-RateLimit-Policy': `${points};w=${window_seconds}`,
+    }
+    if (!empty) return { headers }
+    world.count.inc('rate_limited')
+    return { headers: { ...headers, 'Retry-After': String(seconds) }, refused: refuse('rate_limit_exceeded', { scope, limit: points, window_seconds, retry_after_seconds: seconds }) }
+  }
+}

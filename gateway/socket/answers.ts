@@ -1,0 +1,39 @@
+/**
+ * Answers of claims, kept for a short window: a claim repeated under the same message id gets the same jobs again, also on
+ * a new connection of the session. Only the latest few of each session are kept, because a worker has one claim out.
+ */
+const WINDOW = 120_000
+const LATEST = 8
+
+export interface Answers {
+  /** The text sent for this claim within the window. */
+  get(session: string, message_id: string): string | undefined
+  put(session: string, message_id: string, text: string): void
+  /** Drop what is older than the window. */
+  sweep(): void
+}
+
+/** An empty memory. @param now Unix milliseconds. */
+export function answers(now: () => number): Answers {
+  const sessions = new Map<string, Map<string, { readonly at: number; readonly text: string }>>()
+  return {
+    get(session, message_id) {
+      const known = sessions.get(session)?.get(message_id)
+      return known && now() - known.at < WINDOW ? known.text : undefined
+    },
+    put(session, message_id, text) {
+      const known = sessions.get(session) ?? new Map()
+      known.delete(message_id)
+      known.set(message_id, { at: now(), text })
+      const [oldest] = known.keys()
+      if (known.size > LATEST && oldest !== undefined) known.delete(oldest)
+      sessions.set(session, known)
+    },
+    sweep() {
+      for (const [session, known] of sessions) {
+        for (const [id, { at }] of known) if (now() - at >= WINDOW) known.delete(id)
+        if (known.size === 0) sessions.delete(session)
+      }
+    },
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * Messages of the engine for one worker session: a leased job to hand over, a job to stop, a drain, a newer connection.
+ * A job is answered `ok` only when this gateway takes charge of it: it is then written to the socket, given back, or failed.
+ */
+import { timestamp } from '../../protocol/common.ts'
+import { closeCodes, sizes, type ClaimedJob, type GatewayMessage } from '../../protocol/worker.ts'
+import { arrived } from './claim.ts'
+import { drain } from './drain.ts'
+import { command, limits, queueOf, type Edge } from './edge.ts'
+import { ended, lasting, release, withdraw } from './held.ts'
+import { remind } from './hint.ts'
+import { settle, unreserve } from './offers.ts'
+import { free, takes, type Session } from './session.ts'
+
+type Message = Exclude<GatewayMessage, { type: 'forget' }>
+
+/** The members a worker gets; strict clients refuse any other. */
+const members = [
+  'id', 'kind', 'origin', 'executor_kind', 'queue', 'action_name', 'environment_id', 'provider', 'model', 'run_id', 'step_id', 'spec',
+  'lease_token', 'claim_attempt', 'lease_duration_seconds', 'heartbeat_cadence_seconds',
+] as const satisfies readonly (keyof ClaimedJob)[]
+
+/** Take a message of the mailbox that concerns a session. `ok: false`: the session is not here, or cannot take the job. */
+export function receive(edge: Edge, message: Message): { ok: boolean } {
+  const session = edge.sessions.get(message.session)
+  if (!session || session.closed || session.project !== message.project) return { ok: false }
+  switch (message.type) {
+    case 'assign':
+      return { ok: assign(edge, session, message.job) }
+    case 'cancel':
+      cancel(edge, session, message)
+      return { ok: true }
+    case 'drain':
+      if (!session.draining) session.connection.send({ type: 'worker.drain' })
+      drain(edge, session)
+      return { ok: true }
+    case 'supersede':
+      if (session.generation < message.generation) session.connection.close(closeCodes.superseded, 'superseded by a newer connection')
+      return { ok: true }
+  }
+}
+
+function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
+  const held = session.held.get(job.id)
+  const promised = unreserve(edge, session, job.id)
+  if (held?.token === job.lease_token) return true
+  if (!takes(session) || edge.stopping || (!promised && !held && free(session) <= 0)) {
+    settle(edge, session)
+    return false
+  }
+  session.held.set(job.id, { token: job.lease_token, until: lasting(edge, job.lease_duration_seconds), beaten: edge.world.now() })
+  const text = JSON.stringify(Object.fromEntries(members.flatMap((member) => (job[member] === undefined ? [] : [[member, job[member]]]))))
+  const bytes = Buffer.byteLength(text)
+  if (bytes > sizes.spec && Buffer.byteLength(JSON.stringify(job.spec)) > sizes.spec) {
+    finish(edge, session, job, { status: 'failed', error_type: 'SpecTooLarge', error_message: `the job's spec is larger than ${sizes.spec} bytes` })
+    return true
+  }
+  const cancel = edge.world.later(limits.reservation, () => {
+    withdraw(session, job.id)
+    release(edge, session, job)
+  })
+  session.ready.push({ job, text, bytes, cancel })
+  if (session.claims.length === 0) remind(edge, session)
+  arrived(edge, session)
+  settle(edge, session)
+  return true
+}
+
+/** Stop a job: the worker is told, unless it never got the job. Afterwards every heartbeat of the job is answered with the cancel. */
+function cancel(edge: Edge, session: Session, { job_id, reason, at }: Extract<Message, { type: 'cancel' }>): void {
+  const waiting = withdraw(session, job_id)
+  if (waiting) finish(edge, session, waiting, { status: 'cancelled' })
+  else session.connection.send({ type: 'job.cancel', job_id, ...(reason !== undefined && { reason }), requested_at: timestamp(at) })
+}
+
+/** End a job that the worker never saw. */
+function finish(edge: Edge, session: Session, job: ClaimedJob, outcome: { status: 'failed' | 'cancelled'; error_type?: string; error_message?: string }): void {
+  ended(edge, session, job.id, job.lease_token)
+  const to = queueOf(edge, session.project, job.id, job.lease_token)
+  if (to) void command(edge, session.connection.grant, to, 'queue.report', { job_id: job.id, lease_token: job.lease_token, ...outcome })
+}

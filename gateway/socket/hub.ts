@@ -1,0 +1,107 @@
+/**
+ * All worker connections of a gateway: opening them, the mailbox of the engine, looking after credentials, and the stop.
+ * Knows no sockets: `mount.ts` feeds it.
+ */
+import type { World } from '../ports.ts'
+import type { Code } from '../../protocol/errors.ts'
+import { closeCodes, type GatewayMessage } from '../../protocol/worker.ts'
+import { receive } from './assign.ts'
+import { dismiss } from './claim.ts'
+import { Connection, type Pipe } from './connection.ts'
+import { dispatch } from './dispatch.ts'
+import { limits, openEdge, type Grant } from './edge.ts'
+import { settle } from './offers.ts'
+
+export interface Hub {
+  /** A socket was opened for this grant. */
+  connect(grant: Grant, pipe: Pipe): Connection
+  /** A message of the engine. `ok: false`: not for this gateway. */
+  receive(message: GatewayMessage): { ok: boolean }
+  /** Look now whether the grants of all connections still hold. */
+  recheck(): Promise<void>
+  /** Whether the hub is stopping: new sockets are to be turned away. */
+  stopping(): boolean
+  /** Answer outstanding claims with nothing, let reports under way finish, close every connection. Resolves when all is said. */
+  stop(): Promise<void>
+}
+
+/** Close code for the refusal that a connection would get now; other refusals say nothing about its right to be here. */
+const verdicts: { readonly [C in Code]?: number } = {
+  unauthorized: closeCodes.invalid_actor, permission_denied: closeCodes.forbidden, forbidden: closeCodes.forbidden, not_found: closeCodes.project_deleted,
+}
+
+/** A hub without connections. It looks after credentials by itself until it is stopped. */
+export function openHub(world: World): Hub {
+  const edge = openEdge(world)
+  let looking: Promise<void> | undefined
+  let again = false
+  let timer: () => void
+
+  const look = async (): Promise<void> => {
+    const groups = new Map<string, Connection[]>()
+    for (const connection of edge.connections) {
+      const group = groups.get(connection.grant.key)
+      if (group) group.push(connection)
+      else groups.set(connection.grant.key, [connection])
+    }
+    for (const group of groups.values()) {
+      const refusal = await group[0]?.grant.recheck().catch(() => undefined)
+      const code = refusal && verdicts[refusal.refused]
+      if (code !== undefined) for (const connection of group) expel(connection, code, refusal?.message)
+    }
+  }
+  const recheck = (): Promise<void> => {
+    again = looking !== undefined
+    looking ??= look().finally(() => {
+      looking = undefined
+      if (again) void recheck()
+    })
+    return looking
+  }
+  const tick = () => {
+    timer = world.later(limits.recheck, tick)
+    edge.answers.sweep()
+    void recheck()
+  }
+  timer = world.later(limits.recheck, tick)
+
+  return {
+    connect(grant, pipe) {
+      const connection: Connection = new Connection(edge, grant, pipe, (from, incoming) => dispatch(edge, from, incoming), () => {
+        edge.connections.delete(connection)
+        world.count.open('worker_sockets', -1)
+      })
+      edge.connections.add(connection)
+      world.count.open('worker_sockets', 1)
+      return connection
+    },
+    receive: (message) => (message.type === 'forget' ? { ok: true } : receive(edge, message)),
+    recheck,
+    stopping: () => edge.stopping,
+    async stop() {
+      timer()
+      edge.stopping = true
+      for (const { session } of edge.connections) {
+        if (!session) continue
+        dismiss(edge, session)
+        settle(edge, session)
+      }
+      await quiet(world, edge.pending)
+      for (const connection of [...edge.connections]) connection.close(closeCodes.restart, 'the gateway restarts')
+      await quiet(world, edge.pending)
+    },
+  }
+}
+
+function expel(connection: Connection, code: number, reason = 'the credential is no longer valid'): void {
+  if (code === closeCodes.invalid_actor) connection.fail('invalid_actor', reason)
+  connection.close(code, reason)
+}
+
+/** Resolves when nothing is under way any more, or when it has waited long enough. */
+async function quiet(world: World, pending: ReadonlySet<Promise<unknown>>): Promise<void> {
+  let cancel = () => {}
+  const late = new Promise<void>((resolve) => { cancel = world.later(limits.stop, resolve) })
+  await Promise.race([Promise.allSettled([...pending]), late])
+  cancel()
+}

@@ -1,0 +1,42 @@
+/** The life of a session on this gateway: its periodic sign of life to the registry, and its end. */
+import { isRefusal } from '../../protocol/errors.ts'
+import { closeCodes } from '../../protocol/worker.ts'
+import { command, registryOf, type Edge } from './edge.ts'
+import { expire, giveBack } from './held.ts'
+import { calm } from './hint.ts'
+import { settle, unreserve } from './offers.ts'
+import type { Session } from './session.ts'
+
+/** Every heartbeat cadence: drop leases that ran out, and, if the worker was heard, say so; a session that is no longer the current one is closed. */
+export function beat(edge: Edge, session: Session): void {
+  session.beating = edge.world.later(edge.world.settings.timing.cadence * 1000, () => {
+    expire(edge, session)
+    beat(edge, session)
+    if (!session.connection.heard) return
+    session.connection.heard = false
+    void seen(edge, session)
+  })
+}
+
+async function seen(edge: Edge, session: Session): Promise<void> {
+  const { connection } = session
+  const input = { session: session.id, generation: session.generation, leases: session.held.size }
+  const outcome = await command(edge, connection.grant, registryOf(session), 'worker.seen', input)
+  if (!isRefusal(outcome) && !(outcome.reply as { current: boolean }).current) connection.close(closeCodes.superseded, 'superseded by a newer connection')
+}
+
+/** The connection ended. Jobs that were never handed over go back; leases stay, for the worker may come back with them. */
+export function leave(edge: Edge, session: Session): void {
+  if (session.closed) return
+  session.closed = true
+  calm(session)
+  session.beating?.()
+  session.flushing?.()
+  for (const claim of session.claims.splice(0)) claim.cancel()
+  for (const job_id of [...session.reserved.keys()]) unreserve(edge, session, job_id)
+  giveBack(edge, session)
+  settle(edge, session)
+  if (edge.sessions.get(session.id) === session) edge.sessions.delete(session.id)
+  const input = { session: session.id, generation: session.generation, leases: session.held.size }
+  void command(edge, session.connection.grant, registryOf(session), 'worker.closed', input)
+}

@@ -1,0 +1,138 @@
+/**
+ * Listening to offers of work and taking from them. One listener per (project, queue, capability), counted over the
+ * sessions that want it; whichever listener an offer comes through, all sessions of the project are considered.
+ *
+ * Invariants:
+ * O1. A job is taken only for a session with an outstanding claim and room, and the slot is reserved before the answer.
+ * O2. A session without a claim is never given work, only told that there is some.
+ * O3. Sessions are served in turn.
+ */
+import type { JobHeader } from '../../protocol/api/jobs.ts'
+import type { Offer, Taking } from '../../protocol/worker.ts'
+import { limits, type Edge } from './edge.ts'
+import { eligible, type Interest, type Wants } from './eligible.ts'
+import { remind } from './hint.ts'
+import { free, room, takes, type Session } from './session.ts'
+
+/** The sessions of one project on this gateway, and what they listen to. */
+export interface Market {
+  /** Sessions with free slots. */
+  readonly listeners: Set<Session>
+  /** Those with an outstanding claim and room, the longest unserved first. */
+  readonly claimants: Set<Session>
+  readonly interests: Map<string, { count: number; readonly stop: () => void }>
+  /** Who a job was promised to. */
+  readonly promised: Map<string, Session>
+  /** When demand was last announced, and whether it is to be announced again. */
+  announced: number
+  again: boolean
+}
+
+/** Bring a session's listening in line with its state; to be called after every change of its slots, claims or filters. */
+export function settle(edge: Edge, session: Session): void {
+  const market = marketOf(edge, session.project)
+  const listens = !edge.stopping && takes(session) && free(session) > 0
+  const wanted = new Set<Wants>(listens ? [session.wants, ...session.claims.map((claim) => claim.wants)] : [])
+  for (const wants of wanted) if (!session.listening.has(wants)) for (const interest of wants.interests) listen(edge, market, session.project, interest)
+  for (const wants of session.listening) if (!wanted.has(wants)) for (const interest of wants.interests) unlisten(market, interest)
+  session.listening.clear()
+  for (const wants of wanted) session.listening.add(wants)
+  if (listens) market.listeners.add(session)
+  else market.listeners.delete(session)
+  if (!edge.stopping && room(session) > 0) market.claimants.add(session)
+  else market.claimants.delete(session)
+}
+
+/** Announce that the project gained slots: at once, and at most once in a few milliseconds. */
+export function demand(edge: Edge, project: string): void {
+  const market = marketOf(edge, project)
+  if (market.again) return
+  const announce = () => {
+    market.again = false
+    market.announced = edge.world.now()
+    if (!edge.stopping) edge.world.demand(project)
+  }
+  const wait = market.announced + limits.batch - edge.world.now()
+  if (wait <= 0) return announce()
+  market.again = true
+  edge.world.later(wait, announce)
+}
+
+/** Answer an offer: the jobs taken, each for a session. Nothing taken is said as `busy`, so that another gateway is asked. */
+export function take(edge: Edge, offer: Offer): Taking {
+  const market = marketOf(edge, offer.project)
+  const touched = new Set<Session>()
+  const takes: Taking['takes'][number][] = []
+  const left: JobHeader[] = []
+  for (const job of offer.jobs) {
+    const session = market.promised.get(job.id) ?? firstFor(market, (wants) => eligible(job, offer.queue, wants))
+    if (!session) {
+      left.push(job)
+      continue
+    }
+    reserve(edge, market, session, job.id)
+    touched.add(session)
+    takes.push({ job_id: job.id, session: session.id, instance: session.instance })
+  }
+  for (const session of touched) settle(edge, session)
+  if (left.length > 0) {
+    for (const session of market.listeners) {
+      if (session.claims.length === 0 && left.some((job) => eligible(job, offer.queue, session.wants))) remind(edge, session)
+    }
+  }
+  return { gateway: edge.world.node, takes, ...(takes.length === 0 && { busy: true }) }
+}
+
+/** Free the slot that was reserved for a job; whether there was one. */
+export function unreserve(edge: Edge, session: Session, job_id: string): boolean {
+  const cancel = session.reserved.get(job_id)
+  if (!cancel) return false
+  cancel()
+  session.reserved.delete(job_id)
+  marketOf(edge, session.project).promised.delete(job_id)
+  return true
+}
+
+function reserve(edge: Edge, market: Market, session: Session, job_id: string): void {
+  unreserve(edge, session, job_id)
+  market.promised.set(job_id, session)
+  session.reserved.set(job_id, edge.world.later(limits.reservation, () => {
+    unreserve(edge, session, job_id)
+    settle(edge, session)
+    if (room(session) > 0) demand(edge, session.project)
+  }))
+}
+
+function firstFor(market: Market, fits: (wants: Wants) => boolean): Session | undefined {
+  for (const session of market.claimants) {
+    if (room(session) <= 0 || !session.claims.some((claim) => fits(claim.wants))) continue
+    market.claimants.delete(session)
+    market.claimants.add(session)
+    return session
+  }
+  return undefined
+}
+
+const keyOf = ({ queue, capability }: Interest): string => JSON.stringify([queue ?? null, capability ?? null])
+
+function listen(edge: Edge, market: Market, project: string, interest: Interest): void {
+  const key = keyOf(interest)
+  const known = market.interests.get(key)
+  if (known) known.count++
+  else market.interests.set(key, { count: 1, stop: edge.world.onOffer(project, interest.queue, interest.capability, (offer) => take(edge, offer)) })
+}
+function unlisten(market: Market, interest: Interest): void {
+  const key = keyOf(interest)
+  const known = market.interests.get(key)
+  if (!known || --known.count > 0) return
+  market.interests.delete(key)
+  known.stop()
+}
+
+function marketOf(edge: Edge, project: string): Market {
+  const known = edge.markets.get(project)
+  if (known) return known
+  const market: Market = { listeners: new Set(), claimants: new Set(), interests: new Map(), promised: new Map(), announced: 0, again: false }
+  edge.markets.set(project, market)
+  return market
+}

@@ -1,0 +1,124 @@
+/**
+ * Registration: a connection becomes a worker session. Whether it may is decided by the registry entry of the instance;
+ * the edge carries the question there, answers first of all with `worker.registered`, and counts what the session holds.
+ */
+import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import { prefixes } from '../../protocol/ids.ts'
+import type { ViewQuestions, WorkerCommands } from '../../protocol/internal.ts'
+import { closeCodes, type Register } from '../../protocol/worker.ts'
+import { demand, settle } from './offers.ts'
+import type { Connection } from './connection.ts'
+import { command, queueNamed, secret, type Edge } from './edge.ts'
+import { wantsOf } from './eligible.ts'
+import { lasting } from './held.ts'
+import { beat, leave } from './life.ts'
+import { room, type Session } from './session.ts'
+
+type Entered = WorkerCommands['worker.register']['reply']
+type Lease = ViewQuestions['leases']['reply']['items'][number]
+
+/** Milliseconds before a view that could not say which leases are held is asked again. */
+const AGAIN = 2000
+
+/** Take a `worker.register` frame. Resolves when the connection is registered or on its way to be closed. */
+export async function register(edge: Edge, connection: Connection, frame: Register): Promise<void> {
+  const { message_id } = frame
+  if (connection.session || connection.registering) return connection.fail('bad_frame', 'this connection has registered already', message_id)
+  connection.registering = true
+  const { world } = edge
+  const { project, handle, principal } = connection.grant
+  const instance = frame.worker_instance_id
+  const fresh = `${prefixes.session}_${secret(world, 24)}`
+  const given = frame.worker_session_token || undefined
+  const worker = world.id('worker', `${project}/${instance}`)
+  const { name, version, environment_id, capabilities = [], queues = [], action_names = [], models = [], concurrency_limit = 1 } = frame
+  const input: WorkerCommands['worker.register']['input'] = {
+    instance, session: world.id('session'), token_hash: world.hash(fresh), gateway: world.node, principal_id: principal.id, concurrency_limit,
+    ...(name !== undefined && { name }), ...(version !== undefined && { version }), ...(environment_id !== undefined && { environment_id }),
+    capabilities, queues, action_names, models, ...(given !== undefined && { given_token_hash: world.hash(given) }),
+  }
+  const outcome = await command(edge, connection.grant, { project, kind: 'worker', id: worker }, 'worker.register', input)
+  connection.registering = false
+  if (isRefusal(outcome)) return refused(connection, outcome, `instance ${instance} is already connected to project ${handle}`, message_id)
+  const entered = outcome.reply as Entered
+  const session = sessionOf(edge, connection, worker, entered)
+  connection.onEnd = () => leave(edge, session)
+  if (connection.isClosed) return leave(edge, session)
+  if (edge.stopping) return connection.close(closeCodes.restart, 'the gateway restarts')
+  enter(edge, session, entered)
+  const { lease, cadence } = world.settings.timing
+  connection.send({
+    type: 'worker.registered', ...(message_id !== undefined && { message_id }), worker_session_token: entered.resumed && given !== undefined ? given : fresh,
+    lease: { lease_duration_seconds: lease, heartbeat_cadence_seconds: cadence },
+  })
+  if (session.draining) connection.send({ type: 'worker.drain' })
+  void count(edge, session, entered)
+}
+
+function refused(connection: Connection, { refused, message = refused }: Refusal, conflict: string, message_id: string | undefined): void {
+  if (refused === 'conflict') {
+    connection.fail('worker_instance_conflict', conflict, message_id)
+    return connection.close(closeCodes.instance_conflict, 'worker instance conflict')
+  }
+  connection.fail(refused === 'service_unavailable' ? 'temporarily_unavailable' : 'register_failed', message, message_id)
+  connection.close(closeCodes.internal, 'registration failed')
+}
+
+function sessionOf(edge: Edge, connection: Connection, worker: string, { registration, resumed, draining }: Entered): Session {
+  const { queues, action_names, models, environment_id } = registration
+  return {
+    id: registration.session, generation: registration.generation, instance: registration.instance, worker, project: connection.grant.project, connection,
+    concurrency: registration.concurrency_limit, limit: registration.concurrency_limit,
+    wants: wantsOf({ queues, action_names, models, ...(environment_id !== undefined && { environment_id }) }),
+    held: new Map(), reserved: new Map(), ready: [], claims: [], reports: new Map(), listening: new Set(),
+    counted: !resumed, draining, closed: false, hinted: 0, reminder: undefined, flushing: undefined, beating: undefined,
+  }
+}
+
+/** Make the session known here, in place of older connections of the same worker. */
+function enter(edge: Edge, session: Session, { replaced }: Entered): void {
+  const older = [edge.sessions.get(session.id), replaced && edge.sessions.get(replaced.session)]
+  edge.sessions.set(session.id, session)
+  session.connection.session = session
+  for (const other of older) if (other && other !== session) other.connection.close(closeCodes.superseded, 'superseded by a newer connection')
+  beat(edge, session)
+  settle(edge, session)
+}
+
+/**
+ * Leases from before this connection: those of a resumed session count against its slots, and until they are known it is
+ * given nothing; those of a session that this one replaced are lost.
+ */
+async function count(edge: Edge, session: Session, { resumed, replaced }: Entered): Promise<void> {
+  if (resumed) {
+    const until = lasting(edge, edge.world.settings.timing.lease)
+    for (const { job_id } of await leases(edge, session, session.id)) session.held.set(job_id, { until, beaten: 0 })
+    session.counted = true
+    settle(edge, session)
+    if (room(session) > 0) demand(edge, session.project)
+  } else if (replaced && replaced.session !== session.id) lose(edge, session, replaced.session, await leases(edge, session, replaced.session))
+}
+
+/** What the view says a session holds; after one heartbeat cadence without an answer, nothing. */
+async function leases(edge: Edge, session: Session, id: string): Promise<readonly Lease[]> {
+  const { world } = edge
+  const end = world.now() + world.settings.timing.cadence * 1000
+  while (!session.closed) {
+    const answer = await world.view(session.project, 'leases', { session: id }).catch(() => undefined)
+    if (answer !== undefined && !isRefusal(answer)) return (answer as ViewQuestions['leases']['reply']).items
+    if (world.now() >= end) break
+    await new Promise<void>((resolve) => world.later(AGAIN, resolve))
+  }
+  return []
+}
+
+function lose(edge: Edge, session: Session, lost: string, items: readonly Lease[]): void {
+  const queues = new Map<string, { readonly to: NonNullable<ReturnType<typeof queueNamed>>; readonly job_ids: string[] }>()
+  for (const { job_id, queue } of items) {
+    const to = queueNamed(edge, session.project, job_id, queue)
+    const known = to && queues.get(to.id)
+    if (known) known.job_ids.push(job_id)
+    else if (to) queues.set(to.id, { to, job_ids: [job_id] })
+  }
+  for (const { to, job_ids } of queues.values()) void command(edge, session.connection.grant, to, 'queue.lose', { session: lost, job_ids })
+}

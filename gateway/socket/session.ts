@@ -1,0 +1,84 @@
+/**
+ * A registered worker session on this gateway: what it can take, what it holds, what it waits for.
+ *
+ * Invariants:
+ * S1. `held` are the leases of this session as far as the gateway knows; jobs in `ready` are among them.
+ * S2. held + reserved never exceeds the concurrency limit through anything taken here: `room` is asked before a slot is
+ *     reserved, and a job that arrives without a reservation is refused when no slot is free.
+ * S3. A lease outlives the connection: closing a session gives back only jobs that were never written to the socket.
+ */
+import type { ClaimedJob } from '../../protocol/worker.ts'
+import type { Connection } from './connection.ts'
+import type { Wants } from './eligible.ts'
+
+/** A lease counted against the session. `until`: when it stops counting without a sign of life; times in Unix ms. */
+export interface Held {
+  /** Absent when the lease was granted before this connection, so that its token is not known here. */
+  readonly token?: string
+  until: number
+  /** When a delta was last passed on as a sign of life. */
+  beaten: number
+}
+/** A leased job that no claim has taken yet; `cancel` stops the timer that gives it back. */
+export interface Ready {
+  readonly job: ClaimedJob
+  readonly text: string
+  readonly bytes: number
+  readonly cancel: () => void
+}
+/** A claim that is held open; `cancel` stops its poll timer. */
+export interface Claim {
+  readonly message_id?: string
+  readonly wants: Wants
+  slots: number
+  readonly cancel: () => void
+}
+export interface Session {
+  readonly id: string
+  readonly generation: number
+  readonly instance: string
+  /** Id of the instance's registry entry. */
+  readonly worker: string
+  readonly project: string
+  readonly connection: Connection
+  readonly concurrency: number
+  wants: Wants
+  /** Jobs it may hold at once: the concurrency limit, or less after a `worker.ready` that said so. */
+  limit: number
+  readonly held: Map<string, Held>
+  /** Slots promised to offers, by job id; the function stops the timer that frees the slot again. */
+  readonly reserved: Map<string, () => void>
+  readonly ready: Ready[]
+  readonly claims: Claim[]
+  /** Reports on their way to their queues, by job and lease: the message ids that wait for the acknowledgement. */
+  readonly reports: Map<string, (string | undefined)[]>
+  /** Which wants this session listens to offers for. */
+  readonly listening: Set<Wants>
+  /** Leases from before this connection have been counted; until then nothing is taken. */
+  counted: boolean
+  draining: boolean
+  closed: boolean
+  /** When `work.available` was last sent, and how to stop the next repetition. */
+  hinted: number
+  reminder: (() => void) | undefined
+  /** Stops the timer that batches jobs into one answer. */
+  flushing: (() => void) | undefined
+  /** Stops the periodic sign of life. */
+  beating: (() => void) | undefined
+}
+
+/** Slots free by the gateway's own count. */
+export const free = (session: Session): number => session.limit - session.held.size - session.reserved.size
+
+/** How many more jobs may be taken for the session now: what its latest claim asks for, and never more than is free. */
+export function room(session: Session): number {
+  const claim = session.claims.at(-1)
+  if (!claim || !takes(session)) return 0
+  return Math.min(claim.slots - session.ready.length - session.reserved.size, free(session))
+}
+
+/** Whether the session takes work at all. */
+export const takes = (session: Session): boolean => session.counted && !session.draining && !session.closed
+
+/** Whether the session should be told to claim: it has nothing outstanding and could take something. */
+export const idle = (session: Session): boolean => takes(session) && session.claims.length === 0 && (free(session) > 0 || session.ready.length > 0)

@@ -1,0 +1,45 @@
+/**
+ * Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html): frames, the head of a stream, and
+ * what keeps a quiet one alive.
+ */
+import type { World } from './ports.ts'
+import type { Exchange, Sink } from './respond.ts'
+
+/** One frame. `data` is JSON on one line; without an id the frame is no place to resume from. */
+export const frame = (event: string, data: unknown, id?: number): string => `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
+
+/** A cursor from a query or from `Last-Event-ID`, or undefined when the text is none. */
+export function cursorOfText(text: string): number | undefined {
+  if (!/^\d{1,16}$/.test(text)) return undefined
+  const cursor = Number(text)
+  return Number.isSafeInteger(cursor) ? cursor : undefined
+}
+
+/** The frame that says that entries between two cursors are no longer kept. */
+export const resetFrame = (requested: number, resumed_from: number): string => frame('stream.reset', { reason: 'cursor_too_old', requested, resumed_from })
+
+/**
+ * Begin a stream of events on an exchange. @param comment what goes out every `settings.keepalive` milliseconds, and first.
+ * @param onBeat runs with every keepalive.
+ */
+export function openStream(world: World, exchange: Exchange, headers: Readonly<Record<string, string>>, comment: string, onBeat: () => void): Sink {
+  const beat = `${comment}\n\n`
+  const sink = exchange.stream({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store, no-transform', 'X-Accel-Buffering': 'no', ...headers }, beat)
+  if (sink.closed) return sink
+  world.count.open('sse', 1)
+  let cancel = () => {}
+  const next = () => {
+    cancel = world.later(world.settings.keepalive, () => {
+      if (sink.closed) return
+      if (!sink.full) sink.write(beat)
+      onBeat()
+      next()
+    })
+  }
+  next()
+  sink.onClose(() => {
+    cancel()
+    world.count.open('sse', -1)
+  })
+  return sink
+}

@@ -1,0 +1,81 @@
+/** Rows that are held open as Server-Sent Events: where a client begins, and what ends its stream. */
+import { errors, isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
+import { isId } from '../protocol/ids.ts'
+import { own } from '../protocol/lookup.ts'
+import { authorize, enter } from './authorize.ts'
+import { homeOf, meaning, type Call, type Edge } from './call.ts'
+import { feedSource } from './feed.ts'
+import { runQuery } from './query.ts'
+import type { Answer, Exchange, Sink } from './respond.ts'
+import { cursorOfText, openStream } from './sse.ts'
+import type { Followers, Source } from './followers.ts'
+import { timelineSource } from './timeline.ts'
+
+/** What a stream row follows, and its query parameter that is the cursor. */
+interface Followed {
+  readonly cursor: string
+  source(edge: Edge, call: Call): Source | Refusal
+}
+const followed: Readonly<Record<string, Followed>> = {
+  'run.events': {
+    cursor: 'after_sequence',
+    source: (edge, call) => (isId(call.slots['id'] ?? '', 'run') ? timelineSource(edge.world, homeOf(edge, call), call.slots['id'] ?? '') : refuse('not_found')),
+  },
+  'run.feed': { cursor: 'since', source: (edge, call) => feedSource(edge.world, homeOf(edge, call)) },
+}
+
+/** The place to begin: the larger of the query's cursor and `Last-Event-ID`; undefined when neither is given. */
+function startOf({ query, incoming }: Call, parameter: string): number | undefined | Refusal {
+  const text = incoming.header('last-event-id')
+  const header = text === undefined ? undefined : cursorOfText(text)
+  if (text !== undefined && header === undefined) return refuseFields({ field: 'Last-Event-ID', message: 'must be the id of a frame of this stream', expected: 'integer', actual: text.slice(0, 100) })
+  const given = [query[parameter] as number | undefined, header].filter((one) => one !== undefined)
+  return given.length === 0 ? undefined : Math.max(...given)
+}
+
+/** Answer a stream row: as JSON where it allows that and the client did not ask for events, else by opening the stream, which gives `undefined`. */
+export async function runStream(edge: Edge, followers: Followers, call: Call, exchange: Exchange, headers: Readonly<Record<string, string>>): Promise<Answer | Refusal | undefined> {
+  if (call.row.shape.stream === 'accept' && !/\btext\/event-stream\b/i.test(call.incoming.header('accept') ?? '')) return runQuery(edge, call)
+  const rule = own(followed, meaning(call))
+  if (!rule) throw new Error(`nothing to follow for ${call.name}`)
+  const start = startOf(call, rule.cursor)
+  if (isRefusal(start)) return start
+  const source = rule.source(edge, call)
+  if (isRefusal(source)) return source
+
+  const { follower, release } = followers.hold(source)
+  const opening = await (start === undefined ? follower.open(0, source.newest) : follower.open(start)).catch(() => refuse('service_unavailable'))
+  if (isRefusal(opening) || !exchange.open) {
+    release()
+    return isRefusal(opening) ? opening : undefined
+  }
+  const after = start ?? (source.newest ? opening.page.last : 0)
+  const guard = guardOf(edge, call, () => sink.end())
+  const sink: Sink = openStream(edge.world, exchange, headers, source.comment, () => void guard.look())
+  sink.onClose(() => {
+    guard.stop()
+    release()
+  })
+  follower.join(sink, after, opening)
+  return undefined
+}
+
+/** Ends a stream when its caller would not be admitted any more: after every change of configuration, and with `look`. */
+function guardOf({ world, directory, authentication }: Edge, { caller, project, row, slots }: Call, end: () => void): { look(): Promise<void>; stop(): void } {
+  const verdict = async (): Promise<Refusal | undefined> => {
+    const now = await authentication.again(caller)
+    if (isRefusal(now)) return now
+    const known = await directory.organization()
+    if (isRefusal(known)) return known
+    const place = project && enter(now, known, project.id, slots['id'] !== undefined)
+    return place && isRefusal(place) ? place : authorize(world.settings.brand, row.shape.permission, now)
+  }
+  const look = async () => {
+    const refused = await verdict().catch(() => undefined)
+    if (refused && errors[refused.refused].status < 500) end()
+  }
+  const stop = directory.onChange((id) => {
+    if (id === undefined || id === project?.id || id === world.organization()) void look()
+  })
+  return { look, stop }
+}

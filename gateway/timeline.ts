@@ -1,0 +1,50 @@
+/**
+ * The timeline of one run as a sequence to follow: pages from the view, live entries from the run's owner. One subscription per
+ * run and gateway, whatever the number of clients.
+ */
+import { timelineRecord, timelineTypes, type RunEvent, type RunEventRecord } from '../protocol/api/runs.ts'
+import { timestamp } from '../protocol/common.ts'
+import { lastCursor, type Placed } from '../protocol/entry.ts'
+import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
+import type { ViewQuestions } from '../protocol/internal.ts'
+import type { Follower, Item } from './follow.ts'
+import type { World } from './ports.ts'
+import { frame } from './sse.ts'
+import type { Source } from './followers.ts'
+
+/** Events asked for at once. */
+const PAGE = 100
+const terminal: ReadonlySet<string> = new Set(['run.completed', 'run.failed', 'run.cancelled'])
+/** What makes a run that had ended go on. */
+const revived = 'run.resumed'
+
+const itemOf = (record: RunEventRecord): Item => ({ cursor: record.sequence, frame: frame(record.event_type, record, record.sequence) })
+
+/** What an entry of a run shows on its timeline. */
+export function itemsOf({ cursor, entry }: Placed): Item[] {
+  const at = timestamp(entry.origin.at)
+  return entry.events.flatMap((event, index) => (timelineTypes.has(event.type) ? [itemOf(timelineRecord(entry.id, cursor + index, at, event as RunEvent))] : []))
+}
+
+/** Whether a run has ended with this entry. */
+export const endsWith = ({ entry }: Placed): boolean => {
+  const last = entry.events.findLast(({ type }) => terminal.has(type) || type === revived)
+  return last !== undefined && terminal.has(last.type)
+}
+
+/** The timeline of a run; asking refuses `not_found` when the project has no such run. */
+export function timelineSource(world: World, project: string, run: string): Source {
+  return {
+    key: `run ${project} ${run}`,
+    comment: ': keepalive',
+    ask: async (after, fresh) => {
+      const page = (await world.view(project, 'timeline', { run_id: run, after, limit: PAGE }, fresh)) as ViewQuestions['timeline']['reply'] | Refusal
+      if (isRefusal(page)) return page
+      if (!page.exists) return refuse('not_found')
+      const items = (page.items as readonly RunEventRecord[]).map(itemOf)
+      return { items, last: page.last, ended: page.ended, oldest: page.oldest, more: items.length >= PAGE }
+    },
+    subscribe: (follower: Follower) =>
+      world.live(project, 'run', run, (placed) => follower.hear(placed.entry.prev, lastCursor(placed), () => itemsOf(placed), endsWith(placed))),
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * From text to checked input: the query string and the body of a request, as their row describes them. Validators are compiled
+ * on a row's first request.
+ */
+import { isUtf8 } from 'node:buffer'
+import { Compile } from 'typebox/compile'
+import type { TSchema } from 'typebox'
+import type { Row } from '../protocol/contract.ts'
+import { refuse, refuseFields, type FieldError, type Refusal } from '../protocol/errors.ts'
+import { explain, member } from './explain.ts'
+
+type Values = Readonly<Record<string, unknown>>
+interface Described { readonly type?: string; readonly items?: Described; readonly default?: unknown }
+
+/** Levels of nesting in a body. */
+const DEEPEST = 64
+const checkers = new WeakMap<object, { Check(value: unknown): boolean }>()
+
+/** Refuse what a schema does not allow, naming every faulty place; undefined when it fits. @param root what the whole value is called. */
+export function check(schema: TSchema, value: unknown, root: string): Refusal | undefined {
+  let checker = checkers.get(schema)
+  if (!checker) checkers.set(schema, (checker = Compile(schema)))
+  if (checker.Check(value)) return undefined
+  const faults = explain(schema, value).map((fault) => (fault.field === '' ? { ...fault, field: root } : fault))
+  return refuseFields(...(faults.length > 0 ? faults : [{ field: root, message: 'does not fit its description' }]))
+}
+
+/** The pairs of a query string, or undefined when an encoding is broken. */
+function pairsOf(query: string): [string, string][] | undefined {
+  try {
+    return query.split('&').filter(Boolean).map((pair) => {
+      const [name = '', ...rest] = pair.split('=')
+      const decode = (text: string) => decodeURIComponent(text.replaceAll('+', ' '))
+      return [decode(name), decode(rest.join('='))]
+    })
+  } catch {
+    return undefined
+  }
+}
+
+const scalar = (text: string, schema: Described | undefined): unknown =>
+  schema?.type === 'boolean' && (text === 'true' || text === 'false') ? text === 'true'
+    : (schema?.type === 'integer' || schema?.type === 'number') && /^-?\d{1,16}(\.\d+)?$/.test(text) ? Number(text)
+      : text
+
+/** Read a query string: numbers and booleans from their texts, lists repeated or joined by commas, defaults filled in. */
+export function readQuery(row: Row, query: string): Values | Refusal {
+  const pairs = pairsOf(query)
+  if (!pairs) return refuseFields({ field: 'query', message: 'is not percent-encoded UTF-8' })
+  const schema = row.shape.query
+  const known = ((schema as { properties?: Readonly<Record<string, Described>> } | undefined)?.properties ?? {})
+  const values: Record<string, unknown> = Object.create(null)
+  const faults: FieldError[] = []
+  for (const [name, text] of pairs) {
+    const described = Object.hasOwn(known, name) ? known[name] : undefined
+    if (!described) faults.push({ field: name, message: 'is not a known parameter', ...(schema && { expected: Object.keys(known) }) })
+    else if (described.type === 'array') values[name] = [...((values[name] as unknown[] | undefined) ?? []), ...text.split(',').filter(Boolean).map((part) => scalar(part, described.items))]
+    else if (name in values) faults.push({ field: name, message: 'is given more than once' })
+    else values[name] = scalar(text, described)
+  }
+  if (faults.length > 0) return refuseFields(...faults)
+  for (const [name, described] of Object.entries(known)) if (!(name in values) && described.default !== undefined) values[name] = described.default
+  const plain = { ...values }
+  return (schema && check(schema, plain, 'query')) ?? plain
+}
+
+/** Read a body as JSON and check it against the row. @param type the Content-Type header. */
+export function readBody(row: Row, bytes: Uint8Array, type: string | undefined): Values | Refusal {
+  const { body: schema, bodyOptional, check: further } = row.shape
+  const blank = bytes.length === 0
+  if (blank && (!schema || bodyOptional)) return {}
+  if (blank) return refuseFields({ field: 'body', message: 'is required', expected: 'object' })
+  if (type !== undefined && !/^(application\/([\w.-]+\+)?json|text\/plain)\b/i.test(type)) return refuse('unsupported_media_type', { content_type: type })
+  if (!isUtf8(bytes)) return refuseFields({ field: 'body', message: 'is not UTF-8' })
+  let value: unknown
+  try {
+    value = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'))
+  } catch (error) {
+    return refuseFields({ field: 'body', message: `is not JSON: ${(error as Error).message.slice(0, 200)}` })
+  }
+  const unsafe = suspect(value)
+  if (unsafe) return refuseFields(unsafe)
+  if (!schema) {
+    const extra = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value) : undefined
+    if (!extra) return refuseFields({ field: 'body', message: 'must be an object', expected: 'object' })
+    return extra.length === 0 ? {} : refuseFields(...extra.map((field) => ({ field, message: 'is not a known field' })))
+  }
+  const refused = check(schema, value, 'body')
+  if (refused) return refused
+  const faults = further?.(value as never) ?? []
+  return faults.length > 0 ? refuseFields(...faults) : (value as Values)
+}
+
+/** The first place of a value that is nested too deeply or that could reach an object's prototype. */
+function suspect(root: unknown): FieldError | undefined {
+  const stack: { value: unknown; path: string; depth: number }[] = [{ value: root, path: '', depth: 1 }]
+  for (let top = stack.pop(); top; top = stack.pop()) {
+    const { value, path, depth } = top
+    if (typeof value !== 'object' || value === null) continue
+    if (depth > DEEPEST) return { field: path, message: `is nested more than ${DEEPEST} levels deep`, expected: { maxDepth: DEEPEST } }
+    if (Array.isArray(value)) {
+      value.forEach((item, index) => { if (typeof item === 'object') stack.push({ value: item, path: member(path, index), depth: depth + 1 }) })
+      continue
+    }
+    for (const [key, item] of Object.entries(value)) {
+      if (key === '__proto__' || (key === 'constructor' && typeof item === 'object' && item !== null && Object.hasOwn(item, 'prototype'))) return { field: member(path, key), message: 'is not allowed as a name' }
+      if (typeof item === 'object') stack.push({ value: item, path: member(path, key), depth: depth + 1 })
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,62 @@
+#!/usr/bin/env node
+/**
+ * The way in: `npm start`, `npm test`, `baton …`. Plain JavaScript without packages, so that it runs on a fresh checkout:
+ * it sees to the packages and then hands over to `nodes/main.ts`.
+ */
+import { spawn } from 'node:child_process'
+import { constants } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const NEEDED = [20, 19]
+const usage = `baton: work coordination for humans, systems and AI agents
+
+  npm start                 everything in one process, on http://127.0.0.1:8080
+  npm start -- --port 9000  the same with a setting; npm start -- --help lists them
+  npm run cluster           a whole cluster on this machine
+  npm run tour              a workflow with two workers, against a running server
+  npm run bench             measurements, each with its table
+  npm test                  all tests; npm test -- test/nodes/config.test.ts runs one file
+  npm run baton -- --help   the command line, which talks to a running server
+
+Everything is set up at the first start. Node ${NEEDED.join('.')} or newer is needed.
+`
+
+/** @param {string} message */
+const fail = (message) => {
+  process.stderr.write(`${message}\n`)
+  process.exit(1)
+}
+
+/**
+ * Run the program in a process of its own and end as it ends.
+ * @param {string[]} args of node
+ */
+function handOver(args) {
+  const child = spawn(process.execPath, args, { stdio: 'inherit' })
+  child.once('error', (error) => fail(`The program cannot be started: ${error.message}`))
+  // A terminal sends Ctrl-C to the whole group, the child included; a second one would mean "at once".
+  process.on('SIGINT', () => void (process.stdin.isTTY || child.kill('SIGINT')))
+  for (const signal of /** @type {const} */ (['SIGTERM', 'SIGHUP'])) process.on(signal, () => void child.kill(signal))
+  child.once('exit', (code, signal) => process.exit(code ?? 128 + (signal ? constants.signals[signal] : 0)))
+}
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const [command, ...args] = process.argv.slice(2)
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+
+if (major < NEEDED[0] || (major === NEEDED[0] && minor < NEEDED[1])) fail(`Node ${NEEDED.join('.')} or newer is needed; this is ${process.versions.node}.`)
+else if (command === undefined || command === 'help' || command === '--help' || command === '-h') process.stdout.write(usage)
+else {
+  const { ensureDependencies } = await import('./boot/dependencies.mjs')
+  try {
+    ensureDependencies(root, command === 'test', (line) => void process.stderr.write(`${line}\n`))
+  } catch (error) {
+    fail(/** @type {Error} */ (error).message)
+  }
+  const tsx = import.meta.resolve('tsx')
+  if (command === 'test') {
+    const { runTests } = await import('./boot/tests.mjs')
+    process.exitCode = await runTests(root, args, tsx)
+  } else handOver(['--import', tsx, join(root, 'nodes/main.ts'), command, ...args])
+}

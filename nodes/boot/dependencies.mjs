@@ -1,0 +1,59 @@
+/**
+ * The packages: installed when they are missing or not the ones that package-lock.json names. A stamp in node_modules says
+ * what was installed; packages installed by hand are recognised by npm's own record and stamped.
+ */
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** @param {string} file */
+const read = (file) => {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * What npm's record of node_modules has of the lock: `all`, `production` (all but the development packages) or `stale`.
+ * Optional packages depend on the platform and do not count.
+ * @param {Record<string, {version?: string, dev?: boolean, optional?: boolean, devOptional?: boolean, link?: boolean}>} locked
+ * @param {Record<string, {version?: string}>} installed
+ * @returns {'all' | 'production' | 'stale'}
+ */
+export function compareLocks(locked, installed) {
+  const missing = Object.entries(locked).filter(([path, entry]) => path !== '' && !entry.optional && !entry.link && installed[path]?.version !== entry.version)
+  if (missing.length === 0) return 'all'
+  return missing.every(([, entry]) => entry.dev || entry.devOptional) ? 'production' : 'stale'
+}
+
+/**
+ * Make sure that the packages are there; `development` includes those for tests.
+ * @param {string} root folder of the project
+ * @param {boolean} development
+ * @param {(line: string) => void} progress
+ */
+export function ensureDependencies(root, development, progress) {
+  const modules = join(root, 'node_modules')
+  const stampFile = join(modules, '.baton-stamp')
+  const lockFile = join(root, 'package-lock.json')
+  const hash = createHash('sha256').update(readFileSync(lockFile)).digest('hex')
+  const stamp = (/** @type {boolean} */ withDevelopment) => writeFileSync(stampFile, JSON.stringify({ hash, development: withDevelopment }))
+
+  const present = read(stampFile)
+  if (present?.hash === hash && (present.development || !development)) return
+  const record = read(join(modules, '.package-lock.json'))?.packages
+  const state = record ? compareLocks(read(lockFile)?.packages ?? {}, record) : 'stale'
+  if (state === 'all' || (state === 'production' && !development)) return stamp(state === 'all')
+
+  const everything = development || existsSync(modules)
+  progress(`Installing packages (${existsSync(modules) ? 'they changed' : 'first run'}; this can take a minute) …`)
+  const args = ['ci', '--no-audit', '--no-fund', '--loglevel=error', ...(everything ? [] : ['--omit=dev'])]
+  const npm = process.env['npm_execpath']
+  const options = { cwd: root, encoding: /** @type {const} */ ('utf8'), env: { ...process.env, NODE_ENV: '' } }
+  const { status, error, stdout, stderr } = npm?.endsWith('.js') ? spawnSync(process.execPath, [npm, ...args], options) : spawnSync('npm', args, options)
+  if (status === 0) return stamp(everything)
+  throw new Error(`${stdout ?? ''}${stderr ?? ''}${error ? `${error.message}\n` : ''}The packages could not be installed. Check the connection to the npm registry and run \`npm ci\` in ${root}.`)
+}

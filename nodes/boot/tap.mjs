@@ -1,0 +1,71 @@
+/**
+ * A reader of tap's stream (https://testanything.org): shows a line per file and what failed with its diagnosis, and counts.
+ * An assertion counts; a test that only contains others does not, unless it failed and nothing in it did (it timed out, it
+ * threw, its process died).
+ */
+
+/** @typedef {{ passed: number, failed: number, skipped: number, files: number }} Result */
+
+const POINT = /^(not )?ok\b(?: \d+)?(?: - )?(.*?)(?: # (skip|todo|time=)(.*))?$/i
+
+/**
+ * @param {(line: string) => void} show
+ * @returns {{ result: Result, line: (line: string) => void }}
+ */
+export function createReader(show) {
+  const result = { passed: 0, failed: 0, skipped: 0, files: 0 }
+  /** Names of the open tests, by depth. @type {string[]} */
+  const names = []
+  /** Failed points by depth, below the point that is awaited. @type {number[]} */
+  const failures = []
+  /** Depth of the last point or plan: deeper than a point's own means that the point contains others. */
+  let last = -1
+  /** A diagnosis may follow (`due`), or is being read (`open`); `shown` when it belongs to what failed. */
+  let block = 'none'
+  let shown = false
+
+  /** @param {string} text @param {number} depth */
+  const point = (text, depth) => {
+    const [, not, name = '', directive = '', detail = ''] = POINT.exec(text) ?? []
+    const contains = last > depth
+    const failedBelow = failures[depth + 1] ?? 0
+    failures[depth + 1] = 0
+    last = depth
+    const excused = /skip|todo/i.test(directive)
+    const counts = !contains || (not !== undefined && failedBelow === 0)
+    shown = counts && not !== undefined && !excused
+    if (shown) {
+      result.failed++
+      if (depth > 0) show(`✗ ${[...names.slice(0, depth), name].join(' › ')}`)
+    } else if (counts) result[excused ? 'skipped' : 'passed']++
+    if (not !== undefined && !excused) failures[depth] = (failures[depth] ?? 0) + 1
+    block = 'due'
+    if (depth > 0) return
+    result.files++
+    show(`${not === undefined ? '✓' : '✗'} ${name}${directive === 'time=' ? ` (${detail})` : ''}`)
+  }
+  return {
+    result,
+    line: (line) => {
+      const text = line.trimStart()
+      if (block === 'open') {
+        if (shown) show(line)
+        if (text === '...') block = 'none'
+      } else if (block === 'due' && text === '---') {
+        block = 'open'
+        if (shown) show(line)
+      } else {
+        const depth = (line.length - text.length) / 4
+        if (!Number.isInteger(depth)) return
+        const opened = /^# Subtest: (.*)$/.exec(text)?.[1]
+        if (opened !== undefined) names[depth] = opened
+        else if (/^1\.\.\d+/.test(text)) last = Math.max(last, depth)
+        else if (POINT.test(text)) point(text, depth)
+        else if (text.startsWith('Bail out!')) {
+          result.failed++
+          show(text)
+        }
+      }
+    },
+  }
+}

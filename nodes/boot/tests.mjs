@@ -1,0 +1,33 @@
+/** `npm test`: everything under test/, or the files named, through tap; ends with `N passed, N failed`. */
+import { spawn, spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { createReader } from './tap.mjs'
+
+/**
+ * Run the tests.
+ * @param {string} root folder of the project
+ * @param {readonly string[]} args files, and options of tap
+ * @param {string} tsx what loads TypeScript
+ * @returns {Promise<number>} the exit code: 0 when something ran and nothing failed
+ */
+export async function runTests(root, args, tsx) {
+  const server = spawnSync(process.execPath, ['--import', tsx, join(root, 'nodes/nats/install.ts')], { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
+  if (server.status !== 0) return 1
+  const named = args.some((arg) => !arg.startsWith('-'))
+  const files = named ? [] : readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts')).sort().map((name) => join('test', name))
+  const tap = spawn(process.execPath, [join(root, 'node_modules/.bin/tap'), 'run', '--reporter=tap', ...args, ...files], {
+    cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, BATON_NATS_SERVER: server.stdout.trim() },
+  })
+  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.on(signal, () => tap.kill(signal))
+  const reader = createReader((line) => void process.stdout.write(`${line}\n`))
+  const ended = new Promise((resolve) => void tap.once('close', resolve))
+  for await (const line of createInterface({ input: tap.stdout, crlfDelay: Number.POSITIVE_INFINITY })) reader.line(line)
+  const code = await ended
+  const { passed, failed, skipped, files: ran } = reader.result
+  const unexplained = code !== 0 && failed === 0
+  if (unexplained) process.stdout.write(`tap ended with ${code ?? 'a signal'} although no assertion failed\n`)
+  process.stdout.write(`\n${ran} files${skipped > 0 ? `, ${skipped} skipped` : ''}\n${passed} passed, ${failed + (unexplained ? 1 : 0)} failed\n`)
+  return code === 0 && failed === 0 && passed > 0 ? 0 : 1
+}

@@ -1,0 +1,103 @@
+/**
+ * `baton cluster`: a whole installation on this machine's loopback: three NATS servers with three replicas, two gateways,
+ * two shard nodes and one view node, each a process of its own. Whoever dies is started again, so that any of them can be
+ * killed to see that nothing is lost.
+ */
+import { spawn } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Config } from '../config.ts'
+import { newOwnerKey } from '../installation.ts'
+import { createLog } from '../log.ts'
+import { findServer } from '../nats/install.ts'
+import { freePort, startServer, type Server } from '../nats/server.ts'
+
+interface Member { readonly name: string; pid(): number; stop(): Promise<void> }
+const main = fileURLToPath(new URL('../main.ts', import.meta.url))
+
+/** The owner key all nodes are given: made at the first start, kept in the folder with mode 0600. */
+function ownerKey(folder: string, prefix: string): string {
+  const file = join(folder, 'root.key')
+  if (!existsSync(file)) {
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(file, `${newOwnerKey(prefix)}\n`, { mode: 0o600 })
+  }
+  return readFileSync(file, 'utf8').trim()
+}
+
+/** Start everything and run until told to stop. Prints every process with its id. */
+export async function runCluster(config: Config): Promise<void> {
+  const log = createLog({ level: config.log_level === 'info' ? 'warn' : config.log_level })
+  const folder = join(config.data, 'cluster')
+  const { path } = await findServer(process.env, (line) => process.stderr.write(`${line}\n`))
+  const key = config.root_key ?? ownerKey(folder, config.key_prefix)
+  const members: Member[] = []
+  let stopping = false
+  const say = (line: string) => process.stdout.write(`${line}\n`)
+
+  const ports = await Promise.all([0, 1, 2].map(async () => ({ client: await freePort(), route: await freePort() })))
+  const servers = await Promise.all(ports.map((_, i) => nats(i)))
+  members.push(...servers)
+  const addresses = ports.map(({ client }) => `nats://127.0.0.1:${client}`).join(',')
+  const common = { ...process.env, BATON_NATS: addresses, BATON_REPLICAS: '3', BATON_SHARDS: String(config.shards), BATON_PARTITIONS: String(config.partitions), BATON_LOG_LEVEL: config.log_level === 'info' ? 'warn' : config.log_level }
+
+  async function nats(i: number): Promise<Member> {
+    const name = `nats-${i + 1}`
+    let server: Server
+    const start = async (): Promise<void> => {
+      server = await startServer({
+        binary: path, data: join(folder, name), port: ports[i]?.client ?? 0, sync: config.sync, name,
+        cluster: { name: 'baton', port: ports[i]?.route ?? 0, routes: ports.filter((_, k) => k !== i).map(({ route }) => `127.0.0.1:${route}`) },
+        warn: (line) => log.debug({ name, line }, 'a NATS server warns'),
+        unexpected: () => { if (!stopping) { say(`${name} ended; starting it again`); void again() } },
+      })
+      say(`${name.padEnd(10)} pid ${server.pid}`)
+    }
+    const again = async (): Promise<void> => {
+      await new Promise((done) => setTimeout(done, 1000))
+      if (!stopping) await start().catch(again)
+    }
+    await start()
+    return { name, pid: () => server.pid, stop: () => server.stop() }
+  }
+
+  async function node(name: string, roles: string, port?: number): Promise<Member> {
+    let pid = 0
+    let end: () => Promise<void> = async () => {}
+    const start = (): Promise<void> => new Promise((ready, failed) => {
+      const child = spawn(process.execPath, [...process.execArgv, main, 'node'], {
+        env: { ...common, BATON_ROLES: roles, BATON_NODE_ID: `${name}-${Date.now().toString(36)}`, BATON_DATA: join(folder, name), BATON_HOST: config.host, BATON_PORT: String(port ?? 0), BATON_ROOT_KEY: key },
+        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      })
+      pid = child.pid ?? 0
+      let up = false
+      child.once('message', () => { up = true; say(`${name.padEnd(10)} pid ${pid}${port === undefined ? '' : `  http://${config.host}:${port}`}`); ready() })
+      const exited = new Promise<void>((done) => child.once('exit', (code, signal) => {
+        done()
+        if (!up) failed(new Error(`${name} did not start (${signal ?? code})`))
+        if (stopping || !up) return
+        say(`${name} ended (${signal ?? code}); starting it again`)
+        setTimeout(() => { if (!stopping) start().catch((error: Error) => say(error.message)) }, 500)
+      }))
+      end = async () => { child.kill('SIGTERM'); await exited }
+    })
+    await start()
+    return { name, pid: () => pid, stop: () => end() }
+  }
+
+  const stop = async (): Promise<void> => {
+    if (stopping) return
+    stopping = true
+    for (const member of members.reverse()) await member.stop().catch(() => {})
+    process.exit(0)
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
+
+  members.push(await node('shards-1', 'shards'))
+  members.push(...await Promise.all([node('shards-2', 'shards'), node('views-1', 'views')]))
+  members.push(...await Promise.all([node('gateway-1', 'gateway', config.port), node('gateway-2', 'gateway', config.port === 0 ? 0 : config.port + 1)]))
+  say(`\nThe cluster is ready: http://${config.host}:${config.port} and http://${config.host}:${config.port + 1}`)
+  if (config.root_key === undefined) say(`The owner key is in ${join(folder, 'root.key')}`)
+  say(`Try next:  npm run tour -- --url http://${config.host}:${config.port},http://${config.host}:${config.port + 1}`)
+}

@@ -1,0 +1,69 @@
+/** `baton start` and `baton node`: one process, with a NATS server beside it unless one is named. */
+import { join } from 'node:path'
+import type { Log } from '../../gateway/ports.ts'
+import type { Config } from '../config.ts'
+import { createLog } from '../log.ts'
+import { findServer } from '../nats/install.ts'
+import { startServer, type Server } from '../nats/server.ts'
+import { startNode, type RunningNode } from '../node.ts'
+
+/** A NATS server that is started again when it dies, on the same port and store. */
+async function keepServer(config: Config, log: Log): Promise<{ url: string; stop(): Promise<void> }> {
+  const { path } = await findServer({ ...process.env, ...(config.nats_server !== undefined && { BATON_NATS_SERVER: config.nats_server }) }, (line) => process.stderr.write(`${line}\n`))
+  let stopped = false
+  let server: Server
+  const start = async (port: number): Promise<void> => {
+    server = await startServer({ binary: path, data: join(config.data, 'nats'), port, sync: config.sync, warn: (line) => log.warn({ nats: line }, 'the NATS server warns'), unexpected: (reason) => void again(reason) })
+  }
+  const again = async (reason: string): Promise<void> => {
+    log.error({ reason }, 'the NATS server is started again')
+    for (let wait = 100; !stopped; wait = Math.min(wait * 2, 5000)) {
+      try {
+        return await start(server.port)
+      } catch (error) {
+        log.error({ err: error }, 'the NATS server does not start')
+        await new Promise((done) => setTimeout(done, wait))
+      }
+    }
+  }
+  await start(config.nats_port)
+  return { get url() { return server.url }, stop: async () => { stopped = true; await server.stop() } }
+}
+
+/** Run until told to stop. @param greet say where it is and what to try next. */
+export async function runNode(config: Config, greet: boolean): Promise<void> {
+  const log = createLog({ level: config.log_level, ...(config.node_id !== undefined && { node: config.node_id }) })
+  const started = performance.now()
+  const server = config.nats.length === 0 ? await keepServer(config, log) : undefined
+  let node: RunningNode | undefined
+  let stopping: Promise<void> | undefined
+  const stop = (signal: string) => {
+    stopping ??= (async () => {
+      log.info({ signal }, 'stopping')
+      const hard = setTimeout(() => process.exit(1), 30_000)
+      await node?.stop()
+      await server?.stop()
+      clearTimeout(hard)
+      process.exit(0)
+    })()
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal))
+  try {
+    node = await startNode(config, server ? [server.url] : config.nats, log)
+  } catch (error) {
+    await server?.stop()
+    throw error
+  }
+  log.info({ node: node.id, url: node.url, roles: config.roles, ms: Math.round(performance.now() - started) }, 'started')
+  if (greet) process.stdout.write(greeting(node, config))
+}
+
+function greeting({ url, installed }: RunningNode, config: Config): string {
+  const key = installed.generated
+  const lines = [
+    `Baton is ready at ${url ?? 'no address (this node has no gateway)'}`,
+    ...(key ? ['', `  Owner key (shown once):  ${key.key}`, `  It is stored in:         ${key.file} (mode 0600)`] : config.root_key === undefined ? [`  The owner key is in ${config.data}/root.key`] : []),
+    '', '  API reference:  ' + `${url}/docs`, '  Try next:       npm run tour', '',
+  ]
+  return `${lines.join('\n')}\n`
+}

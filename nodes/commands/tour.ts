@@ -1,0 +1,48 @@
+/** `baton tour`: against a running server, else one is started for it. */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { runTour } from '../../client/tour/tour.ts'
+import { readConfig } from '../config.ts'
+import { Fault } from '../fault.ts'
+import { createLog } from '../log.ts'
+import { findServer } from '../nats/install.ts'
+import { startServer } from '../nats/server.ts'
+import { startNode } from '../node.ts'
+
+/** Keys stored by servers that were started here. */
+const stored = (data: string): string[] =>
+  [join(data, 'root.key'), join(data, 'cluster', 'root.key')].filter((file) => existsSync(file)).map((file) => readFileSync(file, 'utf8').trim())
+
+/** The first of the keys that the server accepts. */
+async function accepted(url: string, keys: readonly string[]): Promise<string> {
+  for (const key of keys) if ((await fetch(`${url}/v1/projects`, { headers: { authorization: `Bearer ${key}` } })).status !== 401) return key
+  throw new Fault(`${url} accepts none of the keys found (BATON_KEY, .baton/root.key, .baton/cluster/root.key). Give one with --key.`)
+}
+const answers = async (url: string): Promise<boolean> => fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2000) }).then((answer) => answer.ok, () => false)
+
+/** Run the tour; the exit code says whether its totals were right. */
+export async function runTourCommand({ url, key, folder }: { url: string; key?: string; folder: string }): Promise<void> {
+  const urls = url.split(',').map((address) => address.trim().replace(/\/$/, ''))
+  const read = readConfig(process.env, [])
+  if (!('config' in read)) throw new Fault(read.faults.join('\n'))
+  const { config } = read
+  const given = key ?? process.env['BATON_KEY']
+  const reached = (await Promise.all(urls.map(answers))).indexOf(true)
+  if (reached >= 0) {
+    const used = given ?? (await accepted(urls[reached] ?? '', stored(config.data)))
+    process.exitCode = (await runTour({ url: urls, key: used, project: 'default', folder, out: process.stdout })) ? 0 : 1
+    return
+  }
+  process.stdout.write(`No server answers at ${urls.join(', ')}; starting one for the tour.\n`)
+  const log = createLog({ level: 'warn' })
+  const { path } = await findServer(process.env, (line) => process.stderr.write(`${line}\n`))
+  const server = await startServer({ binary: path, data: join(config.data, 'nats'), port: 0, sync: config.sync })
+  const node = await startNode({ ...config, nats: [], port: 0 }, [server.url], log)
+  try {
+    const used = given ?? node.installed.generated?.key ?? (await accepted(node.url ?? '', stored(config.data)))
+    process.exitCode = (await runTour({ url: [node.url ?? ''], key: used, project: 'default', folder, out: process.stdout })) ? 0 : 1
+  } finally {
+    await node.stop()
+    await server.stop()
+  }
+}

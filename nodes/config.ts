@@ -1,0 +1,175 @@
+/**
+ * The settings of a node: one table of names, defaults, meanings and checks. A setting is read from its flag, else from its
+ * environment variable, else it has its default. `BATON_RATE_KEY` and `--rate-key` are the same setting.
+ */
+import { parseDuration } from '../protocol/common.ts'
+import { checkTiming, defaultTiming, type WorkerTiming } from '../protocol/worker.ts'
+
+export const roles = ['gateway', 'shards', 'views', 'executor'] as const
+export type Role = (typeof roles)[number]
+const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+
+/** What a node runs with. */
+export interface Config {
+  readonly host: string
+  readonly port: number
+  /** Folder of everything the node keeps. */
+  readonly data: string
+  /** Addresses of the NATS servers; empty: run one beside this process. */
+  readonly nats: readonly string[]
+  /** Binary of the server beside this process, and its port (0: any). */
+  readonly nats_server?: string
+  readonly nats_port: number
+  readonly sync: string
+  readonly roles: readonly Role[]
+  readonly root_key?: string
+  readonly brand: string
+  readonly key_prefix: string
+  readonly partitions: number
+  readonly shards: number
+  readonly replicas: number
+  readonly rate: { readonly key: number; readonly organization: number; readonly window_seconds: number }
+  /** Milliseconds. */
+  readonly deadline: number
+  /** Milliseconds. */
+  readonly keepalive: number
+  readonly cors: readonly string[]
+  /** Seconds. */
+  readonly timing: WorkerTiming
+  /** Principal of workers on this machine that show no key; absent: they are refused. */
+  readonly anonymous_worker?: string
+  readonly log_level: (typeof levels)[number]
+  readonly node_id?: string
+}
+
+/** A faulty text gives a sentence that says what is accepted. */
+interface Fault { readonly wrong: string }
+type Parse<T> = (text: string) => T | Fault
+const wrong = (sentence: string): Fault => ({ wrong: sentence })
+
+const integer = (from: number, to: number): Parse<number> => (text) =>
+  /^\d+$/.test(text) && Number(text) >= from && Number(text) <= to ? Number(text) : wrong(`must be a whole number from ${from} to ${to}`)
+/** A number of `unit` milliseconds, or a duration such as `15s`. The result counts units. */
+const duration = (unit: 1 | 1000, from: number, to: number): Parse<number> => (text) => {
+  const ms = /^\d+(\.\d+)?$/.test(text) ? Number(text) * unit : parseDuration(text)
+  const amount = ms === undefined ? Number.NaN : ms / unit
+  return amount >= from && amount <= to ? amount : wrong(`must be from ${from} to ${to} ${unit === 1 ? 'milliseconds' : 'seconds'}, or a duration such as 15s`)
+}
+const matching = (pattern: RegExp, sentence: string): Parse<string> => (text) => (pattern.test(text) ? text : wrong(sentence))
+const oneOf = <const T extends string>(...values: readonly T[]): Parse<T> => (text) => values.find((value) => value === text) ?? wrong(`must be one of ${values.join(', ')}`)
+const each = <T>(parse: Parse<T>): Parse<T[]> => (text) => {
+  const items = text.split(',').map((item) => item.trim()).filter(Boolean).map(parse)
+  return (items.find((item) => typeof item === 'object' && item !== null && 'wrong' in item) as Fault | undefined) ?? (items as T[])
+}
+/** `on` stands for the given text, `off` for nothing. */
+const switched = (on: string, pattern: RegExp): Parse<string> => (text) =>
+  /^(on|true|1|yes)$/i.test(text) ? on : /^(off|false|0|no)$/i.test(text) ? '' : pattern.test(text) ? text : wrong('must be on, off or an id')
+const any = matching(/^[^\0]+$/, 'must not be empty')
+
+interface Setting<T> {
+  /** The text that counts when nothing is set; undefined: the setting may be absent. */
+  readonly standard: string | undefined
+  readonly meaning: string
+  readonly parse: Parse<T>
+}
+const setting = <T>(standard: string, parse: Parse<T>, meaning: string): Setting<T> => ({ standard, parse, meaning })
+const optional = <T>(parse: Parse<T>, meaning: string): Setting<T | undefined> => ({ standard: undefined, parse, meaning })
+const seconds = (name: keyof WorkerTiming, meaning: string) => setting(String(defaultTiming[name]), duration(1000, 1, 3600), `${meaning}, in seconds`)
+
+const table = {
+  BATON_HOST: setting('127.0.0.1', any, 'Address to listen on; 0.0.0.0 for all'),
+  BATON_PORT: setting('8080', integer(0, 65_535), 'Port of the HTTP interface; 0 for any free one'),
+  BATON_DATA: setting('.baton', any, 'Folder of everything the node keeps'),
+  BATON_ROLES: setting(roles.join(','), each(oneOf(...roles)), 'What this process does, comma-separated'),
+  BATON_NATS: setting('', each(matching(/^((nats|tls|ws|wss):\/\/)?[^\s/]+(:\d+)?$/, 'must be addresses such as nats://10.0.0.1:4222, comma-separated')), 'NATS servers, comma-separated; empty runs one beside this process'),
+  BATON_NATS_SERVER: optional(any, 'nats-server binary to run; else from the PATH, the cache or the Debian archive'),
+  BATON_NATS_PORT: setting('0', integer(0, 65_535), 'Port of the NATS server beside this process; 0 for any free one'),
+  BATON_SYNC: setting('always', (text) => (text === 'always' || (parseDuration(text) ?? 0) >= 1000 ? text : wrong('must be always or a duration of at least 1s, such as 2m')), 'When the NATS server beside this process writes to disk: before it acknowledges, or every so often'),
+  BATON_PARTITIONS: setting('1', integer(1, 64), 'Journals that projects are spread over; fixed once the store exists'),
+  BATON_SHARDS: setting('4', integer(1, 64), 'Shards of each partition; fixed once the store exists'),
+  BATON_REPLICAS: setting('1', (text) => ([1, 3, 5].includes(Number(text)) ? Number(text) : wrong('must be 1, 3 or 5')), 'Copies that NATS servers keep; more than 1 needs a NATS cluster'),
+  BATON_ROOT_KEY: optional(matching(/^[\w-]{16,200}$/, 'must be 16 to 200 letters, digits, - or _'), 'API key of the first administrator; made and printed at the first start when absent'),
+  BATON_BRAND: setting('Service', matching(/^[A-Za-z][A-Za-z0-9]{0,31}$/, 'must be letters and digits, beginning with a letter'), 'Name in headers (X-<Brand>-…) and, in lower case, in permissions'),
+  BATON_KEY_PREFIX: setting('bat', matching(/^[a-z][a-z0-9]{0,15}$/, 'must be lower-case letters and digits'), 'What API keys begin with'),
+  BATON_RATE_KEY: setting('600', integer(0, 10_000_000), 'Requests of one key in a window; 0 for no limit'),
+  BATON_RATE_ORG: setting('6000', integer(0, 100_000_000), 'Requests of the organization in a window; 0 for no limit'),
+  BATON_RATE_WINDOW: setting('60', duration(1000, 1, 3600), 'Length of a window in seconds'),
+  BATON_DEADLINE: setting('15000', duration(1, 100, 120_000), 'Milliseconds a request may take before it is answered 503; longer than a NATS election'),
+  BATON_KEEPALIVE: setting('15', duration(1000, 1, 300), 'Seconds between comments on a quiet event stream'),
+  BATON_CORS: setting('', each(matching(/^(\*|https?:\/\/[^\s/,]+)$/, 'must be origins such as https://example.org, or *')), 'Origins whose pages may call, comma-separated'),
+  BATON_WORKER_LEASE: seconds('lease', 'How long a job stays with a silent worker'),
+  BATON_WORKER_CADENCE: seconds('cadence', 'How often workers report that they live'),
+  BATON_WORKER_POLL: seconds('poll', 'How often workers ask for work without being told of any'),
+  BATON_WORKER_STALE: seconds('stale', 'Silence after which a worker counts as gone'),
+  BATON_WORKER_TAKEOVER: seconds('takeover', 'How long a lost worker connection can be resumed'),
+  BATON_ANONYMOUS_WORKER: setting('off', switched('anonymous', /^\w{1,64}$/), 'Accept workers from this machine without a key, as this principal (on: `anonymous`); for development'),
+  BATON_LOG_LEVEL: setting('info', oneOf(...levels), 'Least important log line that is written'),
+  BATON_NODE_ID: optional(matching(/^[A-Za-z0-9_-]{1,64}$/, 'must be up to 64 letters, digits, - or _'), 'Name of this node, unique in the installation; random when absent'),
+} as const
+type Name = keyof typeof table
+const settingNames = Object.keys(table) as Name[]
+type Values = { [N in Name]: (typeof table)[N] extends Setting<infer T> ? T : never }
+
+const flagOf = (name: Name): string => `--${name.slice('BATON_'.length).toLowerCase().replaceAll('_', '-')}`
+const byFlag = new Map(settingNames.map((name) => [flagOf(name), name]))
+
+/** Texts given as flags: `--port 8080`, `--port=8080`; `--anonymous-worker` alone means on. */
+function readFlags(argv: readonly string[], faults: string[]): Map<Name, string> {
+  const given = new Map<Name, string>()
+  for (let i = 0; i < argv.length; i++) {
+    const [word = '', ...rest] = (argv[i] ?? '').split('=')
+    const name = byFlag.get(word)
+    if (!name) {
+      faults.push(word.startsWith('-') ? `${word} is no setting; --help lists them` : `${word} is not understood; settings begin with --`)
+      // Its value, when there is one, is no second fault.
+      if (word.startsWith('--') && rest.length === 0 && argv[i + 1]?.startsWith('-') === false) i++
+      continue
+    }
+    const next = argv[i + 1]
+    if (rest.length > 0) given.set(name, rest.join('='))
+    else if (next !== undefined && !next.startsWith('--')) given.set(name, argv[++i] ?? '')
+    else if (table[name].standard === 'off') given.set(name, 'on')
+    else faults.push(`${word} needs a value: ${table[name].meaning}`)
+  }
+  return given
+}
+
+/**
+ * Read the settings.
+ * @param argv flags, without program and subcommand.
+ * @returns the configuration, or every fault with what to do about it.
+ */
+export function readConfig(env: Readonly<Record<string, string | undefined>>, argv: readonly string[]): { readonly config: Config } | { readonly faults: readonly string[] } {
+  const faults: string[] = []
+  const flags = readFlags(argv, faults)
+  const values: Partial<Record<Name, unknown>> = {}
+  for (const name of settingNames) {
+    const { standard, parse } = table[name]
+    const text = flags.get(name) ?? (env[name] || standard)
+    const value = text === undefined ? undefined : parse(text)
+    if (typeof value === 'object' && 'wrong' in value) faults.push(`${flags.has(name) ? flagOf(name) : name}${name === 'BATON_ROOT_KEY' ? '' : ` is ${JSON.stringify(text)}: it`} ${value.wrong}`)
+    else values[name] = value
+  }
+  // Complete unless there are faults, and then it is not used.
+  const v = values as Values
+  const timing: WorkerTiming = { lease: v.BATON_WORKER_LEASE, cadence: v.BATON_WORKER_CADENCE, poll: v.BATON_WORKER_POLL, stale: v.BATON_WORKER_STALE, takeover: v.BATON_WORKER_TAKEOVER, register: defaultTiming.register }
+  if (faults.length === 0) faults.push(...checkTiming(timing).map((fault) => `${fault}; see BATON_WORKER_*`))
+  if (v.BATON_ROLES?.length === 0) faults.push(`BATON_ROLES is empty: name at least one of ${roles.join(', ')}`)
+  if (v.BATON_REPLICAS > 1 && v.BATON_NATS?.length === 0) faults.push('BATON_REPLICAS is more than 1, but the NATS server beside this process is only one: name a cluster in BATON_NATS, or use `baton cluster`')
+  if (faults.length > 0) return { faults }
+  return {
+    config: {
+      host: v.BATON_HOST, port: v.BATON_PORT, data: v.BATON_DATA, nats: v.BATON_NATS, nats_port: v.BATON_NATS_PORT, sync: v.BATON_SYNC, roles: [...new Set(v.BATON_ROLES)],
+      brand: v.BATON_BRAND, key_prefix: v.BATON_KEY_PREFIX, partitions: v.BATON_PARTITIONS, shards: v.BATON_SHARDS, replicas: v.BATON_REPLICAS,
+      rate: { key: v.BATON_RATE_KEY, organization: v.BATON_RATE_ORG, window_seconds: v.BATON_RATE_WINDOW }, deadline: v.BATON_DEADLINE, keepalive: v.BATON_KEEPALIVE * 1000, cors: v.BATON_CORS,
+      timing, log_level: v.BATON_LOG_LEVEL,
+      ...(v.BATON_NATS_SERVER !== undefined && { nats_server: v.BATON_NATS_SERVER }), ...(v.BATON_ROOT_KEY !== undefined && { root_key: v.BATON_ROOT_KEY }),
+      ...(v.BATON_ANONYMOUS_WORKER !== '' && { anonymous_worker: v.BATON_ANONYMOUS_WORKER }),
+      ...(v.BATON_NODE_ID !== undefined && { node_id: v.BATON_NODE_ID }),
+    },
+  }
+}
+
+/** All settings, for `--help` and the manual. */
+export const settingsTable = (): { readonly name: string; readonly flag: string; readonly standard: string | undefined; readonly meaning: string }[] =>
+  settingNames.map((name) => ({ name, flag: flagOf(name), standard: table[name].standard, meaning: table[name].meaning }))

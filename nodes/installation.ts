@@ -1,0 +1,61 @@
+/**
+ * What makes an installation: its organization, its project `default`, its owner key and the secret that seals cursors and
+ * derived ids. Created once, by whichever node is first; every other node and every later start reads it.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { World } from '../gateway/ports.ts'
+import { isRefusal } from '../protocol/errors.ts'
+import { makeId } from '../protocol/ids.ts'
+import { Fault } from './fault.ts'
+import type { Registry } from './host/ports.ts'
+
+export interface Installation {
+  readonly organization: string
+  readonly project: string
+  readonly root_key_id: string
+  /** Hex; kept in the installation's own bucket. */
+  readonly secret: string
+  readonly root_hash: string
+  readonly root_prefix: string
+}
+/** The installation, and the raw owner key when this call created it from a key that was generated. */
+export interface Installed extends Installation {
+  readonly generated?: { readonly key: string; readonly file: string }
+}
+
+/** A new owner key. */
+export const newOwnerKey = (prefix: string): string => `${prefix}_${randomBytes(24).toString('base64url').replace(/[-_]/g, 'x')}`
+
+const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/** Read the installation, or create it. @param rootKey the owner key to use; generated and stored under `data` when absent. */
+export async function install(registry: Registry, options: { rootKey: string | undefined; keyPrefix: string; data: string }): Promise<Installed> {
+  const found = await registry.get('installation')
+  if (found) return JSON.parse(found.value) as Installation
+  const id = (prefix: 'organization' | 'project' | 'key') => makeId(prefix, Date.now(), randomBytes(10))
+  const raw = options.rootKey ?? newOwnerKey(options.keyPrefix)
+  const made: Installation = {
+    organization: id('organization'), project: id('project'), root_key_id: id('key'), secret: randomBytes(32).toString('hex'), root_hash: hash(raw), root_prefix: raw.slice(0, 8),
+  }
+  const file = resolve(join(options.data, 'root.key'))
+  if (options.rootKey === undefined) {
+    // The key is on disk before it counts: an installation whose key nobody has could never be used.
+    mkdirSync(options.data, { recursive: true })
+    writeFileSync(file, `${raw}\n`, { mode: 0o600 })
+    chmodSync(file, 0o600)
+  }
+  if ((await registry.put('installation', JSON.stringify(made), 0)) === undefined) return install(registry, options)
+  return options.rootKey === undefined ? { ...made, generated: { key: raw, file } } : made
+}
+
+/** Have the organization, the project `default` and the owner key exist. Harmless when they do. */
+export async function initialise(world: World, installation: Installation): Promise<void> {
+  const outcome = await world.command({
+    project: installation.organization, kind: 'organization', id: installation.organization, command_id: 'install', name: 'organization.init',
+    input: { name: 'default', project_id: installation.project, root_key: { id: installation.root_key_id, hash: installation.root_hash, key_prefix: installation.root_prefix } },
+    origin: { at: world.now(), principal: { type: 'system', id: 'system' }, credential: { type: 'internal', id: world.node } },
+  })
+  if (isRefusal(outcome)) throw new Fault(`The organization could not be created (${outcome.refused}). Check that a node with the role "shards" runs.`)
+}

@@ -1,0 +1,45 @@
+/** The program: `baton <command>`. Serving commands read the settings table; the others talk to a server. */
+import { Command } from 'commander'
+import { addClientCommands } from '../client/cli/commands.ts'
+import { runCluster } from './commands/cluster.ts'
+import { runNode } from './commands/start.ts'
+import { runTourCommand } from './commands/tour.ts'
+import { readConfig, settingsTable, type Config } from './config.ts'
+import { Fault } from './fault.ts'
+import { version } from './version.ts'
+
+const settings = (): string => settingsTable().map(({ name, flag, standard, meaning }) => `  ${flag.padEnd(20)} ${name.padEnd(24)} ${meaning}${standard === undefined || standard === '' ? '' : ` (${standard})`}`).join('\n')
+
+/** The configuration, or every fault on standard error and the end of the program. */
+function configured(argv: readonly string[]): Config {
+  const read = readConfig(process.env, argv)
+  if ('config' in read) return read.config
+  process.stderr.write(`These settings cannot be used:\n${read.faults.map((fault) => `  - ${fault}`).join('\n')}\nSee them all with: baton start --help\n`)
+  process.exit(2)
+}
+
+const program = new Command('baton').description('Work coordination for humans, systems and AI agents, over NATS.').version(version).showHelpAfterError()
+const serving = (name: string, description: string, run: (config: Config) => Promise<void>) =>
+  program.command(name).description(description).allowUnknownOption().allowExcessArguments().argument('[settings...]', 'flags of the table below')
+    .addHelpText('after', `\nSettings (flag, environment variable, meaning, default):\n${settings()}\n`)
+    .action(async (_: unknown, __: unknown, command: Command) => run(configured(command.args)))
+
+serving('start', 'Start everything in one process, with a NATS server beside it', (config) => runNode(config, true))
+serving('node', 'Start one node of a cluster; name the servers with --nats and what it does with --roles', async (config) => {
+  await runNode(config, false)
+  process.send?.('ready')
+})
+serving('cluster', 'Start a whole cluster on this machine: 3 NATS servers, 2 gateways, 2 shard nodes, 1 view node', runCluster)
+program.command('tour').description('Run a workflow over the files of this checkout with two workers, and check its totals')
+  .option('--url <urls>', 'address of the server, or several, comma-separated', process.env['BATON_URL'] ?? 'http://127.0.0.1:8080')
+  .option('--key <key>', 'API key; else BATON_KEY, else the owner key stored by a server started here').option('--folder <folder>', 'what to measure', process.cwd())
+  .action(runTourCommand)
+addClientCommands(program, process.env)
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  if (!(error instanceof Fault)) throw error
+  process.stderr.write(`${error.message}\n`)
+  process.exitCode = 1
+}

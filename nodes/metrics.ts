@@ -1,0 +1,74 @@
+/** The numbers of a node, in Prometheus form. Every node has a registry of its own; labels are bounded in number. */
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { Counters } from '../gateway/ports.ts'
+
+const FAST = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
+
+/** What the parts of a node report to; it serves the edge (`Counters`) and the shard host. */
+export interface Metrics extends Counters {
+  /** A commit was acknowledged: seconds it took, commands in it. */
+  commit(seconds: number, commands: number): void
+  /** A command was decided; `outcome` is `accepted`, `repeated` or a refusal's code. */
+  command(kind: string, outcome: string): void
+  /** An append was acknowledged: seconds it took, bytes of it. */
+  append(seconds: number, bytes: number): void
+  /** Shards of a partition that this node owns. */
+  shardsOwned(partition: number, shards: number): void
+  /** Journal messages that a view has not applied yet. */
+  viewLag(partition: number, messages: number): void
+  /** Jobs were offered: `taken` of `offered`. */
+  offer(offered: number, taken: number): void
+  /** All numbers as text. */
+  text(): Promise<string>
+}
+
+/** The numbers of one node. */
+export function createMetrics(): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+  const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) => new Counter({ name: `baton_${name}_total`, help, labelNames, registers })
+  const gauge = <L extends string>(name: string, help: string, ...labelNames: L[]) => new Gauge({ name: `baton_${name}`, help, labelNames, registers })
+  const histogram = <L extends string>(name: string, help: string, buckets: number[], ...labelNames: L[]) => new Histogram({ name: `baton_${name}`, help, buckets, labelNames, registers })
+
+  const requests = histogram('request_seconds', 'Duration of HTTP requests', [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 15], 'operation', 'status')
+  const open = { sse: gauge('sse_streams_open', 'Event streams open'), worker_sockets: gauge('worker_sockets_open', 'Worker sockets open') }
+  const counted = {
+    frames_in: counter('worker_frames_in', 'Frames received from workers'),
+    frames_out: counter('worker_frames_out', 'Frames sent to workers'),
+    events_sent: counter('events_sent', 'Events sent on event streams'),
+    stream_fallbacks: counter('stream_fallbacks', 'Times an event stream went back to replay'),
+    rate_limited: counter('rate_limited', 'Requests refused because there were too many'),
+  }
+  const commits = histogram('commit_seconds', 'Time from deciding a batch to its acknowledgement', FAST)
+  const batches = histogram('commit_commands', 'Commands in a commit', [1, 2, 4, 8, 16, 32, 64, 128, 256])
+  const appends = histogram('append_seconds', 'Duration of appends to the journal', FAST)
+  const appendedBytes = counter('append_bytes', 'Bytes appended to the journal')
+  const commands = counter('commands', 'Commands decided', 'kind', 'outcome')
+  const shards = gauge('shards_owned', 'Shards that this node owns', 'partition')
+  const lag = gauge('view_lag_messages', 'Journal messages a view has not applied yet', 'partition')
+  const offered = counter('jobs_offered', 'Jobs offered to gateways')
+  const taken = counter('jobs_taken', 'Offered jobs that a gateway took')
+
+  return {
+    request: (operation, status, seconds) => requests.observe({ operation, status }, seconds),
+    open: (what, change) => open[what].inc(change),
+    inc: (name) => counted[name].inc(),
+    commit: (seconds, size) => {
+      commits.observe(seconds)
+      batches.observe(size)
+    },
+    command: (kind, outcome) => commands.inc({ kind, outcome }),
+    append: (seconds, bytes) => {
+      appends.observe(seconds)
+      appendedBytes.inc(bytes)
+    },
+    shardsOwned: (partition, number) => shards.set({ partition }, number),
+    viewLag: (partition, messages) => lag.set({ partition }, messages),
+    offer: (number, accepted) => {
+      offered.inc(number)
+      taken.inc(accepted)
+    },
+    text: () => registry.metrics(),
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * Core messaging. Listeners of this process are called directly; NATS carries messages between processes. The connection
+ * has no echo, so what is delivered directly does not come back.
+ *
+ * Invariants:
+ * B1. A handler is never called within the call that publishes or asks, and messages of one publisher keep their order.
+ * B2. One listener of a group gets a published message: when it is one of this process, the message says so to the group's
+ *     members elsewhere.
+ * B3. A handler's failure is logged and counts as no answer.
+ * Messages between listeners of one process are the same object: nobody changes a message.
+ */
+import { headers, type Msg, type MsgHdrs } from '@nats-io/transport-node'
+import type { Bus, NoAnswer } from '../host/ports.ts'
+import type { Nats } from './connect.ts'
+import { isNoResponders, isTimeout, sentence } from './failures.ts'
+import { createListeners, type Listener } from './listeners.ts'
+
+/** Groups that have been served by the publisher's own process. */
+const SERVED = 'Baton-Served'
+/** The answer of a group of which no member here wants the request: saves the asking side its timeout. */
+const DECLINED = 'Baton-Declined'
+
+const encoder = new TextEncoder()
+const encode = (message: unknown): Uint8Array => encoder.encode(JSON.stringify(message) ?? 'null')
+const decode = (message: Msg): unknown => (message.data.length === 0 ? undefined : JSON.parse(message.string()))
+const header = (name: string, value: string): MsgHdrs => {
+  const made = headers()
+  made.set(name, value)
+  return made
+}
+
+/** The bus of a connection. */
+export function createBus(nats: Nats): Bus {
+  const { connection, log } = nats
+  const listeners = createListeners()
+
+  const call = async (listener: Listener, message: unknown, subject: string): Promise<unknown> => {
+    try {
+      return await listener.handler(message, subject)
+    } catch (error) {
+      log.error({ subject, error }, 'a listener failed')
+      return undefined
+    }
+  }
+  const first = async (all: readonly Listener[], message: unknown, subject: string): Promise<unknown> => {
+    for (const listener of all) {
+      const answer = await call(listener, message, subject)
+      if (answer !== undefined) return answer
+    }
+    return undefined
+  }
+  /** Answer of the listeners here, or undefined when none wants it or the time is over. */
+  const askHere = async (subject: string, message: unknown, timeout: number): Promise<unknown> => {
+    const here = listeners.matching(subject)
+    if (here.length === 0) return undefined
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => void (timer = setTimeout(() => resolve(), timeout)))
+    const asked = Promise.resolve().then(() => first(here, message, subject))
+    const answer = await Promise.race([asked, late])
+    clearTimeout(timer)
+    return answer
+  }
+  const askElsewhere = async (subject: string, message: unknown, timeout: number): Promise<{ readonly answer: unknown } | NoAnswer> => {
+    try {
+      const reply = await connection.request(subject, encode(message), { timeout })
+      return reply.headers?.has(DECLINED) ? 'no_responders' : { answer: decode(reply) }
+    } catch (error) {
+      if (isNoResponders(error)) return 'no_responders'
+      if (!isTimeout(error)) log.warn({ subject, reason: sentence(error) }, 'a request failed')
+      return 'timeout'
+    }
+  }
+
+  /** A message from another process, for one subscription. */
+  const receive = async (listener: Listener, message: Msg): Promise<void> => {
+    const { group } = listener
+    if (group !== undefined && message.headers?.get(SERVED).split(' ').includes(group)) return
+    // The server chose one subscription of the group; when it does not want the request, the others here may.
+    const others = group === undefined || !message.reply ? [] : listeners.matching(message.subject).filter((other) => other.group === group && other !== listener)
+    const answer = await first([listener, ...others], decode(message), message.subject)
+    if (!message.reply || connection.isClosed()) return
+    if (answer !== undefined) message.respond(encode(answer))
+    else if (group !== undefined) message.respond(undefined, { headers: header(DECLINED, '1') })
+  }
+
+  return {
+    request: async (subject, message, timeout) => {
+      const until = performance.now() + timeout
+      const answer = await askHere(subject, message, timeout)
+      if (answer !== undefined) return { answer }
+      const left = Math.ceil(until - performance.now())
+      return left < 1 ? 'timeout' : askElsewhere(subject, message, left)
+    },
+    publish: (subject, message) => {
+      const { listening, groups } = listeners.chosen(subject)
+      for (const listener of listening) queueMicrotask(() => void call(listener, message, subject))
+      if (!connection.isClosed()) connection.publish(subject, encode(message), groups.length > 0 ? { headers: header(SERVED, groups.join(' ')) } : {})
+    },
+    subscribe: (subject, handler, group) => {
+      const listener: Listener = { subject, handler, group }
+      const remove = listeners.add(listener)
+      const subscription = connection.subscribe(subject, {
+        ...(group !== undefined && { queue: group }),
+        callback: (error, message) => {
+          if (error) log.error({ subject, error }, 'a subscription ended')
+          else receive(listener, message).catch((failure: unknown) => log.error({ subject, error: failure }, 'a message could not be handled'))
+        },
+      })
+      return () => {
+        remove()
+        if (!connection.isClosed()) subscription.unsubscribe()
+      }
+    },
+    flush: () => connection.flush(),
+  }
+}

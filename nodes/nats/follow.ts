@@ -1,0 +1,112 @@
+/**
+ * Following a stream without end. A consumer that went silent looks the same as a stream without news, so nothing is
+ * believed: the position is compared with the stream's last sequence, and at any doubt reading starts again behind the last
+ * message that was received.
+ *
+ * Invariants:
+ * F1. Every message from `from` on is handed over in order, and none again once its batch succeeded.
+ * F2. One batch at a time; about `AHEAD` messages wait meanwhile.
+ * F3. Failures are retried with growing, jittered pauses, so that many followers do not return at the same moment.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Stored } from '../host/ports.ts'
+import type { Nats } from './connect.ts'
+import { DamagedEnvelope, opened } from './envelope.ts'
+import { sentence } from './failures.ts'
+import { pull, type Pulling } from './pull.ts'
+
+const AHEAD = 512
+/** Milliseconds between two looks at the stream's position. */
+const LOOK = 3000
+const LONGEST_PAUSE = 10_000
+
+/** Something one side waits for and the other announces. */
+function bell() {
+  let ring = () => {}
+  return { rung: () => new Promise<void>((resolve) => void (ring = resolve)), ring: () => ring() }
+}
+
+/** Hand over everything from a sequence on; the returned function stops, resolving when the last batch is done. */
+export function follow(nats: Nats, stream: string, from: number, on: (batch: readonly Stored[]) => Promise<void> | void): () => Promise<void> {
+  const ending = new AbortController()
+  const stopped = () => ending.signal.aborted
+  const pause = (ms: number) => sleep(ms, undefined, { signal: ending.signal }).catch(() => {})
+  const arrival = bell()
+  const room = bell()
+  let waiting: Stored[] = []
+  let received = from - 1
+  let current: Pulling | undefined
+
+  /** Read until something is wrong; tells whether anything arrived. */
+  const readOnce = async (): Promise<boolean> => {
+    const before = received
+    try {
+      current = await pull(nats, stream, received + 1)
+      for await (const message of current.messages) {
+        if (stopped()) break
+        if (!message) continue
+        waiting.push(opened(stream, message.seq, message.data, message.headers))
+        received = message.seq
+        arrival.ring()
+        while (waiting.length >= AHEAD && !stopped()) await room.rung()
+      }
+    } catch (error) {
+      if (error instanceof DamagedEnvelope) nats.log.error({ stream, error }, 'the journal is damaged; nothing behind this place is read')
+      else if (!stopped()) nats.log.warn({ stream, after: received, reason: sentence(error) }, 'reading the journal is interrupted')
+    } finally {
+      current?.close()
+      current = undefined
+    }
+    return received > before
+  }
+  const reading = async () => {
+    for (let failures = 0; !stopped(); ) {
+      failures = (await readOnce()) ? 0 : failures + 1
+      await pause(Math.min(50 * 2 ** failures, LONGEST_PAUSE) * (0.5 + Math.random() / 2))
+    }
+  }
+  const handing = async () => {
+    for (let failures = 0; !stopped(); ) {
+      if (waiting.length === 0) {
+        await arrival.rung()
+        continue
+      }
+      const batch = waiting
+      waiting = []
+      try {
+        await on(batch)
+        failures = 0
+      } catch (error) {
+        waiting = [...batch, ...waiting]
+        nats.log.error({ stream, from: batch[0]?.sequence, error }, 'a batch of the journal was not applied; it is tried again')
+        await pause(Math.min(100 * 2 ** failures++, LONGEST_PAUSE))
+      }
+      room.ring()
+    }
+  }
+  const looking = async () => {
+    for (let before = received; !stopped(); ) {
+      const at = received
+      await pause(LOOK)
+      const { first_seq, last_seq } = await nats.manager.streams.info(stream).then(({ state }) => state, () => ({ first_seq: 0, last_seq: 0 }))
+      // There is more, but nothing came between two looks, and it is not the handler that holds it up.
+      const silent = received === before && last_seq > received && first_seq <= last_seq
+      if (silent && current && waiting.length < AHEAD && !stopped()) {
+        nats.log.warn({ stream, at, last_seq }, 'the journal was not delivered; reading starts again')
+        current.close()
+      }
+      before = at
+    }
+  }
+  // What was on its way when the connection broke is lost, and the server believes it was read.
+  const forget = nats.onReconnect(() => current?.close())
+  const running = Promise.all([reading(), handing(), looking()])
+  return async () => {
+    forget()
+    ending.abort()
+    current?.close()
+    arrival.ring()
+    room.ring()
+    await running
+  }
+}

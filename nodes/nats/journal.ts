@@ -1,0 +1,103 @@
+/**
+ * The journal over JetStream: a stream per partition, a subject per shard. An append is a compare-and-set on the subject's
+ * last sequence. What is read for a decision comes from the stream's leader.
+ */
+import { InvalidArgumentError } from '@nats-io/transport-node'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { names, subjects } from '../../protocol/subjects.ts'
+import type { Appended, Journal, Stored } from '../host/ports.ts'
+import type { Nats } from './connect.ts'
+import { DamagedEnvelope, opened, sealed } from './envelope.ts'
+import { codeOf, codes, isWrongSequence, sentence } from './failures.ts'
+import { follow } from './follow.ts'
+import { pull, type Pulling } from './pull.ts'
+
+export interface JournalOptions {
+  /** Milliseconds until an append without acknowledgement counts as `unknown`; 5 s by default. */
+  readonly timeout?: number
+  /** Told the duration of every acknowledged append, in seconds, and its size in bytes. */
+  readonly appended?: (seconds: number, bytes: number) => void
+}
+/** Pauses before an append is repeated whose first sending is still being stored, in milliseconds. */
+const IN_PROCESS = [10, 30, 100, 300]
+/** Attempts to go on reading without anything arriving, before `read` gives up. */
+const READ_ATTEMPTS = 6
+
+/** The journal of a connection. */
+export function createJournal(nats: Nats, { timeout = 5000, appended = () => {} }: JournalOptions = {}): Journal {
+  /** The server compares before it looks for duplicates: a repeat of what was stored looks like a conflict with oneself. */
+  const outcomeOfConflict = async (partition: number, shard: number, message_id: string): Promise<Appended> => {
+    try {
+      const stored = await last(partition, shard)
+      return stored?.message_id === message_id ? { sequence: stored.sequence } : 'conflict'
+    } catch (error) {
+      nats.log.warn({ partition, shard, reason: sentence(error) }, 'a conflicting append has an unknown outcome')
+      return 'unknown'
+    }
+  }
+  const append = async (partition: number, shard: number, data: Uint8Array, expected: number, message_id: string): Promise<Appended> => {
+    const started = performance.now()
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const { seq } = await nats.streams.publish(subjects.journal(partition, shard), data, { msgID: message_id, expect: { lastSubjectSequence: expected }, headers: sealed(data), timeout })
+        appended((performance.now() - started) / 1000, data.length)
+        return { sequence: seq }
+      } catch (error) {
+        if (isWrongSequence(error)) return await outcomeOfConflict(partition, shard, message_id)
+        // Larger than the server accepts: sending it again cannot help.
+        if (error instanceof InvalidArgumentError) throw error
+        const pause = codeOf(error) === codes.duplicateInProcess ? IN_PROCESS[attempt] : undefined
+        if (pause === undefined) {
+          nats.log.warn({ partition, shard, reason: sentence(error) }, 'an append has an unknown outcome')
+          return 'unknown'
+        }
+        await sleep(pause)
+      }
+    }
+  }
+
+  const last = async (partition: number, shard: number): Promise<Stored | undefined> => {
+    const stream = names.journal(partition)
+    const found = await nats.manager.streams.getMessage(stream, { last_by_subj: subjects.journal(partition, shard) })
+    return found ? opened(stream, found.seq, found.data, found.header) : undefined
+  }
+
+  async function* read(partition: number, shard: number, from: number): AsyncGenerator<Stored, void> {
+    const stream = names.journal(partition)
+    const end = (await last(partition, shard))?.sequence ?? 0
+    let next = from
+    for (let failures = 0; next <= end; ) {
+      const before = next
+      let reason: unknown = 'nothing is delivered'
+      let source: Pulling | undefined
+      try {
+        source = await pull(nats, stream, next, { subject: subjects.journal(partition, shard), idle: 2000 })
+        for await (const message of source.messages) {
+          if (!message) break
+          yield opened(stream, message.seq, message.data, message.headers)
+          next = message.seq + 1
+          if (next > end) return
+        }
+      } catch (error) {
+        if (error instanceof DamagedEnvelope) throw error
+        reason = error
+      } finally {
+        source?.close()
+      }
+      failures = next > before ? 0 : failures + 1
+      if (failures >= READ_ATTEMPTS) throw new Error(`shard ${shard} of ${stream} cannot be read from ${next} to ${end}: ${sentence(reason)}`)
+      if (failures > 0) await sleep(100 * 2 ** failures)
+    }
+  }
+
+  return {
+    append,
+    last,
+    read,
+    position: async (partition) => {
+      const { state } = await nats.manager.streams.info(names.journal(partition))
+      return { first: state.first_seq, last: state.last_seq }
+    },
+    follow: (partition, from, on) => follow(nats, names.journal(partition), from, on),
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * The streams and buckets, created when absent and otherwise left as they are. How many partitions and shards there are is
+ * decided once, when the installation is created: ids are placed by these numbers.
+ */
+import { DiscardPolicy, RetentionPolicy, StorageType, type StreamConfig } from '@nats-io/jetstream'
+import { Objm } from '@nats-io/obj'
+import { nanos } from '@nats-io/transport-node'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { names, subjects } from '../../protocol/subjects.ts'
+import { Fault } from '../fault.ts'
+import type { Nats } from './connect.ts'
+import { codeOf, codes, sentence } from './failures.ts'
+import { createRegistry } from './registry.ts'
+
+/** What is fixed at creation; `replicas` may be raised later. */
+export interface Layout {
+  readonly partitions: number
+  readonly shards: number
+  readonly replicas: number
+}
+type Configured = Partial<StreamConfig> & { readonly name: string }
+
+/** Duplicates are recognised for this long; a helper only, the actors remember their commands. */
+const DUPLICATES = nanos(120_000)
+
+const journalConfig = (partition: number, replicas: number): Configured => ({
+  name: names.journal(partition), subjects: [subjects.journals(partition)], storage: StorageType.File, retention: RetentionPolicy.Limits, discard: DiscardPolicy.New,
+  num_replicas: replicas, duplicate_window: DUPLICATES, max_msgs: -1, max_bytes: -1, max_age: 0, deny_delete: false, allow_direct: false,
+})
+/**
+ * A bucket as KV clients know it, with one value per key. Reads go to the leader (`allow_direct: false`).
+ * @param first first revision; a bucket in memory comes back empty, and must not give out a revision twice.
+ */
+export const bucketConfig = (bucket: string, storage: StorageType, replicas: number, first?: number): Configured => ({
+  name: `KV_${bucket}`, subjects: [`$KV.${bucket}.>`], storage, retention: RetentionPolicy.Limits, discard: DiscardPolicy.New, num_replicas: replicas, max_msgs_per_subject: 1,
+  max_msgs: -1, max_bytes: -1, max_age: 0, allow_rollup_hdrs: true, deny_delete: true, allow_direct: false, duplicate_window: DUPLICATES, ...(first !== undefined && { first_seq: first }),
+})
+
+/** Create a stream when it is absent; give it more replicas when it has fewer. Safe to run in many processes at once. */
+async function ensureStream({ manager, log }: Nats, config: Configured): Promise<void> {
+  const found = await manager.streams.info(config.name).catch((error: unknown) => {
+    if (codeOf(error) === codes.streamNotFound) return undefined
+    throw error
+  })
+  if (!found) {
+    await manager.streams.add(config)
+    log.info({ stream: config.name, replicas: config.num_replicas }, 'created')
+  } else if (found.config.num_replicas < (config.num_replicas ?? 1)) {
+    await manager.streams.update(config.name, { ...found.config, num_replicas: config.num_replicas ?? 1 })
+    log.info({ stream: config.name, from: found.config.num_replicas, to: config.num_replicas }, 'replicas raised')
+  }
+}
+
+/** The bucket of leases, which is kept in memory: it is gone after a restart of all servers, and made again. */
+export const ensureCluster = (nats: Nats, replicas: number): Promise<void> => ensureStream(nats, bucketConfig(names.cluster, StorageType.Memory, replicas, Date.now()))
+
+/** Do something again while the servers elect a leader or lack peers. */
+async function patiently(nats: Nats, what: string, within: number, run: () => Promise<void>): Promise<void> {
+  const started = Date.now()
+  let told = started
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await run()
+    } catch (error) {
+      if (error instanceof Fault) throw error
+      const now = Date.now()
+      if (now - started > within) throw new Fault(`${what} cannot be set up: ${sentence(error)}. Check that all NATS servers of the cluster run, that they have JetStream and space, and that there are as many as BATON_REPLICAS.`)
+      if (now - told > 3000) {
+        told = now
+        nats.log.info({ what, reason: sentence(error) }, 'waiting for the NATS cluster')
+      }
+      await sleep(Math.min(100 * 2 ** attempt, 1000))
+    }
+  }
+}
+
+/** Store the layout, or compare it with the stored one. */
+async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
+  const registry = createRegistry(nats, names.config)
+  const found = await registry.get('layout')
+  if (!found) {
+    if ((await registry.put('layout', JSON.stringify(wanted), 0)) === undefined) await settleLayout(nats, wanted)
+    return
+  }
+  const stored = JSON.parse(found.value) as Layout
+  for (const field of ['partitions', 'shards'] as const) {
+    if (stored[field] !== wanted[field]) throw new Fault(`This installation was created with ${stored[field]} ${field}; that cannot change. Set BATON_${field.toUpperCase()}=${stored[field]}, or start on an empty store.`)
+  }
+  if (wanted.replicas < stored.replicas) throw new Fault(`This installation keeps ${stored.replicas} replicas; they can be raised but not lowered. Set BATON_REPLICAS=${stored.replicas}.`)
+  if (wanted.replicas > stored.replicas && (await registry.put('layout', JSON.stringify(wanted), found.revision)) === undefined) await settleLayout(nats, wanted)
+}
+
+/**
+ * Make sure that everything exists.
+ * @param within milliseconds to wait for each thing while the servers elect; 60 s by default.
+ * @throws Fault when the layout differs from the stored one, or the servers do not provide in time.
+ */
+export async function provision(nats: Nats, layout: Layout, within = 60_000): Promise<void> {
+  const { partitions, replicas } = layout
+  const make = (config: Configured) => patiently(nats, config.name, within, () => ensureStream(nats, config))
+  await make(bucketConfig(names.config, StorageType.File, replicas))
+  await patiently(nats, 'the stored layout', within, () => settleLayout(nats, layout))
+  for (let partition = 0; partition < partitions; partition++) {
+    await make(journalConfig(partition, replicas))
+    await make(bucketConfig(names.state(partition), StorageType.File, replicas))
+  }
+  await patiently(nats, names.cluster, within, () => ensureCluster(nats, replicas))
+  await patiently(nats, names.blobs, within, async () => {
+    await new Objm(nats.streams).create(names.blobs, { storage: StorageType.File, replicas })
+    await ensureStream(nats, { name: `OBJ_${names.blobs}`, num_replicas: replicas })
+  })
+}

@@ -1,0 +1,64 @@
+/**
+ * A small map with compare-and-set over a KV bucket. Keys are stored encoded, so any text is a key; reads come from the
+ * leader. A deleted key leaves nothing behind: no marker can stand in the way of the next creation.
+ */
+import { type KV, Kvm } from '@nats-io/kv'
+import { token } from '../../protocol/subjects.ts'
+import type { Registry } from '../host/ports.ts'
+import type { Nats } from './connect.ts'
+import { codeOf, codes, isWrongSequence } from './failures.ts'
+
+/** The text that `token` made a key of. */
+const untoken = (key: string): string => (key === '=' ? '' : decodeURIComponent(key.replaceAll('=', '%')))
+
+/**
+ * The registry over one bucket.
+ * @param restore makes the bucket again when the servers have lost it, as they lose buckets in memory.
+ * All functions throw when the leader cannot be asked; the outcome of a `put` is then unknown.
+ */
+export function createRegistry(nats: Nats, bucket: string, restore?: () => Promise<void>): Registry {
+  let opened: Promise<KV> | undefined
+  const store = () => (opened ??= new Kvm(nats.streams).open(bucket, { allow_direct: false }))
+  const stream = `KV_${bucket}`
+
+  const restoring = async <T>(run: () => Promise<T>): Promise<T> => {
+    try {
+      return await run()
+    } catch (error) {
+      // A publish to a stream that is gone finds no responders, not an API error.
+      const gone = restore && (codeOf(error) === codes.streamNotFound || (error instanceof Error && error.name === 'JetStreamNotEnabled'))
+      if (!gone) throw error
+      await restore()
+      return run()
+    }
+  }
+  const get: Registry['get'] = (key) =>
+    restoring(async () => {
+      const entry = await (await store()).get(token(key))
+      return entry?.operation === 'PUT' ? { value: entry.string(), revision: entry.revision } : undefined
+    })
+  return {
+    get,
+    put: (key, value, revision) =>
+      restoring(async () => {
+        const kv = await store()
+        try {
+          return await (revision === 0 ? kv.create(token(key), value) : kv.update(token(key), value, revision))
+        } catch (error) {
+          if (isWrongSequence(error)) return undefined
+          throw error
+        }
+      }),
+    delete: (key) =>
+      restoring(async () => {
+        await nats.manager.streams.purge(stream, { filter: `$KV.${bucket}.${token(key)}` })
+      }),
+    list: (prefix) =>
+      restoring(async () => {
+        const { state } = await nats.manager.streams.info(stream, { subjects_filter: `$KV.${bucket}.>` })
+        const keys = Object.keys(state.subjects ?? {}).map((subject) => untoken(subject.slice(`$KV.${bucket}.`.length))).filter((key) => key.startsWith(prefix))
+        const entries = await Promise.all(keys.sort().map(async (key) => ({ key, found: await get(key) })))
+        return entries.flatMap(({ key, found }) => (found ? [{ key, ...found }] : []))
+      }),
+  }
+}

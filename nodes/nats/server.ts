@@ -1,0 +1,144 @@
+/**
+ * The embedded NATS server: a child process that keeps its data in one folder. It runs in a process group of its own, so
+ * that Ctrl-C reaches the service first and the service decides when its server stops.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join, resolve } from 'node:path'
+import { Fault } from '../fault.ts'
+import { claimFolder, clearFolder, unclaimFolder } from './claim.ts'
+
+export interface ServerOptions {
+  /** Path of nats-server. */
+  readonly binary: string
+  /** Folder of the configuration and the store; made when absent, used again when present. */
+  readonly data: string
+  /** 0: any free port. */
+  readonly port: number
+  /** `always`, or how long acknowledged data may stay unwritten, such as `2m`. */
+  readonly sync: string
+  readonly host?: string
+  /** Name of the server, unique in its cluster. */
+  readonly name?: string
+  /** Join a cluster: its name, the own port for routes, and the addresses `host:port` of the others. */
+  readonly cluster?: { readonly name: string; readonly port: number; readonly routes: readonly string[] }
+  /** Told what the server warns about. */
+  readonly warn?: (line: string) => void
+  /** Told when the server ends without having been stopped. */
+  readonly unexpected?: (reason: string) => void
+}
+export interface Ended { readonly code: number | null; readonly signal: NodeJS.Signals | null }
+export interface Server {
+  readonly url: string
+  readonly port: number
+  readonly pid: number
+  /** End it orderly; after ten seconds, hard. Resolves when it has ended. */
+  stop(): Promise<void>
+  /** Send a signal: for tests of failure. */
+  kill(signal: NodeJS.Signals): void
+  readonly exited: Promise<Ended>
+}
+
+const READY_WITHIN = 60_000
+const STOP_WITHIN = 10_000
+
+/** A port that is free now. */
+export const freePort = (host = '127.0.0.1'): Promise<number> =>
+  new Promise((done, failed) => {
+    const probe = createServer().once('error', failed)
+    probe.listen(0, host, () => {
+      const address = probe.address()
+      probe.close(() => done(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+
+const text = (value: string): string => JSON.stringify(value)
+
+/** The configuration: `nats.conf` of the project with its names filled in. */
+function configuration(options: ServerOptions, host: string, port: number): string {
+  const names: Readonly<Record<string, string>> = {
+    BATON_NATS_NAME: text(options.name ?? `baton-${port}`), BATON_NATS_HOST: text(host), BATON_NATS_PORT: String(port),
+    BATON_NATS_PID: text(join(options.data, 'nats.pid')), BATON_NATS_STORE: text(join(options.data, 'store')), BATON_NATS_SYNC: text(options.sync),
+  }
+  const template = readFileSync(new URL('../../nats.conf', import.meta.url), 'utf8').replace(/^#.*\n/gm, '')
+  const filled = template.replace(/\$(BATON_\w+)/g, (whole, name: string) => names[name] ?? whole)
+  const { cluster } = options
+  if (!cluster) return filled
+  const routes = cluster.routes.map((route) => text(`nats-route://${route}`)).join(', ')
+  return `${filled}\ncluster {\n  name: ${text(cluster.name)}\n  host: ${text(host)}\n  port: ${cluster.port}\n  routes: [${routes}]\n}\n`
+}
+
+/** Resolves when the server says that it is ready; rejects with its last words when it ends before, or takes too long. */
+const readiness = (child: ChildProcess, warn: (line: string) => void): Promise<void> =>
+  new Promise((ready, failed) => {
+    const last: string[] = []
+    let rest = ''
+    const timer = setTimeout(() => failed(new Fault(`The NATS server is not ready after ${READY_WITHIN / 1000} s:\n${last.join('\n')}`)), READY_WITHIN)
+    const settle = (end: () => void) => {
+      clearTimeout(timer)
+      end()
+    }
+    child.once('error', (error) => settle(() => failed(new Fault(`The NATS server cannot be started: ${error.message}`))))
+    child.once('exit', () => settle(() => {
+      const cause = last.filter((line) => /\[(ERR|FTL)\]/.test(line))
+      failed(new Fault(`The NATS server ended at start:\n${(cause.length ? cause : last).join('\n')}`))
+    }))
+    child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+      const lines = (rest + chunk).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) {
+        last.push(line)
+        if (last.length > 12) last.shift()
+        if (/\[(WRN|ERR|FTL)\]/.test(line)) warn(line.replace(/^\[\d+\] [\d/]+ [\d:.]+ /, ''))
+        else if (line.includes('Server is ready')) settle(ready)
+      }
+    })
+  })
+
+/**
+ * Start a server and wait until it answers.
+ * @throws Fault when the folder is in use, the port is taken or the server does not start.
+ */
+export async function startServer(given: ServerOptions): Promise<Server> {
+  const options = { ...given, data: resolve(given.data) }
+  const host = options.host ?? '127.0.0.1'
+  mkdirSync(options.data, { recursive: true })
+  await clearFolder(options.data)
+  const port = options.port || (await freePort(host))
+  const path = join(options.data, 'nats.conf')
+  writeFileSync(path, configuration(options, host, port))
+
+  const child = spawn(options.binary, ['-c', path], { stdio: ['ignore', 'ignore', 'pipe'], detached: true })
+  let expected = false
+  const exited = new Promise<Ended>((done) => {
+    child.once('exit', (code, signal) => done({ code, signal }))
+    child.once('error', () => done({ code: null, signal: null }))
+  })
+  const withUs = () => child.kill('SIGTERM')
+  process.once('exit', withUs)
+  const isReady = readiness(child, options.warn ?? (() => {}))
+  if (child.pid !== undefined) claimFolder(options.data, child.pid)
+  void exited.then(() => {
+    process.removeListener('exit', withUs)
+    unclaimFolder(options.data)
+  })
+
+  const stop = async (): Promise<void> => {
+    expected = true
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
+    const hard = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN)
+    await exited
+    clearTimeout(hard)
+  }
+  try {
+    await isReady
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  void exited.then(({ code, signal }) => {
+    if (!expected) options.unexpected?.(`the NATS server ended by itself (${signal ?? `code ${code}`})`)
+  })
+  return { url: `nats://${host}:${port}`, port, pid: child.pid ?? 0, stop, kill: (signal) => void child.kill(signal), exited }
+}

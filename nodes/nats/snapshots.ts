@@ -1,0 +1,84 @@
+/**
+ * Snapshots and checkpoints in a KV bucket per partition. The first byte of a value says where the data is: here, or, when
+ * it is large, in the object store under a name that is used once. So whatever a key holds is complete, and a crash
+ * between the two writes leaves the previous value.
+ */
+import { Kvm, type KV } from '@nats-io/kv'
+import { nuid } from '@nats-io/transport-node'
+import { names, token } from '../../protocol/subjects.ts'
+import type { Snapshots } from '../host/ports.ts'
+import { createBlobs } from './blobs.ts'
+import type { Nats } from './connect.ts'
+import { sentence } from './failures.ts'
+
+/** Bytes above which a value goes to the object store. */
+const LARGE = 256 * 1024
+const HERE = 0
+const ELSEWHERE = 1
+
+const tagged = (tag: number, data: Uint8Array): Uint8Array => {
+  const value = new Uint8Array(data.length + 1)
+  value[0] = tag
+  value.set(data, 1)
+  return value
+}
+
+/** The snapshots of all partitions. Functions throw when the servers do not answer. */
+export function createSnapshots(nats: Nats): Snapshots {
+  const blobs = createBlobs(nats)
+  const buckets = new Map<number, Promise<KV>>()
+  /** Object that a key refers to, of the keys whose value was seen to be large. */
+  const objects = new Map<string, string>()
+  const bucket = (partition: number): Promise<KV> => {
+    const known = buckets.get(partition)
+    if (known) return known
+    const opening = new Kvm(nats.streams).open(names.state(partition), { allow_direct: false })
+    buckets.set(partition, opening)
+    opening.catch(() => buckets.delete(partition))
+    return opening
+  }
+  const place = (partition: number, key: string) => `${partition}/${key}`
+  /** The key's value moved away from this object. An object that stays because of a failure costs only space. */
+  const forsake = (at: string, object: string | undefined): void => {
+    if (object === undefined) return
+    if (objects.get(at) === object) objects.delete(at)
+    blobs.delete(object).catch((error: unknown) => nats.log.debug({ object, reason: sentence(error) }, 'an old snapshot stays in the object store'))
+  }
+
+  return {
+    get: async (partition, key) => {
+      const kv = await bucket(partition)
+      for (let attempt = 0; attempt < 3; attempt++) {
+        const entry = await kv.get(token(key))
+        if (entry?.operation !== 'PUT') return undefined
+        const data = entry.value.subarray(1)
+        if (entry.value[0] === HERE) return data
+        const object = new TextDecoder().decode(data)
+        objects.set(place(partition, key), object)
+        const found = await blobs.get(object)
+        // Absent: the key was replaced between the two reads, so it is read again.
+        if (found) return found
+      }
+      return undefined
+    },
+    put: async (partition, key, data) => {
+      const kv = await bucket(partition)
+      const at = place(partition, key)
+      const previous = objects.get(at)
+      if (data.length <= LARGE) await kv.put(token(key), tagged(HERE, data))
+      else {
+        const object = `snapshot/${at}/${nuid.next()}`
+        await blobs.put(object, data)
+        await kv.put(token(key), tagged(ELSEWHERE, new TextEncoder().encode(object)))
+        objects.set(at, object)
+      }
+      forsake(at, previous)
+    },
+    delete: async (partition, key) => {
+      // A purge instead of a delete marker: ended actors leave nothing behind.
+      await nats.manager.streams.purge(`KV_${names.state(partition)}`, { filter: `$KV.${names.state(partition)}.${token(key)}` })
+      const at = place(partition, key)
+      forsake(at, objects.get(at))
+    },
+  }
+}

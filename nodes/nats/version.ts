@@ -1,0 +1,20 @@
+/** Versions of nats-server. Older ones lose acknowledged data or lack what the journal relies on. */
+
+/** The oldest nats-server that is accepted. */
+export const MINIMUM = '2.14.5'
+
+/** The first `1.2.3` in a text, or undefined. */
+export const versionIn = (text: string): string | undefined => /(\d+)\.(\d+)\.(\d+)/.exec(text)?.[0]
+
+/** Order of two versions: negative when `a` is older. */
+export function compareVersions(a: string, b: string): number {
+  const [left, right] = [a, b].map((text) => text.split('.').map((part) => Number.parseInt(part, 10) || 0))
+  for (let i = 0; i < 3; i++) {
+    const difference = (left?.[i] ?? 0) - (right?.[i] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return 0
+}
+
+/** Whether a server of this version is accepted. */
+export const isAccepted = (version: string): boolean => compareVersions(version, MINIMUM) >= 0

@@ -1,0 +1,109 @@
+/**
+ * One node: a process with any of the roles, on one connection to NATS. Starting goes from the inside out (shards, views,
+ * gateway), stopping from the outside in, so that nobody is asked who has already left.
+ */
+import { randomBytes } from 'node:crypto'
+import { actorKinds } from '../actors/kinds.ts'
+import { openDirectory } from '../gateway/directory.ts'
+import type { GatewaySettings, Log } from '../gateway/ports.ts'
+import { createGateway } from '../gateway/server.ts'
+import { names } from '../protocol/subjects.ts'
+import type { Config } from './config.ts'
+import type { HostDeps } from './host/deps.ts'
+import { Host } from './host/host.ts'
+import { Membership } from './host/membership.ts'
+import type { Clock, Random } from './host/ports.ts'
+import { initialise, install, type Installed } from './installation.ts'
+import { createMetrics } from './metrics.ts'
+import { createBlobs } from './nats/blobs.ts'
+import { createBus } from './nats/bus.ts'
+import { connectNats } from './nats/connect.ts'
+import { createJournal } from './nats/journal.ts'
+import { ensureCluster, provision } from './nats/provision.ts'
+import { createRegistry } from './nats/registry.ts'
+import { createSnapshots } from './nats/snapshots.ts'
+import { readiness } from './ready.ts'
+import { startViews } from './roles/views.ts'
+import { version } from './version.ts'
+import { createWorld } from './world.ts'
+
+/** A node that runs. */
+export interface RunningNode {
+  readonly id: string
+  /** Address of its gateway, when it has that role. */
+  readonly url?: string
+  readonly installed: Installed
+  /** Leave in order: finish what is being answered, hand everything over. */
+  stop(): Promise<void>
+}
+
+const systemClock: Clock = {
+  now: () => Date.now(),
+  elapsed: () => performance.now(),
+  later: (ms, run) => {
+    const timer = setTimeout(run, ms)
+    return () => clearTimeout(timer)
+  },
+}
+const systemRandom: Random = { bytes: (length) => randomBytes(length) }
+
+/** Start a node. @param servers addresses of the NATS servers. @throws Fault with what to do when it cannot. */
+export async function startNode(config: Config, servers: readonly string[], log: Log): Promise<RunningNode> {
+  const id = config.node_id ?? `n${randomBytes(6).toString('hex')}`
+  const nats = await connectNats({ servers, name: `baton ${id}`, log })
+  const stops: (() => Promise<void>)[] = [() => nats.close()]
+  const stop = async () => {
+    for (const end of stops.splice(0).reverse()) await end()
+  }
+  try {
+    await provision(nats, { partitions: config.partitions, shards: config.shards, replicas: config.replicas })
+    const installed = await install(createRegistry(nats, names.config), { rootKey: config.root_key, keyPrefix: config.key_prefix, data: config.data })
+    const metrics = createMetrics()
+    const bus = createBus(nats)
+    const journal = createJournal(nats, { appended: metrics.append })
+    const snapshots = createSnapshots(nats)
+    const blobs = createBlobs(nats)
+    const cluster = createRegistry(nats, names.cluster, () => ensureCluster(nats, config.replicas))
+    const membership = new Membership(cluster, systemClock, { id, roles: config.roles })
+    const deps: HostDeps = {
+      node: id, kinds: actorKinds({ brand: config.brand, timing: config.timing }), partitions: config.partitions, shards: config.shards, timing: config.timing,
+      journal, snapshots, blobs, bus, clock: systemClock, random: systemRandom, log, measure: metrics, fresh: () => membership.fresh(),
+    }
+    const host = new Host(deps, cluster, membership)
+    const hasShards = config.roles.includes('shards')
+    const round = async () => {
+      if (!hasShards) return
+      await host.round()
+      for (let p = 0; p < config.partitions; p++) metrics.shardsOwned(p, host.owned().filter((name) => name.startsWith(`${p}.`)).length)
+    }
+    await membership.start(round)
+    stops.push(() => membership.stop())
+    if (hasShards) {
+      stops.push(() => host.stop())
+      await round()
+    }
+    if (config.roles.includes('views')) {
+      stops.push(await startViews({ data: config.data, partitions: config.partitions, journal, blobs, bus, clock: systemClock, log, metrics, stale: config.timing.stale * 1000 }))
+    }
+
+    const settings: GatewaySettings = {
+      brand: config.brand, key_prefix: config.key_prefix, shards: config.shards, deadline: config.deadline, rate: config.rate, timing: config.timing, keepalive: config.keepalive,
+      cors: config.cors, version, ...(config.anonymous_worker && { anonymous_worker: 'svc_anonymous' }),
+    }
+    const world = createWorld({
+      node: id, settings, partitions: config.partitions, shards: config.shards, secret: Buffer.from(installed.secret, 'hex'), organization: installed.organization,
+      bus, clock: systemClock, random: systemRandom, membership, log, count: metrics,
+      unready: readiness({ nats, membership, cluster, journal, snapshots, bus, partitions: config.partitions, shards: config.shards }),
+      metrics: () => metrics.text(),
+    })
+    if (hasShards || config.roles.includes('gateway')) await initialise(world, installed)
+    if (!config.roles.includes('gateway')) return { id, installed, stop }
+    const gateway = createGateway(world, openDirectory(world))
+    const port = await gateway.listen(config.host, config.port)
+    stops.push(() => gateway.stop())
+    return { id, installed, url: `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`, stop }
+  } catch (error) {
+    await stop().catch(() => {})
+    throw error
+  }
+}

@@ -1,0 +1,50 @@
+/** Whether a request would be served: the journal, the state, the views and the owners of all shards answer. */
+import { subjects } from '../protocol/subjects.ts'
+import type { Membership } from './host/membership.ts'
+import type { Bus, Journal, Registry, Snapshots } from './host/ports.ts'
+import type { Nats } from './nats/connect.ts'
+
+interface Parts {
+  readonly nats: Nats
+  readonly membership: Membership
+  readonly cluster: Registry
+  readonly journal: Journal
+  readonly snapshots: Snapshots
+  readonly bus: Bus
+  readonly partitions: number
+  readonly shards: number
+}
+/** Milliseconds each check may take. */
+const WITHIN = 2000
+
+const within = async <T>(check: Promise<T>): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, fail) => { timer = setTimeout(() => fail(new Error('late')), WITHIN) })
+  return Promise.race([check, late]).finally(() => clearTimeout(timer))
+}
+
+/** A check that gives what is not usable, as short texts; nothing when all is. */
+export const readiness = ({ nats, membership, cluster, journal, snapshots, bus, partitions, shards }: Parts) => async (): Promise<readonly string[]> => {
+  if (!nats.connected()) return ['nats: not connected']
+  const faults: string[] = []
+  const look = async (what: string, check: () => Promise<unknown>) => {
+    try {
+      if ((await within(check())) === false) faults.push(what)
+    } catch (error) {
+      faults.push(`${what} (${error instanceof Error ? error.message : String(error)})`)
+    }
+  }
+  const checks: Promise<void>[] = [look('membership: the own lease is stale', async () => membership.fresh())]
+  for (let p = 0; p < partitions; p++) {
+    checks.push(look(`journal ${p}`, () => journal.position(p)))
+    checks.push(look(`state ${p}`, () => snapshots.get(p, '_/ready')))
+    checks.push(look(`view ${p}`, async () => typeof (await bus.request(subjects.view(p), { name: 'locate', project: '', input: { run_id: '' } }, WITHIN)) === 'object'))
+  }
+  checks.push(look('shards without an owner', async () => {
+    const live = new Set(membership.members('shards').map(({ id }) => id))
+    const owners = (await cluster.list('shard.')).filter(({ value }) => live.has((JSON.parse(value) as { node: string }).node))
+    return owners.length >= partitions * shards
+  }))
+  await Promise.all(checks)
+  return faults
+}

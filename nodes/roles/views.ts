@@ -1,0 +1,54 @@
+/** The view role: one SQLite file per partition, fed by the journal, asked over the bus. */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { subjects } from '../../protocol/subjects.ts'
+import { ViewFollower } from '../../views/follow.ts'
+import { View } from '../../views/view.ts'
+import type { Log } from '../../gateway/ports.ts'
+import { decode } from '../host/codec.ts'
+import type { Blobs, Bus, Clock, Journal } from '../host/ports.ts'
+import type { Metrics } from '../metrics.ts'
+
+interface ViewParts {
+  readonly data: string
+  readonly partitions: number
+  readonly journal: Journal
+  readonly blobs: Blobs
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  /** Milliseconds for which a worker whose connection was lost is listed as stale. */
+  readonly stale: number
+}
+interface Question { readonly name: string; readonly project: string; readonly input: unknown; readonly fresh?: number }
+
+/** Start the views of every partition. Returns a function that stops them and closes their files. */
+export async function startViews({ data, partitions, journal, blobs, bus, clock, log, metrics, stale }: ViewParts): Promise<() => Promise<void>> {
+  mkdirSync(join(data, 'views'), { recursive: true })
+  const running = await Promise.all(Array.from({ length: partitions }, async (_, partition) => {
+    const view = View.open(join(data, 'views', `${partition}.sqlite`), { now: clock.now, stale })
+    const follower = new ViewFollower(view, {
+      follow: (from, on) => journal.follow(partition, from, on),
+      position: () => journal.position(partition),
+      decode: (bytes) => decode(bytes, blobs),
+    }, {
+      later: clock.later,
+      hooks: {
+        lag: (messages) => metrics.viewLag(partition, messages),
+        alarm: (error) => log.error({ err: error, partition }, 'a view cannot follow the journal'),
+      },
+    })
+    await follower.start()
+    const unsubscribe = bus.subscribe(subjects.view(partition), (message) => {
+      const { name, project, input, fresh } = message as Question
+      return follower.ask(name, project, input, fresh)
+    }, subjects.viewGroup)
+    return async () => {
+      unsubscribe()
+      await follower.stop()
+      view.close()
+    }
+  }))
+  return async () => { await Promise.all(running.map((stop) => stop())) }
+}

@@ -1,0 +1,123 @@
+/**
+ * What a schema cannot say about a workflow: that ids are unique, expressions compile against what is visible where they
+ * stand, steps read only steps before them, durations and times are within reach. Every fault carries its exact path.
+ */
+import { parseDuration, parseTimestamp } from '../common.ts'
+import type { FieldError } from '../errors.ts'
+import type { Spec, Step } from '../spec.ts'
+import { checkDeclared } from './declared.ts'
+import { below } from './path.ts'
+import { checkExpression, checkTemplate, type StepRule } from './template.ts'
+
+export { applyDefaults } from './declared.ts'
+
+/** Names that every expression of a workflow may read; `event` is another name of `input`. */
+const ROOTS = ['input', 'event', 'config', 'meta', 'steps'] as const
+/** Names that the mapping of an awaited event may read. */
+const EVENT_ROOTS = ['event', 'meta'] as const
+/** Same alphabet as the names of signals that can be sent. */
+const SIGNAL = /^signal\.[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+/** Ten years, in milliseconds. */
+const LONGEST = 10 * 366 * 86_400_000
+const MAX_DEPTH = 48
+const MAX_VALUES = 20_000
+const MAX_FAULTS = 50
+
+/** The id of a step: its own, else its index as text. */
+const idOf = (step: Step, index: number): string => step.id ?? String(index)
+
+/** Where a document exceeds the bounds on nesting and on the number of values, found without recursion. */
+function checkSize(document: unknown, path: string): FieldError[] {
+  const todo: [value: unknown, path: string, depth: number][] = [[document, path, 0]]
+  let values = 0
+  for (let next = todo.pop(); next; next = todo.pop()) {
+    const [value, field, depth] = next
+    if (++values > MAX_VALUES) return [{ field: path, message: `has more than ${MAX_VALUES} values` }]
+    if (typeof value !== 'object' || value === null) continue
+    if (depth >= MAX_DEPTH) return [{ field, message: `is nested deeper than ${MAX_DEPTH} levels` }]
+    if (Array.isArray(value)) value.forEach((item: unknown, i) => todo.push([item, below(field, i), depth + 1]))
+    else for (const [name, item] of Object.entries(value)) todo.push([item, below(field, name), depth + 1])
+  }
+  return []
+}
+
+function checkDuration(text: string | undefined, field: string): FieldError[] {
+  if (text === undefined) return []
+  const length = parseDuration(text)
+  if (length === undefined) return [{ field, message: 'is not a duration; write for example 90s, 15m or 1h30m', actual: text }]
+  return length > LONGEST ? [{ field, message: 'is longer than ten years', actual: text }] : []
+}
+
+/** Which steps an expression may name: those before an index. */
+function stepsBefore(steps: readonly Step[], index: number): StepRule {
+  const ids = steps.map(idOf)
+  return ({ name }) => {
+    const own = ids.indexOf(name)
+    const at = own >= 0 ? own : /^\d{1,3}$/.test(name) && Number(name) < ids.length ? Number(name) : -1
+    if (at >= 0) return at < index ? undefined : at === index ? `the step ${name} cannot read its own output` : `the step ${name} comes later; only steps before this one have an output`
+    const dashed = ids.find((id) => id.startsWith(`${name}-`))
+    return `there is no step ${name}${dashed === undefined ? '' : `; an id with a dash is read as steps[${JSON.stringify(dashed)}]`}`
+  }
+}
+
+function checkMatch(match: object, path: string): FieldError[] {
+  return Object.keys(match).filter((key) => key.split('.').includes('')).map((key) => ({ field: below(path, key), message: 'is not a dotted path such as event.order.id' }))
+}
+
+function checkConfig(step: Step, path: string, rule: StepRule): FieldError[] {
+  const at = (name: string) => below(path, name)
+  switch (step.kind) {
+    case 'action':
+      return checkTemplate(step.config.parameters, ROOTS, at('parameters'), rule)
+    case 'sleep': {
+      const { duration, until } = step.config
+      if ((duration === undefined) === (until === undefined)) return [{ field: path, message: 'give exactly one of duration and until' }]
+      if (until === undefined) return checkDuration(duration, at('duration'))
+      return parseTimestamp(until) === undefined ? [{ field: at('until'), message: 'is not an RFC 3339 time such as 2030-01-31T12:00:00.000Z', actual: until }] : []
+    }
+    case 'wait_for_event': {
+      const { event_type, match, payload_mapping, source_id } = step.config
+      return [
+        ...(SIGNAL.test(event_type) ? [] : [{ field: at('event_type'), message: 'a workflow waits for signals sent to its run: give signal.<name>', expected: 'signal.<name>', actual: event_type }]),
+        ...(match ? checkMatch(match, at('match')) : []),
+        ...checkTemplate(match, ROOTS, at('match'), rule),
+        ...checkTemplate(source_id, ROOTS, at('source_id'), rule),
+        ...Object.entries(payload_mapping ?? {}).flatMap(([name, source]) => checkExpression(source, EVENT_ROOTS, below(at('payload_mapping'), name))),
+      ]
+    }
+  }
+}
+
+function checkStep(step: Step, index: number, steps: readonly Step[], firsts: ReadonlyMap<string, number>, path: string): FieldError[] {
+  const at = (name: string) => below(path, name)
+  const id = idOf(step, index)
+  const first = firsts.get(id) ?? index
+  const rule = stepsBefore(steps, index)
+  return [
+    ...(first < index ? [{ field: at('id'), message: `the id ${id} is already that of step ${first}`, actual: id }] : []),
+    ...(step.if === undefined ? [] : checkExpression(step.if, ROOTS, at('if'), rule)),
+    ...checkDuration(step.retry?.delay, below(at('retry'), 'delay')),
+    ...checkDuration(step.timeout?.duration, below(at('timeout'), 'duration')),
+    ...checkConfig(step, at('config'), rule),
+  ]
+}
+
+/**
+ * Check a workflow that satisfies the schema.
+ * @param path of the spec in the request, such as `spec`.
+ * @returns every fault, at most 50; none means that the spec can run.
+ */
+export function checkSpec(spec: Spec, path: string): FieldError[] {
+  const size = checkSize(spec, path)
+  if (size.length > 0) return size
+  const at = (name: string) => below(path, name)
+  const { steps } = spec
+  const firsts = new Map(steps.map((step, index): [string, number] => [idOf(step, index), index]).reverse())
+  return [
+    ...steps.flatMap((step, index) => checkStep(step, index, steps, firsts, below(at('steps'), index))),
+    ...checkDeclared(spec.input, at('input')),
+    ...checkDeclared(spec.config, at('config')),
+    ...checkTemplate(spec.output, ROOTS, at('output'), stepsBefore(steps, steps.length)),
+    ...checkDuration(spec.limits?.wall_clock_timeout, below(at('limits'), 'wall_clock_timeout')),
+  ].slice(0, MAX_FAULTS)
+}

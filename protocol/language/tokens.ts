@@ -1,0 +1,65 @@
+/**
+ * Where the tokens of an expression begin and end. The grammar itself belongs to the CEL parser; this scanner exists
+ * because two things must be known before it runs: where an interpolation ends, and which words are operators. Both must
+ * never look inside a text literal.
+ *
+ * Invariant: scanning never fails and never stands still; what is no token is `other`, and the parser refuses it.
+ */
+export interface Token {
+  readonly kind: 'name' | 'number' | 'text' | 'punctuation' | 'other'
+  readonly start: number
+  readonly end: number
+}
+
+const NAME = /[A-Za-z_][A-Za-z0-9_]*/y
+const NUMBER = /0[xX][0-9a-fA-F]+|\d+(\.\d+)?([eE][+-]?\d+)?/y
+const PUNCTUATION = /&&|\|\||==|!=|<=|>=|[-+*/%<>!()[\]{}.,:?]/y
+const QUOTE = /[bBrR]?("""|'''|"|')/y
+const SPACE = /[ \t\r\n]*/y
+
+const match = (pattern: RegExp, source: string, at: number): string | undefined => {
+  pattern.lastIndex = at
+  return pattern.exec(source)?.[0]
+}
+
+/** End of the text literal whose opening quotes end at `from`, or undefined when it is never closed. */
+function closing(source: string, quote: string, from: number): number | undefined {
+  for (let at = from; at < source.length; at++) {
+    if (source[at] === '\\') at++
+    else if (source.startsWith(quote, at)) return at + quote.length
+  }
+  return undefined
+}
+
+/** The next token at or after an offset, or undefined at the end. */
+export function nextToken(source: string, from: number): Token | undefined {
+  const start = from + (match(SPACE, source, from)?.length ?? 0)
+  if (start >= source.length) return undefined
+  const token = (kind: Token['kind'], end: number): Token => ({ kind, start, end })
+  const quote = match(QUOTE, source, start)
+  if (quote !== undefined) {
+    const end = closing(source, quote.replace(/^[bBrR]/, ''), start + quote.length)
+    return end === undefined ? token('other', source.length) : token('text', end)
+  }
+  const name = match(NAME, source, start)
+  if (name !== undefined) return token('name', start + name.length)
+  const number = match(NUMBER, source, start)
+  if (number !== undefined) return token('number', start + number.length)
+  const punctuation = match(PUNCTUATION, source, start)
+  return punctuation === undefined ? token('other', start + 1) : token('punctuation', start + punctuation.length)
+}
+
+/**
+ * Offset of the `}}` that closes an interpolation whose expression begins at `from`, or undefined when nothing closes it.
+ * Braces of object literals are counted, those in text literals are not seen.
+ */
+export function closingBraces(source: string, from: number): number | undefined {
+  let depth = 0
+  for (let token = nextToken(source, from); token; token = nextToken(source, token.end)) {
+    const text = source.slice(token.start, token.end)
+    if (text === '{') depth++
+    else if (text === '}' && depth > 0) depth--
+    else if (text === '}') return source[token.end] === '}' ? token.start : undefined
+  }
+  return undefined
+}

@@ -1,0 +1,64 @@
+import t from 'tap'
+import { MAX_EXECUTED } from '../../../actors/run/limits.ts'
+import { run } from '../../../actors/run/run.ts'
+import type { Engine, RunState } from '../../../actors/run/state.ts'
+import type { RunEvent } from '../../../protocol/api/runs.ts'
+import { given, START, typesOf } from '../../given.ts'
+import { action, failed, payload, record, settle, sleep, started, step } from './story.ts'
+
+const hour = { limits: { wall_clock_timeout: '1h' } }
+
+t.test('a run that takes too long fails in the middle of its step', async (t) => {
+  const waiting = started([action('a'), sleep('b')], hour)
+  t.equal(waiting.deadline(), START + 3_600_000)
+  const over = waiting.when('wake', {}, { at: START + 3_600_500 })
+  t.strictSame(typesOf(over), ['limit.reached', 'action.failed', 'wait.closed', 'step.failed', 'run.failed'])
+  t.strictSame(payload(over, 'limit.reached'), { step: 'a', limit_kind: 'wall_clock', used: 3601, limit: 3600 })
+  t.match(over.tells, [{ name: 'queue.cancel', input: { job_ids: ['job_1'] } }])
+  t.match(record(over), { status: 'failed', error_type: 'wall_clock_exceeded' })
+  t.match(step(over, 'a'), { status: 'failed', error_type: 'wall_clock_exceeded' })
+})
+
+t.test('the nearest time counts', async (t) => {
+  t.equal(started([sleep('a', '10m')], hour).deadline(), START + 600_000)
+  t.equal(started([sleep('a', '10h')], hour).deadline(), START + 3_600_000)
+  t.equal(started([action('a')]).deadline(), undefined)
+})
+
+t.test('no step begins after the time of the run is over', async (t) => {
+  const late = started([action('a'), sleep('b')], hour).when('job.settled', { job_id: 'job_1', outcome: 'completed', attempt: 1 }, { at: START + 3_600_000 })
+  t.strictSame(typesOf(late).slice(-3), ['run.resumed', 'limit.reached', 'run.failed'])
+  t.match([record(late).error_type, step(late, 'b')], ['wall_clock_exceeded', undefined])
+  const more = late.when('run.retry', { wall_clock_extend_seconds: 60 })
+  t.strictSame(typesOf(more), ['run.resumed', 'step.started', 'step.suspended', 'wait.opened', 'run.suspended'])
+  t.strictSame((more.events as unknown as { run?: { status?: string } }[]).flatMap((event) => event.run?.status ?? []), ['queued', 'running', 'suspended'])
+})
+
+t.test('a run whose time is over is recovered only with more time, counted from now', async (t) => {
+  const over = started([sleep('a', '5h')], hour).when('wake', {}, { at: START + 3_600_000 })
+  t.match(over.when('run.retry').refused, { refused: 'limit_not_raised', details: { limit_kind: 'wall_clock' } })
+  t.match(over.when('run.recover', { max_agent_turns: 5 }).refused, { refused: 'limit_not_raised' })
+  const again = over.when('run.recover', { wall_clock_extend_seconds: 60 }, { at: START + 7_200_000 })
+  t.equal(again.deadline(), START + 7_260_000)
+  t.strictSame(typesOf(again), ['run.resumed', 'step.retried', 'step.suspended', 'wait.opened', 'run.suspended'])
+})
+
+t.test('also a run that failed otherwise needs more time once its time is over', async (t) => {
+  const broken = failed([action('a')], hour)
+  t.match(broken.when('run.retry').reply, { status: 'suspended' })
+  t.match(broken.when('run.retry', {}, { at: START + 3_600_000 }).refused, { refused: 'limit_not_raised' })
+})
+
+t.test('a run begins only so many steps', async (t) => {
+  const [born, ...rest] = failed().history as RunEvent[]
+  const { engine } = born?.private as { engine: Engine }
+  const almost = { ...born, type: 'run.created', private: { engine: { ...engine, executed: MAX_EXECUTED - 2 } } } as RunEvent
+  const second = given<RunState>(run, almost, ...rest.map((event) => (event.type === 'step.started' ? { ...event, private: { engine: { executed: MAX_EXECUTED - 1, tries: 1 } } } : event)))
+  const scene = settle(second.when('run.retry'), 'job_1', 'failed')
+  t.equal(scene.state.engine.executed, MAX_EXECUTED)
+  const over = scene.when('run.retry')
+  t.strictSame(typesOf(over), ['run.resumed', 'step.retried', 'limit.reached', 'step.failed', 'run.failed'])
+  t.match(payload(over, 'limit.reached'), { limit_kind: 'steps', limit: MAX_EXECUTED })
+  t.match(record(over), { status: 'failed', error_type: 'step_limit_reached' })
+  t.match(over.when('run.retry', { wall_clock_extend_seconds: 1 }).refused, { refused: 'limit_not_raised' })
+})

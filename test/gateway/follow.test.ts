@@ -1,0 +1,200 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { Follower, type Page } from '../../gateway/follow.ts'
+import type { Sink } from '../../gateway/respond.ts'
+import { refuse, type Refusal } from '../../protocol/errors.ts'
+
+const LIMIT = 3
+interface Visible { readonly cursor: number; readonly shown: boolean }
+interface Entry { readonly prev: number; readonly last: number; readonly events: readonly Visible[]; readonly ends: boolean }
+
+/** A sequence, a view that lags behind it, live messages that get lost, repeated and reordered, and clients that stop reading. */
+class Model {
+  readonly entries: Entry[] = []
+  readonly clients: { after: number; got: number[]; ended: boolean; drain: () => void; resets: number }[] = []
+  readonly pending: (() => void)[] = []
+  applied = 0
+  oldest = 0
+  questions = 0
+  readonly #choose: (below: number) => number
+  readonly follower: Follower
+
+  constructor(choose: (below: number) => number) {
+    this.#choose = choose
+    this.follower = new Follower((after, fresh) => this.#ask(after, fresh), (_, run) => {
+      this.pending.push(run)
+      return () => {}
+    })
+  }
+
+  get last(): number {
+    return this.entries.at(-1)?.last ?? 0
+  }
+
+  /** Commit an entry of one to three events; its live message arrives never, once or twice. */
+  commit(ends = false, copies = this.#choose(4) % 3): void {
+    const first = this.last + 1 + this.#choose(5)
+    const events = Array.from({ length: 1 + this.#choose(3) }, (_, index) => ({ cursor: first + index, shown: ends || this.#choose(3) > 0 }))
+    const entry = { prev: this.last, last: events.at(-1)?.cursor ?? 0, events, ends }
+    this.entries.push(entry)
+    const items = () => events.filter(({ shown }) => shown).map(({ cursor }) => ({ cursor, frame: `${cursor}\n` }))
+    for (let i = 0; i < copies; i++) this.pending.push(() => this.follower.hear(entry.prev, entry.last, items, ends))
+  }
+
+  #ask(after: number, fresh?: number): Promise<Page | Refusal> {
+    this.questions++
+    const needed = fresh ?? this.last
+    const failure = this.#choose(10)
+    return new Promise((resolve, reject) => this.pending.push(() => {
+      if (failure === 0) return resolve(refuse('service_unavailable'))
+      if (failure === 1) return reject(new Error('nobody answers'))
+      const reachable = this.entries.filter(({ last }) => last > this.applied)
+      this.applied = Math.max(this.applied, needed, reachable[this.#choose(reachable.length + 1)]?.last ?? 0)
+      const known = this.entries.filter(({ last }) => last <= this.applied)
+      const shown = known.flatMap(({ events }) => events).filter((event) => event.shown && event.cursor > after && event.cursor >= this.oldest)
+      const items = shown.slice(0, LIMIT).map(({ cursor }) => ({ cursor, frame: `${cursor}\n` }))
+      const more = items.length === LIMIT
+      resolve({ items, more, last: known.at(-1)?.last ?? 0, ended: !more && (known.at(-1)?.ends ?? false), oldest: this.oldest })
+    }))
+  }
+
+  async join(after: number): Promise<void> {
+    const opening = await this.follower.open(after).catch(() => refuse('service_unavailable'))
+    if ('refused' in opening) return
+    const client = { after, got: [] as number[], ended: false, drain: () => {}, resets: 0 }
+    this.clients.push(client)
+    let unread = 0
+    let onDrain = () => {}
+    let onClose = () => {}
+    client.drain = () => {
+      unread = 0
+      onDrain()
+    }
+    const sink: Sink = {
+      write: (text) => {
+        unread++
+        if (/^\d/.test(text)) client.got.push(Number(text))
+        else client.resets++
+      },
+      get full() { return unread > 4 },
+      get closed() { return client.ended },
+      onDrain: (run) => { onDrain = run },
+      onClose: (run) => { onClose = run },
+      end: () => {
+        if (client.ended) return
+        client.ended = true
+        onClose()
+      },
+    }
+    this.follower.join(sink, after, opening)
+  }
+
+  /** Cursors that a client must have been shown. */
+  expected(after: number): number[] {
+    return this.entries.flatMap(({ events }) => events).filter(({ cursor, shown }) => shown && cursor > after).map(({ cursor }) => cursor)
+  }
+
+  async step(): Promise<void> {
+    const index = this.#choose(this.pending.length)
+    const [run] = this.pending.splice(index, 1)
+    run?.()
+    await new Promise<void>((resolve) => setImmediate(resolve))
+  }
+  /** Everything that is under way happens. */
+  async rest(drain: boolean): Promise<void> {
+    for (let turns = 0; ; turns++) {
+      if (drain) for (const client of this.clients) client.drain()
+      await new Promise<void>((resolve) => setImmediate(resolve))
+      if (this.pending.length === 0) return
+      if (turns > 5000) throw new Error('does not come to rest')
+      await this.step()
+    }
+  }
+}
+
+t.test('whatever is lost, repeated, late or refused: every client gets every event once, in order, and then the end', async () => {
+  await fc.assert(fc.asyncProperty(fc.infiniteStream(fc.nat(1_000_000)), fc.array(fc.nat(99), { minLength: 10, maxLength: 120 }), async (numbers, actions) => {
+    const model = new Model((below) => (below <= 1 ? 0 : (numbers.next().value as number) % below))
+    for (const action of actions) {
+      if (action < 35) model.commit()
+      else if (action < 45) void model.join(action % 2 === 0 ? 0 : Math.max(0, model.last - action % 7))
+      else if (action < 48) model.follower.check()
+      else if (action < 58) model.clients[action % Math.max(1, model.clients.length)]?.drain()
+      else await model.step()
+    }
+    model.commit(true)
+    await model.rest(true)
+    model.follower.check()
+    await model.rest(true)
+    for (const client of model.clients) {
+      if (JSON.stringify(client.got) !== JSON.stringify(model.expected(client.after))) throw new Error(`client after ${client.after} got ${client.got} instead of ${model.expected(client.after)}`)
+      if (!client.ended) throw new Error('a client was left waiting')
+    }
+    if (model.follower.clients !== 0) throw new Error('a client was kept')
+  }), { numRuns: 400 })
+})
+
+/** A model where nothing goes wrong. */
+const calm = () => new Model((below) => Math.min(below - 1, 2))
+
+t.test('once in step, live entries are passed on without asking the view, however many clients there are', async (t) => {
+  const model = calm()
+  for (let i = 0; i < 5; i++) {
+    void model.join(0)
+    await model.rest(false)
+  }
+  const before = model.questions
+  model.commit(false, 1)
+  model.commit(false, 1)
+  await model.rest(false)
+  t.equal(model.questions, before)
+  for (const client of model.clients) t.same(client.got, model.expected(0))
+})
+
+t.test('a gap is filled by one question for all clients', async (t) => {
+  const model = calm()
+  for (let i = 0; i < 4; i++) void model.join(0)
+  await model.rest(false)
+  const before = model.questions
+  model.commit(false, 0)
+  model.commit(false, 1)
+  await model.rest(false)
+  t.ok(model.questions - before <= 3, 'not one per client')
+  for (const client of model.clients) t.same(client.got, model.expected(0))
+})
+
+t.test('a client that does not read is written no more than fits, and goes on where it stopped once it reads', async (t) => {
+  const model = calm()
+  void model.join(0)
+  await model.rest(false)
+  for (let i = 0; i < 30; i++) model.commit(false, 1)
+  await model.rest(false)
+  t.equal(model.clients[0]?.got.length, 5)
+  await model.rest(true)
+  for (let i = 0; i < 20; i++) await model.rest(true)
+  t.same(model.clients[0]?.got, model.expected(0))
+})
+
+t.test('a cursor older than what is kept gets an explicit reset, then what is kept', async (t) => {
+  const model = calm()
+  for (let i = 0; i < 4; i++) model.commit(false, 1)
+  model.oldest = model.entries[2]?.events[0]?.cursor ?? 0
+  void model.join(1)
+  await model.rest(true)
+  const [client] = model.clients
+  t.equal(client?.resets, 1)
+  t.same(client?.got, model.expected(model.oldest - 1))
+})
+
+t.test('a cursor from the future does no harm to others', async (t) => {
+  const model = calm()
+  model.commit(false, 1)
+  void model.join(Number.MAX_SAFE_INTEGER)
+  await model.rest(true)
+  void model.join(0)
+  await model.rest(true)
+  model.commit(false, 1)
+  await model.rest(true)
+  t.same(model.clients[0]?.got, [])
+  t.same(model.clients[1]?.got, model.expected(0))
+})

@@ -1,0 +1,45 @@
+import t from 'tap'
+import type { Call, Edge } from '../../gateway/call.ts'
+import { prepare } from '../../gateway/prepare.ts'
+import { api } from '../../protocol/api.ts'
+import { isRefusal } from '../../protocol/errors.ts'
+import { edge, ORG, PRJ, type TestEdge } from './given.ts'
+
+const spec = { steps: [{ kind: 'sleep', config: { duration: '1s' } }] }
+const origin = { at: 0, principal: { type: 'user', id: 'user_1' } } as const
+/** Prepare a row's command for a project, as a request without an idempotency key, or with this one. */
+const prepared = async ({ world, directory }: TestEdge, name: keyof typeof api, project: string, body: object, seed?: string) =>
+  prepare({ world, directory } as Edge, { name, row: api[name], project: { id: project }, body, slots: {} } as unknown as Call, { command_id: seed ?? 'cmd', ...(seed !== undefined && { seed }) }, origin)
+
+t.test('a key creation carries the hash; only the answer has the key', async (t) => {
+  const it = edge()
+  const made = await prepared(it, 'key.create', PRJ, { name: 'k' })
+  if (isRefusal(made)) return t.fail('refused')
+  const key = String(made.reply?.['key'])
+  it.change(PRJ, 'key.create', { name: 'k', ...made.input })
+  t.match(await it.authenticate(`Bearer ${key}`), { credential: { name: 'k' } })
+  t.notMatch(JSON.stringify(made.input), key)
+  t.same(await prepared(it, 'key.create', PRJ, {}, 'seed'), await prepared(it, 'key.create', PRJ, {}, 'seed'), 'a repeat makes the same key')
+  t.notSame(await prepared(it, 'key.create', PRJ, {}, 'seed'), await prepared(it, 'key.create_organization', PRJ, {}, 'seed'))
+})
+t.test('a workflow gets its handle from the organization', async (t) => {
+  const it = edge()
+  const other = it.change(ORG, 'project.create', { name: 'Other' })
+  const create = async (project: string, body: object) => {
+    const made = await prepared(it, 'workflow.create', project, body)
+    return isRefusal(made) ? made : it.change(project, 'workflow.create', { spec, ...body, ...made.input })
+  }
+  const made = await create(PRJ, { name: 'Ship it' })
+  t.match(made, { handle: 'ship-it', latest_version: 1 })
+  t.match(await create(other.id, { name: 'Ship it' }), { refused: 'already_exists', details: { handle: 'ship-it' } })
+  t.match(await create(other.id, { name: 'Else', handle: 'ship-it' }), { refused: 'already_exists' })
+  t.match(await create(PRJ, { name: 'Ship it' }), { refused: 'already_exists' })
+  t.match(await create(PRJ, { name: '日本' }), { refused: 'bad_request', details: { fields: [{ field: 'handle' }] } })
+})
+t.test('a repeated creation reserves under a fresh id, so an abandoned one does not stand in its way', async (t) => {
+  const it = edge()
+  const first = await prepared(it, 'workflow.create', PRJ, { name: 'W' }, 'seed')
+  const second = await prepared(it, 'workflow.create', PRJ, { name: 'W' }, 'seed')
+  if (isRefusal(first) || isRefusal(second)) return t.fail('refused')
+  t.notSame(first.input, second.input)
+})

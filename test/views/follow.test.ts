@@ -1,0 +1,209 @@
+import t from 'tap'
+import { cursorOf, type Envelope } from '../../protocol/entry.ts'
+import { ViewFollower, type ViewJournal } from '../../views/follow.ts'
+import { View, type Message } from '../../views/view.ts'
+import { each, Journal, moved, started, type Answer } from './journal.ts'
+
+/** A journal whose deliveries, end and clock are in the test's hands. */
+function world(journal = new Journal()) {
+  const timers = new Set<{ at: number; run: () => void }>()
+  const alarms: string[] = []
+  let now = 0
+  let on: ((batch: readonly Message[]) => Promise<void> | void) | undefined
+  const state = { from: [] as number[], stopped: 0, asked: 0, end: undefined as (() => Promise<{ first: number; last: number }>) | undefined, lag: [] as number[] }
+  const end = () => ({ first: journal.messages[0]?.sequence ?? 1, last: journal.messages.at(-1)?.sequence ?? 0 })
+  const port: ViewJournal = {
+    follow: (from, handler) => {
+      state.from.push(from)
+      on = handler
+      return () => {
+        state.stopped++
+        if (on === handler) on = undefined
+      }
+    },
+    position: () => {
+      state.asked++
+      return state.end ? state.end() : Promise.resolve(end())
+    },
+    decode: (data) => Promise.resolve(JSON.parse(new TextDecoder().decode(data)) as Envelope),
+  }
+  const view = View.open(':memory:')
+  const follower = new ViewFollower(view, port, {
+    timeout: 10_000, pause: 1000, hooks: { alarm: (error) => alarms.push((error as Error).name), lag: (messages) => state.lag.push(messages) },
+    later: (ms, run) => {
+      const timer = { at: now + ms, run }
+      timers.add(timer)
+      return () => timers.delete(timer)
+    },
+  })
+  const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
+  return {
+    journal, view, follower, state, alarms, end, settle, timers,
+    deliver: async (...messages: readonly Message[]) => {
+      await on?.(messages)
+      await settle()
+    },
+    pass: async (ms: number) => {
+      now += ms
+      for (const timer of [...timers]) if (timer.at <= now && timers.delete(timer)) timer.run()
+      await settle()
+    },
+    /** Ask for the runs; `answer` is undefined until it came. */
+    ask: (fresh?: number) => {
+      const asked: { answer?: Answer } = {}
+      void follower.ask('run.list', 'prj_a', {}, fresh).then((answer) => (asked.answer = answer as Answer))
+      return asked
+    },
+  }
+}
+const ids = ({ answer }: { answer?: Answer }) => answer && each(answer, 'id')
+
+t.test('a question waits until the view knows all that was committed before it', async (t) => {
+  const { journal, follower, deliver, settle, ask, state, timers } = world()
+  await follower.start()
+  const one = journal.commit(0, started('run_1', 1))
+  const two = journal.commit(0, started('run_2', 2))
+  const asked = ask()
+  await settle()
+  t.equal(asked.answer, undefined)
+  await deliver(one)
+  t.equal(asked.answer, undefined)
+  journal.commit(0, started('run_3', 3))
+  await deliver(two)
+  t.strictSame(ids(asked), ['run_2', 'run_1'], 'what comes later does not hold it up')
+  t.strictSame(state.lag, [2])
+  t.equal(timers.size, 0, 'no timer is left behind')
+})
+
+t.test('questions that wait together share one look at the end; a look that has begun is too old for a later one', async (t) => {
+  const { journal, follower, deliver, settle, ask, state, end } = world()
+  await follower.start()
+  const begun = state.asked
+  const looks: (() => void)[] = []
+  state.end = () => new Promise((resolve) => {
+    const seen = end()
+    looks.push(() => resolve(seen))
+  })
+  const early = ask()
+  await settle()
+  const one = journal.commit(0, started('run_1', 1))
+  const [late, later] = [ask(), ask()]
+  await settle()
+  t.equal(state.asked - begun, 1)
+  looks[0]?.()
+  await settle()
+  t.strictSame([ids(early), late.answer], [[], undefined])
+  t.equal(state.asked - begun, 2)
+  looks[1]?.()
+  await settle()
+  t.equal(late.answer, undefined)
+  await deliver(one)
+  t.strictSame([ids(late), ids(later)], [['run_1'], ['run_1']])
+  t.equal(state.asked - begun, 2)
+})
+
+t.test('a question with a cursor waits for that cursor only, without looking at the end', async (t) => {
+  const { journal, follower, deliver, settle, ask, state } = world()
+  await follower.start()
+  const begun = state.asked
+  const one = journal.commit(0, started('run_1', 1))
+  journal.commit(0, started('run_2', 2))
+  const [any, exact] = [ask(0), ask(cursorOf(1, 7))]
+  await settle()
+  t.strictSame([ids(any), exact.answer], [[], undefined])
+  await deliver(one)
+  t.strictSame(ids(exact), ['run_1'])
+  t.equal(state.asked, begun)
+})
+
+t.test('a view that does not catch up in time refuses', async (t) => {
+  const { journal, follower, settle, ask, pass, state, deliver } = world()
+  await follower.start()
+  const one = journal.commit(0, started('run_1', 1))
+  const [asked, exact] = [ask(), ask(cursorOf(1, 0))]
+  await settle()
+  state.end = () => new Promise(() => undefined)
+  const hanging = ask()
+  await pass(10_000)
+  for (const { answer } of [asked, exact, hanging]) t.match(answer, { refused: 'service_unavailable' })
+  await deliver(one)
+  t.strictSame(ids(ask(0)) ?? (await settle()), undefined)
+})
+
+t.test('when the end cannot be read, the question is refused and the next one tries again', async (t) => {
+  const { follower, settle, ask, state } = world()
+  await follower.start()
+  state.end = () => Promise.reject(new Error('no leader'))
+  const asked = ask()
+  await settle()
+  t.match(asked.answer, { refused: 'service_unavailable' })
+  state.end = undefined
+  const again = ask()
+  await settle()
+  t.strictSame(ids(again), [])
+})
+
+t.test('bytes are decoded, and a large batch is applied in parts', async (t) => {
+  const { journal, follower, deliver, view } = world()
+  for (let i = 0; i < 1200; i++) journal.commit(0, moved('run_x', 'running'))
+  await follower.start()
+  await deliver(...journal.messages.map(({ sequence, data }) => ({ sequence, data: new TextEncoder().encode(JSON.stringify(data)) })))
+  t.equal(view.position(), 1200)
+})
+
+t.test('a hole sounds the alarm, and following begins again where the view stands', async (t) => {
+  const { journal, follower, deliver, settle, ask, pass, state, alarms } = world()
+  await follower.start()
+  const one = journal.commit(0, started('run_1', 1))
+  const two = journal.commit(0, started('run_2', 2))
+  const three = journal.commit(0, started('run_3', 3))
+  await deliver(one)
+  await deliver(three)
+  t.strictSame(alarms, ['JournalHole'])
+  t.equal(state.stopped, 1)
+  const asked = ask()
+  await settle()
+  t.equal(asked.answer, undefined)
+  await pass(1000)
+  t.strictSame(state.from, [1, 1])
+  await deliver(one, two, three)
+  t.strictSame(ids(asked), ['run_3', 'run_2', 'run_1'])
+})
+
+t.test('a journal that is another one, or ends before the view, means that the view is built anew', async (t) => {
+  const first = world()
+  first.journal.commit(0, started('run_1', 1))
+  first.journal.commit(0, started('run_2', 2))
+  await first.follower.start()
+  await first.deliver(...first.journal.messages)
+  const other = new Journal()
+  other.commit(0, started('run_9', 1))
+  other.commit(0, started('run_8', 1))
+  const foreign = { ...(other.messages[1] as Message), message_id: 'foreign' }
+  await first.deliver(foreign)
+  t.strictSame(first.alarms, ['JournalReplaced'])
+  t.equal(first.view.position(), 0)
+  await first.pass(1000)
+  await first.deliver(...other.messages)
+  t.strictSame(ids({ answer: first.view.ask('run.list', 'prj_a', {}) as Answer }), ['run_9', 'run_8'])
+
+  const shrunk = world()
+  shrunk.view.apply(first.journal.messages)
+  await shrunk.follower.start()
+  t.strictSame([shrunk.alarms, shrunk.view.position(), shrunk.state.from], [['JournalReplaced'], 0, [1]])
+})
+
+t.test('stopping refuses who waits, and hands over nothing more', async (t) => {
+  const { journal, follower, settle, ask, state, deliver, view } = world()
+  await follower.start()
+  const one = journal.commit(0, started('run_1', 1))
+  const asked = ask()
+  await settle()
+  await follower.stop()
+  await settle()
+  t.match(asked.answer, { refused: 'service_unavailable' })
+  t.equal(state.stopped, 1)
+  await deliver(one)
+  t.equal(view.position(), 0)
+  view.close()
+})

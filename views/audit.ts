@@ -1,0 +1,132 @@
+/**
+ * The audit log: who changed which configuration, read off the events of the organization and of projects. What is not
+ * in the table below is not audited; the type demands a decision for every configuration event.
+ */
+import type { KeyEvent, PrincipalEvent } from '../protocol/api/access.ts'
+import type { AuditEntry, OrganizationProjectEvent } from '../protocol/api/projects.ts'
+import type { Changes, WorkflowEvent } from '../protocol/api/workflows.ts'
+import { parseTimestamp, timestamp } from '../protocol/common.ts'
+import type { Placed } from '../protocol/entry.ts'
+import { refuseFields, type Refusal } from '../protocol/errors.ts'
+import { makeId } from '../protocol/ids.ts'
+import { hashOf } from '../protocol/subjects.ts'
+import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
+import type { Store, Value } from './store.ts'
+
+type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | WorkflowEvent
+/** The use of a key is no change by a person. */
+type Audited = Exclude<Configuration['type'], 'key.used'>
+type Rule<T> = {
+  readonly resource_type: string
+  readonly action: AuditEntry['action']
+  /** The resource's name as the event tells it; otherwise the last known one. */
+  readonly name?: (event: Extract<Configuration, { readonly type: T }>) => string | null | undefined
+}
+
+const rules: { readonly [T in Audited]: Rule<T> } = {
+  'organization.created': { resource_type: 'organization', action: 'create', name: (event) => event.name },
+  'project.created': { resource_type: 'project', action: 'create', name: (event) => event.project.name },
+  'project.updated': { resource_type: 'project', action: 'update', name: (event) => event.project.name },
+  'project.deleted': { resource_type: 'project', action: 'delete', name: (event) => event.name },
+  'key.created': { resource_type: 'api_key', action: 'create', name: (event) => event.key.name },
+  'key.revoked': { resource_type: 'api_key', action: 'delete', name: (event) => event.name },
+  'principal.created': { resource_type: 'principal', action: 'create', name: (event) => event.principal.name },
+  'principal.updated': { resource_type: 'principal', action: 'update', name: (event) => event.principal.name },
+  'principal.deleted': { resource_type: 'principal', action: 'delete', name: (event) => event.name },
+  'workflow.created': { resource_type: 'workflow', action: 'create', name: (event) => event.workflow.name },
+  'workflow.updated': { resource_type: 'workflow', action: 'update', name: (event) => event.workflow.name },
+  'workflow.deleted': { resource_type: 'workflow', action: 'delete', name: (event) => event.name },
+}
+const ruleOf = (type: string): Rule<string> | undefined => (Object.hasOwn(rules, type) ? (rules as unknown as Record<string, Rule<string>>)[type] : undefined)
+
+/** An id that every view derives alike from an event's place, in journal order within a millisecond. */
+function auditId(at: number, cursor: number, project: string): string {
+  const hash = hashOf(project)
+  const bytes = new Uint8Array(9)
+  let rest = cursor
+  for (let i = 6; i >= 0; i--, rest = Math.floor(rest / 256)) bytes[i] = rest % 256
+  bytes.set([(hash >>> 8) & 255, hash & 255], 7)
+  return makeId('audit', at, bytes, hash % 1024)
+}
+
+/** Apply an entry of the organization or of a project. */
+export function applyAudit(store: Store, { cursor, entry }: Placed): void {
+  const { at, principal, credential, request_id, ip, user_agent } = entry.origin
+  entry.events.forEach((any, i) => {
+    const rule = ruleOf(any.type)
+    if (!rule) return
+    const event = any as Configuration & { readonly changes?: Changes }
+    const { resource_type, action } = rule
+    // A project is a resource of the organization, but belongs to its own log as well.
+    const project = entry.kind === 'project' ? entry.project : resource_type === 'project' ? event.id : null
+    const resource_name = rule.name?.(event as never) ?? lastName(store, event.id)
+    const id = auditId(at, cursor + i, entry.project)
+    const record: Omit<AuditEntry, 'org_id'> & { org_id?: string } = {
+      id, ...(entry.kind === 'organization' && { org_id: entry.id }), ...(project !== null && { project_id: project }),
+      resource_type, resource_id: event.id, ...(resource_name !== undefined && { resource_name }), action,
+      actor_type: principal.type, actor_id: principal.id, ...(principal.type === 'user' && { user_id: principal.id }),
+      ...(credential && { credential_type: credential.type, credential_id: credential.id }), ...(request_id !== undefined && { request_id }),
+      ...(ip !== undefined && { ip_address: ip }), ...(user_agent !== undefined && { user_agent }),
+      ...(event.changes && Object.keys(event.changes).length > 0 && { changes: event.changes }), created_at: timestamp(at),
+    }
+    store.run(
+      'INSERT INTO audit (id, project, resource_type, resource_id, action, actor_type, actor_id, user_id, created_at, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      id, project, resource_type, event.id, action, principal.type, principal.id, record.user_id ?? null, at, JSON.stringify(record),
+    )
+  })
+  if (entry.kind === 'organization') store.run("INSERT OR REPLACE INTO meta (key, value) VALUES ('organization', ?)", entry.id)
+}
+const lastName = (store: Store, resource: string): string | undefined =>
+  store.one<{ name: string | null }>("SELECT json_extract(record, '$.resource_name') AS name FROM audit WHERE resource_id = ? ORDER BY created_at DESC, id DESC LIMIT 1", resource)?.name ?? undefined
+
+type Many = string | readonly string[]
+/** Filters of the audit log; they all have to hold. */
+export interface AuditFilters extends Paging {
+  readonly resource_type?: Many
+  readonly project_id?: string
+  readonly resource_id?: string
+  readonly user_id?: string
+  readonly actor_type?: Many
+  readonly actor_id?: string
+  readonly action?: Many
+  readonly created_after?: string
+  readonly created_before?: string
+}
+const list = (many: Many): readonly string[] => (typeof many === 'string' ? [many] : many)
+
+/** Audit entries of this partition, newest first. @param organization whose log this is, for entries that do not name it. */
+export function auditList(store: Store, input: AuditFilters, organization: string): Page<AuditEntry> | Refusal {
+  const conditions: string[] = []
+  const values: Value[] = []
+  const equal = (column: string, value: string | undefined) => {
+    if (value === undefined) return
+    conditions.push(`${column} = ?`)
+    values.push(value)
+  }
+  // The unary plus keeps a filter that tells little from choosing the index.
+  const within = (column: string, many: Many | undefined) => {
+    if (many === undefined) return
+    conditions.push(`+${column} IN (${list(many).map(() => '?').join(', ')})`)
+    values.push(...list(many))
+  }
+  equal('project', input.project_id)
+  equal('resource_id', input.resource_id)
+  equal('actor_id', input.actor_id)
+  equal('+user_id', input.user_id)
+  within('resource_type', input.resource_type)
+  within('action', input.action)
+  within('actor_type', input.actor_type && list(input.actor_type).map((type) => (type === 'service' ? 'service_account' : type)))
+  for (const [name, operator] of [['created_after', '>='], ['created_before', '<']] as const) {
+    const text = input[name]
+    if (text === undefined) continue
+    const at = parseTimestamp(text)
+    if (at === undefined) return refuseFields({ field: name, message: 'must be a date and time with an offset, such as 2031-02-03T04:05:06Z' })
+    conditions.push(`created_at ${operator} ?`)
+    values.push(at)
+  }
+  const after = beyond(['created_at', 'id'], 'DESC', input.after)
+  const rows = store.all<{ id: string; created_at: number; record: string }>(
+    `SELECT id, created_at, record FROM audit WHERE ${['TRUE', ...conditions].join(' AND ')}${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`, ...values, ...after.values, limitOf(input) + 1,
+  )
+  return page(rows, input, (row) => ({ org_id: organization, ...(JSON.parse(row.record) as Omit<AuditEntry, 'org_id'>) }), (row) => [row.created_at, row.id])
+}

@@ -1,0 +1,198 @@
+/**
+ * Keeps a view up to date with its journal, and holds back answers until the view knows what the asker may expect.
+ * Knows nothing of NATS: the journal arrives through a port, the clock through another.
+ *
+ * F1. A question without a cursor sees everything that was in the journal when it was asked: the journal's end is read
+ *     after the question arrived, once for all questions that wait together.
+ * F2. A message that cannot be applied is an alarm: following stops, is tried again, and fresh questions are refused
+ *     meanwhile. It is never passed over.
+ */
+import { sequenceOf, type Envelope } from '../protocol/entry.ts'
+import { refuse } from '../protocol/errors.ts'
+import { JournalReplaced, View, type Message } from './view.ts'
+
+/** The journal of one partition. */
+export interface ViewJournal {
+  /** Hand over messages with a sequence ≥ `from`, in order, without end; the next batch waits for the promise. Returns a function that stops. */
+  follow(from: number, on: (batch: readonly Message[]) => Promise<void> | void): () => Promise<void> | void
+  /** First kept and last sequence, as the leader knows them; an empty journal has `last` 0 or `first` > `last`. */
+  position(): Promise<{ readonly first: number; readonly last: number }>
+  /** Bytes as an envelope with its large values; absent: they are plain JSON. */
+  decode?(data: Uint8Array): Promise<Envelope>
+}
+export interface FollowerOptions {
+  /** Run something later (milliseconds); the returned function cancels it. */
+  readonly later?: (ms: number, run: () => void) => () => void
+  /** Milliseconds a question may wait for freshness. */
+  readonly timeout?: number
+  /** Milliseconds before following is tried again after an alarm. */
+  readonly pause?: number
+  readonly hooks?: Hooks
+}
+/** Numbers and alarms of a follower. */
+export interface Hooks {
+  /** A batch was applied. `seconds`: how long it took. */
+  applied?(batch: { readonly sequence: number; readonly messages: number; readonly entries: number; readonly seconds: number }): void
+  /** How many messages the view is behind the journal's end, whenever the end was read. */
+  lag?(messages: number): void
+  /** A question was answered or refused. */
+  answered?(question: { readonly name: string; readonly seconds: number; readonly refused: boolean }): void
+  /** The journal could not be applied, or the view was thrown away; an operator should know. */
+  alarm?(error: unknown): void
+}
+interface Waiter { readonly target: number; readonly done: (fresh: boolean) => void }
+
+/** Messages applied in one transaction: larger batches are cut, so that questions are answered in between. */
+const BATCH = 500
+
+export class ViewFollower {
+  readonly #view: View
+  readonly #journal: ViewJournal
+  readonly #options: Required<Omit<FollowerOptions, 'hooks'>> & { readonly hooks: Hooks }
+  readonly #waiters = new Set<Waiter>()
+  #reading: Promise<unknown> = Promise.resolve()
+  #asking: Promise<number> | undefined
+  #first = 0
+  #running = false
+  /** Raised whenever following begins or ends, so that a batch of an older attempt is dropped. */
+  #attempt = 0
+  #stop: () => Promise<void> | void = () => undefined
+  #cancelRetry: () => void = () => undefined
+
+  constructor(view: View, journal: ViewJournal, options: FollowerOptions = {}) {
+    this.#view = view
+    this.#journal = journal
+    this.#options = { later, timeout: 10_000, pause: 1000, hooks: {}, ...options }
+  }
+
+  /** Begin to follow. Resolves when following has begun, not when the view has caught up. Rejects when the journal cannot be asked. */
+  async start(): Promise<void> {
+    this.#running = true
+    await this.#begin()
+  }
+  /** Stop following; waiting questions are refused. The view stays open. */
+  async stop(): Promise<void> {
+    this.#running = false
+    this.#attempt++
+    this.#cancelRetry()
+    for (const waiter of [...this.#waiters]) waiter.done(false)
+    await this.#stop()
+  }
+  /** The last applied sequence. */
+  position(): number {
+    return this.#view.position()
+  }
+
+  /**
+   * Answer a question from a view that is fresh enough.
+   * @param fresh undefined: everything committed before the question; a cursor: at least that; 0: whatever there is.
+   * @returns the answer, or a refusal: `service_unavailable` when the view did not get there in time.
+   */
+  async ask(name: string, project: string, input: unknown, fresh?: number): Promise<unknown> {
+    const started = performance.now()
+    const answer = (await this.#reached(fresh)) ? this.#answer(name, project, input) : behind
+    this.#options.hooks.answered?.({ name, seconds: (performance.now() - started) / 1000, refused: typeof answer === 'object' && answer !== null && 'refused' in answer })
+    return answer
+  }
+  #answer(name: string, project: string, input: unknown): unknown {
+    try {
+      return this.#view.ask(name, project, input)
+    } catch (error) {
+      if (!View.damaged(error)) throw error
+      this.#failed(error)
+      return behind
+    }
+  }
+
+  /** Whether the view is fresh enough in time; one timeout covers finding the end and waiting for it. */
+  async #reached(fresh: number | undefined): Promise<boolean> {
+    if (fresh !== undefined && sequenceOf(fresh) <= this.#view.position()) return true
+    return new Promise<boolean>((resolve) => {
+      let waiter: Waiter | undefined
+      const done = (reached: boolean) => {
+        cancel()
+        if (waiter) this.#waiters.delete(waiter)
+        resolve(reached)
+      }
+      let over = false
+      const cancel = this.#options.later(this.#options.timeout, () => {
+        over = true
+        done(false)
+      })
+      const wait = (target: number) => {
+        if (over) return
+        if (target <= this.#view.position()) return done(true)
+        if (!this.#running) return done(false)
+        waiter = { target, done }
+        this.#waiters.add(waiter)
+      }
+      if (fresh !== undefined) wait(sequenceOf(fresh))
+      else this.#readEnd().then(wait, () => done(false))
+    })
+  }
+  /** The journal's end as of a moment after this call: a reading under way is too old, so all callers share the next one. */
+  #readEnd(): Promise<number> {
+    this.#asking ??= this.#reading.then(() => {
+      this.#asking = undefined
+      const end = this.#journalEnd()
+      this.#reading = end.catch(() => undefined)
+      return end
+    })
+    return this.#asking
+  }
+  async #journalEnd(): Promise<number> {
+    const { first, last } = await this.#journal.position()
+    this.#options.hooks.lag?.(Math.max(0, last - this.#view.position()))
+    return first > last ? 0 : last
+  }
+
+  async #begin(): Promise<void> {
+    const attempt = ++this.#attempt
+    const { first, last } = await this.#journal.position()
+    if (!this.#running || attempt !== this.#attempt) return
+    if (last < this.#view.position()) {
+      this.#options.hooks.alarm?.(new JournalReplaced(`journal: it ends at ${last}, but ${this.#view.position()} was applied`))
+      this.#view.reset()
+    }
+    this.#first = first
+    // The last applied message is asked for again: it tells whether this is still the journal that was applied.
+    this.#stop = this.#journal.follow(Math.max(1, this.#view.position()), (batch) => this.#apply(batch, attempt))
+  }
+  async #apply(batch: readonly Message[], attempt: number): Promise<void> {
+    try {
+      for (let at = 0; at < batch.length; at += BATCH) {
+        const messages = await Promise.all(batch.slice(at, at + BATCH).map((message) => this.#decoded(message)))
+        if (attempt !== this.#attempt) return
+        const started = performance.now()
+        const entries = this.#view.apply(messages, this.#first)
+        const sequence = this.#view.position()
+        this.#options.hooks.applied?.({ sequence, messages: messages.length, entries, seconds: (performance.now() - started) / 1000 })
+        for (const waiter of [...this.#waiters]) if (waiter.target <= sequence) waiter.done(true)
+      }
+    } catch (error) {
+      if (attempt === this.#attempt) this.#failed(error)
+    }
+  }
+  async #decoded(message: Message): Promise<Message> {
+    const { data } = message
+    return data instanceof Uint8Array && this.#journal.decode ? { ...message, data: await this.#journal.decode(data) } : message
+  }
+  /** Sound the alarm, and begin anew after a pause: from the first message when the rows are worthless, else where the view stands. */
+  #failed(error: unknown): void {
+    this.#attempt++
+    this.#options.hooks.alarm?.(error)
+    if (error instanceof JournalReplaced || View.damaged(error)) this.#view.reset()
+    const stop = this.#stop
+    this.#stop = () => undefined
+    // Not awaited: this may run inside the very batch that the port waits for before it has stopped.
+    Promise.resolve(stop()).catch((also: unknown) => this.#options.hooks.alarm?.(also))
+    this.#cancelRetry()
+    if (this.#running) this.#cancelRetry = this.#options.later(this.#options.pause, () => void this.#begin().catch((again: unknown) => this.#failed(again)))
+  }
+}
+
+const behind = refuse('service_unavailable', { reason: 'view_behind' }, 'The view has not caught up yet; retry.')
+const later = (ms: number, run: () => void): (() => void) => {
+  const timer = setTimeout(run, ms)
+  return () => clearTimeout(timer)
+}

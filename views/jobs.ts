@@ -1,0 +1,91 @@
+/** Jobs: the patches of queue events, folded. The result of a job comes from its run, which keeps it. */
+import type { Job, QueueEvent } from '../protocol/api/jobs.ts'
+import type { RunEvent } from '../protocol/api/runs.ts'
+import { parseTimestamp, timestamp, type Open } from '../protocol/common.ts'
+import type { Event, Placed } from '../protocol/entry.ts'
+import type { Refusal } from '../protocol/errors.ts'
+import type { ViewQuestions } from '../protocol/internal.ts'
+import { patch, type Patch } from '../protocol/patch.ts'
+import { feedJob } from './feed.ts'
+import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
+import { missingRun, runExists } from './runs.ts'
+import { Kept, type Store } from './store.ts'
+import { waitingOfJob, type Watch } from './waiting.ts'
+
+interface JobRow {
+  readonly project: string
+  readonly record: Job
+  /** Worker session that holds the lease. */
+  readonly session: string | null
+  stored: boolean
+}
+
+function save(store: Store, row: JobRow, id: string): void {
+  const { record, session, project } = row
+  const json = JSON.stringify(record)
+  if (row.stored) store.run('UPDATE jobs SET status = ?, session = ?, record = ? WHERE id = ?', record.status, session, json, id)
+  else store.run('INSERT INTO jobs (id, project, run, created_at, status, queue, session, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+    id, project, record.run_id ?? null, parseTimestamp(record.created_at) ?? 0, record.status, record.queue, session, json)
+  row.stored = true
+}
+const kept = (store: Store): Kept<JobRow> => store.kept('jobs', () => new Kept(
+  (id): JobRow | undefined => {
+    const row = store.one<{ project: string; record: string; session: string | null }>('SELECT project, record, session FROM jobs WHERE id = ?', id)
+    return row && { ...row, record: JSON.parse(row.record) as Job, stored: true }
+  },
+  (row, id) => save(store, row, id),
+))
+
+/** Apply an entry of a queue. Events of jobs that the journal no longer begins with are passed over. */
+export function applyQueue(store: Store, place: Placed): void {
+  const jobs = kept(store)
+  place.entry.events.forEach((any: Event, i) => {
+    const event = any as QueueEvent
+    if (event.type !== 'lease.renewed' && !event.type.startsWith('job.')) return
+    const row = jobs.get(event.id)
+    if (!row && event.type !== 'job.queued') return
+    const change: Patch<Job> | undefined = event.type === 'lease.renewed' ? { lease_expires_at: timestamp(event.expires_at) } : event.job
+    if (!change) return
+    const record = patch(row?.record ?? ({ id: event.id } as Job), change)
+    const session = event.type === 'job.claimed' ? event.lease.session : record.status === 'claimed' ? (row?.session ?? null) : null
+    jobs.set(event.id, { project: place.entry.project, record, session, stored: row?.stored ?? false })
+    if (change.status) feedJob(store, place, place.cursor + i, record)
+  })
+}
+
+/** A run's `action.completed` brings the result of the job that its payload names. */
+export function applyResult(store: Store, project: string, event: RunEvent): void {
+  if (event.type !== 'action.completed') return
+  const { job_id, result } = event.payload ?? {}
+  if (typeof job_id !== 'string' || typeof result !== 'object' || result === null || Array.isArray(result)) return
+  const jobs = kept(store)
+  const row = jobs.get(job_id)
+  if (row?.project === project) jobs.set(job_id, { ...row, record: { ...row.record, result: result as Open } })
+}
+
+/** Look-up of stored jobs of a project by id. */
+export const jobsById = (store: Store, project: string) => (id: string): Job | undefined => {
+  const row = store.one<{ record: string }>('SELECT record FROM jobs WHERE id = ? AND project = ?', id, project)
+  return row && (JSON.parse(row.record) as Job)
+}
+
+/** Jobs of a run, oldest first, each with what it waits for. */
+export function runJobs(store: Store, project: string, input: Paging & { readonly id: string }, watch: Watch): Page<Job> | Refusal {
+  if (!runExists(store, project, input.id)) return missingRun
+  const after = beyond(['created_at', 'id'], 'ASC', input.after)
+  const rows = store.all<{ id: string; created_at: number; record: string }>(
+    `SELECT id, created_at, record FROM jobs WHERE project = ? AND run = ?${after.sql} ORDER BY created_at, id LIMIT ?`,
+    project, input.id, ...after.values, limitOf(input) + 1,
+  )
+  const item = (row: { record: string }): Job => {
+    const job = JSON.parse(row.record) as Job
+    const waiting_on = waitingOfJob(job, watch)
+    return { ...job, ...(waiting_on && { waiting_on }) }
+  }
+  return page(rows, input, item, (row) => [row.created_at, row.id])
+}
+
+/** Jobs that a worker session holds a lease of. */
+export const leases = (store: Store, project: string, session: string): ViewQuestions['leases']['reply'] => ({
+  items: store.all<{ job_id: string; queue: string }>('SELECT id AS job_id, queue FROM jobs WHERE project = ? AND session = ? ORDER BY created_at, id', project, session),
+})

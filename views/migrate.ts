@@ -1,0 +1,94 @@
+/**
+ * The schema of a view's file. There are no migrations: a view is derived, so a file of another version is thrown away
+ * and rebuilt from the journal.
+ *
+ * Every table carries the project of its rows, and every query of one project filters by it. Times are Unix
+ * milliseconds; `record` and `payload` columns are JSON as clients see it.
+ */
+import type { Database } from 'better-sqlite3'
+
+/** Raise it with every change of the schema or of what is derived into it. */
+export const SCHEMA_VERSION = 1
+
+// Run lists are newest first. `runs_status`, `runs_queue` and `runs_type` are read once for each status and merged, so
+// that every combination of a status with a queue or a type is a range of one index.
+const schema = `
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE runs (
+  id TEXT PRIMARY KEY, project TEXT NOT NULL, created_at INTEGER NOT NULL, status TEXT NOT NULL, queue TEXT NOT NULL,
+  workflow_type TEXT, parent TEXT, initiated_by TEXT, external_id TEXT, definition_id TEXT,
+  spec TEXT, last INTEGER NOT NULL, record TEXT NOT NULL
+);
+CREATE INDEX runs_new ON runs (project, created_at, id);
+CREATE INDEX runs_status ON runs (project, status, created_at, id);
+CREATE INDEX runs_queue ON runs (project, queue, status, created_at, id);
+CREATE INDEX runs_type ON runs (project, workflow_type, status, created_at, id) WHERE workflow_type IS NOT NULL;
+CREATE INDEX runs_parent ON runs (project, parent, created_at, id) WHERE parent IS NOT NULL;
+CREATE INDEX runs_initiator ON runs (project, initiated_by, created_at, id) WHERE initiated_by IS NOT NULL;
+CREATE INDEX runs_external ON runs (project, external_id, created_at, id) WHERE external_id IS NOT NULL;
+CREATE INDEX runs_definition ON runs (project, definition_id, created_at, id) WHERE definition_id IS NOT NULL;
+CREATE TABLE specs (project TEXT NOT NULL, hash TEXT NOT NULL, spec TEXT NOT NULL, PRIMARY KEY (project, hash)) WITHOUT ROWID;
+
+CREATE TABLE steps (
+  run TEXT NOT NULL, step TEXT NOT NULL, project TEXT NOT NULL, seq INTEGER NOT NULL, status TEXT NOT NULL, record TEXT NOT NULL,
+  UNIQUE (run, step)
+);
+
+CREATE TABLE timeline (
+  cursor INTEGER PRIMARY KEY, project TEXT NOT NULL, run TEXT NOT NULL, type TEXT NOT NULL, step TEXT, payload TEXT, at INTEGER NOT NULL
+);
+CREATE INDEX timeline_run ON timeline (run);
+CREATE INDEX timeline_actions ON timeline (run) WHERE type GLOB 'action.*';
+
+CREATE TABLE feed (seq INTEGER NOT NULL, project TEXT NOT NULL, run TEXT NOT NULL, type TEXT NOT NULL, data TEXT, at INTEGER NOT NULL);
+CREATE INDEX feed_project ON feed (project, seq);
+
+CREATE TABLE jobs (
+  id TEXT PRIMARY KEY, project TEXT NOT NULL, run TEXT, created_at INTEGER NOT NULL, status TEXT NOT NULL, queue TEXT NOT NULL,
+  session TEXT, record TEXT NOT NULL
+);
+CREATE INDEX jobs_run ON jobs (project, run, created_at, id) WHERE run IS NOT NULL;
+CREATE INDEX jobs_session ON jobs (project, session) WHERE session IS NOT NULL;
+
+CREATE TABLE workers (
+  id TEXT NOT NULL, project TEXT NOT NULL, session TEXT NOT NULL, connected INTEGER NOT NULL, draining INTEGER NOT NULL,
+  gone_at INTEGER, last_seen INTEGER NOT NULL, registration TEXT NOT NULL,
+  PRIMARY KEY (project, id)
+);
+
+CREATE TABLE workflows (id TEXT PRIMARY KEY, project TEXT NOT NULL, handle TEXT NOT NULL, created_at INTEGER NOT NULL, record TEXT NOT NULL);
+CREATE INDEX workflows_new ON workflows (project, created_at, id);
+CREATE INDEX workflows_handle ON workflows (project, handle);
+CREATE TABLE versions (
+  definition TEXT NOT NULL, version INTEGER NOT NULL, project TEXT NOT NULL, record TEXT NOT NULL, spec TEXT NOT NULL,
+  PRIMARY KEY (definition, version)
+);
+
+CREATE TABLE audit (
+  id TEXT PRIMARY KEY, project TEXT, resource_type TEXT NOT NULL, resource_id TEXT NOT NULL, action TEXT NOT NULL,
+  actor_type TEXT NOT NULL, actor_id TEXT NOT NULL, user_id TEXT, created_at INTEGER NOT NULL, record TEXT NOT NULL
+);
+CREATE INDEX audit_new ON audit (created_at, id);
+CREATE INDEX audit_project ON audit (project, created_at, id);
+CREATE INDEX audit_resource ON audit (resource_id, created_at, id);
+CREATE INDEX audit_actor ON audit (actor_id, created_at, id);
+`
+
+/** Make sure that a just opened database has the schema. Gives false when it holds another version: then the file is of no use. Throws what SQLite throws when the file is damaged. */
+export function migrate(db: Database): boolean {
+  db.pragma('journal_mode = WAL')
+  db.pragma('synchronous = NORMAL')
+  db.pragma('temp_store = MEMORY')
+  db.pragma('cache_size = -65536')
+  db.pragma('wal_autocheckpoint = 4000')
+  const version = db.pragma('user_version', { simple: true })
+  if (version === SCHEMA_VERSION) return true
+  const tables = db.prepare<[], { n: number }>('SELECT count(*) AS n FROM sqlite_schema').get()?.n
+  if (version !== 0 || tables !== 0) return false
+  db.transaction(() => {
+    db.exec(schema)
+    db.pragma(`user_version = ${SCHEMA_VERSION}`)
+  })()
+  return true
+}

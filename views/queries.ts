@@ -1,0 +1,74 @@
+/** Every question a view answers, by name: the query rows of the API that need history, and what gateways ask to follow. */
+import { api, type RowName } from '../protocol/api.ts'
+import type { Refusal } from '../protocol/errors.ts'
+import type { ViewQuestions } from '../protocol/internal.ts'
+import type { Row } from '../protocol/contract.ts'
+import { actionLog } from './actions.ts'
+import { auditList, type AuditFilters } from './audit.ts'
+import { feed } from './feed.ts'
+import { jobsById, leases, runJobs } from './jobs.ts'
+import type { Paging } from './page.ts'
+import { runList, workflowRuns, type RunFilters } from './run-list.ts'
+import { locate, missingRun, runDetail, runExists } from './runs.ts'
+import { stepsOf } from './steps.ts'
+import type { Store } from './store.ts'
+import { eventPage, timeline } from './timeline.ts'
+import { waitingOfStep } from './waiting.ts'
+import { watch, workerList } from './workers.ts'
+import { workflowGet, workflowList, workflowVersions } from './workflows.ts'
+import type { RunStep } from '../protocol/api/runs.ts'
+
+/** Where and when a question is asked. */
+export interface Asked {
+  readonly store: Store
+  readonly project: string
+  /** Unix milliseconds. */
+  readonly now: number
+  /** Milliseconds for which a lost worker is still listed. */
+  readonly stale: number
+  readonly organization: string
+  /** The cursor up to which the view has applied everything, and the one below which the journal was trimmed. */
+  readonly current: number
+  readonly oldest: number
+}
+type OfRun = Paging & { readonly id: string }
+type Query<I> = (asked: Asked, input: I) => unknown
+const define = <I>(query: Query<I>): Query<never> => query as Query<never>
+
+function runSteps({ store, project, now }: Asked, { id }: OfRun): { items: RunStep[] } | Refusal {
+  if (!runExists(store, project, id)) return missingRun
+  const watching = watch(store, project, now)
+  return { items: stepsOf(store, project, id).map((step) => {
+    const waiting_on = waitingOfStep(step, jobsById(store, project), watching)
+    return { ...step, ...(waiting_on && { waiting_on }) }
+  }) }
+}
+
+const queries = {
+  'run.list': define<RunFilters>(({ store, project }, input) => runList(store, project, input)),
+  'run.get': define<OfRun>(({ store, project, now }, { id }) => runDetail(store, project, id, watch(store, project, now))),
+  'run.steps': define(runSteps),
+  'run.jobs': define<OfRun>(({ store, project, now }, input) => runJobs(store, project, input, watch(store, project, now))),
+  'run.action_log': define<OfRun>(({ store, project }, input) => actionLog(store, project, input)),
+  'run.events': define<{ id: string; after_sequence?: number; limit?: number }>(({ store, project }, input) => eventPage(store, project, input)),
+  'workflow.list': define<Paging>(({ store, project }, input) => workflowList(store, project, input)),
+  'workflow.get': define<OfRun>(({ store, project }, input) => workflowGet(store, project, input)),
+  'workflow.versions': define<OfRun & { include_spec?: boolean }>(({ store, project }, input) => workflowVersions(store, project, input)),
+  'workflow.runs': define<OfRun>(({ store, project }, input) => workflowRuns(store, project, input)),
+  'worker.list': define(({ store, project, now, stale }) => workerList(store, project, now, stale)),
+  'audit.list': define<AuditFilters>(({ store, organization }, input) => auditList(store, input, organization)),
+  timeline: define<ViewQuestions['timeline']['input']>(({ store, project, oldest }, input) => timeline(store, project, input, oldest)),
+  feed: define<ViewQuestions['feed']['input']>(({ store, project, current, oldest }, input) => feed(store, project, input, current, oldest)),
+  locate: define<ViewQuestions['locate']['input']>(({ store }, { run_id }) => locate(store, run_id)),
+  leases: define<ViewQuestions['leases']['input']>(({ store, project }, { session }) => leases(store, project, session)),
+} satisfies Partial<Record<RowName, Query<never>>> & { readonly [N in keyof ViewQuestions]: Query<never> }
+
+/** The names a view can be asked by, without forms that other rows alias. */
+export const questionNames = Object.keys(queries)
+
+/** The query of a name, or of the row that the named one is another form of; undefined when this view does not know it. */
+export function queryOf(name: string): ((asked: Asked, input: unknown) => unknown) | undefined {
+  const row = Object.hasOwn(api, name) ? (api as Readonly<Record<string, Row>>)[name] : undefined
+  const key = row?.shape.as ?? name
+  return Object.hasOwn(queries, key) ? (queries[key as keyof typeof queries] as (asked: Asked, input: unknown) => unknown) : undefined
+}

@@ -1,0 +1,124 @@
+/** Runs: the patches of run events, folded into one row for each run with what lists filter by. */
+import { createHash } from 'node:crypto'
+import { terminal, type RunEvent, type WorkflowRun, type WorkflowRunDetail } from '../protocol/api/runs.ts'
+import { parseTimestamp } from '../protocol/common.ts'
+import { lastCursor, type Event, type Placed } from '../protocol/entry.ts'
+import { refuse, type Refusal } from '../protocol/errors.ts'
+import { patch } from '../protocol/patch.ts'
+import type { Spec } from '../protocol/spec.ts'
+import { feedRun } from './feed.ts'
+import { applyResult, jobsById } from './jobs.ts'
+import { applyStep, stepCounts, stepsOf } from './steps.ts'
+import { Kept, type Store, type Value } from './store.ts'
+import { applyTimeline } from './timeline.ts'
+import { waitingOfRun, type Watch } from './waiting.ts'
+
+/** A run as it is kept. `last`: cursor of its newest applied event. */
+export interface RunRow {
+  readonly project: string
+  readonly created_at: number
+  readonly spec: string | null
+  record: WorkflowRun
+  last: number
+  /** The indexed columns as they are stored; undefined before the first write. */
+  stored: readonly Value[] | undefined
+}
+
+const COLUMNS = ['status', 'queue', 'workflow_type', 'parent', 'initiated_by', 'external_id', 'definition_id'] as const
+const indexed = ({ status = 'queued', queue = 'default', workflow_type, parent_run_id, initiated_by, external_id, definition_id }: WorkflowRun): Value[] =>
+  [status, queue, workflow_type ?? null, parent_run_id ?? null, initiated_by ?? null, external_id ?? null, definition_id || null]
+
+const INSERT = `INSERT INTO runs (id, project, created_at, spec, last, record, ${COLUMNS.join(', ')}) VALUES (?, ?, ?, ?, ?, ?${', ?'.repeat(COLUMNS.length)})`
+const TOUCH = 'UPDATE runs SET last = ?, record = ? WHERE id = ?'
+const MOVE = 'UPDATE runs SET last = ?, record = ?, status = ? WHERE id = ?'
+const REPLACE = `UPDATE runs SET last = ?, record = ?, ${COLUMNS.map((column) => `${column} = ?`).join(', ')} WHERE id = ?`
+
+// An index is rewritten for every column that an UPDATE names, so each kind of change names what it must.
+function save(store: Store, row: RunRow, id: string): void {
+  const json = JSON.stringify(row.record)
+  const next = indexed(row.record)
+  const { stored } = row
+  if (!stored) store.run(INSERT, id, row.project, row.created_at, row.spec, row.last, json, ...next)
+  else if (next.every((value, i) => value === stored[i])) store.run(TOUCH, row.last, json, id)
+  else if (next.every((value, i) => i === 0 || value === stored[i])) store.run(MOVE, row.last, json, next[0] ?? null, id)
+  else store.run(REPLACE, row.last, json, ...next, id)
+  row.stored = next
+}
+interface Stored { readonly project: string; readonly created_at: number; readonly spec: string | null; readonly record: string; readonly last: number }
+function load(store: Store, id: string): RunRow | undefined {
+  const row = store.one<Stored>('SELECT project, created_at, spec, record, last FROM runs WHERE id = ?', id)
+  if (!row) return undefined
+  const record = JSON.parse(row.record) as WorkflowRun
+  return { ...row, record, stored: indexed(record) }
+}
+const kept = (store: Store): Kept<RunRow> => store.kept('runs', () => new Kept((id) => load(store, id), (row, id) => save(store, row, id)))
+
+// Runs of one workflow version share their spec's text.
+interface SpecRow { readonly project: string; readonly hash: string; readonly json: string }
+const keptSpecs = (store: Store): Kept<SpecRow> => store.kept('specs', () => new Kept<SpecRow>(
+  () => undefined,
+  ({ project, hash, json }) => store.run('INSERT OR IGNORE INTO specs (project, hash, spec) VALUES (?, ?, ?)', project, hash, json),
+))
+function keepSpec(store: Store, project: string, spec: Spec): string {
+  const json = JSON.stringify(spec)
+  const hash = createHash('sha256').update(json).digest('base64url')
+  const specs = keptSpecs(store)
+  const key = `${project}:${hash}`
+  if (!specs.get(key)) specs.set(key, { project, hash, json })
+  return hash
+}
+
+/** Apply an entry of a run. A run whose beginning was trimmed away keeps its timeline, but has no record to patch. */
+export function applyRun(store: Store, place: Placed): void {
+  const { entry, cursor } = place
+  const runs = kept(store)
+  let row = runs.get(entry.id)
+  entry.events.forEach((any: Event, i) => {
+    const event = any as RunEvent
+    if (event.type === 'run.created' && !row) {
+      const record = patch({ id: entry.id } as WorkflowRun, event.run)
+      row = { project: entry.project, created_at: parseTimestamp(record.created_at ?? '') ?? entry.origin.at, spec: event.spec ? keepSpec(store, entry.project, event.spec) : null, record, last: 0, stored: undefined }
+    } else if (row && event.run) row.record = patch(row.record, event.run)
+    applyStep(store, place, event)
+    applyTimeline(store, place, event, cursor + i)
+    applyResult(store, entry.project, event)
+    feedRun(store, place, event, cursor + i, row?.record)
+  })
+  if (!row || entry.events.length === 0) return
+  row.last = lastCursor(place)
+  runs.set(entry.id, row)
+}
+
+/** A run of the project. */
+export function runRow(store: Store, project: string, id: string): RunRow | undefined {
+  const row = load(store, id)
+  return row?.project === project ? row : undefined
+}
+/** Whether the project has this run. */
+export const runExists = (store: Store, project: string, id: string): boolean => store.one('SELECT 1 FROM runs WHERE id = ? AND project = ?', id, project) !== undefined
+/** The answer for a run that the project does not have. */
+export const missingRun: Refusal = refuse('not_found', { resource: 'run' }, 'There is no such run in this project.')
+
+/** One run with its spec, its steps counted and what it waits for. A run is one path. */
+export function runDetail(store: Store, project: string, id: string, watch: Watch): WorkflowRunDetail | Refusal {
+  const row = runRow(store, project, id)
+  if (!row) return missingRun
+  const { record } = row
+  const steps = stepsOf(store, project, id)
+  const waiting_on = waitingOfRun(record, steps, jobsById(store, project), watch)
+  const spec = row.spec === null ? undefined : store.one<{ spec: string }>('SELECT spec FROM specs WHERE project = ? AND hash = ?', project, row.spec)
+  const is = (...statuses: string[]) => (statuses.includes(record.status) ? 1 : 0)
+  return {
+    ...record,
+    spec: (spec ? JSON.parse(spec.spec) : { steps: [] }) as Spec,
+    step_counts: stepCounts(steps),
+    path_counts: { total: 1, working: is('queued', 'running'), waiting: is('suspended'), completed: is('completed'), failed: is('failed') },
+    paths: [{ path_id: 'main', state: record.status, ...(record.error_message !== undefined && { error_message: record.error_message }), ...(waiting_on && !terminal.has(record.status) && { waiting_on }) }],
+  }
+}
+
+/** The project a run belongs to, whoever asks. */
+export function locate(store: Store, id: string): { project?: string } {
+  const row = store.one<{ project: string }>('SELECT project FROM runs WHERE id = ?', id)
+  return row ? { project: row.project } : {}
+}

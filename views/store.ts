@@ -1,0 +1,84 @@
+/**
+ * Access to a view's database: statements prepared once, and records kept in memory while a batch is applied.
+ *
+ * S1. Only `View.apply` writes, inside one transaction; `flush` runs before its commit.
+ * S2. After a failed transaction `forget` must run, because kept records may hold changes that were rolled back.
+ */
+import type { Database, Statement } from 'better-sqlite3'
+
+/** A value that SQLite stores. */
+export type Value = string | number | null
+
+/** Records read once and written once in a batch, however many events touch them. */
+export class Kept<V> {
+  readonly #rows = new Map<string, V>()
+  readonly #dirty = new Set<string>()
+  readonly #load: (key: string) => V | undefined
+  readonly #save: (value: V, key: string) => void
+  constructor(load: (key: string) => V | undefined, save: (value: V, key: string) => void) {
+    this.#load = load
+    this.#save = save
+  }
+  get(key: string): V | undefined {
+    const kept = this.#rows.get(key)
+    if (kept !== undefined) return kept
+    const loaded = this.#load(key)
+    if (loaded !== undefined) this.#rows.set(key, loaded)
+    return loaded
+  }
+  set(key: string, value: V): void {
+    this.#rows.set(key, value)
+    this.#dirty.add(key)
+  }
+  flush(): void {
+    for (const key of this.#dirty) this.#save(this.#rows.get(key) as V, key)
+    this.#dirty.clear()
+    if (this.#rows.size > KEPT_ROWS) this.#rows.clear()
+  }
+  forget(): void {
+    this.#rows.clear()
+    this.#dirty.clear()
+  }
+}
+/** Records kept between batches; beyond, the next batch reads them again. */
+const KEPT_ROWS = 4096
+
+export class Store {
+  readonly db: Database
+  readonly #statements = new Map<string, Statement<Value[]>>()
+  readonly #kept = new Map<string, Kept<never>>()
+  constructor(db: Database) {
+    this.db = db
+  }
+  #prepare(sql: string): Statement<Value[]> {
+    let statement = this.#statements.get(sql)
+    if (!statement) this.#statements.set(sql, (statement = this.db.prepare<Value[]>(sql)))
+    return statement
+  }
+  /** All rows of a query. */
+  all<R>(sql: string, ...values: Value[]): R[] {
+    return this.#prepare(sql).all(...values) as R[]
+  }
+  /** The first row of a query. */
+  one<R>(sql: string, ...values: Value[]): R | undefined {
+    return this.#prepare(sql).get(...values) as R | undefined
+  }
+  /** Perform a change. */
+  run(sql: string, ...values: Value[]): void {
+    this.#prepare(sql).run(...values)
+  }
+  /** The kept records of one table, made on first use. */
+  kept<V>(table: string, make: (store: Store) => Kept<V>): Kept<V> {
+    let kept = this.#kept.get(table) as Kept<V> | undefined
+    if (!kept) this.#kept.set(table, (kept = make(this)) as unknown as Kept<never>)
+    return kept
+  }
+  /** Write what the batch changed. */
+  flush(): void {
+    for (const kept of this.#kept.values()) kept.flush()
+  }
+  /** Drop everything kept. */
+  forget(): void {
+    for (const kept of this.#kept.values()) kept.forget()
+  }
+}

@@ -1,0 +1,197 @@
+/**
+ * A view: one partition's journal as rows of one SQLite file. The owner feeds it batches in journal order; it answers
+ * questions about what it has applied so far.
+ *
+ * V1. Rows and position commit together: the file is exactly the journal up to `position()`.
+ * V2. Applying again what is applied changes nothing.
+ * V3. Nothing is skipped: an envelope whose predecessor in its shard was not applied throws, and so does one that cannot
+ *     be read. Kinds and event types that this release does not know are passed over, for they belong to newer ones.
+ * V4. The file may be lost. One of another schema, or a damaged one, is deleted, and the journal is applied from the start.
+ */
+import { rmSync } from 'node:fs'
+import Database from 'better-sqlite3'
+import { cursorOf, EVENTS_PER_ENVELOPE, placed, type Envelope, type Kind, type Placed } from '../protocol/entry.ts'
+import { refuse } from '../protocol/errors.ts'
+import { defaultTiming } from '../protocol/worker.ts'
+import { applyAudit } from './audit.ts'
+import { applyQueue } from './jobs.ts'
+import { migrate } from './migrate.ts'
+import { queryOf } from './queries.ts'
+import { applyRun } from './runs.ts'
+import { Store } from './store.ts'
+import { applyWorker } from './workers.ts'
+import { applyWorkflows } from './workflows.ts'
+
+/** A journal message as a view takes it. `message_id`, when known, lets a view notice that the journal was replaced. */
+export interface Message {
+  readonly sequence: number
+  readonly data: Uint8Array | Envelope
+  readonly message_id?: string
+}
+export interface ViewOptions {
+  /** The clock, Unix milliseconds: only for how long a lost worker is listed. */
+  readonly now?: () => number
+  /** Milliseconds for which a worker whose connection was lost is listed as stale. */
+  readonly stale?: number
+  /** Id of the organization, for partitions that do not hold the organization itself. */
+  readonly organization?: () => string
+}
+
+/** The journal does not continue what the view holds: an envelope is missing. */
+export class JournalHole extends Error {
+  override readonly name = 'JournalHole'
+}
+/** The journal is not the one that the view was built from: it has to be rebuilt. */
+export class JournalReplaced extends Error {
+  override readonly name = 'JournalReplaced'
+}
+
+/** What the view knows about the journal. `tails`: the last applied sequence of each shard. */
+interface Position {
+  readonly sequence: number
+  readonly message_id?: string
+  readonly tails: readonly number[]
+  readonly oldest: number
+}
+const start: Position = { sequence: 0, tails: [], oldest: 0 }
+
+const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => void)[] } = {
+  organization: [applyAudit],
+  project: [applyAudit, applyWorkflows],
+  run: [applyRun],
+  queue: [applyQueue],
+  worker: [applyWorker],
+}
+const armsOf = (kind: string) => (Object.hasOwn(arms, kind) ? arms[kind as Kind] : [])
+
+export class View {
+  readonly #file: string
+  readonly #options: ViewOptions
+  #store: Store
+  #position: Position = start
+  private constructor(file: string, options: ViewOptions) {
+    this.#file = file
+    this.#options = options
+    this.#store = openStore(file)
+    this.#position = this.#load()
+  }
+  /** Open or create a view's file (`:memory:` for none). */
+  static open(file: string, options: ViewOptions = {}): View {
+    return new View(file, options)
+  }
+
+  /** The last applied stream sequence; 0: nothing yet. */
+  position(): number {
+    return this.#position.sequence
+  }
+
+  /**
+   * Apply messages in journal order; those applied before are skipped. Returns how many entries were applied.
+   * @param first the first sequence that the journal still has, after an operator trimmed it.
+   * @throws JournalHole when an envelope is missing; JournalReplaced when the last applied message is not the journal's.
+   */
+  apply(batch: readonly Message[], first = 0): number {
+    const before = this.#position
+    const todo = batch.filter(({ sequence, message_id }) => {
+      if (sequence === before.sequence && message_id !== undefined && before.message_id !== undefined && message_id !== before.message_id) {
+        throw new JournalReplaced(`journal: message ${sequence} is ${message_id}, but ${before.message_id} was applied`)
+      }
+      return sequence > before.sequence
+    })
+    if (todo.length === 0) return 0
+    try {
+      return this.#store.db.transaction(() => this.#applyAll(todo, first))()
+    } catch (error) {
+      this.#store.forget()
+      this.#position = before
+      throw error
+    }
+  }
+  #applyAll(batch: readonly Message[], first: number): number {
+    const tails = new Set(this.#position.tails)
+    let { sequence, message_id, oldest } = this.#position
+    if (first > sequence + 1) oldest = cursorOf(first, 0)
+    let entries = 0
+    for (const message of batch) {
+      if (message.sequence === sequence) continue
+      if (message.sequence < sequence) throw new JournalHole(`journal: message ${message.sequence} came after ${sequence}`)
+      const envelope = read(message)
+      const { prev } = envelope
+      if (prev !== 0 && !tails.delete(prev) && prev >= first) throw new JournalHole(`journal: message ${message.sequence} follows ${prev}, which was not applied`)
+      tails.add(message.sequence)
+      for (const place of placed(message.sequence, envelope)) for (const arm of armsOf(place.entry.kind)) arm(this.#store, place)
+      entries += envelope.entries.length
+      sequence = message.sequence
+      message_id = message.message_id
+    }
+    this.#store.flush()
+    this.#position = { sequence, ...(message_id !== undefined && { message_id }), tails: [...tails], oldest }
+    this.#store.run("INSERT OR REPLACE INTO meta (key, value) VALUES ('position', ?)", JSON.stringify(this.#position))
+    return entries
+  }
+
+  /** Answer a question by name; `input` holds path slots and query. A refusal when there is no such record, or the question is unknown here. */
+  ask(name: string, project: string, input: unknown): unknown {
+    const query = queryOf(name)
+    if (!query) return refuse('service_unavailable', { question: name }, 'This view does not know the question; another release may.')
+    const { now = Date.now, stale = defaultTiming.stale * 1000 } = this.#options
+    const { sequence, oldest } = this.#position
+    return query({ store: this.#store, project, now: now(), stale, organization: this.#organization(), current: cursorOf(sequence, EVENTS_PER_ENVELOPE - 1), oldest }, input ?? {})
+  }
+  #organization(): string {
+    return this.#options.organization?.() ?? this.#store.one<{ value: string }>("SELECT value FROM meta WHERE key = 'organization'")?.value ?? ''
+  }
+
+  /** Whether an error means that the file, not the journal, is at fault. */
+  static damaged(error: unknown): boolean {
+    return error instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB|FORMAT)/.test(error.code)
+  }
+  /** Throw the rows away: the journal has to be applied from its first message. */
+  reset(): void {
+    this.#store.db.close()
+    remove(this.#file)
+    this.#store = openStore(this.#file)
+    this.#position = start
+  }
+  close(): void {
+    this.#store.db.close()
+  }
+  #load(): Position {
+    const row = this.#store.one<{ value: string }>("SELECT value FROM meta WHERE key = 'position'")
+    return row ? (JSON.parse(row.value) as Position) : start
+  }
+}
+
+function read({ sequence, data }: Message): Envelope {
+  let envelope: Partial<Envelope>
+  try {
+    envelope = data instanceof Uint8Array ? (JSON.parse(new TextDecoder().decode(data)) as Partial<Envelope>) : data
+  } catch (cause) {
+    throw new Error(`journal: message ${sequence} is no JSON`, { cause })
+  }
+  const { v, prev, entries } = envelope
+  if (v !== 1 || typeof prev !== 'number' || !Array.isArray(entries)) throw new Error(`journal: message ${sequence} is no envelope of version 1`)
+  const outside = entries.find((entry) => !Array.isArray(entry.events))
+  if (outside) throw new Error(`journal: message ${sequence} keeps large values outside; decode it before it is applied`)
+  return envelope as Envelope
+}
+
+function openStore(file: string): Store {
+  for (const again of [true, false]) {
+    const db = new Database(file)
+    try {
+      if (migrate(db)) return new Store(db)
+    } catch (error) {
+      if (!View.damaged(error) || !again) {
+        db.close()
+        throw error
+      }
+    }
+    db.close()
+    remove(file)
+  }
+  throw new Error(`view: ${file} cannot be made anew`)
+}
+function remove(file: string): void {
+  if (file !== ':memory:') for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true })
+}

@@ -1,0 +1,72 @@
+/** Worker instances as the registry's events tell: what they take, whether they are connected, what they hold. */
+import { timestamp } from '../protocol/common.ts'
+import type { Event, Placed } from '../protocol/entry.ts'
+import type { Registration, Worker, WorkerEvent } from '../protocol/worker.ts'
+import type { Store } from './store.ts'
+import type { Taking, Watch } from './waiting.ts'
+
+/** Apply an entry of a worker's registry record. */
+export function applyWorker(store: Store, { entry }: Placed): void {
+  const { project, id } = entry
+  const set = (assignment: string, ...values: (string | number | null)[]) => store.run(`UPDATE workers SET ${assignment} WHERE project = ? AND id = ?`, ...values, project, id)
+  for (const any of entry.events as readonly Event[]) {
+    const event = any as WorkerEvent
+    switch (event.type) {
+      case 'worker.registered': {
+        const { session, connected_at } = event.registration
+        store.run(
+          `INSERT INTO workers (id, project, session, connected, draining, gone_at, last_seen, registration) VALUES (?, ?, ?, 1, 0, NULL, ?, ?)
+           ON CONFLICT (project, id) DO UPDATE SET session = excluded.session, connected = 1, gone_at = NULL,
+             last_seen = max(last_seen, excluded.last_seen), registration = excluded.registration`,
+          id, project, session, Math.max(connected_at, entry.origin.at), JSON.stringify(event.registration),
+        )
+        break
+      }
+      case 'worker.seen': set('last_seen = max(last_seen, ?), gone_at = iif(connected, NULL, gone_at)', event.at); break
+      case 'worker.disconnected': set('connected = 0, gone_at = coalesce(gone_at, ?), last_seen = max(last_seen, ?)', event.at, event.at); break
+      case 'worker.stale': set('gone_at = coalesce(gone_at, ?)', event.at); break
+      case 'worker.draining':
+      case 'worker.drain_requested': set('draining = 1'); break
+      case 'worker.drain_cleared': set('draining = 0'); break
+    }
+  }
+}
+
+interface WorkerRow {
+  readonly session: string
+  readonly draining: number
+  readonly gone_at: number | null
+  readonly last_seen: number
+  readonly registration: string
+  readonly leased: number
+}
+
+/** Connected workers, and for a while those whose connection was lost. @param now and @param lasting in milliseconds: how long a lost worker is still shown as stale. */
+export function workerList(store: Store, project: string, now: number, lasting: number): { items: Worker[] } {
+  const rows = store.all<WorkerRow>(
+    `SELECT session, draining, gone_at, last_seen, registration,
+       (SELECT count(*) FROM jobs WHERE jobs.project = workers.project AND jobs.session = workers.session) AS leased
+     FROM workers WHERE project = ? AND (gone_at IS NULL OR gone_at > ?) ORDER BY id`,
+    project, now - lasting,
+  )
+  const items = rows.map((row): Worker => {
+    const { instance, name, version, concurrency_limit, queues, action_names, models, capabilities, environment_id, principal_id, connected_at } = JSON.parse(row.registration) as Registration
+    return {
+      worker_instance_id: instance, ...(name !== undefined && { name }), ...(version !== undefined && { version }),
+      state: row.gone_at !== null ? 'stale' : row.draining ? 'draining' : 'online', concurrency_limit, leased: row.leased,
+      queues: [...(queues ?? [])], action_names: [...(action_names ?? [])], models: [...(models ?? [])], capabilities: [...(capabilities ?? [])],
+      ...(environment_id !== undefined && { environment_id }), principal_id, connected_at: timestamp(connected_at), last_seen_at: timestamp(row.last_seen),
+    }
+  })
+  return { items: items.sort((a, b) => (a.worker_instance_id < b.worker_instance_id ? -1 : 1)) }
+}
+
+/** What the project's workers take that are connected and not draining, read at most once; and the time in Unix milliseconds. */
+export function watch(store: Store, project: string, now: number): Watch {
+  let known: Taking[] | undefined
+  return { now, workers: () => (known ??= store.all<{ registration: string }>('SELECT registration FROM workers WHERE project = ? AND gone_at IS NULL AND draining = 0', project)
+    .map(({ registration }): Taking => {
+      const { queues, action_names, models, environment_id } = JSON.parse(registration) as Registration
+      return { queues: queues ?? [], action_names: action_names ?? [], models: models ?? [], ...(environment_id !== undefined && { environment_id }) }
+    })) }
+}
