@@ -4,8 +4,9 @@
  */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { api, type Api } from '../protocol/api.ts'
-import type { ProjectRunEvent, RunEventRecord } from '../protocol/api/runs.ts'
-import { refusal, type Client } from './client.ts'
+import { terminal, type ProjectRunEvent, type RunEventRecord } from '../protocol/api/runs.ts'
+import type { Client } from './client.ts'
+import { BatonError, reasonOf, refusal } from './transport.ts'
 
 /** A frame: its cursor (absent on previews), its type and its content. */
 export interface Frame<T> {
@@ -19,49 +20,99 @@ export interface FollowOptions {
   readonly signal?: AbortSignal
   /** Told of every interruption before the next try. */
   readonly onReconnect?: (reason: string) => void
+  /** Told of a frame that came again and is left out; a server that keeps its promises never makes it happen. */
+  readonly onRepeat?: (id: number) => void
+  /** Milliseconds without a byte after which a stream is given up; 45 s by default, three keepalives of the server. */
+  readonly silence?: number
 }
-const ENDS = new Set(['run.completed', 'run.failed', 'run.cancelled'])
+/** Asked when the server has ended a stream: whether nothing will follow this cursor. */
+type Over = (cursor: number) => Promise<boolean>
 
-/** The timeline of a run, from the beginning or after a cursor, until the run ends. */
+/** The timeline of a run, from the beginning or after a cursor, until the run ends. A run that failed and was retried goes on. @throws BatonError */
 export async function* followRun(client: Client, runId: string, options: FollowOptions = {}): AsyncGenerator<Frame<RunEventRecord>> {
-  for await (const frame of follow<RunEventRecord>(client, 'run.events', { id: runId }, 'after_sequence', options)) {
-    yield frame
-    if (ENDS.has(frame.type)) return
+  const over: Over = async (cursor) => {
+    const { status } = await client.run.get({ id: runId })
+    return terminal.has(status) && (await page(client, runId, cursor, 1)).items.length === 0
   }
+  yield* follow<RunEventRecord>(client, 'run.events', { id: runId }, 'after_sequence', options, over)
 }
-/** Every run of a project, after a cursor or from now on, without end. */
-export const followProject = (client: Client, options: FollowOptions = {}): AsyncGenerator<Frame<ProjectRunEvent>> => follow(client, 'run.feed', {}, 'since', options)
+/** Every run of a project, after a cursor or from now on, without end. @throws BatonError */
+export const followProject = (client: Client, options: FollowOptions = {}): AsyncGenerator<Frame<ProjectRunEvent>> =>
+  follow(client, 'run.feed', {}, 'since', options, () => Promise.resolve(false))
 
-async function* follow<T>(client: Client, name: keyof Api, slots: Record<string, unknown>, parameter: string, options: FollowOptions): AsyncGenerator<Frame<T>> {
+/** The timeline of a run as it is now, read page by page. @throws BatonError */
+export async function timeline(client: Client, runId: string, after = 0): Promise<RunEventRecord[]> {
+  const items: RunEventRecord[] = []
+  for (let more = true; more; ) {
+    const { items: next } = await page(client, runId, items.at(-1)?.sequence ?? after, PAGE)
+    items.push(...next)
+    more = next.length === PAGE
+  }
+  return items
+}
+const PAGE = 100
+const page = async (client: Client, id: string, after_sequence: number, limit: number) =>
+  (await client.transport.call(api['run.events'], { id, after_sequence, limit })) as { items: RunEventRecord[] }
+
+async function* follow<T>(client: Client, name: keyof Api, slots: Record<string, unknown>, parameter: string, options: FollowOptions, over: Over): AsyncGenerator<Frame<T>> {
   const { transport } = client
+  const { signal, silence = 45_000 } = options
+  const { path } = transport.path(api[name], slots)
   let cursor = options.after
-  for (let failures = 0; !options.signal?.aborted; ) {
-    let reason = 'the stream ended'
+  for (let failures = 0; !signal?.aborted; failures++) {
+    const { url } = transport
+    const watch = watchdog(silence, signal)
+    let reason = 'the server ended the stream'
     try {
-      const { path } = transport.path(api[name], slots)
-      const answer = await transport.fetch(`${transport.url}${path}${cursor === undefined ? '' : `?${parameter}=${cursor}`}`, {
-        headers: { ...transport.headers, accept: 'text/event-stream' }, ...(options.signal && { signal: options.signal }),
+      const answer = await transport.fetch(`${url}${path}${cursor === undefined ? '' : `?${parameter}=${cursor}`}`, {
+        headers: { ...transport.headers, accept: 'text/event-stream' }, signal: watch.signal,
       })
       if (!answer.ok) {
-        const error = refusal(answer, await answer.text())
-        if (answer.status < 500 && answer.status !== 429) throw error
-        reason = error.message
+        const refused = refusal(answer, await answer.text())
+        if (answer.status < 500 && answer.status !== 429) throw refused
+        reason = refused.message
+        if (answer.status !== 429) transport.next(url)
       } else if (answer.body) {
-        const frames = answer.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
-        for await (const { id, event, data } of frames as unknown as AsyncIterable<{ id?: string; event?: string; data: string }>) {
-          failures = 0
+        for await (const { id, event = 'message', data } of parsed(answer.body, watch.alive)) {
+          failures = -1
           const place = id === undefined || id === '' ? undefined : Number(id)
-          if (place !== undefined) cursor = place
-          yield { ...(place !== undefined && { id: place }), type: event ?? 'message', data: JSON.parse(data) as T }
+          if (place !== undefined && cursor !== undefined && place <= cursor) options.onRepeat?.(place)
+          else {
+            cursor = place ?? cursor
+            yield { ...(place !== undefined && { id: place }), type: event, data: JSON.parse(data) as T }
+          }
         }
+        if (signal?.aborted || await over(cursor ?? 0)) return
       }
     } catch (error) {
-      if (options.signal?.aborted) return
-      if (error instanceof Error && error.name === 'BatonError') throw error
-      reason = (error as Error).message
-      transport.next()
+      if (signal?.aborted) return
+      if (error instanceof BatonError && error.status >= 400 && error.status < 500 && error.status !== 429) throw error
+      reason = watch.silent() ? `nothing came for ${silence / 1000} s` : reasonOf(error)
+      transport.next(url)
+    } finally {
+      watch.stop()
     }
     options.onReconnect?.(reason)
-    await new Promise((done) => setTimeout(done, Math.min(2000, 50 * 2 ** failures++)))
+    await transport.pause(Math.min(2000, 50 * 2 ** Math.max(0, failures)))
+  }
+}
+
+/** The messages of a body; a body that is no longer wanted is let go. */
+const parsed = (body: NonNullable<Response['body']>, alive: () => void): AsyncIterable<{ id?: string; event?: string; data: string }> => {
+  const seen = new TransformStream<string, string>({ transform: (text, out) => { alive(); out.enqueue(text) } })
+  return body.pipeThrough(new TextDecoderStream()).pipeThrough(seen).pipeThrough(new EventSourceParserStream()) as unknown as AsyncIterable<{ id?: string; event?: string; data: string }>
+}
+
+/** Aborts a request when nothing comes for so many milliseconds, or when the caller does. */
+function watchdog(ms: number, outer: AbortSignal | undefined): { readonly signal: AbortSignal; alive(): void; silent(): boolean; stop(): void } {
+  const mine = new AbortController()
+  let silent = false
+  const bite = () => { silent = true; mine.abort() }
+  let timer = setTimeout(bite, ms)
+  return {
+    signal: outer ? AbortSignal.any([outer, mine.signal]) : mine.signal,
+    alive: () => { clearTimeout(timer); timer = setTimeout(bite, ms) },
+    silent: () => silent,
+    stop: () => { clearTimeout(timer); mine.abort() },
   }
 }

@@ -66,7 +66,12 @@ export class Exchange {
     const res = this.#res
     res.cork(() => {
       this.#head(answer.status, answer.headers)
-      if (content === undefined) return void res.endWithoutBody(answer.status === 204 ? undefined : 0, close)
+      if (content === undefined) {
+        // A 204 has no length; uWS omits it only when called without arguments.
+        if (answer.status === 204 && !close) res.endWithoutBody()
+        else res.endWithoutBody(0, close)
+        return
+      }
       res.writeHeader('Content-Type', answer.type ?? 'application/json')
       if (headOnly) res.endWithoutBody(Buffer.byteLength(content), close)
       else res.end(content, close)

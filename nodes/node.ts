@@ -98,7 +98,9 @@ export async function startNode(config: Config, servers: readonly string[], log:
     })
     if (hasShards || config.roles.includes('gateway')) await initialise(world, installed)
     if (!config.roles.includes('gateway')) return { id, installed, stop }
-    const gateway = createGateway(world, openDirectory(world))
+    const directory = openDirectory(world)
+    stops.push(async () => directory.close())
+    const gateway = createGateway(world, directory)
     const port = await gateway.listen(config.host, config.port)
     stops.push(() => gateway.stop())
     return { id, installed, url: `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`, stop }

@@ -3,13 +3,12 @@ import type { ActionLogEntry } from '../protocol/api/jobs.ts'
 import { timestamp, type Open } from '../protocol/common.ts'
 import type { Refusal } from '../protocol/errors.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
-import { missingRun, runExists } from './runs.ts'
+import { missingRun, runRow } from './runs.ts'
 import type { Store } from './store.ts'
 
-/** One row of the timeline table. */
+/** One row of the timeline table, with the id of its run. */
 export interface TimelineRow {
   readonly cursor: number
-  readonly run: string
   readonly type: string
   readonly step: string | null
   readonly payload: string | null
@@ -20,13 +19,13 @@ const text = (value: unknown): value is string => typeof value === 'string'
 const open = (value: unknown): value is Open => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The log entry of an action event, or undefined when the event is none. `id` and `seq` come from its cursor. */
-export function actionEntry(row: TimelineRow): ActionLogEntry | undefined {
+export function actionEntry(run: string, row: TimelineRow): ActionLogEntry | undefined {
   const status = row.type.slice('action.'.length)
   if (!row.type.startsWith('action.') || !isStatus(status)) return undefined
   const { action, step, job_id, attempt, parameters, result, error, error_type, worker_instance_id } = (row.payload === null ? {} : JSON.parse(row.payload)) as Open
   const step_key = row.step ?? step
   return {
-    id: `${row.run}:act:${row.cursor}`, run_id: row.run, seq: row.cursor,
+    id: `${run}:act:${row.cursor}`, run_id: run, seq: row.cursor,
     ...(text(job_id) && { job_id }), ...(text(step_key) && { step_key }),
     action_name: text(action) ? action : '', status, attempt: typeof attempt === 'number' ? attempt : 1,
     ...(open(parameters) && { parameters }), ...(open(result) && { result }),
@@ -39,12 +38,13 @@ const isStatus = (status: string): status is ActionLogEntry['status'] =>
   status === 'called' || status === 'completed' || status === 'failed' || status === 'retried'
 
 /** Calls of actions of a run, oldest first. */
-export function actionLog(store: Store, project: string, input: Paging & { readonly id: string }): Page<ActionLogEntry> | Refusal {
-  if (!runExists(store, project, input.id)) return missingRun
+export function actionLog(store: Store, project: number, input: Paging & { readonly id: string }): Page<ActionLogEntry> | Refusal {
+  const run = runRow(store, project, input.id)
+  if (!run) return missingRun
   const after = beyond(['cursor'], 'ASC', input.after)
   const rows = store.all<TimelineRow>(
-    `SELECT cursor, run, type, step, payload, at FROM timeline WHERE run = ? AND type GLOB 'action.*' AND project = ?${after.sql} ORDER BY cursor LIMIT ?`,
-    input.id, project, ...after.values, limitOf(input) + 1,
+    `SELECT cursor, type, step, payload, at FROM timeline WHERE run = ? AND type GLOB 'action.*' AND project = ?${after.sql} ORDER BY cursor LIMIT ?`,
+    run.n, project, ...after.values, limitOf(input) + 1,
   )
-  return page(rows, input, (row) => actionEntry(row) as ActionLogEntry, (row) => [row.cursor])
+  return page(rows, input, (row) => actionEntry(input.id, row) as ActionLogEntry, (row) => [row.cursor])
 }

@@ -8,12 +8,12 @@ import type { ViewQuestions } from '../protocol/internal.ts'
 import { patch, type Patch } from '../protocol/patch.ts'
 import { feedJob } from './feed.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
-import { missingRun, runExists } from './runs.ts'
+import { missingRun, runRow, type RunRow } from './runs.ts'
 import { Kept, type Store } from './store.ts'
 import { waitingOfJob, type Watch } from './waiting.ts'
 
 interface JobRow {
-  readonly project: string
+  readonly project: number
   readonly record: Job
   /** Worker session that holds the lease. */
   readonly session: string | null
@@ -30,7 +30,7 @@ function save(store: Store, row: JobRow, id: string): void {
 }
 const kept = (store: Store): Kept<JobRow> => store.kept('jobs', () => new Kept(
   (id): JobRow | undefined => {
-    const row = store.one<{ project: string; record: string; session: string | null }>('SELECT project, record, session FROM jobs WHERE id = ?', id)
+    const row = store.one<{ project: number; record: string; session: string | null }>('SELECT project, record, session FROM jobs WHERE id = ?', id)
     return row && { ...row, record: JSON.parse(row.record) as Job, stored: true }
   },
   (row, id) => save(store, row, id),
@@ -39,6 +39,7 @@ const kept = (store: Store): Kept<JobRow> => store.kept('jobs', () => new Kept(
 /** Apply an entry of a queue. Events of jobs that the journal no longer begins with are passed over. */
 export function applyQueue(store: Store, place: Placed): void {
   const jobs = kept(store)
+  const project = store.numberOf(place.entry.project)
   place.entry.events.forEach((any: Event, i) => {
     const event = any as QueueEvent
     if (event.type !== 'lease.renewed' && !event.type.startsWith('job.')) return
@@ -48,13 +49,13 @@ export function applyQueue(store: Store, place: Placed): void {
     if (!change) return
     const record = patch(row?.record ?? ({ id: event.id } as Job), change)
     const session = event.type === 'job.claimed' ? event.lease.session : record.status === 'claimed' ? (row?.session ?? null) : null
-    jobs.set(event.id, { project: place.entry.project, record, session, stored: row?.stored ?? false })
+    jobs.set(event.id, { project, record, session, stored: row?.stored ?? false })
     if (change.status) feedJob(store, place, place.cursor + i, record)
   })
 }
 
 /** A run's `action.completed` brings the result of the job that its payload names. */
-export function applyResult(store: Store, project: string, event: RunEvent): void {
+export function applyResult(store: Store, { project }: RunRow, event: RunEvent): void {
   if (event.type !== 'action.completed') return
   const { job_id, result } = event.payload ?? {}
   if (typeof job_id !== 'string' || typeof result !== 'object' || result === null || Array.isArray(result)) return
@@ -64,18 +65,18 @@ export function applyResult(store: Store, project: string, event: RunEvent): voi
 }
 
 /** Look-up of stored jobs of a project by id. */
-export const jobsById = (store: Store, project: string) => (id: string): Job | undefined => {
+export const jobsById = (store: Store, project: number) => (id: string): Job | undefined => {
   const row = store.one<{ record: string }>('SELECT record FROM jobs WHERE id = ? AND project = ?', id, project)
   return row && (JSON.parse(row.record) as Job)
 }
 
 /** Jobs of a run, oldest first, each with what it waits for. */
-export function runJobs(store: Store, project: string, input: Paging & { readonly id: string }, watch: Watch): Page<Job> | Refusal {
-  if (!runExists(store, project, input.id)) return missingRun
+export function runJobs(store: Store, project: number, input: Paging & { readonly id: string }, watch: Watch): Page<Job> | Refusal {
+  if (!runRow(store, project, input.id)) return missingRun
   const after = beyond(['created_at', 'id'], 'ASC', input.after)
   const rows = store.all<{ id: string; created_at: number; record: string }>(
-    `SELECT id, created_at, record FROM jobs WHERE project = ? AND run = ?${after.sql} ORDER BY created_at, id LIMIT ?`,
-    project, input.id, ...after.values, limitOf(input) + 1,
+    `SELECT id, created_at, record FROM jobs WHERE run = ? AND project = ?${after.sql} ORDER BY created_at, id LIMIT ?`,
+    input.id, project, ...after.values, limitOf(input) + 1,
   )
   const item = (row: { record: string }): Job => {
     const job = JSON.parse(row.record) as Job
@@ -86,6 +87,6 @@ export function runJobs(store: Store, project: string, input: Paging & { readonl
 }
 
 /** Jobs that a worker session holds a lease of. */
-export const leases = (store: Store, project: string, session: string): ViewQuestions['leases']['reply'] => ({
-  items: store.all<{ job_id: string; queue: string }>('SELECT id AS job_id, queue FROM jobs WHERE project = ? AND session = ? ORDER BY created_at, id', project, session),
+export const leases = (store: Store, project: number, session: string): ViewQuestions['leases']['reply'] => ({
+  items: store.all<{ job_id: string; queue: string }>('SELECT id AS job_id, queue FROM jobs WHERE session = ? AND project = ? ORDER BY created_at, id', session, project),
 })

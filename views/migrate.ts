@@ -2,8 +2,9 @@
  * The schema of a view's file. There are no migrations: a view is derived, so a file of another version is thrown away
  * and rebuilt from the journal.
  *
- * Every table carries the project of its rows, and every query of one project filters by it. Times are Unix
- * milliseconds; `record` and `payload` columns are JSON as clients see it.
+ * Every table carries the project of its rows, and every query of one project filters by it. Projects and runs have short
+ * numbers of this file's own, which keep keys small; clients never see them. Times are Unix milliseconds; `record`,
+ * `payload` and `data` are JSON as clients see it.
  */
 import type { Database } from 'better-sqlite3'
 
@@ -15,8 +16,10 @@ export const SCHEMA_VERSION = 1
 const schema = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
+CREATE TABLE projects (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
+
 CREATE TABLE runs (
-  id TEXT PRIMARY KEY, project TEXT NOT NULL, created_at INTEGER NOT NULL, status TEXT NOT NULL, queue TEXT NOT NULL,
+  n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL, created_at INTEGER NOT NULL, status TEXT NOT NULL, queue TEXT NOT NULL,
   workflow_type TEXT, parent TEXT, initiated_by TEXT, external_id TEXT, definition_id TEXT,
   spec TEXT, last INTEGER NOT NULL, record TEXT NOT NULL
 );
@@ -28,40 +31,41 @@ CREATE INDEX runs_parent ON runs (project, parent, created_at, id) WHERE parent 
 CREATE INDEX runs_initiator ON runs (project, initiated_by, created_at, id) WHERE initiated_by IS NOT NULL;
 CREATE INDEX runs_external ON runs (project, external_id, created_at, id) WHERE external_id IS NOT NULL;
 CREATE INDEX runs_definition ON runs (project, definition_id, created_at, id) WHERE definition_id IS NOT NULL;
-CREATE TABLE specs (project TEXT NOT NULL, hash TEXT NOT NULL, spec TEXT NOT NULL, PRIMARY KEY (project, hash)) WITHOUT ROWID;
+CREATE TABLE specs (project INTEGER NOT NULL, hash TEXT NOT NULL, spec TEXT NOT NULL, PRIMARY KEY (project, hash)) WITHOUT ROWID;
 
 CREATE TABLE steps (
-  run TEXT NOT NULL, step TEXT NOT NULL, project TEXT NOT NULL, seq INTEGER NOT NULL, status TEXT NOT NULL, record TEXT NOT NULL,
-  UNIQUE (run, step)
-);
+  run INTEGER NOT NULL, step TEXT NOT NULL, project INTEGER NOT NULL, record TEXT NOT NULL,
+  PRIMARY KEY (run, step)
+) WITHOUT ROWID;
 
 CREATE TABLE timeline (
-  cursor INTEGER PRIMARY KEY, project TEXT NOT NULL, run TEXT NOT NULL, type TEXT NOT NULL, step TEXT, payload TEXT, at INTEGER NOT NULL
-);
-CREATE INDEX timeline_run ON timeline (run);
-CREATE INDEX timeline_actions ON timeline (run) WHERE type GLOB 'action.*';
+  run INTEGER NOT NULL, cursor INTEGER NOT NULL, project INTEGER NOT NULL, type TEXT NOT NULL, step TEXT, payload TEXT, at INTEGER NOT NULL,
+  PRIMARY KEY (run, cursor)
+) WITHOUT ROWID;
 
-CREATE TABLE feed (seq INTEGER NOT NULL, project TEXT NOT NULL, run TEXT NOT NULL, type TEXT NOT NULL, data TEXT, at INTEGER NOT NULL);
-CREATE INDEX feed_project ON feed (project, seq);
+CREATE TABLE feed (
+  project INTEGER NOT NULL, seq INTEGER NOT NULL, type TEXT NOT NULL, run INTEGER NOT NULL, data TEXT, at INTEGER NOT NULL,
+  PRIMARY KEY (project, seq, type)
+) WITHOUT ROWID;
 
 CREATE TABLE jobs (
-  id TEXT PRIMARY KEY, project TEXT NOT NULL, run TEXT, created_at INTEGER NOT NULL, status TEXT NOT NULL, queue TEXT NOT NULL,
+  id TEXT PRIMARY KEY, project INTEGER NOT NULL, run TEXT, created_at INTEGER NOT NULL, status TEXT NOT NULL, queue TEXT NOT NULL,
   session TEXT, record TEXT NOT NULL
 );
-CREATE INDEX jobs_run ON jobs (project, run, created_at, id) WHERE run IS NOT NULL;
-CREATE INDEX jobs_session ON jobs (project, session) WHERE session IS NOT NULL;
+CREATE INDEX jobs_run ON jobs (run, created_at, id) WHERE run IS NOT NULL;
+CREATE INDEX jobs_session ON jobs (session) WHERE session IS NOT NULL;
 
 CREATE TABLE workers (
-  id TEXT NOT NULL, project TEXT NOT NULL, session TEXT NOT NULL, connected INTEGER NOT NULL, draining INTEGER NOT NULL,
+  id TEXT NOT NULL, project INTEGER NOT NULL, session TEXT NOT NULL, connected INTEGER NOT NULL, draining INTEGER NOT NULL,
   gone_at INTEGER, last_seen INTEGER NOT NULL, registration TEXT NOT NULL,
   PRIMARY KEY (project, id)
 );
 
-CREATE TABLE workflows (id TEXT PRIMARY KEY, project TEXT NOT NULL, handle TEXT NOT NULL, created_at INTEGER NOT NULL, record TEXT NOT NULL);
+CREATE TABLE workflows (id TEXT PRIMARY KEY, project INTEGER NOT NULL, handle TEXT NOT NULL, created_at INTEGER NOT NULL, record TEXT NOT NULL);
 CREATE INDEX workflows_new ON workflows (project, created_at, id);
 CREATE INDEX workflows_handle ON workflows (project, handle);
 CREATE TABLE versions (
-  definition TEXT NOT NULL, version INTEGER NOT NULL, project TEXT NOT NULL, record TEXT NOT NULL, spec TEXT NOT NULL,
+  definition TEXT NOT NULL, version INTEGER NOT NULL, project INTEGER NOT NULL, record TEXT NOT NULL, spec TEXT NOT NULL,
   PRIMARY KEY (definition, version)
 );
 

@@ -9,7 +9,7 @@ import { feed } from './feed.ts'
 import { jobsById, leases, runJobs } from './jobs.ts'
 import type { Paging } from './page.ts'
 import { runList, workflowRuns, type RunFilters } from './run-list.ts'
-import { locate, missingRun, runDetail, runExists } from './runs.ts'
+import { locate, missingRun, runDetail, runRow } from './runs.ts'
 import { stepsOf } from './steps.ts'
 import type { Store } from './store.ts'
 import { eventPage, timeline } from './timeline.ts'
@@ -21,7 +21,8 @@ import type { RunStep } from '../protocol/api/runs.ts'
 /** Where and when a question is asked. */
 export interface Asked {
   readonly store: Store
-  readonly project: string
+  /** Number of the project, see `Store.findProject`. */
+  readonly project: number
   /** Unix milliseconds. */
   readonly now: number
   /** Milliseconds for which a lost worker is still listed. */
@@ -36,9 +37,10 @@ type Query<I> = (asked: Asked, input: I) => unknown
 const define = <I>(query: Query<I>): Query<never> => query as Query<never>
 
 function runSteps({ store, project, now }: Asked, { id }: OfRun): { items: RunStep[] } | Refusal {
-  if (!runExists(store, project, id)) return missingRun
+  const run = runRow(store, project, id)
+  if (!run) return missingRun
   const watching = watch(store, project, now)
-  return { items: stepsOf(store, project, id).map((step) => {
+  return { items: stepsOf(store, run).map((step) => {
     const waiting_on = waitingOfStep(step, jobsById(store, project), watching)
     return { ...step, ...(waiting_on && { waiting_on }) }
   }) }

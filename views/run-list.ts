@@ -30,7 +30,7 @@ const filters = [
 ] as const
 
 /** The statements that together hold a page of a list: each is a range of one index, in the list's order. */
-export function planRuns(project: string, input: RunFilters): { sql: string; values: Value[] }[] {
+export function planRuns(project: number, input: RunFilters): { sql: string; values: Value[] }[] {
   const wanted = input.status === undefined ? undefined : typeof input.status === 'string' ? [input.status] : [...new Set(input.status)]
   const given = filters.filter(({ name }) => input[name] !== undefined)
   const first = given[0]
@@ -51,7 +51,7 @@ export function planRuns(project: string, input: RunFilters): { sql: string; val
 const newest = (a: ListRow, b: ListRow) => b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
 
 /** Runs of the project. There are no loops and no triggers here, so a list of their runs is empty. */
-export function runList(store: Store, project: string, input: RunFilters): Page<WorkflowRun> {
+export function runList(store: Store, project: number, input: RunFilters): Page<WorkflowRun> {
   if (input.loop_id !== undefined || input.source_event_id !== undefined) return { items: [] }
   const lists = planRuns(project, input).map(({ sql, values }) => store.all<ListRow>(sql, ...values))
   const rows = lists.length === 1 ? (lists[0] ?? []) : lists.flat().sort(newest)
@@ -59,7 +59,7 @@ export function runList(store: Store, project: string, input: RunFilters): Page<
 }
 
 /** Runs of a workflow, of every version and status. */
-export function workflowRuns(store: Store, project: string, input: Paging & { readonly id: string }): Page<WorkflowRun> | Refusal {
+export function workflowRuns(store: Store, project: number, input: Paging & { readonly id: string }): Page<WorkflowRun> | Refusal {
   const workflow = findWorkflow(store, project, input.id)
   if (!workflow) return missingWorkflow
   const { id: _, ...paging } = input

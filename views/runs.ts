@@ -15,7 +15,9 @@ import { waitingOfRun, type Watch } from './waiting.ts'
 
 /** A run as it is kept. `last`: cursor of its newest applied event. */
 export interface RunRow {
-  readonly project: string
+  /** Its number in this file. */
+  readonly n: number
+  readonly project: number
   readonly created_at: number
   readonly spec: string | null
   record: WorkflowRun
@@ -28,38 +30,40 @@ const COLUMNS = ['status', 'queue', 'workflow_type', 'parent', 'initiated_by', '
 const indexed = ({ status = 'queued', queue = 'default', workflow_type, parent_run_id, initiated_by, external_id, definition_id }: WorkflowRun): Value[] =>
   [status, queue, workflow_type ?? null, parent_run_id ?? null, initiated_by ?? null, external_id ?? null, definition_id || null]
 
-const INSERT = `INSERT INTO runs (id, project, created_at, spec, last, record, ${COLUMNS.join(', ')}) VALUES (?, ?, ?, ?, ?, ?${', ?'.repeat(COLUMNS.length)})`
-const TOUCH = 'UPDATE runs SET last = ?, record = ? WHERE id = ?'
-const MOVE = 'UPDATE runs SET last = ?, record = ?, status = ? WHERE id = ?'
-const REPLACE = `UPDATE runs SET last = ?, record = ?, ${COLUMNS.map((column) => `${column} = ?`).join(', ')} WHERE id = ?`
+const INSERT = `INSERT INTO runs (n, id, project, created_at, spec, last, record, ${COLUMNS.join(', ')}) VALUES (?, ?, ?, ?, ?, ?, ?${', ?'.repeat(COLUMNS.length)})`
+const TOUCH = 'UPDATE runs SET last = ?, record = ? WHERE n = ?'
+const MOVE = 'UPDATE runs SET last = ?, record = ?, status = ? WHERE n = ?'
+const REPLACE = `UPDATE runs SET last = ?, record = ?, ${COLUMNS.map((column) => `${column} = ?`).join(', ')} WHERE n = ?`
 
 // An index is rewritten for every column that an UPDATE names, so each kind of change names what it must.
 function save(store: Store, row: RunRow, id: string): void {
+  const { n } = row
   const json = JSON.stringify(row.record)
   const next = indexed(row.record)
   const { stored } = row
-  if (!stored) store.run(INSERT, id, row.project, row.created_at, row.spec, row.last, json, ...next)
-  else if (next.every((value, i) => value === stored[i])) store.run(TOUCH, row.last, json, id)
-  else if (next.every((value, i) => i === 0 || value === stored[i])) store.run(MOVE, row.last, json, next[0] ?? null, id)
-  else store.run(REPLACE, row.last, json, ...next, id)
+  if (!stored) store.run(INSERT, n, id, row.project, row.created_at, row.spec, row.last, json, ...next)
+  else if (next.every((value, i) => value === stored[i])) store.run(TOUCH, row.last, json, n)
+  else if (next.every((value, i) => i === 0 || value === stored[i])) store.run(MOVE, row.last, json, next[0] ?? null, n)
+  else store.run(REPLACE, row.last, json, ...next, n)
   row.stored = next
 }
-interface Stored { readonly project: string; readonly created_at: number; readonly spec: string | null; readonly record: string; readonly last: number }
+interface Stored { readonly n: number; readonly project: number; readonly created_at: number; readonly spec: string | null; readonly record: string; readonly last: number }
 function load(store: Store, id: string): RunRow | undefined {
-  const row = store.one<Stored>('SELECT project, created_at, spec, record, last FROM runs WHERE id = ?', id)
+  const row = store.one<Stored>('SELECT n, project, created_at, spec, record, last FROM runs WHERE id = ?', id)
   if (!row) return undefined
   const record = JSON.parse(row.record) as WorkflowRun
   return { ...row, record, stored: indexed(record) }
 }
-const kept = (store: Store): Kept<RunRow> => store.kept('runs', () => new Kept((id) => load(store, id), (row, id) => save(store, row, id)))
+/** Runs while a batch is applied, by id. */
+export const keptRuns = (store: Store): Kept<RunRow> => store.kept('runs', () => new Kept((id) => load(store, id), (row, id) => save(store, row, id)))
 
 // Runs of one workflow version share their spec's text.
-interface SpecRow { readonly project: string; readonly hash: string; readonly json: string }
+interface SpecRow { readonly project: number; readonly hash: string; readonly json: string }
 const keptSpecs = (store: Store): Kept<SpecRow> => store.kept('specs', () => new Kept<SpecRow>(
   () => undefined,
   ({ project, hash, json }) => store.run('INSERT OR IGNORE INTO specs (project, hash, spec) VALUES (?, ?, ?)', project, hash, json),
 ))
-function keepSpec(store: Store, project: string, spec: Spec): string {
+function keepSpec(store: Store, project: number, spec: Spec): string {
   const json = JSON.stringify(spec)
   const hash = createHash('sha256').update(json).digest('base64url')
   const specs = keptSpecs(store)
@@ -68,43 +72,47 @@ function keepSpec(store: Store, project: string, spec: Spec): string {
   return hash
 }
 
-/** Apply an entry of a run. A run whose beginning was trimmed away keeps its timeline, but has no record to patch. */
+/** Apply an entry of a run. A run whose beginning was trimmed away is not known here, so its later entries are passed over. */
 export function applyRun(store: Store, place: Placed): void {
   const { entry, cursor } = place
-  const runs = kept(store)
-  let row = runs.get(entry.id)
+  const { at } = entry.origin
+  const runs = keptRuns(store)
+  let row = entry.prev === 0 ? undefined : runs.get(entry.id)
   entry.events.forEach((any: Event, i) => {
     const event = any as RunEvent
-    if (event.type === 'run.created' && !row) {
-      const record = patch({ id: entry.id } as WorkflowRun, event.run)
-      row = { project: entry.project, created_at: parseTimestamp(record.created_at ?? '') ?? entry.origin.at, spec: event.spec ? keepSpec(store, entry.project, event.spec) : null, record, last: 0, stored: undefined }
-    } else if (row && event.run) row.record = patch(row.record, event.run)
-    applyStep(store, place, event)
-    applyTimeline(store, place, event, cursor + i)
-    applyResult(store, entry.project, event)
-    feedRun(store, place, event, cursor + i, row?.record)
+    if (event.type === 'run.created' && !row) row = begin(store, place, event)
+    else if (row && event.run) row.record = patch(row.record, event.run)
+    if (!row) return
+    applyStep(store, row, event)
+    applyTimeline(store, row, event, cursor + i, at)
+    applyResult(store, row, event)
+    feedRun(store, row, event, cursor + i, at)
   })
   if (!row || entry.events.length === 0) return
   row.last = lastCursor(place)
   runs.set(entry.id, row)
 }
+function begin(store: Store, { entry }: Placed, event: RunEvent): RunRow {
+  const record = patch({ id: entry.id } as WorkflowRun, event.run)
+  const project = store.numberOf(entry.project)
+  const created_at = parseTimestamp(record.created_at ?? '') ?? entry.origin.at
+  return { n: store.nextRun(), project, created_at, spec: event.spec ? keepSpec(store, project, event.spec) : null, record, last: 0, stored: undefined }
+}
 
 /** A run of the project. */
-export function runRow(store: Store, project: string, id: string): RunRow | undefined {
+export function runRow(store: Store, project: number, id: string): RunRow | undefined {
   const row = load(store, id)
   return row?.project === project ? row : undefined
 }
-/** Whether the project has this run. */
-export const runExists = (store: Store, project: string, id: string): boolean => store.one('SELECT 1 FROM runs WHERE id = ? AND project = ?', id, project) !== undefined
 /** The answer for a run that the project does not have. */
 export const missingRun: Refusal = refuse('not_found', { resource: 'run' }, 'There is no such run in this project.')
 
 /** One run with its spec, its steps counted and what it waits for. A run is one path. */
-export function runDetail(store: Store, project: string, id: string, watch: Watch): WorkflowRunDetail | Refusal {
+export function runDetail(store: Store, project: number, id: string, watch: Watch): WorkflowRunDetail | Refusal {
   const row = runRow(store, project, id)
   if (!row) return missingRun
   const { record } = row
-  const steps = stepsOf(store, project, id)
+  const steps = stepsOf(store, row)
   const waiting_on = waitingOfRun(record, steps, jobsById(store, project), watch)
   const spec = row.spec === null ? undefined : store.one<{ spec: string }>('SELECT spec FROM specs WHERE project = ? AND hash = ?', project, row.spec)
   const is = (...statuses: string[]) => (statuses.includes(record.status) ? 1 : 0)
@@ -119,6 +127,6 @@ export function runDetail(store: Store, project: string, id: string, watch: Watc
 
 /** The project a run belongs to, whoever asks. */
 export function locate(store: Store, id: string): { project?: string } {
-  const row = store.one<{ project: string }>('SELECT project FROM runs WHERE id = ?', id)
+  const row = store.one<{ project: string }>('SELECT projects.id AS project FROM runs JOIN projects ON projects.n = runs.project WHERE runs.id = ?', id)
   return row ? { project: row.project } : {}
 }

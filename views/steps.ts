@@ -1,49 +1,51 @@
 /** Steps of runs: the patches of run events, folded. */
 import type { RunEvent, RunStep } from '../protocol/api/runs.ts'
-import type { Placed } from '../protocol/entry.ts'
 import { patch } from '../protocol/patch.ts'
+import type { RunRow } from './runs.ts'
 import { Kept, type Store } from './store.ts'
 
 interface StepRow {
-  readonly project: string
+  readonly project: number
+  /** Number of the run. */
+  readonly run: number
   readonly record: RunStep
   stored: boolean
 }
 
 const keptSteps = (store: Store): Kept<StepRow> => store.kept('steps', () => new Kept(
-  (id): StepRow | undefined => {
-    const [run, step] = split(id)
-    const row = store.one<{ project: string; record: string }>('SELECT project, record FROM steps WHERE run = ? AND step = ?', run, step)
-    return row && { project: row.project, record: JSON.parse(row.record) as RunStep, stored: true }
+  (key): StepRow | undefined => {
+    const [run, step] = split(key)
+    const row = store.one<{ project: number; record: string }>('SELECT project, record FROM steps WHERE run = ? AND step = ?', run, step)
+    return row && { project: row.project, run, record: JSON.parse(row.record) as RunStep, stored: true }
   },
-  (row, id) => {
-    const [run, step] = split(id)
-    const { seq = 0, status = 'pending' } = row.record
-    if (row.stored) store.run('UPDATE steps SET seq = ?, status = ?, record = ? WHERE run = ? AND step = ?', seq, status, JSON.stringify(row.record), run, step)
-    else store.run('INSERT INTO steps (run, step, project, seq, status, record) VALUES (?, ?, ?, ?, ?, ?)', run, step, row.project, seq, status, JSON.stringify(row.record))
+  (row, key) => {
+    const json = JSON.stringify(row.record)
+    const [run, step] = split(key)
+    if (row.stored) store.run('UPDATE steps SET record = ? WHERE run = ? AND step = ?', json, run, step)
+    else store.run('INSERT INTO steps (run, step, project, record) VALUES (?, ?, ?, ?)', run, step, row.project, json)
     row.stored = true
   },
 ))
-// Ids of runs hold no colon; keys of steps may.
-const split = (id: string): [string, string] => {
-  const at = id.indexOf(':')
-  return [id.slice(0, at), id.slice(at + 1)]
+const split = (key: string): [number, string] => {
+  const at = key.indexOf(':')
+  return [Number(key.slice(0, at)), key.slice(at + 1)]
 }
 
 /** Apply the step's part of a run event. */
-export function applyStep(store: Store, { entry }: Placed, event: RunEvent): void {
-  const key = event.step ?? event.row?.step_key
-  if (!event.row || typeof key !== 'string') return
-  const id = `${entry.id}:${key}`
+export function applyStep(store: Store, run: RunRow, event: RunEvent): void {
+  const step_key = event.step ?? event.row?.step_key
+  if (!event.row || typeof step_key !== 'string') return
+  const key = `${run.n}:${step_key}`
   const steps = keptSteps(store)
-  const row = steps.get(id)
-  const known = row?.record ?? ({ id, run_id: entry.id, step_key: key } as RunStep)
-  steps.set(id, { project: entry.project, record: patch(known, event.row), stored: row?.stored ?? false })
+  const row = steps.get(key)
+  const known = row?.record ?? ({ id: `${run.record.id}:${step_key}`, run_id: run.record.id, step_key } as RunStep)
+  steps.set(key, { project: run.project, run: run.n, record: patch(known, event.row), stored: row?.stored ?? false })
 }
 
 /** The steps of a run in their order. */
-export const stepsOf = (store: Store, project: string, run: string): RunStep[] =>
-  store.all<{ record: string }>('SELECT record FROM steps WHERE run = ? AND project = ? ORDER BY seq, step', run, project).map(({ record }) => JSON.parse(record) as RunStep)
+export const stepsOf = (store: Store, { n, project }: RunRow): RunStep[] =>
+  store.all<{ record: string }>('SELECT record FROM steps WHERE run = ? AND project = ? ORDER BY step', n, project)
+    .map(({ record }) => JSON.parse(record) as RunStep).sort((a, b) => a.seq - b.seq)
 
 /** How many steps of a run have each status. */
 export function stepCounts(steps: readonly RunStep[]): Record<string, number> {

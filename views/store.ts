@@ -47,8 +47,14 @@ export class Store {
   readonly db: Database
   readonly #statements = new Map<string, Statement<Value[]>>()
   readonly #kept = new Map<string, Kept<never>>()
+  #projects = new Map<string, number>()
+  #lastRun: number | undefined
   constructor(db: Database) {
     this.db = db
+    this.#loadProjects()
+  }
+  #loadProjects(): void {
+    this.#projects = new Map(this.all<{ id: string; n: number }>('SELECT id, n FROM projects').map(({ id, n }) => [id, n]))
   }
   #prepare(sql: string): Statement<Value[]> {
     let statement = this.#statements.get(sql)
@@ -67,6 +73,24 @@ export class Store {
   run(sql: string, ...values: Value[]): void {
     this.#prepare(sql).run(...values)
   }
+  /** The number of a project, given on first sight: only while a batch is applied. */
+  numberOf(project: string): number {
+    const known = this.#projects.get(project)
+    if (known !== undefined) return known
+    const n = this.#projects.size + 1
+    this.run('INSERT INTO projects (n, id) VALUES (?, ?)', n, project)
+    this.#projects.set(project, n)
+    return n
+  }
+  /** The number of a project, or one that no row has. */
+  findProject(project: string): number {
+    return this.#projects.get(project) ?? 0
+  }
+  /** A number for a new run. */
+  nextRun(): number {
+    this.#lastRun ??= this.one<{ n: number | null }>('SELECT max(n) AS n FROM runs')?.n ?? 0
+    return ++this.#lastRun
+  }
   /** The kept records of one table, made on first use. */
   kept<V>(table: string, make: (store: Store) => Kept<V>): Kept<V> {
     let kept = this.#kept.get(table) as Kept<V> | undefined
@@ -80,5 +104,7 @@ export class Store {
   /** Drop everything kept. */
   forget(): void {
     for (const kept of this.#kept.values()) kept.forget()
+    this.#lastRun = undefined
+    this.#loadProjects()
   }
 }

@@ -136,7 +136,7 @@ export class View {
     if (!query) return refuse('service_unavailable', { question: name }, 'This view does not know the question; another release may.')
     const { now = Date.now, stale = defaultTiming.stale * 1000 } = this.#options
     const { sequence, oldest } = this.#position
-    return query({ store: this.#store, project, now: now(), stale, organization: this.#organization(), current: cursorOf(sequence, EVENTS_PER_ENVELOPE - 1), oldest }, input ?? {})
+    return query({ store: this.#store, project: this.#store.findProject(project), now: now(), stale, organization: this.#organization(), current: cursorOf(sequence, EVENTS_PER_ENVELOPE - 1), oldest }, input ?? {})
   }
   #organization(): string {
     return this.#options.organization?.() ?? this.#store.one<{ value: string }>("SELECT value FROM meta WHERE key = 'organization'")?.value ?? ''

@@ -7,7 +7,8 @@ import type { Taking, Watch } from './waiting.ts'
 
 /** Apply an entry of a worker's registry record. */
 export function applyWorker(store: Store, { entry }: Placed): void {
-  const { project, id } = entry
+  const { id } = entry
+  const project = store.numberOf(entry.project)
   const set = (assignment: string, ...values: (string | number | null)[]) => store.run(`UPDATE workers SET ${assignment} WHERE project = ? AND id = ?`, ...values, project, id)
   for (const any of entry.events as readonly Event[]) {
     const event = any as WorkerEvent
@@ -42,7 +43,7 @@ interface WorkerRow {
 }
 
 /** Connected workers, and for a while those whose connection was lost. @param now and @param lasting in milliseconds: how long a lost worker is still shown as stale. */
-export function workerList(store: Store, project: string, now: number, lasting: number): { items: Worker[] } {
+export function workerList(store: Store, project: number, now: number, lasting: number): { items: Worker[] } {
   const rows = store.all<WorkerRow>(
     `SELECT session, draining, gone_at, last_seen, registration,
        (SELECT count(*) FROM jobs WHERE jobs.project = workers.project AND jobs.session = workers.session) AS leased
@@ -62,7 +63,7 @@ export function workerList(store: Store, project: string, now: number, lasting: 
 }
 
 /** What the project's workers take that are connected and not draining, read at most once; and the time in Unix milliseconds. */
-export function watch(store: Store, project: string, now: number): Watch {
+export function watch(store: Store, project: number, now: number): Watch {
   let known: Taking[] | undefined
   return { now, workers: () => (known ??= store.all<{ registration: string }>('SELECT registration FROM workers WHERE project = ? AND gone_at IS NULL AND draining = 0', project)
     .map(({ registration }): Taking => {

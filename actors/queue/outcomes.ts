@@ -77,7 +77,9 @@ function again(held: Held, counted: 'failure' | 'loss', fault: Fault, at: number
   const { id, max_attempts } = held.header
   return {
     events: [requeue(held, counted, reason, at)],
-    tells: tellRun(held, 'job.retried', { job_id: id, attempt: attemptOf(held), max_attempts, reason, ...faultOf(fault), ...(worker !== undefined && { worker_instance_id: worker }) }),
+    tells: tellRun(held, 'job.retried', {
+      job_id: id, attempt: attemptOf(held), max_attempts, reason, ...faultOf(fault), ...(worker !== undefined && { worker_instance_id: worker }),
+    }),
   }
 }
 

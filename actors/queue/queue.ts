@@ -86,7 +86,8 @@ export function queueActor(timing: WorkerTiming): Actor<QueueState, QueueEvent, 
         const ended = heldOf(state, job_ids).filter((held) => !held.cancel).map((held) => {
           if (!held.lease) return cancelled(held, cause.at, reason)
           const { gateway, session } = held.lease
-          const events: QueueEvent[] = [{ type: 'job.cancel_requested', id: held.header.id, ...why, at: cause.at, gateway, session, job: { cancel_requested: true, updated_at: timestamp(cause.at) } }]
+          const job = { cancel_requested: true, updated_at: timestamp(cause.at) }
+          const events: QueueEvent[] = [{ type: 'job.cancel_requested', id: held.header.id, ...why, at: cause.at, gateway, session, job }]
           return { events }
         })
         return { ...together(ended), reply: undefined }

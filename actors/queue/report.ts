@@ -11,6 +11,7 @@ const SHUTDOWNS = 5
 /** Error types that workers use by convention. */
 const OVER_CAPACITY = 'WorkerOverCapacity'
 const CANCELLED = 'Cancelled'
+const INVALID = 'A generation must report {"llm_response": message}; the message needs a role and a list as content.'
 
 export type Judged = Ended & { readonly outcome: 'accepted' | 'duplicate' | 'lease_lost' }
 
@@ -42,7 +43,7 @@ function late(held: Held, report: JobReport, at: number): Ended {
 
 const completed = (held: Held, { result }: JobReport, at: number): Ended =>
   held.header.kind === 'llm_generation' && !isGeneration(result)
-    ? settle(held, { outcome: 'failed', error_type: 'InvalidResult', error_message: 'A generation must report {"llm_response": message}; the message needs a role and a list as content.' }, at)
+    ? settle(held, { outcome: 'failed', error_type: 'InvalidResult', error_message: INVALID }, at)
     : settle(held, { outcome: 'completed', ...(result && { result }) }, at)
 
 /** Whether a generation's result carries a message that the asking side can read. */

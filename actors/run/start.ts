@@ -2,9 +2,10 @@
  * Starting a run. The edge derives the run's id from the idempotency key, so two starts with one key meet in one actor;
  * without a key, a second start of the same id can only be the first one delivered again.
  */
-import type { Static } from 'typebox'
-import type { RunEvent, StartRun, WorkflowRun } from '../../protocol/api/runs.ts'
+import type { Api } from '../../protocol/api.ts'
+import type { RunEvent, WorkflowRun } from '../../protocol/api/runs.ts'
 import { parseDuration, timestamp, type Open } from '../../protocol/common.ts'
+import type { Input } from '../../protocol/contract.ts'
 import type { StartExtra } from '../../protocol/directory.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import { applyDefaults } from '../../protocol/language/template.ts'
@@ -14,7 +15,7 @@ import { advance } from './advance.ts'
 import { decided, draft, emit, unchanged } from './draft.ts'
 import { created, hasEnded, note, type Engine, type RunState } from './state.ts'
 
-type Start = Static<typeof StartRun> & StartExtra
+type Start = Input<Api['run.start']> & StartExtra
 
 /** Start a run of a definition, or of the inline spec in the body, and go as far as it goes without waiting. */
 export function start(state: RunState | null, input: Start, cause: Cause): Decision<RunEvent, WorkflowRun> {

@@ -43,10 +43,10 @@ export function receive(edge: Edge, message: Message): { ok: boolean } {
 function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
   const held = session.held.get(job.id)
   const promised = unreserve(edge, session, job.id)
-  if (held?.token === job.lease_token) return true
-  if (!takes(session) || edge.stopping || (!promised && !held && free(session) <= 0)) {
+  const known = held?.token === job.lease_token
+  if (known || !takes(session) || edge.stopping || (!promised && !held && free(session) <= 0)) {
     settle(edge, session)
-    return false
+    return known
   }
   session.held.set(job.id, { token: job.lease_token, until: lasting(edge, job.lease_duration_seconds), beaten: edge.world.now() })
   const text = JSON.stringify(Object.fromEntries(members.flatMap((member) => (job[member] === undefined ? [] : [[member, job[member]]]))))

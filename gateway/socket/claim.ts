@@ -12,12 +12,15 @@ import { sizes } from '../../protocol/worker.ts'
 import { limits, type Edge } from './edge.ts'
 import { eligible, narrowed, wantsOf } from './eligible.ts'
 import { claimedFrame } from './frames.ts'
-import { calm, hint } from './hint.ts'
+import { calm, hint, remind } from './hint.ts'
 import { withdraw } from './held.ts'
 import { demand, settle } from './offers.ts'
 import { room, type Claim, type Ready, type Session } from './session.ts'
 
-export interface Asked extends Filters {
+/** Bytes of an answer besides its jobs, at most. */
+const ENVELOPE = 1024
+
+interface Asked extends Filters {
   readonly message_id?: string | undefined
   readonly available_slots?: number | undefined
 }
@@ -25,15 +28,20 @@ export interface Asked extends Filters {
 /** Take a `jobs.claim` frame. A repeated message id gets the answer it got, or joins the claim that waits. */
 export function claim(edge: Edge, session: Session, frame: Asked): void {
   const { message_id } = frame
-  calm(session)
-  if (message_id !== undefined) {
-    const known = edge.answers.get(session.id, message_id)
-    if (known !== undefined) return void session.connection.write(known)
-    if (session.claims.some((other) => other.message_id === message_id)) return
+  const known = message_id === undefined ? undefined : edge.answers.get(session.id, message_id)
+  if (known !== undefined) {
+    session.connection.write(known)
+    remind(edge, session)
+    return
   }
+  if (message_id !== undefined && session.claims.some((other) => other.message_id === message_id)) return
+  calm(session)
   const slots = frame.available_slots
   if (slots !== undefined) session.limit = session.concurrency
-  const poll = edge.world.later(edge.world.settings.timing.poll * 1000, () => answer(edge, session, made, []))
+  const poll = edge.world.later(edge.world.settings.timing.poll * 1000, () => {
+    flush(edge, session)
+    answer(edge, session, made, [])
+  })
   const made: Claim = {
     ...(message_id !== undefined && { message_id }),
     wants: frame.queues || frame.action_names || frame.models ? wantsOf(narrowed(session.wants.filters, frame)) : session.wants,
@@ -41,7 +49,10 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
     cancel: poll,
   }
   session.claims.push(made)
-  if (session.draining || edge.stopping) return answer(edge, session, made, [])
+  if (session.draining || edge.stopping) {
+    answer(edge, session, made, [])
+    return
+  }
   const [oldest] = session.claims
   if (session.claims.length > limits.claims && oldest) answer(edge, session, oldest, [])
   flush(edge, session)
@@ -61,13 +72,13 @@ export function dismiss(edge: Edge, session: Session): void {
 }
 
 /** Hand ready jobs to outstanding claims, the oldest claim first. */
-export function flush(edge: Edge, session: Session): void {
+function flush(edge: Edge, session: Session): void {
   session.flushing?.()
   session.flushing = undefined
   for (const made of [...session.claims]) {
     const most = Math.min(made.slots, session.claims.at(-1)?.slots ?? 0)
     const picked: Ready[] = []
-    let bytes = 200
+    let bytes = ENVELOPE
     for (const item of session.ready) {
       if (picked.length >= most || bytes + item.bytes > sizes.outbound) break
       if (!fits(item.job, made)) continue

@@ -68,7 +68,8 @@ export class Connection {
     if (!this.#paid()) {
       this.#edge.world.count.inc('rate_limited')
       this.fail('rate_limit_exceeded', `more than ${limits.frames_per_second} frames per second`)
-      return this.close(closeCodes.too_many_frames, 'too many frames')
+      this.close(closeCodes.too_many_frames, 'too many frames')
+      return
     }
     const read = readFrame(text)
     if ('fault' in read) this.fail(read.fault, read.message, read.message_id)

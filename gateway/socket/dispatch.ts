@@ -1,5 +1,5 @@
 /** The table of inbound frames: what happens with each of them, by its type. */
-import type { Up } from '../../protocol/worker.ts'
+import { closeCodes, type Up } from '../../protocol/worker.ts'
 import { claim } from './claim.ts'
 import type { Connection, Incoming } from './connection.ts'
 import { draining } from './drain.ts'
@@ -30,11 +30,10 @@ export function dispatch(edge: Edge, connection: Connection, incoming: Incoming)
   const { frame, bytes } = incoming
   if (frame.type === 'keepalive') return
   if (frame.type === 'worker.register') {
-    return guard(edge, connection, register(edge, connection, frame).then(() => {
+    guard(edge, connection, register(edge, connection, frame).then(() => {
       for (const waiting of connection.backlog.splice(0)) if (connection.session) dispatch(edge, connection, waiting)
     }))
-  }
-  if (connection.session) {
+  } else if (connection.session) {
     const arm = arms[frame.type] as (edge: Edge, session: Session, frame: Up, bytes: number) => Promise<void> | void
     guard(edge, connection, arm(edge, connection.session, frame, bytes))
   } else if (connection.registering && connection.backlog.length < limits.backlog) connection.backlog.push(incoming)
@@ -53,6 +52,6 @@ function ready(edge: Edge, session: Session, frame: Frame<'worker.ready'>): void
 function guard(edge: Edge, connection: Connection, done: Promise<void> | void): void {
   done?.catch((error: unknown) => {
     edge.world.log.error({ err: error }, 'a frame of a worker could not be handled')
-    connection.close(1011, 'internal error')
+    connection.close(closeCodes.internal, 'internal error')
   })
 }

@@ -2,14 +2,14 @@
  * Text in, frames out. Every inbound frame is checked against its schema before anything else sees it; what cannot be
  * read is named as a fault with the frame's `message_id`, so that the sender can match the answer.
  */
-import { type TSchema } from 'typebox'
+import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { up, type FrameError, type Up } from '../../protocol/worker.ts'
 
 const checks = new Map(Object.entries(up).map(([type, schema]) => [type, Compile(schema as TSchema)]))
 
 /** A frame, or why it is none. */
-export type Read =
+type Read =
   | { readonly frame: Up }
   | { readonly fault: Extract<FrameError, 'bad_frame' | 'unknown_frame'>; readonly message: string; readonly message_id?: string }
 

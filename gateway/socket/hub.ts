@@ -44,11 +44,11 @@ export function openHub(world: World): Hub {
       if (group) group.push(connection)
       else groups.set(connection.grant.key, [connection])
     }
-    for (const group of groups.values()) {
+    await Promise.all([...groups.values()].map(async (group) => {
       const refusal = await group[0]?.grant.recheck().catch(() => undefined)
       const code = refusal && verdicts[refusal.refused]
       if (code !== undefined) for (const connection of group) expel(connection, code, refusal?.message)
-    }
+    }))
   }
   const recheck = (): Promise<void> => {
     again = looking !== undefined

@@ -38,5 +38,6 @@ export function leave(edge: Edge, session: Session): void {
   settle(edge, session)
   if (edge.sessions.get(session.id) === session) edge.sessions.delete(session.id)
   const input = { session: session.id, generation: session.generation, leases: session.held.size }
+  edge.world.log.info({ project: session.project, instance: session.instance, ...input }, 'a worker disconnected')
   void command(edge, session.connection.grant, registryOf(session), 'worker.closed', input)
 }

@@ -53,9 +53,11 @@ export function demand(edge: Edge, project: string): void {
     if (!edge.stopping) edge.world.demand(project)
   }
   const wait = market.announced + limits.batch - edge.world.now()
-  if (wait <= 0) return announce()
-  market.again = true
-  edge.world.later(wait, announce)
+  if (wait <= 0) announce()
+  else {
+    market.again = true
+    edge.world.later(wait, announce)
+  }
 }
 
 /** Answer an offer: the jobs taken, each for a session. Nothing taken is said as `busy`, so that another gateway is asked. */

@@ -41,11 +41,14 @@ export async function register(edge: Edge, connection: Connection, frame: Regist
   connection.registering = false
   if (isRefusal(outcome)) return refused(connection, outcome, `instance ${instance} is already connected to project ${handle}`, message_id)
   const entered = outcome.reply as Entered
-  const session = sessionOf(edge, connection, worker, entered)
+  const session = sessionOf(connection, worker, entered)
   connection.onEnd = () => leave(edge, session)
   if (connection.isClosed) return leave(edge, session)
   if (edge.stopping) return connection.close(closeCodes.restart, 'the gateway restarts')
+  const present = edge.sessions.get(session.id)
+  if (present && present.generation > session.generation) return connection.close(closeCodes.superseded, 'superseded by a newer connection')
   enter(edge, session, entered)
+  world.log.info({ project, instance, session: session.id, generation: session.generation, resumed: entered.resumed }, 'a worker registered')
   const { lease, cadence } = world.settings.timing
   connection.send({
     type: 'worker.registered', ...(message_id !== undefined && { message_id }), worker_session_token: entered.resumed && given !== undefined ? given : fresh,
@@ -58,13 +61,14 @@ export async function register(edge: Edge, connection: Connection, frame: Regist
 function refused(connection: Connection, { refused, message = refused }: Refusal, conflict: string, message_id: string | undefined): void {
   if (refused === 'conflict') {
     connection.fail('worker_instance_conflict', conflict, message_id)
-    return connection.close(closeCodes.instance_conflict, 'worker instance conflict')
+    connection.close(closeCodes.instance_conflict, 'worker instance conflict')
+  } else {
+    connection.fail(refused === 'service_unavailable' ? 'temporarily_unavailable' : 'register_failed', message, message_id)
+    connection.close(closeCodes.internal, 'registration failed')
   }
-  connection.fail(refused === 'service_unavailable' ? 'temporarily_unavailable' : 'register_failed', message, message_id)
-  connection.close(closeCodes.internal, 'registration failed')
 }
 
-function sessionOf(edge: Edge, connection: Connection, worker: string, { registration, resumed, draining }: Entered): Session {
+function sessionOf(connection: Connection, worker: string, { registration, resumed, draining }: Entered): Session {
   const { queues, action_names, models, environment_id } = registration
   return {
     id: registration.session, generation: registration.generation, instance: registration.instance, worker, project: connection.grant.project, connection,

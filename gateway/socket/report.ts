@@ -31,7 +31,7 @@ export async function report(edge: Edge, session: Session, frame: Frame, bytes: 
   session.reports.delete(key)
   if (!result) return
   ended(edge, session, job_id, lease_token)
-  waiting.forEach((id, index) => acknowledge(session, job_id, id, index > 0 && result === 'accepted' ? 'duplicate' : result))
+  for (const [index, id] of waiting.entries()) acknowledge(session, job_id, id, index > 0 && result === 'accepted' ? 'duplicate' : result)
 }
 
 /** The report as its queue takes it: a result belongs to a completed job only, and one above the limit fails the job. */

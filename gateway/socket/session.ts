@@ -12,7 +12,7 @@ import type { Connection } from './connection.ts'
 import type { Wants } from './eligible.ts'
 
 /** A lease counted against the session. `until`: when it stops counting without a sign of life; times in Unix ms. */
-export interface Held {
+interface Held {
   /** Absent when the lease was granted before this connection, so that its token is not known here. */
   readonly token?: string
   until: number

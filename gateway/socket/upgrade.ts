@@ -27,7 +27,7 @@ export interface Asked {
 export type Answer =
   | { readonly grant: Grant; readonly protocol: string }
   | { readonly status: 401 | 403 | 404 | 429 | 503; readonly body: unknown; readonly retry_after?: number }
-export type Upgrade = (asked: Asked) => Promise<Answer>
+type Upgrade = (asked: Asked) => Promise<Answer>
 
 /** Upgrades of one project per second on average, and at once. */
 const RATE = { second: 200, once: 500 } as const

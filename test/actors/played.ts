@@ -10,15 +10,23 @@ export const START = Date.UTC(2026, 0, 1)
 let minted = 0
 const bytes = (): Uint8Array => Uint8Array.from([++minted >> 8, minted, 3, 5, 7, 11, 13, 17, minted >> 8, minted])
 
+/** A reply as tests look at it: the members they use, whatever else it has. */
+export interface Answer {
+  readonly id: string
+  readonly handle: string
+  readonly principal_id: string
+  readonly refused?: string
+  readonly [member: string]: unknown
+}
 export interface Played {
   /** The time of the next command. */
   at: number
   /** Decide a command and apply it: the reply, or the refusal. */
-  send(name: string, input?: unknown, origin?: Partial<Origin>): any
-  ask(name: string, input?: unknown): any
+  send(name: string, input?: unknown, origin?: Partial<Origin>): Answer
+  ask<T>(name: string, input?: unknown): T
   deadline(): number | undefined
   /** Events and effects of the last command. */
-  events: readonly any[]
+  events: readonly (Event & Readonly<Record<string, unknown>>)[]
   effects: readonly Effect[]
 }
 
@@ -39,15 +47,15 @@ export function played(actor: AnyActor, self: Address): Played {
       assert.equal(JSON.stringify(state), before, 'deciding changes nothing')
       play.events = []
       play.effects = []
-      if (isRefusal(decided)) return decided
+      if (isRefusal(decided)) return decided as unknown as Answer
       const { events, reply } = decided as Decided<Event, unknown>
-      play.events = JSON.parse(JSON.stringify(events)) as Event[]
+      play.events = JSON.parse(JSON.stringify(events)) as Played['events']
       for (const event of play.events) state = evolve(actor, state, event, play.at)
       state = JSON.parse(JSON.stringify(state)) as unknown
       play.effects = play.events.flatMap((event: Event) => actor.react?.[event.type]?.(event as never, self) ?? [])
-      return typeof reply === 'function' ? (reply as (state: unknown) => unknown)(state) : reply
+      return (typeof reply === 'function' ? (reply as (state: unknown) => unknown)(state) : reply) as Answer
     },
-    ask: (name, input) => actor.ask?.[name]?.(state as never, input as never, play.at),
+    ask: <T>(name: string, input?: unknown) => actor.ask?.[name]?.(state as never, input as never, play.at) as T,
     deadline: () => actor.deadline?.(state as never),
   }
   return play

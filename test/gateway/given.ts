@@ -10,7 +10,7 @@ import { openTouches } from '../../gateway/touch.ts'
 import type { Address, Command } from '../../protocol/entry.ts'
 import { isRefusal, refuse } from '../../protocol/errors.ts'
 import { makeId } from '../../protocol/ids.ts'
-import { played, START, type Played } from '../actors/played.ts'
+import { played, START, type Answer, type Played } from '../actors/played.ts'
 
 export const ORG = 'org_01AAAAAAAAAAAAAAAAAAAAAAAA'
 export const PRJ = 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B'
@@ -67,18 +67,19 @@ export function edge() {
   const directory = openDirectory(world)
   const touches = openTouches(world)
   const { authenticate, again } = openAuthentication(world, directory, touches)
+  /** A change of configuration, forgotten as the edge would before it answers. */
+  const change = (project: string, name: string, input: object): Answer => {
+    const outcome = decide({ kind: project === ORG ? 'organization' : 'project', id: project, name, input, origin: { at: now, principal: { type: 'service_account', id: 'svc_t' } } })
+    directory.forget(project)
+    return (isRefusal(outcome) ? outcome : outcome.reply) as Answer
+  }
   return Object.assign(it, {
     world, directory, authenticate, again, root: root.key,
-    /** A change of configuration, forgotten as the edge would before it answers. */
-    change(project: string, name: string, input: object): any {
-      const outcome = decide({ kind: project === ORG ? 'organization' : 'project', id: project, name, input, origin: { at: now, principal: { type: 'service_account', id: 'svc_t' } } })
-      directory.forget(project)
-      return isRefusal(outcome) ? outcome : outcome.reply
-    },
+    change,
     /** A project key: its text and its record. */
     projectKey(project: string, name: string, more: object = {}) {
       const { key, hash, key_prefix } = newKey(world, project)
-      return { text: key, ...it_change(project, { name, hash, key_prefix, ...more }) }
+      return { ...change(project, 'key.create', { name, hash, key_prefix, ...more }), text: key }
     },
     advance(ms: number) {
       for (const until = now + ms; ; ) {
@@ -90,11 +91,6 @@ export function edge() {
       }
     },
   })
-  function it_change(project: string, input: object): any {
-    const outcome = decide({ kind: 'project', id: project, name: 'key.create', input, origin: { at: now, principal: { type: 'service_account', id: 'svc_t' } } })
-    directory.forget(project)
-    return isRefusal(outcome) ? outcome : (outcome.reply as object)
-  }
 }
 export type TestEdge = ReturnType<typeof edge>
 /** An Authorization header. */

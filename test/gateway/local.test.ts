@@ -3,12 +3,22 @@ import { localQueries } from '../../gateway/local.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import { bearer, edge, ORG, PRJ, type TestEdge } from './given.ts'
 
-const as = (it: TestEdge, key = it.root) => async (name: string, input: object = {}, project?: string): Promise<any> => {
+interface Item { readonly id: string; readonly name: string; readonly permissions: readonly string[] }
+/** An answer as these tests look at it. */
+interface Listed {
+  readonly items: readonly Item[]
+  readonly next_cursor?: string
+  readonly has_more?: boolean
+  readonly last_used_at?: string
+  readonly presets: readonly (Item & { readonly label: string })[]
+  readonly action_groups: readonly Item[]
+}
+const as = (it: TestEdge, key = it.root) => async (name: string, input: object = {}, project?: string): Promise<Listed> => {
   const caller = await it.authenticate(bearer(key))
   if (isRefusal(caller)) throw new Error(caller.refused)
-  return localQueries[name]?.({ world: it.world, directory: it.directory, caller, input: { ...input }, ...(project !== undefined && { project }) })
+  return (await localQueries[name]?.({ world: it.world, directory: it.directory, caller, input: { ...input }, ...(project !== undefined && { project }) })) as Listed
 }
-const names = ({ items }: { items: { name: string }[] }) => items.map(({ name }) => name)
+const names = ({ items }: Listed) => items.map(({ name }) => name)
 
 t.test('projects, newest first, in pages', async (t) => {
   const it = edge()
@@ -49,7 +59,7 @@ t.test('keys are shown without material, with their last use', async (t) => {
   const ask = as(it)
   const mine = it.projectKey(PRJ, 'mine')
   const { items } = await ask('key.list', {}, PRJ)
-  t.same(Object.keys(items[0]).sort(), ['created_at', 'id', 'key_prefix', 'name', 'principal_id', 'updated_at'])
+  t.same(Object.keys(items[0] ?? {}).sort(), ['created_at', 'id', 'key_prefix', 'name', 'principal_id', 'updated_at'])
   await as(it, mine.text)('key.get', { id: mine.id }, PRJ)
   it.advance(1000)
   t.equal((await ask('key.get', { id: mine.id }, PRJ)).last_used_at, '2026-01-01T00:00:01.000Z')
@@ -80,14 +90,14 @@ t.test('roles and permissions carry the brand', async (t) => {
   const first = await ask('role.list', { limit: 3 }, PRJ)
   const rest = await ask('role.list', { limit: 3, cursor: first.next_cursor }, PRJ)
   t.same([...names(first), ...names(rest)], ['Viewer', 'Operator', 'Editor', 'Admin', 'Owner'])
-  t.same(first.items[0].permissions, ['service.project.view'])
+  t.same(first.items[0]?.permissions, ['service.project.view'])
   t.same(await ask('role.get', { id: 'role_editor' }, PRJ), first.items[2])
   t.match(await ask('role.get', { id: 'role_x' }, PRJ), { refused: 'not_found' })
   const { items, presets, action_groups } = await ask('permission.list', {}, PRJ)
-  const ids = items.map(({ id }: { id: string }) => id)
+  const ids = items.map(({ id }) => id)
   t.ok(ids.includes('service.work.execute') && ids.includes('actions.execute.*'))
-  t.same(Object.keys(items[0]).sort(), ['assignable', 'category', 'description', 'id', 'label', 'risk', 'scope', 'user_kinds'])
-  t.same(presets.map(({ label }: { label: string }) => label), ['Viewer', 'Operator', 'Editor', 'Admin', 'Owner'])
-  t.ok(presets.every(({ permissions }: { permissions: string[] }) => permissions.every((id) => ids.includes(id))))
-  t.equal(action_groups[0].id, 'actions.execute.*')
+  t.same(Object.keys(items[0] ?? {}).sort(), ['assignable', 'category', 'description', 'id', 'label', 'risk', 'scope', 'user_kinds'])
+  t.same(presets.map(({ label }) => label), ['Viewer', 'Operator', 'Editor', 'Admin', 'Owner'])
+  t.ok(presets.every(({ permissions }) => permissions.every((id) => ids.includes(id))))
+  t.equal(action_groups[0]?.id, 'actions.execute.*')
 })

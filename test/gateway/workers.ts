@@ -203,7 +203,7 @@ export function scene(settings: Partial<World['settings']> = {}): Scene {
 }
 
 /** Session id that the registry was told of last. */
-export const sessionOf = (at: Scene): string => (at.named('worker.register').at(-1)?.input as { session: string }).session
+export const sessionOf = (at: Scene): string => (at.named('worker.register').at(-1)?.input as { session: string } | undefined)?.session ?? ''
 
 export const header = (number: number, more: Partial<JobHeader> = {}): JobHeader => ({
   id: makeId('job', 0, createHash('sha256').update(`job ${number}`).digest(), number), kind: 'action_execution', origin: 'loop_action_step', executor_kind: 'customer_worker',

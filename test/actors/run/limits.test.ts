@@ -50,8 +50,8 @@ t.test('also a run that failed otherwise needs more time once its time is over',
 })
 
 t.test('a run begins only so many steps', async (t) => {
-  const [born, ...rest] = failed().history as RunEvent[]
-  const { engine } = born?.private as { engine: Engine }
+  const [born, ...rest] = failed().history as [RunEvent, ...RunEvent[]]
+  const { engine } = born.private as { engine: Engine }
   const almost = { ...born, type: 'run.created', private: { engine: { ...engine, executed: MAX_EXECUTED - 2 } } } as RunEvent
   const second = given<RunState>(run, almost, ...rest.map((event) => (event.type === 'step.started' ? { ...event, private: { engine: { executed: MAX_EXECUTED - 1, tries: 1 } } } : event)))
   const scene = settle(second.when('run.retry'), 'job_1', 'failed')

@@ -9,13 +9,13 @@ import { run } from '../../../actors/run/run.ts'
 import type { Note, RunState } from '../../../actors/run/state.ts'
 import type { RunEvent, RunStep, WorkflowRun } from '../../../protocol/api/runs.ts'
 import { patch } from '../../../protocol/patch.ts'
-import { checkSpec, type Spec, type Step } from '../../../protocol/spec.ts'
+import { checkSpec, type Spec } from '../../../protocol/spec.ts'
 import { given, START } from '../../given.ts'
 import type { After, Run } from './story.ts'
 
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined })
 const duration = fc.constantFrom('0s', '5s', '30s')
-const kinds: fc.Arbitrary<Pick<Step, 'kind' | 'config'>> = fc.oneof(
+const kinds = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom({ action_name: 'x' }, { action_name: 'y', parameters: { n: '${{ input.n }}', bad: '${{ input.bad - 1 }}' } }).map((config) => ({ kind: 'action' as const, config })) },
   { weight: 2, arbitrary: duration.map((duration) => ({ kind: 'sleep' as const, config: { duration } })) },
   { weight: 3, arbitrary: fc.record({ event_type: fc.constantFrom('signal.a', 'signal.b'), match: maybe(fc.constant({ n: 1 })), payload_mapping: maybe(fc.constant({ m: 'event.n - 1' })) }, { requiredKeys: ['event_type'] }).map((config) => ({ kind: 'wait_for_event' as const, config })) },
@@ -48,7 +48,7 @@ const frozen = <T>(value: T): T => {
   return value
 }
 const same = (found: unknown, wanted: unknown, what: string) => {
-  if (JSON.stringify(found) !== JSON.stringify(wanted) || !t.equal(true, true, { diagnostic: false } as never)) throw new Error(`${what}: ${JSON.stringify(found)} is not ${JSON.stringify(wanted)}`)
+  if (JSON.stringify(found) !== JSON.stringify(wanted)) throw new Error(`${what}: ${JSON.stringify(found)} is not ${JSON.stringify(wanted)}`)
 }
 const must = (holds: boolean, what: string): void => {
   if (!holds) throw new Error(what)
@@ -150,7 +150,7 @@ t.test('whatever is done to a run, its history is legal and its state is what th
       for (const { step, row } of history) if (step !== undefined && row) rows[step] = patch(rows[step] ?? ({} as RunStep), row)
       same(rows, scene.state.steps, 'the steps by their patches')
     }),
-    { numRuns: 1500 },
+    { numRuns: 1000 },
   )
   t.strictSame(Object.keys(run.evolve).filter((type) => !seen.has(type)), [], 'the property reaches every type of event')
 })

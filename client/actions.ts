@@ -1,0 +1,29 @@
+/**
+ * The stock actions that `baton worker` offers: small, harmless, and good for trying a workflow out. What their users find
+ * wrong is a thrown error, so that it becomes the error of the step.
+ */
+import { format } from 'node:util'
+import type { Action, Parameters } from './worker/options.ts'
+import { json } from './actions/json.ts'
+import { random } from './actions/random.ts'
+
+/** Write a line, printf style, to the worker's log; the result is the line. */
+const print: Action = ({ message = '', args = [] }, { log }) => {
+  const line = format(typeof message === 'string' ? message : JSON.stringify(message), ...(Array.isArray(args) ? args : [args]))
+  log(line)
+  return line
+}
+/** Fail, with a message. */
+const fail: Action = ({ message }) => {
+  throw new Error(typeof message === 'string' && message !== '' ? message : 'This action always fails.')
+}
+/** The time: RFC 3339 in UTC, or, with `utc: false`, with the offset of this machine. */
+export const time = ({ utc }: Parameters, now: Date): string => {
+  if (utc !== false && utc !== 'false') return now.toISOString()
+  const offset = -now.getTimezoneOffset()
+  const part = (value: number) => String(Math.floor(Math.abs(value))).padStart(2, '0')
+  return `${new Date(now.getTime() + offset * 60_000).toISOString().slice(0, -1)}${offset < 0 ? '-' : '+'}${part(offset / 60)}:${part(offset % 60)}`
+}
+
+/** The stock actions by name. */
+export const stockActions: Readonly<Record<string, Action>> = { print, fail, json, time: (parameters) => time(parameters, new Date()), random: (parameters) => random(parameters) }

@@ -1,0 +1,67 @@
+/** The stock action `json`: parse, stringify, query, merge, validate. Parameters that went through a template are text, so text is parsed where a value is meant. */
+import type { Parameters } from '../worker/options.ts'
+
+type Operation = (parameters: Parameters) => unknown
+const operations: Readonly<Record<string, Operation>> = {
+  /** The value that a text means; a value that is no text is itself. */
+  parse: ({ data }) => valueOf(data, 'data'),
+  /** The text of a value. */
+  stringify: ({ data }) => JSON.stringify(data ?? null),
+  /** The part of a value at a path. */
+  query: ({ data, query }) => find(valueOf(data, 'data'), query),
+  /** Two objects as one, at every depth; of two other values the second. */
+  merge: ({ data, merge_with }) => merge(valueOf(data, 'data'), valueOf(merge_with, 'merge_with')),
+  /** Whether a text is JSON, and where it is not. */
+  validate: ({ data }) => {
+    try {
+      valueOf(data, 'data')
+      return { valid: true }
+    } catch (error) {
+      return { valid: false, error: (error as Error).message }
+    }
+  },
+}
+
+/** Do an operation. @throws Error on one that does not exist, and on text that is not JSON. */
+export function json(parameters: Parameters): unknown {
+  const name = parameters['operation'] ?? 'parse'
+  const operation = typeof name === 'string' && Object.hasOwn(operations, name) ? operations[name] : undefined
+  if (!operation) throw new Error(`operation must be one of ${Object.keys(operations).join(', ')}, not ${JSON.stringify(name)}`)
+  return operation(parameters)
+}
+
+function valueOf(data: unknown, field: string): unknown {
+  if (data === undefined) throw new Error(`${field} is missing`)
+  if (typeof data !== 'string') return data
+  try {
+    return JSON.parse(data)
+  } catch (error) {
+    throw new Error(`${field} is not JSON: ${(error as Error).message}`)
+  }
+}
+
+/** `/items/0/name` (a JSON pointer, RFC 6901), `items[0].name` or `$.items[0].name`; empty is the whole. What is not there is null. */
+function find(data: unknown, query: unknown): unknown {
+  let at = data
+  for (const part of partsOf(typeof query === 'string' ? query : '')) {
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, part)) return null
+    at = (at as Record<string, unknown>)[part]
+  }
+  return at
+}
+
+function partsOf(query: string): string[] {
+  if (query.startsWith('/')) return query.slice(1).split('/').map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const path = query.replace(/^\$?\.?/, '')
+  if (path === '') return []
+  if (!/^(\.?[^.[\]]+|\[\d+\]|\["[^"]*"\]|\['[^']*'\])*$/.test(path)) throw new Error(`query is neither a JSON pointer nor a path such as items[0].name: ${query}`)
+  return [...path.matchAll(/\["([^"]*)"\]|\['([^']*)'\]|\[(\d+)\]|([^.[\]]+)/g)].map((match) => match[1] ?? match[2] ?? match[3] ?? match[4] ?? '')
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+function merge(left: unknown, right: unknown): unknown {
+  if (!isObject(left) || !isObject(right)) return right
+  const merged = new Map(Object.entries(left))
+  for (const [key, value] of Object.entries(right)) merged.set(key, merged.has(key) ? merge(merged.get(key), value) : value)
+  return Object.fromEntries(merged)
+}

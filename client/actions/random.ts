@@ -1,0 +1,109 @@
+/** The stock action `random`. With a seed, the same parameters give the same values, everywhere and always. */
+import { createHash, randomBytes } from 'node:crypto'
+import type { Parameters } from '../worker/options.ts'
+
+/** Bytes to be used up, one after the other. */
+export interface Source {
+  bytes(count: number): Uint8Array
+}
+/** Values at once, and characters of one. */
+export const most = { count: 10_000, length: 100_000 } as const
+
+/** A source that is the same for the same seed: SHA-256 of the seed and a counter. */
+export function seeded(seed: string): Source {
+  let left: Buffer = Buffer.alloc(0)
+  let block = 0
+  return {
+    bytes(count) {
+      const parts = [left]
+      for (let have = left.length; have < count; have += 32) parts.push(createHash('sha256').update(`${block++}\n${seed}`).digest())
+      const all = Buffer.concat(parts)
+      left = all.subarray(count)
+      return all.subarray(0, count)
+    },
+  }
+}
+const chance: Source = { bytes: (count) => randomBytes(count) }
+
+/** A whole number in 0 ≤ x < below, evenly distributed: what would favour the low ones is thrown away. */
+function below(source: Source, limit: number): number {
+  const range = 2 ** 48
+  for (;;) {
+    const value = Buffer.from(source.bytes(6)).readUIntBE(0, 6)
+    if (value < range - (range % limit)) return value % limit
+  }
+}
+const fraction = (source: Source): number => (Buffer.from(source.bytes(7)).readUIntBE(1, 6) * 32 + below(source, 32)) / 2 ** 53
+const pick = <T>(source: Source, from: readonly T[]): T => from[below(source, from.length)] as T
+
+function uuid(source: Source): string {
+  const bytes = Buffer.from(source.bytes(16))
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}
+const DIGITS = '0123456789'
+const LETTERS = 'abcdefghijklmnopqrstuvwxyz'
+const ALPHANUMERIC = `${LETTERS.toUpperCase()}${LETTERS}${DIGITS}`
+const text = (source: Source, charset: string, length: number): string => {
+  const characters = [...charset]
+  return Array.from({ length }, () => pick(source, characters)).join('')
+}
+
+type Make = (source: Source, parameters: Parameters) => unknown
+const types: Readonly<Record<string, Make>> = {
+  uuid,
+  /** A whole number, min ≤ x ≤ max; 0 to 100 unless said otherwise. */
+  number: (source, parameters) => {
+    const [min, max] = bounds(parameters, 0, 100)
+    const [low, high] = [Math.ceil(min), Math.floor(max)]
+    if (high < low || high - low >= 2 ** 47) throw new Error(`there is no such range of whole numbers: ${min} to ${max}`)
+    return low + below(source, high - low + 1)
+  },
+  /** A number, min ≤ x < max; 0 to 1 unless said otherwise. */
+  float: (source, parameters) => {
+    const [min, max] = bounds(parameters, 0, 1)
+    return min + fraction(source) * (max - min)
+  },
+  string: (source, parameters) => text(source, typeof parameters['charset'] === 'string' && parameters['charset'] !== '' ? parameters['charset'] : ALPHANUMERIC, lengthOf(parameters, 16)),
+  alphanumeric: (source, parameters) => text(source, ALPHANUMERIC, lengthOf(parameters, 16)),
+  hex: (source, parameters) => text(source, `${DIGITS}abcdef`, lengthOf(parameters, 16)),
+  boolean: (source) => below(source, 2) === 1,
+  choice: (source, { choices }) => {
+    const from = typeof choices === 'string' ? (JSON.parse(choices) as unknown) : choices
+    if (!Array.isArray(from) || from.length === 0) throw new Error('choices must be a list with at least one entry')
+    return pick(source, from)
+  },
+}
+
+/** One random value, or, with a `count`, a list of them. @throws Error on parameters that make no sense. */
+export function random(parameters: Parameters): unknown {
+  const { type = 'uuid', seed } = parameters
+  const make = typeof type === 'string' && Object.hasOwn(types, type) ? types[type] : undefined
+  if (!make) throw new Error(`type must be one of ${Object.keys(types).join(', ')}, not ${JSON.stringify(type)}`)
+  const source = seed === undefined || seed === null ? chance : seeded(String(seed))
+  const count = numberOf(parameters, 'count')
+  if (count === undefined) return make(source, parameters)
+  if (!Number.isInteger(count) || count < 1 || count > most.count) throw new Error(`count must be a whole number from 1 to ${most.count}`)
+  return Array.from({ length: count }, () => make(source, parameters))
+}
+
+/** A number that may have become text in a template. */
+function numberOf(parameters: Parameters, name: string): number | undefined {
+  const given = parameters[name]
+  if (given === undefined || given === null || given === '') return undefined
+  const number = Number(given)
+  if (!Number.isFinite(number)) throw new Error(`${name} must be a number, not ${JSON.stringify(given)}`)
+  return number
+}
+function bounds(parameters: Parameters, low: number, high: number): [number, number] {
+  const min = numberOf(parameters, 'min') ?? Math.min(low, numberOf(parameters, 'max') ?? low)
+  const max = numberOf(parameters, 'max') ?? Math.max(high, min)
+  if (max < min) throw new Error(`max (${max}) is less than min (${min})`)
+  return [min, max]
+}
+function lengthOf(parameters: Parameters, standard: number): number {
+  const length = numberOf(parameters, 'length') ?? standard
+  if (!Number.isInteger(length) || length < 0 || length > most.length) throw new Error(`length must be a whole number from 0 to ${most.length}`)
+  return length
+}

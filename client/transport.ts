@@ -1,0 +1,173 @@
+/**
+ * Sending: addresses, credentials, retries. Invariant: a request is sent again only when that cannot act twice: reads and
+ * deletions always, a POST because each carries an idempotency key of its own, a PATCH never.
+ */
+import { randomUUID } from 'node:crypto'
+import { routeOf, type Row } from '../protocol/contract.ts'
+import type { Code } from '../protocol/errors.ts'
+
+export interface ClientOptions {
+  /** Base address, such as `http://127.0.0.1:8080`; several are tried in turn when one does not answer. */
+  readonly url: string | readonly string[]
+  /** API key. */
+  readonly key: string
+  /** Handle of the project that calls are about; `default` unless named. */
+  readonly project?: string
+  /** Tries per request, the first included; 4 by default. */
+  readonly tries?: number
+  /** Milliseconds one try may take; 60 s by default. */
+  readonly timeout?: number
+  readonly fetch?: typeof fetch
+  /** How to wait between tries: resolves after so many milliseconds. */
+  readonly pause?: (ms: number) => Promise<void>
+}
+
+/** A refusal of the service. `code` is stable; branch on it. `unreachable`: no answer came, so nobody knows what happened. */
+export class BatonError extends Error {
+  readonly status: number
+  readonly code: Code | 'unreachable'
+  readonly details: Readonly<Record<string, unknown>> | undefined
+  readonly request_id: string | undefined
+  constructor(status: number, code: Code | 'unreachable', message: string, details?: Readonly<Record<string, unknown>>, requestId?: string) {
+    super(message)
+    this.name = 'BatonError'
+    this.status = status
+    this.code = code
+    this.details = details
+    this.request_id = requestId
+  }
+}
+
+const RETRIED = new Set([429, 500, 502, 503, 504])
+/** Milliseconds before the second try, doubled for each further one up to the last; and the most that `Retry-After` is believed. */
+const WAIT = { first: 250, last: 4000, told: 60_000 } as const
+
+interface Request {
+  readonly method: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+export class Transport {
+  readonly #options: ClientOptions
+  readonly #urls: readonly string[]
+  readonly #pause: (ms: number) => Promise<void>
+  #at = 0
+  constructor(options: ClientOptions) {
+    this.#options = options
+    this.#urls = (typeof options.url === 'string' ? [options.url] : options.url).map((url) => url.replace(/\/$/, ''))
+    if (this.#urls.length === 0) throw new Error('A client needs at least one address.')
+    this.#pause = options.pause ?? ((ms) => new Promise((done) => setTimeout(done, ms)))
+  }
+  get project(): string {
+    return this.#options.project ?? 'default'
+  }
+  /** The address in use. */
+  get url(): string {
+    return this.#urls[this.#at % this.#urls.length] ?? ''
+  }
+  /** Turn to the next address, unless somebody else has already left the one that failed. */
+  next(failed = this.url): void {
+    if (failed === this.url) this.#at++
+  }
+  get headers(): Record<string, string> {
+    return { authorization: `Bearer ${this.#options.key}` }
+  }
+  get fetch(): typeof fetch {
+    return this.#options.fetch ?? fetch
+  }
+  /** Wait, for so many milliseconds give or take a quarter. */
+  pause(ms: number): Promise<void> {
+    return this.#pause(ms * (0.75 + Math.random() / 2))
+  }
+
+  /** Path and remaining members of an input, for a row. @throws Error when a slot of the path is not given. */
+  path(row: Row, input: Readonly<Record<string, unknown>>): { path: string; rest: Record<string, unknown> } {
+    const rest: Record<string, unknown> = { ...input }
+    const { path, slots } = routeOf(row)
+    let filled = path
+    for (const slot of slots) {
+      const value = slot === 'project' ? (rest[slot] ?? this.project) : rest[slot]
+      if (value === undefined || value === null || value === '') throw new Error(`${row.route} needs ${slot}`)
+      delete rest[slot]
+      filled = filled.replace(`:${slot}`, () => encodeURIComponent(String(value)))
+    }
+    return { path: `/v1${filled}`, rest }
+  }
+
+  /** Call a command or query of the table. @throws BatonError */
+  async call(row: Row, input: Readonly<Record<string, unknown>>): Promise<unknown> {
+    const { path, rest } = this.path(row, input)
+    const { method } = routeOf(row)
+    const key = method === 'POST' ? randomUUID() : undefined
+    // A start is repeated under the key of its body; the header alone means nothing to it.
+    const lent = key !== undefined && startsRun(row) && rest['idempotency_key'] === undefined
+    if (lent) rest['idempotency_key'] = key
+    const query = new URLSearchParams()
+    const inQuery = membersOf(row.shape.query)
+    for (const [name, value] of Object.entries(rest)) {
+      if (value !== undefined && row.shape.body && !(name in inQuery)) continue
+      if (value !== undefined) query.set(name, Array.isArray(value) ? value.join(',') : String(value))
+      delete rest[name]
+    }
+    const body = row.shape.body && (Object.keys(rest).length > 0 || !row.shape.bodyOptional) ? JSON.stringify(rest) : undefined
+    const headers = { ...this.headers, ...(body !== undefined && { 'content-type': 'application/json' }), ...(key !== undefined && { 'idempotency-key': key }) }
+    try {
+      return await this.#send({ method, path: `${path}${query.size > 0 ? `?${query}` : ''}`, headers, ...(body !== undefined && { body }) })
+    } catch (error) {
+      // The run that our own key had started has ended before its answer reached us.
+      const run = lent && error instanceof BatonError && error.code === 'idempotency_key_conflict' ? error.details?.['run_id'] : undefined
+      if (typeof run !== 'string') throw error
+      const found = `/v1/projects/${encodeURIComponent(String(input['project'] ?? this.project))}/runs/${encodeURIComponent(run)}`
+      return this.#send({ method: 'GET', path: found, headers: this.headers })
+    }
+  }
+
+  async #send({ method, path, headers, body }: Request): Promise<unknown> {
+    const tries = method === 'PATCH' ? 1 : (this.#options.tries ?? 4)
+    for (let attempt = 1; ; attempt++) {
+      const { url } = this
+      let failure: BatonError
+      let wait = Math.min(WAIT.last, WAIT.first * 2 ** (attempt - 1))
+      try {
+        const answer = await this.fetch(url + path, { method, headers, ...(body !== undefined && { body }), signal: AbortSignal.timeout(this.#options.timeout ?? 60_000) })
+        const text = await answer.text()
+        if (answer.ok) return text === '' ? undefined : JSON.parse(text)
+        // What is already gone was deleted by the try whose answer was lost.
+        if (method === 'DELETE' && attempt > 1 && answer.status === 404) return undefined
+        failure = refusal(answer, text)
+        if (!RETRIED.has(answer.status)) throw failure
+        const after = Number(answer.headers.get('retry-after'))
+        if (Number.isFinite(after) && after > 0) wait = Math.min(after * 1000, WAIT.told)
+        if (answer.status !== 429) this.next(url)
+      } catch (error) {
+        if (error instanceof BatonError) throw error
+        failure = new BatonError(0, 'unreachable', `${url} does not answer: ${reasonOf(error)}`)
+        this.next(url)
+      }
+      if (attempt >= tries) throw failure
+      await this.pause(wait)
+    }
+  }
+}
+
+const membersOf = (schema: unknown): Readonly<Record<string, unknown>> => (schema as { properties?: Record<string, unknown> } | undefined)?.properties ?? {}
+const startsRun = ({ shape }: Row): boolean => shape.to !== undefined && 'mint' in shape.to && shape.to.mint === 'run' && 'idempotency_key' in membersOf(shape.body)
+
+/** Why something failed, as far down as it is known: `fetch failed` hides the reason in its cause. */
+export function reasonOf(error: unknown): string {
+  const { message, cause, code } = error as Error & { code?: string }
+  return cause === undefined ? message || code || String(error) : reasonOf(cause)
+}
+
+/** The refusal an answer carries. */
+export function refusal(answer: Response, text: string): BatonError {
+  const id = answer.headers.get('x-request-id') ?? undefined
+  try {
+    const { error } = JSON.parse(text) as { error: { code: Code; message: string; details?: Record<string, unknown> } }
+    return new BatonError(answer.status, error.code, error.message, error.details, id)
+  } catch {
+    return new BatonError(answer.status, answer.status === 404 ? 'not_found' : 'internal', `${answer.status} ${answer.statusText}`, undefined, id)
+  }
+}

@@ -1,0 +1,237 @@
+/**
+ * A worker: registration, and what each frame means. Everything it needs of the world comes through ports.
+ *
+ * Invariants:
+ * W1. Registration is the first frame of every connection; nothing else is sent before it is answered.
+ * W2. Running jobs, their leases and unacknowledged reports survive the connection: the session token makes the next one
+ *     the same worker.
+ * W3. `ended` resolves once, and afterwards nothing runs: no timer, no socket.
+ */
+import type { ClaimedJob, Down, Up } from '../../protocol/worker.ts'
+import { Claims } from './claims.ts'
+import { Jobs } from './jobs.ts'
+import { Line } from './line.ts'
+import { WorkerError, type JobEvent, type WorkerEnd, type WorkerOptions, type WorkerState } from './options.ts'
+import type { Cancel, Clock, Dial } from './ports.ts'
+import { Reports } from './reports.ts'
+
+/** Milliseconds: for the answer to a registration; that a stop waits altogether, and for handlers to return. */
+export const coreTiming = { register: 30_000, stop: 5000, handlers: 3500 } as const
+export interface Ports {
+  readonly clock: Clock
+  readonly dial: Dial
+}
+export type CoreOptions = Omit<WorkerOptions, 'url' | 'key' | 'project'> & {
+  readonly instance: string
+  readonly urls: readonly string[]
+  readonly headers: Readonly<Record<string, string>>
+}
+const terminal: ReadonlySet<string> = new Set(['worker_instance_conflict', 'invalid_actor'])
+/** Errors after which the same report would be refused for ever. */
+const hopeless: ReadonlySet<string> = new Set(['lease_lost', 'bad_frame', 'unknown_frame', 'payload_too_large'])
+
+export class Core {
+  readonly ended: Promise<WorkerEnd>
+  readonly #options: CoreOptions
+  readonly #clock: Clock
+  readonly #line: Line
+  readonly #claims: Claims
+  readonly #jobs: Jobs
+  readonly #reports: Reports
+  readonly #concurrency: number
+  #state: WorkerState | 'idle' = 'idle'
+  #registered = false
+  #token: string | undefined
+  #leaving: 'drained' | 'stopped' | undefined
+  #end!: (end: WorkerEnd) => void
+  readonly #timers: Cancel[] = []
+  #registering: Cancel = () => {}
+  readonly #onRegistered: (() => void)[] = []
+
+  constructor(options: CoreOptions, { clock, dial }: Ports) {
+    this.#options = options
+    this.#clock = clock
+    this.#concurrency = options.concurrency ?? 1
+    this.ended = new Promise((end) => (this.#end = end))
+    const log = (line: string) => this.#log(line)
+    this.#line = new Line(options.urls, options.headers, dial, clock, {
+      opened: () => this.#register(), frame: (text) => this.#frame(text), lost: () => this.#lost(), refused: (error) => this.#finish({ reason: 'failed', error }),
+    }, log)
+    this.#reports = new Reports(clock, (text) => { if (this.#registered) this.#line.send(text) }, () => this.#leave())
+    this.#claims = new Claims({
+      clock,
+      slots: () => (this.#registered && !this.#leaving ? this.#jobs.free : 0),
+      send: (message_id, available_slots) => void this.#send({ type: 'jobs.claim', message_id, available_slots }),
+      giveUp: () => this.#line.drop('a claim got no answer'),
+    })
+    this.#jobs = new Jobs({
+      clock, actions: options.actions, concurrency: this.#concurrency, log,
+      beat: ({ id, lease_token }) => {
+        const message_id = this.#id()
+        return this.#send({ type: 'job.heartbeat', message_id, job_id: id, lease_token }) ? message_id : undefined
+      },
+      report: (job, outcome) => this.#reports.add(job, outcome),
+      freed: () => { this.#claims.want(); this.#leave() },
+      told: (event) => this.#told(event),
+    })
+  }
+
+  /** Connect; resolves when registered for the first time, rejects when the worker ends before. */
+  start(): Promise<void> {
+    if (this.#state !== 'idle') return Promise.reject(new Error('A worker is started once.'))
+    this.#become('connecting')
+    this.#line.dial()
+    return new Promise((done, failed) => {
+      this.#onRegistered.push(done)
+      void this.ended.then((end) => failed(end.reason === 'failed' ? end.error : new Error(`The worker was ${end.reason} before it registered.`)))
+    })
+  }
+  /** Take nothing more, finish and report what runs, then end. */
+  drain(): Promise<WorkerEnd> {
+    this.#retire('drained')
+    this.#leave()
+    return this.ended
+  }
+  /** Tell running jobs to stop, give them back, and end within 5 s. */
+  stop(): Promise<WorkerEnd> {
+    if (this.#state === 'ended' || this.#leaving === 'stopped') return this.ended
+    this.#retire('stopped')
+    this.#jobs.stopAll('the worker stops', true)
+    this.#timers.push(
+      this.#clock.after(coreTiming.handlers, () => this.#jobs.abandon()),
+      this.#clock.after(coreTiming.stop, () => this.#finish({ reason: 'stopped' })),
+    )
+    this.#leave()
+    return this.ended
+  }
+  #retire(reason: 'drained' | 'stopped'): void {
+    if (this.#state === 'ended') return
+    const first = this.#leaving === undefined
+    if (first || reason === 'stopped') this.#leaving = reason
+    if (!first) return
+    this.#become('draining')
+    this.#claims.end()
+    this.#send({ type: 'worker.draining', message_id: this.#id() })
+  }
+
+  #register(): void {
+    const { instance, name, version, environment_id, queues, actions } = this.#options
+    this.#registering = this.#clock.after(coreTiming.register, () => this.#line.drop('the registration got no answer'))
+    const frame: Up = {
+      type: 'worker.register', message_id: this.#id(), worker_instance_id: instance, concurrency_limit: this.#concurrency, available_slots: this.#jobs.free,
+      action_names: Object.keys(actions), ...(this.#token !== undefined && { worker_session_token: this.#token }),
+      ...(queues && { queues: [...queues] }), ...(name !== undefined && { name }), ...(version !== undefined && { version }), ...(environment_id !== undefined && { environment_id }),
+    }
+    this.#line.send(JSON.stringify(frame))
+  }
+  #frame(text: string): void {
+    let frame: Down
+    try {
+      frame = JSON.parse(text) as Down
+    } catch {
+      return this.#log(`a frame is not JSON: ${text.slice(0, 200)}`)
+    }
+    if (typeof frame !== 'object' || frame === null || typeof frame.type !== 'string') return this.#log(`a frame has no type: ${text.slice(0, 200)}`)
+    if (frame.type === 'error') return this.#error(frame)
+    if (frame.type === 'worker.registered') return this.#enter(frame)
+    if (!this.#registered) return
+    switch (frame.type) {
+      case 'jobs.claimed': return this.#claimed(frame)
+      case 'work.available': return this.#claims.want()
+      case 'job.heartbeat.ack': return this.#jobs.answered(frame.cancel?.job_id ?? frame.job_id, frame.message_id, frame.cancel ? (frame.cancel.reason ?? 'cancelled') : frame.directives?.should_cancel ? 'cancelled' : undefined)
+      case 'job.report.ack': return this.#reports.acknowledged(frame.job_id, frame.message_id)
+      case 'job.cancel': return this.#jobs.cancel(frame.job_id, frame.reason ?? 'cancelled')
+      case 'worker.drain':
+        this.#log('the service asks this worker to drain')
+        return void this.drain()
+      default: return
+    }
+  }
+  #enter({ worker_session_token, lease }: Extract<Down, { type: 'worker.registered' }>): void {
+    if (this.#registered) return
+    this.#registering()
+    const same = this.#token === worker_session_token
+    this.#token = worker_session_token
+    this.#registered = true
+    this.#line.registered()
+    this.#reports.resend()
+    this.#jobs.beatAll()
+    if (this.#leaving) this.#send({ type: 'worker.draining', message_id: this.#id() })
+    else {
+      this.#become('registered')
+      this.#claims.begin(lease.heartbeat_cadence_seconds, same)
+    }
+    for (const done of this.#onRegistered.splice(0)) done()
+    this.#leave()
+  }
+  #claimed({ jobs, message_id }: Extract<Down, { type: 'jobs.claimed' }>): void {
+    this.#claims.answered(message_id)
+    for (const job of jobs) this.#take(job)
+    if (jobs.length > 0) this.#claims.want()
+  }
+  #take(job: ClaimedJob): void {
+    if (this.#leaving) this.#reports.add(job, { status: 'cancelled', error_type: 'Cancelled', error_message: 'the worker takes no more jobs' })
+    else this.#jobs.take(job)
+  }
+  #error({ error, message_id }: Extract<Down, { type: 'error' }>): void {
+    const { code, message } = error
+    if (terminal.has(code)) return this.#finish({ reason: 'failed', error: new WorkerError(code, explained(code, message)) })
+    if (!this.#registered || code === 'not_registered') return this.#line.drop(`${code}: ${message}`)
+    this.#log(`${code}: ${message}`)
+    if (hopeless.has(code) && this.#reports.hopeless(message_id)) return
+    if (message_id !== undefined) this.#claims.answered(message_id)
+  }
+
+  #lost(): void {
+    this.#registering()
+    this.#registered = false
+    this.#claims.end()
+    if (!this.#leaving) this.#become('reconnecting')
+  }
+  /** End when nothing is left to do. */
+  #leave(): void {
+    if (this.#leaving && this.#jobs.size === 0 && this.#reports.size === 0) this.#finish({ reason: this.#leaving })
+  }
+  #finish(end: WorkerEnd): void {
+    if (this.#state === 'ended') return
+    this.#leaving ??= 'stopped'
+    this.#registered = false
+    this.#registering()
+    for (const cancel of this.#timers) cancel()
+    this.#claims.end()
+    this.#jobs.stopAll(end.reason === 'failed' ? end.error.message : 'the worker stops', false)
+    this.#reports.stop()
+    this.#line.close(1000)
+    this.#become('ended')
+    this.#end(end)
+  }
+
+  #send(frame: Up): boolean {
+    return this.#registered && this.#line.send(JSON.stringify(frame))
+  }
+  #id = (): string => `msg_${this.#clock.unique()}`
+  #log(line: string): void {
+    this.#hook(() => this.#options.log?.(line))
+  }
+  #become(state: WorkerState): void {
+    if (this.#state === state) return
+    this.#state = state
+    this.#hook(() => this.#options.onState?.(state))
+  }
+  #told(event: JobEvent): void {
+    this.#hook(() => this.#options.onJob?.(event))
+  }
+  /** A hook that throws is its owner's fault: it must not disturb the worker, and is thrown where it is seen. */
+  #hook(run: () => void): void {
+    try {
+      run()
+    } catch (error) {
+      queueMicrotask(() => { throw error })
+    }
+  }
+}
+
+const explained = (code: string, message: string): string =>
+  code === 'worker_instance_conflict'
+    ? `${message}. Another live worker has this instance name; give each process its own, or wait a minute if that one has just died.`
+    : `${message}. The key was revoked or its principal disabled; give the worker another key.`

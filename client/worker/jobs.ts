@@ -1,0 +1,148 @@
+/**
+ * The jobs that run here, one per lease.
+ *
+ * Invariants:
+ * J1. A lease is reported exactly once, or dropped because it was lost.
+ * J2. A slot is taken until its handler has returned, even when it ignores that it should stop.
+ * J3. A job that was told to stop is reported `cancelled`, whatever its handler makes of it.
+ */
+import { inspect } from 'node:util'
+import type { ClaimedJob } from '../../protocol/worker.ts'
+import type { Action, JobEvent, Parameters } from './options.ts'
+import type { Cancel, Clock } from './ports.ts'
+import { resultOf, type Report } from './reports.ts'
+
+type Outcome = Omit<Report, 'type' | 'message_id' | 'job_id' | 'lease_token'>
+export interface JobsWorld {
+  readonly clock: Clock
+  readonly actions: Readonly<Record<string, Action>>
+  readonly concurrency: number
+  /** Send a heartbeat, if registered; returns its message id. */
+  beat(job: ClaimedJob): string | undefined
+  report(job: ClaimedJob, outcome: Outcome): void
+  /** A handler has returned: its slot is free. */
+  freed(): void
+  told(event: JobEvent): void
+  log(line: string): void
+}
+interface Running {
+  readonly job: ClaimedJob
+  readonly stop: AbortController
+  readonly since: number
+  /** Message id of the latest heartbeat. */
+  beat: string | undefined
+  /** Nothing is reported any more: it has been, or the lease is lost. */
+  settled: boolean
+  heartbeat: Cancel
+}
+
+export class Jobs {
+  readonly #world: JobsWorld
+  /** By lease token. */
+  readonly #running = new Map<string, Running>()
+  constructor(world: JobsWorld) {
+    this.#world = world
+  }
+  get size(): number {
+    return this.#running.size
+  }
+  get free(): number {
+    return Math.max(0, this.#world.concurrency - this.#running.size)
+  }
+
+  /** Start a job that was handed out. One that is already running here is left alone. */
+  take(job: ClaimedJob): void {
+    const { actions, clock } = this.#world
+    if (this.#running.has(job.lease_token)) return
+    for (const older of this.#of(job.id)) this.#lose(older, 'the job was handed out again')
+    if (this.free === 0) return this.#world.report(job, { status: 'failed', error_type: 'WorkerOverCapacity', error_message: `all ${this.#world.concurrency} slots are taken` })
+    const name = job.action_name ?? String(job.spec['action_name'] ?? '')
+    const action = Object.hasOwn(actions, name) ? actions[name] : undefined
+    if (!action) return this.#world.report(job, { status: 'failed', error_type: 'UnknownAction', error_message: `this worker has no action ${JSON.stringify(name)}` })
+    const running: Running = { job, stop: new AbortController(), since: clock.now(), beat: undefined, settled: false, heartbeat: () => {} }
+    this.#running.set(job.lease_token, running)
+    this.#beatLater(running)
+    this.#world.told({ type: 'started', job })
+    void this.#run(running, action)
+  }
+  /** The service wishes a job to stop. */
+  cancel(job_id: string, reason: string): void {
+    for (const running of this.#of(job_id)) this.#abort(running, reason)
+  }
+  /** A heartbeat was answered. @param stop why the job should stop, if it should. */
+  answered(job_id: string, message_id: string | undefined, stop: string | undefined): void {
+    if (stop === undefined) return
+    const mine = this.#of(job_id)
+    const concerned = mine.find(({ beat }) => beat !== undefined && beat === message_id)
+    for (const running of concerned ? [concerned] : message_id === undefined ? mine : []) {
+      if (stop === 'lease_lost') this.#lose(running, stop)
+      else this.#abort(running, stop)
+    }
+  }
+  /** Renew every lease now: the worker has registered again. */
+  beatAll(): void {
+    for (const running of this.#running.values()) if (!running.settled) this.#beat(running)
+  }
+  /** Tell every job to stop. @param report whether what they come to is still reported. */
+  stopAll(reason: string, report: boolean): void {
+    for (const running of [...this.#running.values()]) {
+      if (report) this.#abort(running, reason)
+      else this.#lose(running, reason)
+    }
+  }
+  /** Report what still runs as cancelled, without waiting for its handlers. */
+  abandon(): void {
+    for (const running of [...this.#running.values()]) this.#settle(running, { status: 'cancelled', error_type: 'Cancelled', error_message: 'the worker stops and did not wait for its handler' })
+  }
+
+  async #run(running: Running, action: Action): Promise<void> {
+    const { job, stop } = running
+    const given = job.spec['parameters']
+    const parameters = (typeof given === 'object' && given !== null && !Array.isArray(given) ? given : {}) as Parameters
+    let outcome: Outcome
+    try {
+      outcome = { status: 'completed', result: resultOf(await action(parameters, { signal: stop.signal, job, log: (line) => this.#world.log(`${job.id}: ${line}`) })) }
+    } catch (error) {
+      outcome = { status: 'failed', ...faultOf(error) }
+    }
+    if (stop.signal.aborted) outcome = { status: 'cancelled', error_type: 'Cancelled', error_message: (stop.signal.reason as Error).message }
+    this.#settle(running, outcome)
+    this.#running.delete(job.lease_token)
+    this.#world.freed()
+  }
+  #settle(running: Running, outcome: Outcome): void {
+    if (running.settled) return
+    running.settled = true
+    running.heartbeat()
+    this.#world.report(running.job, outcome)
+    const { error_message: error } = outcome
+    this.#world.told({ type: outcome.status ?? 'completed', job: running.job, ms: this.#world.clock.now() - running.since, ...(error !== undefined && { error }) })
+  }
+  #lose(running: Running, reason: string): void {
+    if (!running.settled) {
+      running.settled = true
+      running.heartbeat()
+      this.#world.told({ type: 'lost', job: running.job, ms: this.#world.clock.now() - running.since, error: reason })
+    }
+    this.#abort(running, reason)
+  }
+  #abort({ stop }: Running, reason: string): void {
+    if (!stop.signal.aborted) stop.abort(Object.assign(new Error(reason), { name: 'AbortError' }))
+  }
+  #beatLater(running: Running): void {
+    running.heartbeat = this.#world.clock.after(running.job.heartbeat_cadence_seconds * 1000, () => {
+      this.#beat(running)
+      this.#beatLater(running)
+    })
+  }
+  #beat(running: Running): void {
+    running.beat = this.#world.beat(running.job) ?? running.beat
+  }
+  #of = (job_id: string): Running[] => [...this.#running.values()].filter(({ job }) => job.id === job_id)
+}
+
+/** What a handler's failure is called. Anything may be thrown. */
+function faultOf(error: unknown): { error_type: string; error_message: string } {
+  if (error instanceof Error) return { error_type: error.name || 'Error', error_message: error.message }
+  return { error_type: 'Error', error_message: typeof error === 'string' ? error : inspect(error, { depth: 2 }) }
+}

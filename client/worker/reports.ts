@@ -1,0 +1,87 @@
+/**
+ * Outcomes on their way to the service. Invariant: a report is kept, and sent again after every registration and every 10 s,
+ * until it is acknowledged or can never be; the service recognizes the repeats.
+ */
+import type { Up } from '../../protocol/worker.ts'
+import { sizes } from '../../protocol/worker.ts'
+import type { Cancel, Clock } from './ports.ts'
+
+export type Report = Extract<Up, { type: 'job.report' }>
+type Outcome = Omit<Report, 'type' | 'message_id' | 'job_id' | 'lease_token'>
+
+/** Milliseconds between repeats. */
+export const RESEND = 10_000
+
+export class Reports {
+  /** Unacknowledged reports as text, by message id. */
+  readonly #pending = new Map<string, { readonly job_id: string; readonly text: string }>()
+  readonly #send: (text: string) => void
+  readonly #changed: () => void
+  readonly #clock: Clock
+  #timer: Cancel | undefined
+
+  /** @param send does nothing while unregistered. @param changed called when the last pending report has gone. */
+  constructor(clock: Clock, send: (text: string) => void, changed: () => void) {
+    this.#clock = clock
+    this.#send = send
+    this.#changed = changed
+  }
+  get size(): number {
+    return this.#pending.size
+  }
+
+  /** Report an outcome of a lease. */
+  add({ id, lease_token }: { readonly id: string; readonly lease_token: string }, outcome: Outcome): void {
+    const message_id = `msg_${this.#clock.unique()}`
+    const lease = { type: 'job.report', message_id, job_id: id, lease_token } as const
+    const text = written({ ...lease, ...outcome }) ?? JSON.stringify({ ...lease, status: 'failed', error_type: 'ResultTooLarge', error_message: `the report is larger than ${sizes.frame} bytes` })
+    this.#pending.set(message_id, { job_id: id, text })
+    this.#send(text)
+    this.#timer ??= this.#clock.after(RESEND, () => this.#again())
+  }
+  /** Send everything again: the worker has registered. */
+  resend(): void {
+    for (const { text } of this.#pending.values()) this.#send(text)
+  }
+  /** An acknowledgement: by message id, else by job. */
+  acknowledged(job_id: string, message_id: string | undefined): void {
+    if (message_id !== undefined && this.#pending.has(message_id)) this.#remove(message_id)
+    else if (message_id === undefined) for (const [id, report] of this.#pending) if (report.job_id === job_id) this.#remove(id)
+  }
+  /** The report of this message id can never be accepted; whether there was one. */
+  hopeless(message_id: string | undefined): boolean {
+    if (message_id === undefined || !this.#pending.has(message_id)) return false
+    this.#remove(message_id)
+    return true
+  }
+  /** Forget everything. */
+  stop(): void {
+    this.#timer?.()
+    this.#timer = undefined
+    this.#pending.clear()
+  }
+
+  #remove(message_id: string): void {
+    this.#pending.delete(message_id)
+    if (this.#pending.size > 0) return
+    this.#timer?.()
+    this.#timer = undefined
+    this.#changed()
+  }
+  #again(): void {
+    this.#timer = this.#clock.after(RESEND, () => this.#again())
+    this.resend()
+  }
+}
+
+/** The text of a report, unless it is larger than a frame may be: sent, it would end the connection again and again. */
+function written(report: Report): string | undefined {
+  const text = JSON.stringify(report)
+  return text.length <= sizes.frame / 4 || Buffer.byteLength(text) <= sizes.frame ? text : undefined
+}
+
+/** A handler's value as a result: an object as it is, anything else wrapped. @throws TypeError when it is no JSON. */
+export function resultOf(value: unknown): Record<string, unknown> {
+  const plain: unknown = value === undefined ? null : JSON.parse(JSON.stringify(value) ?? 'null')
+  return typeof plain === 'object' && plain !== null && !Array.isArray(plain) ? (plain as Record<string, unknown>) : { output: plain }
+}

@@ -1,0 +1,45 @@
+/** Real sockets: the only file that knows the WebSocket library. */
+import WebSocket from 'ws'
+import { sizes } from '../../protocol/worker.ts'
+import type { Dial } from './ports.ts'
+
+/** Milliseconds an upgrade may take. */
+const HANDSHAKE = 10_000
+
+/** Dial with `ws`. */
+export const dial: Dial = (url, headers, events) => {
+  const socket = new WebSocket(url, { headers, handshakeTimeout: HANDSHAKE, maxPayload: sizes.frame, perMessageDeflate: false })
+  let open = false
+  let over = false
+  const refused = (status: number, reason: string) => {
+    if (over) return
+    over = true
+    events.refused(status, reason)
+  }
+  let reason = 'the connection broke'
+  socket.on('open', () => { open = true; events.opened() })
+  socket.on('unexpected-response', (request, answer) => {
+    refused(answer.statusCode ?? 0, answer.statusMessage ?? '')
+    answer.resume()
+    request.destroy()
+  })
+  socket.on('error', (error: Error & { code?: string }) => {
+    reason = error.message || error.code || reason
+    if (!open) refused(0, reason)
+  })
+  socket.on('message', (data, isBinary) => { if (!isBinary) events.frame(String(data)) })
+  socket.on('ping', () => events.alive())
+  socket.on('pong', () => events.alive())
+  socket.on('close', (code, text) => {
+    if (!open) return refused(0, reason)
+    if (over) return
+    over = true
+    events.closed(code, String(text) || reason)
+  })
+  return {
+    send: (text) => { if (socket.readyState === WebSocket.OPEN) socket.send(text) },
+    ping: () => { if (socket.readyState === WebSocket.OPEN) socket.ping() },
+    close: (code) => socket.close(code),
+    drop: () => { over = true; socket.terminate() },
+  }
+}

@@ -1,0 +1,120 @@
+/** A running gateway over scripted actors and views, with real sockets and time turned by hand. */
+import http from 'node:http'
+import { createGateway, type Gateway } from '../../gateway/server.ts'
+import type { GatewaySettings, Outcome, World } from '../../gateway/ports.ts'
+import type { Command, Placed } from '../../protocol/entry.ts'
+import { refuse } from '../../protocol/errors.ts'
+import { makeId, type Prefix } from '../../protocol/ids.ts'
+import { defaultTiming } from '../../protocol/worker.ts'
+import { edge, PRJ } from './given.ts'
+
+export const RUN = 'run_01AAAAAAAAAAAAAAAAAAAAAA0C'
+export const settings: GatewaySettings = {
+  brand: 'Service', key_prefix: 'bat', shards: 4, deadline: 1000, rate: { key: 0, organization: 0, window_seconds: 60 }, timing: defaultTiming, keepalive: 15_000,
+  cors: ['https://console.example'], version: '0.1.0',
+}
+
+/** An answer as a client sees it. */
+export interface Got {
+  readonly status: number
+  readonly headers: http.IncomingHttpHeaders
+  readonly text: string
+  readonly body: any
+}
+
+/** Start a gateway. What actors and views answer is in `on` and `views`, by name. */
+export async function gateway(more: Partial<GatewaySettings> = {}) {
+  const it = edge()
+  const { world: base } = it
+  const commands: Command[] = []
+  const questions: { project: string; name: string; input: any }[] = []
+  const listeners = new Map<string, Set<(placed: Placed) => void>>()
+  const counted = new Map<string, number>()
+  const count = (name: string, by = 1) => counted.set(name, (counted.get(name) ?? 0) + by)
+  const on: Record<string, (command: Command) => Outcome | Promise<Outcome>> = {}
+  const views: Record<string, (input: any) => unknown> = {}
+  const forgotten: string[] = []
+  const logs: object[] = []
+  const answer = async (project: string, name: string, input: unknown) => {
+    questions.push({ project, name, input })
+    return views[name]?.(input) ?? refuse('not_found')
+  }
+  const decided = base.command
+  const sides = {
+    settings: { ...settings, ...more },
+    id: (prefix: Prefix, from?: string) => makeId(prefix, base.now(), Buffer.from(from === undefined ? base.random(10) : base.seal(from))),
+    async command(command: Command): Promise<Outcome> {
+      commands.push(command)
+      const scripted = on[command.name]
+      return scripted ? scripted(command) : decided(command)
+    },
+    view: answer,
+    everywhere: async (name: string, input: unknown) => [await answer('*', name, input)],
+    live(project: string, kind: string, id: string | undefined, heard: (placed: Placed) => void) {
+      const key = `${project} ${kind} ${id ?? '*'}`
+      const set = listeners.get(key) ?? new Set()
+      listeners.set(key, set.add(heard))
+      return () => void set.delete(heard)
+    },
+    async forget(project: string) {
+      forgotten.push(project)
+      it.directory.forget(project)
+    },
+    onMessage() {}, onOffer: () => () => {}, demand() {},
+    unready: async () => [] as string[],
+    metrics: async () => 'up 1\n',
+    log: { ...base.log, debug: (fields: object) => void logs.push(fields), warn: (fields: object) => void logs.push(fields) },
+    count: { request: (operation: string, status: number) => count(`${operation} ${status}`), open: (what: string, change: number) => count(what, change), inc: (name: string) => count(name) },
+  }
+  const world = Object.assign(base, sides) as World
+  const server: Gateway = createGateway(world, it.directory)
+  const port = await server.listen('127.0.0.1', 0)
+
+  /** One request; a body that is no text is sent as JSON. */
+  const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Got> =>
+    new Promise((resolve, reject) => {
+      const content = body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
+      const request = http.request({ host: '127.0.0.1', port, method, path, agent: false, headers: {
+        authorization: `Bearer ${it.root}`, ...(content !== undefined && { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(content)) }), ...headers,
+      } }, (response) => {
+        let text = ''
+        response.on('data', (chunk) => { text += chunk })
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body: /json/.test(response.headers['content-type'] ?? '') && text !== '' ? JSON.parse(text) : undefined }))
+      })
+      request.on('error', reject)
+      request.end(content)
+    })
+  /** Open a stream; `text` grows as it arrives. */
+  const stream = (path: string, headers: Record<string, string> = {}) => {
+    const opened = { text: '', status: 0, headers: {} as http.IncomingHttpHeaders, ended: false, close: () => {}, pause: () => {}, resume: () => {} }
+    return new Promise<typeof opened>((resolve, reject) => {
+      const request = http.get({ host: '127.0.0.1', port, path, agent: false, headers: { authorization: `Bearer ${it.root}`, accept: 'text/event-stream', ...headers } }, (response) => {
+        Object.assign(opened, { status: response.statusCode, headers: response.headers, close: () => request.destroy(), pause: () => response.pause(), resume: () => response.resume() })
+        response.on('data', (chunk) => { opened.text += chunk })
+        response.on('end', () => { opened.ended = true })
+        response.on('error', () => {})
+        resolve(opened)
+      })
+      request.on('error', reject)
+    })
+  }
+  return {
+    ...it, edge: it, world, server, port, call, stream, on, views, commands, questions, forgotten, counted, logs, listeners,
+    /** Publish an entry to whoever listens. */
+    publish(placed: Placed) {
+      const { project, kind, id } = placed.entry
+      for (const key of [`${project} ${kind} ${id}`, `${project} ${kind} *`]) for (const heard of listeners.get(key) ?? []) heard(placed)
+    },
+    sent: (name: string) => commands.filter((command) => command.name === name),
+  }
+}
+export type TestGateway = Awaited<ReturnType<typeof gateway>>
+export const home = PRJ
+/** Wait until something holds; real sockets take their time. */
+export async function until(holds: () => boolean, what = 'it'): Promise<void> {
+  for (let i = 0; i < 400; i++) {
+    if (holds()) return
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  throw new Error(`${what} did not happen`)
+}
