@@ -11,28 +11,34 @@ const page = (brand: string) => `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${brand} API</title>
-<script type="module" src="/docs/rapidoc.js"></script>
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+<script src="/docs/swagger-ui-bundle.js" defer></script>
+<script src="/docs/start.js" defer></script>
 </head>
 <body style="margin:0">
-<rapi-doc spec-url="/v1/openapi.json" load-fonts="false" render-style="focused" show-header="false" allow-server-selection="false" allow-spec-file-download="true"
-  regular-font="system-ui, sans-serif" mono-font="ui-monospace, monospace" schema-style="table" persist-auth="false"></rapi-doc>
+<div id="reference"></div>
 </body>
 </html>
 `
-const escape = (text: string) => text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
-const policy = "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; font-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const start = `SwaggerUIBundle({ url: '/v1/openapi.json', dom_id: '#reference', deepLinking: true, docExpansion: 'none', validatorUrl: null })\n`
+const escaped = (text: string) => text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
+const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; font-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** Answers by path. */
 export function openDocs(settings: GatewaySettings): Readonly<Record<string, () => Promise<Answer>>> {
   let document: string | undefined
-  let script: Promise<Uint8Array> | undefined
+  const files = new Map<string, Promise<Uint8Array>>()
+  const file = (name: string, type: string) => async (): Promise<Answer> => {
+    let bytes = files.get(name)
+    if (!bytes) files.set(name, (bytes = readFile(createRequire(import.meta.url).resolve(`swagger-ui-dist/${name}`))))
+    return { status: 200, text: await bytes, type, headers: { 'Cache-Control': 'public, max-age=86400' } }
+  }
   return {
     '/v1/openapi.json': async () => ({ status: 200, text: (document ??= JSON.stringify(openapi(settings))), type: 'application/json' }),
-    '/docs': async () => ({ status: 200, text: page(escape(settings.brand)), type: 'text/html; charset=utf-8', headers: { 'Content-Security-Policy': policy } }),
-    '/docs/rapidoc.js': async () => {
-      script ??= readFile(createRequire(import.meta.url).resolve('rapidoc/dist/rapidoc-min.js'))
-      return { status: 200, text: await script, type: 'text/javascript; charset=utf-8', headers: { 'Cache-Control': 'public, max-age=86400' } }
-    },
+    '/docs': async () => ({ status: 200, text: page(escaped(settings.brand)), type: 'text/html; charset=utf-8', headers: { 'Content-Security-Policy': policy } }),
+    '/docs/swagger-ui.css': file('swagger-ui.css', 'text/css; charset=utf-8'),
+    '/docs/swagger-ui-bundle.js': file('swagger-ui-bundle.js', 'text/javascript; charset=utf-8'),
+    '/docs/start.js': async () => ({ status: 200, text: start, type: 'text/javascript; charset=utf-8' }),
     '/': async () => ({ status: 302, headers: { Location: '/docs' } }),
   }
 }

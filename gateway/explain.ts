@@ -54,13 +54,15 @@ export function explain(schema: unknown, value: unknown, path = ''): FieldError[
 
 function walk(schema: Schema, value: unknown, path: string, faults: FieldError[]): void {
   if (faults.length >= MOST) return
-  const say = (message: string, expected: unknown, actual: unknown = shown(value)) => void faults.push({ field: path, message, expected, ...(actual !== undefined && { actual }) })
+  const say: Say = (message, expected, actual = shown(value)) => { faults.push({ field: path, message, expected, ...(actual !== undefined && { actual }) }) }
   for (const part of schema.allOf ?? []) walk(part, value, path, faults)
-  if (schema.anyOf) return union(schema.anyOf, value, path, faults)
-  if (schema.enum) return schema.enum.includes(value) ? undefined : say(`must be one of: ${schema.enum.join(', ')}`, schema.enum)
-  if ('const' in schema) return schema.const === value ? undefined : say(`must be ${JSON.stringify(schema.const)}`, schema.const)
-  if (schema.type !== undefined && !fits(schema.type, value)) return say(`must be ${article(schema.type)}`, schema.type)
-  if (typeof value === 'string') text(schema, value, say)
+  if (schema.anyOf) union(schema.anyOf, value, path, faults)
+  else if (schema.enum) {
+    if (!schema.enum.includes(value)) say(`must be one of: ${schema.enum.join(', ')}`, schema.enum)
+  } else if ('const' in schema) {
+    if (schema.const !== value) say(`must be ${JSON.stringify(schema.const)}`, schema.const)
+  } else if (schema.type !== undefined && !fits(schema.type, value)) say(`must be ${article(schema.type)}`, schema.type)
+  else if (typeof value === 'string') text(schema, value, say)
   else if (typeof value === 'number') number(schema, value, say)
   else if (Array.isArray(value)) array(schema, value, path, say, faults)
   else if (isObject(value)) object(schema, value, path, say, faults)
@@ -88,7 +90,7 @@ function array(schema: Schema, value: readonly unknown[], path: string, say: Say
   if (schema.maxItems !== undefined && value.length > schema.maxItems) say(`must have at most ${plural(schema.maxItems, 'item')}`, { maxItems: schema.maxItems }, value.length)
   if (schema.uniqueItems && new Set(value.map((item) => JSON.stringify(item))).size < value.length) say('must not repeat an item', { uniqueItems: true })
   const { items } = schema
-  if (items) value.forEach((item, index) => walk(items, item, member(path, index), faults))
+  if (items) value.forEach((item, index) => { walk(items, item, member(path, index), faults) })
 }
 
 function object(schema: Schema, value: Readonly<Record<string, unknown>>, path: string, say: Say, faults: FieldError[]): void {
@@ -113,12 +115,9 @@ function object(schema: Schema, value: Readonly<Record<string, unknown>>, path: 
 function union(branches: readonly Schema[], value: unknown, path: string, faults: FieldError[]): void {
   const constant = Object.entries(branches[0]?.properties ?? {}).find(([, part]) => 'const' in part)?.[0]
   if (constant !== undefined && branches.every((branch) => 'const' in (branch.properties?.[constant] ?? {}))) {
-    if (!isObject(value)) return void faults.push({ field: path, message: 'must be an object', expected: 'object', actual: shown(value) })
-    const meant = branches.find((branch) => branch.properties?.[constant]?.const === value[constant])
-    if (meant) return walk(meant, value, path, faults)
-    const names = branches.map((branch) => branch.properties?.[constant]?.const)
-    const given = shown(value[constant])
-    return void faults.push({ field: member(path, constant), message: given === undefined ? `is required: one of ${names.join(', ')}` : `must be one of: ${names.join(', ')}`, expected: names, ...(given !== undefined && { actual: given }) })
+    if (isObject(value)) meant(branches, constant, value, path, faults)
+    else faults.push({ field: path, message: 'must be an object', expected: 'object', actual: shown(value) })
+    return
   }
   const tries = branches.map((branch) => {
     const found: FieldError[] = []
@@ -127,7 +126,19 @@ function union(branches: readonly Schema[], value: unknown, path: string, faults
   })
   if (tries.some((found) => found.length === 0)) return
   const least = tries.filter((found) => found.some(({ field }) => field !== path)).sort((a, b) => a.length - b.length)[0]
-  if (least) return void faults.push(...least)
+  if (least) {
+    faults.push(...least)
+    return
+  }
   const expected = tries.map((found) => found[0]?.expected)
   faults.push({ field: path, message: `must be one of: ${expected.map((one) => (typeof one === 'string' ? one : JSON.stringify(one))).join(', ')}`, expected, actual: shown(value) })
+}
+
+/** The faults of the branch whose constant member a value has, or that it has none of them. */
+function meant(branches: readonly Schema[], constant: string, value: Readonly<Record<string, unknown>>, path: string, faults: FieldError[]): void {
+  const constants = branches.map((branch) => branch.properties?.[constant]?.const)
+  const branch = branches[constants.indexOf(value[constant])]
+  const actual = shown(value[constant])
+  if (branch) walk(branch, value, path, faults)
+  else faults.push({ field: member(path, constant), message: `${actual === undefined ? 'is required: one of' : 'must be one of:'} ${constants.join(', ')}`, expected: constants, ...(actual !== undefined && { actual }) })
 }

@@ -12,9 +12,7 @@ import type { World } from './ports.ts'
 import { frame } from './sse.ts'
 import type { Source } from './followers.ts'
 
-const PAGE = 100
-/** Milliseconds within which many signs become one question. */
-const COALESCE = 20
+const PAGE = 200
 
 type FeedEvent = Static<typeof ProjectRunEvent>
 /** Frames of one event share its cursor: they are shown together or not at all. */
@@ -42,21 +40,11 @@ export function feedSource(world: World, project: string): Source {
       const page = await ask(Number.MAX_SAFE_INTEGER, 1)
       return isRefusal(page) ? page : { items: [], last: page.last, ended: false, oldest: 0, more: false }
     },
+    // One question is asked at a time, and what is heard of meanwhile becomes the next one: under load, many signs share it.
     subscribe: (follower: Follower) => {
-      let noticed = 0
-      let cancel: (() => void) | undefined
-      const hear = (placed: Placed) => {
-        noticed = Math.max(noticed, lastCursor(placed))
-        cancel ??= world.later(COALESCE, () => {
-          cancel = undefined
-          follower.notice(noticed)
-        })
-      }
+      const hear = (placed: Placed) => follower.notice(lastCursor(placed))
       const stops = [world.live(project, 'run', undefined, hear), world.live(project, 'queue', undefined, hear)]
-      return () => {
-        cancel?.()
-        for (const stop of stops) stop()
-      }
+      return () => { for (const stop of stops) stop() }
     },
   }
 }

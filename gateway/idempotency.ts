@@ -15,8 +15,8 @@ export interface Identity {
 }
 
 /**
- * Rows whose key is the body's `idempotency_key`, for the whole project and for as long as the run exists. Clients mirror it in
- * the header, which alone means nothing there.
+ * Rows with a key in their body, `idempotency_key`: it names the run itself, for the whole project and for as long as the run
+ * exists, so it is stronger than the header, which clients mirror and which only makes one request repeatable.
  */
 const byBody: ReadonlySet<string> = new Set(['run.start', 'workflow.run'])
 const LONGEST = 255
@@ -36,7 +36,7 @@ export function identify(edge: Edge, call: Call): Identity | Refusal {
   if (isRefusal(header)) return header
   if (byBody.has(meaning(call))) {
     const key = typeof body['idempotency_key'] === 'string' ? body['idempotency_key'].trim() : ''
-    return key === '' ? fresh : { ...fresh, seed: JSON.stringify(['run', homeOf(edge, call), key]) }
+    if (key !== '') return { ...fresh, seed: JSON.stringify(['run', homeOf(edge, call), key]) }
   }
   if (header === undefined) return fresh
   const { method, path } = incoming

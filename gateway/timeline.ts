@@ -45,6 +45,7 @@ export function timelineSource(world: World, project: string, run: string): Sour
       return { items, last: page.last, ended: page.ended, oldest: page.oldest, more: items.length >= PAGE }
     },
     subscribe: (follower: Follower) =>
-      world.live(project, 'run', run, (placed) => follower.hear(placed.entry.prev, lastCursor(placed), () => itemsOf(placed), endsWith(placed))),
+      world.live(project, 'run', run, (placed) =>
+        placed.stripped ? follower.notice(lastCursor(placed)) : follower.hear(placed.entry.prev, lastCursor(placed), () => itemsOf(placed), endsWith(placed))),
   }
 }

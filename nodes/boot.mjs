@@ -58,5 +58,5 @@ else {
   if (command === 'test') {
     const { runTests } = await import('./boot/tests.mjs')
     process.exitCode = await runTests(root, args, tsx)
-  } else handOver(['--import', tsx, join(root, 'nodes/main.ts'), command, ...args])
+  } else handOver([`--import=${tsx}`, join(root, 'nodes/main.ts'), command, ...args])
 }

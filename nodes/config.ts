@@ -56,7 +56,8 @@ const duration = (unit: 1 | 1000, from: number, to: number): Parse<number> => (t
   return amount >= from && amount <= to ? amount : wrong(`must be from ${from} to ${to} ${unit === 1 ? 'milliseconds' : 'seconds'}, or a duration such as 15s`)
 }
 const matching = (pattern: RegExp, sentence: string): Parse<string> => (text) => (pattern.test(text) ? text : wrong(sentence))
-const oneOf = <const T extends string>(...values: readonly T[]): Parse<T> => (text) => values.find((value) => value === text) ?? wrong(`must be one of ${values.join(', ')}`)
+const oneOf = <const T extends string>(...values: readonly T[]): Parse<T> => (text) =>
+  values.find((value) => value === text) ?? wrong(`must be one of ${values.join(', ')}`)
 const each = <T>(parse: Parse<T>): Parse<T[]> => (text) => {
   const items = text.split(',').map((item) => item.trim()).filter(Boolean).map(parse)
   return (items.find((item) => typeof item === 'object' && item !== null && 'wrong' in item) as Fault | undefined) ?? (items as T[])
@@ -65,6 +66,10 @@ const each = <T>(parse: Parse<T>): Parse<T[]> => (text) => {
 const switched = (on: string, pattern: RegExp): Parse<string> => (text) =>
   /^(on|true|1|yes)$/i.test(text) ? on : /^(off|false|0|no)$/i.test(text) ? '' : pattern.test(text) ? text : wrong('must be on, off or an id')
 const any = matching(/^[^\0]+$/, 'must not be empty')
+const address = matching(/^((nats|tls|ws|wss):\/\/)?[^\s/]+(:\d+)?$/, 'must be addresses such as nats://10.0.0.1:4222, comma-separated')
+const origin = matching(/^(\*|https?:\/\/[^\s/,]+)$/, 'must be origins such as https://example.org, or *')
+const sync: Parse<string> = (text) => (text === 'always' || (parseDuration(text) ?? 0) >= 1000 ? text : wrong('must be always or a duration of at least 1s, such as 2m'))
+const replicas: Parse<number> = (text) => ([1, 3, 5].includes(Number(text)) ? Number(text) : wrong('must be 1, 3 or 5'))
 
 interface Setting<T> {
   /** The text that counts when nothing is set; undefined: the setting may be absent. */
@@ -81,14 +86,14 @@ const table = {
   BATON_PORT: setting('8080', integer(0, 65_535), 'Port of the HTTP interface; 0 for any free one'),
   BATON_DATA: setting('.baton', any, 'Folder of everything the node keeps'),
   BATON_ROLES: setting(roles.join(','), each(oneOf(...roles)), 'What this process does, comma-separated'),
-  BATON_NATS: setting('', each(matching(/^((nats|tls|ws|wss):\/\/)?[^\s/]+(:\d+)?$/, 'must be addresses such as nats://10.0.0.1:4222, comma-separated')), 'NATS servers, comma-separated; empty runs one beside this process'),
+  BATON_NATS: setting('', each(address), 'NATS servers, comma-separated; empty runs one beside this process'),
   BATON_NATS_SERVER: optional(any, 'nats-server binary to run; else from the PATH, the cache or the Debian archive'),
   BATON_NATS_PORT: setting('0', integer(0, 65_535), 'Port of the NATS server beside this process; 0 for any free one'),
-  BATON_SYNC: setting('always', (text) => (text === 'always' || (parseDuration(text) ?? 0) >= 1000 ? text : wrong('must be always or a duration of at least 1s, such as 2m')), 'When the NATS server beside this process writes to disk: before it acknowledges, or every so often'),
+  BATON_SYNC: setting('always', sync, 'When the NATS server beside this process writes to disk: before it acknowledges, or every so often'),
   BATON_PARTITIONS: setting('1', integer(1, 64), 'Journals that projects are spread over; fixed once the store exists'),
   BATON_SHARDS: setting('4', integer(1, 64), 'Shards of each partition; fixed once the store exists'),
-  BATON_REPLICAS: setting('1', (text) => ([1, 3, 5].includes(Number(text)) ? Number(text) : wrong('must be 1, 3 or 5')), 'Copies that NATS servers keep; more than 1 needs a NATS cluster'),
-  BATON_ROOT_KEY: optional(matching(/^[\w-]{16,200}$/, 'must be 16 to 200 letters, digits, - or _'), 'API key of the first administrator; made and printed at the first start when absent'),
+  BATON_REPLICAS: setting('1', replicas, 'Copies that NATS servers keep; more than 1 needs a NATS cluster'),
+  BATON_ROOT_KEY: optional(matching(/^[\w-]{16,200}$/, 'must be 16 to 200 letters, digits, - or _'), 'API key of the first administrator; made at the first start and kept in the data folder when absent'),
   BATON_BRAND: setting('Service', matching(/^[A-Za-z][A-Za-z0-9]{0,31}$/, 'must be letters and digits, beginning with a letter'), 'Name in headers (X-<Brand>-…) and, in lower case, in permissions'),
   BATON_KEY_PREFIX: setting('bat', matching(/^[a-z][a-z0-9]{0,15}$/, 'must be lower-case letters and digits'), 'What API keys begin with'),
   BATON_RATE_KEY: setting('600', integer(0, 10_000_000), 'Requests of one key in a window; 0 for no limit'),
@@ -96,7 +101,7 @@ const table = {
   BATON_RATE_WINDOW: setting('60', duration(1000, 1, 3600), 'Length of a window in seconds'),
   BATON_DEADLINE: setting('15000', duration(1, 100, 120_000), 'Milliseconds a request may take before it is answered 503; longer than a NATS election'),
   BATON_KEEPALIVE: setting('15', duration(1000, 1, 300), 'Seconds between comments on a quiet event stream'),
-  BATON_CORS: setting('', each(matching(/^(\*|https?:\/\/[^\s/,]+)$/, 'must be origins such as https://example.org, or *')), 'Origins whose pages may call, comma-separated'),
+  BATON_CORS: setting('', each(origin), 'Origins whose pages may call, comma-separated'),
   BATON_WORKER_LEASE: seconds('lease', 'How long a job stays with a silent worker'),
   BATON_WORKER_CADENCE: seconds('cadence', 'How often workers report that they live'),
   BATON_WORKER_POLL: seconds('poll', 'How often workers ask for work without being told of any'),
@@ -134,12 +139,13 @@ function readFlags(argv: readonly string[], faults: string[]): Map<Name, string>
   return given
 }
 
+/** A complete configuration, or every fault with what to do about it. */
+type Read = { readonly config: Config } | { readonly faults: readonly string[] }
 /**
  * Read the settings.
  * @param argv flags, without program and subcommand.
- * @returns the configuration, or every fault with what to do about it.
  */
-export function readConfig(env: Readonly<Record<string, string | undefined>>, argv: readonly string[]): { readonly config: Config } | { readonly faults: readonly string[] } {
+export function readConfig(env: Readonly<Record<string, string | undefined>>, argv: readonly string[]): Read {
   const faults: string[] = []
   const flags = readFlags(argv, faults)
   const values: Partial<Record<Name, unknown>> = {}
@@ -147,29 +153,41 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
     const { standard, parse } = table[name]
     const text = flags.get(name) ?? (env[name] || standard)
     const value = text === undefined ? undefined : parse(text)
-    if (typeof value === 'object' && 'wrong' in value) faults.push(`${flags.has(name) ? flagOf(name) : name}${name === 'BATON_ROOT_KEY' ? '' : ` is ${JSON.stringify(text)}: it`} ${value.wrong}`)
-    else values[name] = value
+    if (typeof value === 'object' && 'wrong' in value) {
+      // A secret is not repeated.
+      const given = name === 'BATON_ROOT_KEY' ? '' : ` is ${JSON.stringify(text)}: it`
+      faults.push(`${flags.has(name) ? flagOf(name) : name}${given} ${value.wrong}`)
+    } else values[name] = value
   }
   // Complete unless there are faults, and then it is not used.
   const v = values as Values
-  const timing: WorkerTiming = { lease: v.BATON_WORKER_LEASE, cadence: v.BATON_WORKER_CADENCE, poll: v.BATON_WORKER_POLL, stale: v.BATON_WORKER_STALE, takeover: v.BATON_WORKER_TAKEOVER, register: defaultTiming.register }
+  const timing: WorkerTiming = {
+    lease: v.BATON_WORKER_LEASE, cadence: v.BATON_WORKER_CADENCE, poll: v.BATON_WORKER_POLL, stale: v.BATON_WORKER_STALE, takeover: v.BATON_WORKER_TAKEOVER,
+    register: defaultTiming.register,
+  }
   if (faults.length === 0) faults.push(...checkTiming(timing).map((fault) => `${fault}; see BATON_WORKER_*`))
   if (v.BATON_ROLES?.length === 0) faults.push(`BATON_ROLES is empty: name at least one of ${roles.join(', ')}`)
-  if (v.BATON_REPLICAS > 1 && v.BATON_NATS?.length === 0) faults.push('BATON_REPLICAS is more than 1, but the NATS server beside this process is only one: name a cluster in BATON_NATS, or use `baton cluster`')
+  if (v.BATON_REPLICAS > 1 && v.BATON_NATS?.length === 0) {
+    faults.push('BATON_REPLICAS is more than 1, but the NATS server beside this process is only one: name a cluster in BATON_NATS, or use `baton cluster`')
+  }
   if (faults.length > 0) return { faults }
   return {
     config: {
-      host: v.BATON_HOST, port: v.BATON_PORT, data: v.BATON_DATA, nats: v.BATON_NATS, nats_port: v.BATON_NATS_PORT, sync: v.BATON_SYNC, roles: [...new Set(v.BATON_ROLES)],
-      brand: v.BATON_BRAND, key_prefix: v.BATON_KEY_PREFIX, partitions: v.BATON_PARTITIONS, shards: v.BATON_SHARDS, replicas: v.BATON_REPLICAS,
-      rate: { key: v.BATON_RATE_KEY, organization: v.BATON_RATE_ORG, window_seconds: v.BATON_RATE_WINDOW }, deadline: v.BATON_DEADLINE, keepalive: v.BATON_KEEPALIVE * 1000, cors: v.BATON_CORS,
-      timing, log_level: v.BATON_LOG_LEVEL,
-      ...(v.BATON_NATS_SERVER !== undefined && { nats_server: v.BATON_NATS_SERVER }), ...(v.BATON_ROOT_KEY !== undefined && { root_key: v.BATON_ROOT_KEY }),
+      host: v.BATON_HOST, port: v.BATON_PORT, data: v.BATON_DATA, nats: v.BATON_NATS, nats_port: v.BATON_NATS_PORT, sync: v.BATON_SYNC,
+      roles: [...new Set(v.BATON_ROLES)], brand: v.BATON_BRAND, key_prefix: v.BATON_KEY_PREFIX,
+      partitions: v.BATON_PARTITIONS, shards: v.BATON_SHARDS, replicas: v.BATON_REPLICAS,
+      rate: { key: v.BATON_RATE_KEY, organization: v.BATON_RATE_ORG, window_seconds: v.BATON_RATE_WINDOW },
+      deadline: v.BATON_DEADLINE, keepalive: v.BATON_KEEPALIVE * 1000, cors: v.BATON_CORS, timing, log_level: v.BATON_LOG_LEVEL,
+      ...(v.BATON_NATS_SERVER !== undefined && { nats_server: v.BATON_NATS_SERVER }),
+      ...(v.BATON_ROOT_KEY !== undefined && { root_key: v.BATON_ROOT_KEY }),
       ...(v.BATON_ANONYMOUS_WORKER !== '' && { anonymous_worker: v.BATON_ANONYMOUS_WORKER }),
       ...(v.BATON_NODE_ID !== undefined && { node_id: v.BATON_NODE_ID }),
     },
   }
 }
 
+/** A setting as people read it; `standard` is its default, undefined when it may be absent. */
+interface Described { readonly name: string; readonly flag: string; readonly standard: string | undefined; readonly meaning: string }
 /** All settings, for `--help` and the manual. */
-export const settingsTable = (): { readonly name: string; readonly flag: string; readonly standard: string | undefined; readonly meaning: string }[] =>
+export const settingsTable = (): Described[] =>
   settingNames.map((name) => ({ name, flag: flagOf(name), standard: table[name].standard, meaning: table[name].meaning }))

@@ -18,7 +18,10 @@ export interface LogOptions {
 export function createLog({ level, node, to = pino.destination({ dest: 2, sync: true }) }: LogOptions): Log {
   const { err } = pino.stdSerializers
   return pino(
-    { level, base: node === undefined ? {} : { node }, timestamp: pino.stdTimeFunctions.isoTime, redact: { paths, censor: '[secret]' }, serializers: { err, error: err }, formatters: { level: (label) => ({ level: label }) } },
+    {
+      level, base: node === undefined ? {} : { node }, timestamp: pino.stdTimeFunctions.isoTime, redact: { paths, censor: '[secret]' },
+      serializers: { err, error: err }, formatters: { level: (label) => ({ level: label }) },
+    },
     to,
   )
 }

@@ -1,6 +1,7 @@
 /** The program: `baton <command>`. Serving commands read the settings table; the others talk to a server. */
 import { Command } from 'commander'
 import { addClientCommands } from '../client/cli/commands.ts'
+import { benchmarks, runBench } from './commands/bench.ts'
 import { runCluster } from './commands/cluster.ts'
 import { runNode } from './commands/start.ts'
 import { runTourCommand } from './commands/tour.ts'
@@ -34,6 +35,8 @@ program.command('tour').description('Run a workflow over the files of this check
   .option('--url <urls>', 'address of the server, or several, comma-separated', process.env['BATON_URL'] ?? 'http://127.0.0.1:8080')
   .option('--key <key>', 'API key; else BATON_KEY, else the owner key stored by a server started here').option('--folder <folder>', 'what to measure', process.cwd())
   .action(runTourCommand)
+program.command('bench').description(`Measure, beside peers where they are installed: ${benchmarks().join(', ')}`).argument('[name]', 'only this one')
+  .option('--times <n>', 'runs of each; medians are shown', '3').option('--no-save', 'do not write bench/RESULTS.md').action(runBench)
 addClientCommands(program, process.env)
 
 try {

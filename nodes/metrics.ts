@@ -29,7 +29,8 @@ export function createMetrics(): Metrics {
   collectDefaultMetrics({ register: registry })
   const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) => new Counter({ name: `baton_${name}_total`, help, labelNames, registers })
   const gauge = <L extends string>(name: string, help: string, ...labelNames: L[]) => new Gauge({ name: `baton_${name}`, help, labelNames, registers })
-  const histogram = <L extends string>(name: string, help: string, buckets: number[], ...labelNames: L[]) => new Histogram({ name: `baton_${name}`, help, buckets, labelNames, registers })
+  const histogram = <L extends string>(name: string, help: string, buckets: number[], ...labelNames: L[]) =>
+    new Histogram({ name: `baton_${name}`, help, buckets, labelNames, registers })
 
   const requests = histogram('request_seconds', 'Duration of HTTP requests', [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 15], 'operation', 'status')
   const open = { sse: gauge('sse_streams_open', 'Event streams open'), worker_sockets: gauge('worker_sockets_open', 'Worker sockets open') }

@@ -88,7 +88,7 @@ export async function startNode(config: Config, servers: readonly string[], log:
 
     const settings: GatewaySettings = {
       brand: config.brand, key_prefix: config.key_prefix, shards: config.shards, deadline: config.deadline, rate: config.rate, timing: config.timing, keepalive: config.keepalive,
-      cors: config.cors, version, ...(config.anonymous_worker && { anonymous_worker: 'svc_anonymous' }),
+      cors: config.cors, version, ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),
     }
     const world = createWorld({
       node: id, settings, partitions: config.partitions, shards: config.shards, secret: Buffer.from(installed.secret, 'hex'), organization: installed.organization,

@@ -75,7 +75,8 @@ export function createWorld(parts: WorldParts): World {
     id: (prefix, from) => {
       if (from === undefined) return makeId(prefix, clock.now(), parts.random.bytes(10))
       const bytes = createHmac('sha256', parts.secret).update(`id/${prefix}/${from}`).digest()
-      return makeId(prefix, 0, bytes, hashOf(bytes.toString('hex')) % 1024)
+      // The part that is a time in other ids is hash here: a repeat cannot know when the first request came.
+      return makeId(prefix, bytes.readUIntBE(16, 6), bytes, hashOf(bytes.toString('hex')) % 1024)
     },
     organization: () => parts.organization,
 

@@ -87,6 +87,8 @@ export interface Envelope {
 export interface Placed {
   readonly cursor: number
   readonly entry: Entry
+  /** Live feeds only: the entry is too large to be sent around. It is here without its reply, its events with their types only; views have it whole. */
+  readonly stripped?: true
 }
 
 /** Entries of an envelope with their cursors. */

@@ -23,11 +23,14 @@ export interface Answer<T = Record<string, unknown>> {
   readonly body: T
 }
 export interface CallOptions {
-  readonly key?: string
+  /** The root key by default; null: no credential. */
+  readonly key?: string | null
   readonly headers?: Readonly<Record<string, string>>
   /** Address of the gateway to ask; the first node's by default. */
   readonly url?: string
 }
+/** An answer as text, and as JSON when it is some. */
+export interface Raw { readonly status: number; readonly headers: Headers; readonly text: string; readonly body: Record<string, never> }
 /** A frame of an event stream. */
 export interface Frame { readonly id?: string; readonly event?: string; readonly data: Record<string, unknown> }
 
@@ -41,11 +44,17 @@ export interface Service {
   call(name: RowName, input?: Record<string, unknown>, options?: CallOptions): Promise<Answer>
   /** The reply of a call that must succeed. */
   ok(name: RowName, input?: Record<string, unknown>, options?: CallOptions): Promise<Record<string, never>>
+  /** The error of a call that must be refused with this status and code. */
+  refused(name: RowName, input: Record<string, unknown>, status: number, code: string, options?: CallOptions): Promise<{ message: string; details: Record<string, never> }>
+  /** A request as it is, past the table; `path` begins at the root. */
+  raw(method: string, path: string, options?: CallOptions & { readonly body?: string | Uint8Array }): Promise<Raw>
   /** Frames of a stream row until `until` says so, the stream ends, or 20 s have passed. */
   follow(name: RowName, input: Record<string, unknown>, until: (frame: Frame, all: readonly Frame[]) => boolean, options?: CallOptions): Promise<Frame[]>
   worker(frame?: Record<string, unknown>, options?: CallOptions & { project?: string }): Promise<TestWorker>
   /** One more node on the same servers. */
   add(settings?: Record<string, string>): Promise<RunningNode>
+  /** Stop every node, do something to what they left in `data` and on the server, start one again. */
+  restart(between?: () => Promise<void> | void, settings?: Record<string, string>): Promise<void>
   stop(): Promise<void>
 }
 
@@ -113,9 +122,10 @@ export async function service(settings: Record<string, string> = {}): Promise<Se
     return node
   }
   const first = await add()
-  const url = first.url ?? ''
+  let url = first.url ?? ''
   const key = first.installed.generated?.key ?? settings['BATON_ROOT_KEY'] ?? ''
-  const headersOf = (options: CallOptions): Record<string, string> => ({ authorization: `Bearer ${options.key ?? key}`, ...options.headers })
+  const headersOf = (options: CallOptions): Record<string, string> => ({ ...(options.key !== null && { authorization: `Bearer ${options.key ?? key}` }), ...options.headers })
+  const leave = async () => { for (const node of nodes.splice(0).reverse()) await node.stop() }
 
   const call: Service['call'] = async (name, input = {}, options = {}) => {
     const row: Row = api[name]
@@ -138,14 +148,31 @@ export async function service(settings: Record<string, string> = {}): Promise<Se
   }
 
   return {
-    url, key, data, server, nodes, call, ok, add,
+    get url() { return url },
+    key, data, server, nodes, call, ok, add,
+    refused: async (name, input, status, code, options) => {
+      const answer = await call(name, input, options)
+      const error = answer.body['error'] as { code: string; message: string; details?: Record<string, never> } | undefined
+      if (answer.status !== status || error?.code !== code) throw new Error(`${name} should be refused with ${status} ${code}, but answered ${answer.status} ${JSON.stringify(answer.body).slice(0, 600)}`)
+      return { message: error.message, details: error.details ?? {} }
+    },
+    raw: async (method, path, options = {}) => {
+      const answer = await fetch((options.url ?? url) + path, { method, headers: headersOf(options), redirect: 'manual', ...(options.body !== undefined && { body: options.body as string }) })
+      const text = await answer.text()
+      return { status: answer.status, headers: answer.headers, text, body: /json/.test(answer.headers.get('content-type') ?? '') && text !== '' ? JSON.parse(text) : {} }
+    },
+    restart: async (between, more) => {
+      await leave()
+      await between?.()
+      url = (await add(more)).url ?? ''
+    },
     follow: async (name, input, until, options = {}) => {
       const { path } = requestOf(api[name], input)
       const abort = new AbortController()
       const timer = setTimeout(() => abort.abort(), 20_000)
       const frames: Frame[] = []
       try {
-        const answer = await fetch((options.url ?? url) + path, { headers: { ...headersOf(options), accept: 'text/event-stream' }, signal: abort.signal })
+        const answer = await fetch((options.url ?? url) + path, { headers: { accept: 'text/event-stream', ...headersOf(options) }, signal: abort.signal })
         if (!answer.ok || !answer.body) throw new Error(`${name} answered ${answer.status}: ${await answer.text()}`)
         for await (const { id, event, data: text } of answer.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream()) as unknown as AsyncIterable<{ id?: string; event?: string; data: string }>) {
           const frame: Frame = { ...(id !== undefined && { id }), ...(event !== undefined && { event }), data: JSON.parse(text) }
@@ -163,7 +190,7 @@ export async function service(settings: Record<string, string> = {}): Promise<Se
     },
     worker: (frame = {}, options = {}) => testWorker(options.url ?? url, options.key ?? key, options.project ?? 'default', frame),
     stop: async () => {
-      for (const node of nodes.splice(0).reverse()) await node.stop()
+      await leave()
       await server.stop()
       rmSync(data, { recursive: true, force: true })
     },

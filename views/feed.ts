@@ -14,7 +14,7 @@ import type { Store } from './store.ts'
 /** Where and when something happened: a run of a project, the cursor of the event, Unix milliseconds. */
 interface Spot { readonly project: number; readonly run: number; readonly cursor: number; readonly at: number }
 const insert = (store: Store, { project, run, cursor, at }: Spot, type: ProjectRunEvent['type'], data: Open | undefined) =>
-  store.run('INSERT INTO feed (project, seq, type, run, data, at) VALUES (?, ?, ?, ?, ?, ?)', project, cursor, type, run, data ? JSON.stringify(data) : null, at)
+  store.append('feed', project, cursor, type, run, data ? JSON.stringify(data) : null, at)
 
 /** Frames of a run event; `row` is the run as the event leaves it. @param at Unix milliseconds. */
 export function feedRun(store: Store, row: RunRow, event: RunEvent, cursor: number, at: number): void {

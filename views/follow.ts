@@ -42,8 +42,10 @@ export interface Hooks {
 }
 interface Waiter { readonly target: number; readonly done: (fresh: boolean) => void }
 
-/** Messages applied in one transaction: larger batches are cut, so that questions are answered in between. */
+/** Messages decoded together. */
 const BATCH = 500
+/** Entries after which a transaction ends, so that questions are answered in between. */
+const ENTRIES = 2000
 
 export class ViewFollower {
   readonly #view: View
@@ -106,6 +108,7 @@ export class ViewFollower {
 
   /** Whether the view is fresh enough in time; one timeout covers finding the end and waiting for it. */
   async #reached(fresh: number | undefined): Promise<boolean> {
+    if (!this.#running) return false
     if (fresh !== undefined && sequenceOf(fresh) <= this.#view.position()) return true
     return new Promise<boolean>((resolve) => {
       let waiter: Waiter | undefined
@@ -121,8 +124,8 @@ export class ViewFollower {
       })
       const wait = (target: number) => {
         if (over) return
-        if (target <= this.#view.position()) return done(true)
         if (!this.#running) return done(false)
+        if (target <= this.#view.position()) return done(true)
         waiter = { target, done }
         this.#waiters.add(waiter)
       }
@@ -162,16 +165,22 @@ export class ViewFollower {
     try {
       for (let at = 0; at < batch.length; at += BATCH) {
         const messages = await Promise.all(batch.slice(at, at + BATCH).map((message) => this.#decoded(message)))
-        if (attempt !== this.#attempt) return
-        const started = performance.now()
-        const entries = this.#view.apply(messages, this.#first)
-        const sequence = this.#view.position()
-        this.#options.hooks.applied?.({ sequence, messages: messages.length, entries, seconds: (performance.now() - started) / 1000 })
-        for (const waiter of [...this.#waiters]) if (waiter.target <= sequence) waiter.done(true)
+        for (const [i, part] of partsOf(messages).entries()) {
+          if (i > 0) await breath()
+          if (attempt !== this.#attempt) return
+          this.#applyPart(part)
+        }
       }
     } catch (error) {
       if (attempt === this.#attempt) this.#failed(error)
     }
+  }
+  #applyPart(messages: readonly Message[]): void {
+    const started = performance.now()
+    const entries = this.#view.apply(messages, this.#first)
+    const sequence = this.#view.position()
+    this.#options.hooks.applied?.({ sequence, messages: messages.length, entries, seconds: (performance.now() - started) / 1000 })
+    for (const waiter of [...this.#waiters]) if (waiter.target <= sequence) waiter.done(true)
   }
   async #decoded(message: Message): Promise<Message> {
     const { data } = message
@@ -192,6 +201,19 @@ export class ViewFollower {
 }
 
 const behind = refuse('service_unavailable', { reason: 'view_behind' }, 'The view has not caught up yet; retry.')
+/** Let what has arrived meanwhile be looked at. */
+const breath = () => new Promise<void>((resolve) => setImmediate(resolve))
+/** Messages in parts of not much more than `ENTRIES` entries. */
+function partsOf(messages: readonly Message[]): Message[][] {
+  const parts: Message[][] = []
+  let room = 0
+  for (const message of messages) {
+    if (room <= 0) room = parts.push([]) && ENTRIES
+    parts.at(-1)?.push(message)
+    room -= 'entries' in message.data && Array.isArray(message.data.entries) ? message.data.entries.length : 1
+  }
+  return parts
+}
 const later = (ms: number, run: () => void): (() => void) => {
   const timer = setTimeout(run, ms)
   return () => clearTimeout(timer)

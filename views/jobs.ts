@@ -24,7 +24,7 @@ function save(store: Store, row: JobRow, id: string): void {
   const { record, session, project } = row
   const json = JSON.stringify(record)
   if (row.stored) store.run('UPDATE jobs SET status = ?, session = ?, record = ? WHERE id = ?', record.status, session, json, id)
-  else store.run('INSERT INTO jobs (id, project, run, created_at, status, queue, session, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+  else store.run('INSERT OR REPLACE INTO jobs (id, project, run, created_at, status, queue, session, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
     id, project, record.run_id ?? null, parseTimestamp(record.created_at) ?? 0, record.status, record.queue, session, json)
   row.stored = true
 }
@@ -43,8 +43,8 @@ export function applyQueue(store: Store, place: Placed): void {
   place.entry.events.forEach((any: Event, i) => {
     const event = any as QueueEvent
     if (event.type !== 'lease.renewed' && !event.type.startsWith('job.')) return
-    const row = jobs.get(event.id)
-    if (!row && event.type !== 'job.queued') return
+    const row = jobs.get(event.id, event.type === 'job.queued')
+    if (row ? row.project !== project : event.type !== 'job.queued') return
     const change: Patch<Job> | undefined = event.type === 'lease.renewed' ? { lease_expires_at: timestamp(event.expires_at) } : event.job
     if (!change) return
     const record = patch(row?.record ?? ({ id: event.id } as Job), change)

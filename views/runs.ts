@@ -77,7 +77,8 @@ export function applyRun(store: Store, place: Placed): void {
   const { entry, cursor } = place
   const { at } = entry.origin
   const runs = keptRuns(store)
-  let row = entry.prev === 0 ? undefined : runs.get(entry.id)
+  const known = entry.prev === 0 ? undefined : runs.get(entry.id)
+  let row = known?.project === store.numberOf(entry.project) ? known : undefined
   entry.events.forEach((any: Event, i) => {
     const event = any as RunEvent
     if (event.type === 'run.created' && !row) row = begin(store, place, event)

@@ -37,7 +37,7 @@ export function applyStep(store: Store, run: RunRow, event: RunEvent): void {
   if (!event.row || typeof step_key !== 'string') return
   const key = `${run.n}:${step_key}`
   const steps = keptSteps(store)
-  const row = steps.get(key)
+  const row = steps.get(key, run.stored === undefined)
   const known = row?.record ?? ({ id: `${run.record.id}:${step_key}`, run_id: run.record.id, step_key } as RunStep)
   steps.set(key, { project: run.project, run: run.n, record: patch(known, event.row), stored: row?.stored ?? false })
 }

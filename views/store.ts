@@ -19,9 +19,10 @@ export class Kept<V> {
     this.#load = load
     this.#save = save
   }
-  get(key: string): V | undefined {
+  /** @param fresh the caller knows that nothing is stored under this key before the present batch: no look-up is made. */
+  get(key: string, fresh = false): V | undefined {
     const kept = this.#rows.get(key)
-    if (kept !== undefined) return kept
+    if (kept !== undefined || fresh) return kept
     const loaded = this.#load(key)
     if (loaded !== undefined) this.#rows.set(key, loaded)
     return loaded
@@ -41,12 +42,15 @@ export class Kept<V> {
   }
 }
 /** Records kept between batches; beyond, the next batch reads them again. */
-const KEPT_ROWS = 4096
+const KEPT_ROWS = 8192
+/** Rows that one statement adds. */
+const ROWS_AT_ONCE = 32
 
 export class Store {
   readonly db: Database
   readonly #statements = new Map<string, Statement<Value[]>>()
   readonly #kept = new Map<string, Kept<never>>()
+  readonly #appended = new Map<string, Value[][]>()
   #projects = new Map<string, number>()
   #lastRun: number | undefined
   constructor(db: Database) {
@@ -72,6 +76,22 @@ export class Store {
   /** Perform a change. */
   run(sql: string, ...values: Value[]): void {
     this.#prepare(sql).run(...values)
+  }
+  /** Add a row to a table whose rows are only ever added; it can be read once the batch is applied. Always give all columns. */
+  append(table: string, ...row: Value[]): void {
+    const rows = this.#appended.get(table)
+    if (rows) rows.push(row)
+    else this.#appended.set(table, [row])
+  }
+  #writeAppended(): void {
+    for (const [table, rows] of this.#appended) {
+      const one = `(${(rows[0] ?? []).map(() => '?').join(', ')})`
+      const whole = rows.length - (rows.length % ROWS_AT_ONCE)
+      const many = `INSERT INTO ${table} VALUES ${new Array(ROWS_AT_ONCE).fill(one).join(', ')}`
+      for (let at = 0; at < whole; at += ROWS_AT_ONCE) this.run(many, ...rows.slice(at, at + ROWS_AT_ONCE).flat())
+      for (const row of rows.slice(whole)) this.run(`INSERT INTO ${table} VALUES ${one}`, ...row)
+    }
+    this.#appended.clear()
   }
   /** The number of a project, given on first sight: only while a batch is applied. */
   numberOf(project: string): number {
@@ -100,10 +120,12 @@ export class Store {
   /** Write what the batch changed. */
   flush(): void {
     for (const kept of this.#kept.values()) kept.flush()
+    this.#writeAppended()
   }
   /** Drop everything kept. */
   forget(): void {
     for (const kept of this.#kept.values()) kept.forget()
+    this.#appended.clear()
     this.#lastRun = undefined
     this.#loadProjects()
   }

@@ -11,10 +11,7 @@ import type { Store } from './store.ts'
 /** Store a run event when it belongs to the timeline. @param at Unix milliseconds. */
 export function applyTimeline(store: Store, { n, project }: RunRow, event: RunEvent, cursor: number, at: number): void {
   if (!timelineTypes.has(event.type)) return
-  store.run(
-    'INSERT INTO timeline (run, cursor, project, type, step, payload, at) VALUES (?, ?, ?, ?, ?, ?, ?)',
-    n, cursor, project, event.type, event.step ?? null, event.payload ? JSON.stringify(event.payload) : null, at,
-  )
+  store.append('timeline', n, cursor, project, event.type, event.step ?? null, event.payload ? JSON.stringify(event.payload) : null, at)
 }
 
 const record = (run: string) => (row: TimelineRow): RunEventRecord => timelineRecord(run, row.cursor, timestamp(row.at), {

@@ -180,7 +180,7 @@ function openStore(file: string): Store {
   for (const again of [true, false]) {
     const db = new Database(file)
     try {
-      if (migrate(db)) return new Store(db)
+      if (migrate(db)) return checked(new Store(db))
     } catch (error) {
       if (!View.damaged(error) || !again) {
         db.close()
@@ -191,6 +191,11 @@ function openStore(file: string): Store {
     remove(file)
   }
   throw new Error(`view: ${file} cannot be made anew`)
+}
+/** A store whose first pages can be read. */
+function checked(store: Store): Store {
+  store.all('SELECT key, value FROM meta')
+  return store
 }
 function remove(file: string): void {
   if (file !== ':memory:') for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true })

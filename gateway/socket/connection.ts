@@ -5,6 +5,7 @@
  * N1. A frame that cannot be read is answered and the connection stays; only a flood, or silence before registration, closes it.
  * N2. `worker.registered` is the first frame that is not an error: frames that come while a registration is decided wait for it.
  * N3. A socket that takes nothing for 10 s is dropped.
+ * N4. A quiet worker is pinged twice in a takeover window, so that one that lives never looks lost.
  */
 import type { Down, FrameError, Up } from '../../protocol/worker.ts'
 import { closeCodes } from '../../protocol/worker.ts'
@@ -128,7 +129,7 @@ export class Connection {
     this.#after('drain', limits.drain, () => this.#drop())
   }
   #ping(): void {
-    this.#after('ping', limits.ping, () => {
+    this.#after('ping', Math.min(limits.ping, this.#edge.world.settings.timing.takeover * 500), () => {
       this.#pipe.ping()
       this.#ping()
     })

@@ -55,5 +55,6 @@ export function ensureDependencies(root, development, progress) {
   const options = { cwd: root, encoding: /** @type {const} */ ('utf8'), env: { ...process.env, NODE_ENV: '' } }
   const { status, error, stdout, stderr } = npm?.endsWith('.js') ? spawnSync(process.execPath, [npm, ...args], options) : spawnSync('npm', args, options)
   if (status === 0) return stamp(everything)
-  throw new Error(`${stdout ?? ''}${stderr ?? ''}${error ? `${error.message}\n` : ''}The packages could not be installed. Check the connection to the npm registry and run \`npm ci\` in ${root}.`)
+  const output = `${stdout ?? ''}${stderr ?? ''}${error ? `${error.message}\n` : ''}`
+  throw new Error(`${output}The packages could not be installed. Check the connection to the npm registry and run \`npm ci\` in ${root}.`)
 }

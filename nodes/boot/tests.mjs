@@ -13,10 +13,12 @@ import { createReader } from './tap.mjs'
  * @returns {Promise<number>} the exit code: 0 when something ran and nothing failed
  */
 export async function runTests(root, args, tsx) {
-  const server = spawnSync(process.execPath, ['--import', tsx, join(root, 'nodes/nats/install.ts')], { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
+  const finder = [`--import=${tsx}`, join(root, 'nodes/nats/install.ts')]
+  const server = spawnSync(process.execPath, finder, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
   if (server.status !== 0) return 1
   const named = args.some((arg) => !arg.startsWith('-'))
-  const files = named ? [] : readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts')).sort().map((name) => join('test', name))
+  const all = () => readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts')).sort()
+  const files = named ? [] : all().map((name) => join('test', name))
   const tap = spawn(process.execPath, [join(root, 'node_modules/.bin/tap'), 'run', '--reporter=tap', ...args, ...files], {
     cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, BATON_NATS_SERVER: server.stdout.trim() },
   })

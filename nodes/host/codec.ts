@@ -6,7 +6,7 @@ import type { Entry, Envelope, Event } from '../../protocol/entry.ts'
 import type { Blobs } from './ports.ts'
 
 /** Characters of JSON above which an entry's content leaves the journal. */
-const LARGE = 256 * 1024
+export const LARGE = 256 * 1024
 interface Outside {
   readonly blob: string
   readonly count: number

@@ -102,14 +102,19 @@ export class Effects {
     const { bus } = this.#shard.deps
     let content: Record<string, unknown> = { ...message }
     if (spec) {
-      const answer = await this.#shard.ask({ project: from.project, kind: spec.kind, id: spec.id }, spec.ask, spec.input)
-      if (!('reply' in answer) || answer.reply === undefined) return
-      content = { ...content, job: { ...(message['job'] as object), spec: answer.reply } }
+      const owner: Address = { project: from.project, kind: spec.kind, id: spec.id }
+      const read = this.#shard.peek(owner, spec.ask, spec.input)?.result ?? (await this.#read(owner, spec.ask, spec.input))
+      if (read === undefined || read === null) return
+      content = { ...content, job: { ...(message['job'] as object), spec: read } }
     }
     if (gateway === '') return
     const answer = await bus.request(subjects.gateway(gateway), content, 2000)
     const delivered = typeof answer === 'object' && (answer.answer as { ok?: boolean } | undefined)?.ok === true
     if (!delivered && message.type === 'assign') await this.#release(from, message['job'] as { id: string; lease_token: string })
+  }
+  async #read(owner: Address, ask: string, input: unknown): Promise<unknown> {
+    const answer = await this.#shard.ask(owner, ask, input)
+    return 'reply' in answer ? answer.reply : undefined
   }
   /** The gateway is gone or the worker left: the job waits again, without an attempt used. */
   async #release(queue: Address, job: { id: string; lease_token: string }): Promise<void> {

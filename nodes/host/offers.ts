@@ -72,8 +72,7 @@ export class Offers {
   async #match(matching: Matching): Promise<void> {
     do {
       matching.again = false
-      const asked = await this.#shard.ask(matching.address, 'waiting', { limit: JOBS })
-      const jobs = 'reply' in asked ? (asked.reply as readonly JobHeader[]) : []
+      const jobs = await this.#waiting(matching.address)
       if (jobs.length === 0) {
         if (!matching.again) this.#queues.delete(`${matching.address.project}/${matching.address.id}`)
         continue
@@ -87,6 +86,13 @@ export class Offers {
       }
       for (const [capability, group] of groups) if (await this.#offer(matching, capability, group)) matching.again = true
     } while (matching.again && !this.#stopped)
+  }
+  /** What may be handed out. A claim is decided behind whatever put a job there, so looking ahead of the journal is harmless. */
+  async #waiting(queue: Address): Promise<readonly JobHeader[]> {
+    const seen = this.#shard.peek(queue, 'waiting', { limit: JOBS })
+    if (seen) return seen.result as readonly JobHeader[]
+    const asked = await this.#shard.ask(queue, 'waiting', { limit: JOBS })
+    return 'reply' in asked ? (asked.reply as readonly JobHeader[]) : []
   }
   /** Offer jobs of one capability; whether all of them found a worker, so that there may be more to hand out. */
   async #offer({ address, queue }: Matching, capability: string, jobs: readonly JobHeader[]): Promise<boolean> {

@@ -15,7 +15,7 @@ import { subjects } from '../../protocol/subjects.ts'
 import { Batch, EVENTS_PER_COMMAND, type Decide } from './batch.ts'
 import { addressOf, type Cell } from './cell.ts'
 import { Cells } from './cells.ts'
-import { encode } from './codec.ts'
+import { encode, LARGE } from './codec.ts'
 import { notOwner, type HostDeps, type ShardAnswer } from './deps.ts'
 import { Deadlines } from './deadlines.ts'
 import { Effects } from './effects.ts'
@@ -124,6 +124,15 @@ export class Shard {
   ask(to: Address, name: string, input: unknown): Promise<ShardAnswer> {
     return new Promise((answer) => this.#post({ type: 'ask', to, name, input, answer }))
   }
+  /**
+   * A look at an actor's state as it is in memory, which may run ahead of the journal: only for hints and for reads whose
+   * use is ordered behind the commit anyway. Undefined when the actor is not in memory.
+   */
+  peek(to: Address, name: string, input: unknown): { readonly result: unknown } | undefined {
+    const cell = this.cells.loaded(to)
+    const arm = cell?.actor.ask?.[name]
+    return cell && arm && { result: arm(cell.state as never, input as never, this.#lastAt) }
+  }
   /** Run something when no append is in flight: memory then equals the journal. */
   task(run: () => void, fail: () => void = () => {}): void {
     this.#post({ type: 'task', run, fail })
@@ -228,7 +237,9 @@ export class Shard {
       cell.used = this.deps.clock.elapsed()
     }
     const placed = placedAt(sequence, index, entry)
-    this.deps.bus.publish(subjects.live(entry.project, entry.kind, entry.id), placed)
+    const { reply: _, ...rest } = placed.entry
+    const live = bytes > LARGE ? { ...placed, entry: { ...rest, events: entry.events.map(({ type }) => ({ type })) }, stripped: true } : placed
+    this.deps.bus.publish(subjects.live(entry.project, entry.kind, entry.id), live)
     this.effects.perform(placed)
   }
 
@@ -252,16 +263,18 @@ export class Shard {
   }
   async #wake(key: string, now: number): Promise<void> {
     const { kind, project, id } = addressOf(key)
+    const address = { project, kind: kind as Command['kind'], id }
+    const before = this.cells.loaded(address)?.prev
     const command: Command = {
-      project, kind: kind as Command['kind'], id, command_id: `w:${this.epoch}.${this.#counter++}`, name: 'wake', input: {},
+      ...address, command_id: `w:${this.epoch}.${this.#counter++}`, name: 'wake', input: {},
       origin: { at: now, principal: { type: 'system', id: 'system' }, credential: { type: 'internal', id: this.deps.node } },
     }
     await this.submit(command)
     this.task(() => {
-      const cell = this.cells.loaded({ project, kind: kind as Command['kind'], id })
+      const cell = this.cells.loaded(address)
       const at = cell?.actor.deadline?.(cell.state as never)
-      // An actor that is woken and still wants to be woken in the past would spin: it is asked again a second later.
-      if (cell && at !== undefined) this.deadlines.set(key, at <= now ? this.deps.clock.now() + 1000 : at)
+      // An actor that did nothing and still wants to be woken in the past would spin: it is asked again a second later.
+      if (cell && at !== undefined) this.deadlines.set(key, at <= now && cell.prev === before ? this.deps.clock.now() + 1000 : at)
       this.#arm()
     })
   }

@@ -30,7 +30,8 @@ const known = (pid: number): Known => ({ pid, command: commandOf(pid) })
 const lives = ({ pid, command }: Known): boolean => command !== '' && commandOf(pid) === command
 
 /** Write down that this process runs `server` in the folder. */
-export const claimFolder = (folder: string, server: number): void => writeFileSync(file(folder), JSON.stringify({ owner: known(process.pid), server: known(server) } satisfies Claim))
+export const claimFolder = (folder: string, server: number): void =>
+  writeFileSync(file(folder), JSON.stringify({ owner: known(process.pid), server: known(server) } satisfies Claim))
 /** The server has ended. */
 export const unclaimFolder = (folder: string): void => rmSync(file(folder), { force: true })
 
@@ -52,7 +53,8 @@ export async function clearFolder(folder: string): Promise<void> {
     try {
       process.kill(server.pid, signal)
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw new Fault(`A NATS server (process ${server.pid}) still uses ${folder} and belongs to another user. Stop it first.`)
+      if ((error as NodeJS.ErrnoException).code === 'ESRCH') return
+      throw new Fault(`A NATS server (process ${server.pid}) still uses ${folder} and belongs to another user. Stop it first.`)
     }
     for (let waited = 0; waited < 10_000 && lives(server); waited += 50) await sleep(50)
     if (!lives(server)) return

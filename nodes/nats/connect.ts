@@ -32,8 +32,10 @@ export interface ConnectOptions {
   readonly within?: number
 }
 
-/** Milliseconds that a request to JetStream may take. */
-const API_TIMEOUT = 5000
+/** Milliseconds that a question to JetStream may take: short, since during an election it goes unanswered and is asked again. */
+const QUESTION = 2000
+/** Milliseconds that storing a value may take. */
+const STORING = 4000
 
 async function firstConnection({ servers, name, log, within = 30_000 }: ConnectOptions): Promise<NatsConnection> {
   const started = Date.now()
@@ -44,7 +46,9 @@ async function firstConnection({ servers, name, log, within = 30_000 }: ConnectO
         pingInterval: 5000, maxPingOut: 2, timeout: 5000, noAsyncTraces: true,
       })
     } catch (error) {
-      if (Date.now() - started > within) throw new Fault(`No NATS server answers at ${servers.join(', ')} (${(error as Error).message}). Start it, or correct BATON_NATS.`)
+      if (Date.now() - started > within) {
+        throw new Fault(`No NATS server answers at ${servers.join(', ')} (${(error as Error).message}). Start it, or correct BATON_NATS.`)
+      }
       if (attempt % 10 === 0) log.info({ servers }, 'waiting for NATS')
       await sleep(Math.min(100 * 2 ** attempt, 2000))
     }
@@ -63,8 +67,9 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
     throw new Fault(message)
   }
   const version = connection.info?.version ?? '0.0.0'
-  if (!isAccepted(version)) return refuseServer(`The NATS server at ${connection.getServer()} has version ${version}; ${MINIMUM} or newer is needed, because older ones can lose acknowledged data.`)
-  if (connection.info?.jetstream !== true) return refuseServer(`The NATS server at ${connection.getServer()} runs without JetStream. Give its configuration a jetstream block, as in nats.conf.`)
+  const which = `The NATS server at ${connection.getServer()}`
+  if (!isAccepted(version)) return refuseServer(`${which} has version ${version}; ${MINIMUM} or newer is needed, because older ones can lose acknowledged data.`)
+  if (connection.info?.jetstream !== true) return refuseServer(`${which} runs without JetStream. Give its configuration a jetstream block, as in nats.conf.`)
 
   let up = true
   const waiting = new Set<() => void>()
@@ -84,8 +89,8 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
   void watch()
   return {
     connection,
-    streams: jetstream(connection, { timeout: API_TIMEOUT }),
-    manager: await jetstreamManager(connection, { timeout: API_TIMEOUT, checkAPI: false }),
+    streams: jetstream(connection, { timeout: STORING }),
+    manager: await jetstreamManager(connection, { timeout: QUESTION, checkAPI: false }),
     version,
     log,
     connected: () => up && !connection.isClosed(),

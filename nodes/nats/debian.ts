@@ -76,11 +76,12 @@ export async function fetchFromDebian(cache: string): Promise<string> {
     await writeFile(join(work, 'sources.list'), `deb [signed-by=${keyring}] ${from.uri} ${RELEASE} main\n`)
     await writeFile(join(work, 'status'), '')
     const options = [
-      `Dir::Etc::sourcelist=${join(work, 'sources.list')}`, 'Dir::Etc::sourceparts=-', 'Dir::Etc::preferencesparts=-', `Dir::State=${work}`, `Dir::State::lists=${join(work, 'lists')}`,
-      `Dir::State::status=${join(work, 'status')}`, `Dir::Cache=${work}`, `Dir::Cache::archives=${join(work, 'archives')}`,
+      `Dir::Etc::sourcelist=${join(work, 'sources.list')}`, 'Dir::Etc::sourceparts=-', 'Dir::Etc::preferencesparts=-', `Dir::State=${work}`,
+      `Dir::State::lists=${join(work, 'lists')}`, `Dir::State::status=${join(work, 'status')}`, `Dir::Cache=${work}`, `Dir::Cache::archives=${join(work, 'archives')}`,
       'APT::Sandbox::User=', 'Acquire::Languages=none', 'Acquire::Retries=2', 'APT::Update::Error-Mode=any',
     ].flatMap((option) => ['-o', option])
-    const apt = (...args: string[]) => run('apt-get', ['-q', ...options, ...args], { cwd: work, timeout: 180_000, env: { ...process.env, LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' } })
+    const env = { ...process.env, LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' }
+    const apt = (...args: string[]) => run('apt-get', ['-q', ...options, ...args], { cwd: work, timeout: 180_000, env })
     await apt('update')
     await apt('download', 'nats-server')
     const deb = (await readdir(work)).find((name) => name.endsWith('.deb'))
@@ -100,7 +101,8 @@ export async function fetchFromDebian(cache: string): Promise<string> {
   } catch (error) {
     if (error instanceof Fault) throw error
     const { code, stderr, message } = error as NodeJS.ErrnoException & { stderr?: string }
-    throw new Fault(code === 'ENOENT' ? 'this machine has no apt-get or dpkg' : `apt-get could not fetch nats-server: ${(stderr?.trim().split('\n').at(-1) || message).slice(0, 300)}`)
+    if (code === 'ENOENT') throw new Fault('this machine has no apt-get or dpkg')
+    throw new Fault(`apt-get could not fetch nats-server: ${(stderr?.trim().split('\n').at(-1) || message).slice(0, 300)}`)
   } finally {
     await rm(work, { recursive: true, force: true })
   }

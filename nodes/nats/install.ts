@@ -45,7 +45,8 @@ async function cached(folder: string): Promise<Binary | undefined> {
   return undefined
 }
 
-const help = `Install nats-server ${MINIMUM} or newer (https://nats.io/download) and put it on the PATH or name it in BATON_NATS_SERVER, or point BATON_NATS at a running server.`
+const help = `Install nats-server ${MINIMUM} or newer (https://nats.io/download) and put it on the PATH or name it in BATON_NATS_SERVER, \
+or point BATON_NATS at a running server.`
 
 /**
  * Find a nats-server, fetching it when the machine has none.

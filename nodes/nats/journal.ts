@@ -13,7 +13,7 @@ import { follow } from './follow.ts'
 import { pull, type Pulling } from './pull.ts'
 
 export interface JournalOptions {
-  /** Milliseconds until an append without acknowledgement counts as `unknown`; 5 s by default. */
+  /** Milliseconds until an append without acknowledgement counts as `unknown`; 3 s by default. */
   readonly timeout?: number
   /** Told the duration of every acknowledged append, in seconds, and its size in bytes. */
   readonly appended?: (seconds: number, bytes: number) => void
@@ -24,7 +24,7 @@ const IN_PROCESS = [10, 30, 100, 300]
 const READ_ATTEMPTS = 6
 
 /** The journal of a connection. */
-export function createJournal(nats: Nats, { timeout = 5000, appended = () => {} }: JournalOptions = {}): Journal {
+export function createJournal(nats: Nats, { timeout = 3000, appended = () => {} }: JournalOptions = {}): Journal {
   /** The server compares before it looks for duplicates: a repeat of what was stored looks like a conflict with oneself. */
   const outcomeOfConflict = async (partition: number, shard: number, message_id: string): Promise<Appended> => {
     try {
@@ -39,7 +39,9 @@ export function createJournal(nats: Nats, { timeout = 5000, appended = () => {} 
     const started = performance.now()
     for (let attempt = 0; ; attempt++) {
       try {
-        const { seq } = await nats.streams.publish(subjects.journal(partition, shard), data, { msgID: message_id, expect: { lastSubjectSequence: expected }, headers: sealed(data), timeout })
+        const { seq } = await nats.streams.publish(subjects.journal(partition, shard), data, {
+          msgID: message_id, expect: { lastSubjectSequence: expected }, headers: sealed(data), timeout,
+        })
         appended((performance.now() - started) / 1000, data.length)
         return { sequence: seq }
       } catch (error) {

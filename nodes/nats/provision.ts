@@ -24,16 +24,18 @@ type Configured = Partial<StreamConfig> & { readonly name: string }
 const DUPLICATES = nanos(120_000)
 
 const journalConfig = (partition: number, replicas: number): Configured => ({
-  name: names.journal(partition), subjects: [subjects.journals(partition)], storage: StorageType.File, retention: RetentionPolicy.Limits, discard: DiscardPolicy.New,
-  num_replicas: replicas, duplicate_window: DUPLICATES, max_msgs: -1, max_bytes: -1, max_age: 0, deny_delete: false, allow_direct: false,
+  name: names.journal(partition), subjects: [subjects.journals(partition)], storage: StorageType.File,
+  retention: RetentionPolicy.Limits, discard: DiscardPolicy.New, num_replicas: replicas,
+  duplicate_window: DUPLICATES, max_msgs: -1, max_bytes: -1, max_age: 0, deny_delete: false, allow_direct: false,
 })
 /**
  * A bucket as KV clients know it, with one value per key. Reads go to the leader (`allow_direct: false`).
  * @param first first revision; a bucket in memory comes back empty, and must not give out a revision twice.
  */
 export const bucketConfig = (bucket: string, storage: StorageType, replicas: number, first?: number): Configured => ({
-  name: `KV_${bucket}`, subjects: [`$KV.${bucket}.>`], storage, retention: RetentionPolicy.Limits, discard: DiscardPolicy.New, num_replicas: replicas, max_msgs_per_subject: 1,
-  max_msgs: -1, max_bytes: -1, max_age: 0, allow_rollup_hdrs: true, deny_delete: true, allow_direct: false, duplicate_window: DUPLICATES, ...(first !== undefined && { first_seq: first }),
+  name: `KV_${bucket}`, subjects: [`$KV.${bucket}.>`], storage, retention: RetentionPolicy.Limits, discard: DiscardPolicy.New, num_replicas: replicas,
+  max_msgs_per_subject: 1, max_msgs: -1, max_bytes: -1, max_age: 0, allow_rollup_hdrs: true, deny_delete: true, allow_direct: false,
+  duplicate_window: DUPLICATES, ...(first !== undefined && { first_seq: first }),
 })
 
 /**
@@ -65,7 +67,8 @@ async function ensureStream({ manager, log }: Nats, config: Configured): Promise
 }
 
 /** The bucket of leases, which is kept in memory: it is gone after a restart of all servers, and made again. */
-export const ensureCluster = (nats: Nats, replicas: number): Promise<void> => ensureStream(nats, bucketConfig(names.cluster, StorageType.Memory, replicas, Date.now()))
+export const ensureCluster = (nats: Nats, replicas: number): Promise<void> =>
+  ensureStream(nats, bucketConfig(names.cluster, StorageType.Memory, replicas, Date.now()))
 
 /** Do something again while the servers elect a leader or lack peers. */
 async function patiently(nats: Nats, what: string, within: number, run: () => Promise<void>): Promise<void> {
@@ -77,7 +80,10 @@ async function patiently(nats: Nats, what: string, within: number, run: () => Pr
     } catch (error) {
       if (error instanceof Fault) throw error
       const now = Date.now()
-      if (now - started > within) throw new Fault(`${what} cannot be set up: ${sentence(error)}. Check that all NATS servers of the cluster run, that they have JetStream and space, and that there are as many as BATON_REPLICAS.`)
+      if (now - started > within) {
+        const check = 'Check that all NATS servers of the cluster run, that they have JetStream and space, and that there are as many as BATON_REPLICAS.'
+        throw new Fault(`${what} cannot be set up: ${sentence(error)}. ${check}`)
+      }
       if (now - told > 3000) {
         told = now
         nats.log.info({ what, reason: sentence(error) }, 'waiting for the NATS cluster')
@@ -97,9 +103,13 @@ async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
   }
   const stored = JSON.parse(found.value) as Layout
   for (const field of ['partitions', 'shards'] as const) {
-    if (stored[field] !== wanted[field]) throw new Fault(`This installation was created with ${stored[field]} ${field}; that cannot change. Set BATON_${field.toUpperCase()}=${stored[field]}, or start on an empty store.`)
+    const kept = stored[field]
+    if (kept === wanted[field]) continue
+    throw new Fault(`This installation was created with ${kept} ${field}; that cannot change. Set BATON_${field.toUpperCase()}=${kept}, or start on an empty store.`)
   }
-  if (wanted.replicas < stored.replicas) throw new Fault(`This installation keeps ${stored.replicas} replicas; they can be raised but not lowered. Set BATON_REPLICAS=${stored.replicas}.`)
+  if (wanted.replicas < stored.replicas) {
+    throw new Fault(`This installation keeps ${stored.replicas} replicas; they can be raised but not lowered. Set BATON_REPLICAS=${stored.replicas}.`)
+  }
   if (wanted.replicas > stored.replicas && (await registry.put('layout', JSON.stringify(wanted), found.revision)) === undefined) await settleLayout(nats, wanted)
 }
 

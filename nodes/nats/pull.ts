@@ -26,8 +26,8 @@ const PER_FETCH = 256
 export async function pull(nats: Nats, stream: string, from: number, { subject, idle = 5000 }: { subject?: string; idle?: number } = {}): Promise<Pulling> {
   const name = `baton_${nuid.next()}`
   await nats.manager.consumers.add(stream, {
-    name, deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: Math.max(1, from), ack_policy: AckPolicy.None, replay_policy: ReplayPolicy.Instant, mem_storage: true,
-    num_replicas: 1, inactive_threshold: nanos(30_000), ...(subject !== undefined && { filter_subject: subject }),
+    name, deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: Math.max(1, from), ack_policy: AckPolicy.None, replay_policy: ReplayPolicy.Instant,
+    mem_storage: true, num_replicas: 1, inactive_threshold: nanos(30_000), ...(subject !== undefined && { filter_subject: subject }),
   })
   let current: ConsumerMessages | undefined
   let closed = false

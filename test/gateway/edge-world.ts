@@ -3,7 +3,7 @@ import http from 'node:http'
 import { createGateway, type Gateway } from '../../gateway/server.ts'
 import type { GatewaySettings, Outcome, World } from '../../gateway/ports.ts'
 import type { Command, Placed } from '../../protocol/entry.ts'
-import { refuse } from '../../protocol/errors.ts'
+import { refuse, type FieldError } from '../../protocol/errors.ts'
 import { makeId, type Prefix } from '../../protocol/ids.ts'
 import { defaultTiming } from '../../protocol/worker.ts'
 import { edge, PRJ } from './given.ts'
@@ -14,12 +14,32 @@ export const settings: GatewaySettings = {
   cors: ['https://console.example'], version: '0.1.0',
 }
 
+/** What tests look at in the bodies of answers. */
+export interface Body {
+  readonly id: string
+  readonly key: string
+  readonly key_prefix: string
+  readonly has_more: boolean
+  readonly next_cursor: string
+  readonly items: readonly { readonly id: string }[]
+  readonly results: readonly unknown[]
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly tags: readonly string[] }>>>>
+  readonly error: { readonly code: string; readonly details: { readonly fields: readonly FieldError[] } }
+}
+/** A question to a view. */
+export interface Question {
+  readonly id: string
+  readonly run_id: string
+  readonly after: number
+  readonly limit: number
+}
+
 /** An answer as a client sees it. */
 export interface Got {
   readonly status: number
   readonly headers: http.IncomingHttpHeaders
   readonly text: string
-  readonly body: any
+  readonly body: Body
 }
 
 /** Start a gateway. What actors and views answer is in `on` and `views`, by name. */
@@ -27,17 +47,17 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
   const it = edge()
   const { world: base } = it
   const commands: Command[] = []
-  const questions: { project: string; name: string; input: any }[] = []
+  const questions: { project: string; name: string; input: Question }[] = []
   const listeners = new Map<string, Set<(placed: Placed) => void>>()
   const counted = new Map<string, number>()
   const count = (name: string, by = 1) => counted.set(name, (counted.get(name) ?? 0) + by)
   const on: Record<string, (command: Command) => Outcome | Promise<Outcome>> = {}
-  const views: Record<string, (input: any) => unknown> = {}
+  const views: Record<string, (input: Question) => unknown> = {}
   const forgotten: string[] = []
   const logs: object[] = []
   const answer = async (project: string, name: string, input: unknown) => {
-    questions.push({ project, name, input })
-    return views[name]?.(input) ?? refuse('not_found')
+    questions.push({ project, name, input: input as Question })
+    return views[name]?.(input as Question) ?? refuse('not_found')
   }
   const decided = base.command
   const sides = {
@@ -79,7 +99,7 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
       } }, (response) => {
         let text = ''
         response.on('data', (chunk) => { text += chunk })
-        response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body: /json/.test(response.headers['content-type'] ?? '') && text !== '' ? JSON.parse(text) : undefined }))
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body: /json/.test(response.headers['content-type'] ?? '') && text !== '' ? (JSON.parse(text) as Body) : ({} as Body) }))
       })
       request.on('error', reject)
       request.end(content)

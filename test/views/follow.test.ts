@@ -1,3 +1,4 @@
+import Database from 'better-sqlite3'
 import t from 'tap'
 import { cursorOf, type Envelope } from '../../protocol/entry.ts'
 import { ViewFollower, type ViewJournal } from '../../views/follow.ts'
@@ -193,6 +194,41 @@ t.test('a journal that is another one, or ends before the view, means that the v
   shrunk.view.apply(first.journal.messages)
   await shrunk.follower.start()
   t.strictSame([shrunk.alarms, shrunk.view.position(), shrunk.state.from], [['JournalReplaced'], 0, [1]])
+})
+
+t.test('a damaged file is an alarm too: the view is built anew', async (t) => {
+  const { journal, follower, deliver, settle, ask, pass, view, alarms, state } = world()
+  await follower.start()
+  await deliver(journal.commit(0, started('run_1', 1)))
+  const answer = view.ask.bind(view)
+  view.ask = () => {
+    throw new Database.SqliteError('database disk image is malformed', 'SQLITE_CORRUPT')
+  }
+  const asked = ask(0)
+  await settle()
+  t.match(asked.answer, { refused: 'service_unavailable' })
+  t.strictSame([alarms, view.position()], [['SqliteError'], 0])
+  view.ask = answer
+  await pass(1000)
+  t.strictSame(state.from, [1, 1])
+  await deliver(...journal.messages)
+  const again = ask()
+  await settle()
+  t.strictSame(ids(again), ['run_1'])
+})
+
+t.test('a long batch lets questions be answered in between', async (t) => {
+  const { journal, follower, deliver, settle, ask, view } = world()
+  for (let i = 0; i < 3; i++) journal.commit(0, ...Array.from({ length: 1500 }, () => ({ kind: 'run', project: 'prj_a', id: 'run_x', events: [] }) as const))
+  await follower.start()
+  const all = ask(cursorOf(3, 0))
+  const some = ask(cursorOf(2, 0))
+  const reached: number[] = []
+  void follower.ask('run.list', 'prj_a', {}, cursorOf(2, 0)).then(() => reached.push(view.position()))
+  await deliver(...journal.messages)
+  await settle()
+  t.ok(all.answer && some.answer)
+  t.strictSame(reached, [2])
 })
 
 t.test('stopping refuses who waits, and hands over nothing more', async (t) => {

@@ -34,9 +34,9 @@ function journalOf(happenings: readonly Happening[]): Written[] {
           [moved(id, 'failed', { error_message: 'no' }, more)],
         ][what] ?? []
     const held = [...(waiting.get(shard) ?? []), ...draft]
-    if (together && i < happenings.length - 1) return void waiting.set(shard, held)
     waiting.delete(shard)
-    journal.commit(shard, ...held)
+    if (together && i < happenings.length - 1) waiting.set(shard, held)
+    else journal.commit(shard, ...held)
   })
   return journal.messages
 }

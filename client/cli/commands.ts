@@ -1,0 +1,37 @@
+/** Every command that talks to a server. */
+import { InvalidArgumentError, type Command } from 'commander'
+import { followRun } from '../follow.ts'
+import { addCall, addGroups } from './derived.ts'
+import { clientFor, placed, type Environment } from './place.ts'
+import { processShell, type Shell } from './shell.ts'
+import { lineOf } from './timeline.ts'
+import { addWorker } from './work.ts'
+
+/** Add the client commands to a program. @param env environment variables. @param shell the terminal; that of this process unless given. */
+export function addClientCommands(program: Command, env: Environment, shell: Shell = processShell(env)): void {
+  addWorker(program, shell)
+  addFollow(program, shell)
+  addCall(program, shell)
+  addGroups(program, shell)
+}
+
+function addFollow(program: Command, shell: Shell): void {
+  const command = placed(program.command('follow').description('Follow the timeline of a run until it ends').argument('<run-id>'))
+    .option('--json', 'one JSON object a line')
+    .option('--after <sequence>', 'start after this event', cursor)
+    .addHelpText('after', '\nExample:\n  $ baton follow run_01JZ3M0Q0R8XG4V2T6Y9ABCDEF\nIt ends with 0 when the run completed, and with 1 when it failed or was cancelled.\n')
+  command.action(shell.guarded(async (id: string) => {
+    const { json, after } = command.opts<{ json?: true; after?: number }>()
+    let last = ''
+    for await (const { data, type } of followRun(clientFor(command, shell.env), id, { ...(after !== undefined && { after }), onReconnect: (reason) => shell.note(`(${reason}; connecting again)`) })) {
+      if (type === 'stream.reset') shell.note('(events before this one are no longer kept)')
+      else shell.print(json ? JSON.stringify(data) : lineOf(data))
+      last = type
+    }
+    if (last === 'run.failed' || last === 'run.cancelled') process.exitCode = 1
+  }))
+}
+const cursor = (text: string): number => {
+  if (!/^\d{1,16}$/.test(text)) throw new InvalidArgumentError('It must be the sequence of an event.')
+  return Number(text)
+}

@@ -1,0 +1,117 @@
+/** The fields of a row as the command line knows them, and texts of the command line as their values. All pure. */
+import { routeOf, type Row } from '../../protocol/contract.ts'
+
+/** What of a JSON schema is looked at. */
+interface Schema {
+  readonly type?: string
+  readonly enum?: readonly unknown[]
+  readonly items?: Schema
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+  readonly description?: string
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly default?: unknown
+  readonly pattern?: string
+}
+export interface Field {
+  /** As the wire names it. */
+  readonly name: string
+  readonly form: 'text' | 'number' | 'whole' | 'boolean' | 'list' | 'json'
+  /** Values that are allowed. */
+  readonly choices?: readonly string[]
+  readonly required: boolean
+  /** What it means, and its bounds. */
+  readonly help: string
+}
+/** A text of the command line that is no value of its field. */
+export interface Fault {
+  readonly fault: string
+}
+
+/** `definition_id` → `definition-id`. */
+export const kebab = (name: string): string => name.replaceAll('_', '-')
+
+/** Slots of a row's path that a command asks for; the project is a flag, except where it is what the row is about. */
+export const slotsOf = (name: string, row: Row): string[] => routeOf(row).slots.filter((slot) => slot !== 'project' || name.startsWith('project.'))
+
+/** Members of a row's body and query. */
+export function fieldsOf({ shape }: Row): Field[] {
+  return [shape.body, shape.query].flatMap((schema) => {
+    const { properties = {}, required = [] } = (schema ?? {}) as Schema
+    return Object.entries(properties).map(([name, member]) => fieldOf(name, member, required.includes(name)))
+  })
+}
+
+function fieldOf(name: string, schema: Schema, required: boolean): Field {
+  const inner = schema.type === 'array' ? schema.items : schema
+  const choices = inner?.enum?.every((value) => typeof value === 'string') ? (inner.enum as readonly string[]) : undefined
+  return { name, form: formOf(schema), ...(choices && { choices }), required, help: helpOf(schema) }
+}
+function formOf({ type, enum: values, items }: Schema): Field['form'] {
+  if (type === 'integer') return 'whole'
+  if (type === 'number' || type === 'boolean') return type
+  if (type === 'string' || values) return 'text'
+  return type === 'array' && items && formOf(items) === 'text' ? 'list' : 'json'
+}
+function helpOf({ description, minimum, maximum, default: standard }: Schema): string {
+  const range = minimum !== undefined && maximum !== undefined ? `${minimum} to ${maximum}` : minimum !== undefined ? `${minimum} or more` : maximum !== undefined ? `at most ${maximum}` : ''
+  const parts = [description ?? '', range, standard === undefined ? '' : `default ${JSON.stringify(standard)}`].filter((part) => part !== '')
+  return parts.join('; ')
+}
+
+/** How a field is written on the command line. */
+export const placeholder = ({ form, name, choices }: Field): string =>
+  form === 'boolean' ? '[boolean]' : form === 'json' ? '<json|@file>' : form === 'list' ? `<${kebab(name)}...>` : form === 'text' ? `<${choices ? choices.join('|') : 'text'}>` : '<number>'
+
+/** The value that a text means. @param read gives the content of the file after an `@`; `-` is standard input. */
+export function valueOf(field: Field, text: string, read: (file: string) => string): { readonly value: unknown } | Fault {
+  const { form, choices, name } = field
+  switch (form) {
+    case 'text':
+      return choices && !choices.includes(text) ? { fault: `${name} must be one of ${choices.join(', ')}, not ${JSON.stringify(text)}` } : { value: text }
+    case 'number':
+    case 'whole': {
+      const value = text.trim() === '' ? Number.NaN : Number(text)
+      if (!Number.isFinite(value) || (form === 'whole' && !Number.isInteger(value))) return { fault: `${name} must be a ${form === 'whole' ? 'whole ' : ''}number, not ${JSON.stringify(text)}` }
+      return { value }
+    }
+    case 'boolean':
+      return text === 'true' || text === 'false' ? { value: text === 'true' } : { fault: `${name} must be true or false, not ${JSON.stringify(text)}` }
+    case 'list': {
+      const value = text.trim().startsWith('[') ? parsed(name, text) : { value: text.split(',').map((part) => part.trim()).filter((part) => part !== '') }
+      if ('fault' in value) return value
+      const wrong = choices && Array.isArray(value.value) ? value.value.find((part) => !choices.includes(String(part))) : undefined
+      return wrong === undefined ? value : { fault: `${name} must be of ${choices?.join(', ')}, not ${JSON.stringify(wrong)}` }
+    }
+    case 'json':
+      return parsed(name, text.startsWith('@') ? read(text.slice(1)) : text)
+  }
+}
+
+/** JSON text as a value. */
+export function parsed(name: string, text: string): { readonly value: unknown } | Fault {
+  try {
+    return { value: JSON.parse(text) as unknown }
+  } catch (error) {
+    return { fault: `${name} is not JSON (${(error as Error).message}); a file is given as @name, and quotes around text must be kept from the shell` }
+  }
+}
+
+/** An input from `field=value` texts over a whole body. Later ones win; an unknown field is a fault that names the known ones. */
+export function inputOf(fields: readonly Field[], slots: readonly string[], sets: readonly string[], body: unknown, read: (file: string) => string): { readonly input: Record<string, unknown> } | Fault {
+  if (body !== undefined && (typeof body !== 'object' || body === null || Array.isArray(body))) return { fault: 'the body must be a JSON object' }
+  const input: Record<string, unknown> = { ...(body as Record<string, unknown> | undefined) }
+  for (const set of sets) {
+    const at = set.indexOf('=')
+    const name = set.slice(0, at).replaceAll('-', '_')
+    if (at <= 0) return { fault: `--set takes field=value, not ${JSON.stringify(set)}` }
+    const field = fields.find((known) => known.name === name) ?? ([...slots, 'project'].includes(name) ? { name, form: 'text', required: true, help: '' } as const : undefined)
+    if (!field) return { fault: `there is no field ${name}; the fields are ${[...slots, ...fields.map((known) => known.name)].join(', ')}` }
+    const value = valueOf(field, set.slice(at + 1), read)
+    if ('fault' in value) return value
+    input[name] = value.value
+  }
+  const missing = slots.filter((slot) => input[slot] === undefined)
+  return missing.length > 0 ? { fault: `${missing.join(' and ')} must be set, as in --set ${missing[0]}=…` } : { input }
+}

@@ -1,0 +1,38 @@
+/** What commands have of the terminal: a place for results, one for remarks, and an end that says what went wrong. */
+import { explain } from './explain.ts'
+import type { Environment } from './place.ts'
+
+export interface Shell {
+  readonly env: Environment
+  /** Results: standard output. */
+  print(line: string): void
+  /** Remarks: standard error. */
+  note(line: string): void
+  /** An action whose expected failures are explained, and end the program with 1 when it has nothing more to do. */
+  guarded<A extends readonly unknown[]>(action: (...given: A) => Promise<void>): (...given: A) => Promise<void>
+}
+
+/** The shell of this process. */
+export const processShell = (env: Environment): Shell => {
+  const note = (line: string) => void process.stderr.write(`${line}\n`)
+  // Whoever reads our output has heard enough, as `head` does.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    process.exit(0)
+  })
+  return {
+    env,
+    note,
+    print: (line) => void process.stdout.write(`${line}\n`),
+    guarded: (action) => async (...given) => {
+      try {
+        await action(...given)
+      } catch (error) {
+        const told = explain(error, env)
+        if (told === undefined) throw error
+        note(told)
+        process.exitCode = 1
+      }
+    },
+  }
+}

@@ -1,0 +1,41 @@
+/** Measuring files: lines as `wc -l` counts them, sums as `sha256sum` prints them. */
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { resolve, sep } from 'node:path'
+import { byPath } from './files.ts'
+
+/** What a part, or the whole, comes to. `sums` has a line `<sha256>  <path>` for each file. */
+export interface Measured {
+  readonly files: number
+  readonly lines: number
+  readonly sums: string
+}
+
+/** Measure files of a folder. @throws Error when a path leads out of the folder, or the signal fires. */
+export async function measure(folder: string, paths: readonly string[], signal: AbortSignal): Promise<Measured> {
+  let lines = 0
+  let sums = ''
+  for (const path of paths) {
+    signal.throwIfAborted()
+    const full = resolve(folder, path)
+    if (!full.startsWith(resolve(folder) + sep)) throw new Error(`${path} is not in ${folder}`)
+    const hash = createHash('sha256')
+    for await (const chunk of createReadStream(full)) {
+      const bytes = chunk as Buffer
+      hash.update(bytes)
+      for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) lines++
+    }
+    sums += `${hash.digest('hex')}  ${path}\n`
+  }
+  return { files: paths.length, lines, sums }
+}
+
+/** Parts as one whole: its sums sorted by path. */
+export function together(parts: readonly Measured[]): Measured {
+  const all = parts.flatMap(({ sums }) => sums.split('\n').filter((line) => line !== '')).sort((a, b) => byPath(pathOf(a), pathOf(b)))
+  return { files: parts.reduce((sum, { files }) => sum + files, 0), lines: parts.reduce((sum, { lines }) => sum + lines, 0), sums: all.map((line) => `${line}\n`).join('') }
+}
+const pathOf = (line: string): string => line.slice(66)
+
+/** One SHA-256 over all sums: what `sha256sum` says of what `sha256sum` printed. */
+export const digestOf = (sums: string): string => createHash('sha256').update(sums).digest('hex')

@@ -1,0 +1,163 @@
+/**
+ * The tour: a workflow over the files of a folder, done by two workers, followed live, and checked against `wc` and
+ * `sha256sum`. It proves that what the README says is true on this machine; gateways and nodes may be killed while it runs.
+ */
+import { randomUUID } from 'node:crypto'
+import { resolve } from 'node:path'
+import type { RunEventRecord } from '../../protocol/api/runs.ts'
+import { explain } from '../cli/explain.ts'
+import { lineOf } from '../cli/timeline.ts'
+import { client, type Client } from '../client.ts'
+import { Worker } from '../worker.ts'
+import type { WorkerState } from '../worker/options.ts'
+import { tourActions } from './actions.ts'
+import { byPath } from './files.ts'
+import { differences, fromTools } from './verify.ts'
+import { together, type Measured } from './measure.ts'
+import { show, type Out, type Show } from './show.ts'
+import { compare, watch, type Watched } from './watch.ts'
+import { ensureWorkflow, partSpec, queueOf, tourSpec } from './workflow.ts'
+
+export interface TourOptions {
+  /** Base addresses of one service. */
+  readonly url: readonly string[]
+  readonly key: string
+  readonly project: string
+  readonly folder: string
+  readonly out: Out
+  /** Parts that are measured at the same time; 8 by default. */
+  readonly parts?: number
+}
+/** Milliseconds after which a tour is given up. */
+const LIMIT = 15 * 60_000
+/** Tries of one request: enough for a node, or a NATS leader, to come back. */
+const TRIES = 12
+type Part = Measured & { readonly worker: string }
+
+/** Run the tour; whether everything was as it should be. What went wrong is said on `out`. */
+export async function runTour(options: TourOptions): Promise<boolean> {
+  const { url, key, project, out } = options
+  const folder = resolve(options.folder)
+  const queue = queueOf(folder)
+  const at = client({ url, key, project, tries: TRIES })
+  const shown = show(out)
+  const names = ['a', 'b'].map((letter) => `tour-${randomUUID().slice(0, 6)}-${letter}`)
+  const workers = names.map((instance) => new Worker({
+    url, key, project, instance, concurrency: 2, queues: [queue], name: 'tour', actions: tourActions(at, folder, instance), onState: spoken(instance, shown),
+  }))
+  const stop = new AbortController()
+  const limit = setTimeout(() => stop.abort(new Error(`the tour took longer than ${LIMIT / 60_000} minutes`)), LIMIT)
+  try {
+    shown.line(`Measuring ${folder} at ${url.join(', ')} with workers ${names.join(' and ')}.\n`)
+    const [main, part] = [await ensureWorkflow(at, 'tour', tourSpec), await ensureWorkflow(at, 'tour-measure', partSpec)]
+    await Promise.all(workers.map((worker) => worker.start()))
+    return await measureAll({ at, folder, queue, shown, signal: stop.signal, main: main.id, part: part.id, parts: options.parts ?? 8 })
+  } catch (error) {
+    shown.stop()
+    shown.line(`\nThe tour failed: ${explain(error, {}) ?? (error as Error).stack ?? String(error)}`)
+    return false
+  } finally {
+    clearTimeout(limit)
+    stop.abort(new Error('the tour has ended'))
+    shown.stop()
+    await Promise.all(workers.map((worker) => worker.stop()))
+  }
+}
+
+/** Says that a worker has lost its connection, and that it has one again. */
+function spoken(instance: string, { line }: Show): (state: WorkerState) => void {
+  let lost = false
+  return (state) => {
+    if (state === 'reconnecting') line(`  (${instance} lost its connection; its jobs go on)`)
+    if (state === 'registered' && lost) line(`  (${instance} is connected again)`)
+    lost = state === 'reconnecting'
+  }
+}
+
+interface Tour {
+  readonly at: Client
+  readonly folder: string
+  readonly queue: string
+  readonly shown: Show
+  readonly signal: AbortSignal
+  /** Ids of the workflows. */
+  readonly main: string
+  readonly part: string
+  readonly parts: number
+}
+
+async function measureAll(tour: Tour): Promise<boolean> {
+  const { at, folder, queue, shown, signal } = tour
+  const begun = performance.now()
+  const run = await at.workflow.run({ id: tour.main, queue, input: { folder, parts: tour.parts } })
+  shown.line(`Run ${run.id}`)
+  let listed!: (parts: string[][]) => void
+  const parts = new Promise<string[][]>((done) => (listed = done))
+  let away = false
+  const hear = (event: RunEventRecord): void => {
+    away = false
+    shown.line(`  ${lineOf(event)}`)
+    const output = event.payload?.['output'] as { parts?: string[][] } | undefined
+    if (event.event_type === 'step.completed' && event.step_key === 'list') listed(output?.parts ?? [])
+  }
+  const interrupted = (reason: string): void => {
+    if (!away) shown.line(`  (${reason}; the run is followed again from here)`)
+    away = true
+  }
+  const following = watch(at, run.id, signal, hear, interrupted)
+  const ended = following.then(() => [] as string[][])
+
+  const lists = await Promise.race([parts, ended])
+  const watched = await measureParts(tour, run.id, lists).catch(async (error: unknown) => {
+    await at.run.cancel({ id: run.id, reason: 'a part was not measured' }).catch(() => {})
+    throw error
+  })
+  const whole = together(watched.map(({ part }) => part))
+  if (lists.length > 0) await at.run.signal({ id: run.id, name: 'measured', idempotency_key: 'tour', payload: { run_ids: watched.map(({ run }) => run), files: whole.files, lines: whole.lines } })
+  const mine = await following
+  const { status, result, error_message } = await at.run.get({ id: run.id })
+  shown.stop()
+  if (status !== 'completed') {
+    shown.line(`\nThe run is ${status}${error_message === undefined ? '' : `: ${error_message}`}.`)
+    return false
+  }
+  const took = performance.now() - begun
+  const totals = result as { files: number; lines: number; sha256: string }
+  shown.line(`\n${totals.files} files, ${totals.lines} lines, in ${(took / 1000).toFixed(1)} s\nsha256 of the sorted sha256sum lines: ${totals.sha256}\n`)
+  const checked = [await checkTools(tour, totals, whole, lists.flat().sort(byPath)), await checkTimelines(tour, [mine, ...watched.map(({ watched }) => watched)])]
+  return checked.every(Boolean)
+}
+
+/** Start a run for every part, and follow them all to their ends. @throws Error when one does not complete. */
+async function measureParts({ at, folder, queue, shown, signal, part }: Tour, parent: string, lists: readonly string[][]): Promise<{ run: string; watched: Watched; part: Part }[]> {
+  let done = 0
+  if (lists.length > 0) shown.parts(0, lists.length)
+  return Promise.all(lists.map(async (files, index) => {
+    const { id } = await at.workflow.run({ id: part, queue, parent_run_id: parent, external_id: `${parent}/${index + 1}`, input: { folder, files } })
+    const watched = await watch(at, id, signal, () => {}, () => {})
+    const { status, result, error_message } = await at.run.get({ id })
+    if (status !== 'completed') throw new Error(`Run ${id}, part ${index + 1}, is ${status}${error_message === undefined ? '' : `: ${error_message}`}.`)
+    const measured = result as unknown as Part
+    shown.line(`  part ${String(index + 1).padStart(2)} of ${lists.length}: ${String(measured.files).padStart(4)} files, ${String(measured.lines).padStart(7)} lines, by ${measured.worker}`)
+    shown.parts(++done, lists.length)
+    return { run: id, watched, part: measured }
+  }))
+}
+
+async function checkTools({ folder, shown }: Tour, totals: { files: number; lines: number; sha256: string }, whole: Measured, paths: readonly string[]): Promise<boolean> {
+  const tools = await fromTools(folder, paths)
+  const same = totals.files === paths.length && totals.lines === tools.lines && totals.sha256 === tools.sha256
+  shown.line(same ? 'ok  wc -l and sha256sum say the same' : `NOT THE SAME: wc -l and sha256sum say ${paths.length} files, ${tools.lines} lines, ${tools.sha256}`)
+  const changed = differences(whole.sums, tools.sums)
+  if (changed.length > 0) shown.line(`    different: ${changed.slice(0, 10).join(', ')}${changed.length > 10 ? ` and ${changed.length - 10} more` : ''} (was it being edited?)`)
+  return same
+}
+
+async function checkTimelines({ at, shown }: Tour, watched: readonly Watched[]): Promise<boolean> {
+  const faults = (await Promise.all(watched.map((one) => compare(at, one)))).filter((fault) => fault !== undefined)
+  const events = watched.reduce((sum, { seen }) => sum + seen.length, 0)
+  const interruptions = watched.reduce((sum, one) => sum + one.interruptions, 0)
+  if (faults.length === 0) shown.line(`ok  ${watched.length} timelines with ${events} events were followed without a hole or a repeat${interruptions > 0 ? `, over ${interruptions} interruptions` : ''}`)
+  for (const { run, missed, repeated, disordered } of faults) shown.line(`NOT THE SAME: the timeline of ${run}: missed ${missed.join(', ') || 'nothing'}, repeated ${repeated.join(', ') || 'nothing'}${disordered ? ', out of order' : ''}`)
+  return faults.length === 0
+}

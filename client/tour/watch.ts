@@ -1,0 +1,47 @@
+/** Following a run while keeping count, so that afterwards it can be proved that nothing was missed and nothing came twice. */
+import type { RunEventRecord } from '../../protocol/api/runs.ts'
+import type { Client } from '../client.ts'
+import { followRun, timeline } from '../follow.ts'
+
+export interface Watched {
+  readonly run: string
+  /** Sequences in the order they came, repeats included. */
+  readonly seen: readonly number[]
+  /** Times that the stream had to be opened again. */
+  readonly interruptions: number
+}
+/** What differs between what was followed and what is on record. */
+export interface Unequal {
+  readonly run: string
+  readonly missed: readonly number[]
+  readonly repeated: readonly number[]
+  readonly disordered: boolean
+}
+
+/** Follow a run to its end. @param told hears every event once. @throws BatonError */
+export async function watch(client: Client, run: string, signal: AbortSignal, told: (event: RunEventRecord) => void, interrupted: (reason: string) => void): Promise<Watched> {
+  const seen: number[] = []
+  let interruptions = 0
+  const onReconnect = (reason: string) => { interruptions++; interrupted(reason) }
+  for await (const { id, data } of followRun(client, run, { signal, onReconnect, onRepeat: (again) => seen.push(again) })) {
+    if (id === undefined) continue
+    seen.push(id)
+    told(data)
+  }
+  signal.throwIfAborted()
+  return { run, seen, interruptions }
+}
+
+/** Compare with the timeline as the server has it now; undefined when they are the same. @throws BatonError */
+export async function compare(client: Client, { run, seen }: Watched): Promise<Unequal | undefined> {
+  return unequal(run, seen, (await timeline(client, run)).map(({ sequence }) => sequence))
+}
+
+/** What differs between two lists of sequences. */
+export function unequal(run: string, seen: readonly number[], recorded: readonly number[]): Unequal | undefined {
+  const known = new Set(seen)
+  const missed = recorded.filter((sequence) => !known.has(sequence))
+  const repeated = seen.filter((sequence, index) => seen.indexOf(sequence) !== index)
+  const disordered = seen.some((sequence, index) => index > 0 && sequence < (seen[index - 1] ?? 0)) || seen.some((sequence) => !recorded.includes(sequence))
+  return missed.length > 0 || repeated.length > 0 || disordered ? { run, missed, repeated, disordered } : undefined
+}

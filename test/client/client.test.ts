@@ -1,0 +1,80 @@
+/** How calls become requests, and which of them are sent again. */
+import t from 'tap'
+import { client, type Client } from '../../client/client.ts'
+import type { BatonError, ClientOptions } from '../../client/transport.ts'
+
+interface Sent { readonly method: string; readonly url: string; readonly headers: Record<string, string>; readonly body: unknown }
+type Answer = { readonly status: number; readonly body?: unknown; readonly headers?: Record<string, string> } | 'broken'
+
+/** A client whose requests are answered one after the other. */
+function answered(answers: readonly Answer[], options: Partial<ClientOptions> = {}): { client: Client; sent: Sent[]; waits: number[] } {
+  const sent: Sent[] = []
+  const waits: number[] = []
+  const fake = (async (url: string, { method = '', headers, body }: RequestInit) => {
+    const answer = answers[sent.length] ?? 'broken'
+    sent.push({ method, url, headers: headers as Record<string, string>, body: body === undefined ? undefined : JSON.parse(body as string) })
+    if (answer === 'broken') throw Object.assign(new TypeError('fetch failed'), { cause: new Error('ECONNREFUSED') })
+    return new Response(answer.body === undefined ? null : JSON.stringify(answer.body), { status: answer.status, ...(answer.headers && { headers: answer.headers }) })
+  }) as typeof fetch
+  const pause = async (ms: number) => void waits.push(Math.round(ms / 100) * 100)
+  return { client: client({ url: ['http://a.test/', 'http://b.test'], key: 'bat_k', fetch: fake, pause, ...options }), sent, waits }
+}
+const refused = (status: number, code: string, details?: Record<string, unknown>) => ({ status, body: { error: { code, message: code, ...(details && { details }) } }, headers: { 'x-request-id': 'req_1' } })
+
+t.test('slots fill the path, queries the query, the rest is the body', async (t) => {
+  const { client, sent } = answered([{ status: 200, body: { items: [] } }, { status: 200, body: {} }, { status: 204 }], { project: 'pay/ments' })
+  await client.run.list({ status: ['running', 'failed'], limit: 5 })
+  await client.workflow.update({ id: 'wf 1', name: 'x' })
+  t.equal(await client.run.cancel({ id: 'run_1' }), undefined)
+  t.match(sent, [
+    { method: 'GET', url: 'http://a.test/v1/projects/pay%2Fments/runs?status=running%2Cfailed&limit=5', headers: { authorization: 'Bearer bat_k' }, body: undefined },
+    { method: 'PATCH', url: 'http://a.test/v1/projects/pay%2Fments/workflows/wf%201', body: { name: 'x' } },
+    { method: 'POST', url: 'http://a.test/v1/projects/pay%2Fments/runs/run_1/cancellations', body: undefined },
+  ])
+  await t.rejects(client.run.get({} as { id: string }), /needs id/, 'a call without its id never goes out')
+})
+
+t.test('a request is sent again under the same key, at the next address when this one does not answer', async (t) => {
+  const { client, sent } = answered(['broken', { status: 503, headers: { 'retry-after': '3' } }, { status: 429 }, { status: 202, body: { source_event_id: 'sevt_1' } }])
+  t.strictSame(await client.run.signal({ id: 'run_1', name: 'go' }), { source_event_id: 'sevt_1' })
+  t.strictSame(sent.map(({ url }) => new URL(url).host), ['a.test', 'b.test', 'a.test', 'a.test'])
+  t.equal(new Set(sent.map(({ headers }) => headers['idempotency-key'])).size, 1)
+})
+
+t.test('waits longer each time, and as long as the service asks for', async (t) => {
+  const { client, waits } = answered([{ status: 503 }, { status: 503, headers: { 'retry-after': '30' } }, { status: 503 }, { status: 503 }])
+  await t.rejects(client.run.get({ id: 'run_1' }), { message: /503/ })
+  t.equal(waits.length, 3)
+  t.ok((waits[1] ?? 0) >= 22_000)
+})
+
+t.test('a start carries its key in the body, because there it counts', async (t) => {
+  const { client, sent } = answered(['broken', { status: 202, body: { id: 'run_1' } }, { status: 202, body: { id: 'run_2' } }])
+  await client.workflow.run({ id: 'tour' })
+  t.ok((sent[0]?.body as { idempotency_key?: string }).idempotency_key)
+  t.strictSame(sent[0]?.body, sent[1]?.body)
+  await client.run.start({ definition_id: 'tour', idempotency_key: 'mine' })
+  t.match(sent[2]?.body, { idempotency_key: 'mine' })
+})
+
+t.test('a start whose answer was lost gives its run, also when that has ended meanwhile', async (t) => {
+  const { client, sent } = answered(['broken', refused(409, 'idempotency_key_conflict', { run_id: 'run_9' }), { status: 200, body: { id: 'run_9', status: 'completed' } }, refused(409, 'idempotency_key_conflict', { run_id: 'run_9' })])
+  t.match(await client.workflow.run({ id: 'tour' }), { id: 'run_9' })
+  t.match(sent[2], { method: 'GET', url: /\/v1\/projects\/default\/runs\/run_9$/ })
+  await t.rejects(client.workflow.run({ id: 'tour', idempotency_key: 'mine' }), { code: 'idempotency_key_conflict' }, 'a key of the caller is the caller’s to explain')
+})
+
+t.test('what cannot be repeated or mended is not', async (t) => {
+  const { client, sent } = answered([{ status: 503 }, refused(404, 'not_found'), { status: 503 }, { status: 404 }])
+  await t.rejects(client.workflow.update({ id: 'w', name: 'x' }), { message: /503/ })
+  const error = await client.run.get({ id: 'run_1' }).catch((caught: BatonError) => caught)
+  t.match(error, { name: 'BatonError', status: 404, code: 'not_found', request_id: 'req_1' })
+  t.equal(sent.length, 2)
+  await client.workflow.delete({ id: 'w' })
+  t.equal(sent.length, 4, 'a deletion that finds nothing the second time has happened')
+})
+
+t.test('says which address does not answer and why', async (t) => {
+  const { client } = answered([], { url: 'http://a.test', tries: 2 })
+  await t.rejects(client.run.get({ id: 'run_1' }), { code: 'unreachable', message: 'http://a.test does not answer: ECONNREFUSED' })
+})
