@@ -3,6 +3,8 @@ import { api, type Api } from '../protocol/api.ts'
 import type { Input, Reply, Row } from '../protocol/contract.ts'
 import { Transport, type ClientOptions } from './transport.ts'
 
+export { BatonError, type ClientOptions } from './transport.ts'
+
 type Called<R extends Row> = Omit<Input<R>, 'project'> & (Input<R> extends { project: string } ? { project?: string } : unknown)
 type Call<R extends Row> = Partial<Called<R>> extends Called<R> ? (input?: Called<R>) => Promise<Reply<R>> : (input: Called<R>) => Promise<Reply<R>>
 type Callable = { [N in keyof Api as Api[N] extends { readonly verb: 'command' | 'query' } ? N : never]: Api[N] }

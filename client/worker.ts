@@ -14,6 +14,8 @@ import type { WorkerEnd, WorkerOptions } from './worker/options.ts'
 import { systemClock } from './worker/ports.ts'
 import { dial } from './worker/socket.ts'
 
+export { WorkerError, type Action, type ActionContext, type JobEvent, type Parameters, type WorkerEnd, type WorkerOptions, type WorkerState } from './worker/options.ts'
+
 export class Worker {
   /** Identity under which the worker is listed. */
   readonly instance: string

@@ -83,7 +83,7 @@ export async function startNode(config: Config, servers: readonly string[], log:
       await round()
     }
     if (config.roles.includes('views')) {
-      stops.push(await startViews({ data: config.data, partitions: config.partitions, journal, blobs, bus, clock: systemClock, log, metrics, stale: config.timing.stale * 1000 }))
+      stops.push(await startViews({ data: config.data, organization: installed.organization, partitions: config.partitions, journal, blobs, bus, clock: systemClock, log, metrics, stale: config.timing.stale * 1000 }))
     }
 
     const settings: GatewaySettings = {

@@ -31,5 +31,5 @@ export function page<R, T>(rows: readonly R[], input: Paging, item: (row: R) => 
 /** SQL condition and values that continue after a position: `columns` sorted in one direction. */
 export function beyond(columns: readonly string[], direction: 'ASC' | 'DESC', after: readonly Value[] | undefined): { sql: string; values: readonly Value[] } {
   if (!after || after.length !== columns.length) return { sql: '', values: [] }
-  return { sql: ` AND (${columns.join(', ')}) ${direction === 'ASC' ? '>' : '<='} (${columns.map(() => '?').join(', ')})`, values: after }
+  return { sql: ` AND (${columns.join(', ')}) ${direction === 'ASC' ? '>' : '<'} (${columns.map(() => '?').join(', ')})`, values: after }
 }

@@ -65,9 +65,6 @@ const queries = {
   leases: define<ViewQuestions['leases']['input']>(({ store, project }, { session }) => leases(store, project, session)),
 } satisfies Partial<Record<RowName, Query<never>>> & { readonly [N in keyof ViewQuestions]: Query<never> }
 
-/** The names a view can be asked by, without forms that other rows alias. */
-export const questionNames = Object.keys(queries)
-
 /** The query of a name, or of the row that the named one is another form of; undefined when this view does not know it. */
 export function queryOf(name: string): ((asked: Asked, input: unknown) => unknown) | undefined {
   const row = Object.hasOwn(api, name) ? (api as Readonly<Record<string, Row>>)[name] : undefined

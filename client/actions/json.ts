@@ -4,17 +4,17 @@ import type { Parameters } from '../worker/options.ts'
 type Operation = (parameters: Parameters) => unknown
 const operations: Readonly<Record<string, Operation>> = {
   /** The value that a text means; a value that is no text is itself. */
-  parse: ({ data }) => valueOf(data, 'data'),
+  parse: ({ data }) => meant(data, 'data'),
   /** The text of a value. */
   stringify: ({ data }) => JSON.stringify(data ?? null),
   /** The part of a value at a path. */
-  query: ({ data, query }) => find(valueOf(data, 'data'), query),
+  query: ({ data, query }) => find(meant(data, 'data'), query),
   /** Two objects as one, at every depth; of two other values the second. */
-  merge: ({ data, merge_with }) => merge(valueOf(data, 'data'), valueOf(merge_with, 'merge_with')),
+  merge: ({ data, merge_with }) => merge(meant(data, 'data'), meant(merge_with, 'merge_with')),
   /** Whether a text is JSON, and where it is not. */
   validate: ({ data }) => {
     try {
-      valueOf(data, 'data')
+      meant(data, 'data')
       return { valid: true }
     } catch (error) {
       return { valid: false, error: (error as Error).message }
@@ -30,7 +30,7 @@ export function json(parameters: Parameters): unknown {
   return operation(parameters)
 }
 
-function valueOf(data: unknown, field: string): unknown {
+function meant(data: unknown, field: string): unknown {
   if (data === undefined) throw new Error(`${field} is missing`)
   if (typeof data !== 'string') return data
   try {

@@ -3,14 +3,14 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Parameters } from '../worker/options.ts'
 
 /** Bytes to be used up, one after the other. */
-export interface Source {
+interface Source {
   bytes(count: number): Uint8Array
 }
 /** Values at once, and characters of one. */
-export const most = { count: 10_000, length: 100_000 } as const
+const most = { count: 10_000, length: 100_000 } as const
 
 /** A source that is the same for the same seed: SHA-256 of the seed and a counter. */
-export function seeded(seed: string): Source {
+function seeded(seed: string): Source {
   let left: Buffer = Buffer.alloc(0)
   let block = 0
   return {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { api } from '../../protocol/api.ts'
 import { routeOf, type Row } from '../../protocol/contract.ts'
-import { fieldsOf, inputOf, kebab, parsed, placeholder, slotsOf, valueOf, type Field } from './fields.ts'
+import { fieldsOf, inputOf, kebab, parsed, placeholder, slotsOf, readValue, type Field } from './fields.ts'
 import { Mistake, clientFor, placed } from './place.ts'
 import type { Shell } from './shell.ts'
 
@@ -56,7 +56,7 @@ function optionOf(field: Field): Option {
   if (field.required) option.makeOptionMandatory()
   if (field.form === 'boolean') option.preset('true')
   return option.argParser((text: string, before: unknown) => {
-    const value = valueOf(field, text, read)
+    const value = readValue(field, text, read)
     if ('fault' in value) throw new InvalidArgumentError(`${value.fault}.`)
     return field.form === 'list' && Array.isArray(before) ? [...(before as unknown[]), ...(value.value as unknown[])] : value.value
   })

@@ -65,7 +65,7 @@ export const placeholder = ({ form, name, choices }: Field): string =>
   form === 'boolean' ? '[boolean]' : form === 'json' ? '<json|@file>' : form === 'list' ? `<${kebab(name)}...>` : form === 'text' ? `<${choices ? choices.join('|') : 'text'}>` : '<number>'
 
 /** The value that a text means. @param read gives the content of the file after an `@`; `-` is standard input. */
-export function valueOf(field: Field, text: string, read: (file: string) => string): { readonly value: unknown } | Fault {
+export function readValue(field: Field, text: string, read: (file: string) => string): { readonly value: unknown } | Fault {
   const { form, choices, name } = field
   switch (form) {
     case 'text':
@@ -108,7 +108,7 @@ export function inputOf(fields: readonly Field[], slots: readonly string[], sets
     if (at <= 0) return { fault: `--set takes field=value, not ${JSON.stringify(set)}` }
     const field = fields.find((known) => known.name === name) ?? ([...slots, 'project'].includes(name) ? { name, form: 'text', required: true, help: '' } as const : undefined)
     if (!field) return { fault: `there is no field ${name}; the fields are ${[...slots, ...fields.map((known) => known.name)].join(', ')}` }
-    const value = valueOf(field, set.slice(at + 1), read)
+    const value = readValue(field, set.slice(at + 1), read)
     if ('fault' in value) return value
     input[name] = value.value
   }

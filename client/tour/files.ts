@@ -21,7 +21,8 @@ export const byPath = (a: string, b: string): number => Buffer.compare(Buffer.fr
 
 /** Regular files of a folder, sorted. */
 export async function listFiles(folder: string): Promise<Sized[]> {
-  const names = [...new Set((await fromGit(folder)) ?? (await walk(folder, '')))]
+  const known = await fromGit(folder)
+  const names = [...new Set(known.length > 0 ? known : await walk(folder, ''))]
     .filter((name) => plain.test(name) && !name.split('/').some((part) => skipped.has(part))).sort(byPath)
   const found: Sized[] = []
   for (let at = 0; at < names.length; at += AT_ONCE) {
@@ -34,10 +35,11 @@ export async function listFiles(folder: string): Promise<Sized[]> {
   return found
 }
 
-async function fromGit(folder: string): Promise<string[] | undefined> {
+/** Names that git knows or would add; none when this is no checkout, or one that ignores the folder. */
+async function fromGit(folder: string): Promise<string[]> {
   const run = promisify(execFile)
   const listed = await run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: folder, maxBuffer: 2 ** 28 }).catch(() => undefined)
-  return listed?.stdout.split('\0').filter((name) => name !== '')
+  return listed?.stdout.split('\0').filter((name) => name !== '') ?? []
 }
 
 async function walk(folder: string, under: string): Promise<string[]> {

@@ -5,7 +5,7 @@
 import type { Cancel, Clock } from './ports.ts'
 
 /** Milliseconds: between claims that nothing else caused; the least wait for an answer; how old a claim may be to be repeated. */
-export const claimTiming = { again: 10_000, giveUp: 30_000, repeat: 30_000 } as const
+const claimTiming = { again: 10_000, giveUp: 30_000, repeat: 30_000 } as const
 
 export interface ClaimsWorld {
   readonly clock: Clock

@@ -16,7 +16,7 @@ import type { Cancel, Clock, Dial } from './ports.ts'
 import { Reports } from './reports.ts'
 
 /** Milliseconds: for the answer to a registration; that a stop waits altogether, and for handlers to return. */
-export const coreTiming = { register: 30_000, stop: 5000, handlers: 3500 } as const
+const coreTiming = { register: 30_000, stop: 5000, handlers: 3500 } as const
 export interface Ports {
   readonly clock: Clock
   readonly dial: Dial
@@ -125,26 +125,32 @@ export class Core {
     this.#line.send(JSON.stringify(frame))
   }
   #frame(text: string): void {
-    let frame: Down
-    try {
-      frame = JSON.parse(text) as Down
-    } catch {
-      return this.#log(`a frame is not JSON: ${text.slice(0, 200)}`)
-    }
-    if (typeof frame !== 'object' || frame === null || typeof frame.type !== 'string') return this.#log(`a frame has no type: ${text.slice(0, 200)}`)
-    if (frame.type === 'error') return this.#error(frame)
-    if (frame.type === 'worker.registered') return this.#enter(frame)
-    if (!this.#registered) return
+    const frame = read(text)
+    if (!frame) return void this.#log(`a frame cannot be read: ${text.slice(0, 200)}`)
+    if (frame.type === 'error') this.#error(frame)
+    else if (frame.type === 'worker.registered') this.#enter(frame)
+    else if (this.#registered) this.#handle(frame)
+  }
+  #handle(frame: Exclude<Down, { type: 'error' | 'worker.registered' }>): void {
     switch (frame.type) {
-      case 'jobs.claimed': return this.#claimed(frame)
-      case 'work.available': return this.#claims.want()
-      case 'job.heartbeat.ack': return this.#jobs.answered(frame.cancel?.job_id ?? frame.job_id, frame.message_id, frame.cancel ? (frame.cancel.reason ?? 'cancelled') : frame.directives?.should_cancel ? 'cancelled' : undefined)
-      case 'job.report.ack': return this.#reports.acknowledged(frame.job_id, frame.message_id)
-      case 'job.cancel': return this.#jobs.cancel(frame.job_id, frame.reason ?? 'cancelled')
+      case 'jobs.claimed':
+        this.#claimed(frame)
+        break
+      case 'work.available':
+        this.#claims.want()
+        break
+      case 'job.heartbeat.ack':
+        this.#jobs.answered(frame.cancel?.job_id ?? frame.job_id, frame.message_id, frame.cancel ? (frame.cancel.reason ?? 'cancelled') : frame.directives?.should_cancel ? 'cancelled' : undefined)
+        break
+      case 'job.report.ack':
+        this.#reports.acknowledged(frame.job_id, frame.message_id)
+        break
+      case 'job.cancel':
+        this.#jobs.cancel(frame.job_id, frame.reason ?? 'cancelled')
+        break
       case 'worker.drain':
         this.#log('the service asks this worker to drain')
-        return void this.drain()
-      default: return
+        void this.drain()
     }
   }
   #enter({ worker_session_token, lease }: Extract<Down, { type: 'worker.registered' }>): void {
@@ -175,8 +181,8 @@ export class Core {
   }
   #error({ error, message_id }: Extract<Down, { type: 'error' }>): void {
     const { code, message } = error
-    if (terminal.has(code)) return this.#finish({ reason: 'failed', error: new WorkerError(code, explained(code, message)) })
-    if (!this.#registered || code === 'not_registered') return this.#line.drop(`${code}: ${message}`)
+    if (terminal.has(code)) return void this.#finish({ reason: 'failed', error: new WorkerError(code, explained(code, message)) })
+    if (!this.#registered || code === 'not_registered') return void this.#line.drop(`${code}: ${message}`)
     this.#log(`${code}: ${message}`)
     if (hopeless.has(code) && this.#reports.hopeless(message_id)) return
     if (message_id !== undefined) this.#claims.answered(message_id)
@@ -231,6 +237,15 @@ export class Core {
   }
 }
 
+/** The frame of a text, or undefined when it is none. Frames of types that are not known yet are frames. */
+function read(text: string): Down | undefined {
+  try {
+    const frame = JSON.parse(text) as Down | null
+    return typeof frame === 'object' && typeof frame?.type === 'string' ? frame : undefined
+  } catch {
+    return undefined
+  }
+}
 const explained = (code: string, message: string): string =>
   code === 'worker_instance_conflict'
     ? `${message}. Another live worker has this instance name; give each process its own, or wait a minute if that one has just died.`

@@ -55,10 +55,10 @@ export class Jobs {
     const { actions, clock } = this.#world
     if (this.#running.has(job.lease_token)) return
     for (const older of this.#of(job.id)) this.#lose(older, 'the job was handed out again')
-    if (this.free === 0) return this.#world.report(job, { status: 'failed', error_type: 'WorkerOverCapacity', error_message: `all ${this.#world.concurrency} slots are taken` })
+    if (this.free === 0) return void this.#world.report(job, { status: 'failed', error_type: 'WorkerOverCapacity', error_message: `all ${this.#world.concurrency} slots are taken` })
     const name = job.action_name ?? String(job.spec['action_name'] ?? '')
     const action = Object.hasOwn(actions, name) ? actions[name] : undefined
-    if (!action) return this.#world.report(job, { status: 'failed', error_type: 'UnknownAction', error_message: `this worker has no action ${JSON.stringify(name)}` })
+    if (!action) return void this.#world.report(job, { status: 'failed', error_type: 'UnknownAction', error_message: `this worker has no action ${JSON.stringify(name)}` })
     const running: Running = { job, stop: new AbortController(), since: clock.now(), beat: undefined, settled: false, heartbeat: () => {} }
     this.#running.set(job.lease_token, running)
     this.#beatLater(running)

@@ -11,7 +11,7 @@ import { WorkerError } from './options.ts'
 import type { Cancel, Clock, Dial, Socket } from './ports.ts'
 
 /** Milliseconds. */
-export const lineTiming = { first: 100, last: 10_000, lasting: 5000, ping: 20_000, silence: 65_000, open: 15_000 } as const
+const lineTiming = { first: 100, last: 10_000, lasting: 5000, ping: 20_000, silence: 65_000, open: 15_000 } as const
 
 export interface LineEvents {
   /** A socket is open: register. */
@@ -111,7 +111,7 @@ export class Line {
 
   #refused(url: string, status: number, reason: string): void {
     const verdict = verdicts[status]
-    if (!verdict) return this.#failed(`${url} ${status === 0 ? 'does not answer' : `answered ${status}`}${reason === '' ? '' : `: ${reason}`}`)
+    if (!verdict) return void this.#failed(`${url} ${status === 0 ? 'does not answer' : `answered ${status}`}${reason === '' ? '' : `: ${reason}`}`)
     this.close(1000)
     this.#events.refused(new WorkerError('refused', `${verdict} (${status} from ${url})`))
   }

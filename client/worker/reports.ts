@@ -10,7 +10,7 @@ export type Report = Extract<Up, { type: 'job.report' }>
 type Outcome = Omit<Report, 'type' | 'message_id' | 'job_id' | 'lease_token'>
 
 /** Milliseconds between repeats. */
-export const RESEND = 10_000
+const RESEND = 10_000
 
 export class Reports {
   /** Unacknowledged reports as text, by message id. */

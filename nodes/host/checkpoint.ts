@@ -4,11 +4,11 @@
  * Invariants:
  * K1. A snapshot is taken between commits, so it never runs ahead of the journal.
  * K2. The checkpoint is stored after everything it stands for: every actor changed up to it has a stored snapshot, every
- *     deadline is in the stored index, every effect up to it has been performed.
+ *     deadline and every queue with waiting work is in the stored index, every effect up to it has been performed.
  * K3. All of it may be lost at once: then the whole journal is replayed.
  */
 import { hashOf } from '../../protocol/subjects.ts'
-import { snapshot, type Cell } from './cell.ts'
+import { addressOf, snapshot, type Cell } from './cell.ts'
 import type { Shard } from './shard.ts'
 
 /** Milliseconds between checkpoints. */
@@ -20,9 +20,10 @@ const SLICE = 64
 /** Idle actors leave memory after this many milliseconds, unless they want to be woken sooner than `SOON`. */
 const IDLE = 60_000
 const SOON = 60_000
-/** Parts of the index of deadlines; only changed parts are stored. */
+/** Parts of the index; only changed parts are stored. An entry is the key of an actor with its deadline, or of a queue with work. */
 const PARTS = 64
 
+type Indexed = readonly [key: string, at?: number]
 interface Saved { readonly cell: Cell; readonly data: Uint8Array; readonly dirty: number; readonly grown: number }
 
 export class Keeper {
@@ -43,7 +44,7 @@ export class Keeper {
     return `_/${this.#shard.shard}/${what}`
   }
 
-  /** Read the checkpoint and the index of deadlines. Gives the sequence up to which nothing needs a replay; 0 when unknown. */
+  /** Read the checkpoint and the index. Gives the sequence up to which nothing needs a replay; 0 when unknown. */
   async load(): Promise<number> {
     const { snapshots } = this.#shard.deps
     const { partition } = this.#shard
@@ -55,7 +56,10 @@ export class Keeper {
     for (const [i, text] of texts.entries()) {
       const json = new TextDecoder().decode(text)
       this.#parts[parts[i] ?? 0] = json
-      for (const [key, at] of JSON.parse(json) as [string, number][]) this.#shard.deadlines.set(key, at)
+      for (const [key, at] of JSON.parse(json) as Indexed[]) {
+        if (at === undefined) this.#shard.offers.recall({ ...addressOf(key), kind: 'queue' })
+        else this.#shard.deadlines.set(key, at)
+      }
     }
     this.#checkpoint = sequence
     return sequence
@@ -120,7 +124,7 @@ export class Keeper {
     }))
   }
 
-  /** Store the index of deadlines, then the checkpoint. */
+  /** Store the index, then the checkpoint. */
   async #mark(): Promise<void> {
     const shard = this.#shard
     const { snapshots } = shard.deps
@@ -143,8 +147,10 @@ export class Keeper {
     return Math.min(low, this.#shard.effects.low() ?? low) - 1
   }
   #index(): string[] {
-    const parts: [string, number][][] = Array.from({ length: PARTS }, () => [])
-    for (const entry of this.#shard.deadlines.entries()) parts[hashOf(entry[0]) % PARTS]?.push(entry)
+    const parts: Indexed[][] = Array.from({ length: PARTS }, () => [])
+    const add = (entry: Indexed) => parts[hashOf(entry[0]) % PARTS]?.push(entry)
+    for (const entry of this.#shard.deadlines.entries()) add(entry)
+    for (const key of this.#shard.offers.waiting()) add([key])
     return parts.map((part) => JSON.stringify(part))
   }
 

@@ -104,8 +104,15 @@ export class Membership {
 export function preferred(nodes: readonly Member[], shard: string): string | undefined {
   let best: { id: string; weight: number } | undefined
   for (const { id } of nodes) {
-    const weight = hashOf(`${shard}@${id}`)
+    const weight = mixed(hashOf(`${shard}@${id}`))
     if (!best || weight > best.weight || (weight === best.weight && id > best.id)) best = { id, weight }
   }
   return best?.id
+}
+
+/** Names of nodes often differ in one character only; every bit of their hash must tell (the finalizer of MurmurHash3). */
+function mixed(hash: number): number {
+  const once = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  const twice = Math.imul(once ^ (once >>> 13), 0xc2b2ae35)
+  return (twice ^ (twice >>> 16)) >>> 0
 }

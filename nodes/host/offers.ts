@@ -1,12 +1,16 @@
 /**
  * Matching waiting jobs with workers. A queue with work offers it to the gateways that listen for it; whoever takes some
  * names the worker sessions, and the queue commits the claims. A gateway that has no free slot says `busy` and stops
- * listening, so the next one is asked at once. Nothing here is remembered: losing an offer costs at most one tick.
+ * listening, so the next one is asked at once. Losing an offer costs at most one tick.
+ *
+ * Invariant: every queue with waiting work is in the list here, and the list is part of the checkpoint: a queue whose actor
+ * is not in memory is offered by the next owner all the same.
  */
 import type { JobHeader } from '../../protocol/api/jobs.ts'
 import type { Address } from '../../protocol/entry.ts'
 import { offerCapability, subjects } from '../../protocol/subjects.ts'
 import type { Offer, Taking } from '../../protocol/worker.ts'
+import { cellKey } from './cell.ts'
 import type { Shard } from './shard.ts'
 
 /** Jobs of one capability in one offer, and gateways asked in one round. */
@@ -33,7 +37,8 @@ export class Offers {
     this.#shard = shard
   }
   start(): void {
-    for (const cell of this.#shard.cells.all()) if (cell.kind === 'queue') this.kick(cell.project, cell.id.slice(cell.id.indexOf('.') + 1))
+    for (const cell of this.#shard.cells.all()) if (cell.kind === 'queue') this.#known(cell)
+    for (const matching of this.#queues.values()) this.#kick(matching)
     const tick = () => {
       for (const matching of this.#queues.values()) this.#kick(matching)
       this.#stop = this.#shard.deps.clock.later(TICK, tick)
@@ -44,22 +49,32 @@ export class Offers {
     this.#stopped = true
     this.#stop?.()
   }
+  /** Keys of the queues that have, or may have, work: when no append is in flight, of all that do. */
+  waiting(): string[] {
+    return [...this.#queues.keys()]
+  }
+  /** A queue had work when the checkpoint was made. Offering it begins with `start`. */
+  recall(queue: Address): void {
+    this.#known(queue)
+  }
   /** A queue of this shard has, or may have, work. */
   kick(project: string, queue: string): void {
-    const id = `${this.#shard.shard}.${queue}`
-    const key = `${project}/${id}`
-    let matching = this.#queues.get(key)
-    if (!matching) {
-      matching = { address: { project, kind: 'queue', id }, queue, running: false, again: false }
-      this.#queues.set(key, matching)
-    }
-    this.#kick(matching)
+    this.#kick(this.#known({ project, kind: 'queue', id: `${this.#shard.shard}.${queue}` }))
   }
   /** A worker of the project gained slots. */
   kickProject(project: string): void {
     for (const matching of this.#queues.values()) if (matching.address.project === project) this.#kick(matching)
   }
 
+  #known(address: Address): Matching {
+    const key = cellKey(address)
+    const known = this.#queues.get(key)
+    if (known) return known
+    const { project, id } = address
+    const matching: Matching = { address: { project, kind: 'queue', id }, queue: id.slice(id.indexOf('.') + 1), running: false, again: false }
+    this.#queues.set(key, matching)
+    return matching
+  }
   #kick(matching: Matching): void {
     if (this.#stopped) return
     if (matching.running) {
@@ -73,8 +88,9 @@ export class Offers {
     do {
       matching.again = false
       const jobs = await this.#waiting(matching.address)
+      if (!jobs) return
       if (jobs.length === 0) {
-        if (!matching.again) this.#queues.delete(`${matching.address.project}/${matching.address.id}`)
+        if (!matching.again) this.#queues.delete(cellKey(matching.address))
         continue
       }
       const groups = new Map<string, JobHeader[]>()
@@ -87,12 +103,12 @@ export class Offers {
       for (const [capability, group] of groups) if (await this.#offer(matching, capability, group)) matching.again = true
     } while (matching.again && !this.#stopped)
   }
-  /** What may be handed out. A claim is decided behind whatever put a job there, so looking ahead of the journal is harmless. */
-  async #waiting(queue: Address): Promise<readonly JobHeader[]> {
+  /** What may be handed out; undefined when nobody can say now. A claim is decided behind whatever put a job there, so looking ahead of the journal is harmless. */
+  async #waiting(queue: Address): Promise<readonly JobHeader[] | undefined> {
     const seen = this.#shard.peek(queue, 'waiting', { limit: JOBS })
     if (seen) return seen.result as readonly JobHeader[]
     const asked = await this.#shard.ask(queue, 'waiting', { limit: JOBS })
-    return 'reply' in asked ? (asked.reply as readonly JobHeader[]) : []
+    return 'reply' in asked ? (asked.reply as readonly JobHeader[]) : undefined
   }
   /** Offer jobs of one capability; whether all of them found a worker, so that there may be more to hand out. */
   async #offer({ address, queue }: Matching, capability: string, jobs: readonly JobHeader[]): Promise<boolean> {

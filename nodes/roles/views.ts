@@ -11,6 +11,8 @@ import type { Metrics } from '../metrics.ts'
 
 interface ViewParts {
   readonly data: string
+  /** Id of the organization. */
+  readonly organization: string
   readonly partitions: number
   readonly journal: Journal
   readonly blobs: Blobs
@@ -24,10 +26,10 @@ interface ViewParts {
 interface Question { readonly name: string; readonly project: string; readonly input: unknown; readonly fresh?: number }
 
 /** Start the views of every partition. Returns a function that stops them and closes their files. */
-export async function startViews({ data, partitions, journal, blobs, bus, clock, log, metrics, stale }: ViewParts): Promise<() => Promise<void>> {
+export async function startViews({ data, organization, partitions, journal, blobs, bus, clock, log, metrics, stale }: ViewParts): Promise<() => Promise<void>> {
   mkdirSync(join(data, 'views'), { recursive: true })
   const running = await Promise.all(Array.from({ length: partitions }, async (_, partition) => {
-    const view = View.open(join(data, 'views', `${partition}.sqlite`), { now: clock.now, stale })
+    const view = View.open(join(data, 'views', `${partition}.sqlite`), { now: clock.now, stale, organization })
     const follower = new ViewFollower(view, {
       follow: (from, on) => journal.follow(partition, from, on),
       position: () => journal.position(partition),

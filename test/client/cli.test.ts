@@ -8,7 +8,7 @@ import type { Row } from '../../protocol/contract.ts'
 import { addClientCommands } from '../../client/cli/commands.ts'
 import { callable, catalog, described, exampleOf } from '../../client/cli/derived.ts'
 import { explain } from '../../client/cli/explain.ts'
-import { fieldsOf, inputOf, slotsOf, valueOf, type Field } from '../../client/cli/fields.ts'
+import { fieldsOf, inputOf, slotsOf, readValue, type Field } from '../../client/cli/fields.ts'
 import { Mistake, placeOf } from '../../client/cli/place.ts'
 import { lineOf } from '../../client/cli/timeline.ts'
 import { actionsOf } from '../../client/cli/work.ts'
@@ -64,7 +64,7 @@ t.test('options come from the schema', async (t) => {
 })
 
 t.test('texts become values, and what is none is said in a sentence', async (t) => {
-  const value = (row: Row, name: string, text: string, read: (file: string) => string = noFile) => valueOf(field(row, name), text, read)
+  const value = (row: Row, name: string, text: string, read: (file: string) => string = noFile) => readValue(field(row, name), text, read)
   t.strictSame(value(api['run.list'], 'status', 'running, failed'), { value: ['running', 'failed'] })
   t.match(value(api['run.list'], 'status', 'running,lost'), { fault: /must be of .*not "lost"/ })
   t.strictSame(value(api['run.list'], 'limit', '5'), { value: 5 })
@@ -116,7 +116,7 @@ t.test('`call` alone lists the operations, its help shows the fields of one', as
   t.equal(printed[0], catalog())
   t.match(catalog(), /run\.start +Start a run of a workflow or of an inline spec\n/)
   t.notMatch(catalog(), /project_steps/, 'older forms are not advertised')
-  t.match(described('run.signal', api['run.signal']), /  id +text  required\n  name +text\n/)
+  t.match(described('run.signal', api['run.signal']), / id +text {2}required\n {2}name +text\n/)
   for (const [name, row] of callable) t.ok(exampleOf(name, row).startsWith(`${name.split('.')[0]} `))
 })
 

@@ -4,7 +4,7 @@ import { ended, fieldsOf, instant, listOf, pages, waiting, type Found } from './
 
 const s = await service()
 t.teardown(() => s.stop())
-const handles = (items: readonly Found[]) => items.map(({ handle }) => handle)
+const handles = (items: readonly Found[]) => items.map(({ handle }) => String(handle))
 
 t.test('the project `default` is there from the first start', async (t) => {
   t.match(await s.ok('project.get'), { id: /^prj_/, handle: 'default', name: 'default', access_mode: 'open' })

@@ -1,0 +1,92 @@
+/** The parts of the tour that need no server: listing, splitting, measuring, and proving. */
+import { symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import t from 'tap'
+import { checkSpec } from '../../protocol/spec.ts'
+import { tourActions } from '../../client/tour/actions.ts'
+import { byPath, listFiles, split } from '../../client/tour/files.ts'
+import { digestOf, measure, together } from '../../client/tour/measure.ts'
+import { show } from '../../client/tour/show.ts'
+import { differences, fromTools } from '../../client/tour/verify.ts'
+import { unequal } from '../../client/tour/watch.ts'
+import { ensureWorkflow, partSpec, queueOf, tourSpec } from '../../client/tour/workflow.ts'
+import { client } from '../../client/client.ts'
+import { jobOf } from './stand.ts'
+
+const never = new AbortController().signal
+const tree = { 'b.txt': 'one\ntwo\n', 'a.txt': 'no newline', empty: '', sub: { 'ö ä.txt': '\n\n\n', 'Z.bin': Buffer.from([0, 10, 255, 10]) }, node_modules: { 'x.js': 'no' }, '.baton': { 'root.key': 'no' } }
+
+t.test('lists regular files, sorted, without what tools keep', async (t) => {
+  const folder = t.testdir(tree)
+  symlinkSync('nowhere', join(folder, 'dangling'))
+  t.strictSame((await listFiles(folder)).map(({ path }) => path), ['a.txt', 'b.txt', 'empty', 'sub/Z.bin', 'sub/ö ä.txt'])
+})
+
+t.test('a split has every file once, and no part is empty', async (t) => {
+  const files = fc.uniqueArray(fc.record({ path: fc.string({ minLength: 1 }), size: fc.nat(10_000) }), { selector: ({ path }) => path, minLength: 1, maxLength: 40 })
+  fc.assert(fc.property(files, fc.integer({ min: 1, max: 10 }), (files, parts) => {
+    const made = split(files, parts)
+    return made.length === Math.min(parts, files.length) && made.every((part) => part.length > 0) &&
+      JSON.stringify(made.flat().sort(byPath)) === JSON.stringify(files.map(({ path }) => path).sort(byPath))
+  }), { numRuns: 100 })
+  t.strictSame(split([{ path: 'a', size: 9 }, { path: 'b', size: 5 }, { path: 'c', size: 4 }], 2), [['a'], ['b', 'c']], 'about equal in size')
+})
+
+t.test('measures what wc and sha256sum measure, in parts and as a whole', async (t) => {
+  const folder = t.testdir(tree)
+  const files = await listFiles(folder)
+  const parts = await Promise.all(split(files, 3).map((paths) => measure(folder, paths, never)))
+  const whole = together(parts)
+  const tools = await fromTools(folder, files.map(({ path }) => path))
+  t.strictSame([whole.files, whole.lines, whole.sums, digestOf(whole.sums)], [5, tools.lines, tools.sums, tools.sha256])
+  t.equal(whole.lines, 7)
+  t.strictSame(differences(whole.sums, tools.sums), [])
+  t.strictSame(differences(whole.sums, tools.sums.replace(/^[0-9a-f]/, 'x')), ['a.txt'])
+})
+
+t.test('a worker of the tour looks only into its own folder', async (t) => {
+  const folder = t.testdir(tree)
+  const run = (name: string, parameters: Record<string, unknown>) => Promise.resolve(tourActions(client({ url: 'http://x.test', key: 'k' }), folder, 'w')[name]?.(parameters, { signal: never, job: jobOf(name), log: () => {} }))
+  t.match(await run('tour.list', { folder, parts: '2' }), { files: 5, parts: [{}, {}] })
+  t.match(await run('tour.measure', { folder, files: '["b.txt"]' }), { files: 1, lines: 2, worker: 'w' })
+  await t.rejects(async () => run('tour.list', { folder: '/etc', parts: '2' }), /not \/etc/)
+  await t.rejects(run('tour.measure', { folder, files: '["../x"]' }), /is not in/)
+})
+
+t.test('tells what was missed, repeated or out of order', async (t) => {
+  t.equal(unequal('r', [1, 2, 5], [1, 2, 5]), undefined)
+  t.match(unequal('r', [1, 5], [1, 2, 5]), { missed: [2], repeated: [], disordered: false })
+  t.match(unequal('r', [1, 2, 2, 5], [1, 2, 5]), { missed: [], repeated: [2] })
+  t.match(unequal('r', [2, 1], [1, 2]), { disordered: true })
+  t.match(unequal('r', [1, 2], [1]), { disordered: true }, 'what is not on record should not have been seen')
+})
+
+t.test('its workflows are valid, and made, kept or changed as needed', async (t) => {
+  t.strictSame([...checkSpec(tourSpec, 'spec'), ...checkSpec(partSpec, 'spec')], [])
+  t.match(queueOf('/a'), /^tour-[0-9a-f]{8}$/)
+  const sent: string[] = []
+  let stored: Record<string, unknown> | undefined
+  const fake = (async (url: string, { method = '', body }: RequestInit) => {
+    sent.push(`${method} ${new URL(url).pathname}`)
+    const input = JSON.parse(typeof body === 'string' ? body : '{}') as Record<string, unknown>
+    if (method === 'GET') return stored ? Response.json(stored) : Response.json({ error: { code: 'not_found', message: 'no' } }, { status: 404 })
+    stored = { latest_version: 1, id: 'wfd_1', ...stored, ...input }
+    return Response.json(stored)
+  }) as typeof fetch
+  const at = client({ url: 'http://x.test', key: 'k', project: 'shop', fetch: fake, pause: async () => {} })
+  await ensureWorkflow(at, 'tour', tourSpec)
+  await ensureWorkflow(at, 'tour', tourSpec)
+  await ensureWorkflow(at, 'tour', partSpec)
+  const P = '/v1/projects/shop/workflows'
+  t.strictSame(sent, [`GET ${P}/tour-shop`, `POST ${P}`, `GET ${P}/tour-shop`, `GET ${P}/tour-shop`, `PATCH ${P}/wfd_1`])
+})
+
+t.test('without a terminal it writes plain lines and no bar', async (t) => {
+  let written = ''
+  const shown = show({ write: (text) => (written += text) })
+  shown.parts(1, 2)
+  shown.line('a line')
+  shown.stop()
+  t.equal(written, 'a line\n')
+})

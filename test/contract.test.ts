@@ -1,0 +1,105 @@
+/** The table of the API as a whole: every row is sane, is exercised by a scenario, and does not change unnoticed. */
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Compile } from 'typebox/compile'
+import { permissions } from '../protocol/access.ts'
+import { api } from '../protocol/api.ts'
+import { routeOf, type Row } from '../protocol/contract.ts'
+import { errors } from '../protocol/errors.ts'
+import { prefixes } from '../protocol/ids.ts'
+import { up } from '../protocol/worker.ts'
+
+const rows = Object.entries(api) as [string, Row][]
+const table: Readonly<Record<string, Row>> = api
+const scenarios = join(import.meta.dirname, 'scenarios')
+const read = (accept: (name: string) => boolean) => readdirSync(scenarios).filter((name) => name.endsWith('.test.ts') && accept(name)).map((name) => readFileSync(join(scenarios, name), 'utf8')).join('\n')
+const names = (schema: unknown): string[] => Object.keys((schema as { properties?: object } | undefined)?.properties ?? {})
+
+t.test('every row is used by a scenario that names it', async (t) => {
+  // These two loop over the table, so they say nothing about a single row.
+  const text = read((name) => name !== 'isolation.test.ts' && name !== 'restart.test.ts')
+  for (const [name, row] of rows) t.ok(row.shape.stream === 'socket' ? /\.worker\(/.test(text) : text.includes(`'${name}'`), name)
+})
+
+t.test('every frame of the worker socket occurs in a scenario', async (t) => {
+  const text = read((name) => name.startsWith('worker'))
+  const source = readFileSync(join(import.meta.dirname, '..', 'protocol', 'worker.ts'), 'utf8')
+  const block = /export type Down =([\s\S]*?)\n\n/.exec(source)?.[1] ?? ''
+  const down = [...block.matchAll(/readonly type: ('[^}\n]*?)(?=[;}])/g)].flatMap(([, types = '']) => [...types.matchAll(/'([^']+)'/g)].map(([, type]) => type ?? ''))
+  t.ok(down.includes('worker.registered') && down.includes('error') && down.includes('job.cancel'), 'the frames were read off their type')
+  for (const type of new Set([...Object.keys(up), ...down])) t.ok(text.includes(`'${type}'`), type)
+})
+
+t.test('rows agree with what their verb means', async (t) => {
+  for (const [name, row] of rows) {
+    const { method } = routeOf(row)
+    const { shape } = row
+    if (row.verb === 'command') {
+      t.not(method, 'GET', `${name} changes something`)
+      t.ok((shape.to === undefined) !== (shape.each === undefined), `${name} says who decides`)
+      if (shape.to && 'mint' in shape.to) t.ok(shape.status === 201 || shape.status === 202, `${name} makes something`)
+      if (method === 'DELETE') t.equal(shape.status, 204, name)
+    } else {
+      t.equal(method, 'GET', `${name} reads`)
+      t.strictSame([shape.to, shape.each, shape.body, shape.check, shape.status ?? 200], [undefined, undefined, undefined, undefined, 200], `${name} only reads`)
+      t.equal(shape.stream !== undefined, row.verb === 'stream', name)
+      if (shape.stream !== 'socket') t.ok(shape.reply, `${name} answers something`)
+    }
+    t.ok(shape.reply !== undefined || shape.status === 204 || shape.stream === 'socket', `${name} answers with a body or with 204`)
+    for (const status of [shape.status ?? 200, ...(shape.alsoStatus ?? [])]) t.ok([200, 201, 202, 204].includes(status), name)
+  }
+})
+
+t.test('what rows refer to exists', async (t) => {
+  for (const [name, row] of rows) {
+    const { shape } = row
+    const { slots } = routeOf(row)
+    t.ok(shape.permission === 'authenticated' || shape.permission in permissions, `${name}: permission`)
+    for (const code of shape.errors ?? []) t.ok(code in errors, `${name}: ${code}`)
+    t.equal(new Set(shape.errors).size, shape.errors?.length ?? 0, `${name} names each error once`)
+    for (const target of [shape.alias, shape.as]) if (target !== undefined) t.ok(table[target] && table[target]?.shape.alias === undefined, `${name}: ${target}`)
+    t.equal(shape.tag === 'compat', shape.alias !== undefined, `${name}: other forms are listed apart`)
+    const meant = shape.as === undefined ? undefined : table[shape.as]
+    if (meant) {
+      t.strictSame([row.verb, shape.permission, names(shape.body), names(shape.query), shape.to], [meant.verb, meant.shape.permission, names(meant.shape.body), names(meant.shape.query), meant.shape.to], `${name} is ${shape.as} in another form`)
+      t.ok(routeOf(meant).slots.every((slot) => slots.includes(slot) || slot === 'project'), name)
+    }
+    const { to, each } = shape
+    if (to && 'slot' in to) t.ok(slots.includes(to.slot) && to.prefix in prefixes, `${name}: the slot ${to.slot}`)
+    if (to && 'derive' in to) t.ok(slots.includes(to.derive) && to.prefix in prefixes, `${name}: the slot ${to.derive}`)
+    if (to && to.kind !== 'organization') t.ok(slots.includes('project'), `${name} is below a project`)
+    if (each) t.ok(names(shape.body).includes(each.over) && table[each.command]?.verb === 'command' && table[each.command]?.shape.to, `${name}: ${each.command} for each of ${each.over}`)
+    t.equal(names(shape.body).some((field) => slots.includes(field)) || names(shape.query).some((field) => slots.includes(field)), false, `${name}: no field has the name of a slot`)
+  }
+})
+
+t.test('no two rows answer one method and path', async (t) => {
+  const shapes = rows.map(([, row]) => row.route.replaceAll(/:\w+/g, ':'))
+  t.strictSame(shapes.filter((shape, index) => shapes.indexOf(shape) !== index), [])
+})
+
+t.test('requests are closed, lists are paged alike, and every schema compiles', async (t) => {
+  for (const [name, { shape }] of rows) {
+    for (const schema of [shape.body, shape.query, shape.reply]) if (schema) Compile(schema)
+    for (const schema of [shape.body, shape.query]) if (schema) t.equal((schema as { additionalProperties?: unknown }).additionalProperties, false, `${name} refuses unknown fields`)
+    const { limit } = (shape.query as { properties?: Record<string, unknown> } | undefined)?.properties ?? {}
+    if (limit) t.match(limit, { minimum: 1, maximum: 200, default: 20 }, name)
+    if (names(shape.reply).includes('next_cursor')) t.ok(names(shape.query).includes('cursor') && names(shape.query).includes('limit') && names(shape.reply).includes('has_more'), `${name} is a list`)
+  }
+})
+
+t.test('the contract is the one that was agreed on', async (t) => {
+  const lock = join(import.meta.dirname, 'contract.lock.json')
+  const hash = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex')
+  const now: Record<string, string> = Object.fromEntries([
+    ...rows.map(([name, row]) => [`row ${name}`, hash(row)] as const),
+    ...Object.entries(up).map(([type, schema]) => [`frame ${type}`, hash(schema)] as const),
+    ...Object.entries(errors).map(([code, meaning]) => [`error ${code}`, hash(meaning)] as const),
+  ])
+  if (process.env['CONTRACT'] === 'accept') writeFileSync(lock, `${JSON.stringify(now, null, 2)}\n`)
+  const agreed = JSON.parse(readFileSync(lock, 'utf8')) as Record<string, string>
+  const changed = [...new Set([...Object.keys(now), ...Object.keys(agreed)])].filter((name) => now[name] !== agreed[name])
+  t.strictSame(changed, [], 'rows, frames or errors differ from test/contract.lock.json. Clients of others depend on them: only add. If the change is meant, run: CONTRACT=accept node --import tsx test/contract.test.ts')
+})

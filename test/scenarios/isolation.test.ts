@@ -1,0 +1,112 @@
+/** Every row of the table, asked by who must not see: with no credential, and with the key of another project. New rows are covered as they come. */
+import t from 'tap'
+import { api, type RowName } from '../../protocol/api.ts'
+import { routeOf, type Row } from '../../protocol/contract.ts'
+import { requestOf, service } from '../service.ts'
+import { acting, instant, listOf, sleeping } from './given.ts'
+
+const s = await service()
+t.teardown(() => s.stop())
+const rows = Object.entries(api) as [RowName, Row][]
+const STRANGER = 'stranger'
+/** A word in every record of the other project. */
+const MARK = 'Xylophone'
+
+/** Bodies that would be accepted, so that nothing but the place refuses them. */
+const bodies: Readonly<Record<string, object>> = {
+  'run.start': { spec: instant() }, 'run.cancel_many': { run_ids: ['run_x'] }, 'run.retry_many': { run_ids: ['run_x'] }, 'run.signal': { name: 'go' },
+  'workflow.create': { name: 'Taken over', spec: instant() }, 'workflow.update': { name: 'Taken over' }, 'project.update': { name: 'Taken over' }, 'project.create': { name: 'Taken over' },
+  'key.create': { name: 'taken over' }, 'key.create_organization': { name: 'taken over' }, 'key.create_organization_old': { name: 'taken over' },
+  'principal.create': { name: 'taken over' }, 'principal.update': { state: 'disabled' },
+}
+const slotsOf = (row: Row): string[] => routeOf(row).slots
+/** What the answer of a row is, whatever its kind: its status and text; a stream is read only until it begins. */
+async function ask(name: RowName, input: Record<string, unknown>, key: string | null): Promise<{ status: number; text: string; type: string }> {
+  const { id, project, worker_instance_id, ...rest } = input
+  const given: Record<string, unknown> = { id, project, worker_instance_id }
+  const { method, path, body } = requestOf(api[name], { ...bodies[name], ...rest, ...Object.fromEntries(slotsOf(api[name]).map((slot) => [slot, given[slot]])) })
+  const abort = new AbortController()
+  const answer = await fetch(s.url + path, { method, signal: abort.signal, headers: { ...(key !== null && { authorization: `Bearer ${key}` }), ...(body !== undefined && { 'content-type': 'application/json' }) }, ...(body !== undefined && { body }) })
+  const type = answer.headers.get('content-type') ?? ''
+  const text = type.startsWith('text/event-stream') ? 'a stream' : await answer.text()
+  abort.abort()
+  return { status: answer.status, text, type }
+}
+
+const project = 'other'
+await s.ok('project.create', { name: `${MARK} project`, handle: project })
+const worker = await s.worker({ action_names: ['act'], worker_instance_id: `${MARK}-worker` }, { project })
+t.teardown(() => worker.close())
+const stranger = await s.ok('key.create', { name: STRANGER, principal_id: (await s.ok('principal.create', { name: STRANGER, role_ids: ['role_owner'] }))['id'] })
+const key = String(stranger['key'])
+const workflow = await s.ok('workflow.create', { project, name: `${MARK} flow`, spec: sleeping() })
+const run = await s.ok('workflow.run', { project, id: workflow['id'], external_id: MARK, input: { secret: MARK } })
+await s.ok('run.start', { project, spec: acting() })
+const failed = await s.ok('run.start', { project, spec: { steps: [{ kind: 'sleep', config: { duration: '0' }, if: 'meta.run_id' }] } })
+const principal = await s.ok('principal.create', { project, name: `${MARK} bot`, role_ids: ['role_viewer'] })
+const held = await s.ok('key.create', { project, name: `${MARK} key`, principal_id: principal['id'] })
+const project_id = String((await s.ok('project.get', { project }))['id'])
+
+/** Ids of the other project that fit a row's slot, the real ones first. */
+const idsFor = (name: string): unknown[] =>
+  name.startsWith('run.') ? [run['id'], failed['id']] : name.startsWith('workflow.') ? [workflow['id'], workflow['handle']] : name.startsWith('key.') ? [held['id']] : name.startsWith('principal.') ? [principal['id']] : ['role_viewer']
+
+t.test('without a credential, or with one that is unknown, every row answers 401 and nothing else', async (t) => {
+  for (const [name, row] of rows) {
+    for (const credential of [null, 'bat_0000000000000000000000000000000000000000', `${key}x`]) {
+      const { status, text } = await ask(name, { project, id: idsFor(name)[0], worker_instance_id: `${MARK}-worker` }, credential)
+      if (row.shape.stream === 'socket') t.ok(status >= 400, `${name} is no plain request: ${status}`)
+      else if (status !== 401 || !text.includes('"unauthorized"')) t.fail(`${name} answered ${status} ${text}`)
+      else t.notMatch(text, MARK)
+    }
+  }
+})
+
+t.test('the key of another project is refused on every row below the project, by handle and by id', async (t) => {
+  for (const [name, row] of rows) {
+    if (!slotsOf(row).includes('project')) continue
+    for (const place of [project, project_id]) for (const id of idsFor(name)) {
+      const { status, text } = await ask(name, { project: place, id, worker_instance_id: `${MARK}-worker` }, key)
+      if (row.shape.stream === 'socket') t.ok(status >= 400, `${name}: ${status}`)
+      else if (status !== 403 && status !== 404) t.fail(`${name} answered ${status} ${text} to a stranger`)
+      t.notMatch(text, MARK, name)
+    }
+  }
+})
+
+t.test('in its own project it finds nothing under the ids of another one, and can do nothing to them', async (t) => {
+  for (const [name, row] of rows) {
+    if (row.shape.stream === 'socket' || name === 'project.delete') continue
+    const slots = slotsOf(row)
+    for (const id of idsFor(name)) {
+      const { status, text } = await ask(name, { project: 'default', id, worker_instance_id: `${MARK}-worker` }, key)
+      t.notMatch(text, MARK, `${name} answered ${status} with a record of another project`)
+      t.notMatch(text, String(run['id']), name)
+      const names = slots.includes('id') || slots.includes('worker_instance_id')
+      if (names && status !== 403 && status !== 404 && !name.startsWith('role.')) t.fail(`${name} answered ${status} ${text} for an id of another project`)
+    }
+  }
+  const many = { run_ids: [run['id'], failed['id']] }
+  for (const name of ['run.cancel_many', 'run.retry_many'] as const) {
+    const { status, text } = await ask(name, { project: 'default', ...many }, key)
+    t.equal(status, 200)
+    t.strictSame((JSON.parse(text) as { results: { error?: { code: string } }[] }).results.map(({ error }) => error?.code), ['not_found', 'not_found'])
+  }
+  const start = await ask('run.start', { project: 'default', spec: undefined, definition_id: workflow['id'] }, key)
+  t.equal(start.status, 404, 'a workflow of another project cannot be started')
+  for (const filter of [{ external_id: MARK }, { parent_run_id: run['id'] }]) t.match(JSON.parse((await ask('run.list', { project: 'default', ...filter }, key)).text), { items: [] })
+})
+
+t.test('and nothing of the other project was changed by all of this', async (t) => {
+  t.match(await s.ok('run.get', { project, id: run['id'] }), { status: 'suspended', cancel_requested: false })
+  t.match(await s.ok('run.get', { project, id: failed['id'] }), { status: 'failed' })
+  t.match(await s.ok('workflow.get', { project, id: workflow['id'] }), { name: `${MARK} flow`, latest_version: 1 })
+  t.match(await s.ok('principal.get', { project, id: principal['id'] }), { state: 'active' })
+  t.match(await s.ok('project.get', { project }), { name: `${MARK} project` })
+  await s.ok('key.get', { project, id: held['id'] })
+  t.match(await s.ok('worker.list', { project }), { items: [{ state: 'online' }] })
+  t.equal(listOf(await s.ok('project.list')).length, 2, 'no project was made')
+  t.equal(listOf(await s.ok('key.list', { project })).length, 1)
+  t.equal(listOf(await s.ok('workflow.list', { project })).length, 1)
+  t.equal(listOf(await s.ok('run.list', { project })).length, 3)
+})
