@@ -106,7 +106,7 @@ export function createWorld(parts: WorldParts): World {
   /** Until the gateway has forgotten, or is dead: a dead one answers nobody, and a cut-off one knows that it is. */
   async function forgetAt(id: string, project: string): Promise<void> {
     const message: GatewayMessage = { type: 'forget', project }
-    for (let attempt = 0; ; attempt++) {
+    for (;;) {
       const answer = await bus.request(subjects.gateway(id), message, 1000)
       if (typeof answer === 'object') return
       if (!parts.membership.members('gateway').some((member) => member.id === id)) return

@@ -36,18 +36,18 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
   const started = performance.now()
   const server = config.nats.length === 0 ? await keepServer(config, log) : undefined
   let node: RunningNode | undefined
-  let stopping: Promise<void> | undefined
-  const stop = (signal: string) => {
-    stopping ??= (async () => {
-      log.info({ signal }, 'stopping')
-      const hard = setTimeout(() => process.exit(1), 30_000)
-      await node?.stop()
-      await server?.stop()
-      clearTimeout(hard)
-      process.exit(0)
-    })()
+  let stopping = false
+  const stop = async (signal: string) => {
+    if (stopping) return
+    stopping = true
+    log.info({ signal }, 'stopping')
+    const hard = setTimeout(() => process.exit(1), 30_000)
+    await node?.stop()
+    await server?.stop()
+    clearTimeout(hard)
+    process.exit(0)
   }
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal))
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal))
   try {
     node = await startNode(config, server ? [server.url] : config.nats, log)
   } catch (error) {
@@ -63,7 +63,7 @@ function greeting({ url, installed }: RunningNode, config: Config): string {
   const lines = [
     `Baton is ready at ${url ?? 'no address (this node has no gateway)'}`,
     ...(key ? ['', `  Owner key (shown once):  ${key.key}`, `  It is stored in:         ${key.file} (mode 0600)`] : config.root_key === undefined ? [`  The owner key is in ${config.data}/root.key`] : []),
-    '', '  API reference:  ' + `${url}/docs`, '  Try next:       npm run tour', '',
+    '', `  API reference:  ${url}/docs`, '  Try next:       npm run tour', '',
   ]
   return `${lines.join('\n')}\n`
 }

@@ -29,7 +29,7 @@ interface Question { readonly name: string; readonly project: string; readonly i
 export async function startViews({ data, organization, partitions, journal, blobs, bus, clock, log, metrics, stale }: ViewParts): Promise<() => Promise<void>> {
   mkdirSync(join(data, 'views'), { recursive: true })
   const running = await Promise.all(Array.from({ length: partitions }, async (_, partition) => {
-    const view = View.open(join(data, 'views', `${partition}.sqlite`), { now: clock.now, stale, organization })
+    const view = View.open(join(data, 'views', `${partition}.sqlite`), { now: clock.now, stale, organization: () => organization })
     const follower = new ViewFollower(view, {
       follow: (from, on) => journal.follow(partition, from, on),
       position: () => journal.position(partition),

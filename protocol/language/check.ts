@@ -35,7 +35,7 @@ function checkSize(document: unknown, path: string): FieldError[] {
     if (++values > MAX_VALUES) return [{ field: path, message: `has more than ${MAX_VALUES} values` }]
     if (typeof value !== 'object' || value === null) continue
     if (depth >= MAX_DEPTH) return [{ field, message: `is nested deeper than ${MAX_DEPTH} levels` }]
-    if (Array.isArray(value)) value.forEach((item: unknown, i) => todo.push([item, below(field, i), depth + 1]))
+    if (Array.isArray(value)) value.forEach((item: unknown, i) => { todo.push([item, below(field, i), depth + 1]) })
     else for (const [name, item] of Object.entries(value)) todo.push([item, below(field, name), depth + 1])
   }
   return []

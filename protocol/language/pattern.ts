@@ -56,7 +56,7 @@ const jump = (out: Output) => {
   const choice = fork(out)
   return (target: number) => void (choice.next = choice.other = target)
 }
-const sequence = (parts: readonly Emit[]): Emit => (out) => parts.forEach((part) => part(out))
+const sequence = (parts: readonly Emit[]): Emit => (out) => parts.forEach((part) => { part(out) })
 const either = (a: Emit, b: Emit): Emit => (out) => {
   const choice = fork(out)
   a(out)

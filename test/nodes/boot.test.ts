@@ -46,7 +46,7 @@ not ok 1 - test/a.test.ts # time=5ms
 ok 2 - test/b.test.ts # time=1ms
 1..2`)
   t.match(result, { passed: 3, failed: 1, skipped: 2, files: 2 })
-  t.match(shown, /✗ test\/a.test.ts › outer › two\n +---\n +expected[^]*✗ test\/a.test.ts \(5ms\)\n✓ test\/b.test.ts/)
+  t.match(shown, /✗ test\/a.test.ts › outer › two\n +---\n +expected[\s\S]*✗ test\/a.test.ts \(5ms\)\n✓ test\/b.test.ts/)
   t.notMatch(shown, /at: here/)
 })
 

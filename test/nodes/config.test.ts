@@ -44,7 +44,7 @@ t.test('lists, durations and choices are read', async (t) => {
 t.test('all faults are told together, with what to do', async (t) => {
   const told = faults({ BATON_PORT: 'x', BATON_ROLES: 'gateway,cook', BATON_KEY_PREFIX: 'a_b' }, '--colour', 'red', '--host')
   t.equal(told.length, 5)
-  t.match(told.join('\n'), /--colour is no setting[^]*--host needs a value[^]*BATON_PORT is "x": it must be a whole number[^]*must be one of gateway, shards, views, executor[^]*BATON_KEY_PREFIX/)
+  t.match(told.join('\n'), /--colour is no setting[\s\S]*--host needs a value[\s\S]*BATON_PORT is "x": it must be a whole number[\s\S]*must be one of gateway, shards, views, executor[\s\S]*BATON_KEY_PREFIX/)
 })
 
 t.test('settings that contradict each other are refused', async (t) => {

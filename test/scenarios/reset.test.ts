@@ -15,7 +15,7 @@ async function forgetAll(): Promise<void> {
   const connection = await connect({ servers: s.server.url })
   const { purged } = await (await jetstreamManager(connection)).streams.purge('JOURNAL_0')
   await connection.close()
-  t.ok(purged > 0, `${purged} messages are gone`)
+  if (purged === 0) throw new Error('there was no journal')
   for (const name of readdirSync(s.data, { recursive: true, encoding: 'utf8' })) if (/\.sqlite/.test(name)) rmSync(join(s.data, name))
 }
 
