@@ -45,7 +45,21 @@ const systemClock: Clock = {
     return () => clearTimeout(timer)
   },
 }
-const systemRandom: Random = { bytes: (length) => randomBytes(length) }
+/** Random bytes in small pieces: the system is asked for 8 KiB at a time. */
+function systemRandom(): Random {
+  let pool = Buffer.alloc(0)
+  let at = 0
+  return {
+    bytes: (length) => {
+      if (at + length > pool.length) {
+        pool = randomBytes(Math.max(8192, length))
+        at = 0
+      }
+      at += length
+      return pool.subarray(at - length, at)
+    },
+  }
+}
 
 /** Start a node. @param servers addresses of the NATS servers. @throws Fault with what to do when it cannot. */
 export async function startNode(config: Config, servers: readonly string[], log: Log): Promise<RunningNode> {
@@ -59,15 +73,16 @@ export async function startNode(config: Config, servers: readonly string[], log:
     await provision(nats, { partitions: config.partitions, shards: config.shards, replicas: config.replicas })
     const installed = await install(createRegistry(nats, names.config), { rootKey: config.root_key, keyPrefix: config.key_prefix, data: config.data })
     const metrics = createMetrics()
-    const bus = createBus(nats)
     const journal = createJournal(nats, { appended: metrics.append })
     const snapshots = createSnapshots(nats)
     const blobs = createBlobs(nats)
     const cluster = createRegistry(nats, names.cluster, () => ensureCluster(nats, config.replicas))
     const membership = new Membership(cluster, systemClock, { id, roles: config.roles })
+    const bus = createBus(nats, () => membership.alone())
+    const random = systemRandom()
     const deps: HostDeps = {
       node: id, kinds: actorKinds({ brand: config.brand, timing: config.timing }), partitions: config.partitions, shards: config.shards, timing: config.timing,
-      journal, snapshots, blobs, bus, clock: systemClock, random: systemRandom, log, measure: metrics, fresh: () => membership.fresh(),
+      journal, snapshots, blobs, bus, clock: systemClock, random, log, measure: metrics, fresh: () => membership.fresh(),
     }
     const host = new Host(deps, cluster, membership)
     const hasShards = config.roles.includes('shards')
@@ -92,7 +107,7 @@ export async function startNode(config: Config, servers: readonly string[], log:
     }
     const world = createWorld({
       node: id, settings, partitions: config.partitions, shards: config.shards, secret: Buffer.from(installed.secret, 'hex'), organization: installed.organization,
-      bus, clock: systemClock, random: systemRandom, membership, log, count: metrics,
+      bus, clock: systemClock, random, membership, log, count: metrics,
       unready: readiness({ nats, membership, cluster, journal, snapshots, bus, partitions: config.partitions, shards: config.shards }),
       metrics: () => metrics.text(),
     })

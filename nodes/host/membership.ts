@@ -26,6 +26,7 @@ export class Membership {
   #revision = 0
   #beat = 0
   #renewed = Number.NEGATIVE_INFINITY
+  #looked = Number.NEGATIVE_INFINITY
   #cancel: (() => void) | undefined
   #stopped = false
   #onChange: (() => Promise<void>) | undefined
@@ -36,7 +37,10 @@ export class Membership {
     this.#self = self
   }
 
-  /** Join, and keep renewing. @param onRound called after every look at the others. */
+  /**
+   * Join, and keep renewing. Resolves when every live node must have seen this one: only then may it rely on being told.
+   * @param onRound called after every look at the others.
+   */
   async start(onRound: () => Promise<void>): Promise<void> {
     this.#onChange = onRound
     await this.#renew()
@@ -54,6 +58,7 @@ export class Membership {
       })()
     }
     this.#cancel = this.#clock.later(RENEW, tick)
+    if (this.#others() > 0) await new Promise<void>((noticed) => this.#clock.later(2 * RENEW + 200, noticed))
   }
   /** Leave: others need not wait for the lease to lapse. */
   async stop(): Promise<void> {
@@ -69,6 +74,16 @@ export class Membership {
   members(role: RoleName): readonly Member[] {
     const now = this.#clock.elapsed()
     return [...this.#observed.values()].filter(({ member, changed }) => member.roles.includes(role) && (member.id === this.#self.id || now - changed < LEASE)).map(({ member }) => member)
+  }
+  /** Whether no other node lives, as far as can be known: false whenever there is doubt. */
+  alone(): boolean {
+    return this.fresh() && this.#clock.elapsed() - this.#looked < 2 * RENEW && this.#others() === 0
+  }
+  #others(): number {
+    const now = this.#clock.elapsed()
+    let others = 0
+    for (const { member, changed } of this.#observed.values()) if (member.id !== this.#self.id && now - changed < LEASE) others++
+    return others
   }
   /** Look again now, for a decision that must not miss a node that has just joined. */
   refresh(): Promise<void> {
@@ -88,6 +103,7 @@ export class Membership {
   async #look(): Promise<void> {
     const now = this.#clock.elapsed()
     const entries = await this.#registry.list('node.')
+    this.#looked = now
     const next = new Map<string, Observed>()
     for (const { key, value } of entries) {
       const before = this.#observed.get(key)

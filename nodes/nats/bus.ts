@@ -29,8 +29,11 @@ const header = (name: string, value: string): MsgHdrs => {
   return made
 }
 
-/** The bus of a connection. */
-export function createBus(nats: Nats): Bus {
+/**
+ * The bus of a connection.
+ * @param alone whether no other process can be listening: then nothing is encoded and nothing is sent.
+ */
+export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
   const { connection, log } = nats
   const listeners = createListeners()
 
@@ -88,13 +91,14 @@ export function createBus(nats: Nats): Bus {
       const until = performance.now() + timeout
       const answer = await askHere(subject, message, timeout)
       if (answer !== undefined) return { answer }
+      if (alone()) return 'no_responders'
       const left = Math.ceil(until - performance.now())
       return left < 1 ? 'timeout' : askElsewhere(subject, message, left)
     },
     publish: (subject, message) => {
       const { listening, groups } = listeners.chosen(subject)
       for (const listener of listening) queueMicrotask(() => void call(listener, message, subject))
-      if (!connection.isClosed()) connection.publish(subject, encode(message), groups.length > 0 ? { headers: header(SERVED, groups.join(' ')) } : {})
+      if (!connection.isClosed() && !alone()) connection.publish(subject, encode(message), groups.length > 0 ? { headers: header(SERVED, groups.join(' ')) } : {})
     },
     subscribe: (subject, handler, group) => {
       const listener: Listener = { subject, handler, group }

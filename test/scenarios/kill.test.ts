@@ -11,6 +11,7 @@ const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(do
 const TOTAL = 160
 const spec = { steps: ['first', 'second'].map((id) => ({ id, kind: 'action', retry: { max_attempts: 10 }, config: { action_name: 'work', parameters: { n: '${{ input.n }}' } } })) }
 
+t.setTimeout(100_000)
 t.test('processes are killed in the middle of a load', { timeout: 100_000 }, async (t) => {
   const started = performance.now()
   const at = (what: string): void => { t.comment(`${((performance.now() - started) / 1000).toFixed(1)} s: ${what}`) }

@@ -82,7 +82,7 @@ t.test('a failed run goes on in place: finished steps keep their outputs and the
   t.match(resumed, [{ payload: { recovery_action: 'retry', attempt: 2, step: 'two', reason: 'again' } }, { payload: { recovery_action: 'resume', attempt: 3 } }])
 })
 
-t.test('a run stopped by its time needs the limit raised', async () => {
+t.test('a run stopped by its time needs the limit raised', async (t) => {
   const id = await start(waiting('late', {}, { limits: { wall_clock_timeout: '1ms' } }))
   t.match(await ended(s, id), { status: 'failed', error_type: 'wall_clock_exceeded' })
   await s.refused('run.retry', { id }, 400, 'limit_not_raised')

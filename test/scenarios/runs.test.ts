@@ -123,7 +123,7 @@ t.test('steps, jobs and the action log of a run', async (t) => {
   t.strictSame(log.map(({ seq }) => seq), log.map(({ seq }) => Number(seq)).sort((a, b) => a - b))
 })
 
-t.test('a condition that is false skips its step', async () => {
+t.test('a condition that is false skips its step', async (t) => {
   const nap = { kind: 'sleep', config: { duration: '0' } }
   const { id } = await s.ok('run.start', { spec: { steps: [{ id: 'a', ...nap, if: 'input.n > 1' }, { id: 'b', ...nap, if: 'input.n == 1' }] }, input: { n: 1 } })
   t.match(await ended(s, id), { status: 'completed', step_counts: { skipped: 1, completed: 1 } })

@@ -66,11 +66,11 @@ t.test('a run that was ended by a failure and is retried is followed to its seco
 
 t.test('a quiet stream is kept alive by comments', async (t) => {
   const id = await start(sleeping())
-  for (const [path, comment] of [[`/v1/runs/${id}/events`, ': keepalive\n\n'], ['/v1/projects/default/runs/events', ':keepalive\n\n']] as const) {
-    const text = await readFor(path, 2300)
-    const count = text.split(comment).length - 1
+  const streams = [[`/v1/runs/${id}/events`, ': keepalive\n\n'], ['/v1/projects/default/runs/events', ':keepalive\n\n']] as const
+  await Promise.all(streams.map(async ([path, comment]) => {
+    const count = (await readFor(path, 2300)).split(comment).length - 1
     t.ok(count >= 2, `${count} comments`)
-  }
+  }))
 })
 
 /** What a stream says in a while. */
@@ -123,6 +123,17 @@ t.test('a client that does not read is not buffered for, and loses nothing when 
   const all = await s.follow('run.events', { id }, never)
   t.strictSame(got, sequences(all), `${all.length} events, ${Math.round(text.length / 1e6)} MB`)
   t.ok((await fallbacks()) > before, 'it was taken off the live feed')
+})
+
+t.test('an event that is too large to be sent around reaches an open stream whole', async (t) => {
+  const id = await start({ ...waiting('big'), output: { small: true } })
+  const open = s.follow('run.events', { id }, never)
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  const text = 'x'.repeat(600_000)
+  await s.ok('run.signal', { id, name: 'big', payload: { text } })
+  const frames = await open
+  t.strictSame(frames.map(({ data }) => data), await whole(id))
+  t.match(frames.find(({ event }) => event === 'wait.resumed')?.data, { payload: { payload: { event: { text } } } })
 })
 
 /** A stream whose client stops reading until `read`. */

@@ -20,7 +20,7 @@ t.test('a workflow is made with version 1, read by id or handle, and listed with
   await s.refused('workflow.get', { id: 'nobody' }, 404, 'not_found')
 })
 
-t.test('a handle is taken once in the organization, also by another project, and free again after the workflow is deleted', async () => {
+t.test('a handle is taken once in the organization, also by another project, and free again after the workflow is deleted', async (t) => {
   await s.ok('project.create', { name: 'Other', handle: 'other' })
   const { id } = await s.ok('workflow.create', { name: 'Only one', spec: instant() })
   t.match(await s.refused('workflow.create', { name: 'Only one', spec: instant() }, 409, 'already_exists'), { details: { field: 'handle', handle: 'only-one' } })

@@ -1,0 +1,87 @@
+/** The servers' side of the world: journal, snapshots, registry and large values, each act at once and whole. */
+import type { Envelope } from '../../protocol/entry.ts'
+import type { Appended, Stored } from '../../nodes/host/ports.ts'
+
+export interface Message extends Stored {
+  readonly shard: number
+  /** When it was stored. */
+  readonly at: number
+}
+/** The journal of one partition, with compare-and-set for each shard. */
+export class JournalStore {
+  readonly messages: Message[] = []
+  readonly #last = new Map<number, Message>()
+  readonly #decoded = new WeakMap<Message, Envelope>()
+
+  append(shard: number, data: Uint8Array, expected: number, message_id: string, at: number): Appended {
+    const last = this.#last.get(shard)
+    if ((last?.sequence ?? 0) !== expected) return last?.message_id === message_id ? { sequence: last.sequence } : 'conflict'
+    return this.force(shard, data, message_id, at)
+  }
+  /** Store without looking at what was expected. */
+  force(shard: number, data: Uint8Array, message_id: string, at: number): { sequence: number } {
+    const message: Message = { shard, data, message_id, sequence: this.messages.length + 1, at }
+    this.messages.push(message)
+    this.#last.set(shard, message)
+    return { sequence: message.sequence }
+  }
+  last(shard: number): Message | undefined {
+    return this.#last.get(shard)
+  }
+  envelope(message: Message): Envelope {
+    const known = this.#decoded.get(message)
+    if (known) return known
+    const envelope = JSON.parse(new TextDecoder().decode(message.data)) as Envelope
+    this.#decoded.set(message, envelope)
+    return envelope
+  }
+}
+
+/** Snapshots and checkpoints: the newest may be lost, or all. */
+export class StateStore {
+  #log: { readonly key: string; readonly data: Uint8Array | undefined }[] = []
+  #values = new Map<string, Uint8Array>()
+
+  get(key: string): Uint8Array | undefined {
+    return this.#values.get(key)
+  }
+  put(key: string, data: Uint8Array | undefined): void {
+    this.#log.push({ key, data })
+    this.#set(key, data)
+  }
+  /** Lose the newest writes. A stream keeps one value per key, so an older value does not come back. @param share of all writes. */
+  loseTail(share: number): void {
+    const lost = this.#log.splice(Math.floor(this.#log.length * (1 - share)))
+    for (const { key } of lost) this.#values.delete(key)
+  }
+  #set(key: string, data: Uint8Array | undefined): void {
+    if (data) this.#values.set(key, data)
+    else this.#values.delete(key)
+  }
+}
+
+/** A map with compare-and-set. */
+export class RegistryStore {
+  readonly #values = new Map<string, { readonly value: string; readonly revision: number }>()
+  #revision = 0
+
+  get(key: string): { readonly value: string; readonly revision: number } | undefined {
+    return this.#values.get(key)
+  }
+  put(key: string, value: string, revision: number): number | undefined {
+    if ((this.#values.get(key)?.revision ?? 0) !== revision) return undefined
+    this.#values.set(key, { value, revision: ++this.#revision })
+    return this.#revision
+  }
+  delete(key: string): void {
+    this.#values.delete(key)
+  }
+  list(prefix: string): { key: string; value: string; revision: number }[] {
+    return [...this.#values].filter(([key]) => key.startsWith(prefix)).map(([key, entry]) => ({ key, ...entry }))
+  }
+  /** Start again from nothing, as a bucket in memory does when its servers restart. */
+  forget(): void {
+    this.#values.clear()
+    this.#revision = 0
+  }
+}

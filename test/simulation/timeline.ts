@@ -1,0 +1,88 @@
+/**
+ * Virtual time: a queue of what happens when. Between two happenings every promise chain runs to its next outside wait,
+ * because each happening is an immediate of its own; nothing waits for real time.
+ */
+interface Happening {
+  readonly at: number
+  readonly order: number
+  run: (() => void) | undefined
+}
+const before = (a: Happening, b: Happening): boolean => a.at < b.at || (a.at === b.at && a.order < b.order)
+/** Immediates queued at a time; the event loop drains microtasks between them. */
+const STRIDE = 64
+
+export class Timeline {
+  /** Milliseconds since the simulation began. */
+  now = 0
+  /** Happenings so far. */
+  steps = 0
+  readonly #heap: Happening[] = []
+  #order = 0
+
+  /** Let something happen in `ms` milliseconds. The returned function calls it off. */
+  after(ms: number, run: () => void): () => void {
+    const happening: Happening = { at: this.now + Math.max(0, ms), order: this.#order++, run }
+    this.#push(happening)
+    return () => { happening.run = undefined }
+  }
+  /** Let time pass up to a moment, or until `enough` says so. It is asked before every happening. */
+  pass(until: number, enough: () => boolean = () => false): Promise<void> {
+    return new Promise((done, fail) => {
+      let over = false
+      const step = () => {
+        if (over) return
+        try {
+          const next = this.#heap[0]
+          if (!next || next.at > until || enough()) {
+            over = true
+            if (!next || next.at > until) this.now = until
+            done()
+            return
+          }
+          this.#pop()
+          this.now = next.at
+          if (!next.run) return
+          this.steps++
+          next.run()
+        } catch (error) {
+          over = true
+          fail(error)
+        }
+      }
+      const stride = () => {
+        if (over) return
+        for (let i = 0; i < STRIDE; i++) setImmediate(step)
+        setImmediate(stride)
+      }
+      stride()
+    })
+  }
+
+  #push(item: Happening): void {
+    const heap = this.#heap
+    let i = heap.push(item) - 1
+    while (i > 0) {
+      const parent = (i - 1) >> 1
+      const above = heap[parent] as Happening
+      if (!before(item, above)) break
+      heap[i] = above
+      i = parent
+    }
+    heap[i] = item
+  }
+  #pop(): void {
+    const heap = this.#heap
+    const item = heap.pop() as Happening
+    if (heap.length === 0) return
+    let i = 0
+    for (;;) {
+      let child = 2 * i + 1
+      if (child >= heap.length) break
+      if (child + 1 < heap.length && before(heap[child + 1] as Happening, heap[child] as Happening)) child++
+      if (!before(heap[child] as Happening, item)) break
+      heap[i] = heap[child] as Happening
+      i = child
+    }
+    heap[i] = item
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * What goes wrong. A seed chooses kinds of faults; each kind draws from a stream of its own, so switching one off leaves
+ * the others as they are. That is how a failing seed is shrunk.
+ */
+import { fork, type Dice } from './dice.ts'
+
+export const faultKinds = [
+  'kill', 'pause', 'cut', 'delay', 'loss', 'duplicate', 'reorder', 'append', 'late', 'disk', 'wipe', 'tail', 'state', 'registry', 'amnesia', 'skew', 'drift', 'jump', 'workers',
+] as const
+/**
+ * kill: processes die, at any outside call, and come back. pause: they stand still beyond their lease. cut: they lose the
+ * servers. delay, loss, duplicate, reorder: messages between nodes. append: appends without an answer, stored or not. late:
+ * appends that are stored after their timeout. disk: the journal is slow. wipe: all snapshots are gone. tail: the newest
+ * ones are. state: snapshots are slow or fail. registry: compare-and-set is slow, fails, or has no answer. amnesia: the
+ * registry forgets everything. skew, drift, jump: clocks differ, run at other speeds, are set. workers: workers misbehave.
+ */
+export type FaultKind = (typeof faultKinds)[number]
+
+export class Weather {
+  readonly kinds: ReadonlySet<FaultKind>
+  /** No fault happens any more. */
+  calm = false
+  readonly #dice = new Map<FaultKind, Dice>()
+  readonly #usual: Dice
+
+  constructor(seed: number, off: ReadonlySet<FaultKind>) {
+    const dice = fork(seed, 'weather')
+    const likely = dice.between(0.1, 0.6)
+    this.kinds = new Set(faultKinds.filter((kind) => dice.chance(likely) && !off.has(kind)))
+    for (const kind of faultKinds) this.#dice.set(kind, fork(seed, `fault/${kind}`))
+    this.#usual = fork(seed, 'delays')
+  }
+  dice(kind: FaultKind): Dice {
+    return this.#dice.get(kind) as Dice
+  }
+  /** Whether a fault of this kind happens now. */
+  strikes(kind: FaultKind, chance: number): boolean {
+    return !this.calm && this.kinds.has(kind) && this.dice(kind).chance(chance)
+  }
+  /** Milliseconds that a message between machines takes. */
+  travel(): number {
+    const dice = this.#usual
+    const usual = dice.chance(0.05) ? dice.between(3, 25) : dice.between(0.1, 1.5)
+    return this.strikes('delay', 0.03) ? usual + this.dice('delay').between(50, 900) : usual
+  }
+  /** Milliseconds until an append is on disk. */
+  sync(): number {
+    return this.strikes('disk', 0.1) ? this.dice('disk').between(100, 2500) : this.#usual.between(0.2, 4)
+  }
+}
