@@ -3,7 +3,9 @@
  *
  * Invariants:
  * M1. A request is copied before anything waits; a response that was aborted is not touched again.
- * M2. Server pings keep idle sockets alive and find dead ones: without any frame or pong for 120 s a socket ends.
+ * M2. An upgrade is not corked: uWS then looks at the old response once more, whose memory is the new socket's by now, and
+ *     now and then closes it (1006).
+ * M3. Server pings keep idle sockets alive and find dead ones: without any frame or pong for 120 s a socket ends.
  */
 import { STATUS_CODES } from 'node:http'
 import uWS, { type HttpResponse, type TemplatedApp, type WebSocket } from 'uWebSockets.js'
@@ -57,7 +59,7 @@ export function mountWorkerSocket(app: TemplatedApp, world: World, directory: Di
         if (aborted) return
         if ('status' in answer) return reject(res, answer)
         if (hub.stopping()) return reject(res, stopping)
-        res.cork(() => res.upgrade<Data>({ grant: answer.grant }, key, answer.protocol, extensions, context))
+        res.upgrade<Data>({ grant: answer.grant }, key, answer.protocol, extensions, context)
       })
     },
     open: (ws) => {

@@ -49,10 +49,13 @@ export class StateStore {
     this.#log.push({ key, data })
     this.#set(key, data)
   }
-  /** Lose the newest writes. A stream keeps one value per key, so an older value does not come back. @param share of all writes. */
-  loseTail(share: number): void {
+  /** Lose the newest writes. What they replaced comes back, or is gone as well. @param share of all writes. */
+  loseTail(share: number, older: boolean): void {
     const lost = this.#log.splice(Math.floor(this.#log.length * (1 - share)))
-    for (const { key } of lost) this.#values.delete(key)
+    if (older) {
+      this.#values = new Map()
+      for (const { key, data } of this.#log) this.#set(key, data)
+    } else for (const { key } of lost) this.#values.delete(key)
   }
   #set(key: string, data: Uint8Array | undefined): void {
     if (data) this.#values.set(key, data)

@@ -1,0 +1,96 @@
+/** The servers as a machine reaches them: every call travels there, acts, and travels back; each part may fail. */
+import type { Appended, Journal, Registry, Snapshots, Stored } from '../../nodes/host/ports.ts'
+import type { Machine } from './machine.ts'
+
+/** Milliseconds until a call without an answer is given up. */
+const TIMEOUT = 1000
+const never = <T>(): Promise<T> => new Promise<T>(() => {})
+
+interface Way {
+  /** The request, or the answer, is lost. */
+  readonly lost?: 'request' | 'answer'
+  /** Milliseconds the act takes besides the travel. */
+  readonly slow?: number
+}
+/** One call: `act` happens at the servers; without an answer the caller gets `missed`, or an error. */
+function call<T>(machine: Machine, way: Way, act: () => T, missed?: T): Promise<T> {
+  if (!machine.spend()) return never()
+  const { timeline, weather } = machine.sim
+  return new Promise((resolve, reject) => {
+    const cancel = machine.clock.later(TIMEOUT, () => (missed === undefined ? reject(new Error('the servers do not answer')) : resolve(missed)))
+    if (machine.cut || way.lost === 'request') return
+    timeline.after(weather.travel() + (way.slow ?? 0), () => {
+      const outcome = act()
+      if (machine.cut || way.lost === 'answer') return
+      timeline.after(weather.travel(), () => machine.enter(() => {
+        cancel()
+        resolve(outcome)
+      }))
+    })
+  })
+}
+
+export function journalPort(machine: Machine): Journal {
+  const { sim } = machine
+  const { weather, timeline, journal } = sim
+  const port: Journal = {
+    append: (_, shard, data, expected, id) => {
+      const store = (): Appended => {
+        const outcome = sim.plant?.append ? sim.plant.append(journal, shard, data, expected, id, timeline.now) : journal.append(shard, data, expected, id, timeline.now)
+        if (typeof outcome !== 'object') sim.note(() => `the journal refuses ${id}: expected ${expected}`)
+        return outcome
+      }
+      if (weather.strikes('late', 0.02)) {
+        if (!machine.spend()) return never()
+        const dice = weather.dice('late')
+        const wait = dice.between(0, 3000)
+        sim.note(() => `${machine.name}: append ${id} is stored ${Math.round(wait)} ms after its timeout`)
+        timeline.after(TIMEOUT + wait, store)
+        return new Promise((resolve) => void machine.clock.later(TIMEOUT, () => resolve('unknown')))
+      }
+      const lost = weather.strikes('append', 0.04) ? (weather.dice('append').chance(0.5) ? 'request' : 'answer') : undefined
+      if (lost) sim.note(() => `${machine.name}: the ${lost} of append ${id} is lost`)
+      return call<Appended>(machine, { slow: weather.sync(), ...(lost && { lost }) }, store, 'unknown')
+    },
+    last: (_, shard) => call<{ found: Stored | undefined }>(machine, weather.strikes('append', 0.03) ? { lost: 'answer' } : {}, () => ({ found: journal.last(shard) })).then(({ found }) => found),
+    read: async function* (_, shard, from) {
+      const all = await call(machine, {}, () => journal.messages.filter((message) => message.shard === shard && message.sequence >= from))
+      for (const [i, message] of all.entries()) {
+        if (i > 0 && i % 16 === 0) await call(machine, {}, () => true)
+        yield message
+      }
+    },
+    position: () => call(machine, {}, () => ({ first: 1, last: journal.messages.length })),
+    follow: () => { throw new Error('nothing follows the journal here') },
+  }
+  return port
+}
+
+export function statePort(machine: Machine): Snapshots {
+  const { weather, state } = machine.sim
+  const way = (): Way => {
+    if (!weather.strikes('state', 0.08)) return {}
+    const dice = weather.dice('state')
+    return dice.chance(0.5) ? { slow: dice.between(100, 4000) } : { lost: dice.chance(0.5) ? 'request' : 'answer' }
+  }
+  return {
+    get: (_, key) => call(machine, way(), () => ({ data: state.get(key) })).then(({ data }) => data),
+    put: async (_, key, data) => { await call(machine, way(), () => state.put(key, data) ?? null) },
+    delete: async (_, key) => { await call(machine, way(), () => state.put(key, undefined) ?? null) },
+  }
+}
+
+export function registryPort(machine: Machine): Registry {
+  const { weather, registry } = machine.sim
+  const way = (): Way => {
+    if (!weather.strikes('registry', 0.04)) return {}
+    const dice = weather.dice('registry')
+    return dice.chance(0.5) ? { slow: dice.between(50, 900) } : { lost: dice.chance(0.5) ? 'request' : 'answer' }
+  }
+  return {
+    get: (key) => call(machine, way(), () => ({ found: registry.get(key) })).then(({ found }) => found),
+    put: (key, value, revision) => call(machine, way(), () => ({ made: registry.put(key, value, revision) })).then(({ made }) => made),
+    delete: async (key) => { await call(machine, way(), () => registry.delete(key) ?? null) },
+    list: (prefix) => call(machine, way(), () => registry.list(prefix)),
+  }
+}

@@ -1,0 +1,20 @@
+/** What the world outside the service saw: every answer, read and report, with the times of the simulation. */
+import type { Outcome } from '../../gateway/ports.ts'
+import type { Address, Command, Placed } from '../../protocol/entry.ts'
+import type { JobReport } from '../../protocol/internal.ts'
+import type { Verdict } from './hub.ts'
+
+export interface Sent {
+  readonly command: Command
+  readonly answers: { readonly at: number; readonly outcome: Outcome }[]
+}
+export interface Read { readonly to: Address; readonly name: string; readonly from: number; readonly at: number; readonly reply: unknown }
+
+export class Records {
+  readonly sent = new Map<string, Sent>()
+  readonly reads: Read[] = []
+  readonly reports = new Map<string, { readonly report: JobReport; readonly to: Address }>()
+  readonly verdicts: { readonly id: string; readonly verdict: Verdict }[] = []
+  /** Entries that were published, whoever received them. */
+  readonly live: Placed[] = []
+}
