@@ -26,6 +26,7 @@ export async function runCommand(edge: Edge, call: Call): Promise<Answer | Refus
     ...address, command_id: identity.command_id, name: meaning(call), origin,
     input: { ...call.query, ...call.body, ...call.slots, ...prepared.input },
     ...(identity.fingerprint !== undefined && { fingerprint: identity.fingerprint }),
+    ...(identity.seed === undefined && call.row.shape.to && 'mint' in call.row.shape.to && { born: true as const }),
   })
   await publish(edge, call, address.kind, outcome)
   return isRefusal(outcome) ? outcome : answerOf(call.row, outcome.reply, prepared.reply)

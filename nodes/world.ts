@@ -6,7 +6,7 @@ import { refuse } from '../protocol/errors.ts'
 import { makeId } from '../protocol/ids.ts'
 import { hashOf, partitionOf, shardOf, subjects } from '../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../protocol/worker.ts'
-import type { ShardAnswer } from './host/deps.ts'
+import type { ShardAnswer, ShardMessage } from './host/deps.ts'
 import type { Membership } from './host/membership.ts'
 import type { Bus, Clock, Random } from './host/ports.ts'
 
@@ -28,6 +28,13 @@ export interface WorldParts {
   metrics(): Promise<string>
 }
 
+/** A message that is sent again: its actor may exist by now. */
+function repeated(message: ShardMessage): ShardMessage {
+  if (message.type === 'ask' || !message.command.born) return message
+  const { born: _, ...command } = message.command
+  return { type: 'command', command }
+}
+
 /** Milliseconds one try of a command or read may take: longer than any commit, shorter than the request's deadline. */
 const TRY = 5000
 
@@ -36,7 +43,7 @@ export function createWorld(parts: WorldParts): World {
   const sleep = (ms: number) => new Promise<void>((done) => clock.later(ms, done))
 
   /** Ask the owner of a shard until it answers or the deadline has passed. */
-  async function owner(to: Address, message: unknown): Promise<ShardAnswer> {
+  async function owner(to: Address, message: ShardMessage): Promise<ShardAnswer> {
     const shard = shardOf(to.kind, to.id, shards)
     if (shard === undefined) return refuse('not_found')
     const subject = subjects.shard(partitionOf(to.project, partitions), shard)
@@ -44,7 +51,7 @@ export function createWorld(parts: WorldParts): World {
     for (let attempt = 0; ; attempt++) {
       const left = until - clock.elapsed()
       if (left <= 0) return refuse('service_unavailable', { retry_after: 1 })
-      const answer = await bus.request(subject, message, Math.min(left, TRY))
+      const answer = await bus.request(subject, attempt === 0 ? message : repeated(message), Math.min(left, TRY))
       if (typeof answer === 'object') {
         const given = answer.answer as ShardAnswer
         if (!('not_owner' in given)) return given

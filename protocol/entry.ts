@@ -60,6 +60,11 @@ export interface Command extends Address {
   readonly input: unknown
   readonly origin: Origin
   readonly fingerprint?: string
+  /**
+   * The id was made at random for this command, which is sent for the first time: nothing can be stored of the actor, and
+   * nobody need look. A repeat of the command does not say so.
+   */
+  readonly born?: true
 }
 
 /**

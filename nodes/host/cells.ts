@@ -3,13 +3,19 @@ import type { Address } from '../../protocol/entry.ts'
 import { cellKey, freshCell, restore, type Cell } from './cell.ts'
 import type { HostDeps } from './deps.ts'
 
+/** Milliseconds that a message can be late: longer than any request waits for its answer. */
+const LATE = 30_000
+
 /** A snapshot could not be read: the shard cannot go on, but nobody is to blame. */
 export class Unreadable extends Error {}
 
 export class Cells {
   readonly #deps: HostDeps
   readonly #partition: number
+  #since = Number.NEGATIVE_INFINITY
   readonly #cells = new Map<string, Cell>()
+  /** Actors that left memory lately, and when. */
+  readonly #left = new Map<string, number>()
 
   constructor(deps: HostDeps, partition: number) {
     this.#deps = deps
@@ -29,6 +35,11 @@ export class Cells {
   get(address: Address): Cell | Promise<Cell> {
     return this.loaded(address) ?? this.#load(address)
   }
+  /** Bring actors into memory together, before a batch needs them one after the other. */
+  async load(addresses: readonly Address[]): Promise<void> {
+    const missing = new Map(addresses.filter((address) => !this.loaded(address)).map((address) => [cellKey(address), address]))
+    if (missing.size > 1) await Promise.all([...missing.values()].map((address) => this.#load(address)))
+  }
   /** A cell without a look at the snapshots: for an actor that has no event yet. */
   fresh(address: Address): Cell {
     const cell = freshCell(address, this.#deps.kinds[address.kind], this.#deps.clock.elapsed())
@@ -38,6 +49,23 @@ export class Cells {
   /** Leave memory; what it holds must be stored. */
   evict(cell: Cell): void {
     this.#cells.delete(cell.key)
+    this.#left.delete(cell.key)
+    this.#left.set(cell.key, this.#deps.clock.elapsed())
+    for (const [key, at] of this.#left) {
+      if (this.#deps.clock.elapsed() - at < LATE) break
+      this.#left.delete(key)
+    }
+  }
+  /**
+   * Whether a command that says its actor is new can be believed. A message can be late, but not by more than `LATE` ms: the
+   * actor may have been made by its repeat and have left memory since, here or at an owner before.
+   */
+  believes(address: Address): boolean {
+    return this.#deps.clock.elapsed() - this.#since >= LATE && !this.#left.has(cellKey(address))
+  }
+  /** The shard was taken over from an owner that knew what this one does not. */
+  inherit(): void {
+    this.#since = this.#deps.clock.elapsed()
   }
   clear(): void {
     this.#cells.clear()

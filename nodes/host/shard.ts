@@ -171,6 +171,7 @@ export class Shard {
     const answers: (() => void)[] = []
     const waiting: Letter[] = []
     let taken = 0
+    await this.#gather()
     for (; taken < this.#mailbox.length && taken < COMMANDS && batch.bytes < BYTES && batch.events < EVENTS && !batch.torn; taken++) {
       const letter = this.#mailbox[taken] as Letter
       if (letter.type === 'task') {
@@ -195,6 +196,20 @@ export class Shard {
     for (const cell of batch.touched) this.#rearm(cell)
     this.#arm()
     if (batch.torn) this.#fail('an actor threw in the middle of a decision')
+  }
+
+  /** Have the actors of the coming batch in memory; those that are new need no look at the snapshots. */
+  async #gather(): Promise<void> {
+    const missing: Address[] = []
+    for (let i = 0; i < this.#mailbox.length && i < COMMANDS; i++) {
+      const letter = this.#mailbox[i] as Letter
+      if (letter.type === 'task') continue
+      const address = letter.type === 'ask' ? letter.to : letter.command
+      if (this.cells.loaded(address)) continue
+      if (letter.type === 'command' && letter.command.born && this.cells.believes(address)) this.cells.fresh(address)
+      else missing.push(address)
+    }
+    if (missing.length > 1) await this.cells.load(missing)
   }
 
   async #read({ to, name, input, answer }: Extract<Letter, { type: 'ask' }>): Promise<() => void> {

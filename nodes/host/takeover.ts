@@ -18,6 +18,7 @@ export async function takeOver(shard: Shard, epoch: number): Promise<Planned[]> 
   const { partition, shard: number } = shard
   const last = await journal.last(partition, number)
   const before = last ? (await decode(last.data, blobs)).epoch : 0
+  if (last) shard.cells.inherit()
   shard.epoch = Math.max(epoch, before + 1)
   shard.sequence = last?.sequence ?? 0
   const checkpoint = await shard.keeper.load()

@@ -11,13 +11,13 @@ export class Follower {
   /** Cursors of the entries seen, in the order of seeing. */
   readonly seen: number[] = []
   readonly #sim: Simulation
-  readonly #project: string
+  readonly project: string
   #last = 0
   #machine: Machine | undefined
 
   constructor(sim: Simulation, project: string, run: string) {
     this.#sim = sim
-    this.#project = project
+    this.project = project
     this.run = run
   }
   /** Follow through some machine. */
@@ -26,7 +26,7 @@ export class Follower {
     if (!machine) return void this.#sim.timeline.after(200, () => this.begin())
     this.#machine = machine
     machine.enter(() => {
-      machine.world.live(this.#project, 'run', this.run, (place) => this.#hear(place))
+      machine.world.live(this.project, 'run', this.run, (place) => this.#hear(place))
       this.catchUp()
     })
   }

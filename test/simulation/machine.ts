@@ -25,6 +25,8 @@ export class Machine {
   readonly id: string
   readonly name: string
   alive = true
+  /** Who wants to know when it dies. */
+  readonly onDeath: (() => void)[] = []
   paused = false
   /** The servers and the other machines cannot be reached. */
   cut = false

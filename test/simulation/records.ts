@@ -6,7 +6,7 @@ import type { Verdict } from './hub.ts'
 
 export interface Sent {
   readonly command: Command
-  readonly answers: { readonly at: number; readonly outcome: Outcome }[]
+  readonly answers: { readonly from: number; readonly at: number; readonly outcome: Outcome }[]
 }
 export interface Read { readonly to: Address; readonly name: string; readonly from: number; readonly at: number; readonly reply: unknown }
 

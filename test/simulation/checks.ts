@@ -1,0 +1,135 @@
+/** What the outside saw must agree with the journal; and the owners, asked at rest, with both. */
+import type { QueueState } from '../../actors/queue/state.ts'
+import { waiting } from '../../actors/queue/line.ts'
+import type { RunState } from '../../actors/run/state.ts'
+import { terminal, type RunEvent, type WorkflowRun } from '../../protocol/api/runs.ts'
+import { isRefusal } from '../../protocol/errors.ts'
+import { cellKey } from '../../nodes/host/cell.ts'
+import type { Past } from './history.ts'
+import type { Ledger } from './ledger.ts'
+import type { Read, Sent } from './records.ts'
+import type { Simulation } from './simulation.ts'
+
+const text = (value: unknown): string => JSON.stringify(value ?? null)
+
+/** Check everything; to be called at rest. */
+export async function checkAll(sim: Simulation): Promise<void> {
+  for (const sent of sim.records.sent.values()) checkAnswers(sim, sent)
+  checkReads(sim)
+  checkReports(sim)
+  checkFeeds(sim)
+  checkLedgers(sim)
+  await askOwners(sim)
+}
+
+/** Acknowledged commands are in the journal, once, with the reply that was given; a repeat was answered the same. */
+function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
+  const key = cellKey(command)
+  const stored = sim.history.commands.get(`${key} ${command.command_id}`)
+  const past = sim.history.of(command)
+  const say = (what: string) => sim.violated(`${command.name} ${command.command_id} of ${command.id}: ${what}`)
+  for (const { from, at, outcome } of answers) {
+    if (isRefusal(outcome)) {
+      if (outcome.refused === 'internal') say('was answered internal')
+      const known = [...sim.records.sent.values()].some((other) => other.command.id === command.id && other.command.name === 'run.start' && other.answers.some((answer) => answer.at <= from && !isRefusal(answer.outcome)))
+      if (outcome.refused === 'not_found' && known && !('step_key' in (outcome.details ?? {}))) say('was answered not_found after the run was acknowledged')
+      if (stored && stored.at <= at) say(`was refused (${outcome.refused}) although it is in the journal at ${stored.place.cursor}`)
+    } else if (stored && stored.at <= at) {
+      if (text(stored.place.entry.reply) !== text(outcome.reply)) say(`was answered ${text(outcome.reply)}, but the journal says ${text(stored.place.entry.reply)}`)
+    } else if (!(stored ? stored.at > at : true) || !changedNothing(command.name, outcome.reply, past, at)) say(`was acknowledged with ${text(outcome.reply)}, but is not in the journal`)
+  }
+}
+/** Whether a command may have been answered so without an entry of its own. */
+function changedNothing(name: string, reply: unknown, past: Past | undefined, at: number): boolean {
+  const record = reply as WorkflowRun
+  if (name === 'run.start') return past?.entries.some((entry) => entry.at <= at) ?? false
+  if (name === 'run.signal') return past?.entries.some(({ place }) => place.entry.events.some((event) => event.type === 'signal.stored' && text((event as RunEvent).private).includes((reply as { source_event_id: string }).source_event_id))) ?? false
+  if (name === 'run.cancel') return record.cancel_requested || terminal.has(record.status)
+  return name === 'run.resume' && record.cancel_requested
+}
+
+/** Every read shows a committed state that is not older than what was known when it was asked. */
+function checkReads(sim: Simulation): void {
+  const seen = new Map<string, { readonly at: number; readonly index: number }[]>()
+  for (const read of [...sim.records.reads].sort((a, b) => a.at - b.at)) {
+    if (read.to.kind !== 'run') continue
+    const key = cellKey(read.to)
+    const past = sim.history.of(read.to)
+    const entries = past?.entries ?? []
+    const known = seen.get(key) ?? []
+    let least = acknowledged(sim, past, read)
+    for (const { at, index } of known) if (at <= read.from) least = Math.max(least, index)
+    const wanted = text(read.reply)
+    const states = ['null', ...entries.filter(({ at }) => at <= read.at).map(({ record }) => record ?? '')]
+    const index = states.findIndex((state, i) => i >= least && state === wanted)
+    if (index < 0) {
+      const old = states.indexOf(wanted)
+      sim.violated(`a read of ${read.to.id} from ${read.from.toFixed(1)} to ${read.at.toFixed(1)} shows ${old < 0 ? `what is not in the journal: ${wanted}` : `state ${old}, but state ${least} was known`}`)
+    } else seen.set(key, [...known, { at: read.at, index }])
+  }
+}
+/** Number of entries of an actor that were acknowledged before a read began. */
+function acknowledged(sim: Simulation, past: Past | undefined, { from }: Read): number {
+  let least = 0
+  for (const [i, { place }] of (past?.entries ?? []).entries()) {
+    const sent = sim.records.sent.get(place.entry.command.id)
+    if (sent?.answers.some((answer) => answer.at <= from && !isRefusal(answer.outcome))) least = i + 1
+  }
+  return least
+}
+
+/** A result that was accepted is the one in the journal. */
+function checkReports(sim: Simulation): void {
+  for (const { id, verdict } of sim.records.verdicts) {
+    const reported = sim.records.reports.get(id)
+    if (!reported || verdict !== 'accepted' || reported.report.status !== 'completed') continue
+    const stored = sim.history.commands.get(`${cellKey(reported.to)} ${id}`)
+    const settled = stored?.place.entry.events.find((event) => event.type === 'job.completed' && (event as { id?: string }).id === reported.report.job_id) as { job?: { result?: unknown } } | undefined
+    if (!settled) sim.violated(`report ${id} of ${reported.report.job_id} was accepted, but the journal does not have it`)
+    else if (text(settled.job?.result) !== text(reported.report.result)) sim.violated(`report ${id} of ${reported.report.job_id}: the journal has another result`)
+  }
+}
+
+/** What was published is committed; followers saw everything once and in order. */
+function checkFeeds(sim: Simulation): void {
+  const stored = new Map<number, unknown>()
+  for (const past of sim.history.actors.values()) if (past.address.kind === 'run') for (const { place } of past.entries) stored.set(place.cursor, place.entry.events)
+  for (const { cursor, entry } of sim.records.live) if (text(stored.get(cursor)) !== text(entry.events)) sim.violated(`published at ${cursor}: ${entry.kind} ${entry.id} ${text(entry.events.map(({ type }) => type))}, but the journal has something else there`)
+  for (const follower of sim.followers) {
+    follower.catchUp()
+    const all = sim.history.of({ project: follower.project, kind: 'run', id: follower.run })?.entries.map(({ place }) => place.cursor) ?? []
+    if (text(all) !== text(follower.seen)) sim.violated(`a follower of ${follower.run} saw ${text(follower.seen)} instead of ${text(all)}`)
+  }
+}
+
+/** Tells arrived once each, and those of one sender in order. */
+function checkLedgers(sim: Simulation): void {
+  for (const { address, state } of sim.history.actors.values()) {
+    if (address.kind !== 'project') continue
+    const heard = (state as { ledger?: Ledger }).ledger?.heard ?? []
+    const last = new Map<string, number>()
+    for (const line of heard) {
+      const [from = '', number = ''] = line.split(' ')
+      if (Number(number) <= (last.get(from) ?? 0)) sim.violated(`${address.id} heard ${line} after ${last.get(from)}`)
+      last.set(from, Number(number))
+    }
+  }
+}
+
+/** The owner of every actor has in memory what the journal says. */
+async function askOwners(sim: Simulation): Promise<void> {
+  const asked = [...sim.history.actors.values()].flatMap(({ address, state }) => {
+    if (address.kind === 'run') return [{ address, name: 'get', wanted: (state as RunState).record as unknown }]
+    if (address.kind === 'queue') return [{ address, name: 'waiting', wanted: waiting(state as QueueState, 64) as unknown }]
+    return address.kind === 'project' ? [{ address, name: 'ledger', wanted: (state as { ledger?: Ledger }).ledger }] : []
+  })
+  let left = asked.length
+  for (const { address, name, wanted } of asked) {
+    void sim.clients.read(address, name).then((reply) => {
+      if (text(reply) !== text(wanted)) sim.violated(`the owner of ${cellKey(address)} says ${text(reply)}, but the journal ${text(wanted)}`)
+      left--
+    })
+  }
+  await sim.timeline.pass(sim.timeline.now + 20_000, () => left === 0)
+  if (left > 0) sim.violated(`${left} reads at rest were not answered`)
+}

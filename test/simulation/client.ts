@@ -1,0 +1,117 @@
+/**
+ * Clients: they start runs, steer them and read them, each command through some gateway. A client that got no answer sends
+ * the same command again, or gives up; one that was answered sometimes asks again to see whether the answer stands.
+ */
+import type { Outcome } from '../../gateway/ports.ts'
+import type { Address, Command } from '../../protocol/entry.ts'
+import { isRefusal } from '../../protocol/errors.ts'
+import { Follower } from './follower.ts'
+import type { Simulation } from './simulation.ts'
+import { signals, specOf } from './specs.ts'
+
+/** Milliseconds a client waits for an answer before it turns to another gateway. */
+const PATIENCE = 9000
+const ATTEMPTS = 6
+
+export class Clients {
+  /** Requests under way. */
+  busy = 0
+  readonly #sim: Simulation
+  readonly #runs: Address[] = []
+
+  constructor(sim: Simulation) {
+    this.#sim = sim
+  }
+  runs(): readonly Address[] {
+    return this.#runs
+  }
+  /** Do one thing that clients do. */
+  act(): void {
+    const { dice } = this.#sim
+    const what = dice.unit()
+    const run = dice.pick(this.#runs)
+    if (!run || what < 0.3) this.#start()
+    else if (what < 0.45) void this.read(run, 'get')
+    else if (what < 0.6) this.#steer(run, 'run.signal', dice.chance(0.8) ? { name: dice.pick(signals), payload: { n: 1 }, ...(dice.chance(0.5) && { idempotency_key: `k${dice.below(3)}` }) } : { step_key: `s${dice.below(3)}`, result: { given: true } })
+    else if (what < 0.67) this.#steer(run, 'run.cancel', {})
+    else if (what < 0.74) this.#steer(run, 'run.retry', { wall_clock_extend_seconds: 60 })
+    else if (what < 0.8) this.#steer(run, 'run.resume', {})
+    else if (what < 0.84) this.#again()
+    else this.#note()
+  }
+
+  #start(): void {
+    const { dice, projects } = this.#sim
+    const machine = this.#sim.up()[0]
+    const project = dice.pick(projects) ?? ''
+    if (!machine) return
+    const key = dice.chance(0.5) ? `key ${dice.below(6)}` : undefined
+    const id = machine.world.id('run', key && `${project} ${key}`)
+    const address: Address = { project, kind: 'run', id }
+    const known = this.#runs.some((run) => run.id === id)
+    if (!known) {
+      this.#runs.push(address)
+      if (dice.chance(0.5)) this.#sim.follow(new Follower(this.#sim, project, id))
+    }
+    const [first] = [...this.#sim.records.sent.values()].filter(({ command }) => command.id === id && command.name === 'run.start')
+    const input = first?.command.input ?? { project, spec: specOf(dice), ...(key !== undefined && { idempotency_key: key }), ...(dice.chance(0.2) && { priority: dice.below(3) }) }
+    this.#send({ ...address, name: 'run.start', input })
+  }
+  #steer(run: Address, name: string, input: object): void {
+    this.#send({ ...run, name, input: { project: run.project, id: run.id, ...input } })
+  }
+  #note(): void {
+    const { dice, ledgers } = this.#sim
+    const [from, to] = [dice.pick(ledgers) ?? '', dice.pick(ledgers) ?? '']
+    this.#send({ project: from, kind: 'project', id: from, name: 'ledger.add', input: { to } })
+  }
+  /** Send a command that was sent before. */
+  #again(): void {
+    const known = this.#sim.dice.pick([...this.#sim.records.sent.values()].filter(({ command }) => command.fingerprint !== undefined))
+    if (known) void this.#perform(known.command)
+  }
+  #send(what: Omit<Command, 'command_id' | 'origin' | 'fingerprint'>): void {
+    const { dice } = this.#sim
+    const keyed = dice.chance(0.5)
+    void this.#perform({
+      ...what, command_id: `k:${this.#sim.unique()}`, origin: { at: 0, principal: { type: 'user', id: 'user_1' } }, ...(keyed && { fingerprint: 'same' }),
+    })
+  }
+
+  /** Send a command until it is answered or the client has had enough. */
+  async #perform(command: Command): Promise<void> {
+    const { records, dice } = this.#sim
+    const sent = records.sent.get(command.command_id) ?? { command, answers: [] }
+    records.sent.set(command.command_id, sent)
+    this.busy++
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const from = this.#sim.timeline.now
+      const outcome = await this.#through((world) => world.command(command))
+      const answered = outcome !== undefined && !(isRefusal(outcome) && outcome.refused === 'service_unavailable')
+      this.#sim.note(() => `client: ${command.name} ${command.id} ${command.command_id} at ${Math.round(from)}: ${outcome === undefined ? 'no answer' : isRefusal(outcome) ? outcome.refused : 'done'}`)
+      if (answered) sent.answers.push({ from, at: this.#sim.timeline.now, outcome })
+      if (answered && !(command.fingerprint !== undefined && dice.chance(0.15))) break
+      if (!answered && dice.chance(0.15)) break
+      await new Promise<void>((again) => void this.#sim.timeline.after(dice.between(1, 500), again))
+    }
+    this.busy--
+  }
+  /** Read an actor through some gateway. Gives the reply, or undefined when there was none. */
+  async read(to: Address, name: string): Promise<unknown> {
+    this.busy++
+    const from = this.#sim.timeline.now
+    const reply = await this.#through((world) => world.ask(to, name))
+    if (reply !== undefined && !isRefusal(reply)) this.#sim.records.reads.push({ to, name, from, at: this.#sim.timeline.now, reply })
+    this.busy--
+    return reply
+  }
+  /** Ask through a gateway that is up; undefined when it dies or does not answer. */
+  #through<T>(ask: (world: { command(command: Command): Promise<Outcome>; ask(to: Address, name: string): Promise<unknown> }) => Promise<T>): Promise<T | undefined> {
+    const machine = this.#sim.dice.pick(this.#sim.up())
+    return new Promise((resolve) => {
+      this.#sim.timeline.after(machine ? PATIENCE : 200, () => resolve(undefined))
+      machine?.onDeath.push(() => this.#sim.timeline.after(50, () => resolve(undefined)))
+      machine?.enter(() => void ask(machine.world).then((answer) => { if (machine.alive) resolve(answer) }))
+    })
+  }
+}

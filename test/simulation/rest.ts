@@ -1,0 +1,46 @@
+/** Whether everything that could move has moved. */
+import type { QueueState } from '../../actors/queue/state.ts'
+import type { RunState } from '../../actors/run/state.ts'
+import { terminal } from '../../protocol/api/runs.ts'
+import type { Added, Ledger } from './ledger.ts'
+import { EPOCH } from './machine.ts'
+import type { Simulation } from './simulation.ts'
+
+/** Clocks may differ by this much and a timer still be in the future for its owner. */
+const CLOCKS = 30_000
+
+/** Why the world is not at rest; undefined when it is. Looks at the journal as far as it was read. */
+export function unsettled(sim: Simulation): string | undefined {
+  if (sim.clients.busy > 0) return `${sim.clients.busy} requests are under way`
+  for (const machine of sim.machines) if (!machine.alive || machine.paused) return `${machine.name} does not run`
+  for (let shard = 0; shard < sim.shards; shard++) {
+    const owners = sim.machines.filter((machine) => machine.host.owned().includes(`0.${shard}`))
+    if (owners.length !== 1) return `shard ${shard} is owned by ${owners.map(({ name }) => name).join(' and ') || 'nobody'}`
+  }
+  const now = EPOCH + sim.timeline.now
+  const sent = new Map<string, number>()
+  for (const past of sim.history.actors.values()) {
+    const { id, kind } = past.address
+    if (kind === 'queue') {
+      const [job] = Object.values((past.state as QueueState).jobs)
+      if (job) return `${job.header.id} is still in queue ${id}${job.lease ? ` under ${job.lease.token}` : ''}`
+    } else if (kind === 'run') {
+      const { record, engine } = past.state as RunState
+      if (terminal.has(record.status)) continue
+      const { wait, wall_deadline } = engine
+      if (!wait) return `run ${id} is ${record.status} and waits for nothing`
+      if (wait.kind === 'worker') return `run ${id} waits for job ${wait.job_id}`
+      if (record.cancel_requested) return `run ${id} was cancelled and has not ended`
+      const due = Math.min(wait.due ?? Number.POSITIVE_INFINITY, wall_deadline ?? Number.POSITIVE_INFINITY)
+      if (due < now + CLOCKS) return `run ${id} has a ${wait.kind} due in ${due - now} ms`
+    } else if (kind === 'project') {
+      for (const { place } of past.entries) for (const event of place.entry.events) if (event.type === 'ledger.added') sent.set((event as Added).to, (sent.get((event as Added).to) ?? 0) + 1)
+    }
+  }
+  for (const [to, count] of sent) {
+    const past = sim.history.of({ project: to, kind: 'project', id: to })
+    const heard = (past?.state as { ledger?: Ledger } | undefined)?.ledger?.heard.length ?? 0
+    if (heard < count) return `${to} has heard ${heard} of ${count} tells`
+  }
+  return undefined
+}

@@ -1,0 +1,192 @@
+/**
+ * One seed: a small world of machines, workers and clients, some seconds of trouble, then calm until everything is at rest,
+ * then the checks. The same seed gives the same world to the last event.
+ */
+import { actorKinds } from '../../actors/kinds.ts'
+import type { AnyActor } from '../../actors/actor.ts'
+import type { HostDeps } from '../../nodes/host/deps.ts'
+import type { Appended } from '../../nodes/host/ports.ts'
+import type { Kind } from '../../protocol/entry.ts'
+import { makeId } from '../../protocol/ids.ts'
+import type { WorkerTiming } from '../../protocol/worker.ts'
+import { makeTrouble } from './trouble.ts'
+import { checkAll } from './checks.ts'
+import { Clients } from './client.ts'
+import { fork, type Dice } from './dice.ts'
+import type { Follower } from './follower.ts'
+import { History } from './history.ts'
+import { withLedger } from './ledger.ts'
+import { Machine } from './machine.ts'
+import { Network } from './network.ts'
+import { Records } from './records.ts'
+import { unsettled } from './rest.ts'
+import { JournalStore, RegistryStore, StateStore } from './store.ts'
+import { Timeline } from './timeline.ts'
+import { Weather, type FaultKind } from './weather.ts'
+import { Worker } from './worker.ts'
+
+/** A fault planted on purpose, to see whether the checks find it. */
+export interface Plant {
+  readonly name: string
+  deps?(deps: HostDeps): HostDeps
+  kinds?(kinds: Readonly<Record<Kind, AnyActor>>): Readonly<Record<Kind, AnyActor>>
+  append?(journal: JournalStore, shard: number, data: Uint8Array, expected: number, id: string, at: number): Appended
+  /** Change something for the time of one simulation; gives what undoes it. */
+  install?(): () => void
+}
+export interface Options {
+  readonly off?: ReadonlySet<FaultKind>
+  readonly plant?: Plant
+  readonly trace?: boolean
+}
+export interface Outcome {
+  readonly seed: number
+  /** What was wrong, in the order of finding; empty when nothing was. */
+  readonly violations: readonly string[]
+  readonly faults: readonly FaultKind[]
+  readonly trace: readonly string[]
+  /** Happenings, simulated milliseconds, and entries in the journal. */
+  readonly steps: number
+  readonly time: number
+  readonly entries: number
+}
+/** Milliseconds after the trouble within which everything must be at rest. */
+const PATIENCE = 90_000
+
+export class Simulation {
+  readonly seed: number
+  readonly plant: Plant | undefined
+  readonly timeline = new Timeline()
+  readonly weather: Weather
+  readonly dice: Dice
+  readonly ids: Dice
+  readonly shards: number
+  readonly timing: WorkerTiming = { cadence: 1, lease: 3, poll: 1, stale: 3, takeover: 2, register: 1 }
+  readonly kinds: Readonly<Record<Kind, AnyActor>>
+  readonly organization: string
+  readonly projects: readonly string[]
+  readonly ledgers: readonly string[]
+  readonly journal = new JournalStore()
+  readonly state = new StateStore()
+  readonly registry = new RegistryStore()
+  readonly network = new Network(this)
+  readonly records = new Records()
+  readonly history: History
+  readonly clients = new Clients(this)
+  readonly workers: Worker[] = []
+  readonly followers: Follower[] = []
+  machines: Machine[] = []
+  readonly violations: string[] = []
+  readonly #trace: string[] | undefined
+  #lives = new Map<string, number>()
+  #unique = 0
+
+  constructor(seed: number, { off = new Set(), plant, trace = false }: Options) {
+    this.seed = seed
+    this.plant = plant
+    this.#trace = trace ? [] : undefined
+    this.weather = new Weather(seed, off)
+    this.dice = fork(seed, 'world')
+    this.ids = fork(seed, 'ids')
+    this.shards = 1 + this.dice.below(3)
+    const kinds = actorKinds({ brand: 'Sim', timing: this.timing })
+    const extended = { ...kinds, project: withLedger(kinds.project) }
+    this.kinds = plant?.kinds?.(extended) ?? extended
+    const id = (slot: number) => makeId('project', 0, this.ids.bytes(10), slot)
+    this.organization = makeId('organization', 0, this.ids.bytes(10), 0)
+    this.projects = this.dice.chance(0.3) ? [id(0), id(1)] : [id(0)]
+    this.ledgers = [id(0), id(1), id(2)].slice(0, 1 + this.dice.below(3))
+    this.history = new History(this)
+  }
+
+  /** Machines that run. */
+  up(): Machine[] {
+    return this.machines.filter((machine) => machine.alive && !machine.paused)
+  }
+  /** A number never given before. */
+  unique(): number {
+    return ++this.#unique
+  }
+  note(text: () => string): void {
+    this.#trace?.push(`${this.timeline.now.toFixed(1).padStart(9)}  ${text()}`)
+  }
+  violated(what: string): void {
+    this.violations.push(what)
+    this.note(() => `VIOLATED: ${what}`)
+  }
+  follow(follower: Follower): void {
+    this.followers.push(follower)
+    follower.begin()
+  }
+  hire(instance: string, project: string, slots: number): void {
+    const worker = new Worker(this, makeId('worker', 0, this.ids.bytes(10)), instance, project, slots)
+    this.workers.push(worker)
+    worker.connect()
+  }
+  /** Start a machine. */
+  boot(id: string): void {
+    const life = this.#lives.get(id) ?? 0
+    this.#lives.set(id, life + 1)
+    const machine = new Machine(this, id, life)
+    this.machines = [...this.machines.filter((other) => other.id !== id), machine]
+    this.note(() => `${machine.name} starts`)
+    void machine.start()
+  }
+  /** A machine died: its connections end, and after a while another takes its place. */
+  died(machine: Machine): void {
+    const { dice } = this
+    this.timeline.after(dice.chance(0.7) ? 0 : dice.between(0, 2500), () => this.network.forget(machine))
+    for (const told of machine.onDeath.splice(0)) told()
+    this.timeline.after(dice.between(0, 300), () => {
+      for (const worker of this.workers) worker.disconnected(machine)
+      for (const follower of this.followers) follower.disconnected(machine)
+    })
+    const same = dice.chance(0.6)
+    this.timeline.after(dice.chance(0.5) ? dice.between(10, 600) : dice.between(600, 5000), () => {
+      this.machines = this.machines.filter((other) => other !== machine)
+      this.boot(same ? machine.id : `n${this.unique()}`)
+    })
+  }
+
+  /** Live through the whole of it. */
+  async run(): Promise<Outcome> {
+    const { dice, timeline, weather } = this
+    const nodes = 1 + dice.below(3)
+    for (let n = 1; n <= nodes; n++) timeline.after(dice.between(0, 200), () => this.boot(`n${n}`))
+    for (let w = 0; w < 1 + dice.below(3); w++) timeline.after(dice.between(500, 2000), () => this.hire(`w${w}`, dice.pick(this.projects) ?? '', 1 + dice.below(3)))
+    const end = dice.between(3000, 12_000)
+    const acts = 5 + dice.below(30)
+    for (let i = 0; i < acts; i++) timeline.after(dice.between(500, end), () => this.clients.act())
+    makeTrouble(this, end)
+    await timeline.pass(end)
+
+    this.note(() => 'calm')
+    weather.calm = true
+    for (const machine of this.machines) {
+      machine.cut = false
+      machine.fuse = Number.POSITIVE_INFINITY
+    }
+    for (const [i, project] of this.projects.entries()) this.hire(`calm${i}`, project, 4)
+    let restless: string | undefined = 'never looked'
+    for (const until = end + PATIENCE; timeline.now < until && restless !== undefined; ) {
+      await timeline.pass(timeline.now + 500)
+      this.history.readOn()
+      restless = this.violations.length > 0 ? undefined : unsettled(this)
+    }
+    if (restless !== undefined) this.violated(`at rest: ${restless}`)
+    if (this.violations.length === 0) await checkAll(this)
+    return {
+      seed: this.seed, violations: this.violations, faults: [...weather.kinds], trace: this.#trace ?? [], steps: timeline.steps, time: timeline.now, entries: this.history.entries,
+    }
+  }
+}
+
+/** Run one seed. */
+export async function runSeed(seed: number, options: Options = {}): Promise<Outcome> {
+  const undo = options.plant?.install?.()
+  try {
+    return await new Simulation(seed, options).run()
+  } finally {
+    undo?.()
+  }
+}

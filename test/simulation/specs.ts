@@ -1,0 +1,27 @@
+/** Small workflows of every kind of step, made by chance. */
+import type { Spec, Step } from '../../protocol/spec.ts'
+import type { Dice } from './dice.ts'
+
+/** Names of the signals that workflows wait for, and of the queues they use. */
+export const signals = ['go', 'on'] as const
+export const queues = ['main', 'side'] as const
+
+function stepOf(dice: Dice, index: number): Step {
+  const id = `s${index}`
+  const rest = {
+    id,
+    ...(dice.chance(0.6) && { retry: { max_attempts: 1 + dice.below(4), ...(dice.chance(0.3) && { delay: `${dice.below(800)}ms` }) } }),
+    ...(dice.chance(0.15) && { timeout: { duration: `${500 + dice.below(6000)}ms` } }),
+    ...(dice.chance(0.05) && { if: dice.chance(0.5) ? 'true' : 'false' }),
+  }
+  const kind = dice.unit()
+  if (kind < 0.65) return { ...rest, kind: 'action', config: { action_name: dice.chance(0.7) ? 'work' : 'toil', parameters: { n: index } } }
+  if (kind < 0.82) return { ...rest, kind: 'sleep', config: { duration: `${dice.below(2500)}ms` } }
+  return { ...rest, kind: 'wait_for_event', config: { event_type: `signal.${dice.pick(signals) ?? 'go'}` } }
+}
+
+/** A workflow of one to four steps. */
+export const specOf = (dice: Dice): Spec => ({
+  steps: Array.from({ length: 1 + dice.below(4) }, (_, index) => stepOf(dice, index)), queue: dice.pick(queues) ?? 'main',
+  ...(dice.chance(0.08) && { limits: { wall_clock_timeout: `${1 + dice.below(8)}s` } }),
+})
