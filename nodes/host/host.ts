@@ -41,7 +41,10 @@ export class Host {
       if (mine && entry && entry.owner.node !== this.#deps.node) this.#lose(name, 'the record names another owner')
       else if (mine && !should && this.#membership.fresh()) void this.#exclusively(name, () => this.#release(name, entry?.revision ?? 0))
       else if (mine && !entry) void this.#exclusively(name, async () => { await this.#record(name, mine.epoch, 0) })
-      else if (!mine && should && (!entry || entry.owner.node === this.#deps.node || entry.owner.node === '' || !live.has(entry.owner.node))) {
+      else if (!mine && !should && entry?.owner.node === this.#deps.node) {
+        // A take-over or a release that failed half-way: nobody else takes a shard that a live node seems to own.
+        void this.#exclusively(name, async () => { await this.#record(name, entry.owner.epoch, entry.revision, '') })
+      } else if (!mine && should && (!entry || entry.owner.node === this.#deps.node || entry.owner.node === '' || !live.has(entry.owner.node))) {
         void this.#exclusively(name, () => this.#acquire(name, entry?.owner.epoch ?? 0, entry?.revision ?? 0))
       }
     }

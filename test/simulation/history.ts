@@ -61,7 +61,6 @@ export class History {
     const past: Past = this.actors.get(key) ?? { address: { project: entry.project, kind: entry.kind, id: entry.id }, state: this.#sim.kinds[entry.kind].initial(), prev: 0, entries: [] }
     this.actors.set(key, past)
     this.entries++
-    this.#sim.note(() => `journal ${place.cursor}: ${entry.kind} ${entry.id} ${entry.command.name} ${entry.command.id}: ${entry.events.map(({ type }) => type).join(' ')}`)
     if (entry.prev !== past.prev) this.#sim.violated(`${key}: entry ${place.cursor} goes on after ${entry.prev}, but its last event is ${past.prev}`)
     const id = `${key} ${entry.command.id}`
     const before = this.commands.get(id)

@@ -30,6 +30,15 @@ function call<T>(machine: Machine, way: Way, act: () => T, missed?: T): Promise<
   })
 }
 
+/** What an envelope says, for a trace. */
+function stored({ name, sim: { journal } }: Machine, sequence: number): string {
+  const message = journal.messages[sequence - 1]
+  if (!message) return `${sequence} is missing`
+  const { epoch, entries } = journal.envelope(message)
+  const lines = entries.map(({ kind, id, command, events }) => `\n             ${kind} ${id} ${command.name} ${command.id}: ${events.map(({ type }) => type).join(' ')}`)
+  return `${name} writes ${sequence} of shard ${message.shard}, epoch ${epoch}${entries.length === 0 ? ': fence' : ''}${lines.join('')}`
+}
+
 export function journalPort(machine: Machine): Journal {
   const { sim } = machine
   const { weather, timeline, journal } = sim
@@ -37,7 +46,7 @@ export function journalPort(machine: Machine): Journal {
     append: (_, shard, data, expected, id) => {
       const store = (): Appended => {
         const outcome = sim.plant?.append ? sim.plant.append(journal, shard, data, expected, id, timeline.now) : journal.append(shard, data, expected, id, timeline.now)
-        if (typeof outcome !== 'object') sim.note(() => `the journal refuses ${id}: expected ${expected}`)
+        sim.note(() => typeof outcome === 'object' ? stored(machine, outcome.sequence) : `the journal refuses ${id}: expected ${expected}`)
         return outcome
       }
       if (weather.strikes('late', 0.02)) {
