@@ -35,8 +35,8 @@ function repeated(message: ShardMessage): ShardMessage {
   return { type: 'command', command }
 }
 
-/** Milliseconds one try of a command or read may take: longer than any commit, shorter than the request's deadline. */
-const TRY = 5000
+/** Milliseconds one try of a command or read may take: longer than a commit takes, short enough that a dead owner is left soon. */
+const TRY = 2000
 
 export function createWorld(parts: WorldParts): World {
   const { bus, clock, settings, partitions, shards } = parts

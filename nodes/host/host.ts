@@ -3,7 +3,7 @@
  * live node should have. One record per shard, changed by compare-and-set only.
  */
 import type { HostDeps } from './deps.ts'
-import { preferred, type Membership } from './membership.ts'
+import { assignment, type Membership } from './membership.ts'
 import type { Registry } from './ports.ts'
 import { Shard } from './shard.ts'
 
@@ -33,11 +33,12 @@ export class Host {
     const nodes = this.#membership.members('shards')
     const live = new Set(nodes.map(({ id }) => id))
     const entries = new Map((await this.#registry.list('shard.')).map(({ key, value, revision }) => [key.slice('shard.'.length), { owner: JSON.parse(value) as Owner, revision }]))
+    const owners = assignment(nodes, this.#names())
     for (const name of this.#names()) {
       if (this.#busy.has(name)) continue
       const entry = entries.get(name)
       const mine = this.#shards.get(name)
-      const should = preferred(nodes, name) === this.#deps.node
+      const should = owners.get(name) === this.#deps.node
       if (mine && entry && entry.owner.node !== this.#deps.node) this.#lose(name, 'the record names another owner')
       else if (mine && !should && this.#membership.fresh()) void this.#exclusively(name, () => this.#release(name, entry?.revision ?? 0))
       else if (mine && !entry) void this.#exclusively(name, async () => { await this.#record(name, mine.epoch, 0) })

@@ -116,14 +116,25 @@ export class Membership {
   }
 }
 
-/** The node that should own a shard: the highest of all hashes of (node, shard) (rendezvous hashing, Thaler and Ravishankar 1996). */
-export function preferred(nodes: readonly Member[], shard: string): string | undefined {
-  let best: { id: string; weight: number } | undefined
-  for (const { id } of nodes) {
-    const weight = mixed(hashOf(`${shard}@${id}`))
-    if (!best || weight > best.weight || (weight === best.weight && id > best.id)) best = { id, weight }
+/**
+ * The node that should own each shard: of those that still have room, the one with the highest hash of (node, shard)
+ * (rendezvous hashing, Thaler and Ravishankar 1996; with a bound on the load as in Mirrokni, Thorup and Zadimoghaddam 2018).
+ * Every node computes the same; no node has more than its share, rounded up.
+ */
+export function assignment(nodes: readonly Member[], shards: readonly string[]): ReadonlyMap<string, string> {
+  const room = new Map(nodes.map(({ id }) => [id, Math.ceil(shards.length / nodes.length)]))
+  const owners = new Map<string, string>()
+  for (const shard of shards) {
+    let best: { id: string; weight: number } | undefined
+    for (const [id, left] of room) {
+      const weight = mixed(hashOf(`${shard}@${id}`))
+      if (left > 0 && (!best || weight > best.weight || (weight === best.weight && id > best.id))) best = { id, weight }
+    }
+    if (!best) break
+    owners.set(shard, best.id)
+    room.set(best.id, (room.get(best.id) ?? 1) - 1)
   }
-  return best?.id
+  return owners
 }
 
 /** Names of nodes often differ in one character only; every bit of their hash must tell (the finalizer of MurmurHash3). */

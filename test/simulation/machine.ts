@@ -32,6 +32,8 @@ export class Machine {
   cut = false
   /** Calls to the outside until it dies. */
   fuse = Number.POSITIVE_INFINITY
+  /** When its last call to the servers arrives there. */
+  arrived = 0
   readonly clock: Clock
   readonly world: World
   readonly host: Host

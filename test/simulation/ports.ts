@@ -19,7 +19,10 @@ function call<T>(machine: Machine, way: Way, act: () => T, missed?: T): Promise<
   return new Promise((resolve, reject) => {
     const cancel = machine.clock.later(TIMEOUT, () => (missed === undefined ? reject(new Error('the servers do not answer')) : resolve(missed)))
     if (machine.cut || way.lost === 'request') return
-    timeline.after(weather.travel() + (way.slow ?? 0), () => {
+    // One connection: what is sent later arrives later.
+    const arrival = Math.max(timeline.now + weather.travel(), machine.arrived)
+    machine.arrived = arrival
+    timeline.after(arrival - timeline.now + (way.slow ?? 0), () => {
       const outcome = act()
       if (machine.cut || way.lost === 'answer') return
       timeline.after(weather.travel(), () => machine.enter(() => {
@@ -76,11 +79,15 @@ export function journalPort(machine: Machine): Journal {
 }
 
 export function statePort(machine: Machine): Snapshots {
-  const { weather, state } = machine.sim
+  const { weather, state, timeline } = machine.sim
+  let idle = 0
+  /** The stream takes one write after another, so a slow one holds up those behind it. */
   const way = (): Way => {
-    if (!weather.strikes('state', 0.08)) return {}
+    idle = Math.max(idle, timeline.now)
+    if (!weather.strikes('state', 0.08)) return { slow: idle - timeline.now }
     const dice = weather.dice('state')
-    return dice.chance(0.5) ? { slow: dice.between(100, 4000) } : { lost: dice.chance(0.5) ? 'request' : 'answer' }
+    if (dice.chance(0.5)) idle += dice.between(100, 3000)
+    return dice.chance(0.5) ? { slow: idle - timeline.now } : { slow: idle - timeline.now, lost: dice.chance(0.5) ? 'request' : 'answer' }
   }
   return {
     get: (_, key) => call(machine, way(), () => ({ data: state.get(key) })).then(({ data }) => data),

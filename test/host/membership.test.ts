@@ -1,0 +1,41 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { assignment, Membership, type Member } from '../../nodes/host/membership.ts'
+import { ManualClock, MemoryRegistry, settleAll } from '../memory.ts'
+
+const node = (id: string): Member => ({ id, roles: ['shards'] })
+
+t.test('every shard has one owner, whatever the order in which the nodes are known', async (t) => {
+  fc.assert(fc.property(fc.uniqueArray(fc.integer({ min: 0, max: 999 }).map(String), { minLength: 1, maxLength: 9 }), fc.integer({ min: 1, max: 64 }), (ids, count) => {
+    const shards = Array.from({ length: count }, (_, i) => `0.${i}`)
+    const owners = assignment(ids.map(node), shards)
+    const other = assignment([...ids].reverse().map(node), shards)
+    const load = new Map<string, number>()
+    for (const shard of shards) {
+      const owner = owners.get(shard) ?? ''
+      if (!ids.includes(owner) || other.get(shard) !== owner) return false
+      load.set(owner, (load.get(owner) ?? 0) + 1)
+    }
+    return Math.max(...load.values()) <= Math.ceil(count / ids.length)
+  }))
+  t.equal(assignment([], ['0.0']).size, 0)
+})
+
+t.test('a node that stops renewing is dead after its lease, by the observer\'s own clock', async (t) => {
+  const clock = new ManualClock()
+  const registry = new MemoryRegistry()
+  const a = new Membership(registry, clock, node('a'))
+  const b = new Membership(registry, clock, node('b'))
+  await a.start(async () => {})
+  t.ok(a.alone())
+  const joined = b.start(async () => {})
+  await clock.advance(1500)
+  await joined
+  t.notOk(a.alone(), 'the other one is seen before it serves')
+  t.same(a.members('shards').map(({ id }) => id).sort(), ['a', 'b'])
+  registry.put = async () => { throw new Error('unreachable') }
+  await clock.advance(2500)
+  t.notOk(b.fresh(), 'a node that cannot renew says so')
+  t.notOk(a.fresh())
+  await settleAll()
+})
