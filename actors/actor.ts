@@ -57,6 +57,8 @@ export interface Decided<E, R> {
   readonly reply: R | ((state: never) => R)
   readonly tells?: readonly Tell[]
   readonly soft?: readonly E[]
+  /** The state after the events, when deciding had to compute it anyway: what `evolve` over them gives. Not together with `soft`. */
+  readonly next?: unknown
 }
 export type Decision<E, R> = Decided<E, R> | Refusal
 

@@ -14,7 +14,7 @@ import type { Credential, Principal } from '../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
 import type { Directory } from './directory.ts'
-import { keyHash, parseAuthorization, tagIn, tagOf, type Presented } from './keys.ts'
+import { createReader, keyHash, tagIn, tagOf, type Presented } from './keys.ts'
 import type { World } from './ports.ts'
 import type { Touches } from './touch.ts'
 
@@ -51,6 +51,8 @@ export function projectPermissions(role_ids: readonly string[], scope_role_id?: 
 const organizationPermissions = new Map<string, ReadonlySet<string>>(Object.entries(systemRoles).map(([role, granted]) => [role, new Set<string>(granted)]))
 const credentialOf = ({ id, name }: ApiKey): Credential => ({ type: 'api_key', id, name })
 const principalOf = ({ id, kind, name }: PrincipalRecord): Principal => ({ type: kind === 'service' ? 'service_account' : kind, id, name })
+
+const proofOf = (world: World, { text, handle }: Presented): Caller['proof'] => ({ hash: keyHash(world, text), tag: tagIn(text), ...(handle !== undefined && { handle }) })
 
 /** Open the authentication of a gateway. */
 export function openAuthentication(world: World, directory: Directory, touches?: Touches): Authentication {
@@ -94,10 +96,16 @@ export function openAuthentication(world: World, directory: Directory, touches?:
   }
   async function signIn(presented: Presented | undefined): Promise<Caller | Refusal> {
     if (!presented) return refuse('unauthorized')
-    const { text, handle } = presented
-    const caller = await find({ hash: keyHash(world, text), tag: tagIn(text), ...(handle !== undefined && { handle }) })
+    return noted(await find(proofOf(world, presented)))
+  }
+  function noted(caller: Caller | Refusal): Caller | Refusal {
     if (!isRefusal(caller)) touches?.note(caller)
     return caller
   }
-  return { signIn, authenticate: (header) => signIn(parseAuthorization(header)), again: ({ proof }) => find(proof) }
+  const read = createReader((presented) => proofOf(world, presented))
+  async function authenticate(header: string | undefined): Promise<Caller | Refusal> {
+    const proof = read(header)
+    return proof ? noted(await find(proof)) : refuse('unauthorized')
+  }
+  return { signIn, authenticate, again: ({ proof }) => find(proof) }
 }

@@ -1,7 +1,7 @@
 /** A request on its way: what admission found out about it, for the verbs that answer it. */
 import { api } from '../protocol/api.ts'
 import type { Project } from '../protocol/api/projects.ts'
-import { routeOf, type Row } from '../protocol/contract.ts'
+import type { Row } from '../protocol/contract.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { authorize, enter } from './authorize.ts'
 import type { Authentication, Caller } from './authenticate.ts'
@@ -16,7 +16,8 @@ export interface Edge {
   readonly world: World
   readonly directory: Directory
   readonly authentication: Authentication
-  readonly limits: Limits
+  /** Absent when nothing is limited. */
+  readonly limits: Limits | undefined
 }
 
 export interface Call {
@@ -28,7 +29,7 @@ export interface Call {
   readonly body: Readonly<Record<string, unknown>>
   readonly caller: Caller
   /** The project the path names or the run of the path belongs to; absent on rows of the organization. */
-  readonly project?: Project
+  readonly project?: Project | undefined
   readonly request_id: string
   readonly incoming: Incoming
 }
@@ -41,10 +42,20 @@ export const meaning = ({ name, row }: Call): string => row.shape.as ?? name
 /** All rows by name. */
 export const rows: Readonly<Record<string, Row>> = api
 
+/** A row with what is looked up in it for every request. */
+export interface Routed {
+  readonly name: string
+  readonly row: Row
+  /** Names of the path slots, in order. */
+  readonly slots: readonly string[]
+}
+
 /** The decoded slots of a path, or undefined when an encoding is broken. */
-function decodeSlots(row: Row, raw: readonly string[]): Record<string, string> | undefined {
+function decodeSlots(names: readonly string[], raw: readonly string[]): Record<string, string> | undefined {
+  const slots: Record<string, string> = {}
   try {
-    return Object.fromEntries(routeOf(row).slots.map((slot, index) => [slot, decodeURIComponent(raw[index] ?? '')]))
+    for (const [index, name] of names.entries()) slots[name] = decodeURIComponent(raw[index] ?? '')
+    return slots
   } catch {
     return undefined
   }
@@ -52,7 +63,7 @@ function decodeSlots(row: Row, raw: readonly string[]): Record<string, string> |
 
 /** The project of a call: named by the path, or the one its run belongs to. A run of a project closed to the caller is not found. */
 async function placeOf({ world, directory }: Edge, name: string, row: Row, slots: Readonly<Record<string, string>>, caller: Caller): Promise<Project | undefined | Refusal> {
-  const ofRun = name.startsWith('run.') && row.verb !== 'command' && slots['id'] !== undefined
+  const ofRun = row.verb !== 'command' && slots['id'] !== undefined && name.startsWith('run.')
   if (slots['project'] === undefined && !ofRun) return undefined
   const known = await directory.organization()
   if (isRefusal(known)) return known
@@ -66,20 +77,22 @@ async function placeOf({ world, directory }: Edge, name: string, row: Row, slots
 
 /**
  * Admit a request to its row: who calls, how often, where, whether they may, and whether what they sent makes sense, in this
- * order. `note` is given the headers that every later answer carries.
+ * order. `headers` are those that every later answer carries; what is known about limits is added to them.
  */
-export async function admit(edge: Edge, name: string, row: Row, request_id: string, incoming: Incoming, note: (headers: Readonly<Record<string, string>>) => void): Promise<Call | Refusal | 'aborted'> {
+export async function admit(edge: Edge, { name, row, slots: names }: Routed, request_id: string, incoming: Incoming, headers: Record<string, string>): Promise<Call | Refusal | 'aborted'> {
   const { world, authentication, limits } = edge
-  const bytes = await incoming.body
+  const bytes = incoming.body
   if (bytes === 'aborted') return 'aborted'
   if (!world.fresh()) return refuse('service_unavailable')
   const caller = await authentication.authenticate(incoming.header('authorization'))
   if (isRefusal(caller)) return caller
-  const admission = await limits(caller.credential.id, world.organization())
-  note(admission.headers)
-  if (admission.refused) return admission.refused
+  if (limits) {
+    const admission = await limits(caller.credential.id, world.organization())
+    Object.assign(headers, admission.headers)
+    if (admission.refused) return admission.refused
+  }
 
-  const named = decodeSlots(row, incoming.slots)
+  const named = decodeSlots(names, incoming.slots)
   if (!named) return refuseFields({ field: 'path', message: 'is not percent-encoded UTF-8' })
   const project = await placeOf(edge, name, row, named, caller)
   if (isRefusal(project)) return project
@@ -91,8 +104,8 @@ export async function admit(edge: Edge, name: string, row: Row, request_id: stri
   if (bytes === 'too_large') return refuse('payload_too_large', { limit: row.shape.limit ?? BODY_LIMIT })
   const body = row.verb === 'command' ? readBody(row, bytes, incoming.header('content-type')) : {}
   if (isRefusal(body)) return body
-  const slots = project && named['project'] !== undefined ? { ...named, project: project.id } : named
-  return { name, row, slots, query, body, caller, ...(project && { project }), request_id, incoming }
+  if (project && named['project'] !== undefined) named['project'] = project.id
+  return { name, row, slots: named, query, body, caller, project, request_id, incoming }
 }
 
 /** Largest body of a row that names no limit, in bytes. */

@@ -12,6 +12,8 @@ import type { Answer } from './respond.ts'
 /** Commands of one bulk request that are under way at a time. */
 const AT_ONCE = 16
 
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
+
 /** Perform the command of a call. */
 export async function runCommand(edge: Edge, call: Call): Promise<Answer | Refusal> {
   const identity = identify(edge, call)
@@ -22,28 +24,31 @@ export async function runCommand(edge: Edge, call: Call): Promise<Answer | Refus
   const origin = originOf(edge, call)
   const prepared = await prepare(edge, call, identity, origin)
   if (isRefusal(prepared)) return prepared
-  const outcome = await edge.world.command({
-    ...address, command_id: identity.command_id, name: meaning(call), origin,
-    input: { ...call.query, ...call.body, ...call.slots, ...prepared.input },
-    ...(identity.fingerprint !== undefined && { fingerprint: identity.fingerprint }),
-    ...(identity.seed === undefined && call.row.shape.to && 'mint' in call.row.shape.to && { born: true as const }),
-  })
-  await publish(edge, call, address.kind, outcome)
+  const { project, kind, id } = address
+  const { command_id, fingerprint, seed } = identity
+  const { to } = call.row.shape
+  const input = Object.assign({}, call.query, call.body, call.slots, prepared.input)
+  const command: Writable<Command> = { project, kind, id, command_id, name: meaning(call), origin, input }
+  if (fingerprint !== undefined) command.fingerprint = fingerprint
+  if (seed === undefined && to && 'mint' in to) command.born = true
+  const outcome = await edge.world.command(command)
+  if (kind === 'project' || kind === 'organization') await publish(edge, call, kind, outcome)
   return isRefusal(outcome) ? outcome : answerOf(call.row, outcome.reply, prepared.reply)
 }
 
 /** A change of configuration counts everywhere before it is answered; also when nobody knows whether it was made. */
-async function publish({ world }: Edge, { project }: Call, kind: Command['kind'], outcome: Outcome): Promise<void> {
-  if (kind !== 'project' && kind !== 'organization') return
+async function publish({ world }: Edge, { project }: Call, kind: 'project' | 'organization', outcome: Outcome): Promise<void> {
   if (isRefusal(outcome) && errors[outcome.refused].status < 500) return
   const homes = [...(kind === 'organization' ? [world.organization()] : []), ...(project ? [project.id] : [])]
   await Promise.all(homes.map((home) => world.forget(home)))
 }
 
 function answerOf(row: Row, reply: unknown, extra: Readonly<Record<string, unknown>> | undefined): Answer {
-  const { status_code, ...rest } = { ...(reply as Record<string, unknown> | null | undefined) }
-  const status = typeof status_code === 'number' ? status_code : (row.shape.status ?? 200)
-  return status === 204 ? { status } : { status, body: { ...rest, ...extra } }
+  const body = Object.assign({}, reply, extra) as Record<string, unknown>
+  const named = (reply as { status_code?: unknown } | null | undefined)?.status_code
+  const status = typeof named === 'number' ? named : (row.shape.status ?? 200)
+  if (named !== undefined) delete body['status_code']
+  return status === 204 ? { status } : { status, body }
 }
 
 const originOf = ({ world }: Edge, { caller, request_id, incoming }: Call): Origin => {

@@ -189,6 +189,12 @@ export class Follower {
 
   /** Write what the client lacks; false when it must drain first. */
   #give(client: Client, items: readonly Item[]): boolean {
+    let all = true
+    client.sink.together(() => { all = this.#write(client, items) })
+    return all
+  }
+
+  #write(client: Client, items: readonly Item[]): boolean {
     for (const { cursor, frame } of items) {
       if (cursor <= client.sent) continue
       if (client.sink.full) return false

@@ -48,3 +48,25 @@ export function parseAuthorization(header: string | undefined): Presented | unde
   const match = /^Bearer +(\S+)$/i.exec(header?.trim() ?? '')
   return match?.[1] === undefined ? undefined : parseCredential(match[1])
 }
+
+/** Longest header that is remembered, and how many are: every key that is in use, and little room for those that are not. */
+const LONGEST = 200
+const REMEMBERED = 1000
+/**
+ * A reader of Authorization headers that remembers what it made of the latest ones: a client sends the same one with every
+ * request, and hashing is dear. Only what follows from the header alone may be made of it.
+ */
+export function createReader<T>(make: (presented: Presented) => T): (header: string | undefined) => T | undefined {
+  const known = new Map<string, T>()
+  return (header = '') => {
+    const before = known.get(header)
+    if (before !== undefined) return before
+    const presented = parseAuthorization(header)
+    if (!presented) return undefined
+    const made = make(presented)
+    if (header.length > LONGEST) return made
+    if (known.size >= REMEMBERED) known.delete(known.keys().next().value ?? '')
+    known.set(header, made)
+    return made
+  }
+}

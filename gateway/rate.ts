@@ -13,11 +13,12 @@ export type Limits = (credential: string, organization: string) => Promise<Admis
 
 type Scope = 'key' | 'org'
 
-/** Limits as configured; a limit of 0 is none. */
-export function createLimits(world: World): Limits {
+/** Limits as configured; a limit of 0 is none. Undefined when there are none at all. */
+export function createLimits(world: World): Limits | undefined {
   const { key, organization, window_seconds } = world.settings.rate
   const bucket = (scope: Scope, points: number) => (points > 0 ? { scope, points, limiter: new RateLimiterMemory({ keyPrefix: scope, points, duration: window_seconds }) } : undefined)
   const buckets = [bucket('key', key), bucket('org', organization)].filter((one) => one !== undefined)
+  if (buckets.length === 0) return undefined
 
   return async (credential, organizationId) => {
     const states = await Promise.all(buckets.map(async ({ scope, points, limiter }) => {

@@ -10,50 +10,97 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import type { Exchange } from './respond.ts'
 
-const kept = [
-  'accept', 'authorization', 'connection', 'content-length', 'content-type', 'idempotency-key', 'last-event-id', 'origin', 'transfer-encoding', 'user-agent',
-  'x-request-id', 'access-control-request-method', 'access-control-request-headers',
-] as const
-export type KeptHeader = (typeof kept)[number]
-
 /** The bytes of a body, or why there are none. */
 export type Body = Uint8Array | 'too_large' | 'aborted'
 
-export interface Incoming {
+/** Discarded bytes of an oversized body before the connection is given up, for clients that close it after their request. */
+const DRAIN = 16 * 1_048_576
+const EMPTY = new Uint8Array(0)
+
+/** The headers that are kept, those that matter for such a request only when it is one: asking for the others costs time. */
+function headersOf(req: HttpRequest, reading: boolean, bodiless: boolean, preflight: boolean) {
+  return {
+    accept: req.getHeader('accept'),
+    authorization: req.getHeader('authorization'),
+    connection: bodiless ? '' : req.getHeader('connection'),
+    'content-type': bodiless ? '' : req.getHeader('content-type'),
+    'idempotency-key': reading ? '' : req.getHeader('idempotency-key'),
+    'last-event-id': reading ? req.getHeader('last-event-id') : '',
+    origin: req.getHeader('origin'),
+    'user-agent': req.getHeader('user-agent'),
+    'x-request-id': req.getHeader('x-request-id'),
+    'access-control-request-headers': preflight ? req.getHeader('access-control-request-headers') : '',
+  }
+}
+export type KeptHeader = keyof ReturnType<typeof headersOf>
+
+/** A request. A class, so that no function is made anew for each of them. */
+export class Incoming {
   /** Upper case. */
   readonly method: string
   readonly path: string
   /** What follows the question mark, still encoded. */
   readonly query: string
   /** Path slots in order, still encoded. */
-  readonly slots: readonly string[]
+  readonly slots: readonly string[] = []
+  /** Of a request that may change something; else empty. */
   readonly ip: string
-  /** A header's value, trimmed; absent when empty. */
-  header(name: KeptHeader): string | undefined
-  readonly body: Promise<Body>
-}
+  /** To be looked at once `receive` has said so. */
+  body: Body = EMPTY
+  readonly #bodiless: boolean
+  #whole = false
+  readonly #headers: ReturnType<typeof headersOf>
 
-/** Discarded bytes of an oversized body before the connection is given up, for clients that close it after their request. */
-const DRAIN = 16 * 1_048_576
-const EMPTY = new Uint8Array(0)
-
-/** Copy a request. @param exchange its answer. @param slots number of path slots of the route. @param limit largest body kept, in bytes. */
-export function readRequest(res: HttpResponse, req: HttpRequest, exchange: Exchange, slots: number, limit: number): Incoming {
-  const headers = new Map<string, string>()
-  for (const name of kept) {
-    const value = req.getHeader(name)
-    if (value !== '') headers.set(name, value.trim())
+  /** Copy what came before the body. @param slots number of path slots of the route. */
+  constructor(res: HttpResponse, req: HttpRequest, slots: number) {
+    this.method = req.getMethod().toUpperCase()
+    const preflight = this.method === 'OPTIONS'
+    const reading = preflight || this.method === 'GET' || this.method === 'HEAD'
+    this.#bodiless = reading || (req.getHeader('content-length') === '' && req.getHeader('transfer-encoding') === '')
+    this.#headers = headersOf(req, reading, this.#bodiless, preflight)
+    this.path = req.getUrl()
+    this.query = req.getQuery() ?? ''
+    if (slots > 0) this.slots = Array.from({ length: slots }, (_, index) => req.getParameter(index) ?? '')
+    this.ip = reading ? '' : address(Buffer.from(res.getRemoteAddressAsText()).toString('latin1'))
   }
-  const method = req.getMethod().toUpperCase()
-  const bodiless = method === 'GET' || method === 'HEAD' || method === 'OPTIONS' || (!headers.has('content-length') && !headers.has('transfer-encoding'))
-  return {
-    method,
-    path: req.getUrl(),
-    query: req.getQuery() ?? '',
-    slots: Array.from({ length: slots }, (_, index) => req.getParameter(index) ?? ''),
-    ip: address(Buffer.from(res.getRemoteAddressAsText()).toString()),
-    header: (name) => headers.get(name) || undefined,
-    body: bodiless ? Promise.resolve(EMPTY) : readBody(res, exchange, limit, headers.get('connection')?.toLowerCase() === 'close'),
+
+  /** A header's value, trimmed; absent when empty. */
+  header(name: KeptHeader): string | undefined {
+    return this.#headers[name].trim() || undefined
+  }
+
+  /**
+   * Collect the body, then call `ready` once: at once when there is none. A client that closes its connection after the request
+   * gets the refusal of an oversized body only when it has sent all of it (an earlier answer would be lost in the reset); any
+   * other one gets it at once. @param exchange its answer. @param limit largest body kept, in bytes.
+   */
+  receive(res: HttpResponse, exchange: Exchange, limit: number, ready: () => void): void {
+    if (this.#bodiless) {
+      ready()
+      return
+    }
+    const closing = this.header('connection')?.toLowerCase() === 'close'
+    let chunks: Uint8Array[] = []
+    let size = 0
+    exchange.onClose(() => this.#finish('aborted', ready))
+    res.onData((chunk, last) => {
+      size += chunk.byteLength
+      if (size <= limit) {
+        // A copy, because the chunk is gone when this returns.
+        if (chunk.byteLength > 0) chunks.push(Buffer.from(new Uint8Array(chunk)))
+        if (last) this.#finish(chunks.length === 1 ? (chunks[0] ?? EMPTY) : Buffer.concat(chunks), ready)
+        return
+      }
+      chunks = []
+      if (last || !closing || size > limit + DRAIN) this.#finish('too_large', ready)
+    })
+  }
+
+  #finish(body: Body, ready: () => void): void {
+    if (this.#whole) return
+    this.#whole = true
+    this.body = body
+    ready()
   }
 }
 
@@ -61,26 +108,4 @@ export function readRequest(res: HttpResponse, req: HttpRequest, exchange: Excha
 function address(text: string): string {
   const mapped = /^(?:0000:){5}ffff:([0-9a-f]{2})([0-9a-f]{2}):([0-9a-f]{2})([0-9a-f]{2})$/.exec(text)
   return mapped ? mapped.slice(1).map((part) => Number.parseInt(part, 16)).join('.') : text
-}
-
-/**
- * Collect a body. A client that closes its connection after the request gets the refusal of an oversized body only when
- * it has sent all of it (an earlier answer would be lost in the reset); any other one gets it at once.
- */
-function readBody(res: HttpResponse, exchange: Exchange, limit: number, closing: boolean): Promise<Body> {
-  return new Promise((resolve) => {
-    let chunks: Uint8Array[] = []
-    let size = 0
-    exchange.onClose(() => resolve('aborted'))
-    res.onData((chunk, last) => {
-      size += chunk.byteLength
-      if (size <= limit) {
-        if (chunk.byteLength > 0) chunks.push(new Uint8Array(chunk.slice(0)))
-        if (last) resolve(chunks.length === 1 ? (chunks[0] ?? EMPTY) : Buffer.concat(chunks))
-        return
-      }
-      chunks = []
-      if (last || !closing || size > limit + DRAIN) resolve('too_large')
-    })
-  })
 }

@@ -4,8 +4,8 @@
  * Invariants:
  * W1. After an abort or an end the response is never touched again.
  * W2. An answer goes out in one piece with its Content-Length, so that a client can tell it is whole.
- * W3. Every write is corked. A stream knows how many bytes wait unsent: uWS tells it only at the following write, so the
- *     estimate is never too low.
+ * W3. Every write is corked, alone or together with others. A stream knows how many bytes wait unsent: uWS tells it only at
+ *     the write that follows a cork, so the estimate is never too low.
  */
 import { STATUS_CODES } from 'node:http'
 import type { HttpResponse } from 'uWebSockets.js'
@@ -23,6 +23,8 @@ export interface Answer {
 export interface Sink {
   /** Write now or queue; nothing happens after the end. */
   write(text: string): void
+  /** Writes made within `run` go out in one piece. */
+  together(run: () => void): void
   /** So much waits unsent that nothing more may be written before it drains. */
   readonly full: boolean
   readonly closed: boolean
@@ -33,6 +35,7 @@ export interface Sink {
   end(): void
 }
 
+const statusLines = new Map(Object.entries(STATUS_CODES).map(([status, text]) => [Number(status), `${status} ${text}`]))
 /** Unsent bytes of a stream beyond which it counts as full. */
 export const UNSENT_LIMIT = 1_048_576
 /** A comment, so small that it costs nothing; writing is what makes uWS flush. */
@@ -59,13 +62,13 @@ export class Exchange {
     else run()
   }
 
-  /** Send an answer. @param headOnly for HEAD: the length of the body, not the body. @param close give up the connection afterwards. */
-  answer(answer: Answer, headOnly: boolean, close: boolean): void {
+  /** Send an answer. @param headers those it has besides its own, which come before them. @param headOnly for HEAD: the length of the body, not the body. @param close give up the connection afterwards. */
+  answer(answer: Answer, headers: Readonly<Record<string, string>>, headOnly: boolean, close: boolean): void {
     if (!this.#open) return
     const content = answer.text ?? (answer.body === undefined ? undefined : JSON.stringify(answer.body))
     const res = this.#res
     res.cork(() => {
-      this.#head(answer.status, answer.headers)
+      this.#head(answer.status, answer.headers ? { ...headers, ...answer.headers } : headers)
       if (content === undefined) {
         // A 204 has no length; uWS omits it only when called without arguments.
         if (answer.status === 204 && !close) res.endWithoutBody()
@@ -84,6 +87,8 @@ export class Exchange {
     const res = this.#res
     let unsent = 0
     let blocked = false
+    let corked = false
+    let more = false
     let drained = () => {}
     const put = (text: string): boolean => {
       let ok = true
@@ -93,8 +98,22 @@ export class Exchange {
     const write = (text: string) => {
       if (!this.#open || text === '') return
       const size = Buffer.byteLength(text)
-      blocked = !put(text)
-      unsent = blocked ? unsent + size : size
+      const ok = corked ? res.write(text) : put(text)
+      // What was written before under the same cork still waits, although nothing was in its way.
+      unsent = ok && !more ? size : unsent + size
+      blocked = !ok
+      more = corked
+    }
+    const together = (run: () => void) => {
+      if (!this.#open || corked) return run()
+      res.cork(() => {
+        corked = true
+        try {
+          run()
+        } finally {
+          corked = more = false
+        }
+      })
     }
     if (this.#open) {
       res.onWritable(() => {
@@ -114,6 +133,7 @@ export class Exchange {
     const isOpen = () => this.#open
     return {
       write,
+      together,
       get full() { return blocked && unsent > UNSENT_LIMIT },
       get closed() { return !isOpen() },
       onDrain: (run) => { drained = run },
@@ -126,14 +146,16 @@ export class Exchange {
     }
   }
 
-  #head(status: number, headers: Readonly<Record<string, string>> = {}): void {
-    this.#res.writeStatus(`${status} ${STATUS_CODES[status] ?? 'Unknown'}`)
-    for (const [name, value] of Object.entries(headers)) this.#res.writeHeader(name, value)
+  #head(status: number, headers: Readonly<Record<string, string>>): void {
+    this.#res.writeStatus(statusLines.get(status) ?? `${status} Unknown`)
+    for (const name of Object.keys(headers)) this.#res.writeHeader(name, headers[name] ?? '')
   }
 
   #finish(): void {
     if (!this.#open) return
     this.#open = false
-    for (const run of this.#closers.splice(0)) run()
+    const closers = this.#closers
+    this.#closers = []
+    for (const run of closers) run()
   }
 }

@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import { addClientCommands } from '../client/cli/commands.ts'
 import { benchmarks, runBench } from './commands/bench.ts'
 import { runCluster } from './commands/cluster.ts'
+import { runSimulations } from './commands/simulate.ts'
 import { runNode } from './commands/start.ts'
 import { runTourCommand } from './commands/tour.ts'
 import { readConfig, settingsTable, type Config } from './config.ts'
@@ -37,6 +38,7 @@ program.command('tour').description('Run a workflow over the files of this check
   .action(runTourCommand)
 program.command('bench').description(`Measure, beside peers where they are installed: ${benchmarks().join(', ')}`).argument('[name]', 'only this one')
   .option('--times <n>', 'runs of each; medians are shown', '3').option('--no-save', 'do not write bench/RESULTS.md').action(runBench)
+program.command('simulate').description('Run the engine in simulated worlds that go wrong, one per seed').option('--seeds <n>', 'how many', '1000').option('--from <n>', 'the first seed', '1').option('--failures <n>', 'stop after so many', '1').option('--lines <n>', 'lines of a trace', '40').action(runSimulations)
 addClientCommands(program, process.env)
 
 try {

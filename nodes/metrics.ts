@@ -51,6 +51,16 @@ export function createMetrics(): Metrics {
   const offered = counter('jobs_offered', 'Jobs offered to gateways')
   const taken = counter('jobs_taken', 'Offered jobs that a gateway took')
 
+  const known = new Map<string, Map<string, Counter.Internal>>()
+  /** The counter of one pair of labels, which are otherwise sorted and joined at every count. */
+  const decided = (kind: string, outcome: string): Counter.Internal => {
+    const outcomes = known.get(kind) ?? new Map<string, Counter.Internal>()
+    known.set(kind, outcomes)
+    const found = outcomes.get(outcome) ?? commands.labels(kind, outcome)
+    outcomes.set(outcome, found)
+    return found
+  }
+
   return {
     request: (operation, status, seconds) => requests.observe({ operation, status }, seconds),
     open: (what, change) => open[what].inc(change),
@@ -59,7 +69,7 @@ export function createMetrics(): Metrics {
       commits.observe(seconds)
       batches.observe(size)
     },
-    command: (kind, outcome) => commands.inc({ kind, outcome }),
+    command: (kind, outcome) => decided(kind, outcome).inc(),
     append: (seconds, bytes) => {
       appends.observe(seconds)
       appendedBytes.inc(bytes)

@@ -33,6 +33,8 @@ export interface RunningNode {
   /** Address of its gateway, when it has that role. */
   readonly url?: string
   readonly installed: Installed
+  /** Names (`<partition>.<shard>`) of the shards it serves. */
+  owned(): readonly string[]
   /** Leave in order: finish what is being answered, hand everything over. */
   stop(): Promise<void>
 }
@@ -112,13 +114,13 @@ export async function startNode(config: Config, servers: readonly string[], log:
       metrics: () => metrics.text(),
     })
     if (hasShards || config.roles.includes('gateway')) await initialise(world, installed)
-    if (!config.roles.includes('gateway')) return { id, installed, stop }
+    if (!config.roles.includes('gateway')) return { id, installed, owned: () => host.owned(), stop }
     const directory = openDirectory(world)
     stops.push(async () => directory.close())
     const gateway = createGateway(world, directory)
     const port = await gateway.listen(config.host, config.port)
     stops.push(() => gateway.stop())
-    return { id, installed, url: `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`, stop }
+    return { id, installed, owned: () => host.owned(), url: `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`, stop }
   } catch (error) {
     await stop().catch(() => {})
     throw error

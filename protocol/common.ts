@@ -5,6 +5,13 @@ import { Type, type Static, type TObject, type TProperties, type TSchema } from 
 export const Timestamp = Type.String({ format: 'date-time', description: 'RFC 3339, UTC, milliseconds' })
 /** The wire form of Unix milliseconds. */
 export const timestamp = (at: number): string => {
+  if (at !== latest.at) latest = { at, text: spelled(at) }
+  return latest.text
+}
+/** One decision spells one time again and again. */
+let latest = { at: Number.NaN, text: '' }
+const p = (n: number, width: number) => String(n).padStart(width, '0')
+const spelled = (at: number): string => {
   // A pure calendar computation (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms"): no clock is read.
   const days = Math.floor(at / 86_400_000)
   const ms = at - days * 86_400_000
@@ -16,7 +23,6 @@ export const timestamp = (at: number): string => {
   const mp = Math.floor((5 * doy + 2) / 153)
   const month = mp < 10 ? mp + 3 : mp - 9
   const year = yoe + era * 400 + (month <= 2 ? 1 : 0)
-  const p = (n: number, width: number) => String(n).padStart(width, '0')
   return `${p(year, 4)}-${p(month, 2)}-${p(doy - Math.floor((153 * mp + 2) / 5) + 1, 2)}T${p(Math.floor(ms / 3_600_000), 2)}:${p(Math.floor(ms / 60_000) % 60, 2)}:${p(Math.floor(ms / 1000) % 60, 2)}.${p(ms % 1000, 3)}Z`
 }
 /** Unix milliseconds of an RFC 3339 text, or undefined when it is none. */

@@ -6,7 +6,16 @@ export type Patch<T> = { readonly [K in keyof T]?: T[K] | null }
 /** Apply a patch to a record, giving a new record. */
 export function patch<T extends object>(record: T, change: Patch<T> | undefined): T {
   if (!change) return record
-  const next = { ...record, ...change } as Record<string, unknown>
-  for (const key of Object.keys(change)) if (next[key] === null) delete next[key]
-  return next as T
+  const values = change as Readonly<Record<string, unknown>>
+  const next = { ...record } as Record<string, unknown>
+  let removed = false
+  for (const key in values) {
+    if (values[key] !== null) next[key] = values[key]
+    else if (key in next) removed = true
+  }
+  // Without `delete`, which leaves an object that is slow to copy ever after.
+  if (!removed) return next as T
+  const rest: Record<string, unknown> = {}
+  for (const key in next) if (values[key] !== null) rest[key] = next[key]
+  return rest as T
 }

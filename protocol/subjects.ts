@@ -31,8 +31,10 @@ export function shardOf(kind: string, id: string, shards: number): number | unde
 export const hashOf = fnv1a
 
 /** Any text as one subject token: safe characters stay, others become `=xx`; the empty text is `=`. */
-export const token = (text: string): string =>
-  text === '' ? '=' : [...new TextEncoder().encode(text)].map((byte) => (/[A-Za-z0-9_-]/.test(String.fromCharCode(byte)) ? String.fromCharCode(byte) : `=${byte.toString(16).padStart(2, '0')}`)).join('')
+export const token = (text: string): string => (SAFE.test(text) ? text : encoded(text))
+const SAFE = /^[A-Za-z0-9_-]+$/
+const encoded = (text: string): string =>
+  text === '' ? '=' : [...new TextEncoder().encode(text)].map((byte) => (SAFE.test(String.fromCharCode(byte)) ? String.fromCharCode(byte) : `=${byte.toString(16).padStart(2, '0')}`)).join('')
 
 export const names = {
   /** Stream of a partition: the truth. */

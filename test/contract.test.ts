@@ -10,6 +10,8 @@ import { routeOf, type Row } from '../protocol/contract.ts'
 import { errors } from '../protocol/errors.ts'
 import { prefixes } from '../protocol/ids.ts'
 import { up } from '../protocol/worker.ts'
+import { localQueries } from '../gateway/local.ts'
+import { queryOf } from '../views/queries.ts'
 
 const rows = Object.entries(api) as [string, Row][]
 const table: Readonly<Record<string, Row>> = api
@@ -102,4 +104,11 @@ t.test('the contract is the one that was agreed on', async (t) => {
   const agreed = JSON.parse(readFileSync(lock, 'utf8')) as Record<string, string>
   const changed = [...new Set([...Object.keys(now), ...Object.keys(agreed)])].filter((name) => now[name] !== agreed[name])
   t.strictSame(changed, [], 'rows, frames or errors differ from test/contract.lock.json. Clients of others depend on them: only add. If the change is meant, run: CONTRACT=accept node --import tsx test/contract.test.ts')
+})
+
+t.test('every query has somebody who answers it', async (t) => {
+  for (const [name, row] of Object.entries(table)) {
+    if (row.verb !== 'query') continue
+    t.ok(queryOf(name) !== undefined || (row.shape.as ?? name) in localQueries, `${name} is answered by a view or by the edge`)
+  }
 })

@@ -1,7 +1,8 @@
 /**
  * Actors without a world: given a history, when a command is decided, look at what came out. The result of a `when` is the
- * next scene, so a story reads as a chain. Time stands still unless a cause moves it; ids count up: `job_1`, `wait_1`.
+ * next scene, so a story reads as a chain. A decision that brings its next state along is held to it in every story. Time stands still unless a cause moves it; ids count up: `job_1`, `wait_1`.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { evolve, fold, type AnyActor, type Cause, type Decided, type Tell } from '../actors/actor.ts'
 import type { Event } from '../protocol/entry.ts'
 import type { Refusal } from '../protocol/errors.ts'
@@ -33,6 +34,9 @@ export interface Outcome<S> extends Scene<S> {
   readonly refused?: Refusal
 }
 
+function agree(name: string, next: unknown, after: unknown): void {
+  if (!isDeepStrictEqual(next, after)) throw new Error(`${name} decided ${JSON.stringify(next)}, but its events give ${JSON.stringify(after)}`)
+}
 /** An actor to which these events have happened. */
 export function given<S = never>(actor: AnyActor, ...events: Event[]): Scene<S> {
   const counts: Record<string, number> = {}
@@ -52,8 +56,9 @@ export function given<S = never>(actor: AnyActor, ...events: Event[]): Scene<S> 
       if (!arm) throw new Error(`${actor.kind} does not decide ${name}`)
       const decision = arm(state as never, input as never, cause)
       if ('refused' in decision) return { ...scene(state, history, cause), events: [], tells: [], soft: [], reply: undefined, refused: decision }
-      const { events, tells = [], soft = [], reply } = decision as Decided<Event, unknown>
+      const { events, tells = [], soft = [], reply, next } = decision as Decided<Event, unknown>
       const after = [...soft, ...events].reduce((before: unknown, event) => evolve(actor, before, event, cause.at), state) as S
+      if (next !== undefined) agree(name, next, after)
       return {
         ...scene(after, [...history, ...events], cause), events: events as Outcome<S>['events'], tells, soft,
         reply: typeof reply === 'function' ? (reply as (state: never) => unknown)(after as never) : reply,

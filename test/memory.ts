@@ -80,19 +80,23 @@ export class MemoryJournal implements Journal {
 }
 
 export class MemorySnapshots implements Snapshots {
-  readonly values = new Map<string, Uint8Array>()
+  readonly values = new Map<string, { readonly data: Uint8Array; readonly revision: number }>()
   readonly tick: Tick
+  #revision = 0
   constructor(tick: Tick = () => {}) {
     this.tick = tick
   }
-  async get(partition: number, key: string): Promise<Uint8Array | undefined> {
+  async get(partition: number, key: string): Promise<{ data: Uint8Array; revision: number } | undefined> {
     await this.tick('snapshot read')
     return this.values.get(`${partition}/${key}`)
   }
-  async put(partition: number, key: string, data: Uint8Array): Promise<void> {
+  async put(partition: number, key: string, data: Uint8Array, revision?: number): Promise<number | undefined> {
     await this.tick('snapshot write')
-    this.values.set(`${partition}/${key}`, data)
+    const at = `${partition}/${key}`
+    if (revision !== undefined && (this.values.get(at)?.revision ?? 0) !== revision) return undefined
+    this.values.set(at, { data, revision: ++this.#revision })
     await this.tick('snapshot written')
+    return this.values.get(at)?.revision
   }
   async delete(partition: number, key: string): Promise<void> {
     this.values.delete(`${partition}/${key}`)

@@ -5,24 +5,17 @@ import type { Refusal } from '../protocol/errors.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
 import { missingRun, runRow } from './runs.ts'
 import type { Store } from './store.ts'
+import { eventsOf, type Shown, type TimelineRow } from './timeline.ts'
 
-/** One row of the timeline table, with the id of its run. */
-export interface TimelineRow {
-  readonly cursor: number
-  readonly type: string
-  readonly step: string | null
-  readonly payload: string | null
-  readonly at: number
-}
 
 const text = (value: unknown): value is string => typeof value === 'string'
 const open = (value: unknown): value is Open => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The log entry of an action event, or undefined when the event is none. `id` and `seq` come from its cursor. */
-export function actionEntry(run: string, row: TimelineRow): ActionLogEntry | undefined {
+export function actionEntry(run: string, row: Shown): ActionLogEntry | undefined {
   const status = row.type.slice('action.'.length)
   if (!row.type.startsWith('action.') || !isStatus(status)) return undefined
-  const { action, step, job_id, attempt, parameters, result, error, error_type, worker_instance_id } = (row.payload === null ? {} : JSON.parse(row.payload)) as Open
+  const { action, step, job_id, attempt, parameters, result, error, error_type, worker_instance_id } = row.payload ?? {}
   const step_key = row.step ?? step
   return {
     id: `${run}:act:${row.cursor}`, run_id: run, seq: row.cursor,
@@ -42,9 +35,11 @@ export function actionLog(store: Store, project: number, input: Paging & { reado
   const run = runRow(store, project, input.id)
   if (!run) return missingRun
   const after = beyond(['cursor'], 'ASC', input.after)
+  // The first row may hold calls up to the position only; every other row has one that is wanted.
   const rows = store.all<TimelineRow>(
-    `SELECT cursor, type, step, payload, at FROM timeline WHERE run = ? AND type GLOB 'action.*' AND project = ?${after.sql} ORDER BY cursor LIMIT ?`,
-    run.n, project, ...after.values, limitOf(input) + 1,
+    `SELECT cursor, at, events FROM timeline WHERE run = ? AND actions AND project = ?${after.sql} ORDER BY cursor LIMIT ?`,
+    run.n, project, ...after.values, limitOf(input) + 2,
   )
-  return page(rows, input, (row) => actionEntry(input.id, row) as ActionLogEntry, (row) => [row.cursor])
+  const calls = rows.flatMap(eventsOf).filter(({ cursor, type }) => cursor > Number(after.values[0] ?? 0) && type.startsWith('action.'))
+  return page(calls.slice(0, limitOf(input) + 1), input, (row) => actionEntry(input.id, row) as ActionLogEntry, (row) => [row.cursor])
 }

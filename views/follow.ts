@@ -47,6 +47,9 @@ const BATCH = 500
 /** Entries after which a transaction ends, so that questions are answered in between. */
 const ENTRIES = 2000
 
+/** Milliseconds after which the view's file has what was applied, however little it is. */
+const SAVE = 1000
+
 export class ViewFollower {
   readonly #view: View
   readonly #journal: ViewJournal
@@ -60,6 +63,7 @@ export class ViewFollower {
   #attempt = 0
   #stop: () => Promise<void> | void = () => undefined
   #cancelRetry: () => void = () => undefined
+  #cancelSave: (() => void) | undefined
 
   constructor(view: View, journal: ViewJournal, options: FollowerOptions = {}) {
     this.#view = view
@@ -77,6 +81,7 @@ export class ViewFollower {
     this.#running = false
     this.#attempt++
     this.#cancelRetry()
+    this.#saveLater(false)
     for (const waiter of [...this.#waiters]) waiter.done(false)
     await this.#stop()
   }
@@ -98,7 +103,9 @@ export class ViewFollower {
   }
   #answer(name: string, project: string, input: unknown): unknown {
     try {
-      return this.#view.ask(name, project, input)
+      const answer = this.#view.ask(name, project, input)
+      if (!this.#view.unsaved()) this.#saveLater(false)
+      return answer
     } catch (error) {
       if (!View.damaged(error)) throw error
       this.#failed(error)
@@ -181,6 +188,23 @@ export class ViewFollower {
     const sequence = this.#view.position()
     this.#options.hooks.applied?.({ sequence, messages: messages.length, entries, seconds: (performance.now() - started) / 1000 })
     for (const waiter of [...this.#waiters]) if (waiter.target <= sequence) waiter.done(true)
+    this.#saveLater(this.#view.unsaved())
+  }
+  /** Have the view's file follow soon, or no longer when nothing waits. */
+  #saveLater(wanted: boolean): void {
+    if (!wanted) {
+      this.#cancelSave?.()
+      this.#cancelSave = undefined
+    } else if (this.#running) {
+      this.#cancelSave ??= this.#options.later(SAVE, () => {
+        this.#cancelSave = undefined
+        try {
+          this.#view.save()
+        } catch (error) {
+          this.#failed(error)
+        }
+      })
+    }
   }
   async #decoded(message: Message): Promise<Message> {
     const { data } = message

@@ -3,13 +3,13 @@
  * and rebuilt from the journal.
  *
  * Every table carries the project of its rows, and every query of one project filters by it. Projects and runs have short
- * numbers of this file's own, which keep keys small; clients never see them. Times are Unix milliseconds; `record`,
- * `payload` and `data` are JSON as clients see it.
+ * numbers of this file's own, which keep keys small; clients never see them. Times are Unix milliseconds; `record`
+ * and `data` are JSON as clients see it. A row of the timeline holds all events of one entry, see `TimelineRow`.
  */
 import type { Database } from 'better-sqlite3'
 
 /** Raise it with every change of the schema or of what is derived into it. */
-export const SCHEMA_VERSION = 1
+export const SCHEMA_VERSION = 2
 
 // Run lists are newest first. `runs_status`, `runs_queue` and `runs_type` are read once for each status and merged, so
 // that every combination of a status with a queue or a type is a range of one index.
@@ -39,7 +39,7 @@ CREATE TABLE steps (
 ) WITHOUT ROWID;
 
 CREATE TABLE timeline (
-  run INTEGER NOT NULL, cursor INTEGER NOT NULL, project INTEGER NOT NULL, type TEXT NOT NULL, step TEXT, payload TEXT, at INTEGER NOT NULL,
+  run INTEGER NOT NULL, cursor INTEGER NOT NULL, project INTEGER NOT NULL, actions INTEGER NOT NULL, at INTEGER NOT NULL, events TEXT NOT NULL,
   PRIMARY KEY (run, cursor)
 ) WITHOUT ROWID;
 

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { terminal, type RunEvent, type WorkflowRun, type WorkflowRunDetail } from '../protocol/api/runs.ts'
 import { parseTimestamp } from '../protocol/common.ts'
-import { lastCursor, type Event, type Placed } from '../protocol/entry.ts'
+import { lastCursor, type Placed } from '../protocol/entry.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'
 import { patch } from '../protocol/patch.ts'
 import type { Spec } from '../protocol/spec.ts'
@@ -54,7 +54,7 @@ function load(store: Store, id: string): RunRow | undefined {
   const record = JSON.parse(row.record) as WorkflowRun
   return { ...row, record, stored: indexed(record) }
 }
-/** Runs while a batch is applied, by id. */
+/** Runs by id, for whoever applies an entry. */
 export const keptRuns = (store: Store): Kept<RunRow> => store.kept('runs', () => new Kept((id) => load(store, id), (row, id) => save(store, row, id)))
 
 // Runs of one workflow version share their spec's text.
@@ -65,10 +65,12 @@ const keptSpecs = (store: Store): Kept<SpecRow> => store.kept('specs', () => new
 ))
 function keepSpec(store: Store, project: number, spec: Spec): string {
   const json = JSON.stringify(spec)
-  const hash = createHash('sha256').update(json).digest('base64url')
   const specs = keptSpecs(store)
-  const key = `${project}:${hash}`
-  if (!specs.get(key)) specs.set(key, { project, hash, json })
+  const key = `${project}:${json}`
+  const known = specs.get(key)
+  if (known) return known.hash
+  const hash = createHash('sha256').update(json).digest('base64url')
+  specs.set(key, { project, hash, json })
   return hash
 }
 
@@ -78,18 +80,20 @@ export function applyRun(store: Store, place: Placed): void {
   const { at } = entry.origin
   const runs = keptRuns(store)
   const known = entry.prev === 0 ? undefined : runs.get(entry.id)
-  let row = known?.project === store.numberOf(entry.project) ? known : undefined
-  entry.events.forEach((any: Event, i) => {
-    const event = any as RunEvent
-    if (event.type === 'run.created' && !row) row = begin(store, place, event)
-    else if (row && event.run) row.record = patch(row.record, event.run)
-    if (!row) return
+  let row = known?.project === store.numberOf(entry.project) ? { ...known } : undefined
+  const events = entry.events as readonly RunEvent[]
+  const begun = row ? 0 : events.findIndex(({ type }) => type === 'run.created')
+  if (begun < 0) return
+  for (let i = begun; i < events.length; i++) {
+    const event = events[i] as RunEvent
+    if (!row) row = begin(store, place, event)
+    else if (event.run) row.record = patch(row.record, event.run)
     applyStep(store, row, event)
-    applyTimeline(store, row, event, cursor + i, at)
     applyResult(store, row, event)
     feedRun(store, row, event, cursor + i, at)
-  })
-  if (!row || entry.events.length === 0) return
+  }
+  if (!row || events.length === 0) return
+  store.tail.weigh(applyTimeline(store, row, events.slice(begun), cursor + begun, at))
   row.last = lastCursor(place)
   runs.set(entry.id, row)
 }

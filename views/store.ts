@@ -1,25 +1,29 @@
 /**
- * Access to a view's database: statements prepared once, and records kept in memory while a batch is applied.
+ * Access to a view's database: statements prepared once, and changes held in memory until they are written together.
  *
- * S1. Only `View.apply` writes, inside one transaction; `flush` runs before its commit.
- * S2. After a failed transaction `forget` must run, because kept records may hold changes that were rolled back.
+ * S1. Only `View` writes, inside one transaction; `flush` runs before its commit.
+ * S2. A batch ends with `keep` or, when it failed, with `undo`, which takes back what it changed in memory.
+ * S3. After a failed transaction `forget` must run, because kept records may hold changes that were rolled back.
  */
 import type { Database, Statement } from 'better-sqlite3'
+import { FeedTail } from './tail.ts'
 
 /** A value that SQLite stores. */
 export type Value = string | number | null
 
-/** Records read once and written once in a batch, however many events touch them. */
+/** Records read once and written once, however many events of however many batches touch them. A value is replaced, never changed. */
 export class Kept<V> {
   readonly #rows = new Map<string, V>()
   readonly #dirty = new Set<string>()
+  /** What the present batch replaced; undefined for what it added. */
+  readonly #before = new Map<string, V | undefined>()
   readonly #load: (key: string) => V | undefined
   readonly #save: (value: V, key: string) => void
   constructor(load: (key: string) => V | undefined, save: (value: V, key: string) => void) {
     this.#load = load
     this.#save = save
   }
-  /** @param fresh the caller knows that nothing is stored under this key before the present batch: no look-up is made. */
+  /** @param fresh the caller knows that nothing is stored under this key: no look-up is made. */
   get(key: string, fresh = false): V | undefined {
     const kept = this.#rows.get(key)
     if (kept !== undefined || fresh) return kept
@@ -28,6 +32,7 @@ export class Kept<V> {
     return loaded
   }
   set(key: string, value: V): void {
+    if (!this.#before.has(key)) this.#before.set(key, this.#rows.get(key))
     this.#rows.set(key, value)
     this.#dirty.add(key)
   }
@@ -36,28 +41,56 @@ export class Kept<V> {
     this.#dirty.clear()
     if (this.#rows.size > KEPT_ROWS) this.#rows.clear()
   }
+  keep(): void {
+    this.#before.clear()
+  }
+  undo(): void {
+    for (const [key, value] of this.#before) {
+      if (value !== undefined) this.#rows.set(key, value)
+      else if (this.#rows.delete(key)) this.#dirty.delete(key)
+    }
+    this.#before.clear()
+  }
   forget(): void {
     this.#rows.clear()
     this.#dirty.clear()
+    this.#before.clear()
   }
 }
-/** Records kept between batches; beyond, the next batch reads them again. */
+/** Records kept after they were written; beyond, they are read again. */
 const KEPT_ROWS = 8192
 /** Rows that one statement adds. */
 const ROWS_AT_ONCE = 32
+
+/** Rows that wait to be added to a table, the first `kept` of them from batches that are applied, and the statements that add one or many. */
+interface Appended { rows: Value[][]; kept: number; readonly one: string; readonly many: string }
+function inserts(table: string, columns: number): { one: string; many: string } {
+  const row = `(${new Array(columns).fill('?').join(', ')})`
+  const sql = `INSERT INTO ${table} VALUES `
+  return { one: sql + row, many: sql + new Array(ROWS_AT_ONCE).fill(row).join(', ') }
+}
 
 export class Store {
   readonly db: Database
   readonly #statements = new Map<string, Statement<Value[]>>()
   readonly #kept = new Map<string, Kept<never>>()
-  readonly #appended = new Map<string, Value[][]>()
+  readonly #appended = new Map<string, Appended>()
+  /** The newest frames of the feed. */
+  readonly tail = new FeedTail()
   #projects = new Map<string, number>()
+  #newProjects: string[] = []
   #lastRun: number | undefined
+  #size = 0
   constructor(db: Database) {
     this.db = db
     this.#loadProjects()
   }
+  /** Characters of the appended rows that wait to be written. */
+  get size(): number {
+    return this.#size
+  }
   #loadProjects(): void {
+    this.#newProjects = []
     this.#projects = new Map(this.all<{ id: string; n: number }>('SELECT id, n FROM projects').map(({ id, n }) => [id, n]))
   }
   #prepare(sql: string): Statement<Value[]> {
@@ -77,29 +110,31 @@ export class Store {
   run(sql: string, ...values: Value[]): void {
     this.#prepare(sql).run(...values)
   }
-  /** Add a row to a table whose rows are only ever added; it can be read once the batch is applied. Always give all columns. */
+  /** Add a row to a table whose rows are only ever added; it can be read after `flush`. Always give all columns. */
   append(table: string, ...row: Value[]): void {
-    const rows = this.#appended.get(table)
-    if (rows) rows.push(row)
-    else this.#appended.set(table, [row])
+    let added = this.#appended.get(table)
+    if (!added) this.#appended.set(table, (added = { rows: [], kept: 0, ...inserts(table, row.length) }))
+    added.rows.push(row)
+    for (const value of row) if (typeof value === 'string') this.#size += value.length
   }
   #writeAppended(): void {
-    for (const [table, rows] of this.#appended) {
-      const one = `(${(rows[0] ?? []).map(() => '?').join(', ')})`
+    for (const added of this.#appended.values()) {
+      const { rows, one, many } = added
       const whole = rows.length - (rows.length % ROWS_AT_ONCE)
-      const many = `INSERT INTO ${table} VALUES ${new Array(ROWS_AT_ONCE).fill(one).join(', ')}`
-      for (let at = 0; at < whole; at += ROWS_AT_ONCE) this.run(many, ...rows.slice(at, at + ROWS_AT_ONCE).flat())
-      for (const row of rows.slice(whole)) this.run(`INSERT INTO ${table} VALUES ${one}`, ...row)
+      for (let at = 0; at < whole; at += ROWS_AT_ONCE) this.#prepare(many).run(rows.slice(at, at + ROWS_AT_ONCE).flat() as never)
+      for (const row of rows.slice(whole)) this.#prepare(one).run(row as never)
+      added.rows = []
+      added.kept = 0
     }
-    this.#appended.clear()
+    this.#size = 0
   }
-  /** The number of a project, given on first sight: only while a batch is applied. */
+  /** The number of a project, given on first sight and written by the next `flush`: only while a batch is applied. */
   numberOf(project: string): number {
     const known = this.#projects.get(project)
     if (known !== undefined) return known
     const n = this.#projects.size + 1
-    this.run('INSERT INTO projects (n, id) VALUES (?, ?)', n, project)
     this.#projects.set(project, n)
+    this.#newProjects.push(project)
     return n
   }
   /** The number of a project, or one that no row has. */
@@ -117,15 +152,31 @@ export class Store {
     if (!kept) this.#kept.set(table, (kept = make(this)) as unknown as Kept<never>)
     return kept
   }
-  /** Write what the batch changed. */
+  /** The batch is applied: its changes stay. @param current the cursor up to which everything is applied. */
+  keep(current: number): void {
+    for (const kept of this.#kept.values()) kept.keep()
+    for (const added of this.#appended.values()) added.kept = added.rows.length
+    this.tail.keep(current)
+  }
+  /** The batch failed before anything was written: its changes are taken back. Numbers that it gave stay given. */
+  undo(): void {
+    for (const kept of this.#kept.values()) kept.undo()
+    for (const added of this.#appended.values()) added.rows.length = added.kept
+    this.tail.undo()
+  }
+  /** Write what changed. */
   flush(): void {
+    for (const project of this.#newProjects) this.run('INSERT INTO projects (n, id) VALUES (?, ?)', this.findProject(project), project)
+    this.#newProjects = []
     for (const kept of this.#kept.values()) kept.flush()
     this.#writeAppended()
   }
-  /** Drop everything kept. */
-  forget(): void {
+  /** Drop everything that is not written. @param current the cursor up to which everything is written. */
+  forget(current: number): void {
     for (const kept of this.#kept.values()) kept.forget()
     this.#appended.clear()
+    this.#size = 0
+    this.tail.begin(current)
     this.#lastRun = undefined
     this.#loadProjects()
   }

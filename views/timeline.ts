@@ -1,26 +1,60 @@
-/** Events of runs as clients follow them: kept as small rows, spelled out when they are asked for. */
+/** Events of runs as clients follow them: those of one entry kept as one row, spelled out when they are asked for. */
 import { terminal, timelineRecord, timelineTypes, type RunEvent, type RunEventRecord } from '../protocol/api/runs.ts'
 import { timestamp, type Open } from '../protocol/common.ts'
 import type { Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
-import type { TimelineRow } from './actions.ts'
 import { limitOf } from './page.ts'
 import { missingRun, runRow, type RunRow } from './runs.ts'
 import type { Store } from './store.ts'
 
-/** Store a run event when it belongs to the timeline. @param at Unix milliseconds. */
-export function applyTimeline(store: Store, { n, project }: RunRow, event: RunEvent, cursor: number, at: number): void {
-  if (!timelineTypes.has(event.type)) return
-  store.append('timeline', n, cursor, project, event.type, event.step ?? null, event.payload ? JSON.stringify(event.payload) : null, at)
+/** An event of the timeline. `at`: Unix milliseconds. */
+export interface Shown {
+  readonly cursor: number
+  readonly type: string
+  readonly step: string | null
+  readonly payload: Open | null
+  readonly at: number
+}
+/**
+ * One row: the events of an entry that the timeline shows, at least one. `cursor` is that of the last of them; `events` is
+ * JSON, for each how far its cursor lies before that, its type, its step, its payload.
+ */
+export interface TimelineRow { readonly cursor: number; readonly at: number; readonly events: string }
+type Packed = readonly [back: number, type: string, step: string | null, payload: Open | null]
+
+/** Store the events of an entry of a run. Gives the number of characters they take. @param cursor of the first event. @param at Unix milliseconds. */
+export function applyTimeline(store: Store, { n, project }: RunRow, events: readonly RunEvent[], cursor: number, at: number): number {
+  const last = events.findLastIndex(({ type }) => timelineTypes.has(type))
+  if (last < 0) return 0
+  const packed: Packed[] = []
+  let actions = 0
+  for (let i = 0; i <= last; i++) {
+    const { type, step = null, payload = null } = events[i] as RunEvent
+    if (!timelineTypes.has(type)) continue
+    packed.push([last - i, type, step, payload])
+    if (type.startsWith('action.')) actions = 1
+  }
+  const json = JSON.stringify(packed)
+  store.append('timeline', n, cursor + last, project, actions, at, json)
+  return json.length
 }
 
-const record = (run: string) => (row: TimelineRow): RunEventRecord => timelineRecord(run, row.cursor, timestamp(row.at), {
-  type: row.type as RunEvent['type'],
-  ...(row.step !== null && { step: row.step }),
-  ...(row.payload !== null && { payload: JSON.parse(row.payload) as Open }),
+/** The events of a row, oldest first. */
+export const eventsOf = ({ cursor, at, events }: TimelineRow): Shown[] =>
+  (JSON.parse(events) as Packed[]).map(([back, type, step, payload]) => ({ cursor: cursor - back, type, step, payload, at }))
+
+const record = (run: string) => ({ cursor, type, step, payload, at }: Shown): RunEventRecord => timelineRecord(run, cursor, timestamp(at), {
+  type: type as RunEvent['type'], ...(step !== null && { step }), ...(payload !== null && { payload }),
 })
-const after = (store: Store, { n, project }: RunRow, cursor: number, limit: number): TimelineRow[] =>
-  store.all('SELECT cursor, type, step, payload, at FROM timeline WHERE run = ? AND cursor > ? AND project = ? ORDER BY cursor LIMIT ?', n, cursor, project, limit)
+// Every row has an event beyond the cursor, so as many rows as events that are wanted are enough.
+const after = (store: Store, { n, project }: RunRow, cursor: number, limit: number): Shown[] =>
+  store.all<TimelineRow>('SELECT cursor, at, events FROM timeline WHERE run = ? AND cursor > ? AND project = ? ORDER BY cursor LIMIT ?', n, cursor, project, limit)
+    .flatMap(eventsOf).filter((event) => event.cursor > cursor).slice(0, limit)
+
+/** The event of a run with this cursor. */
+export const eventAt = (store: Store, run: number, cursor: number): Shown | undefined =>
+  store.all<TimelineRow>('SELECT cursor, at, events FROM timeline WHERE run = ? AND cursor >= ? ORDER BY cursor LIMIT 1', run, cursor)
+    .flatMap(eventsOf).find((event) => event.cursor === cursor)
 
 /**
  * Events of a run after a cursor. `last` is the cursor of the run's newest applied event, whether the timeline shows it or

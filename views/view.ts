@@ -2,7 +2,9 @@
  * A view: one partition's journal as rows of one SQLite file. The owner feeds it batches in journal order; it answers
  * questions about what it has applied so far.
  *
- * V1. Rows and position commit together: the file is exactly the journal up to `position()`.
+ * V1. Rows and position commit together: the file is exactly the journal up to some position. Changes gather in memory until
+ *     they are many, a question needs the tables, or `save` is called; `position()` and every answer include them. A process
+ *     that dies, or a file that refuses them, loses them: then `position()` is the file's, and the journal goes on from there.
  * V2. Applying again what is applied changes nothing.
  * V3. Nothing is skipped: an envelope whose predecessor in its shard was not applied throws, and so does one that cannot
  *     be read. Kinds and event types that this release does not know are passed over, for they belong to newer ones.
@@ -12,6 +14,7 @@ import { rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { cursorOf, EVENTS_PER_ENVELOPE, placed, type Envelope, type Kind, type Placed } from '../protocol/entry.ts'
 import { refuse } from '../protocol/errors.ts'
+import type { ViewQuestions } from '../protocol/internal.ts'
 import { defaultTiming } from '../protocol/worker.ts'
 import { applyAudit } from './audit.ts'
 import { applyQueue } from './jobs.ts'
@@ -55,6 +58,11 @@ interface Position {
 }
 const start: Position = { sequence: 0, tails: [], oldest: 0 }
 
+/** Entries, and characters of rows, that wait in memory at most: what is written at once holds up everything else. */
+const WAITING = { entries: 512, size: 4_000_000 }
+/** Kinds whose arms only change what `Store` holds back; those of others write at once. */
+const gathered: ReadonlySet<string> = new Set<Kind>(['run', 'queue'])
+
 const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => void)[] } = {
   organization: [applyAudit],
   project: [applyAudit, applyWorkflows],
@@ -69,11 +77,15 @@ export class View {
   readonly #options: ViewOptions
   #store: Store
   #position: Position = start
+  /** The position that the file has, and how many entries wait to be written. */
+  #saved: Position = start
+  #waiting = 0
   private constructor(file: string, options: ViewOptions) {
     this.#file = file
     this.#options = options
     this.#store = openStore(file)
-    this.#position = this.#load()
+    this.#position = this.#saved = this.#load()
+    this.#store.tail.begin(this.#current())
   }
   /** Open or create a view's file (`:memory:` for none). */
   static open(file: string, options: ViewOptions = {}): View {
@@ -99,23 +111,62 @@ export class View {
       return sequence > before.sequence
     })
     if (todo.length === 0) return 0
+    const envelopes = todo.map(read)
+    const gathers = envelopes.every(({ entries }) => entries.every(({ kind }) => gathered.has(kind)))
+    if (!gathers) {
+      this.save()
+      return this.#write(() => this.#applyAll(todo, envelopes, first))
+    }
+    let entries: number
     try {
-      return this.#store.db.transaction(() => this.#applyAll(todo, first))()
+      entries = this.#applyAll(todo, envelopes, first)
     } catch (error) {
-      this.#store.forget()
-      this.#position = before
+      this.#store.undo()
       throw error
     }
+    this.#waiting += entries
+    if (this.#waiting >= WAITING.entries || this.#store.size >= WAITING.size) this.save()
+    return entries
   }
-  #applyAll(batch: readonly Message[], first: number): number {
+  /** Write what waits in memory. Throws what SQLite throws; then it is given up, and `position()` is that of the file again. */
+  save(): void {
+    if (this.unsaved()) this.#write(() => undefined)
+  }
+  /** Whether something waits in memory. */
+  unsaved(): boolean {
+    return this.#position !== this.#saved
+  }
+  /** Make changes and write them, with all that waits, as one transaction. */
+  #write<T>(change: () => T): T {
+    try {
+      const result = this.#store.db.transaction(() => {
+        const made = change()
+        this.#store.flush()
+        this.#store.run("INSERT OR REPLACE INTO meta (key, value) VALUES ('position', ?)", JSON.stringify(this.#position))
+        return made
+      })()
+      this.#saved = this.#position
+      return result
+    } catch (error) {
+      this.#position = this.#saved
+      this.#store.forget(this.#current())
+      throw error
+    } finally {
+      this.#waiting = 0
+    }
+  }
+  #current(): number {
+    return cursorOf(this.#position.sequence, EVENTS_PER_ENVELOPE - 1)
+  }
+  #applyAll(batch: readonly Message[], envelopes: readonly Envelope[], first: number): number {
     const tails = new Set(this.#position.tails)
     let { sequence, message_id, oldest } = this.#position
     if (first > sequence + 1) oldest = cursorOf(first, 0)
     let entries = 0
-    for (const message of batch) {
+    for (const [i, message] of batch.entries()) {
       if (message.sequence === sequence) continue
       if (message.sequence < sequence) throw new JournalHole(`journal: message ${message.sequence} came after ${sequence}`)
-      const envelope = read(message)
+      const envelope = envelopes[i] as Envelope
       const { prev } = envelope
       if (prev !== 0 && !tails.delete(prev) && prev >= first) throw new JournalHole(`journal: message ${message.sequence} follows ${prev}, which was not applied`)
       tails.add(message.sequence)
@@ -124,9 +175,8 @@ export class View {
       sequence = message.sequence
       message_id = message.message_id
     }
-    this.#store.flush()
     this.#position = { sequence, ...(message_id !== undefined && { message_id }), tails: [...tails], oldest }
-    this.#store.run("INSERT OR REPLACE INTO meta (key, value) VALUES ('position', ?)", JSON.stringify(this.#position))
+    this.#store.keep(this.#current())
     return entries
   }
 
@@ -134,9 +184,10 @@ export class View {
   ask(name: string, project: string, input: unknown): unknown {
     const query = queryOf(name)
     if (!query) return refuse('service_unavailable', { question: name }, 'This view does not know the question; another release may.')
+    if (name !== 'feed' || !this.#store.tail.reaches((input as ViewQuestions['feed']['input']).after)) this.save()
     const { now = Date.now, stale = defaultTiming.stale * 1000 } = this.#options
-    const { sequence, oldest } = this.#position
-    return query({ store: this.#store, project: this.#store.findProject(project), now: now(), stale, organization: this.#organization(), current: cursorOf(sequence, EVENTS_PER_ENVELOPE - 1), oldest }, input ?? {})
+    const { oldest } = this.#position
+    return query({ store: this.#store, project: this.#store.findProject(project), now: now(), stale, organization: this.#organization(), current: this.#current(), oldest }, input ?? {})
   }
   #organization(): string {
     return this.#options.organization?.() ?? this.#store.one<{ value: string }>("SELECT value FROM meta WHERE key = 'organization'")?.value ?? ''
@@ -151,10 +202,16 @@ export class View {
     this.#store.db.close()
     remove(this.#file)
     this.#store = openStore(this.#file)
-    this.#position = start
+    this.#position = this.#saved = start
+    this.#waiting = 0
   }
+  /** Save and close. A file that cannot be written any more is closed all the same. */
   close(): void {
-    this.#store.db.close()
+    try {
+      this.save()
+    } finally {
+      this.#store.db.close()
+    }
   }
   #load(): Position {
     const row = this.#store.one<{ value: string }>("SELECT value FROM meta WHERE key = 'position'")

@@ -52,13 +52,14 @@ export function queueActor(timing: WorkerTiming): Actor<QueueState, QueueEvent, 
         reply: undefined,
       }),
       'queue.claim': (state, { gateway, takes }, cause) => {
-        const free = new Map(takes.flatMap((take) => {
+        const free = new Map<string, { readonly take: (typeof takes)[number]; readonly held: Held }>()
+        for (const take of takes) {
           const held = find(state, take.job_id)
-          return held && !held.lease ? [[take.job_id, { ...take, held }] as const] : []
-        }))
+          if (held && !held.lease) free.set(take.job_id, { take, held })
+        }
         const expires_at = cause.at + duration
         const [queue, now, expiry] = [nameOf(cause.self), timestamp(cause.at), timestamp(expires_at)]
-        const events = [...free.values()].map(({ job_id, session, instance, held }): QueueEvent => ({
+        const events = [...free.values()].map(({ take: { job_id, session, instance }, held }): QueueEvent => ({
           type: 'job.claimed', id: job_id, header: held.header,
           lease: { token: leaseToken(cause.secret(), queue), attempt: attemptsOf(held) + 1, session, instance, gateway, expires_at },
           job: {
@@ -69,8 +70,8 @@ export function queueActor(timing: WorkerTiming): Actor<QueueState, QueueEvent, 
         return { events, reply: { claimed: [...free.keys()] } }
       },
       'queue.report': (state, report, cause) => {
-        const { outcome, ...ended } = judge(state, report, cause.at)
-        return { ...ended, reply: { outcome } }
+        const { outcome, events, tells = [] } = judge(state, report, cause.at)
+        return { events, tells, reply: { outcome } }
       },
       'queue.heartbeat': (state, { job_id, lease_token, gateway }, cause) => {
         const held = find(state, job_id)

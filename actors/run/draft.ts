@@ -1,14 +1,14 @@
 /**
  * A decision while it is being made. The engine may take many steps in one command, and each needs the state that the
- * ones before it left; so a draft applies every event to a copy of its own as it is emitted. `apply` never changes the
- * state it is given, so the actor's state stays as it was.
+ * ones before it left; so a draft applies every event as it is emitted. `apply` never changes the state it is given, so
+ * the actor's state stays as it was; the state of the finished draft is handed on with the decision, and need not be computed again.
  */
 import type { RunEvent, RunEventType, RunStep, WorkflowRun } from '../../protocol/api/runs.ts'
 import { timestamp, type Open } from '../../protocol/common.ts'
 import type { Patch } from '../../protocol/patch.ts'
 import type { Step } from '../../protocol/spec.ts'
 import type { Cause, Decided, Tell } from '../actor.ts'
-import { apply, keyOf, note, rowOf, type Note, type RunState } from './state.ts'
+import { apply, keyOf, rowOf, type Note, type RunState } from './state.ts'
 
 export interface Draft {
   readonly cause: Cause
@@ -34,15 +34,13 @@ export interface Parts {
 
 /** Add an event and apply it. */
 export function emit(on: Draft, type: RunEventType, parts: Parts): void {
-  const updated_at = now(on)
-  const event: RunEvent = {
-    type,
-    ...(parts.step !== undefined && { step: parts.step }),
-    ...(parts.payload && { payload: parts.payload }),
-    ...(parts.run && { run: { ...parts.run, updated_at } }),
-    ...(parts.row && { row: { ...parts.row, updated_at } }),
-    ...(parts.note && { private: note(parts.note) }),
-  }
+  const { step, payload, run, row, note } = parts
+  const event: { -readonly [K in keyof RunEvent]: RunEvent[K] } = { type }
+  if (step !== undefined) event.step = step
+  if (payload) event.payload = payload
+  if (run) event.run = { ...run, updated_at: now(on) }
+  if (row) event.row = { ...row, updated_at: now(on) }
+  if (note) event.private = note as Open
   on.events.push(event)
   on.state = apply(on.state, event)
 }
@@ -64,11 +62,12 @@ export const tellQueue = (on: Draft, name: 'queue.enqueue' | 'queue.cancel', inp
   on.tells.push({ to: { kind: 'queue', id: `${on.cause.shard}.${on.state.record.queue}` }, name, input })
 }
 
+const recordOf = (state: RunState): WorkflowRun => state.record
 /** The decision, with an answer that tells the record as it is once the whole commit is decided. */
-export const decided = (on: Draft): Decided<RunEvent, WorkflowRun> => ({ ...silently(on), reply: (state: RunState) => state.record })
+export const decided = (on: Draft): Decided<RunEvent, WorkflowRun> => ({ events: on.events, reply: recordOf, tells: on.tells, next: on.state })
 /** The decision of a command that nobody waits for. */
-export const silently = (on: Draft): Decided<RunEvent, undefined> => ({ events: on.events, reply: undefined, ...(on.tells.length > 0 && { tells: on.tells }) })
+export const silently = (on: Draft): Decided<RunEvent, undefined> => ({ events: on.events, reply: undefined, tells: on.tells, next: on.state })
 /** Nothing to do: the answer is the record as it is. */
-export const unchanged: Decided<RunEvent, WorkflowRun> = { events: [], reply: (state: RunState) => state.record }
+export const unchanged: Decided<RunEvent, WorkflowRun> = { events: [], reply: recordOf }
 /** Nothing to do, and nobody waits for an answer. */
 export const nothing: Decided<RunEvent, undefined> = { events: [], reply: undefined }

@@ -102,8 +102,8 @@ export function apply(state: RunState | null, event: RunEvent): RunState {
   const { engine, store, take } = (event.private ?? {}) as Note
   const { step, row } = event
   return {
-    ...state,
     record: patch(state.record, event.run),
+    spec: state.spec,
     engine: patch(state.engine, engine),
     steps: step !== undefined && row ? { ...state.steps, [step]: patch(rowOf(state, step) ?? ({} as RunStep), row) } : state.steps,
     signals: store ? [...state.signals, store] : take !== undefined ? state.signals.filter((signal) => signal.id !== take) : state.signals,

@@ -49,7 +49,7 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
     return known
   }
   session.held.set(job.id, { token: job.lease_token, until: lasting(edge, job.lease_duration_seconds), beaten: edge.world.now() })
-  const text = JSON.stringify(Object.fromEntries(members.flatMap((member) => (job[member] === undefined ? [] : [[member, job[member]]]))))
+  const text = JSON.stringify(shown(job))
   const bytes = Buffer.byteLength(text)
   if (bytes > sizes.spec && Buffer.byteLength(JSON.stringify(job.spec)) > sizes.spec) {
     finish(edge, session, job, { status: 'failed', error_type: 'SpecTooLarge', error_message: `the job's spec is larger than ${sizes.spec} bytes` })
@@ -64,6 +64,13 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
   arrived(edge, session)
   settle(edge, session)
   return true
+}
+
+/** A job as the worker gets it. */
+function shown(job: ClaimedJob): object {
+  const given: Record<string, unknown> = {}
+  for (const member of members) if (job[member] !== undefined) given[member] = job[member]
+  return given
 }
 
 /** Stop a job: the worker is told, unless it never got the job. Afterwards every heartbeat of the job is answered with the cancel. */

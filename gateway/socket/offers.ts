@@ -32,15 +32,22 @@ export interface Market {
 export function settle(edge: Edge, session: Session): void {
   const market = marketOf(edge, session.project)
   const listens = !edge.stopping && takes(session) && free(session) > 0
-  const wanted = new Set<Wants>(listens ? [session.wants, ...session.claims.map((claim) => claim.wants)] : [])
-  for (const wants of wanted) if (!session.listening.has(wants)) for (const interest of wants.interests) listen(edge, market, session.project, interest)
-  for (const wants of session.listening) if (!wanted.has(wants)) for (const interest of wants.interests) unlisten(market, interest)
-  session.listening.clear()
-  for (const wants of wanted) session.listening.add(wants)
+  if (!settled(session, listens)) listenTo(edge, market, session, new Set(listens ? [session.wants, ...session.claims.map((claim) => claim.wants)] : []))
   if (listens) market.listeners.add(session)
   else market.listeners.delete(session)
   if (!edge.stopping && room(session) > 0) market.claimants.add(session)
   else market.claimants.delete(session)
+}
+
+/** Whether a session already listens to what it wants; said without making anything, for sessions whose claims have no filters of their own. */
+const settled = ({ listening, wants, claims }: Session, listens: boolean): boolean =>
+  listens ? listening.size === 1 && listening.has(wants) && claims.every((claim) => claim.wants === wants) : listening.size === 0
+
+function listenTo(edge: Edge, market: Market, session: Session, wanted: ReadonlySet<Wants>): void {
+  for (const wants of wanted) if (!session.listening.has(wants)) for (const interest of wants.interests) listen(edge, market, session.project, interest)
+  for (const wants of session.listening) if (!wanted.has(wants)) for (const interest of wants.interests) unlisten(market, interest)
+  session.listening.clear()
+  for (const wants of wanted) session.listening.add(wants)
 }
 
 /** Announce that the project gained slots: at once, and at most once in a few milliseconds. */

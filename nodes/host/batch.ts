@@ -6,11 +6,11 @@
  *     dropped and read again from the journal.
  * B2. An entry's event index is fixed when it is decided, so `prev` of a later entry of the same actor can refer to it.
  */
-import { evolve, type Cause, type Decided, type Tell } from '../../actors/actor.ts'
-import type { Address, Command, Entry, Event, Kind, Origin } from '../../protocol/entry.ts'
+import { evolve, type Decided, type Tell } from '../../actors/actor.ts'
+import type { Address, Command, Entry, Event, Origin } from '../../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import { makeId, slotOf } from '../../protocol/ids.ts'
 import { shardOf } from '../../protocol/subjects.ts'
+import { Because } from './because.ts'
 import { alreadyTaken, note, type Cell } from './cell.ts'
 import { Unreadable } from './cells.ts'
 import { encodeEntry } from './codec.ts'
@@ -22,9 +22,13 @@ const DEPTH = 32
 export const EVENTS_PER_COMMAND = 500
 
 export type Decide = { readonly reply: unknown } | Refusal
+/** A decision in one word, for the numbers. */
+export const outcomeOf = (decided: Decide): string => ('refused' in decided ? decided.refused : 'ok')
 
 export class Batch {
   readonly entries: Entry[] = []
+  /** The cells of the entries. */
+  readonly cells: Cell[] = []
   readonly parts: string[] = []
   /** Cells whose state changed, softly or not. */
   readonly touched = new Set<Cell>()
@@ -70,6 +74,7 @@ export class Batch {
       if (error instanceof Unreadable) throw error
       this.torn ||= this.entries.length > mark.entries
       this.entries.length = mark.entries
+      this.cells.length = mark.entries
       this.events = mark.events
       this.#deps.log.error({ err: error, kind: command.kind, id: command.id, command: command.name }, 'an actor failed to decide')
       return refuse('internal')
@@ -80,18 +85,18 @@ export class Batch {
     if (depth > DEPTH) throw new Error(`tells are nested deeper than ${DEPTH}`)
     const arm = cell.actor.decide[command.name]
     if (!arm) throw new Error(`${cell.kind} does not decide ${command.name}`)
-    const decision = arm(cell.state as never, command.input as never, this.#cause(cell, command.command_id, origin))
+    const decision = arm(cell.state as never, command.input as never, new Because(cell, command.command_id, origin, this.#shard, this.#deps.random))
     if (isRefusal(decision)) return decision
-    const { soft, tells } = decision as Decided<Event, unknown>
+    const { soft, tells, next } = decision as Decided<Event, unknown>
     if (soft) for (const event of soft) cell.state = evolve(cell.actor, cell.state, event, origin.at)
     if (soft || decision.events.length > 0) this.touched.add(cell)
-    const place = decision.events.length > 0 ? this.#enter(cell, command, origin, decision.events) : undefined
+    const entry = decision.events.length > 0 ? this.#enter(cell, command, origin, decision.events, next) : undefined
     if (this.events - mark.events > EVENTS_PER_COMMAND) throw new Error(`one command caused more than ${EVENTS_PER_COMMAND} events`)
-    for (const [i, tell] of (tells ?? []).entries()) await this.#tell(cell, tell, `${command.command_id}/${i}`, origin, mark, depth)
+    if (tells) for (let i = 0; i < tells.length; i++) await this.#tell(cell, tells[i] as Tell, `${command.command_id}/${i}`, origin, mark, depth)
     const reply = typeof decision.reply === 'function' ? (decision.reply as (state: never) => unknown)(cell.state as never) : decision.reply
-    if (place !== undefined && depth === 0) {
+    if (entry && depth === 0) {
       note(cell, command.command_id, reply, origin.at, command.fingerprint)
-      if (!cell.actor.forgetful && reply !== undefined) this.entries[place] = { ...(this.entries[place] as Entry), reply }
+      if (!cell.actor.forgetful && reply !== undefined) entry.reply = reply
     }
     return { reply }
   }
@@ -105,27 +110,18 @@ export class Batch {
     if (isRefusal(answer)) this.#deps.log.debug({ from: from.kind, to: address.kind, name: tell.name, code: answer.refused }, 'a tell was refused')
   }
 
-  #enter(cell: Cell, command: { command_id: string; name: string; fingerprint?: string }, origin: Origin, events: readonly Event[]): number {
-    for (const event of events) cell.state = evolve(cell.actor, cell.state, event, origin.at)
-    const place = this.entries.push({
-      project: cell.project, kind: cell.kind, id: cell.id,
-      command: { id: command.command_id, name: command.name, ...(command.fingerprint !== undefined && { fingerprint: command.fingerprint }) },
+  #enter(cell: Cell, command: { command_id: string; name: string; fingerprint?: string }, origin: Origin, events: readonly Event[], next: unknown): { reply?: unknown } {
+    if (next !== undefined) cell.state = next
+    else for (const event of events) cell.state = evolve(cell.actor, cell.state, event, origin.at)
+    const { command_id: id, name, fingerprint } = command
+    const entry: Entry & { reply?: unknown } = {
+      project: cell.project, kind: cell.kind, id: cell.id, command: fingerprint === undefined ? { id, name } : { id, name, fingerprint },
       origin, events, prev: cell.prev,
-    })
+    }
+    this.entries.push(entry)
+    this.cells.push(cell)
     this.events += events.length
     cell.prev = -this.events
-    return place - 1
-  }
-
-  #cause(cell: Cell, id: string, origin: Origin): Cause {
-    const { random } = this.#deps
-    const slot = cell.kind === 'queue' ? undefined : slotOf(cell.id)
-    return {
-      ...origin, id, shard: this.#shard,
-      self: { project: cell.project, kind: cell.kind as Kind, id: cell.id },
-      mint: (prefix) => makeId(prefix, origin.at, random.bytes(10), slot),
-      secret: () => [...random.bytes(20)].map((byte) => SECRET[byte & 31]).join(''),
-    }
+    return entry
   }
 }
-const SECRET = 'abcdefghijkmnpqrstuvwxyz23456789'

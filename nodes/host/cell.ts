@@ -31,6 +31,8 @@ export interface Cell extends Address {
   /** Bytes of events since the last snapshot, and size of that snapshot. */
   grown: number
   stored: number
+  /** Revision of its stored snapshot as far as known; 0 when there is none. */
+  revision: number
   /** When it was last used, in the clock's elapsed milliseconds. */
   used: number
   /** A snapshot of it is on its way. */
@@ -46,7 +48,7 @@ export function addressOf(key: string): { kind: string; project: string; id: str
 
 export const freshCell = (address: Address, actor: AnyActor, used: number): Cell => ({
   project: address.project, kind: address.kind, id: address.id, key: cellKey(address), actor,
-  state: actor.initial(), prev: 0, seen: new Map(), taken: new Map(), dirty: 0, grown: 0, stored: 0, used, saving: false,
+  state: actor.initial(), prev: 0, seen: new Map(), taken: new Map(), dirty: 0, grown: 0, stored: 0, revision: 0, used, saving: false,
 })
 
 /** Remember a command's reply, and forget what is beyond the bounds. */
@@ -111,6 +113,8 @@ export function snapshot(cell: Cell): Uint8Array {
   const record: Snapshot = { v: 1, state: cell.state, prev: cell.prev, seen: [...cell.seen], taken: [...cell.taken] }
   return new TextEncoder().encode(JSON.stringify(record))
 }
+/** The cursor of the last event that a stored snapshot holds. */
+export const placeOf = (data: Uint8Array): number => (JSON.parse(new TextDecoder().decode(data)) as Snapshot).prev
 /** Fill a fresh cell from its snapshot. @param now Unix milliseconds, for the grace that leases get. */
 export function restore(cell: Cell, data: Uint8Array, now: number): void {
   const record = JSON.parse(new TextDecoder().decode(data)) as Snapshot

@@ -17,9 +17,13 @@ export class Cells {
   /** Actors that left memory lately, and when. */
   readonly #left = new Map<string, number>()
 
-  constructor(deps: HostDeps, partition: number) {
+  readonly #confirm: () => Promise<void>
+
+  /** @param confirm throws when snapshots that were just read cannot be trusted to be the newest. */
+  constructor(deps: HostDeps, partition: number, confirm: () => Promise<void>) {
     this.#deps = deps
     this.#partition = partition
+    this.#confirm = confirm
   }
   get size(): number {
     return this.#cells.size
@@ -33,12 +37,12 @@ export class Cells {
   }
   /** The cell, read from its snapshot when it is not in memory. Only the shard's loop calls this, one at a time. */
   get(address: Address): Cell | Promise<Cell> {
-    return this.loaded(address) ?? this.#load(address)
+    return this.loaded(address) ?? this.#sure(this.#load(address))
   }
   /** Bring actors into memory together, before a batch needs them one after the other. */
   async load(addresses: readonly Address[]): Promise<void> {
     const missing = new Map(addresses.filter((address) => !this.loaded(address)).map((address) => [cellKey(address), address]))
-    if (missing.size > 1) await Promise.all([...missing.values()].map((address) => this.#load(address)))
+    if (missing.size > 1) await this.#sure(Promise.all([...missing.values()].map((address) => this.#load(address))))
   }
   /** A cell without a look at the snapshots: for an actor that has no event yet. */
   fresh(address: Address): Cell {
@@ -71,10 +75,22 @@ export class Cells {
     this.#cells.clear()
   }
 
+  /** What was read is worth something only if nothing stored had been lost by then. */
+  async #sure<T>(loading: Promise<T>): Promise<T> {
+    try {
+      const loaded = await loading
+      await this.#confirm()
+      return loaded
+    } catch (cause) {
+      throw new Unreadable('a snapshot cannot be read', { cause })
+    }
+  }
   async #load(address: Address): Promise<Cell> {
-    const data = await this.#deps.snapshots.get(this.#partition, cellKey(address)).catch((cause) => { throw new Unreadable('a snapshot cannot be read', { cause }) })
+    const found = await this.#deps.snapshots.get(this.#partition, cellKey(address))
     const cell = this.fresh(address)
-    if (data) restore(cell, data, this.#deps.clock.now())
+    if (!found) return cell
+    restore(cell, found.data, this.#deps.clock.now())
+    cell.revision = found.revision
     return cell
   }
 }

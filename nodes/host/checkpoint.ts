@@ -5,10 +5,14 @@
  * K1. A snapshot is taken between commits, so it never runs ahead of the journal.
  * K2. The checkpoint is stored after everything it stands for: every actor changed up to it has a stored snapshot, every
  *     deadline and every queue with waiting work is in the stored index, every effect up to it has been performed.
- * K3. All of it may be lost at once: then the whole journal is replayed.
+ * K3. All of it, or its newest part, may be lost, also while an owner lives: then what is missing is replayed.
+ * K4. A stored snapshot is only replaced by a later one, whoever writes.
+ * K5. An actor leaves memory only when the stored checkpoint covers it.
  */
+import { sequenceOf } from '../../protocol/entry.ts'
 import { hashOf } from '../../protocol/subjects.ts'
-import { addressOf, snapshot, type Cell } from './cell.ts'
+import { addressOf, placeOf, snapshot, type Cell } from './cell.ts'
+import { Checkpoint, LostState } from './mark.ts'
 import type { Shard } from './shard.ts'
 
 /** Milliseconds between checkpoints. */
@@ -24,51 +28,49 @@ const SOON = 60_000
 const PARTS = 64
 
 type Indexed = readonly [key: string, at?: number]
-interface Saved { readonly cell: Cell; readonly data: Uint8Array; readonly dirty: number; readonly grown: number }
+interface Saved { readonly cell: Cell; readonly data: Uint8Array; readonly prev: number; readonly dirty: number; readonly grown: number }
 
 export class Keeper {
   readonly #shard: Shard
   /** Sequences that snapshots on their way stand for. */
   readonly #onTheWay = new Set<Saved>()
   readonly #lastSaved = new WeakMap<Cell, number>()
-  #parts: string[] = []
+  readonly #checkpoint: Checkpoint
   #cancel: (() => void) | undefined
   #stopped = false
-  #checkpoint = 0
+  #started = false
   #busy: Promise<void> = Promise.resolve()
 
   constructor(shard: Shard) {
     this.#shard = shard
-  }
-  #key(what: string): string {
-    return `_/${this.#shard.shard}/${what}`
+    this.#checkpoint = new Checkpoint(shard)
   }
 
   /** Read the checkpoint and the index. Gives the sequence up to which nothing needs a replay; 0 when unknown. */
   async load(): Promise<number> {
-    const { snapshots } = this.#shard.deps
-    const { partition } = this.#shard
-    const stored = await snapshots.get(partition, this.#key('checkpoint'))
-    if (!stored) return 0
-    const { sequence, parts } = JSON.parse(new TextDecoder().decode(stored)) as { sequence: number; parts: readonly number[] }
-    const texts = await Promise.all(parts.map((part) => snapshots.get(partition, this.#key(`deadlines/${part}`))))
-    if (texts.some((text) => text === undefined)) return 0
-    for (const [i, text] of texts.entries()) {
-      const json = new TextDecoder().decode(text)
-      this.#parts[parts[i] ?? 0] = json
-      for (const [key, at] of JSON.parse(json) as Indexed[]) {
-        if (at === undefined) this.#shard.offers.recall({ ...addressOf(key), kind: 'queue' })
-        else this.#shard.deadlines.set(key, at)
-      }
+    for (const [key, at] of (await this.#checkpoint.load<Indexed>()) ?? []) {
+      if (at === undefined) this.#shard.offers.recall({ ...addressOf(key), kind: 'queue' })
+      else this.#shard.deadlines.set(key, at)
     }
-    this.#checkpoint = sequence
-    return sequence
+    return this.#checkpoint.sequence
+  }
+  /** A snapshot that the checkpoint stands for is missing: the whole journal is replayed. */
+  reset(): Promise<void> {
+    return this.#checkpoint.reset()
+  }
+  /** Be sure that the snapshots just read are the newest: throws when stored state was lost. During a takeover, once at its end. */
+  async confirm(end = false): Promise<void> {
+    if (this.#started || end) await this.#checkpoint.confirm()
   }
 
   start(): void {
     const { clock, log } = this.#shard.deps
+    this.#started = true
     const tick = () => {
-      this.#busy = this.#round(false).catch((error) => log.warn({ err: error, shard: this.#shard.name }, 'the checkpoint could not be stored; the next one will')).then(() => {
+      this.#busy = this.#round(false).catch((error) => {
+        if (error instanceof LostState) this.#shard.lose(error.message)
+        else log.warn({ err: error, shard: this.#shard.name }, 'the checkpoint could not be stored; the next one will')
+      }).then(() => {
         if (!this.#stopped) this.#cancel = clock.later(EVERY, tick)
       })
     }
@@ -87,8 +89,15 @@ export class Keeper {
     const { clock } = this.#shard.deps
     const now = clock.elapsed()
     const due = [...this.#shard.cells.all()].filter((cell) => cell.dirty > 0 && !cell.saving && (all || this.#due(cell, now)))
-    for (let i = 0; i < due.length; i += SLICE) await this.#save(due.slice(i, i + SLICE))
-    await this.#mark()
+    const stored: Saved[] = []
+    try {
+      for (let i = 0; i < due.length; i += SLICE) await this.#save(due.slice(i, i + SLICE), stored)
+      await this.#mark(stored.length > 0)
+    } catch (error) {
+      // Nobody knows whether these are still there: they are stored again.
+      for (const saved of stored) this.#taint(saved)
+      throw error
+    }
     if (!all) this.#relieve(now)
   }
   #due(cell: Cell, now: number): boolean {
@@ -97,10 +106,9 @@ export class Keeper {
   }
 
   /** Take the snapshots of some cells in one pause of the loop, then store them. */
-  async #save(cells: readonly Cell[]): Promise<void> {
-    const { snapshots } = this.#shard.deps
+  async #save(cells: readonly Cell[], stored: Saved[]): Promise<void> {
     const taken = await new Promise<Saved[]>((done) => this.#shard.task(() => done(cells.map((cell) => {
-      const saved: Saved = { cell, data: snapshot(cell), dirty: cell.dirty, grown: cell.grown }
+      const saved: Saved = { cell, data: snapshot(cell), prev: cell.prev, dirty: cell.dirty, grown: cell.grown }
       cell.dirty = 0
       cell.grown = 0
       cell.saving = true
@@ -108,36 +116,45 @@ export class Keeper {
       return saved
     })), () => done([])))
     await Promise.all(taken.map(async (saved) => {
-      const { cell, data } = saved
       try {
-        await snapshots.put(this.#shard.partition, cell.key, data)
-        cell.stored = data.byteLength
-        this.#lastSaved.set(cell, this.#shard.deps.clock.elapsed())
+        await this.#put(saved)
+        saved.cell.stored = saved.data.byteLength
+        this.#lastSaved.set(saved.cell, this.#shard.deps.clock.elapsed())
+        stored.push(saved)
       } catch (error) {
-        cell.dirty = saved.dirty
-        cell.grown += saved.grown
+        this.#taint(saved)
         throw error
       } finally {
-        cell.saving = false
+        saved.cell.saving = false
         this.#onTheWay.delete(saved)
       }
     }))
   }
+  #taint({ cell, dirty, grown }: Saved): void {
+    cell.dirty = cell.dirty === 0 ? dirty : Math.min(dirty, cell.dirty)
+    cell.grown += grown
+  }
+  /** Store a snapshot unless one that is as new is stored already. */
+  async #put({ cell, data, prev }: Saved): Promise<void> {
+    const { deps: { snapshots }, partition } = this.#shard
+    for (;;) {
+      const revision = await snapshots.put(partition, cell.key, data, cell.revision)
+      if (revision !== undefined) {
+        cell.revision = revision
+        return
+      }
+      const found = await snapshots.get(partition, cell.key)
+      cell.revision = found?.revision ?? 0
+      if (found && placeOf(found.data) >= prev) return
+    }
+  }
 
-  /** Store the index, then the checkpoint. */
-  async #mark(): Promise<void> {
+  /** Store the index, then the checkpoint. @param anew also when it stays where it is: snapshots were stored. */
+  async #mark(anew: boolean): Promise<void> {
     const shard = this.#shard
-    const { snapshots } = shard.deps
     const plan = await new Promise<{ sequence: number; parts: string[] } | undefined>((done) => shard.task(() => done({ sequence: this.#covered(), parts: this.#index() }), () => done(undefined)))
-    if (!plan || plan.sequence <= this.#checkpoint) return
-    await Promise.all(plan.parts.map(async (json, part) => {
-      if (json === this.#parts[part] || (json === '[]' && this.#parts[part] === undefined)) return
-      await snapshots.put(shard.partition, this.#key(`deadlines/${part}`), new TextEncoder().encode(json))
-      this.#parts[part] = json
-    }))
-    const parts = this.#parts.flatMap((json, part) => (json === undefined ? [] : [part]))
-    await snapshots.put(shard.partition, this.#key('checkpoint'), new TextEncoder().encode(JSON.stringify({ v: 1, sequence: plan.sequence, parts })))
-    this.#checkpoint = plan.sequence
+    if (!plan || plan.sequence < this.#checkpoint.sequence || (plan.sequence === this.#checkpoint.sequence && !anew)) return
+    await this.#checkpoint.store(plan.sequence, plan.parts, async () => (await shard.held()) && shard.open)
   }
   /** The sequence up to which every snapshot is stored and every effect performed. */
   #covered(): number {
@@ -159,7 +176,7 @@ export class Keeper {
     const { clock } = this.#shard.deps
     this.#shard.task(() => {
       for (const cell of [...this.#shard.cells.all()]) {
-        if (cell.dirty > 0 || cell.saving) continue
+        if (cell.dirty > 0 || cell.saving || sequenceOf(cell.prev) > this.#checkpoint.sequence) continue
         const at = this.#shard.deadlines.get(cell.key)
         const soon = at !== undefined && (cell.actor.recover !== undefined || at - clock.now() < SOON)
         if (!soon && (cell.actor.ended?.(cell.state as never) || now - cell.used > IDLE)) this.#shard.cells.evict(cell)

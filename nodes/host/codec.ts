@@ -2,7 +2,7 @@
  * Envelopes as bytes. An entry whose JSON is larger than 256 KiB keeps its events and reply in the object store and
  * carries their name: the value is stored before the envelope that refers to it is appended.
  */
-import type { Entry, Envelope, Event } from '../../protocol/entry.ts'
+import type { Entry, Envelope, Event, Placed } from '../../protocol/entry.ts'
 import type { Blobs } from './ports.ts'
 
 /** Characters of JSON above which an entry's content leaves the journal. */
@@ -12,20 +12,26 @@ interface Outside {
   readonly count: number
 }
 
+const encoder = new TextEncoder()
 /** One entry as JSON: encoded once, used for the journal and for its size. */
 export const encodeEntry = (entry: Entry): string => JSON.stringify(entry)
 
 /** The bytes of an envelope. @param parts JSON of its entries. @param name unique name for its large values. */
 export async function encode(head: Omit<Envelope, 'entries' | 'v'>, entries: readonly Entry[], parts: readonly string[], name: string, blobs: Blobs): Promise<Uint8Array> {
   const texts = parts.some((part) => part.length > LARGE) ? await Promise.all(parts.map((part, i) => (part.length > LARGE ? moveOut(entries[i] as Entry, `${name}.${i}`, blobs) : part))) : parts
-  return new TextEncoder().encode(`{"v":1,"epoch":${head.epoch},"prev":${head.prev},"entries":[${texts.join(',')}]}`)
+  return encoder.encode(`{"v":1,"epoch":${head.epoch},"prev":${head.prev},"entries":[${texts.join(',')}]}`)
 }
 
 async function moveOut(entry: Entry, name: string, blobs: Blobs): Promise<string> {
   const { events, reply, ...rest } = entry
-  await blobs.put(name, new TextEncoder().encode(JSON.stringify({ events, reply })))
+  await blobs.put(name, encoder.encode(JSON.stringify({ events, reply })))
   const outside: Outside = { blob: name, count: events.length }
   return JSON.stringify({ ...rest, events: outside })
+}
+
+/** What is sent around of an entry that is too large for it. */
+export function stripped({ cursor, entry: { reply: _, ...rest } }: Placed): Placed {
+  return { cursor, entry: { ...rest, events: rest.events.map(({ type }) => ({ type })) }, stripped: true }
 }
 
 /** The envelope that bytes spell, with its large values brought back. Throws when a value is missing: that is damage, not an expected state. */

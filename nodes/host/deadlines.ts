@@ -1,10 +1,13 @@
 /**
  * The deadlines of a shard's actors: a binary heap with lazy deletion. `set` replaces an actor's deadline; an entry whose
- * time no longer equals the actor's current one is dropped when it reaches the top.
+ * time no longer equals the actor's current one is dropped when it reaches the top. A deadline that was due stays on record
+ * until it is set anew: a checkpoint made before the actor was woken must still know of it.
  */
 export class Deadlines {
   #heap: { readonly at: number; readonly key: string }[] = []
   #current = new Map<string, number>()
+  /** Deadlines that were handed out, until their actors have been woken. */
+  readonly #handed = new Map<string, number>()
 
   /** Number of actors that want to be woken. */
   get size(): number {
@@ -12,10 +15,11 @@ export class Deadlines {
   }
   /** The deadline of an actor in Unix milliseconds. */
   get(key: string): number | undefined {
-    return this.#current.get(key)
+    return this.#current.get(key) ?? this.#handed.get(key)
   }
   /** Set or, with undefined, clear the deadline of an actor. */
   set(key: string, at: number | undefined): void {
+    this.#handed.delete(key)
     if (at === this.#current.get(key)) return
     if (at === undefined) {
       this.#current.delete(key)
@@ -29,18 +33,21 @@ export class Deadlines {
     this.#tidy()
     return this.#heap[0]?.at
   }
-  /** Remove and give the actors that are due. */
+  /** Give the actors that are due; each is to be set anew once it has been woken. */
   due(now: number): string[] {
     const keys: string[] = []
     for (this.#tidy(); this.#heap[0] && this.#heap[0].at <= now; this.#tidy()) {
-      const { key } = this.#heap[0]
+      const { key, at } = this.#heap[0]
       this.#current.delete(key)
+      this.#handed.set(key, at)
       keys.push(key)
     }
     return keys
   }
-  entries(): IterableIterator<[string, number]> {
-    return this.#current.entries()
+  /** Every deadline there is, those of actors that are being woken included. */
+  *entries(): Generator<[string, number], void> {
+    yield* this.#current
+    for (const [key, at] of this.#handed) if (!this.#current.has(key)) yield [key, at]
   }
 
   #tidy(): void {

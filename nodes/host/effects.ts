@@ -66,6 +66,8 @@ export class Effects {
     this.#pending.set(planned.sequence, (this.#pending.get(planned.sequence) ?? 0) + 1)
     const done = 'push' in effect ? this.#push(effect.push, from) : this.#line(planned)
     done.catch((error) => this.#shard.deps.log.error({ err: error, effect: planned.id }, 'an effect failed')).finally(() => {
+      // What a stop cut short stays unfinished: the checkpoint must not pass it, so that the next owner performs it.
+      if (this.#stopped) return
       const left = (this.#pending.get(planned.sequence) ?? 1) - 1
       if (left === 0) this.#pending.delete(planned.sequence)
       else this.#pending.set(planned.sequence, left)

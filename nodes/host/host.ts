@@ -41,7 +41,8 @@ export class Host {
       const should = owners.get(name) === this.#deps.node
       if (mine && entry && entry.owner.node !== this.#deps.node) this.#lose(name, 'the record names another owner')
       else if (mine && !should && this.#membership.fresh()) void this.#exclusively(name, () => this.#release(name, entry?.revision ?? 0))
-      else if (mine && !entry) void this.#exclusively(name, async () => { await this.#record(name, mine.epoch, 0) })
+      // The servers have lost what they had in memory, and with it perhaps the newest snapshots: begin again from what is there.
+      else if (mine && !entry) this.#lose(name, 'the record of ownership is gone')
       else if (!mine && !should && entry?.owner.node === this.#deps.node) {
         // A take-over or a release that failed half-way: nobody else takes a shard that a live node seems to own.
         void this.#exclusively(name, async () => { await this.#record(name, entry.owner.epoch, entry.revision, '') })
@@ -84,7 +85,10 @@ export class Host {
   async #acquire(name: string, epoch: number, revision: number): Promise<void> {
     if (!(await this.#record(name, epoch + 1, revision))) return
     const [partition = 0, number = 0] = name.split('.').map(Number)
-    const shard = new Shard(this.#deps, partition, number, (reason) => this.#lose(name, reason))
+    const shard: Shard = new Shard(this.#deps, partition, number, (reason) => this.#lose(name, reason, shard), async () => {
+      const found = await this.#registry.get(`shard.${name}`)
+      return found !== undefined && (JSON.parse(found.value) as Owner).node === this.#deps.node
+    })
     this.#shards.set(name, shard)
     try {
       await shard.start(epoch + 1)
@@ -93,10 +97,10 @@ export class Host {
       throw error
     }
   }
-  #lose(name: string, reason: string): void {
+  #lose(name: string, reason: string, shard = this.#shards.get(name)): void {
     this.#deps.log.warn({ shard: name, reason }, 'shard lost')
-    this.#shards.get(name)?.drop()
-    this.#shards.delete(name)
+    shard?.drop()
+    if (this.#shards.get(name) === shard) this.#shards.delete(name)
   }
   async #release(name: string, revision?: number): Promise<void> {
     const shard = this.#shards.get(name)

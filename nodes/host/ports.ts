@@ -31,8 +31,12 @@ export interface Journal {
 
 /** Snapshots and checkpoints of a partition: a cache that may be lost as a whole. Reads come from the stream's leader. */
 export interface Snapshots {
-  get(partition: number, key: string): Promise<Uint8Array | undefined>
-  put(partition: number, key: string, data: Uint8Array): Promise<void>
+  get(partition: number, key: string): Promise<{ readonly data: Uint8Array; readonly revision: number } | undefined>
+  /**
+   * Create (`revision` 0) or replace exactly this revision; without one, whatever is there. Gives the new revision, or
+   * undefined when the key has another one. Throws when nobody knows.
+   */
+  put(partition: number, key: string, data: Uint8Array, revision?: number): Promise<number | undefined>
   delete(partition: number, key: string): Promise<void>
 }
 

@@ -8,14 +8,13 @@
  *     otherwise everything in memory is dropped and this node stops owning the shard.
  * S4. Reads (`ask`) pass through the mailbox, so they see committed state only.
  */
-import type { Address, Command } from '../../protocol/entry.ts'
-import { cursorOf, placedAt, type Entry } from '../../protocol/entry.ts'
+import { cursorOf, placedAt, type Address, type Command, type Entry } from '../../protocol/entry.ts'
 import { refuse } from '../../protocol/errors.ts'
 import { subjects } from '../../protocol/subjects.ts'
-import { Batch, EVENTS_PER_COMMAND, type Decide } from './batch.ts'
+import { Batch, EVENTS_PER_COMMAND, outcomeOf } from './batch.ts'
 import { addressOf, type Cell } from './cell.ts'
 import { Cells } from './cells.ts'
-import { encode, LARGE } from './codec.ts'
+import { encode, LARGE, stripped } from './codec.ts'
 import { notOwner, type HostDeps, type ShardAnswer } from './deps.ts'
 import { Deadlines } from './deadlines.ts'
 import { Effects } from './effects.ts'
@@ -43,6 +42,8 @@ export class Shard {
   readonly effects: Effects
   readonly offers: Offers
   readonly keeper: Keeper
+  /** Whether the record of ownership still names this owner. */
+  readonly held: () => Promise<boolean>
   /** Sequence of the last envelope of the shard's subject, and the epoch this owner writes. */
   sequence = 0
   epoch = 0
@@ -55,13 +56,17 @@ export class Shard {
   #unsubscribe: (() => void) | undefined
   #lost: (reason: string) => void
 
-  /** @param lost called when another owner was found or the shard's memory can no longer be trusted. */
-  constructor(deps: HostDeps, partition: number, shard: number, lost: (reason: string) => void) {
+  /**
+   * @param lost called when another owner was found or the shard's memory can no longer be trusted.
+   * @param held asks whether the record of ownership is still the one under which the shard was taken over.
+   */
+  constructor(deps: HostDeps, partition: number, shard: number, lost: (reason: string) => void, held: () => Promise<boolean> = async () => true) {
+    this.held = held
     this.deps = deps
     this.partition = partition
     this.shard = shard
     this.#lost = lost
-    this.cells = new Cells(deps, partition)
+    this.cells = new Cells(deps, partition, () => this.keeper.confirm())
     this.effects = new Effects(this)
     this.offers = new Offers(this)
     this.keeper = new Keeper(this)
@@ -111,7 +116,7 @@ export class Shard {
     this.#timer?.cancel()
     const letters = this.#mailbox
     this.#mailbox = []
-    for (const letter of letters) if (letter.type === 'task') letter.fail(); else letter.answer(notOwner)
+    for (const letter of letters) turnAway(letter)
   }
 
   /** A message from the bus. */
@@ -138,14 +143,15 @@ export class Shard {
     this.#post({ type: 'task', run, fail })
   }
   #post(letter: Letter): void {
-    if (!this.#open) {
-      if (letter.type === 'task') letter.fail(); else letter.answer(notOwner)
-      return
-    }
-    this.#mailbox.push(letter)
-    if (this.#pumping) return
+    if (this.#open) this.#mailbox.push(letter)
+    else turnAway(letter)
+    if (!this.#open || this.#pumping) return
     this.#pumping = true
     queueMicrotask(() => void this.#pump())
+  }
+  /** Give up at once, because what is stored can no longer be trusted. */
+  lose(reason: string): void {
+    this.#fail(reason)
   }
   #fail(reason: string): void {
     if (!this.#open) return
@@ -237,24 +243,20 @@ export class Shard {
     this.deps.measure.commit((this.deps.clock.elapsed() - started) / 1000, batch.entries.length)
     for (const cell of batch.touched) if (cell.prev < 0) cell.prev = cursorOf(sequence, -1 - cell.prev)
     let index = 0
-    for (const [i, entry] of batch.entries.entries()) {
-      this.#committed(entry, sequence, index, (batch.parts[i] as string).length)
+    for (let i = 0; i < batch.entries.length; i++) {
+      const entry = batch.entries[i] as Entry
+      this.#committed(batch.cells[i] as Cell, entry, sequence, index, (batch.parts[i] as string).length)
       index += entry.events.length
     }
     return true
   }
 
-  #committed(entry: Entry, sequence: number, index: number, bytes: number): void {
-    const cell = this.cells.loaded(entry)
-    if (cell) {
-      if (cell.dirty === 0) cell.dirty = sequence
-      cell.grown += bytes
-      cell.used = this.deps.clock.elapsed()
-    }
+  #committed(cell: Cell, entry: Entry, sequence: number, index: number, bytes: number): void {
+    if (cell.dirty === 0) cell.dirty = sequence
+    cell.grown += bytes
+    cell.used = this.deps.clock.elapsed()
     const placed = placedAt(sequence, index, entry)
-    const { reply: _, ...rest } = placed.entry
-    const live = bytes > LARGE ? { ...placed, entry: { ...rest, events: entry.events.map(({ type }) => ({ type })) }, stripped: true } : placed
-    this.deps.bus.publish(subjects.live(entry.project, entry.kind, entry.id), live)
+    this.deps.bus.publish(subjects.live(entry.project, entry.kind, entry.id), bytes > LARGE ? stripped(placed) : placed)
     this.effects.perform(placed)
   }
 
@@ -289,9 +291,9 @@ export class Shard {
       const cell = this.cells.loaded(address)
       const at = cell?.actor.deadline?.(cell.state as never)
       // An actor that did nothing and still wants to be woken in the past would spin: it is asked again a second later.
-      if (cell && at !== undefined) this.deadlines.set(key, at <= now && cell.prev === before ? this.deps.clock.now() + 1000 : at)
+      if (cell) this.deadlines.set(key, at !== undefined && at <= now && cell.prev === before ? this.deps.clock.now() + 1000 : at)
       this.#arm()
     })
   }
 }
-const outcomeOf = (decided: Decide): string => ('refused' in decided ? decided.refused : 'ok')
+const turnAway = (letter: Letter): void => (letter.type === 'task' ? letter.fail() : letter.answer(notOwner))

@@ -27,14 +27,15 @@ export async function takeOver(shard: Shard, epoch: number): Promise<Planned[]> 
   const fenced = await journal.append(partition, number, fence, shard.sequence, id)
   if (typeof fenced !== 'object') throw new Error(`the fence of shard ${shard.name} was not stored (${fenced})`)
 
-  try {
-    return await replayFrom(shard, checkpoint, fenced.sequence)
-  } catch (error) {
+  const pending = await replayFrom(shard, checkpoint, fenced.sequence).catch(async (error: unknown) => {
     if (checkpoint === 0 || !(error instanceof LostSnapshot)) throw error
     log.warn({ err: error, shard: shard.name }, 'a snapshot is missing; replaying the whole journal')
     shard.cells.clear()
-    return await replayFrom(shard, 0, fenced.sequence)
-  }
+    await shard.keeper.reset()
+    return replayFrom(shard, 0, fenced.sequence)
+  })
+  await shard.keeper.confirm(true)
+  return pending
 }
 
 /** Replay what lies after the checkpoint and before the fence. */

@@ -53,16 +53,14 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
     return undefined
   }
   /** Answer of the listeners here, or undefined when none wants it or the time is over. */
-  const askHere = async (subject: string, message: unknown, timeout: number): Promise<unknown> => {
-    const here = listeners.matching(subject)
-    if (here.length === 0) return undefined
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>((resolve) => void (timer = setTimeout(() => resolve(), timeout)))
-    const asked = Promise.resolve().then(() => first(here, message, subject))
-    const answer = await Promise.race([asked, late])
-    clearTimeout(timer)
-    return answer
-  }
+  const askHere = (here: readonly Listener[], subject: string, message: unknown, timeout: number): Promise<unknown> =>
+    new Promise((resolve) => {
+      const timer = setTimeout(resolve, timeout, undefined)
+      queueMicrotask(() => void first(here, message, subject).then((answer) => {
+        clearTimeout(timer)
+        resolve(answer)
+      }))
+    })
   const askElsewhere = async (subject: string, message: unknown, timeout: number): Promise<{ readonly answer: unknown } | NoAnswer> => {
     try {
       const reply = await connection.request(subject, encode(message), { timeout })
@@ -89,7 +87,8 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
   return {
     request: async (subject, message, timeout) => {
       const until = performance.now() + timeout
-      const answer = await askHere(subject, message, timeout)
+      const here = listeners.matching(subject)
+      const answer = here.length === 0 ? undefined : await askHere(here, subject, message, timeout)
       if (answer !== undefined) return { answer }
       if (alone()) return 'no_responders'
       const left = Math.ceil(until - performance.now())

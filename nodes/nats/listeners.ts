@@ -26,14 +26,15 @@ export function matches(pattern: readonly string[], subject: readonly string[]):
 
 export function createListeners(): Listeners {
   const exact = new Map<string, Set<Listener>>()
-  const patterns = new Map<Listener, readonly string[]>()
+  /** Of each pattern its tokens, and the text before its first wildcard, which most subjects do not begin with. */
+  const patterns = new Map<Listener, { readonly tokens: readonly string[]; readonly prefix: string }>()
   let turn = 0
 
   const matching = (subject: string): Listener[] => {
     const found = [...(exact.get(subject) ?? [])]
-    if (patterns.size > 0) {
-      const tokens = subject.split('.')
-      for (const [listener, pattern] of patterns) if (matches(pattern, tokens)) found.push(listener)
+    let tokens: readonly string[] | undefined
+    for (const [listener, pattern] of patterns) {
+      if (subject.startsWith(pattern.prefix) && matches(pattern.tokens, (tokens ??= subject.split('.')))) found.push(listener)
     }
     if (found.length < 2) return found
     const start = turn++ % found.length
@@ -43,7 +44,7 @@ export function createListeners(): Listeners {
     add: (listener) => {
       const tokens = listener.subject.split('.')
       if (tokens.includes('*') || tokens.at(-1) === '>') {
-        patterns.set(listener, tokens)
+        patterns.set(listener, { tokens, prefix: listener.subject.slice(0, listener.subject.search(/[*>]/)) })
         return () => void patterns.delete(listener)
       }
       const at = exact.get(listener.subject) ?? new Set()

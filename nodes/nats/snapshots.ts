@@ -9,7 +9,7 @@ import { names, token } from '../../protocol/subjects.ts'
 import type { Snapshots } from '../host/ports.ts'
 import { createBlobs } from './blobs.ts'
 import type { Nats } from './connect.ts'
-import { sentence } from './failures.ts'
+import { isWrongSequence, sentence } from './failures.ts'
 
 /** Bytes above which a value goes to the object store. */
 const LARGE = 256 * 1024
@@ -52,27 +52,43 @@ export function createSnapshots(nats: Nats): Snapshots {
         const entry = await kv.get(token(key))
         if (entry?.operation !== 'PUT') return undefined
         const data = entry.value.subarray(1)
-        if (entry.value[0] === HERE) return data
+        if (entry.value[0] === HERE) return { data, revision: entry.revision }
         const object = new TextDecoder().decode(data)
         objects.set(place(partition, key), object)
         const found = await blobs.get(object)
         // Absent: the key was replaced between the two reads, so it is read again.
-        if (found) return found
+        if (found) return { data: found, revision: entry.revision }
       }
       return undefined
     },
-    put: async (partition, key, data) => {
+    put: async (partition, key, data, revision) => {
       const kv = await bucket(partition)
       const at = place(partition, key)
       const previous = objects.get(at)
-      if (data.length <= LARGE) await kv.put(token(key), tagged(HERE, data))
-      else {
-        const object = `snapshot/${at}/${nuid.next()}`
-        await blobs.put(object, data)
-        await kv.put(token(key), tagged(ELSEWHERE, new TextEncoder().encode(object)))
-        objects.set(at, object)
+      const write = async (value: Uint8Array): Promise<number | undefined> => {
+        try {
+          if (revision === undefined) return await kv.put(token(key), value)
+          return await (revision === 0 ? kv.create(token(key), value) : kv.update(token(key), value, revision))
+        } catch (error) {
+          if (isWrongSequence(error)) return undefined
+          throw error
+        }
       }
+      if (data.length <= LARGE) {
+        const stored = await write(tagged(HERE, data))
+        if (stored !== undefined) forsake(at, previous)
+        return stored
+      }
+      const object = `snapshot/${at}/${nuid.next()}`
+      await blobs.put(object, data)
+      const stored = await write(tagged(ELSEWHERE, new TextEncoder().encode(object)))
+      if (stored === undefined) {
+        forsake(at, object)
+        return undefined
+      }
+      objects.set(at, object)
       forsake(at, previous)
+      return stored
     },
     delete: async (partition, key) => {
       // A purge instead of a delete marker: ended actors leave nothing behind.

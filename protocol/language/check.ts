@@ -26,6 +26,18 @@ const MAX_FAULTS = 50
 /** The id of a step: its own, else its index as text. */
 const idOf = (step: Step, index: number): string => step.id ?? String(index)
 
+/** Counts the values of a document up to one more than allowed; too deep a nesting counts as too many. */
+function valuesIn(value: unknown, depth: number, before: number): number {
+  let values = before + 1
+  if (typeof value !== 'object' || value === null) return values
+  if (depth >= MAX_DEPTH) return MAX_VALUES + 1
+  for (const name in value) {
+    if (values > MAX_VALUES) break
+    if (Object.hasOwn(value, name)) values = valuesIn((value as Readonly<Record<string, unknown>>)[name], depth + 1, values)
+  }
+  return values
+}
+
 /** Where a document exceeds the bounds on nesting and on the number of values, found without recursion. */
 function checkSize(document: unknown, path: string): FieldError[] {
   const todo: [value: unknown, path: string, depth: number][] = [[document, path, 0]]
@@ -65,40 +77,38 @@ function checkMatch(match: object, path: string): FieldError[] {
 }
 
 function checkConfig(step: Step, path: string, rule: StepRule): FieldError[] {
-  const at = (name: string) => below(path, name)
   switch (step.kind) {
     case 'action':
-      return checkTemplate(step.config.parameters, ROOTS, at('parameters'), rule)
+      return checkTemplate(step.config.parameters, ROOTS, below(path, 'parameters'), rule)
     case 'sleep': {
       const { duration, until } = step.config
       if ((duration === undefined) === (until === undefined)) return [{ field: path, message: 'give exactly one of duration and until' }]
-      if (until === undefined) return checkDuration(duration, at('duration'))
-      return parseTimestamp(until) === undefined ? [{ field: at('until'), message: 'is not an RFC 3339 time such as 2030-01-31T12:00:00.000Z', actual: until }] : []
+      if (until === undefined) return checkDuration(duration, below(path, 'duration'))
+      return parseTimestamp(until) === undefined ? [{ field: below(path, 'until'), message: 'is not an RFC 3339 time such as 2030-01-31T12:00:00.000Z', actual: until }] : []
     }
     case 'wait_for_event': {
       const { event_type, match, payload_mapping, source_id } = step.config
       return [
-        ...(SIGNAL.test(event_type) ? [] : [{ field: at('event_type'), message: 'a workflow waits for signals sent to its run: give signal.<name>', expected: 'signal.<name>', actual: event_type }]),
-        ...(match ? checkMatch(match, at('match')) : []),
-        ...checkTemplate(match, ROOTS, at('match'), rule),
-        ...checkTemplate(source_id, ROOTS, at('source_id'), rule),
-        ...Object.entries(payload_mapping ?? {}).flatMap(([name, source]) => checkExpression(source, EVENT_ROOTS, below(at('payload_mapping'), name))),
+        ...(SIGNAL.test(event_type) ? [] : [{ field: below(path, 'event_type'), message: 'a workflow waits for signals sent to its run: give signal.<name>', expected: 'signal.<name>', actual: event_type }]),
+        ...(match ? checkMatch(match, below(path, 'match')) : []),
+        ...checkTemplate(match, ROOTS, below(path, 'match'), rule),
+        ...checkTemplate(source_id, ROOTS, below(path, 'source_id'), rule),
+        ...Object.entries(payload_mapping ?? {}).flatMap(([name, source]) => checkExpression(source, EVENT_ROOTS, below(below(path, 'payload_mapping'), name))),
       ]
     }
   }
 }
 
 function checkStep(step: Step, index: number, steps: readonly Step[], firsts: ReadonlyMap<string, number>, path: string): FieldError[] {
-  const at = (name: string) => below(path, name)
   const id = idOf(step, index)
   const first = firsts.get(id) ?? index
   const rule = stepsBefore(steps, index)
   return [
-    ...(first < index ? [{ field: at('id'), message: `the id ${id} is already that of step ${first}`, actual: id }] : []),
-    ...(step.if === undefined ? [] : checkExpression(step.if, ROOTS, at('if'), rule)),
-    ...checkDuration(step.retry?.delay, below(at('retry'), 'delay')),
-    ...checkDuration(step.timeout?.duration, below(at('timeout'), 'duration')),
-    ...checkConfig(step, at('config'), rule),
+    ...(first < index ? [{ field: below(path, 'id'), message: `the id ${id} is already that of step ${first}`, actual: id }] : []),
+    ...(step.if === undefined ? [] : checkExpression(step.if, ROOTS, below(path, 'if'), rule)),
+    ...checkDuration(step.retry?.delay, below(below(path, 'retry'), 'delay')),
+    ...checkDuration(step.timeout?.duration, below(below(path, 'timeout'), 'duration')),
+    ...checkConfig(step, below(path, 'config'), rule),
   ]
 }
 
@@ -108,16 +118,16 @@ function checkStep(step: Step, index: number, steps: readonly Step[], firsts: Re
  * @returns every fault, at most 50; none means that the spec can run.
  */
 export function checkSpec(spec: Spec, path: string): FieldError[] {
-  const size = checkSize(spec, path)
+  // Almost every document is within the bounds: their faults need paths, finding that there is none does not.
+  const size = valuesIn(spec, 0, 0) > MAX_VALUES ? checkSize(spec, path) : []
   if (size.length > 0) return size
-  const at = (name: string) => below(path, name)
   const { steps } = spec
   const firsts = new Map(steps.map((step, index): [string, number] => [idOf(step, index), index]).reverse())
   return [
-    ...steps.flatMap((step, index) => checkStep(step, index, steps, firsts, below(at('steps'), index))),
-    ...checkDeclared(spec.input, at('input')),
-    ...checkDeclared(spec.config, at('config')),
-    ...checkTemplate(spec.output, ROOTS, at('output'), stepsBefore(steps, steps.length)),
-    ...checkDuration(spec.limits?.wall_clock_timeout, below(at('limits'), 'wall_clock_timeout')),
+    ...steps.flatMap((step, index) => checkStep(step, index, steps, firsts, below(below(path, 'steps'), index))),
+    ...checkDeclared(spec.input, below(path, 'input')),
+    ...checkDeclared(spec.config, below(path, 'config')),
+    ...checkTemplate(spec.output, ROOTS, below(path, 'output'), stepsBefore(steps, steps.length)),
+    ...checkDuration(spec.limits?.wall_clock_timeout, below(below(path, 'limits'), 'wall_clock_timeout')),
   ].slice(0, MAX_FAULTS)
 }

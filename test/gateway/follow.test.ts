@@ -72,6 +72,7 @@ class Model {
       onDrain()
     }
     const sink: Sink = {
+      together: (run) => run(),
       write: (text) => {
         unread++
         if (/^\d/.test(text)) client.got.push(Number(text))

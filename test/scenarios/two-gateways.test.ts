@@ -120,7 +120,7 @@ t.test('jobs that wait for a worker are offered by whoever takes the shard over'
   const passing = await s.add({ BATON_NODE_ID: 'passing', BATON_ROLES: 'shards' })
   const members = ['one', 'three', 'passing'].map((id): Member => ({ id, roles: ['shards'] }))
   t.ok([...assignment(members, ['0.0', '0.1', '0.2', '0.3']).values()].includes('passing'))
-  await new Promise((later) => setTimeout(later, 1200))
+  await until(async () => passing.owned(), (owned) => owned.length > 0, 'a shard of the new node')
   const runs = await Promise.all(Array.from({ length: 16 }, () => start(s, 'patience')))
   await passing.stop()
   const worker = await s.worker({ action_names: ['patience'], concurrency_limit: 1 })

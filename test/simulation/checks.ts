@@ -33,7 +33,8 @@ function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
       if (outcome.refused === 'internal') say('was answered internal')
       const known = [...sim.records.sent.values()].some((other) => other.command.id === command.id && other.command.name === 'run.start' && other.answers.some((answer) => answer.at <= from && !isRefusal(answer.outcome)))
       if (outcome.refused === 'not_found' && known && !('step_key' in (outcome.details ?? {}))) say('was answered not_found after the run was acknowledged')
-      if (stored && stored.at <= at) say(`was refused (${outcome.refused}) although it is in the journal at ${stored.place.cursor}`)
+      // A refusal is not remembered, so an older sending of the same command may take effect while it is on its way.
+      if (stored && stored.at <= from) say(`was refused (${outcome.refused}) although it is in the journal at ${stored.place.cursor}`)
     } else if (stored && stored.at <= at) {
       if (text(stored.place.entry.reply) !== text(outcome.reply)) say(`was answered ${text(outcome.reply)}, but the journal says ${text(stored.place.entry.reply)}`)
     } else if (!(stored ? stored.at > at : true) || !changedNothing(command.name, outcome.reply, past, at)) say(`was acknowledged with ${text(outcome.reply)}, but is not in the journal`)

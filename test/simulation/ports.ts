@@ -90,9 +90,9 @@ export function statePort(machine: Machine): Snapshots {
     return dice.chance(0.5) ? { slow: idle - timeline.now } : { slow: idle - timeline.now, lost: dice.chance(0.5) ? 'request' : 'answer' }
   }
   return {
-    get: (_, key) => call(machine, way(), () => ({ data: state.get(key) })).then(({ data }) => data),
-    put: async (_, key, data) => { await call(machine, way(), () => state.put(key, data) ?? null) },
-    delete: async (_, key) => { await call(machine, way(), () => state.put(key, undefined) ?? null) },
+    get: (_, key) => call(machine, way(), () => ({ found: state.get(key) })).then(({ found }) => found),
+    put: (_, key, data, revision) => call(machine, way(), () => ({ made: state.put(key, data, revision) })).then(({ made }) => made),
+    delete: async (_, key) => { await call(machine, way(), () => ({ done: state.delete(key) })) },
   }
 }
 
@@ -106,7 +106,7 @@ export function registryPort(machine: Machine): Registry {
   return {
     get: (key) => call(machine, way(), () => ({ found: registry.get(key) })).then(({ found }) => found),
     put: (key, value, revision) => call(machine, way(), () => ({ made: registry.put(key, value, revision) })).then(({ made }) => made),
-    delete: async (key) => { await call(machine, way(), () => registry.delete(key) ?? null) },
+    delete: async (key) => { await call(machine, way(), () => ({ done: registry.delete(key) })) },
     list: (prefix) => call(machine, way(), () => registry.list(prefix)),
   }
 }

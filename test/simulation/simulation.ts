@@ -144,7 +144,7 @@ export class Simulation {
     const same = dice.chance(0.6)
     this.timeline.after(dice.chance(0.5) ? dice.between(10, 600) : dice.between(600, 5000), () => {
       this.machines = this.machines.filter((other) => other !== machine)
-      this.boot(same ? machine.id : `n${this.unique()}`)
+      this.boot(same ? machine.id : `m${this.unique()}`)
     })
   }
 

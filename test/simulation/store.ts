@@ -37,28 +37,40 @@ export class JournalStore {
   }
 }
 
+interface Value { readonly data: Uint8Array; readonly revision: number }
 /** Snapshots and checkpoints: the newest may be lost, or all. */
 export class StateStore {
-  #log: { readonly key: string; readonly data: Uint8Array | undefined }[] = []
-  #values = new Map<string, Uint8Array>()
+  readonly #log: { readonly key: string; value: Value | undefined }[] = []
+  #values = new Map<string, Value>()
 
-  get(key: string): Uint8Array | undefined {
+  get(key: string): Value | undefined {
     return this.#values.get(key)
   }
-  put(key: string, data: Uint8Array | undefined): void {
-    this.#log.push({ key, data })
-    this.#set(key, data)
+  put(key: string, data: Uint8Array, revision?: number): number | undefined {
+    if (revision !== undefined && (this.#values.get(key)?.revision ?? 0) !== revision) return undefined
+    this.#log.push({ key, value: { data, revision: this.#log.length + 1 } })
+    this.#set(key, this.#log.at(-1)?.value)
+    return this.#log.length
+  }
+  delete(key: string): void {
+    this.#log.push({ key, value: undefined })
+    this.#set(key, undefined)
+  }
+  /** Lose everything. A stream that is made again counts on. */
+  wipe(): void {
+    for (const entry of this.#log) entry.value = undefined
+    this.#values.clear()
   }
   /** Lose the newest writes. What they replaced comes back, or is gone as well. @param share of all writes. */
   loseTail(share: number, older: boolean): void {
     const lost = this.#log.splice(Math.floor(this.#log.length * (1 - share)))
     if (older) {
       this.#values = new Map()
-      for (const { key, data } of this.#log) this.#set(key, data)
+      for (const { key, value } of this.#log) this.#set(key, value)
     } else for (const { key } of lost) this.#values.delete(key)
   }
-  #set(key: string, data: Uint8Array | undefined): void {
-    if (data) this.#values.set(key, data)
+  #set(key: string, value: Value | undefined): void {
+    if (value) this.#values.set(key, value)
     else this.#values.delete(key)
   }
 }

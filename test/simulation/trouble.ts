@@ -35,10 +35,11 @@ export function makeTrouble(sim: Simulation, end: number): void {
   plan('jump', 3, () => victim('jump')?.jump(weather.dice('jump').between(-4000, 4000)))
   plan('wipe', 2, () => {
     sim.note(() => 'all snapshots are lost')
-    sim.state.loseTail(1, false)
+    sim.state.wipe()
   })
   plan('tail', 3, () => {
-    sim.note(() => 'the newest snapshots are lost')
+    sim.note(() => 'the server restarts: the newest snapshots are lost, and what it had in memory')
+    sim.registry.forget()
     sim.state.loseTail(weather.dice('tail').between(0, 0.6), weather.dice('tail').chance(0.5))
   })
   plan('amnesia', 1, () => {

@@ -1,0 +1,122 @@
+/**
+ * The checkpoint of a shard as it is stored: one record, and the parts of its index.
+ *
+ * Invariants:
+ * C1. The record is changed by compare-and-set. An owner that was overtaken cannot replace its successor's, and what it
+ *     writes before that is true all the same.
+ * C2. The parts belong to the epoch of their writer, so owners never write to each other's.
+ * C3. The stream may lose its newest messages, also while an owner lives: always a whole tail, and always with the record
+ *     of ownership, which is in the servers' memory. Therefore the old record is written once more behind everything the
+ *     new one stands for; then a look at the ownership shows that nothing was lost before; and the new record is stored
+ *     only on that very message, which a later loss would have taken along.
+ */
+import type { Shard } from './shard.ts'
+
+interface Mark {
+  readonly v: 1
+  /** What lies up to this sequence needs no replay. */
+  readonly sequence: number
+  readonly epoch: number
+  /** Numbers of the parts of the index. */
+  readonly parts: readonly number[]
+}
+/** The stored state is not what this owner stored: it was lost, or another owner came. Memory cannot be trusted with it any more. */
+export class LostState extends Error {}
+
+const bytes = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value))
+const parse = <T>(data: Uint8Array): T => JSON.parse(new TextDecoder().decode(data)) as T
+
+export class Checkpoint {
+  readonly #shard: Shard
+  #mark: Mark = { v: 1, sequence: 0, epoch: 0, parts: [] }
+  #revision = 0
+  /** Parts stored by this owner, as JSON; undefined: none, or nobody knows. */
+  readonly #parts: (string | undefined)[] = []
+
+  constructor(shard: Shard) {
+    this.#shard = shard
+  }
+  /** Sequence up to which nothing needs a replay. */
+  get sequence(): number {
+    return this.#mark.sequence
+  }
+  #key(what: string): string {
+    return `_/${this.#shard.shard}/${what}`
+  }
+  #part(epoch: number, part: number): string {
+    return this.#key(`deadlines/${epoch}/${part}`)
+  }
+
+  /** Read the record and the parts of the index; undefined when nothing, or not all of it, is there. */
+  async load<T>(): Promise<readonly T[] | undefined> {
+    const { snapshots } = this.#shard.deps
+    const { partition } = this.#shard
+    const found = await this.#read()
+    if (!found) {
+      // There must be a record to compare with, or a loss before the first checkpoint would go unseen.
+      await this.reset()
+      return undefined
+    }
+    const texts = await Promise.all(found.parts.map((part) => snapshots.get(partition, this.#part(found.epoch, part))))
+    if (found.sequence === 0 || texts.some((text) => text === undefined)) {
+      await this.reset()
+      return undefined
+    }
+    this.#mark = found
+    return texts.flatMap((text) => (text ? parse<T>(text.data) : []))
+  }
+  /** Store that nothing is known, for an owner that replays everything. */
+  async reset(): Promise<void> {
+    this.#mark = { v: 1, sequence: 0, epoch: this.#shard.epoch, parts: [] }
+    await this.#again()
+  }
+  /** Look whether everything stored up to the checkpoint is still there. Throws `LostState` when it is not. */
+  async confirm(): Promise<void> {
+    await this.#read()
+  }
+
+  /** Store the index and the checkpoint, behind all that they stand for. @param held whether this node is still the recorded owner. */
+  async store(sequence: number, index: readonly string[], held: () => Promise<boolean>): Promise<void> {
+    const shard = this.#shard
+    const { snapshots } = shard.deps
+    await Promise.all(index.map(async (json, part) => {
+      if (json === this.#parts[part] || (json === '[]' && this.#parts[part] === undefined)) return
+      this.#parts[part] = undefined
+      await snapshots.put(shard.partition, this.#part(shard.epoch, part), new TextEncoder().encode(json))
+      this.#parts[part] = json
+    }))
+    const before = this.#mark
+    const parts = index.flatMap((_, part) => (this.#parts[part] === undefined ? [] : [part]))
+    await this.#again()
+    if (!(await held())) throw new LostState('the record of ownership is gone')
+    const next: Mark = { v: 1, sequence: Math.max(sequence, before.sequence), epoch: shard.epoch, parts }
+    const revision = await snapshots.put(shard.partition, this.#key('checkpoint'), bytes(next), this.#revision)
+    if (revision === undefined) throw new Error('the checkpoint was overtaken')
+    this.#revision = revision
+    this.#mark = next
+    if (before.epoch !== next.epoch) for (const part of before.parts) void snapshots.delete(shard.partition, this.#part(before.epoch, part)).catch(() => {})
+  }
+
+  /** Write the record as it is once more. */
+  async #again(): Promise<void> {
+    const { deps: { snapshots }, partition } = this.#shard
+    for (let attempt = 0; attempt < 5; attempt++) {
+      const revision = await snapshots.put(partition, this.#key('checkpoint'), bytes(this.#mark), this.#revision)
+      if (revision !== undefined) {
+        this.#revision = revision
+        return
+      }
+      await this.#read()
+    }
+    throw new Error('the checkpoint is being overtaken')
+  }
+  /** The record, if it can be one that this owner knows or follows. */
+  async #read(): Promise<Mark | undefined> {
+    const found = await this.#shard.deps.snapshots.get(this.#shard.partition, this.#key('checkpoint'))
+    const mark = found && parse<Mark>(found.data)
+    if (mark && mark.epoch > this.#shard.epoch) throw new LostState('another owner has stored a checkpoint')
+    if ((this.#revision > 0 && !mark) || (mark?.sequence ?? 0) < this.#mark.sequence) throw new LostState('stored state was lost')
+    this.#revision = found?.revision ?? 0
+    return mark
+  }
+}

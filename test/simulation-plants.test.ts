@@ -1,0 +1,16 @@
+/** The simulation is worth something only if it finds faults: each planted one must show within some seeds. */
+import t from 'tap'
+import { plants } from './simulation/plants.ts'
+import { runSeed } from './simulation/simulation.ts'
+
+const SEEDS = 2000
+
+for (const plant of plants) {
+  t.test(`an engine that ${plant.name} is found out`, async (t) => {
+    let seed = 0
+    let found: string | undefined
+    while (found === undefined && ++seed <= SEEDS) found = (await runSeed(seed, { plant })).violations[0]
+    t.comment(`seed ${seed}: ${found ?? 'nothing'}`)
+    t.ok(found, `within ${SEEDS} seeds`)
+  })
+}

@@ -1,0 +1,21 @@
+/**
+ * The engine in simulated worlds that go wrong: some hundred seeds, other ones every day. `SIM_SEED=n` begins at n, and
+ * `npm run simulate -- --from n --seeds 1` shows how a failing one went.
+ */
+import t from 'tap'
+import { simulate } from './simulation/run.ts'
+import { runSeed } from './simulation/simulation.ts'
+
+const SEEDS = 400
+const from = Number(process.env['SIM_SEED'] ?? Math.floor(Date.now() / 86_400_000) * 1000)
+
+t.test(`whatever goes wrong, the engine keeps its promises (seeds from ${from})`, async (t) => {
+  t.comment(`SIM_SEED=${from}`)
+  const failures = await simulate({ from, seeds: SEEDS })
+  t.strictSame(failures, [])
+})
+
+t.test('the same seed gives the same world', async (t) => {
+  const [one, two] = [await runSeed(from, { trace: true }), await runSeed(from, { trace: true })]
+  t.strictSame(one.trace, two.trace)
+})

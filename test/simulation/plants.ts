@@ -1,0 +1,95 @@
+/** Faults planted on purpose. Each breaks one promise of the engine, so a simulation that does not find it looks in vain. */
+import type { AnyActor, Decision } from '../../actors/actor.ts'
+import type { QueueState } from '../../actors/queue/state.ts'
+import { Batch } from '../../nodes/host/batch.ts'
+import type { Cell } from '../../nodes/host/cell.ts'
+import { Effects } from '../../nodes/host/effects.ts'
+import type { Stored } from '../../nodes/host/ports.ts'
+import { Shard } from '../../nodes/host/shard.ts'
+import type { Command, Envelope, Event } from '../../protocol/entry.ts'
+import type { JobReport } from '../../protocol/internal.ts'
+import type { Plant } from './simulation.ts'
+
+/** Replace a member of a class until it is put back. */
+function replace<T extends object, K extends keyof T>(target: T, name: K, value: T[K]): () => void {
+  const original = target[name]
+  target[name] = value
+  return () => { target[name] = original }
+}
+
+/** The answer leaves before the append is acknowledged: it is decided on a copy, and the command goes its way. */
+const early: Plant = {
+  name: 'answers before the acknowledgement',
+  install: () => {
+    const submit = Shard.prototype.submit
+    return replace(Shard.prototype, 'submit', async function (this: Shard, command: Command) {
+      const cell = command.name === 'ledger.add' && this.open ? this.cells.loaded(command) : undefined
+      const real = submit.call(this, command)
+      if (!cell) return real
+      const copy: Cell = { ...cell, state: structuredClone(cell.state), seen: new Map(cell.seen), taken: new Map(cell.taken) }
+      return new Batch(this.deps, this.shard, 0, () => copy).decide(command)
+    })
+  },
+}
+
+/** Appends do not look at what they are expected to follow, so an older owner goes on writing. */
+const unfenced: Plant = {
+  name: 'has no fence',
+  append: (journal, shard, data, _, id, at) => journal.force(shard, data, id, at),
+}
+
+/** The checkpoint does not wait for effects. */
+const hasty: Plant = {
+  name: 'moves the checkpoint before effects are performed',
+  install: () => replace(Effects.prototype, 'low', () => undefined),
+}
+
+/** Every time an effect is sent, its id is another one. */
+const nameless: Plant = {
+  name: 'gives effects new ids',
+  deps: (deps) => ({
+    ...deps,
+    bus: {
+      ...deps.bus,
+      request: (subject, message, timeout) => {
+        const { command } = message as { command?: Command }
+        if (!command?.command_id.startsWith('e:')) return deps.bus.request(subject, message, timeout)
+        return deps.bus.request(subject, { type: 'command', command: { ...command, command_id: `x:${[...deps.random.bytes(8)].join('.')}` } }, timeout)
+      },
+    },
+  }),
+}
+
+/** A replay does not learn which commands were decided, and with what reply. */
+const forgetful: Plant = {
+  name: 'forgets replies on replay',
+  deps: (deps) => ({
+    ...deps,
+    journal: {
+      ...deps.journal,
+      read: async function* (partition, shard, from) {
+        for await (const stored of deps.journal.read(partition, shard, from)) yield { ...stored, data: unsigned(stored) }
+      },
+    },
+  }),
+}
+function unsigned({ data, sequence }: Stored): Uint8Array {
+  const envelope = JSON.parse(new TextDecoder().decode(data)) as Envelope
+  const entries = envelope.entries.map(({ reply: _, ...entry }, i) => (entry.command.id.startsWith('e:') ? entry : { ...entry, command: { id: `gone:${sequence}.${i}`, name: entry.command.name } }))
+  return new TextEncoder().encode(JSON.stringify({ ...envelope, entries }))
+}
+
+/** Whoever reports a leased job is believed to hold its lease. */
+const credulous: Plant = {
+  name: 'accepts superseded leases',
+  kinds: (kinds) => {
+    const report = kinds.queue.decide['queue.report'] as unknown as (state: QueueState, input: JobReport, cause: never) => Decision<Event, unknown>
+    const believing = (state: QueueState, input: JobReport, cause: never) => {
+      const lease = Object.hasOwn(state.jobs, input.job_id) ? state.jobs[input.job_id]?.lease : undefined
+      return report(state, lease ? { ...input, lease_token: lease.token } : input, cause)
+    }
+    return { ...kinds, queue: { ...kinds.queue, decide: { ...kinds.queue.decide, 'queue.report': believing as unknown as AnyActor['decide'][string] } } }
+  },
+}
+
+export const plants: readonly Plant[] = [early, unfenced, hasty, nameless, forgetful, credulous]

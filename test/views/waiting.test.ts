@@ -1,0 +1,63 @@
+/** Changes that wait in memory: they are seen by every question, survive a failed batch, and reach the file when they are saved. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { cursorOf } from '../../protocol/entry.ts'
+import { View } from '../../views/view.ts'
+import { ask, each, event, Journal, moved, run, started } from './journal.ts'
+
+const feed = (view: View, after = 0, limit = 10_000) => ask<{ items: readonly { seq: number }[]; last: number }>(view, 'feed', { after, limit })
+
+t.test('a process that dies before its view was saved finds the journal up to an earlier position', (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'view-'))
+  t.teardown(() => rmSync(dir, { recursive: true }))
+  const path = join(dir, 'view.sqlite')
+  const journal = new Journal()
+  const view = View.open(path)
+  view.apply([journal.commit(0, started('run_1', 1))])
+  view.save()
+  view.apply([journal.commit(0, started('run_2', 2), moved('run_1', 'running'))])
+  t.equal(view.position(), 2)
+  t.equal(view.unsaved(), true)
+  const heir = View.open(path)
+  t.equal(heir.position(), 1)
+  t.strictSame(each(ask(heir, 'run.list'), 'id'), ['run_1'])
+  heir.close()
+  t.strictSame(each(ask(view, 'run.list'), 'id'), ['run_2', 'run_1'], 'a question sees what waits')
+  t.equal(view.unsaved(), false)
+  view.close()
+  t.end()
+})
+
+t.test('a batch that fails takes nothing with it that waited before', (t) => {
+  const journal = new Journal()
+  const view = View.open(':memory:')
+  view.apply([journal.commit(0, started('run_1', 1))])
+  const before = feed(view)
+  const bad = journal.commit(0, moved('run_1', 'running'), started('run_2', 2, {}, { project: 'prj_b' }), run('run_1', [event('step.started', { step: 's', payload: { toJSON: () => { throw new Error('no') } } })]))
+  t.throws(() => view.apply([bad]), /no/)
+  t.strictSame(feed(view), before)
+  t.strictSame(each(ask(view, 'run.list'), 'status'), ['queued'])
+  t.strictSame(ask(view, 'run.list', {}, 'prj_b').items, [])
+  view.close()
+  t.end()
+})
+
+t.test('the feed answers the same from memory and from the tables', (t) => {
+  const journal = new Journal()
+  const view = View.open(':memory:')
+  for (let i = 0; i < 1500; i++) {
+    const called = event('action.called', { step: 'mail', payload: { action: 'send_mail', attempt: i }, run: { status: 'suspended' } })
+    view.apply([journal.commit(0, started(`run_${i}`, i), run(`run_${i}`, [event('signal.stored'), called, event('step.started', { step: 'b' })]), moved(`run_${i}`, 'completed'))])
+  }
+  const all = feed(view)
+  t.equal(all.items.length, 6000, 'more than memory holds')
+  for (const after of [0, 1, cursorOf(700, 1), cursorOf(900, 2), cursorOf(1000, 0), cursorOf(1200, 2), cursorOf(1499, 3), cursorOf(1600, 0)]) {
+    t.strictSame(feed(view, after).items, all.items.filter(({ seq }) => seq > after), `after ${after}`)
+    const page = feed(view, after, 5)
+    t.strictSame(page.items, all.items.filter(({ seq }) => seq > after && seq <= page.last))
+  }
+  view.close()
+  t.end()
+})
