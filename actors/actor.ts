@@ -64,7 +64,7 @@ export type Decision<E, R> = Decided<E, R> | Refusal
 
 type On<E extends Event, N> = Extract<E, { type: N }>
 /** Commands that no client sends: by name, their input and reply. */
-export type Internal = Readonly<Record<string, { readonly input: unknown; readonly reply: unknown }>>
+type Internal = Readonly<Record<string, { readonly input: unknown; readonly reply: unknown }>>
 
 /**
  * One kind of actor. `Rows` are the API rows it decides, `I` its internal commands, `Extra` what the edge adds to a row's

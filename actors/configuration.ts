@@ -8,7 +8,7 @@ import { patch, type Patch } from '../protocol/patch.ts'
 import type { Cause, Decided } from './actor.ts'
 
 /** A key as its owner keeps it; revoked ones are dropped, the journal remembers them. */
-export interface StoredKey {
+interface StoredKey {
   readonly key: ApiKey
   /** SHA-256 of the raw key, hex. */
   readonly hash: string

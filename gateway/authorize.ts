@@ -13,7 +13,7 @@ export function authorize(brand: string, permission: Permission | 'authenticated
 }
 
 /** Refuses a caller whose key is pinned to another project, or was written with the handle of another one. */
-export function admit({ scope, proof }: Caller, project: Project): Refusal | undefined {
+function admit({ scope, proof }: Caller, project: Project): Refusal | undefined {
   if (scope.kind === 'project' && scope.project_id !== project.id) return refuse('forbidden', undefined, 'This key belongs to another project.')
   if (proof.handle !== undefined && proof.handle !== project.handle) return refuse('forbidden', undefined, 'This key was written with the handle of another project.')
   return undefined

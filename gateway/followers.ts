@@ -17,7 +17,7 @@ export interface Source {
 }
 
 /** A follower in use, and how to say that it is not used any more. */
-export interface Hold {
+interface Hold {
   readonly follower: Follower
   release(): void
 }

@@ -16,7 +16,7 @@ import type { Directory } from './directory.ts'
 import type { World } from './ports.ts'
 
 /** An admitted, authorized and validated query. */
-export interface LocalContext {
+interface LocalContext {
   readonly world: World
   readonly directory: Directory
   readonly caller: Caller

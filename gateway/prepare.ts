@@ -12,7 +12,7 @@ import type { Identity } from './idempotency.ts'
 import { newKey } from './keys.ts'
 
 /** What is added to the command's input, and to the reply that the caller gets. */
-export interface Prepared {
+interface Prepared {
   readonly input?: Readonly<Record<string, unknown>>
   readonly reply?: Readonly<Record<string, unknown>>
 }

@@ -4,7 +4,7 @@ import { refuse, type Refusal } from '../protocol/errors.ts'
 import type { World } from './ports.ts'
 
 /** What every answer says about the tightest bucket, and the refusal when one is empty. */
-export interface Admission {
+interface Admission {
   readonly headers: Readonly<Record<string, string>>
   readonly refused?: Refusal
 }

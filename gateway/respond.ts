@@ -37,7 +37,7 @@ export interface Sink {
 
 const statusLines = new Map(Object.entries(STATUS_CODES).map(([status, text]) => [Number(status), `${status} ${text}`]))
 /** Unsent bytes of a stream beyond which it counts as full. */
-export const UNSENT_LIMIT = 1_048_576
+const UNSENT_LIMIT = 1_048_576
 /** A comment, so small that it costs nothing; writing is what makes uWS flush. */
 const NUDGE = ':\n\n'
 

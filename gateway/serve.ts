@@ -11,7 +11,7 @@ import type { World } from './ports.ts'
 import { Incoming } from './request.ts'
 import { Exchange, type Answer } from './respond.ts'
 
-export type Headers = Record<string, string>
+type Headers = Record<string, string>
 /** Answers a request; `undefined`: a stream was opened, or nobody waits for an answer. */
 export type Handler = (incoming: Incoming, exchange: Exchange, request_id: string, headers: Headers) => Promise<Answer | Refusal | undefined>
 /** What all requests of a gateway have in common. */

@@ -21,13 +21,13 @@ const revived = 'run.resumed'
 const itemOf = (record: RunEventRecord): Item => ({ cursor: record.sequence, frame: frame(record.event_type, record, record.sequence) })
 
 /** What an entry of a run shows on its timeline. */
-export function itemsOf({ cursor, entry }: Placed): Item[] {
+function itemsOf({ cursor, entry }: Placed): Item[] {
   const at = timestamp(entry.origin.at)
   return entry.events.flatMap((event, index) => (timelineTypes.has(event.type) ? [itemOf(timelineRecord(entry.id, cursor + index, at, event as RunEvent))] : []))
 }
 
 /** Whether a run has ended with this entry. */
-export const endsWith = ({ entry }: Placed): boolean => {
+const endsWith = ({ entry }: Placed): boolean => {
   const last = entry.events.findLast(({ type }) => terminal.has(type) || type === revived)
   return last !== undefined && terminal.has(last.type)
 }

@@ -17,7 +17,7 @@ const DEEPEST = 64
 const checkers = new WeakMap<object, { Check(value: unknown): boolean }>()
 
 /** Refuse what a schema does not allow, naming every faulty place; undefined when it fits. @param root what the whole value is called. */
-export function check(schema: TSchema, value: unknown, root: string): Refusal | undefined {
+function check(schema: TSchema, value: unknown, root: string): Refusal | undefined {
   let checker = checkers.get(schema)
   if (!checker) checkers.set(schema, (checker = Compile(schema)))
   if (checker.Check(value)) return undefined

@@ -5,8 +5,8 @@
 import { parseDuration } from '../protocol/common.ts'
 import { checkTiming, defaultTiming, type WorkerTiming } from '../protocol/worker.ts'
 
-export const roles = ['gateway', 'shards', 'views', 'executor'] as const
-export type Role = (typeof roles)[number]
+const roles = ['gateway', 'shards', 'views', 'executor'] as const
+type Role = (typeof roles)[number]
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
 /** What a node runs with. */

@@ -62,7 +62,7 @@ export interface Shape {
  * id (`slot`), a path slot that is a name from which the id is derived (`derive`), the project of the path, or the
  * organization.
  */
-export type To =
+type To =
   | { readonly kind: Kind; readonly mint: Prefix }
   | { readonly kind: Kind; readonly slot: string; readonly prefix: Prefix }
   | { readonly kind: Kind; readonly derive: string; readonly prefix: Prefix }
@@ -78,7 +78,10 @@ export const command = row('command')
 export const query = row('query')
 /** Declare a stream. */
 export const stream = row('stream')
-/** Declare a transfer of bytes. */
+/**
+ * Declare a transfer of bytes.
+ * @public
+ */
 export const blob = row('blob')
 
 type Slots<P extends string> =

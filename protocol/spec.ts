@@ -15,7 +15,7 @@ const step = {
   retry: Type.Optional(Closed({ max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 10 })), delay: Type.Optional(Duration) })),
   timeout: Type.Optional(Closed({ duration: Type.Optional(Duration), on_timeout: Type.Optional(Type.Enum(['fail'])) })),
 }
-export const ActionStep = Closed({
+const ActionStep = Closed({
   ...step, kind: Type.Literal('action'),
   config: Closed({
     action_name: Type.String({ minLength: 1, maxLength: 128 }),
@@ -24,8 +24,8 @@ export const ActionStep = Closed({
     parameters: Type.Optional(Open),
   }),
 })
-export const SleepStep = Closed({ ...step, kind: Type.Literal('sleep'), config: Closed({ duration: Type.Optional(Duration), until: Type.Optional(Timestamp) }) })
-export const WaitStep = Closed({
+const SleepStep = Closed({ ...step, kind: Type.Literal('sleep'), config: Closed({ duration: Type.Optional(Duration), until: Type.Optional(Timestamp) }) })
+const WaitStep = Closed({
   ...step, kind: Type.Literal('wait_for_event'),
   config: Closed({
     event_type: Type.String({ minLength: 1, maxLength: 256 }),

@@ -13,11 +13,11 @@ import { readConfig, type Config } from '../nodes/config.ts'
 import { findServer } from '../nodes/nats/install.ts'
 import { startServer, type Server } from '../nodes/nats/server.ts'
 import { startNode, type RunningNode } from '../nodes/node.ts'
-import { api, type Api, type RowName } from '../protocol/api.ts'
+import { api, type RowName } from '../protocol/api.ts'
 import { routeOf, type Row } from '../protocol/contract.ts'
 import { silent } from './memory.ts'
 
-export interface Answer<T = Record<string, unknown>> {
+interface Answer<T = Record<string, unknown>> {
   readonly status: number
   readonly headers: Headers
   readonly body: T
@@ -196,7 +196,7 @@ export async function service(settings: Record<string, string> = {}): Promise<Se
     },
   }
 }
-export type { Api }
+
 
 async function testWorker(url: string, key: string, project: string, frame: Record<string, unknown>): Promise<TestWorker> {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/v1/projects/${project}/workers/socket`, { headers: { authorization: `Bearer ${key}` } })

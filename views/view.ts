@@ -41,7 +41,7 @@ export interface ViewOptions {
 }
 
 /** The journal does not continue what the view holds: an envelope is missing. */
-export class JournalHole extends Error {
+class JournalHole extends Error {
   override readonly name = 'JournalHole'
 }
 /** The journal is not the one that the view was built from: it has to be rebuilt. */

@@ -4,9 +4,9 @@ import type { OrganizationDirectory } from '../../protocol/directory.ts'
 import { byHash, type Keys } from '../configuration.ts'
 
 /** A project as the organization keeps it; a deleted one stays, so that its handle is never given again. */
-export type KeptProject = Project & { readonly deleted?: true }
+type KeptProject = Project & { readonly deleted?: true }
 /** A claim on a workflow handle, see protocol/configuration.ts. `due`: when to ask whether the workflow was made, absent once asked. */
-export interface Claim {
+interface Claim {
   readonly handle: string
   readonly project: string
   readonly due?: number

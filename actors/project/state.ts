@@ -7,7 +7,7 @@ import type { Spec } from '../../protocol/spec.ts'
 import { byHash, type Keys } from '../configuration.ts'
 
 /** A workflow without its spec, and the spec of its latest version. */
-export interface KeptWorkflow {
+interface KeptWorkflow {
   readonly workflow: Workflow
   readonly spec: Spec
 }

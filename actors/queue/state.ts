@@ -9,7 +9,7 @@ import type { Level } from './line.ts'
 /** Ended jobs remembered, to tell a repeated report from one of an unknown job. */
 const FINISHED = 1024
 
-export interface Lease extends LeaseGrant {
+interface Lease extends LeaseGrant {
   gateway: string
   expires_at: number
   /** The worker gave a sign of life: the job was delivered. */

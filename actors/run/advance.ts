@@ -21,7 +21,7 @@ import { executeSleep } from './steps/sleep.ts'
 import { executeWait } from './steps/wait.ts'
 
 /** Events after which a run pauses. One step gives a handful more. */
-export const PAUSE_AFTER = 300
+const PAUSE_AFTER = 300
 
 /** Go on until something waits or the run ends. */
 export function advance(on: Draft): void {

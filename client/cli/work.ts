@@ -56,5 +56,5 @@ async function run(command: Command, { env, note }: Shell): Promise<void> {
 }
 
 /** One line about a job that has ended here. */
-export const jobLine = ({ type, job, ...more }: JobEvent): string =>
+const jobLine = ({ type, job, ...more }: JobEvent): string =>
   `${type.padEnd(9)}  ${job.action_name ?? job.kind}  ${job.id}  attempt ${job.claim_attempt}${'ms' in more ? `  ${Math.round(more.ms)} ms` : ''}${'error' in more && more.error !== undefined ? `  ${more.error}` : ''}`

@@ -68,7 +68,7 @@ export function demand(edge: Edge, project: string): void {
 }
 
 /** Answer an offer: the jobs taken, each for a session. Nothing taken is said as `busy`, so that another gateway is asked. */
-export function take(edge: Edge, offer: Offer): Taking {
+function take(edge: Edge, offer: Offer): Taking {
   const market = marketOf(edge, offer.project)
   const touched = new Set<Session>()
   const takes: Taking['takes'][number][] = []

@@ -14,7 +14,7 @@ import type { World } from '../ports.ts'
 import type { Grant } from './edge.ts'
 
 /** An upgrade request, copied. */
-export interface Asked {
+interface Asked {
   /** The project's handle or id, decoded. */
   readonly project: string
   /** Headers; empty when absent. */

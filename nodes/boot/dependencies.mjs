@@ -23,7 +23,7 @@ const read = (file) => {
  * @param {Record<string, {version?: string}>} installed
  * @returns {'all' | 'production' | 'stale'}
  */
-export function compareLocks(locked, installed) {
+function compareLocks(locked, installed) {
   const missing = Object.entries(locked).filter(([path, entry]) => path !== '' && !entry.optional && !entry.link && installed[path]?.version !== entry.version)
   if (missing.length === 0) return 'all'
   return missing.every(([, entry]) => entry.dev || entry.devOptional) ? 'production' : 'stale'

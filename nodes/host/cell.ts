@@ -52,7 +52,7 @@ export const freshCell = (address: Address, actor: AnyActor, used: number): Cell
 })
 
 /** Remember a command's reply, and forget what is beyond the bounds. */
-export function remember(cell: Cell, id: string, reply: unknown, at: number, fingerprint?: string): void {
+function remember(cell: Cell, id: string, reply: unknown, at: number, fingerprint?: string): void {
   if (cell.actor.forgetful) return
   cell.seen.set(id, { reply: reply === undefined ? null : reply, at, ...(fingerprint !== undefined && { fingerprint }) })
   if (cell.seen.size <= REMEMBERED) return
@@ -78,7 +78,7 @@ export function alreadyTaken(cell: Cell, commandId: string): boolean {
   const [cursor, index] = [Number(match[2]), Number(match[3])]
   return cursor < last[0] || (cursor === last[0] && index <= last[1])
 }
-export function take(cell: Cell, commandId: string): void {
+function take(cell: Cell, commandId: string): void {
   const match = EFFECT.exec(commandId)
   if (match) cell.taken.set(match[1] ?? '', [Number(match[2]), Number(match[3])])
 }

@@ -25,7 +25,7 @@ export interface HostDeps {
   fresh(): boolean
 }
 /** Numbers the host reports. */
-export interface Measure {
+interface Measure {
   commit(seconds: number, commands: number): void
   command(kind: string, outcome: string): void
   /** Jobs were offered to gateways. */

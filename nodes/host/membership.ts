@@ -5,13 +5,16 @@
  * Invariants:
  * M1. A node whose own renewal is older than `LEASE` says so (`fresh`), and answers no reads.
  * M2. Ownership recorded here is an intention; the journal's fence is what excludes a stale owner.
+ *     A record is judged as it was when it was last asked for: a judge that stood still has seen no silence.
+ * M3. A node that was away looks what became of its shards before it calls itself fresh again.
+ * M4. The registry may forget everything: a record that is gone counts until its lease would have lapsed.
  */
 import { hashOf } from '../../protocol/subjects.ts'
 import type { Clock, Registry } from './ports.ts'
 
 /** Milliseconds between renewals, and until silence means death. */
-export const RENEW = 500
-export const LEASE = 2000
+const RENEW = 500
+const LEASE = 2000
 
 export type RoleName = 'gateway' | 'shards' | 'views' | 'executor'
 export interface Member { readonly id: string; readonly roles: readonly RoleName[] }
@@ -43,14 +46,16 @@ export class Membership {
    */
   async start(onRound: () => Promise<void>): Promise<void> {
     this.#onChange = onRound
-    await this.#renew()
+    const joined = await this.#renew()
     await this.#look()
+    this.#renewed = joined
     const tick = () => {
       void (async () => {
         try {
-          await this.#renew()
+          const started = await this.#renew()
           await this.#look()
           await this.#onChange?.()
+          this.#renewed = started
         } catch {
           // The registry cannot be reached: `fresh` turns false by itself, and the next round tries again.
         }
@@ -64,7 +69,8 @@ export class Membership {
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancel?.()
-    await this.#registry.delete(`node.${this.#self.id}`).catch(() => {})
+    // Not deleted: a record that is merely gone says nothing (M4).
+    await this.#registry.put(`node.${this.#self.id}`, JSON.stringify({ id: this.#self.id, roles: [], beat: ++this.#beat } satisfies NodeRecord), this.#revision).catch(() => {})
   }
   /** Whether the own record was renewed lately enough to be believed by others. */
   fresh(): boolean {
@@ -72,17 +78,15 @@ export class Membership {
   }
   /** Live nodes with a role, this one included. */
   members(role: RoleName): readonly Member[] {
-    const now = this.#clock.elapsed()
-    return [...this.#observed.values()].filter(({ member, changed }) => member.roles.includes(role) && (member.id === this.#self.id || now - changed < LEASE)).map(({ member }) => member)
+    return [...this.#observed.values()].filter(({ member, changed }) => member.roles.includes(role) && (member.id === this.#self.id || this.#looked - changed < LEASE)).map(({ member }) => member)
   }
   /** Whether no other node lives, as far as can be known: false whenever there is doubt. */
   alone(): boolean {
     return this.fresh() && this.#clock.elapsed() - this.#looked < 2 * RENEW && this.#others() === 0
   }
   #others(): number {
-    const now = this.#clock.elapsed()
     let others = 0
-    for (const { member, changed } of this.#observed.values()) if (member.id !== this.#self.id && now - changed < LEASE) others++
+    for (const { member, changed } of this.#observed.values()) if (member.id !== this.#self.id && member.roles.length > 0 && this.#looked - changed < LEASE) others++
     return others
   }
   /** Look again now, for a decision that must not miss a node that has just joined. */
@@ -90,7 +94,8 @@ export class Membership {
     return this.#look()
   }
 
-  async #renew(): Promise<void> {
+  /** Renew the own record. Gives the time from which it counts: once the node has also seen what became of its shards (M3). */
+  async #renew(): Promise<number> {
     const started = this.#clock.elapsed()
     const key = `node.${this.#self.id}`
     const value = JSON.stringify({ ...this.#self, beat: ++this.#beat } satisfies NodeRecord)
@@ -98,18 +103,21 @@ export class Membership {
     if (revision === undefined) revision = await this.#registry.put(key, value, (await this.#registry.get(key))?.revision ?? 0)
     if (revision === undefined) throw new Error('the own membership record could not be renewed')
     this.#revision = revision
-    this.#renewed = started
+    return started
   }
   async #look(): Promise<void> {
-    const now = this.#clock.elapsed()
+    const asked = this.#clock.elapsed()
     const entries = await this.#registry.list('node.')
-    this.#looked = now
+    // A change is as old as its sight at most: counted from the question, a lease would seem to lapse before its owner thinks so.
+    const now = this.#clock.elapsed()
+    this.#looked = asked
     const next = new Map<string, Observed>()
     for (const { key, value } of entries) {
       const before = this.#observed.get(key)
       const { id, roles } = JSON.parse(value) as NodeRecord
       next.set(key, before?.value === value ? before : { member: { id, roles }, value, changed: now })
     }
+    for (const [key, seen] of this.#observed) if (!next.has(key) && asked - seen.changed < LEASE) next.set(key, seen)
     this.#observed = next
     // A record that stays dead is garbage: anyone may remove it once it has been silent for a minute.
     for (const [key, { changed, member }] of next) if (now - changed > 60_000 && member.id !== this.#self.id) void this.#registry.delete(key).catch(() => {})

@@ -198,7 +198,9 @@ export class Shard {
       for (const letter of waiting) if (letter.type !== 'task') letter.answer(notOwner)
       return
     }
-    for (const answer of answers) answer()
+    // What changed nothing was not put to the journal, so only the own lease says that the state is not an old one.
+    if (batch.entries.length === 0 && waiting.length > 0 && !this.deps.fresh()) for (const letter of waiting) turnAway(letter)
+    else for (const answer of answers) answer()
     for (const cell of batch.touched) this.#rearm(cell)
     this.#arm()
     if (batch.torn) this.#fail('an actor threw in the middle of a decision')

@@ -35,6 +35,8 @@ export async function takeOver(shard: Shard, epoch: number): Promise<Planned[]> 
     return replayFrom(shard, 0, fenced.sequence)
   })
   await shard.keeper.confirm(true)
+  // Whoever was away between the record and the fence has fenced an owner that is newer; it must not serve, or that one's reads grow stale.
+  if (!(await shard.held())) throw new Error(`shard ${shard.name} was taken by another node`)
   return pending
 }
 

@@ -32,7 +32,7 @@ const journalConfig = (partition: number, replicas: number): Configured => ({
  * A bucket as KV clients know it, with one value per key. Reads go to the leader (`allow_direct: false`).
  * @param first first revision; a bucket in memory comes back empty, and must not give out a revision twice.
  */
-export const bucketConfig = (bucket: string, storage: StorageType, replicas: number, first?: number): Configured => ({
+const bucketConfig = (bucket: string, storage: StorageType, replicas: number, first?: number): Configured => ({
   name: `KV_${bucket}`, subjects: [`$KV.${bucket}.>`], storage, retention: RetentionPolicy.Limits, discard: DiscardPolicy.New, num_replicas: replicas,
   max_msgs_per_subject: 1, max_msgs: -1, max_bytes: -1, max_age: 0, allow_rollup_hdrs: true, deny_delete: true, allow_direct: false,
   duplicate_window: DUPLICATES, ...(first !== undefined && { first_seq: first }),

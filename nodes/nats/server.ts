@@ -28,7 +28,7 @@ export interface ServerOptions {
   /** Told when the server ends without having been stopped. */
   readonly unexpected?: (reason: string) => void
 }
-export interface Ended { readonly code: number | null; readonly signal: NodeJS.Signals | null }
+interface Ended { readonly code: number | null; readonly signal: NodeJS.Signals | null }
 export interface Server {
   readonly url: string
   readonly port: number

@@ -27,7 +27,7 @@ export const Role = Type.Object({
   description: Type.Optional(Type.String()), tags: Type.Optional(Tags), created_at: Timestamp, updated_at: Timestamp,
 })
 export type Role = Static<typeof Role>
-export const RolePage = pageOf(Role)
+const RolePage = pageOf(Role)
 export const PrincipalRecord = Type.Object({
   id: Type.String(), kind: Type.Enum(['service', 'agent', 'system']), state: Type.Enum(['active', 'disabled', 'deleted']), name: Type.String(),
   description: Type.Optional(Type.String()), handle: Type.Optional(Type.String()), owner_id: Type.Optional(Type.String()),

@@ -5,7 +5,7 @@ import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
 import { WaitingOn } from './waiting.ts'
 
-export const jobStatuses = ['queued', 'claimed', 'completed', 'failed', 'cancelled'] as const
+const jobStatuses = ['queued', 'claimed', 'completed', 'failed', 'cancelled'] as const
 
 export const Job = Type.Object({
   id: Type.String(),

@@ -9,7 +9,6 @@ import { ActionLogEntry, Job } from './jobs.ts'
 import { WaitingOn } from './waiting.ts'
 
 export const runStatuses = ['queued', 'running', 'suspended', 'completed', 'failed', 'cancelled'] as const
-export type RunStatus = (typeof runStatuses)[number]
 /** Statuses that never change again, unless a failed run is retried. */
 export const terminal: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 
@@ -45,7 +44,7 @@ export const WorkflowRunDetail = Type.Object({
 })
 export type WorkflowRunDetail = Static<typeof WorkflowRunDetail>
 
-export const stepStatuses = ['pending', 'running', 'suspended', 'completed', 'failed', 'skipped', 'cancelled'] as const
+const stepStatuses = ['pending', 'running', 'suspended', 'completed', 'failed', 'skipped', 'cancelled'] as const
 export const RunStep = Type.Object({
   id: Type.String({ description: '<run_id>:<step_key>' }),
   run_id: Type.String(),
@@ -105,11 +104,11 @@ const start = {
   priority: Type.Optional(Type.Integer({ minimum: -1000, maximum: 1000, description: 'Jobs of a higher priority are handed out first; 0 by default' })),
   fairness_key: Type.Optional(Type.String({ maxLength: 128, description: 'Keys share a queue equally; within a key, the oldest job first' })),
 }
-export const StartRun = Closed({ definition_id: Type.Optional(Id), spec: Type.Optional(Spec), ...start })
+const StartRun = Closed({ definition_id: Type.Optional(Id), spec: Type.Optional(Spec), ...start })
 export const StartWorkflowRun = Closed(start)
 
 const BulkRunRequest = Closed({ run_ids: Type.Array(Id, { minItems: 1, maxItems: 200 }), reason: Type.Optional(Type.String({ maxLength: 1024 })) })
-export const BulkRunResult = Type.Object({
+const BulkRunResult = Type.Object({
   results: Type.Array(Type.Object({
     run_id: Type.String(), ok: Type.Boolean(), status: Type.Optional(Type.String()),
     error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
@@ -138,7 +137,7 @@ const checkStart = (body: Static<typeof StartRun>) =>
     : body.spec ? checkSpec(body.spec, 'spec') : []
 
 /** Filters of run lists. */
-export const runFilters = {
+const runFilters = {
   status: Type.Optional(many(Type.Enum([...runStatuses]))),
   workflow_type: Type.Optional(Type.String()),
   queue: Type.Optional(Type.String()),

@@ -9,7 +9,7 @@ import { checkDeclared } from './declared.ts'
 import { below } from './path.ts'
 import { checkExpression, checkTemplate, type StepRule } from './template.ts'
 
-export { applyDefaults } from './declared.ts'
+
 
 /** Names that every expression of a workflow may read; `event` is another name of `input`. */
 const ROOTS = ['input', 'event', 'config', 'meta', 'steps'] as const

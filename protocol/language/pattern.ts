@@ -20,7 +20,7 @@ export interface Pattern {
   readonly ignoreCase: boolean
 }
 
-export const MAX_PATTERN = 512
+const MAX_PATTERN = 512
 const MAX_PROGRAM = 2000
 const DIGIT: Ranges = [48, 57]
 const SPACE: Ranges = [9, 10, 12, 13, 32, 32]

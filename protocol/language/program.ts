@@ -37,7 +37,7 @@ export interface Fault {
 }
 
 /** Longest expression, in characters. */
-export const MAX_SOURCE = 4096
+const MAX_SOURCE = 4096
 const REMEMBERED = 1024
 /** Roots that exist everywhere in principle: where one is not given, it is null. */
 const WELL_KNOWN: ReadonlySet<string> = new Set(['input', 'event', 'config', 'meta', 'steps'])

@@ -25,7 +25,7 @@ export const WORK = 3_000_000
 /** Size of one result or one rendered document, as `weigh` counts it. */
 export const ROOM = 2_000_000
 /** Longest text an operation may build, in UTF-16 units. */
-export const MAX_TEXT = 1_048_576
+const MAX_TEXT = 1_048_576
 /** Nesting that equality and rendering follow. */
 export const MAX_DEPTH = 64
 

@@ -8,7 +8,7 @@
 import { nextToken, type Token } from './tokens.ts'
 
 /** A relation that was written as a word. */
-export interface Relation {
+interface Relation {
   readonly word: string
   readonly negated: boolean
 }

@@ -7,7 +7,7 @@ import type { QueueCommands } from '../../protocol/internal.ts'
 import { defaultTiming } from '../../protocol/worker.ts'
 import { Stage, type Done } from './stage.ts'
 
-export const header = (id: string, fields: Partial<JobHeader> = {}): JobHeader => ({
+const header = (id: string, fields: Partial<JobHeader> = {}): JobHeader => ({
   id, kind: 'action_execution', origin: 'loop_action_step', executor_kind: 'customer_worker', action_name: 'mail', run_id: 'run_1', step_id: 'run_1:mail', step_key: 'mail',
   priority: 0, fairness_key: 'all', enqueued_at: 1_000_000, max_attempts: 2, max_losses: 2, ...fields,
 })

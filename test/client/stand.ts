@@ -4,7 +4,7 @@ import type { JobEvent, WorkerOptions, WorkerState } from '../../client/worker/o
 import type { Clock, Dial, SocketEvents } from '../../client/worker/ports.ts'
 import type { ClaimedJob, Down, Up } from '../../protocol/worker.ts'
 
-export class ManualClock implements Clock {
+class ManualClock implements Clock {
   #now = 0
   #next = 0
   #ids = 0
@@ -46,7 +46,7 @@ export class ManualClock implements Clock {
 export const settled = (): Promise<void> => new Promise((done) => setImmediate(done))
 
 /** The server's end of one socket. */
-export class Peer {
+class Peer {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly events: SocketEvents

@@ -9,7 +9,7 @@ import { defaultTiming } from '../../protocol/worker.ts'
 import { edge, PRJ } from './given.ts'
 
 export const RUN = 'run_01AAAAAAAAAAAAAAAAAAAAAA0C'
-export const settings: GatewaySettings = {
+const settings: GatewaySettings = {
   brand: 'Service', key_prefix: 'bat', shards: 4, deadline: 1000, rate: { key: 0, organization: 0, window_seconds: 60 }, timing: defaultTiming, keepalive: 15_000,
   cors: ['https://console.example'], version: '0.1.0',
 }
@@ -27,7 +27,7 @@ export interface Body {
   readonly error: { readonly code: string; readonly details: { readonly fields: readonly FieldError[] } }
 }
 /** A question to a view. */
-export interface Question {
+interface Question {
   readonly id: string
   readonly run_id: string
   readonly after: number

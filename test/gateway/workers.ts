@@ -15,7 +15,7 @@ import { defaultTiming, type ClaimedJob, type Offer, type Taking } from '../../p
 export const PROJECT = 'prj_00000000000000000000000A01'
 
 /** A clock that moves only when told; `advance` lets promises settle after each timer. */
-export class Clock {
+class Clock {
   now = 1_900_000_000_000
   #timers: { at: number; run: () => void; off: boolean }[] = []
   later = (ms: number, run: () => void): (() => void) => {
@@ -46,7 +46,7 @@ export class Clock {
 export const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 /** A frame as a worker got it. */
-export interface Got {
+interface Got {
   readonly type: string
   readonly message_id?: string
   readonly job_id?: string
@@ -62,7 +62,7 @@ export interface Got {
 }
 type Script = (command: Command) => unknown
 /** The frames a worker got, its close, and how its socket behaves. */
-export class Worker {
+class Worker {
   readonly frames: Got[] = []
   closed: { code: number; reason: string } | 'dropped' | undefined
   sending: 'sent' | 'buffered' | 'lost' = 'sent'

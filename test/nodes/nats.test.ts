@@ -94,7 +94,7 @@ t.test('snapshots may be small, large, replaced and deleted', async (t) => {
   t.equal(new TextDecoder().decode((await theirs.get(0, key))?.data), 'small')
   t.equal((await theirs.get(0, key))?.revision, first)
   t.equal(await theirs.put(0, key, bytes('other'), 0), undefined, 'it exists')
-  t.ok((await theirs.put(0, key, bytes('later'), first)) ?? 0 > (first ?? 0))
+  t.ok(((await theirs.put(0, key, bytes('later'), first)) ?? 0) > (first ?? 0))
   t.equal(await mine.put(0, key, bytes('stale'), first), undefined, 'it has changed')
   t.equal(new TextDecoder().decode((await mine.get(0, key))?.data), 'later')
   const large = new Uint8Array(600_000).map((_, i) => i % 251)

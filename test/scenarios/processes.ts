@@ -8,7 +8,7 @@ import { findServer } from '../../nodes/nats/install.ts'
 import { freePort, startServer } from '../../nodes/nats/server.ts'
 
 /** A process that can be killed without warning. */
-export interface Killable { kill(): Promise<void> }
+interface Killable { kill(): Promise<void> }
 export interface Processes {
   readonly key: string
   readonly nats: Killable & { restart(): Promise<void> }

@@ -4,7 +4,7 @@ import type { Dice } from './dice.ts'
 
 /** Names of the signals that workflows wait for, and of the queues they use. */
 export const signals = ['go', 'on'] as const
-export const queues = ['main', 'side'] as const
+const queues = ['main', 'side'] as const
 
 function stepOf(dice: Dice, index: number): Step {
   const id = `s${index}`

@@ -4,7 +4,7 @@
  */
 import { fork, type Dice } from './dice.ts'
 
-export const faultKinds = [
+const faultKinds = [
   'kill', 'pause', 'cut', 'delay', 'loss', 'duplicate', 'reorder', 'append', 'late', 'disk', 'wipe', 'tail', 'state', 'registry', 'amnesia', 'skew', 'drift', 'jump', 'workers',
 ] as const
 /**

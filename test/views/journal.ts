@@ -100,7 +100,7 @@ export const ended = (id: string, status: 'completed' | 'failed' | 'cancelled', 
   ({ type: `job.${status}`, id, job: { status, lease_expires_at: null, ...fields } })
 
 /** The registration of a worker instance. */
-export const registration = (instance: string, fields: Partial<Registration> = {}): Registration => ({
+const registration = (instance: string, fields: Partial<Registration> = {}): Registration => ({
   instance, session: `wst_${instance}`, token_hash: 'h', generation: 1, gateway: 'g1', principal_id: 'svc_1', concurrency_limit: 4,
   capabilities: [], queues: [], action_names: [], models: [], connected_at: T0, ...fields,
 })
