@@ -3,7 +3,7 @@
  * a record that has not changed for `LEASE` ms belongs to a dead node. No time stamps are compared between machines.
  *
  * Invariants:
- * M1. A node whose own renewal is older than `LEASE` says so (`fresh`), and answers no reads.
+ * M1. A node whose own renewal is nearly as old as `LEASE` says so (`fresh`), and answers nothing from memory alone.
  * M2. Ownership recorded here is an intention; the journal's fence is what excludes a stale owner.
  *     A record is judged as it was when it was last asked for: a judge that stood still has seen no silence.
  * M3. A node that was away looks what became of its shards before it calls itself fresh again.
@@ -15,6 +15,8 @@ import type { Clock, Registry } from './ports.ts'
 /** Milliseconds between renewals, and until silence means death. */
 const RENEW = 500
 const LEASE = 2000
+/** Milliseconds a node believes in itself: less than others do, because clocks do not run equally fast. */
+const FRESH = 1800
 
 export type RoleName = 'gateway' | 'shards' | 'views' | 'executor'
 export interface Member { readonly id: string; readonly roles: readonly RoleName[] }
@@ -74,7 +76,7 @@ export class Membership {
   }
   /** Whether the own record was renewed lately enough to be believed by others. */
   fresh(): boolean {
-    return this.#clock.elapsed() - this.#renewed < LEASE
+    return this.#clock.elapsed() - this.#renewed < FRESH
   }
   /** Live nodes with a role, this one included. */
   members(role: RoleName): readonly Member[] {

@@ -72,9 +72,9 @@ function checkReads(sim: Simulation): void {
 /** Number of entries of an actor that were acknowledged before a read began. */
 function acknowledged(sim: Simulation, past: Past | undefined, { from }: Read): number {
   let least = 0
-  for (const [i, { place }] of (past?.entries ?? []).entries()) {
+  for (const [i, { place, at }] of (past?.entries ?? []).entries()) {
     const sent = sim.records.sent.get(place.entry.command.id)
-    if (sent?.answers.some((answer) => answer.at <= from && !isRefusal(answer.outcome))) least = i + 1
+    if (sent?.answers.some((answer) => answer.at >= at && answer.at <= from && !isRefusal(answer.outcome))) least = i + 1
   }
   return least
 }

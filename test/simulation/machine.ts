@@ -28,6 +28,8 @@ export class Machine {
   /** Who wants to know when it dies. */
   readonly onDeath: (() => void)[] = []
   paused = false
+  /** It was asked to leave. */
+  stopping = false
   /** The servers and the other machines cannot be reached. */
   cut = false
   /** Calls to the outside until it dies. */
@@ -95,6 +97,7 @@ export class Machine {
   }
   /** Leave in order, as on SIGTERM. */
   async stop(): Promise<void> {
+    this.stopping = true
     await this.host.stop()
     await this.#membership.stop()
     this.kill()

@@ -12,7 +12,7 @@ const CLOCKS = 30_000
 /** Why the world is not at rest; undefined when it is. Looks at the journal as far as it was read. */
 export function unsettled(sim: Simulation): string | undefined {
   if (sim.clients.busy > 0) return `${sim.clients.busy} requests are under way`
-  for (const machine of sim.machines) if (!machine.alive || machine.paused) return `${machine.name} does not run`
+  for (const machine of sim.machines) if (!machine.alive || machine.paused || machine.stopping) return `${machine.name} does not run`
   for (let shard = 0; shard < sim.shards; shard++) {
     const owners = sim.machines.filter((machine) => machine.host.owned().includes(`0.${shard}`))
     if (owners.length !== 1) return `shard ${shard} is owned by ${owners.map(({ name }) => name).join(' and ') || 'nobody'}`
