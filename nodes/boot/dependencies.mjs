@@ -22,8 +22,9 @@ const read = (file) => {
  * @param {Record<string, {version?: string, dev?: boolean, optional?: boolean, devOptional?: boolean, link?: boolean}>} locked
  * @param {Record<string, {version?: string}>} installed
  * @returns {'all' | 'production' | 'stale'}
+ * @public
  */
-function compareLocks(locked, installed) {
+export function compareLocks(locked, installed) {
   const missing = Object.entries(locked).filter(([path, entry]) => path !== '' && !entry.optional && !entry.link && installed[path]?.version !== entry.version)
   if (missing.length === 0) return 'all'
   return missing.every(([, entry]) => entry.dev || entry.devOptional) ? 'production' : 'stale'

@@ -19,6 +19,7 @@ import { notOwner, type HostDeps, type ShardAnswer } from './deps.ts'
 import { Deadlines } from './deadlines.ts'
 import { Effects } from './effects.ts'
 import { Keeper } from './checkpoint.ts'
+import { turnAway, type Letter } from './letter.ts'
 import { Offers } from './offers.ts'
 import { settle } from './settle.ts'
 import { takeOver } from './takeover.ts'
@@ -27,11 +28,6 @@ import { takeOver } from './takeover.ts'
 const COMMANDS = 256
 const BYTES = 512 * 1024
 const EVENTS = 1000 - EVENTS_PER_COMMAND
-
-type Letter =
-  | { readonly type: 'command'; readonly command: Command; readonly answer: (answer: ShardAnswer) => void }
-  | { readonly type: 'ask'; readonly to: Address; readonly name: string; readonly input: unknown; readonly answer: (answer: ShardAnswer) => void }
-  | { readonly type: 'task'; readonly run: () => void; readonly fail: () => void }
 
 export class Shard {
   readonly partition: number
@@ -298,4 +294,3 @@ export class Shard {
     })
   }
 }
-const turnAway = (letter: Letter): void => (letter.type === 'task' ? letter.fail() : letter.answer(notOwner))

@@ -1,0 +1,11 @@
+/** What waits in a shard's mailbox: a command, a read, or something to run when no append is in flight. */
+import type { Address, Command } from '../../protocol/entry.ts'
+import { notOwner, type ShardAnswer } from './deps.ts'
+
+export type Letter =
+  | { readonly type: 'command'; readonly command: Command; readonly answer: (answer: ShardAnswer) => void }
+  | { readonly type: 'ask'; readonly to: Address; readonly name: string; readonly input: unknown; readonly answer: (answer: ShardAnswer) => void }
+  | { readonly type: 'task'; readonly run: () => void; readonly fail: () => void }
+
+/** Tell whoever waits that the shard is not served here any more. */
+export const turnAway = (letter: Letter): void => (letter.type === 'task' ? letter.fail() : letter.answer(notOwner))
