@@ -6,7 +6,7 @@ import t from 'tap'
 import { simulate } from './simulation/run.ts'
 import { runSeed } from './simulation/simulation.ts'
 
-const SEEDS = 400
+const SEEDS = 300
 const from = Number(process.env['SIM_SEED'] ?? Math.floor(Date.now() / 86_400_000) * 1000)
 
 t.test(`whatever goes wrong, the engine keeps its promises (seeds from ${from})`, async (t) => {

@@ -16,7 +16,7 @@ async function forgetAll(): Promise<void> {
   const { purged } = await (await jetstreamManager(connection)).streams.purge('JOURNAL_0')
   await connection.close()
   if (purged === 0) throw new Error('there was no journal')
-  for (const name of readdirSync(s.data, { recursive: true, encoding: 'utf8' })) if (/\.sqlite/.test(name)) rmSync(join(s.data, name))
+  for (const name of readdirSync(s.data).filter((name) => name.startsWith('node-')).flatMap((name) => readdirSync(join(s.data, name, 'views')).map((file) => join(name, 'views', file)))) if (/\.sqlite/.test(name)) rmSync(join(s.data, name))
 }
 
 const { id: old } = await s.ok('run.start', { spec: waiting() })

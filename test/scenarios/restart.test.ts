@@ -24,7 +24,7 @@ async function deleteStates(): Promise<void> {
 }
 /** Delete what the views keep. */
 function deleteViews(): void {
-  const files = readdirSync(s.data, { recursive: true, encoding: 'utf8' }).filter((name) => /\.sqlite/.test(name))
+  const files = readdirSync(s.data).filter((name) => name.startsWith('node-')).flatMap((name) => readdirSync(join(s.data, name, 'views')).map((file) => join(name, 'views', file))).filter((name) => /\.sqlite/.test(name))
   for (const name of files) rmSync(join(s.data, name))
   t.ok(files.length > 0, 'there were views')
 }
