@@ -9,7 +9,6 @@ import type { Reference, Scope } from './program.ts'
 import { closingBraces } from './tokens.ts'
 import { equal, fail, MAX_DEPTH, member, ROOM, textOf, weigh, type Budget } from './values.ts'
 
-export { applyDefaults } from './declared.ts'
 
 /** A text in parts: literal text, and expressions with their offset. */
 type Part = { readonly text: string } | { readonly expression: string; readonly offset: number }
