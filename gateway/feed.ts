@@ -2,25 +2,22 @@
  * The project-wide stream of run events as a sequence to follow. What happens to any run or queue of the project is only a
  * sign that there is something new: the frames come from the view, which gives them their order.
  */
-import type { Static } from 'typebox'
-import type { ProjectRunEvent } from '../protocol/api/runs.ts'
 import { lastCursor, type Placed } from '../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
 import type { Follower, Item } from './follow.ts'
 import type { World } from './ports.ts'
-import { frame } from './sse.ts'
+import { frameOf } from './sse.ts'
 import type { Source } from './followers.ts'
 
 const PAGE = 200
 
-type FeedEvent = Static<typeof ProjectRunEvent>
 /** Frames of one event share its cursor: they are shown together or not at all. */
-function itemsOf(events: readonly FeedEvent[]): Item[] {
+function itemsOf(events: ViewQuestions['feed']['reply']['items']): Item[] {
   const items: Item[] = []
-  for (const event of events) {
-    const before = items.at(-1)?.cursor === event.seq ? (items.pop()?.frame ?? '') : ''
-    items.push({ cursor: event.seq, frame: before + frame(event.type, event, event.seq) })
+  for (const { seq, type, json } of events) {
+    const before = items.at(-1)?.cursor === seq ? (items.pop()?.frame ?? '') : ''
+    items.push({ cursor: seq, frame: before + frameOf(type, json, seq) })
   }
   return items
 }
@@ -34,7 +31,7 @@ export function feedSource(world: World, project: string): Source {
     ask: async (after, fresh) => {
       const page = await ask(after, PAGE, fresh)
       if (isRefusal(page)) return page
-      return { items: itemsOf(page.items as readonly FeedEvent[]), last: page.last, ended: false, oldest: page.oldest, more: page.items.length >= PAGE }
+      return { items: itemsOf(page.items), last: page.last, ended: false, oldest: page.oldest, more: page.items.length >= PAGE }
     },
     newest: async () => {
       const page = await ask(Number.MAX_SAFE_INTEGER, 1)

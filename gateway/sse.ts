@@ -5,8 +5,10 @@
 import type { World } from './ports.ts'
 import type { Exchange, Sink } from './respond.ts'
 
-/** One frame. `data` is JSON on one line; without an id the frame is no place to resume from. */
-export const frame = (event: string, data: unknown, id?: number): string => `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
+/** One frame of data that is JSON on one line already; without an id the frame is no place to resume from. */
+export const frameOf = (event: string, json: string, id?: number): string => `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${json}\n\n`
+/** One frame. */
+export const frame = (event: string, data: unknown, id?: number): string => frameOf(event, JSON.stringify(data), id)
 
 /** A cursor from a query or from `Last-Event-ID`, or undefined when the text is none. */
 export function cursorOfText(text: string): number | undefined {

@@ -59,5 +59,5 @@ else {
   if (command === 'test') {
     const { runTests } = await import('./boot/tests.mjs')
     process.exitCode = await runTests(root, args, tsx)
-  } else handOver([`--import=${tsx}`, join(root, 'nodes/main.ts'), command, ...args])
+  } else handOver(['--max-semi-space-size=32', `--import=${tsx}`, join(root, 'nodes/main.ts'), command, ...args])
 }

@@ -4,12 +4,13 @@
  *
  * Every table carries the project of its rows, and every query of one project filters by it. Projects and runs have short
  * numbers of this file's own, which keep keys small; clients never see them. Times are Unix milliseconds; `record`
- * and `data` are JSON as clients see it. A row of the timeline holds all events of one entry, see `TimelineRow`.
+ * and `data` are JSON as clients see it. A row of the timeline holds all events of one entry, see `TimelineRow`;
+ * one of the feed many frames, with the cursor of the last of them.
  */
 import type { Database } from 'better-sqlite3'
 
 /** Raise it with every change of the schema or of what is derived into it. */
-export const SCHEMA_VERSION = 2
+export const SCHEMA_VERSION = 3
 
 // Run lists are newest first. `runs_status`, `runs_queue` and `runs_type` are read once for each status and merged, so
 // that every combination of a status with a queue or a type is a range of one index.
@@ -44,8 +45,8 @@ CREATE TABLE timeline (
 ) WITHOUT ROWID;
 
 CREATE TABLE feed (
-  project INTEGER NOT NULL, seq INTEGER NOT NULL, type TEXT NOT NULL, run INTEGER NOT NULL, data TEXT, at INTEGER NOT NULL,
-  PRIMARY KEY (project, seq, type)
+  project INTEGER NOT NULL, seq INTEGER NOT NULL, frames TEXT NOT NULL,
+  PRIMARY KEY (project, seq)
 ) WITHOUT ROWID;
 
 CREATE TABLE jobs (

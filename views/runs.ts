@@ -19,6 +19,7 @@ export interface RunRow {
   readonly n: number
   readonly project: number
   readonly created_at: number
+  /** Its JSON, or the hash of one that runs share. */
   readonly spec: string | null
   record: WorkflowRun
   last: number
@@ -57,7 +58,7 @@ function load(store: Store, id: string): RunRow | undefined {
 /** Runs by id, for whoever applies an entry. */
 export const keptRuns = (store: Store): Kept<RunRow> => store.kept('runs', () => new Kept((id) => load(store, id), (row, id) => save(store, row, id)))
 
-// Runs of one workflow version share their spec's text.
+// Runs of one workflow version share their spec's text; a spec that came with its run is kept with it.
 interface SpecRow { readonly project: number; readonly hash: string; readonly json: string }
 const keptSpecs = (store: Store): Kept<SpecRow> => store.kept('specs', () => new Kept<SpecRow>(
   () => undefined,
@@ -101,7 +102,8 @@ function begin(store: Store, { entry }: Placed, event: RunEvent): RunRow {
   const record = patch({ id: entry.id } as WorkflowRun, event.run)
   const project = store.numberOf(entry.project)
   const created_at = parseTimestamp(record.created_at ?? '') ?? entry.origin.at
-  return { n: store.nextRun(), project, created_at, spec: event.spec ? keepSpec(store, project, event.spec) : null, record, last: 0, stored: undefined }
+  const spec = event.spec && (record.definition_id ? keepSpec(store, project, event.spec) : JSON.stringify(event.spec))
+  return { n: store.nextRun(), project, created_at, spec: spec ?? null, record, last: 0, stored: undefined }
 }
 
 /** A run of the project. */
@@ -119,11 +121,11 @@ export function runDetail(store: Store, project: number, id: string, watch: Watc
   const { record } = row
   const steps = stepsOf(store, row)
   const waiting_on = waitingOfRun(record, steps, jobsById(store, project), watch)
-  const spec = row.spec === null ? undefined : store.one<{ spec: string }>('SELECT spec FROM specs WHERE project = ? AND hash = ?', project, row.spec)
+  const spec = row.spec?.startsWith('{') ? row : row.spec === null ? undefined : store.one<{ spec: string }>('SELECT spec FROM specs WHERE project = ? AND hash = ?', project, row.spec)
   const is = (...statuses: string[]) => (statuses.includes(record.status) ? 1 : 0)
   return {
     ...record,
-    spec: (spec ? JSON.parse(spec.spec) : { steps: [] }) as Spec,
+    spec: (spec?.spec ? JSON.parse(spec.spec) : { steps: [] }) as Spec,
     step_counts: stepCounts(steps),
     path_counts: { total: 1, working: is('queued', 'running'), waiting: is('suspended'), completed: is('completed'), failed: is('failed') },
     paths: [{ path_id: 'main', state: record.status, ...(record.error_message !== undefined && { error_message: record.error_message }), ...(waiting_on && !terminal.has(record.status) && { waiting_on }) }],

@@ -102,6 +102,10 @@ export class Store {
   all<R>(sql: string, ...values: Value[]): R[] {
     return this.#prepare(sql).all(...values) as R[]
   }
+  /** Rows of a query one by one; the reader may stop early. Nothing else may be done with the database meanwhile but reading. */
+  each<R>(sql: string, ...values: Value[]): IterableIterator<R> {
+    return this.#prepare(sql).iterate(...values) as IterableIterator<R>
+  }
   /** The first row of a query. */
   one<R>(sql: string, ...values: Value[]): R | undefined {
     return this.#prepare(sql).get(...values) as R | undefined
@@ -169,6 +173,7 @@ export class Store {
     for (const project of this.#newProjects) this.run('INSERT INTO projects (n, id) VALUES (?, ?)', this.findProject(project), project)
     this.#newProjects = []
     for (const kept of this.#kept.values()) kept.flush()
+    this.tail.flush((project, seq, frames) => this.append('feed', project, seq, frames))
     this.#writeAppended()
   }
   /** Drop everything that is not written. @param current the cursor up to which everything is written. */

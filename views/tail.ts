@@ -1,40 +1,46 @@
 /**
- * The newest frames of the feed in memory, so that whoever follows it at its end is answered without reading a table.
- * Frames lie in two generations; when the younger one is full, the older one is dropped.
+ * The newest frames of the feed in memory, so that whoever follows it at its end is answered without reading a table, and
+ * those that wait to be stored. Frames lie in two generations; when the younger one is full, the older one is dropped.
  */
 import type { ProjectRunEvent } from '../protocol/api/runs.ts'
-import type { Open } from '../protocol/common.ts'
-import type { Shown } from './timeline.ts'
 
-/** What a frame is made of: its `data`, or, for a call of an action, the event that it tells of. */
+/** A frame of the feed. */
 export interface Frame {
   /** Cursor of the event. */
   readonly cursor: number
-  /** Id of the run. */
-  readonly run: string
   readonly kind: ProjectRunEvent['type']
-  readonly data: Open | null
-  readonly call: Shown | null
-  /** Unix milliseconds. */
-  readonly at: number
+  /** The frame as clients get it. */
+  readonly json: () => string
+  /** As it is stored: its JSON, or, for a call of an action, the run and time of the event that the timeline has. */
+  readonly stored: readonly [cursor: number, kind: ProjectRunEvent['type'], json: string] | readonly [cursor: number, run_n: number, run: string, at: number]
 }
 
 /** Frames by project. `after`: every frame beyond this cursor is here or in a younger generation. */
 interface Generation { readonly after: number; readonly frames: Map<number, Frame[]>; count: number; size: number }
 const generation = (after: number): Generation => ({ after, frames: new Map(), count: 0, size: 0 })
+function push(frames: Map<number, Frame[]>, project: number, frame: Frame): void {
+  const known = frames.get(project)
+  if (known) known.push(frame)
+  else frames.set(project, [frame])
+}
 
 /** Frames, and characters of their payloads, that a generation holds at most, but for its last batch. */
 const FRAMES = 2000
 const SIZE = 4_000_000
+/** Frames of a stored row, but for the rest of an event's. */
+const IN_ROW = 64
 
 export class FeedTail {
   #old = generation(0)
   #young = generation(0)
   #batch: { readonly project: number; readonly frame: Frame }[] = []
-  /** Begin empty. @param current the cursor up to which everything is applied. */
+  /** Frames of applied batches that are not stored yet. */
+  #unstored = new Map<number, Frame[]>()
+  /** Begin empty. @param current the cursor up to which everything is applied and stored. */
   begin(current: number): void {
     this.#old = this.#young = generation(current)
     this.#batch = []
+    this.#unstored = new Map()
   }
   /** Add a frame of the present batch. @param project its number. */
   add(project: number, frame: Frame): void {
@@ -47,9 +53,8 @@ export class FeedTail {
   /** The present batch is applied, up to this cursor. */
   keep(current: number): void {
     for (const { project, frame } of this.#batch) {
-      const frames = this.#young.frames.get(project)
-      if (frames) frames.push(frame)
-      else this.#young.frames.set(project, [frame])
+      push(this.#young.frames, project, frame)
+      push(this.#unstored, project, frame)
       this.#young.count++
     }
     this.#batch = []
@@ -60,6 +65,20 @@ export class FeedTail {
   /** The present batch failed. */
   undo(): void {
     this.#batch = []
+  }
+  /** Hand over what is not stored yet, in rows: the cursor of the last frame, and the frames as JSON. */
+  flush(store: (project: number, seq: number, frames: string) => void): void {
+    for (const [project, frames] of this.#unstored) {
+      for (let from = 0; from < frames.length; ) {
+        let to = Math.min(from + IN_ROW, frames.length)
+        // Frames of one event lie in one row, so that a cursor has all of them behind it or none.
+        while (to < frames.length && frames[to]?.cursor === frames[to - 1]?.cursor) to++
+        const row = frames.slice(from, to)
+        store(project, row.at(-1)?.cursor ?? 0, JSON.stringify(row.map(({ stored }) => stored)))
+        from = to
+      }
+    }
+    this.#unstored.clear()
   }
   /** Whether all frames after a cursor are here. */
   reaches(after: number): boolean {

@@ -138,13 +138,13 @@ on('a stream ends when its key is revoked', async (t, at, run) => {
 })
 
 on('the project stream: live only by default, replay after a cursor, frames of one event together', async (t, at) => {
-  const feed = [{ seq: 1000, type: 'run_updated' }, { seq: 2000, type: 'action_appended' }, { seq: 2000, type: 'job_updated' }].map((one) => ({ ...one, run_id: RUN, timestamp: 't', data: {} }))
+  const feed = [{ seq: 1000, type: 'run_updated' }, { seq: 2000, type: 'action_appended' }, { seq: 2000, type: 'job_updated' }].map((one) => ({ ...one, json: '{}' }))
   at.views['feed'] = ({ after, limit }) => ({ items: feed.filter(({ seq }) => seq > after).slice(0, limit), last: (feed.at(-1)?.seq ?? 0) + 999, oldest: 0 })
   const live = await at.stream('/v1/projects/default/runs/events')
   const replay = await at.stream('/v1/projects/default/runs/events?since=1000')
   await until(() => frames(replay.text).length === 2)
   t.same(frames(replay.text), ['2000 action_appended', '2000 job_updated'])
-  feed.push({ seq: 5001, type: 'job_updated', run_id: RUN, timestamp: 't', data: {} })
+  feed.push({ seq: 5001, type: 'job_updated', json: '{}' })
   at.publish({ cursor: 5000, entry: { project: home, kind: 'queue', id: '1.default', command: { id: 'c', name: 'x' }, origin: { at: 0, principal: { type: 'system', id: 's' } }, events: [{ type: 'a' }, { type: 'b' }], prev: 0 } })
   at.edge.advance(20)
   await until(() => frames(live.text).length === 1 && frames(replay.text).length === 3)

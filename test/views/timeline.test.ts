@@ -99,7 +99,10 @@ t.test('the action log is the calls of a run, oldest first', (t) => {
 
 t.test('the feed tells of new statuses of runs and jobs and of calls, in journal order', (t) => {
   const { view, commit } = story()
-  const feed = (after: number, limit = 100, project = 'prj_a') => ask<{ items: { seq: number; type: string; data: object }[]; last: number; oldest: number }>(view, 'feed', { after, limit }, project)
+  const feed = (after: number, limit = 100, project = 'prj_a') => {
+    const { items, ...rest } = ask<{ items: { seq: number; type: string; json: string }[]; last: number; oldest: number }>(view, 'feed', { after, limit }, project)
+    return { items: items.map(({ seq, type, json }) => ({ seq, type, ...(JSON.parse(json) as { data: object }) })), ...rest }
+  }
   const all = feed(0)
   t.strictSame(all.items.map(({ type, seq, data }) => [type, seq, 'status' in data && data.status]), [
     ['run_updated', cursorOf(1, 0), 'queued'], ['run_updated', cursorOf(1, 1), 'running'],
