@@ -123,6 +123,8 @@ t.test('bytes, sizes, floods, and connections that end in the middle', { timeout
     return worker
   })))
   for (const worker of registers) worker.close()
+  // The flood was sent by this very process: what it held up is over when the service says so.
+  await until(() => s.raw('GET', '/readyz'), ({ status }) => status === 200, 'readiness')
   const wanted = await Promise.all(Array.from({ length: 10 }, () => start(s, 'act')))
   for (let n = 0; n < tries(10); n++) {
     const worker = await s.worker({ action_names: ['act'], concurrency_limit: 3 })

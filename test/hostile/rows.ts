@@ -23,6 +23,8 @@ export interface Place {
   readonly workflow_handle: string
   readonly key: string
   readonly principal: string
+  /** A principal that no key signs in as. */
+  readonly loose: string
   readonly organization_key: string
   readonly instance: string
 }
@@ -34,16 +36,16 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   const handle = `${mark.toLowerCase()}-${made}`
   const project = await s.ok('project.create', { name, handle })
   const at = { project: handle }
-  const [run, failed, working, workflow, principal, organization_key] = await Promise.all([
+  const [run, failed, working, workflow, principal, loose, organization_key] = await Promise.all([
     s.ok('run.start', { ...at, spec: sleeping(), external_id: name, input: { secret: mark } }), s.ok('run.start', { ...at, spec: failing(), external_id: name }), s.ok('run.start', { ...at, spec: acting(`${mark}-act`) }),
-    s.ok('workflow.create', { ...at, name, spec: instant() }), s.ok('principal.create', { ...at, name, role_ids: ['role_viewer'] }), s.ok('key.create_organization', { name, role: 'Viewer' }),
+    s.ok('workflow.create', { ...at, name, spec: instant() }), s.ok('principal.create', { ...at, name, role_ids: ['role_viewer'] }), s.ok('principal.create', { ...at, name: `${name} loose` }), s.ok('key.create_organization', { name, role: 'Viewer' }),
   ])
   const key = await s.ok('key.create', { ...at, name, principal_id: principal['id'] })
   const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
   const id = (record: Readonly<Record<string, unknown>> | undefined, field = 'id') => String(record?.[field])
   return {
     id: id(project), handle, run: id(run), failed: id(failed), working: id(working), job: id(job), workflow: id(workflow), workflow_handle: id(workflow, 'handle'),
-    key: id(key), principal: id(principal), organization_key: id(organization_key), instance: `${mark}-worker-${made}`,
+    key: id(key), principal: id(principal), loose: id(loose), organization_key: id(organization_key), instance: `${mark}-worker-${made}`,
   }
 }
 /** Every id of a place. */
@@ -54,6 +56,7 @@ function idIn(name: RowName, place: Place): string {
   if (name === 'run.retry' || name === 'run.recover') return place.failed
   if (name.startsWith('run.')) return place.run
   if (name.startsWith('workflow.')) return place.workflow
+  if (name === 'principal.delete') return place.loose
   if (name.startsWith('principal.')) return place.principal
   if (name.startsWith('role.')) return 'role_viewer'
   if (/^key\.\w+_organization/.test(name)) return place.organization_key
