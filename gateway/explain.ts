@@ -88,7 +88,7 @@ function number(schema: Schema, value: number, say: Say): void {
 function array(schema: Schema, value: readonly unknown[], path: string, say: Say, faults: FieldError[]): void {
   if (schema.minItems !== undefined && value.length < schema.minItems) say(`must have at least ${plural(schema.minItems, 'item')}`, { minItems: schema.minItems }, value.length)
   // Of what is too much, the parts are not looked at: there may be millions.
-  if (schema.maxItems !== undefined && value.length > schema.maxItems) return say(`must have at most ${plural(schema.maxItems, 'item')}`, { maxItems: schema.maxItems }, value.length)
+  if (schema.maxItems !== undefined && value.length > schema.maxItems) return void say(`must have at most ${plural(schema.maxItems, 'item')}`, { maxItems: schema.maxItems }, value.length)
   if (schema.uniqueItems && new Set(value.map((item) => JSON.stringify(item))).size < value.length) say('must not repeat an item', { uniqueItems: true })
   const { items } = schema
   if (items) value.forEach((item, index) => { walk(items, item, member(path, index), faults) })

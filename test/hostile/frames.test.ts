@@ -6,7 +6,7 @@ import { acting } from '../scenarios/given.ts'
 import { open, runOf, seen, start, until } from '../scenarios/sockets.ts'
 import { service, type TestWorker } from '../service.ts'
 import { often, seed, tries } from './campaign.ts'
-import { valueOf } from './generate.ts'
+import { fitting } from './generate.ts'
 import { mutated } from './mutate.ts'
 import { settled, usage } from './usage.ts'
 
@@ -49,13 +49,13 @@ const frames = Object.entries(up)
 
 for (const [index, [type, schema]] of frames.entries()) t.test(type, { timeout: tries(30_000) }, async () => {
   const register = JSON.stringify({ type: 'worker.register', worker_instance_id: `fuzz ${type}`, message_id: 'register', concurrency_limit: 2 })
-  await often(type, 500 + index, 12, fc.tuple(fc.boolean(), fc.array(mutated(valueOf(schema, known)), { minLength: 1, maxLength: 6 })), async ([registered, messages]) => {
+  await often(type, 500 + index, 12, fc.tuple(fc.boolean(), fc.array(mutated(fitting(schema, known)), { minLength: 1, maxLength: 6 })), async ([registered, messages]) => {
     await play([...(registered ? [register] : []), ...messages])
   })
 })
 
 t.test('frames in any order', { timeout: tries(30_000) }, async () => {
-  const any = fc.oneof(...frames.map(([, schema]) => valueOf(schema, known))).map((frame) => JSON.stringify(frame))
+  const any = fc.oneof(...frames.map(([, schema]) => fitting(schema, known))).map((frame) => JSON.stringify(frame))
   const common = fc.constantFrom(...frames.map(([type]) => JSON.stringify({ type, message_id: type, worker_instance_id: 'any order', job_id: known[2], lease_token: known[3], sequence: 0, delta: {} })))
   await often('frames in any order', 600, 25, fc.array(fc.oneof(any, common), { minLength: 2, maxLength: 20 }), play)
 })

@@ -23,9 +23,9 @@ interface Schema {
 }
 
 /** Values of a schema. @param known texts that mean something to the service, such as ids of records, used wherever they fit. */
-export function valueOf(schema: unknown, known: readonly string[] = []): fc.Arbitrary<unknown> {
+export function fitting(schema: unknown, known: readonly string[] = []): fc.Arbitrary<unknown> {
   const one = schema as Schema
-  if (one.anyOf) return fc.oneof(...one.anyOf.map((branch) => valueOf(branch, known)))
+  if (one.anyOf) return fc.oneof(...one.anyOf.map((branch) => fitting(branch, known)))
   if (one.enum) return fc.constantFrom(...one.enum)
   if ('const' in one) return fc.constant(one.const)
   switch (one.type) {
@@ -40,7 +40,7 @@ export function valueOf(schema: unknown, known: readonly string[] = []): fc.Arbi
 }
 
 /** The smallest value of a schema that has what is required. */
-export const exampleOf = (schema: unknown, known: readonly string[] = []): unknown => fc.sample(valueOf(required(schema as Schema), known), { numRuns: 1, seed: 7 })[0]
+export const exampleOf = (schema: unknown, known: readonly string[] = []): unknown => fc.sample(fitting(required(schema as Schema), known), { numRuns: 1, seed: 7 })[0]
 function required(schema: Schema): Schema {
   if (!schema.properties) return schema
   const needed = new Set(schema.required)
@@ -61,13 +61,13 @@ function textOf({ pattern, format, minLength = 0, maxLength = 1_000_000 }: Schem
 
 function listOf({ items = {}, minItems = 0, maxItems = 5, uniqueItems }: Schema, known: readonly string[]): fc.Arbitrary<unknown[]> {
   const size = { minLength: minItems, maxLength: Math.max(minItems, Math.min(maxItems, 5)) }
-  const item = valueOf(items, known)
+  const item = fitting(items, known)
   return uniqueItems ? fc.uniqueArray(item, { ...size, selector: (value) => JSON.stringify(value) }) : fc.array(item, size)
 }
 
 function recordOf({ properties, required = [], patternProperties, maxProperties = 4 }: Schema, known: readonly string[]): fc.Arbitrary<unknown> {
   const [rest] = Object.values(patternProperties ?? {})
-  if (!properties) return fc.dictionary(fc.string({ minLength: 1, maxLength: 12 }).filter((name) => name !== '__proto__' && name !== 'constructor'), rest ? valueOf(rest, known) : fc.jsonValue({ maxDepth: 2 }), { maxKeys: Math.min(maxProperties, 4), noNullPrototype: true })
-  const members = Object.fromEntries(Object.entries(properties).map(([name, part]) => [name, valueOf(part, known)]))
+  if (!properties) return fc.dictionary(fc.string({ minLength: 1, maxLength: 12 }).filter((name) => name !== '__proto__' && name !== 'constructor'), rest ? fitting(rest, known) : fc.jsonValue({ maxDepth: 2 }), { maxKeys: Math.min(maxProperties, 4), noNullPrototype: true })
+  const members = Object.fromEntries(Object.entries(properties).map(([name, part]) => [name, fitting(part, known)]))
   return fc.record(members, { requiredKeys: [...required], noNullPrototype: true })
 }

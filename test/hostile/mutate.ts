@@ -13,7 +13,7 @@ const names = ['__proto__', 'constructor', 'prototype', 'toString', 'x', '', 'id
 
 type Path = readonly (string | number)[]
 /** Every place in a value, the whole first. */
-export function placesIn(value: unknown, at: Path = []): Path[] {
+function placesIn(value: unknown, at: Path = []): Path[] {
   if (typeof value !== 'object' || value === null) return [at]
   return [at, ...Object.entries(value).flatMap(([key, part]) => placesIn(part, [...at, Array.isArray(value) ? Number(key) : key]))]
 }
@@ -26,7 +26,7 @@ function put(value: unknown, [first, ...rest]: Path, hole: unknown): unknown {
   return Object.fromEntries(Object.entries(value as object).map(([key, part]) => [key, key === first ? put(part, rest, hole) : part]))
 }
 /** The JSON of a value with this text at one place of it. */
-export const textWith = (value: unknown, path: Path, raw: string): string => JSON.stringify(put(value, path, HOLE)).replace(JSON.stringify(HOLE), () => raw)
+const textWith = (value: unknown, path: Path, raw: string): string => JSON.stringify(put(value, path, HOLE)).replace(JSON.stringify(HOLE), () => raw)
 /** The JSON of an object at a place with one more member, first, so that a later one of the same name is a repetition. */
 function textWithMember(value: unknown, path: Path, name: string, raw: string): string {
   const inner = path.reduce<unknown>((part, key) => (part as Record<string | number, unknown>)[key], value)

@@ -7,7 +7,7 @@ import type { RowName } from '../../protocol/api.ts'
 import { service } from '../service.ts'
 import { openClient, type Answered, type Asked } from './ask.ts'
 import { often, seed, tries } from './campaign.ts'
-import { valueOf } from './generate.ts'
+import { fitting } from './generate.ts'
 import { bad } from './judge.ts'
 import { mutated } from './mutate.ts'
 import { bodyFor, furnish, idsOf, pathOf, placedPath, rows, shownIn, slotsOf, type Place } from './rows.ts'
@@ -48,7 +48,7 @@ function hostile(name: RowName, row: Row, place: Place): fc.Arbitrary<Asked> {
   const base = { authorization, ...(row.verb === 'command' && { 'content-type': json }) }
   const body = row.shape.body ? JSON.stringify(bodyFor(name, place)) : undefined
   const good: Asked = { method, path, headers: base, ...(body !== undefined && { body }) }
-  const values = row.shape.body ? fc.oneof(valueOf(row.shape.body, shortcut(place)), fc.constant(bodyFor(name, place))) : fc.jsonValue({ maxDepth: 2 })
+  const values = row.shape.body ? fc.oneof(fitting(row.shape.body, shortcut(place)), fc.constant(bodyFor(name, place))) : fc.jsonValue({ maxDepth: 2 })
   return fc.oneof(
     { weight: row.shape.body ? 12 : 2, arbitrary: mutated(values).map((text) => ({ ...good, ...(method !== 'GET' && { body: text }) })) },
     { weight: row.shape.query ? 5 : 2, arbitrary: queries(row, place).map((query) => ({ ...good, path: `${path}?${query}` })) },
