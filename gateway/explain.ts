@@ -87,7 +87,8 @@ function number(schema: Schema, value: number, say: Say): void {
 
 function array(schema: Schema, value: readonly unknown[], path: string, say: Say, faults: FieldError[]): void {
   if (schema.minItems !== undefined && value.length < schema.minItems) say(`must have at least ${plural(schema.minItems, 'item')}`, { minItems: schema.minItems }, value.length)
-  if (schema.maxItems !== undefined && value.length > schema.maxItems) say(`must have at most ${plural(schema.maxItems, 'item')}`, { maxItems: schema.maxItems }, value.length)
+  // Of what is too much, the parts are not looked at: there may be millions.
+  if (schema.maxItems !== undefined && value.length > schema.maxItems) return void say(`must have at most ${plural(schema.maxItems, 'item')}`, { maxItems: schema.maxItems }, value.length)
   if (schema.uniqueItems && new Set(value.map((item) => JSON.stringify(item))).size < value.length) say('must not repeat an item', { uniqueItems: true })
   const { items } = schema
   if (items) value.forEach((item, index) => { walk(items, item, member(path, index), faults) })
@@ -101,6 +102,7 @@ function object(schema: Schema, value: Readonly<Record<string, unknown>>, path: 
   }
   if (schema.maxProperties !== undefined && Object.keys(value).length > schema.maxProperties) say(`must have at most ${plural(schema.maxProperties, 'member')}`, { maxProperties: schema.maxProperties }, Object.keys(value).length)
   for (const [name, item] of Object.entries(value)) {
+    if (faults.length >= MOST) return
     const own = Object.hasOwn(known, name) ? known[name] : undefined
     const matching = patterns.filter(({ pattern }) => pattern.test(name))
     if (own) walk(own, item, member(path, name), faults)

@@ -43,7 +43,13 @@ export function openFollowers(world: World): Followers {
       })
     }
     look()
-    return { follower, users: 0, close: () => { cancel(); unsubscribe() } }
+    world.count.open('followers', 1)
+    const close = () => {
+      cancel()
+      unsubscribe()
+      world.count.open('followers', -1)
+    }
+    return { follower, users: 0, close }
   }
   return {
     hold(source) {

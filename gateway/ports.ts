@@ -69,7 +69,7 @@ export interface Log {
 export interface Counters {
   request(operation: string, status: number, seconds: number): void
   /** Change of the number of open things. */
-  open(what: 'sse' | 'worker_sockets', change: 1 | -1): void
+  open(what: 'sse' | 'worker_sockets' | 'followers', change: 1 | -1): void
   inc(name: 'frames_in' | 'frames_out' | 'events_sent' | 'stream_fallbacks' | 'rate_limited'): void
 }
 export interface GatewaySettings {

@@ -76,8 +76,11 @@ export class Exchange {
         return
       }
       res.writeHeader('Content-Type', answer.type ?? 'application/json')
-      if (headOnly) res.endWithoutBody(Buffer.byteLength(content), close)
-      else res.end(content, close)
+      if (!headOnly) return void res.end(content, close)
+      // Told a length, uWS waits for that many bytes and takes the next request on the connection for one that came too early.
+      res.writeHeader('Content-Length', String(Buffer.byteLength(content)))
+      if (close) res.writeHeader('Connection', 'close')
+      res.endWithoutBody()
     })
     this.#finish()
   }

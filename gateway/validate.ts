@@ -54,7 +54,7 @@ export function readQuery(row: Row, query: string): Values | Refusal {
   const faults: FieldError[] = []
   for (const [name, text] of pairs) {
     const described = Object.hasOwn(known, name) ? known[name] : undefined
-    if (!described) faults.push({ field: name, message: 'is not a known parameter', ...(schema && { expected: Object.keys(known) }) })
+    if (!described) faults.push({ field: member('', name), message: 'is not a known parameter', ...(schema && { expected: Object.keys(known) }) })
     else if (described.type === 'array') values[name] = [...((values[name] as unknown[] | undefined) ?? []), ...text.split(',').filter(Boolean).map((part) => scalar(part, described.items))]
     else if (name in values) faults.push({ field: name, message: 'is given more than once' })
     else values[name] = scalar(text, described)
@@ -79,12 +79,12 @@ export function readBody(row: Row, bytes: Uint8Array, type: string | undefined):
   } catch (error) {
     return refuseFields({ field: 'body', message: `is not JSON: ${(error as Error).message.slice(0, 200)}` })
   }
-  const unsafe = isSuspect(value, 1) ? suspect(value) : undefined
-  if (unsafe) return refuseFields(unsafe)
+  const fault = unsafe(value)
+  if (fault) return refuseFields({ ...fault, field: fault.field || 'body' })
   if (!schema) {
     const extra = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value) : undefined
     if (!extra) return refuseFields({ field: 'body', message: 'must be an object', expected: 'object' })
-    return extra.length === 0 ? {} : refuseFields(...extra.map((field) => ({ field, message: 'is not a known field' })))
+    return extra.length === 0 ? {} : refuseFields(...extra.slice(0, 50).map((name) => ({ field: member('', name), message: 'is not a known field' })))
   }
   const refused = check(schema, value, 'body')
   if (refused) return refused
@@ -92,8 +92,16 @@ export function readBody(row: Row, bytes: Uint8Array, type: string | undefined):
   return faults.length > 0 ? refuseFields(...faults) : (value as Values)
 }
 
-/** Whether `suspect` finds something: the same rules, without places, because almost every value passes. */
+/**
+ * The first place of a parsed value that must not come in whatever its schema allows: nested so deeply that it could not be
+ * written again, a name that reaches an object's prototype, or a number that JSON cannot write again (1e999 is read as infinity),
+ * so that memory and journal would differ.
+ */
+export const unsafe = (value: unknown): FieldError | undefined => (isSuspect(value, 1) ? suspect(value) : undefined)
+
+/** Whether `suspect` may find something: its rules without places, because almost every value passes. */
 function isSuspect(value: unknown, depth: number): boolean {
+  if (typeof value === 'number') return !Number.isFinite(value)
   if (typeof value !== 'object' || value === null) return false
   if (depth > DEEPEST) return true
   if (Array.isArray(value)) return value.some((item) => isSuspect(item, depth + 1))
@@ -103,21 +111,22 @@ function isSuspect(value: unknown, depth: number): boolean {
   return false
 }
 
-/** The first place of a value that is nested too deeply or that could reach an object's prototype. */
 function suspect(root: unknown): FieldError | undefined {
   const stack: { value: unknown; path: string; depth: number }[] = [{ value: root, path: '', depth: 1 }]
   for (let top = stack.pop(); top; top = stack.pop()) {
     const { value, path, depth } = top
+    if (typeof value === 'number' && !Number.isFinite(value)) return { field: path, message: 'is too large a number' }
     if (typeof value !== 'object' || value === null) continue
     if (depth > DEEPEST) return { field: path, message: `is nested more than ${DEEPEST} levels deep`, expected: { maxDepth: DEEPEST } }
     if (Array.isArray(value)) {
-      value.forEach((item, index) => { if (typeof item === 'object') stack.push({ value: item, path: member(path, index), depth: depth + 1 }) })
+      value.forEach((item, index) => { if (holds(item)) stack.push({ value: item, path: member(path, index), depth: depth + 1 }) })
       continue
     }
     for (const [key, item] of Object.entries(value)) {
       if (key === '__proto__' || (key === 'constructor' && typeof item === 'object' && item !== null && Object.hasOwn(item, 'prototype'))) return { field: member(path, key), message: 'is not allowed as a name' }
-      if (typeof item === 'object') stack.push({ value: item, path: member(path, key), depth: depth + 1 })
+      if (holds(item)) stack.push({ value: item, path: member(path, key), depth: depth + 1 })
     }
   }
   return undefined
 }
+const holds = (item: unknown): boolean => typeof item === 'object' || typeof item === 'number'

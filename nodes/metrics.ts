@@ -33,7 +33,7 @@ export function createMetrics(): Metrics {
     new Histogram({ name: `baton_${name}`, help, buckets, labelNames, registers })
 
   const requests = histogram('request_seconds', 'Duration of HTTP requests', [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 15], 'operation', 'status')
-  const open = { sse: gauge('sse_streams_open', 'Event streams open'), worker_sockets: gauge('worker_sockets_open', 'Worker sockets open') }
+  const open = { sse: gauge('sse_streams_open', 'Event streams open'), worker_sockets: gauge('worker_sockets_open', 'Worker sockets open'), followers: gauge('followers_open', 'Runs and projects that event streams follow') }
   const counted = {
     frames_in: counter('worker_frames_in', 'Frames received from workers'),
     frames_out: counter('worker_frames_out', 'Frames sent to workers'),

@@ -69,18 +69,25 @@ function contentOf({ shape, verb }: Row): Json | undefined {
   return shape.stream === 'accept' ? { ...json(shape.reply), ...events } : events
 }
 
+/** Every code that a row may refuse with: its own, and those of every row that is asked like it. */
+export function refusalsOf({ shape, verb, route }: Row): Code[] {
+  const codes: Code[] = ['bad_request', 'unauthorized', 'forbidden', 'permission_denied', 'rate_limit_exceeded', 'internal', 'service_unavailable']
+  // A command that takes no body says so to one that is sent.
+  if (verb === 'command') codes.push('payload_too_large', 'unsupported_media_type')
+  if (route.startsWith('POST ')) codes.push('idempotency_key_conflict')
+  if (route.includes('/:project')) codes.push('not_found')
+  return [...new Set([...codes, ...(shape.errors ?? [])])]
+}
+
 /** Success and refusals of a row, by status. */
 function responsesOf(row: Row): Json {
   const { shape } = row
   const content = contentOf(row)
   const success = (status: number): Json => ({ description: shape.summary, headers: { 'X-Request-ID': { $ref: '#/components/headers/X-Request-ID' } }, ...(content && status !== 204 && { content }) })
-  const codes: Code[] = ['unauthorized', 'forbidden', 'permission_denied', 'rate_limit_exceeded', 'internal', 'service_unavailable', ...(shape.errors ?? [])]
-  if (shape.query || shape.body) codes.unshift('bad_request')
-  if (shape.body) codes.push('payload_too_large', 'unsupported_media_type')
-  if (row.route.includes('/:project')) codes.push('not_found')
+  const codes = refusalsOf(row)
   const statuses = [...new Set(codes.map((code) => errors[code].status))].sort((a, b) => a - b)
   const refusals = statuses.map((status) => [String(status), {
-    description: [...new Set(codes)].filter((code) => errors[code].status === status).map((code) => `\`${code}\`: ${errors[code].message}`).join('\n\n'),
+    description: codes.filter((code) => errors[code].status === status).map((code) => `\`${code}\`: ${errors[code].message}`).join('\n\n'),
     ...((status === 429 || status === 503) && { headers: { 'Retry-After': { $ref: '#/components/headers/Retry-After' } } }),
     content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
   }])

@@ -10,7 +10,7 @@ import type { JobHeader } from './api/jobs.ts'
 
 const message_id = Type.Optional(Type.String({ minLength: 1, maxLength: 128 }))
 const Names = Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 1000 }))
-const Models = Type.Optional(Type.Array(Type.Object({ provider: Type.String(), model: Type.String() }), { maxItems: 1000 }))
+const Models = Type.Optional(Type.Array(Type.Object({ provider: Type.String({ maxLength: 256 }), model: Type.String({ maxLength: 256 }) }), { maxItems: 1000 }))
 const Slots = Type.Optional(Type.Integer({ minimum: 0, maximum: 100_000 }))
 
 /** Frames a worker sends, by `type`. Unknown members are tolerated: workers are older and newer than the server. */

@@ -13,6 +13,7 @@ import { readConfig, type Config } from '../nodes/config.ts'
 import { findServer } from '../nodes/nats/install.ts'
 import { startServer, type Server } from '../nodes/nats/server.ts'
 import { startNode, type RunningNode } from '../nodes/node.ts'
+import type { Log } from '../gateway/ports.ts'
 import { api, type RowName } from '../protocol/api.ts'
 import { routeOf, type Row } from '../protocol/contract.ts'
 import { silent } from './memory.ts'
@@ -74,7 +75,7 @@ export interface TestWorker {
 
 const validators = new Map<string, ReturnType<typeof Compile>>()
 /** What of a reply its row does not document, or nothing. */
-function undocumented(name: string, row: Row, body: unknown): string | undefined {
+export function undocumented(name: string, row: Row, body: unknown): string | undefined {
   if (!row.shape.reply) return body === undefined ? undefined : 'a body where none is documented'
   let validator = validators.get(name)
   if (!validator) validators.set(name, (validator = Compile(close(row.shape.reply) as typeof row.shape.reply)))
@@ -107,8 +108,8 @@ export function requestOf(row: Row, input: Record<string, unknown>): { method: s
   return { method, path: `/v1${filled}${query.size > 0 ? `?${query}` : ''}`, body }
 }
 
-/** Start a service. Settings are those of the table, such as `{BATON_SHARDS: '2'}`. */
-export async function service(settings: Record<string, string> = {}): Promise<Service> {
+/** Start a service. Settings are those of the table, such as `{BATON_SHARDS: '2'}`. @param log where its nodes write. */
+export async function service(settings: Record<string, string> = {}, log: Log = silent): Promise<Service> {
   const data = mkdtempSync(join(tmpdir(), 'baton-test-'))
   const { path } = await findServer(process.env)
   const server = await startServer({ binary: path, data: join(data, 'nats'), port: 0, sync: settings['BATON_SYNC'] ?? '2m' })
@@ -117,7 +118,7 @@ export async function service(settings: Record<string, string> = {}): Promise<Se
     const read = readConfig({ BATON_RATE_KEY: '0', BATON_RATE_ORG: '0', BATON_PORT: '0', BATON_DATA: join(data, `node-${nodes.length}`), ...settings, ...more }, [])
     if (!('config' in read)) throw new Error(read.faults.join('\n'))
     const config: Config = read.config
-    const node = await startNode(config, [server.url], silent)
+    const node = await startNode(config, [server.url], log)
     nodes.push(node)
     return node
   }

@@ -5,8 +5,9 @@
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { up, type FrameError, type Up } from '../../protocol/worker.ts'
+import { explain } from '../explain.ts'
 
-const checks = new Map(Object.entries(up).map(([type, schema]) => [type, Compile(schema as TSchema)]))
+const checks = new Map(Object.entries(up).map(([type, schema]) => [type, { schema, fits: Compile(schema as TSchema) }]))
 
 /** A frame, or why it is none. */
 type Read =
@@ -28,9 +29,9 @@ export function readFrame(text: string): Read {
   if (typeof frame.type !== 'string') return { fault: 'bad_frame', message: 'type: must be a string', ...echo }
   const check = checks.get(frame.type)
   if (!check) return { fault: 'unknown_frame', message: `there is no frame of type ${frame.type.slice(0, 64)}`, ...echo }
-  if (check.Check(frame)) return { frame: frame as Up }
-  const [first] = check.Errors(frame)
-  return { fault: 'bad_frame', message: first ? `${first.instancePath.slice(1).replaceAll('/', '.') || 'frame'}: ${first.message}` : 'the frame does not have its form', ...echo }
+  if (check.fits.Check(frame)) return { frame: frame as Up }
+  const [first] = explain(check.schema, frame)
+  return { fault: 'bad_frame', message: first ? `${first.field || 'frame'}: ${first.message}` : 'the frame does not have its form', ...echo }
 }
 
 /** The text of a `jobs.claimed` frame, from jobs that are texts already. */

@@ -8,6 +8,7 @@ import { errors, isRefusal } from '../../protocol/errors.ts'
 import type { JobReport } from '../../protocol/internal.ts'
 import { sizes, type Up } from '../../protocol/worker.ts'
 import { command, queueOf, secret, track, type Edge } from './edge.ts'
+import { unsafe } from '../validate.ts'
 import { ended } from './held.ts'
 import type { Session } from './session.ts'
 
@@ -34,16 +35,21 @@ export async function report(edge: Edge, session: Session, frame: Frame, bytes: 
   for (const [index, id] of waiting.entries()) acknowledge(session, job_id, id, index > 0 && result === 'accepted' ? 'duplicate' : result)
 }
 
-/** The report as its queue takes it: a result belongs to a completed job only, and one above the limit fails the job. */
+/** Longest texts of a failure that are kept, in characters; the rest is cut off. */
+const LONGEST = { type: 256, message: 16_384 } as const
+
+/** The report as its queue takes it: a result belongs to a completed job only, and one that cannot be kept fails the job. */
 function reported({ job_id, lease_token, status = 'completed', result, error_type, error_message }: Frame, bytes: number): JobReport {
   const lease = { job_id, lease_token }
   if (status === 'completed') {
+    const fault = result && unsafe(result)
+    if (fault) return { ...lease, status: 'failed', error_type: 'ResultInvalid', error_message: `the result cannot be kept: ${fault.field}: ${fault.message}`.slice(0, LONGEST.message) }
     if (bytes > sizes.result && result && Buffer.byteLength(JSON.stringify(result)) > sizes.result) {
       return { ...lease, status: 'failed', error_type: 'ResultTooLarge', error_message: `the result is larger than ${sizes.result} bytes` }
     }
     return { ...lease, status, ...(result && { result }) }
   }
-  return { ...lease, status, ...(error_type !== undefined && { error_type }), ...(error_message !== undefined && { error_message }) }
+  return { ...lease, status, ...(error_type !== undefined && { error_type: error_type.slice(0, LONGEST.type) }), ...(error_message !== undefined && { error_message: error_message.slice(0, LONGEST.message) }) }
 }
 
 /** Put the report to its queue until it is decided. Given up, without a result, when the worker has gone and its lease has run out. */

@@ -31,7 +31,7 @@ export const projects = {
   'project.list': query('GET /projects', { summary: 'Projects the caller can see, newest first', tag, permission: 'authenticated', query: Closed({ search: Type.Optional(Type.String({ maxLength: 256 })), tag: Type.Optional(Type.String({ maxLength: 1024 })), ...paging }), reply: pageOf(Project) }),
   'project.create': command('POST /projects', { summary: 'Create a project, or adopt it by external reference', tag, permission: 'organization.admin', to: org, body: CreateProject, check: checkCreate, reply: Project, status: 201, alsoStatus: [200], errors: ['already_exists', 'external_identity_conflict', 'project_archived', 'project_capacity_reached'] }),
   'project.get': query('GET /projects/:project', { summary: 'One project', tag, permission: 'project.view', reply: Project, errors: ['not_found'] }),
-  'project.update': command('PATCH /projects/:project', { summary: 'Change a project', tag, permission: 'project.admin', to: org, body: UpdateProject, reply: Project, errors: ['not_found', 'conflict'] }),
+  'project.update': command('PATCH /projects/:project', { summary: 'Change a project', tag, permission: 'project.admin', to: org, body: UpdateProject, reply: Project, errors: ['not_found', 'conflict', 'already_exists'] }),
   'project.delete': command('DELETE /projects/:project', { summary: 'Delete a project: no new work, running work drains', tag, permission: 'organization.admin', to: org, status: 204, errors: ['not_found', 'conflict'] }),
   'project.capabilities': query('GET /projects/:project/capabilities', { summary: 'What the caller may manage here', tag, permission: 'authenticated', reply: Type.Object({ can_manage_project: Type.Boolean(), can_manage_access: Type.Boolean() }) }),
 } as const

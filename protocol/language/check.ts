@@ -7,8 +7,7 @@ import type { FieldError } from '../errors.ts'
 import type { Spec, Step } from '../spec.ts'
 import { checkDeclared } from './declared.ts'
 import { below } from './path.ts'
-import { checkExpression, checkTemplate, type StepRule } from './template.ts'
-
+import { checkExpression, checkTemplate, interpolationsIn, type StepRule } from './template.ts'
 
 
 /** Names that every expression of a workflow may read; `event` is another name of `input`. */
@@ -21,6 +20,8 @@ const SIGNAL = /^signal\.[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 const LONGEST = 10 * 366 * 86_400_000
 const MAX_DEPTH = 48
 const MAX_VALUES = 20_000
+/** Each is compiled before the request is answered, and nothing else can be answered meanwhile. */
+const MAX_INTERPOLATIONS = 4000
 const MAX_FAULTS = 50
 
 /** The id of a step: its own, else its index as text. */
@@ -121,6 +122,7 @@ export function checkSpec(spec: Spec, path: string): FieldError[] {
   // Almost every document is within the bounds: their faults need paths, finding that there is none does not.
   const size = valuesIn(spec, 0, 0) > MAX_VALUES ? checkSize(spec, path) : []
   if (size.length > 0) return size
+  if (interpolationsIn(spec) > MAX_INTERPOLATIONS) return [{ field: path, message: `has more than ${MAX_INTERPOLATIONS} interpolations` }]
   const { steps } = spec
   const firsts = new Map(steps.map((step, index): [string, number] => [idOf(step, index), index]).reverse())
   return [

@@ -9,13 +9,21 @@ import type { Reference, Scope } from './program.ts'
 import { closingBraces } from './tokens.ts'
 import { equal, fail, MAX_DEPTH, member, ROOM, textOf, weigh, type Budget } from './values.ts'
 
-
 /** A text in parts: literal text, and expressions with their offset. */
 type Part = { readonly text: string } | { readonly expression: string; readonly offset: number }
 const OPEN = '${{'
 
 /** Whether a text contains an interpolation. */
 export const hasTemplate = (text: string): boolean => text.includes(OPEN)
+
+/** How many interpolations a document has; it must not be nested without bound. */
+export function interpolationsIn(value: unknown): number {
+  if (typeof value === 'string') return value.split(OPEN).length - 1
+  if (typeof value !== 'object' || value === null) return 0
+  let count = 0
+  for (const item of Object.values(value)) count += interpolationsIn(item)
+  return count
+}
 
 function partsOf(text: string): Part[] | undefined {
   const parts: Part[] = []

@@ -1,0 +1,41 @@
+/** Requests as a hostile client sends them: any method, path, header and body that HTTP allows, over connections that are kept. */
+import { Agent, request } from 'node:http'
+
+export interface Asked {
+  readonly method: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string | Uint8Array
+}
+export interface Answered {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** Empty for a stream, which is given up as soon as it begins. */
+  readonly text: string
+}
+
+/** A client with connections of its own. @param url of the service. */
+export function openClient(url: string): { ask(asked: Asked): Promise<Answered>; close(): void } {
+  const agent = new Agent({ keepAlive: true, maxSockets: 32 })
+  const { hostname, port } = new URL(url)
+  return {
+    ask: ({ method, path, headers, body }) => new Promise((done, failed) => {
+      const length: Record<string, string> = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+      const asked = request({ host: hostname, port, agent, method, path, headers: { ...length, ...headers }, timeout: 10_000 }, (response) => {
+        const parts: Buffer[] = []
+        const over = () => done({ status: response.statusCode ?? 0, headers: response.headers, text: Buffer.concat(parts).toString() })
+        if (/event-stream/.test(response.headers['content-type'] ?? '')) {
+          over()
+          asked.destroy()
+          return
+        }
+        response.on('data', (part: Buffer) => parts.push(part))
+        response.on('end', over)
+      })
+      asked.on('timeout', () => asked.destroy(new Error('no answer within 10 s')))
+      asked.on('error', failed)
+      asked.end(body)
+    }),
+    close: () => agent.destroy(),
+  }
+}

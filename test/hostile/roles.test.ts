@@ -1,0 +1,104 @@
+/** Every built-in role against every row: allowed exactly when the role has the row's permission, else told which one is missing. */
+import t from 'tap'
+import { brandedPermission, organizationOnly, systemRoleId, systemRoleNames, systemRoles, type SystemRole } from '../../protocol/access.ts'
+import { routeOf } from '../../protocol/contract.ts'
+import { service } from '../service.ts'
+import { openClient, type Answered } from './ask.ts'
+import { bad } from './judge.ts'
+import { bodyFor, furnish, placedPath, rows, shownIn, type Place } from './rows.ts'
+
+const s = await service()
+const client = openClient(s.url)
+t.teardown(async () => { client.close(); await s.stop() })
+t.setTimeout(120_000)
+
+interface Held { readonly what: string; readonly key: string; readonly may: ReadonlySet<string> }
+/** A key of each role: of the organization, and of a principal of the project, whole and capped. */
+async function keysFor({ handle }: Place): Promise<Held[]> {
+  const held: Held[] = []
+  for (const role of systemRoleNames) {
+    const inside = new Set<string>(systemRoles[role].filter((permission) => !organizationOnly.has(permission)))
+    held.push({ what: `organization ${role}`, key: String((await s.ok('key.create_organization', { name: `${handle} ${role}`, role }))['key']), may: new Set(systemRoles[role]) })
+    const principal = await s.ok('principal.create', { project: handle, name: role, role_ids: [systemRoleId(role)] })
+    const key = (name: string, more: object = {}) => s.ok('key.create', { project: handle, name, principal_id: principal['id'], ...more }).then((made) => String(made['key']))
+    held.push({ what: `project ${role}`, key: await key(role), may: inside })
+    if (role === 'Owner' || role === 'Viewer') held.push({ what: `project ${role} capped`, key: await key(`${role} capped`, { scope_role_id: systemRoleId('Viewer') }), may: new Set(systemRoles.Viewer) })
+  }
+  const several = await s.ok('principal.create', { project: handle, name: 'several', role_ids: ['role_viewer', 'role_operator'] })
+  held.push({ what: 'project Viewer and Operator', key: String((await s.ok('key.create', { project: handle, name: 'several', principal_id: several['id'] }))['key']), may: new Set(systemRoles.Operator) })
+  return held
+}
+
+const ask = (name: (typeof rows)[number][0], place: Place, key: string): Promise<Answered> => {
+  const { method } = routeOf(rows.find(([other]) => other === name)?.[1] as never)
+  const body = bodyFor(name, place)
+  return client.ask({ method, path: placedPath(name, place), headers: { authorization: `Bearer ${key}`, ...(body && { 'content-type': 'application/json' }) }, ...(body && { body: JSON.stringify(body) }) })
+}
+const rank = (name: string): number => (name === 'project.delete' ? 2 : /delete|revoke/.test(name) ? 1 : 0)
+/** Rows that end what others need come last; one that ends the project is the very last. */
+const order = [...rows].sort(([a], [b]) => rank(a) - rank(b))
+/** What an allowed caller may still be refused: the records it acts on are used up by the callers before it, and nobody hands out a role above their own. */
+const spent = new Set(['not_found', 'conflict', 'already_exists', 'run_not_suspended', 'run_not_failed'])
+
+t.test('the owner of everything is accepted on every row, so that every example is one', async (t) => {
+  for (const [name, row] of order) {
+    const place = await furnish(s)
+    const worker = name === 'worker.drain' ? await s.worker({ worker_instance_id: place.instance }, { project: place.handle }) : undefined
+    const answer = await ask(name, place, s.key)
+    worker?.close()
+    if (row.shape.stream === 'socket') t.equal(answer.status, 426, name)
+    else if (answer.status >= 300) t.fail(`${name} answered ${answer.status} ${answer.text.slice(0, 300)}`)
+    else t.equal(bad(name, row, answer), undefined, name)
+  }
+})
+
+t.test('each role may do what it says, and nothing else', async (t) => {
+  const place = await furnish(s)
+  for (const { what, key, may } of await keysFor(place)) {
+    // A project key acts in its project; one of the organization gets a project that it may use up.
+    const at = what.startsWith('organization') ? await furnish(s) : place
+    const allowed = order.filter(([, { shape: { permission } }]) => permission === 'authenticated' || may.has(permission))
+    const before = await shownIn(s, at)
+    for (const [name, row] of order) {
+      if (row.shape.stream === 'socket' || allowed.some(([other]) => other === name)) continue
+      const answer = await ask(name, at, key)
+      const { error } = JSON.parse(answer.text) as { error?: { code: string; details?: { permission?: string } } }
+      const missing = brandedPermission(row.shape.permission, 'service')
+      if (answer.status !== 403 || error?.code !== 'permission_denied' || error.details?.permission !== missing) t.fail(`${what} lacks ${missing}, but ${name} answered ${answer.status} ${answer.text.slice(0, 200)}`)
+    }
+    t.strictSame(await shownIn(s, at), before, `${what} changed nothing with what it may not`)
+    for (const [name, row] of allowed) {
+      // These end what the other callers of this project need.
+      if (row.shape.stream === 'socket' || (at === place && rank(name) > 0)) continue
+      const answer = await ask(name, at, key)
+      const fault = bad(name, row, answer)
+      const code = answer.status < 400 ? undefined : (JSON.parse(answer.text) as { error: { code: string } }).error.code
+      if (fault !== undefined || (code !== undefined && !spent.has(code))) t.fail(`${what} may call ${name}, which answered ${answer.status}: ${fault ?? answer.text.slice(0, 200)}`)
+    }
+  }
+})
+
+t.test('workers may connect exactly with the permission to work', async (t) => {
+  const place = await furnish(s)
+  for (const { what, key, may } of await keysFor(place)) {
+    const worker = await s.worker({ action_names: ['never'] }, { key, project: place.handle }).then((one) => one, (error: Error) => error)
+    t.equal(!(worker instanceof Error), may.has('work.execute'), what)
+    if (worker instanceof Error) t.match(worker.message, /403/, what)
+    else worker.close()
+  }
+})
+
+t.test('nobody raises themselves, and what is taken away is gone with the next request', async (t) => {
+  const { handle } = await furnish(s)
+  for (const role of ['Viewer', 'Operator', 'Editor'] as const satisfies readonly SystemRole[]) {
+    const principal = await s.ok('principal.create', { project: handle, name: `climber ${role}`, role_ids: [systemRoleId(role)] })
+    const key = String((await s.ok('key.create', { project: handle, name: `climber ${role}`, principal_id: principal['id'] }))['key'])
+    const tries = [
+      s.call('principal.update', { project: handle, id: principal['id'], role_ids: ['role_owner'] }, { key }), s.call('principal.create', { project: handle, name: `owner by ${role}`, role_ids: ['role_owner'] }, { key }),
+      s.call('key.create_organization', { name: `by ${role} of ${handle}`, role: 'Viewer' }, { key }), s.call('project.create', { name: `by ${role} of ${handle}` }, { key }),
+    ]
+    for (const { status, body } of await Promise.all(tries)) t.ok(status === 403, `${role}: ${status} ${JSON.stringify(body).slice(0, 200)}`)
+    await s.ok('principal.update', { project: handle, id: principal['id'], role_ids: ['role_viewer'] })
+    await s.refused('run.cancel_many', { project: handle, run_ids: ['x'] }, 403, 'permission_denied', { key })
+  }
+})

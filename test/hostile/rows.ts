@@ -1,0 +1,104 @@
+/**
+ * Every row of the table with something to ask it for: a project that has one record of each kind, which of them stands in a
+ * row's path, and a body that the row accepts. A new row is covered by itself when its path has known slots; else it fails here.
+ */
+import { api, type RowName } from '../../protocol/api.ts'
+import { routeOf, type Row, type Shape } from '../../protocol/contract.ts'
+import { acting, failing, instant, listOf, sleeping } from '../scenarios/given.ts'
+import type { Service } from '../service.ts'
+import { exampleOf } from './generate.ts'
+
+export const rows = Object.entries(api) as [RowName, Row][]
+export const slotsOf = (name: RowName): string[] => routeOf(api[name]).slots
+
+/** A project of its own with a record of each kind. */
+export interface Place {
+  readonly id: string
+  readonly handle: string
+  readonly run: string
+  readonly failed: string
+  readonly working: string
+  readonly job: string
+  readonly workflow: string
+  readonly workflow_handle: string
+  readonly key: string
+  readonly principal: string
+  /** A principal that no key signs in as. */
+  readonly loose: string
+  readonly organization_key: string
+  readonly instance: string
+}
+let made = 0
+
+/** Make a place. @param mark a word that every record of it carries. */
+export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
+  const name = `${mark} ${++made}`
+  const handle = `${mark.toLowerCase()}-${made}`
+  const project = await s.ok('project.create', { name, handle })
+  const at = { project: handle }
+  const [run, failed, working, workflow, principal, loose, organization_key] = await Promise.all([
+    s.ok('run.start', { ...at, spec: sleeping(), external_id: name, input: { secret: mark } }), s.ok('run.start', { ...at, spec: failing(), external_id: name }), s.ok('run.start', { ...at, spec: acting(`${mark}-act`) }),
+    s.ok('workflow.create', { ...at, name, spec: instant() }), s.ok('principal.create', { ...at, name, role_ids: ['role_viewer'] }), s.ok('principal.create', { ...at, name: `${name} loose` }), s.ok('key.create_organization', { name, role: 'Viewer' }),
+  ])
+  const key = await s.ok('key.create', { ...at, name, principal_id: principal['id'] })
+  const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
+  const id = (record: Readonly<Record<string, unknown>> | undefined, field = 'id') => String(record?.[field])
+  return {
+    id: id(project), handle, run: id(run), failed: id(failed), working: id(working), job: id(job), workflow: id(workflow), workflow_handle: id(workflow, 'handle'),
+    key: id(key), principal: id(principal), loose: id(loose), organization_key: id(organization_key), instance: `${mark}-worker-${made}`,
+  }
+}
+/** Every id of a place. */
+export const idsOf = (place: Place): string[] => [...new Set(Object.values(place as unknown as Record<string, string>))]
+
+/** The record that stands in a row's path under `id`. */
+function idIn(name: RowName, place: Place): string {
+  if (name === 'run.retry' || name === 'run.recover') return place.failed
+  if (name.startsWith('run.')) return place.run
+  if (name.startsWith('workflow.')) return place.workflow
+  if (name === 'principal.delete') return place.loose
+  if (name.startsWith('principal.')) return place.principal
+  if (name.startsWith('role.')) return 'role_viewer'
+  if (/^key\.\w+_organization/.test(name)) return place.organization_key
+  if (name.startsWith('key.')) return place.key
+  throw new Error(`${name}: say here which record of a place stands in its path`)
+}
+/** The path slots of a row, filled from a place. */
+export function filled(name: RowName, place: Place): Record<string, string> {
+  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance }
+  return Object.fromEntries(slotsOf(name).map((slot) => {
+    const value = known[slot]?.()
+    if (value === undefined) throw new Error(`${name}: say in test/hostile/rows.ts what stands in its path as ${slot}`)
+    return [slot, value]
+  }))
+}
+
+/** Bodies of rows that a schema alone does not describe. */
+const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
+  'run.start': () => ({ spec: instant() }), 'run.signal': () => ({ name: 'go' }), 'run.cancel_many': ({ run }) => ({ run_ids: [run] }), 'run.retry_many': ({ failed }) => ({ run_ids: [failed] }),
+  'workflow.create': () => ({ name: `Flow ${++made}`, spec: instant() }), 'workflow.update': () => ({ description: 'changed' }),
+  'project.create': () => ({ name: `Made ${++made}` }), 'project.update': () => ({ description: 'changed' }),
+  'key.create': () => ({ name: `key ${++made}` }), 'key.create_organization': () => ({ name: `key ${++made}`, role: 'Viewer' }), 'key.create_organization_old': () => ({ name: `key ${++made}`, role: 'Viewer' }),
+  'principal.create': () => ({ name: `bot ${++made}` }), 'principal.update': () => ({ description: 'changed' }),
+}
+/** A body that the row accepts; undefined when it takes none. */
+export function bodyFor(name: RowName, place: Place): object | undefined {
+  const { body }: Shape = api[name].shape
+  return body && (bodies[name]?.(place) ?? (exampleOf(body) as object))
+}
+
+/** The path of a row. @param slots already encoded. */
+export const pathOf = (name: RowName, slots: Readonly<Record<string, string>>): string => `/v1${routeOf(api[name]).path.replaceAll(/:(\w+)/g, (_, slot: string) => slots[slot] ?? '')}`
+/** The path of a row in a place, encoded. */
+export const placedPath = (name: RowName, place: Place): string => pathOf(name, Object.fromEntries(Object.entries(filled(name, place)).map(([slot, value]) => [slot, encodeURIComponent(value)])))
+
+/** All that a project and the organization show, without what moves by itself. */
+export async function shownIn(s: Service, { handle }: Place): Promise<Readonly<Record<string, Readonly<Record<string, unknown>>>>> {
+  const at = { project: handle }
+  const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at } as const
+  return Object.fromEntries(await Promise.all(Object.entries(lists).map(async ([name, input]) => {
+    const { status, body } = await s.call(name as RowName, { ...input, limit: 200 })
+    const items = status === 200 ? listOf(body) : []
+    return [name, Object.fromEntries(items.map(({ last_used_at: _, ...record }: Record<string, unknown>) => [record['id'], record]))]
+  })))
+}

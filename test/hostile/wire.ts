@@ -1,0 +1,72 @@
+/**
+ * HTTP as bytes: requests that no library would write, and what comes back for them. Boundary: knows sockets and the form of
+ * an answer, nothing of the service.
+ */
+import { connect, type Socket } from 'node:net'
+
+/** An answer as it came. `closed`: the server gave the connection up within the time that was waited. */
+export interface Said { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: string }
+export interface Heard { readonly answers: readonly Said[]; readonly closed: boolean; readonly text: string }
+
+/** Open a connection. @param url of the service, with its port. */
+export function dial(url: string): Promise<Socket> {
+  const { hostname, port } = new URL(url)
+  return new Promise((done, failed) => {
+    const socket = connect({ host: hostname, port: Number(port), noDelay: true })
+    socket.once('connect', () => done(socket))
+    socket.once('error', failed)
+  })
+}
+
+/** The answers that a text holds, whole ones only. */
+export function answersIn(text: string): Said[] {
+  const found: Said[] = []
+  for (let at = 0; ; ) {
+    const end = text.indexOf('\r\n\r\n', at)
+    if (end < 0) return found
+    const [line = '', ...lines] = text.slice(at, end).split('\r\n')
+    const headers = Object.fromEntries(lines.map((one) => [one.slice(0, one.indexOf(':')).toLowerCase(), one.slice(one.indexOf(':') + 1).trim()]))
+    const length = Number(headers['content-length'] ?? 0)
+    const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(line)?.[1] ?? 0)
+    if (end + 4 + length > text.length) return found
+    found.push({ status, headers, body: text.slice(end + 4, end + 4 + length) })
+    at = end + 4 + length
+  }
+}
+
+/**
+ * Write these bytes on a new connection and listen until so many answers have come, the server has closed, or the time is over.
+ * The connection is then given up. @param ms longest wait.
+ */
+export async function say(url: string, bytes: string | Uint8Array, { answers = 1, ms = 3000 }: { answers?: number; ms?: number } = {}): Promise<Heard> {
+  const socket = await dial(url)
+  try {
+    socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes)
+    return await listen(socket, (text) => answersIn(text).length >= answers, ms)
+  } finally {
+    socket.destroy()
+  }
+}
+
+/** Listen on a connection until `enough`, its end, or the time is over. */
+export function listen(socket: Socket, enough: (text: string) => boolean, ms: number): Promise<Heard> {
+  return new Promise((done) => {
+    let text = ''
+    const over = (closed: boolean) => {
+      clearTimeout(timer)
+      socket.off('data', more)
+      done({ answers: answersIn(text), closed, text })
+    }
+    const more = (chunk: Buffer) => {
+      text += chunk.toString('latin1')
+      if (enough(text)) over(false)
+    }
+    const timer = setTimeout(() => over(false), ms)
+    socket.on('data', more)
+    socket.once('close', () => over(true))
+    socket.on('error', () => {})
+  })
+}
+
+/** A request as text. @param lines headers besides Host. */
+export const spoken = (method: string, path: string, lines: readonly string[], body = ''): string => `${method} ${path} HTTP/1.1\r\nHost: test\r\n${lines.map((line) => `${line}\r\n`).join('')}\r\n${body}`
