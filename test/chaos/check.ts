@@ -39,6 +39,8 @@ function* checkStarts({ starts, repeats, runs }: History): Generator<Violation> 
   const byKey = grouped(runs, (run) => run.key)
   const acknowledged = new Map<string, string>()
   for (const { key, acknowledged: answer, ends, cancelled } of starts) {
+    const made = byKey.get(key) ?? []
+    if (made.length > 1) yield { kind: 'doubled', what: `${key}: ${made.map(({ id }) => id).join(' ')}` }
     if (!answer) {
       yield { kind: 'unacknowledged', what: key }
       continue
@@ -49,14 +51,13 @@ function* checkStarts({ starts, repeats, runs }: History): Generator<Violation> 
       yield { kind: 'lost', what: `${key} was answered ${answer.run}, which ${run ? `is a run of ${run.key}` : 'is not on record'}` }
       continue
     }
-    const made = byKey.get(key) ?? []
-    if (made.length > 1) yield { kind: 'doubled', what: `${key}: ${made.map(({ id }) => id).join(' ')}` }
     if (!ended.has(run.status)) yield { kind: 'unfinished', what: `${key}: ${run.id} is ${run.status}` }
     else if (!(ends as readonly string[]).includes(run.status)) yield { kind: 'ending', what: `${key}: ${run.id} is ${run.status}, not ${ends.join(' or ')}` }
     else if (cancelled && run.status !== 'cancelled') yield { kind: 'ending', what: `${key}: ${run.id} is ${run.status} after its cancellation was acknowledged` }
     if (run.result !== undefined && run.result !== key) yield { kind: 'result', what: `${key}: ${run.id} has the result of ${run.result}` }
   }
-  for (const { id, key } of runs) if (!acknowledged.has(key)) yield { kind: 'doubled', what: `${id} belongs to no acknowledged start (${key})` }
+  const known = new Set(starts.map(({ key }) => key))
+  for (const { id, key } of runs) if (!known.has(key)) yield { kind: 'doubled', what: `${id} belongs to no start (${key})` }
   for (const { key, run, answer } of repeats) {
     if (run !== acknowledged.get(key)) yield { kind: 'key', what: `${key} was answered ${acknowledged.get(key)} and then ${run ?? answer}` }
   }
