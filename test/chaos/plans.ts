@@ -22,7 +22,7 @@ const work = (id: string): Spec => action(id, 'work', 10)
 const nap = (id: string, duration: string): Spec => ({ id, kind: 'sleep', config: { duration } })
 const gate: Spec = { id: 'gate', kind: 'wait_for_event', config: { event_type: 'signal.go' } }
 
-export const plans: readonly Plan[] = [
+const plans: readonly Plan[] = [
   { name: 'single', weight: 56, spec: { steps: [work('only')] }, ends: ['completed'] },
   { name: 'few', weight: 16, spec: { steps: [work('first'), nap('rest', '200ms'), work('last')] }, ends: ['completed'] },
   { name: 'long', weight: 3, spec: { steps: [work('a'), nap('b', '2s'), work('c'), nap('d', '3s'), work('e'), nap('f', '3s'), work('g')] }, ends: ['completed'], long: true },

@@ -13,8 +13,7 @@ import { silent } from '../memory.ts'
 import { hasty } from '../scenarios/sockets.ts'
 import type { Net, Place } from './net.ts'
 
-export const roles = ['nats', 'gateway', 'shards', 'views', 'executor', 'worker'] as const
-export type Role = (typeof roles)[number]
+export type Role = 'nats' | 'gateway' | 'shards' | 'views' | 'executor' | 'worker'
 /** A process that is started again under the same name. */
 export interface Member {
   readonly name: string

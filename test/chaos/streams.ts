@@ -4,7 +4,7 @@
  */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 
-export interface SeenFrame {
+interface SeenFrame {
   readonly id: number
   readonly type: string
   readonly data: Readonly<Record<string, unknown>>
@@ -30,7 +30,7 @@ interface Options {
   on(frame: SeenFrame): boolean
 }
 /** Milliseconds without a byte after which a connection is given up: more than two keepalives of these servers. */
-export const SILENCE = 8000
+const SILENCE = 8000
 
 /** Begin to follow. `done` resolves when `on` said so or the signal fired. */
 export function follow({ name, urls, key, path, first, signal, on }: Options): Followed & { readonly done: Promise<void> } {
