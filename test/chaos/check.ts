@@ -81,15 +81,23 @@ function* checkCourses({ runs, courses, retried, steps }: History): Generator<Vi
 }
 
 /** What differs between what was followed and the fresh reading. */
-function* checkStream({ name, followed, recorded }: Stream): Generator<Violation> {
+function* checkStream({ name, followed, recorded, joints = [] }: Stream): Generator<Violation> {
   const seen = new Map<string, number>()
   for (const frame of followed) seen.set(frame, (seen.get(frame) ?? 0) + 1)
   const known = new Set(recorded)
   const brief = (frames: readonly string[]) => `${frames.slice(0, 5).join(' ')}${frames.length > 5 ? ` and ${frames.length - 5} more` : ''}`
+  /** What came before and after a missed frame, and which connections began there: to find the reason. */
+  const around = (frame: string): string => {
+    const at = recorded.indexOf(frame)
+    const before = recorded.slice(0, at).findLastIndex((one) => seen.has(one))
+    const place = before < 0 ? 0 : followed.indexOf(recorded[before] ?? '') + 1
+    const joint = joints.findIndex((one) => Math.abs(one - place) <= 1)
+    return `; it came between ${recorded.slice(Math.max(0, at - 3), at).join(' ')} and ${recorded.slice(at + 1, at + 4).join(' ')}${joint < 0 ? '' : `, where connection ${joint + 1} began`}`
+  }
   const missed = recorded.filter((frame) => !seen.has(frame))
   const repeated = [...seen].filter(([, times]) => times > 1).map(([frame]) => frame)
   const invented = [...seen.keys()].filter((frame) => !known.has(frame))
-  if (missed.length > 0) yield { kind: 'hole', what: `${name} missed ${missed.length} of ${recorded.length}: ${brief(missed)}` }
+  if (missed.length > 0) yield { kind: 'hole', what: `${name} missed ${missed.length} of ${recorded.length}: ${brief(missed)}${around(missed[0] ?? '')}` }
   if (repeated.length > 0) yield { kind: 'repeat', what: `${name} got again ${brief(repeated)}` }
   if (invented.length > 0) yield { kind: 'order', what: `${name} got what is not on record: ${brief(invented)}` }
   const common = [...seen.keys()].filter((frame) => known.has(frame))

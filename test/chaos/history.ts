@@ -33,11 +33,13 @@ export interface Recorded {
 /** A stream as it was followed over any number of connections, and as a fresh reading from its beginning gives it afterwards. */
 export interface Stream {
   readonly name: string
-  /** What names each frame, in the order of arrival; `repeats` are frames at or before the cursor they were to follow. */
+  /** What names each frame, in the order of arrival. */
   readonly followed: readonly string[]
   /** The same part of the fresh reading. */
   readonly recorded: readonly string[]
   readonly connections: number
+  /** How many frames had come when each connection began. */
+  readonly joints?: readonly number[]
 }
 /** A request of a client with all its tries. `done` is when it was answered for good; absent: never. */
 export interface Asked {

@@ -137,11 +137,11 @@ async function live({ seconds, rate, seed, net, signal, say }: Options, stack: S
   const runs = await readRuns(asker)
   const [fresh, again] = [await readFeed(urls, key, 0, last), await readFeed(urls, key, 1, last)]
   const streams: Stream[] = [{ name: 'the feed read afresh through the other gateway', followed: again.frames, recorded: fresh.frames, connections: again.connections }]
-  for (const feed of feeds) streams.push({ name: feed.name, followed: feed.frames, recorded: fresh.frames, connections: feed.connections })
+  for (const feed of feeds) streams.push({ name: feed.name, followed: feed.frames, recorded: fresh.frames, connections: feed.connections, joints: feed.joints })
   const steps = new Map<string, string[]>()
   for (const [run, followed] of timelines) {
     const timeline = await readTimeline(asker, run)
-    streams.push({ name: followed.name, followed: followed.frames, recorded: timeline.frames, connections: followed.connections })
+    streams.push({ name: followed.name, followed: followed.frames, recorded: timeline.frames, connections: followed.connections, joints: followed.joints })
     steps.set(run, timeline.steps)
   }
   const every = Math.max(1, Math.ceil(others.length / READ))

@@ -14,6 +14,8 @@ export interface Followed {
   /** Frames as `id/type`, in the order of arrival. */
   readonly frames: string[]
   connections: number
+  /** How many frames had come when each connection began. */
+  readonly joints: number[]
   /** Answers other than a stream that will not change. */
   readonly oddities: string[]
 }
@@ -34,7 +36,7 @@ const SILENCE = 8000
 
 /** Begin to follow. `done` resolves when `on` said so or the signal fired. */
 export function follow({ name, urls, key, path, first, signal, on }: Options): Followed & { readonly done: Promise<void> } {
-  const followed: Followed = { name, frames: [], connections: 0, oddities: [] }
+  const followed: Followed = { name, frames: [], connections: 0, joints: [], oddities: [] }
   let cursor = ''
   /** One connection; true when all was seen. */
   async function connection(url: string): Promise<boolean> {
@@ -49,6 +51,7 @@ export function follow({ name, urls, key, path, first, signal, on }: Options): F
         return followed.oddities.length > 0
       }
       followed.connections++
+      followed.joints.push(followed.frames.length)
       const alive = new TransformStream<string, string>({ transform: (text, out) => { timer.refresh(); out.enqueue(text) } })
       const frames = answer.body.pipeThrough(new TextDecoderStream()).pipeThrough(alive).pipeThrough(new EventSourceParserStream()) as unknown as AsyncIterable<{ id?: string; event?: string; data: string }>
       for await (const { id, event = 'message', data } of frames) {
