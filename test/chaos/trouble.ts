@@ -25,7 +25,7 @@ const CUT = [3000, 14_000] as const
 const QUIET = [3000, 6000] as const
 /** How often two are struck at once. */
 const DOUBLE = 0.2
-const WHOLE = 60_000
+const WHOLE = 120_000
 
 /** Strike until the time has come. Fills `strikes` as it goes. @throws Error when something does not come back. */
 export async function bringTrouble({ stack, net, seed, now, until, signal, say }: Options, strikes: Strike[]): Promise<void> {
@@ -78,9 +78,12 @@ export async function bringTrouble({ stack, net, seed, now, until, signal, say }
     const others = stack.members.filter((other) => other.role === 'nats' && other !== one)
     const other = one.role === 'worker' ? pickOf('gateway') : (others[dice.below(others.length)] ?? fail('no NATS server'))
     // A link to a NATS server touches that server, of which only one may be.
-    const whole = dice.chance(0.5) || (!alone && other.role === 'nats')
-    const strike = begin('cut', whole ? `${one.name} cut off` : `${one.name} cut from ${other.name}`)
-    await (whole ? net.isolate(one.name) : net.part(one.name, other.name))
+    const whole = dice.chance(0.4) || (!alone && other.role === 'nats')
+    // A server that its peers cannot reach while its clients can goes on believing that it leads.
+    const from = one.role === 'nats' && dice.chance(0.5) ? others : [other]
+    const strike = begin('cut', whole ? `${one.name} cut off` : `${one.name} cut from ${from.map(({ name }) => name).join(' and ')}`)
+    if (whole) await net.isolate(one.name)
+    else for (const each of from) await net.part(one.name, each.name)
     await wait(lasts)
     await net.heal()
     strike.until = now()
