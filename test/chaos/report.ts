@@ -17,7 +17,9 @@ interface Told {
 }
 /** Violations of one kind that are shown. */
 const SHOWN = 5
-const row = (what: string, value: string | number): string => `  ${what.padEnd(58)} ${value}`
+/** Milliseconds of lateness of the load itself beyond which the times mean little. */
+const LATE = 250
+const row = (what: string, value: string | number): string => `  ${what.padEnd(60)} ${value}`
 const ms = (value: number): string => (value === Number.POSITIVE_INFINITY ? 'never' : `${(value / 1000).toFixed(2)} s`)
 
 /** The lines of the table, ending with the verdict. */
@@ -41,6 +43,7 @@ export function report({ history, violations, seconds, rate, heldBack, again, la
       `  ${manner.padEnd(12)}${[times, ms(first), many, ms(p50), ms(p99), ms(longest), LIMITS[manner] === undefined ? '' : ms(LIMITS[manner] ?? 0)].map((cell) => String(cell).padStart(12)).join('')}`), '',
   ]
   if (heldBack > 0) lines.push(`  ${heldBack} starts were held back, because too many were open.`)
+  if (lag > LATE) lines.push(`  The load's own process was late by ${ms(lag)}: the machine has too much else to do, and the times above say more about it than about the service.`)
   if (reached < rate * 0.98) lines.push(`  This machine, or the service under these strikes, did not reach the wanted rate.`)
   for (const kind of Object.keys(kinds) as Kind[]) {
     const found = violations.filter((one) => one.kind === kind)
