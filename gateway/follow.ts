@@ -8,6 +8,8 @@
  *     is asked for what lies between, once for all of them.
  * F3. A client joins `#live` only when the view's answer reaches everything heard of when it was asked. The subscription to
  *     live entries is older than the question, so nothing falls between.
+ *     A page counts only up to its own end: what "committed by now" is, a view may have asked of a leader that was replaced
+ *     meanwhile. What was heard of and is not in a page is asked for by its cursor.
  * F4. A client that does not read is taken out of `#live` and goes on by replay when it has drained: nothing is buffered here.
  */
 import { isRefusal, type Refusal } from '../protocol/errors.ts'
@@ -134,7 +136,7 @@ export class Follower {
       }
       failures = 0
       this.#broadcast(page.items)
-      this.#head = Math.max(this.#head, page.items.at(-1)?.cursor ?? 0, ...(page.more ? [] : [page.last, heard]))
+      this.#head = Math.max(this.#head, page.items.at(-1)?.cursor ?? 0, ...(page.more ? [] : [page.last]), ...(page.more || doubt ? [] : [heard]))
       if (page.more) this.#doubt ||= doubt
       else if (page.ended) this.#end(this.#live)
     }
@@ -144,10 +146,12 @@ export class Follower {
   /** Give a client what the view has after its cursor, until it is in step with the live ones, waits for its socket, or ends. */
   async #replay(client: Client, opening?: Opening): Promise<void> {
     let given = opening
+    let behind = false
     for (let failures = 0; !client.sink.closed; ) {
       if (client.sink.full) return void (client.waiting = true)
       const heard = given?.heard ?? this.#heard
-      const page = given?.page ?? (await this.#page(client.sent))
+      const fresh = behind ? heard : undefined
+      const page = given?.page ?? (await this.#page(client.sent, fresh))
       given = undefined
       if (client.sink.closed) return
       if (!page) {
@@ -161,9 +165,10 @@ export class Follower {
       }
       if (!this.#give(client, page.items) || page.more) continue
       if (page.ended) return this.#end([client])
-      const reached = Math.max(heard, page.items.at(-1)?.cursor ?? 0, page.last)
+      const reached = Math.max(fresh ?? 0, page.items.at(-1)?.cursor ?? 0, page.last)
       client.sent = Math.max(client.sent, reached)
-      if (client.sent < this.#heard) continue
+      behind = client.sent < this.#heard
+      if (behind) continue
       if (this.#live.size === 0 && !this.#pulling) this.#head = reached
       if (client.sent < this.#head) continue
       this.#live.add(client)

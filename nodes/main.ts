@@ -2,6 +2,7 @@
 import { Command } from 'commander'
 import { addClientCommands } from '../client/cli/commands.ts'
 import { benchmarks, runBench } from './commands/bench.ts'
+import { runChaosCommand } from './commands/chaos.ts'
 import { runCluster } from './commands/cluster.ts'
 import { runSimulations } from './commands/simulate.ts'
 import { runNode } from './commands/start.ts'
@@ -39,6 +40,11 @@ program.command('tour').description('Run a workflow over the files of this check
 program.command('bench').description(`Measure, beside peers where they are installed: ${benchmarks().join(', ')}`).argument('[name]', 'only this one')
   .option('--times <n>', 'runs of each; medians are shown', '3').option('--no-save', 'do not write bench/RESULTS.md').action(runBench)
 program.command('simulate').description('Run the engine in simulated worlds that go wrong, one per seed').option('--seeds <n>', 'how many', '1000').option('--from <n>', 'the first seed', '1').option('--failures <n>', 'stop after so many', '1').option('--lines <n>', 'lines of a trace', '40').action(runSimulations)
+program.command('chaos').description('Kill, pause and cut off the processes of a whole cluster under load, and check every promise to its clients')
+  .option('--seconds <n>', 'how long', '60').option('--rate <n>', 'runs started per second', '200').option('--seed <n>', 'the dice; random unless given')
+  .option('--links <auto|off>', 'cut network links where this machine allows it, or never', 'auto').option('--keep', 'keep the folder with the data of all processes')
+  .addHelpText('after', '\nIt exits with 0 when every promise was kept, and else names what was broken. A cluster of its own is started and removed; nothing else is touched.')
+  .action(runChaosCommand)
 addClientCommands(program, process.env)
 
 try {

@@ -3,18 +3,16 @@
  * two shard nodes and one view node, each a process of its own. Whoever dies is started again, so that any of them can be
  * killed to see that nothing is lost.
  */
-import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
 import { newOwnerKey } from '../installation.ts'
 import { createLog } from '../log.ts'
 import { findServer } from '../nats/install.ts'
 import { freePort, startServer, type Server } from '../nats/server.ts'
+import { startNodeProcess, type Child } from './child.ts'
 
 interface Member { readonly name: string; pid(): number; stop(): Promise<void> }
-const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 
 /** The owner key all nodes are given: made at the first start, kept in the folder with mode 0600. */
 function ownerKey(folder: string, prefix: string): string {
@@ -40,7 +38,7 @@ export async function runCluster(config: Config): Promise<void> {
   const servers = await Promise.all(ports.map((_, i) => nats(i)))
   members.push(...servers)
   const addresses = ports.map(({ client }) => `nats://127.0.0.1:${client}`).join(',')
-  const common = { ...process.env, BATON_NATS: addresses, BATON_REPLICAS: '3', BATON_SHARDS: String(config.shards), BATON_PARTITIONS: String(config.partitions), BATON_LOG_LEVEL: config.log_level === 'info' ? 'warn' : config.log_level }
+  const common = { BATON_NATS: addresses, BATON_REPLICAS: '3', BATON_SHARDS: String(config.shards), BATON_PARTITIONS: String(config.partitions), BATON_LOG_LEVEL: config.log_level === 'info' ? 'warn' : config.log_level }
 
   async function nats(i: number): Promise<Member> {
     const name = `nats-${i + 1}`
@@ -63,27 +61,21 @@ export async function runCluster(config: Config): Promise<void> {
   }
 
   async function node(name: string, roles: string, port?: number): Promise<Member> {
-    let pid = 0
-    let end: () => Promise<void> = async () => {}
-    const start = (): Promise<void> => new Promise((ready, failed) => {
-      const child = spawn(process.execPath, [...process.execArgv, main, 'node'], {
-        env: { ...common, BATON_ROLES: roles, BATON_NODE_ID: `${name}-${Date.now().toString(36)}`, BATON_DATA: join(folder, name), BATON_HOST: config.host, BATON_PORT: String(port ?? 0), BATON_ROOT_KEY: key },
-        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    let child: Child
+    const start = async (): Promise<void> => {
+      const started = child = startNodeProcess(name, {
+        ...common, BATON_ROLES: roles, BATON_NODE_ID: `${name}-${Date.now().toString(36)}`, BATON_DATA: join(folder, name), BATON_HOST: config.host, BATON_PORT: String(port ?? 0), BATON_ROOT_KEY: key,
       })
-      pid = child.pid ?? 0
-      let up = false
-      child.once('message', () => { up = true; say(`${name.padEnd(10)} pid ${pid}${port === undefined ? '' : `  http://${config.host}:${port}`}`); ready() })
-      const exited = new Promise<void>((done) => child.once('exit', (code, signal) => {
-        done()
-        if (!up) failed(new Error(`${name} did not start (${signal ?? code})`))
-        if (stopping || !up) return
-        say(`${name} ended (${signal ?? code}); starting it again`)
+      await started.ready
+      say(`${name.padEnd(10)} pid ${started.pid}${port === undefined ? '' : `  http://${config.host}:${port}`}`)
+      void started.exited.then((how) => {
+        if (stopping) return
+        say(`${name} ended (${how}); starting it again`)
         setTimeout(() => { if (!stopping) start().catch((error: Error) => say(error.message)) }, 500)
-      }))
-      end = async () => { child.kill('SIGTERM'); await exited }
-    })
+      })
+    }
     await start()
-    return { name, pid: () => pid, stop: () => end() }
+    return { name, pid: () => child.pid, stop: async () => { child.kill('SIGTERM'); await child.exited } }
   }
 
   const stop = async (): Promise<void> => {

@@ -130,6 +130,22 @@ t.test('one lost snapshot is replaced by the journal', async (t) => {
   t.match(await get(await world.owner(), runId(1)), { count: 2 })
 })
 
+t.test('an owner does not begin with a journal that ends too early', async (t) => {
+  const world = new ToyWorld()
+  const shard = await world.owner()
+  await shard.submit(command(runId(1), 'add', { by: 1 }))
+  await world.clock.advance(5000)
+  await shard.submit(command(runId(1), 'add', { by: 1 }, 'again'))
+  shard.drop()
+  // A server that was paused and still thinks that it leads says that nothing came after the checkpoint.
+  const deps = world.deps()
+  const stale = { append: deps.journal.append.bind(deps.journal), last: deps.journal.last.bind(deps.journal), position: deps.journal.position.bind(deps.journal), follow: deps.journal.follow.bind(deps.journal), read: async function* () {} }
+  await t.rejects(world.owner(0, { ...deps, journal: stale }), /ends at/)
+  const next = await world.owner()
+  t.match(await get(next, runId(1)), { count: 2 })
+  t.same(reply(await next.submit(command(runId(1), 'add', { by: 1 }, 'again'))), { count: 2 })
+})
+
 t.test('values above 256 KiB live outside the journal and come back', async (t) => {
   const world = new ToyWorld()
   const shard = await world.owner()

@@ -1,9 +1,8 @@
 /** A service of real processes, each of which can be killed at any moment: one NATS server that writes before it acknowledges, and nodes. */
-import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { startNodeProcess, type Child } from '../../nodes/commands/child.ts'
 import { findServer } from '../../nodes/nats/install.ts'
 import { freePort, startServer } from '../../nodes/nats/server.ts'
 
@@ -17,9 +16,6 @@ export interface Processes {
   stop(): Promise<void>
 }
 
-const main = fileURLToPath(new URL('../../nodes/main.ts', import.meta.url))
-const tsx = import.meta.resolve('tsx')
-
 /** Start the NATS server; nodes follow. */
 export async function processes(settings: Record<string, string>): Promise<Processes> {
   const data = mkdtempSync(join(tmpdir(), 'baton-kill-'))
@@ -27,7 +23,7 @@ export async function processes(settings: Record<string, string>): Promise<Proce
   const start = (port: number) => startServer({ binary: path, data: join(data, 'nats'), port, sync: 'always' })
   let server = await start(0)
   const key = `bat_${'k'.repeat(32)}`
-  const children = new Set<ChildProcess>()
+  const children = new Set<Child>()
   return {
     key,
     nats: {
@@ -38,17 +34,16 @@ export async function processes(settings: Record<string, string>): Promise<Proce
       restart: async () => { server = await start(server.port) },
     },
     node: async (name, roles, port) => {
-      const child = spawn(process.execPath, ['--import', tsx, main, 'node'], {
-        env: { ...process.env, ...settings, BATON_NATS: server.url, BATON_ROLES: roles, BATON_NODE_ID: name, BATON_DATA: join(data, name), BATON_PORT: String(port ?? 0), BATON_ROOT_KEY: key, BATON_LOG_LEVEL: process.env['BATON_TEST_LOG'] ?? 'silent', BATON_RATE_KEY: '0', BATON_RATE_ORG: '0' },
-        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      const child = startNodeProcess(name, {
+        ...settings, BATON_NATS: server.url, BATON_ROLES: roles, BATON_NODE_ID: name, BATON_DATA: join(data, name), BATON_PORT: String(port ?? 0), BATON_ROOT_KEY: key, BATON_LOG_LEVEL: process.env['BATON_TEST_LOG'] ?? 'silent', BATON_RATE_KEY: '0', BATON_RATE_ORG: '0',
       })
       children.add(child)
-      const exited = new Promise<void>((done) => child.once('exit', () => { children.delete(child); done() }))
-      await Promise.race([new Promise((ready) => child.once('message', ready)), exited.then(() => Promise.reject(new Error(`${name} ended at start`)))])
-      return { kill: async () => { child.kill('SIGKILL'); await exited } }
+      void child.exited.then(() => children.delete(child))
+      await child.ready
+      return { kill: async () => { child.kill('SIGKILL'); await child.exited } }
     },
     stop: async () => {
-      await Promise.all([...children].map((child) => new Promise((done) => { child.once('exit', done); child.kill('SIGKILL') })))
+      await Promise.all([...children].map((child) => { child.kill('SIGKILL'); return child.exited }))
       await server.stop()
       rmSync(data, { recursive: true, force: true })
     },

@@ -1,0 +1,34 @@
+/**
+ * A node of this program as a process of its own, for whoever runs several on one machine. Its output is this process's;
+ * it says by a message that it serves.
+ */
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const main = fileURLToPath(new URL('../main.ts', import.meta.url))
+const tsx = import.meta.resolve('tsx')
+
+export interface Child {
+  readonly pid: number
+  /** Resolves when it serves; rejects when it ends before. */
+  readonly ready: Promise<void>
+  /** Resolves with the exit code, or the signal that ended it. */
+  readonly exited: Promise<string>
+  kill(signal: NodeJS.Signals): void
+}
+
+/** Start a program of this checkout that sends a message when it is ready. @param before a command that is to start it, such as one that enters a network namespace. */
+export function startChild(name: string, args: readonly string[], settings: Readonly<Record<string, string>>, before: readonly string[] = []): Child {
+  const [command = process.execPath, ...rest] = [...before, process.execPath, `--import=${tsx}`, ...args]
+  const child = spawn(command, rest, { env: { ...process.env, ...settings }, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const exited = new Promise<string>((done) => {
+    child.once('exit', (code, signal) => done(signal ?? String(code)))
+    child.once('error', (error) => done(error.message))
+  })
+  const ready = Promise.race([new Promise<void>((done) => child.once('message', () => done())), exited.then((how) => Promise.reject(new Error(`${name} did not start (${how})`)))])
+  ready.catch(() => {})
+  return { pid: child.pid ?? 0, ready, exited, kill: (signal) => void child.kill(signal) }
+}
+
+/** Start `baton node` with these settings (names as in the environment). */
+export const startNodeProcess = (name: string, settings: Readonly<Record<string, string>>, before?: readonly string[]): Child => startChild(name, [main, 'node'], settings, before)

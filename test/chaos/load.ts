@@ -1,0 +1,147 @@
+/**
+ * The load: runs started at a fixed rate whether or not earlier ones were answered, each under a key of its own, and what
+ * their clients ask for afterwards. It only writes down what happened; `check.ts` judges.
+ */
+import { fork, type Dice } from '../simulation/dice.ts'
+import type { Asker, Json, Reply } from './ask.ts'
+import type { Repeat, Start } from './history.ts'
+import { draw, type Plan } from './plans.ts'
+
+const RUNS = '/projects/default/runs'
+/** Requests that may be open at once; past it starts are held back, and said to be. */
+const MOST_OPEN = 6000
+/** Milliseconds until a client asks for the next thing, and until it repeats a start. */
+const LATER = { next: 8000, repeat: 20_000 }
+const REPEATED = 0.1
+
+interface Begun { readonly start: Start; readonly plan: Plan; readonly byBody: boolean; readonly body: Json }
+
+export class Load {
+  readonly asker: Asker
+  readonly starts: Start[] = []
+  readonly repeats: Repeat[] = []
+  readonly oddities: string[] = []
+  readonly retried = new Set<string>()
+  /** Told of every run of which a start was acknowledged. */
+  onRun: (run: string, plan: Plan) => void = () => {}
+  acknowledged = 0
+  heldBack = 0
+  readonly #plans = new Map<string, Plan>()
+  readonly #now: () => number
+  readonly #dice: Dice
+  readonly #status = new Map<string, { readonly status: string; readonly cursor: number }>()
+  readonly #open = new Set<Promise<unknown>>()
+  readonly #retries = new Map<string, number>()
+  #ending = false
+
+  constructor(asker: Asker, seed: number, now: () => number) {
+    this.asker = asker
+    this.#dice = fork(seed, 'load')
+    this.#now = now
+  }
+
+  /** Start runs at a rate per second until so many milliseconds have passed. */
+  async run(rate: number, until: number): Promise<void> {
+    for (const began = this.#now(); this.#now() < until; await new Promise((next) => setTimeout(next, 5))) {
+      const due = Math.floor(((this.#now() - began) * rate) / 1000) - this.starts.length - this.heldBack
+      for (let i = 0; i < due; i++) {
+        if (this.asker.open >= MOST_OPEN) this.heldBack++
+        else this.#track(this.#begin(draw(this.#dice)))
+      }
+    }
+    this.#ending = true
+  }
+  /** Start one run that ends by itself, after everything else. @returns its id */
+  async last(): Promise<string> {
+    const plan: Plan = { name: 'last', weight: 0, spec: { steps: [{ id: 'nap', kind: 'sleep', config: { duration: '0' } }] }, ends: ['completed'] }
+    await this.#begin(plan)
+    return this.starts.at(-1)?.acknowledged?.run ?? ''
+  }
+  /** Whether nothing is asked or planned any more. */
+  get quiet(): boolean {
+    return this.#open.size === 0
+  }
+  /** Runs that have ended, as far as the feed has told. */
+  get finished(): number {
+    let count = 0
+    for (const [run, { status }] of this.#status) if (status === 'completed' || status === 'cancelled' || (status === 'failed' && !this.#plans.get(run)?.retried)) count++
+    return count
+  }
+  /** A run has a new status: one that failed and is to be retried is retried. */
+  heard(run: string, status: string, cursor: number): void {
+    if (cursor <= (this.#status.get(run)?.cursor ?? 0)) return
+    this.#status.set(run, { status, cursor })
+    this.#react(run, status)
+  }
+  #react(run: string, status: string): void {
+    if (status === 'failed' && this.#plans.get(run)?.retried) this.#track(this.#retry(run))
+  }
+
+  #track(work: Promise<unknown>): void {
+    this.#open.add(work)
+    void work.catch((error: unknown) => this.oddities.push(String(error))).finally(() => this.#open.delete(work))
+  }
+  /** Wait as a client that has other things to do; not at all once the load ends. */
+  async #later(most: number): Promise<void> {
+    for (const until = this.#now() + this.#dice.between(0, most); !this.#ending && this.#now() < until; ) await new Promise((next) => setTimeout(next, 100))
+  }
+
+  async #begin(plan: Plan): Promise<void> {
+    const key = `start-${this.starts.length}`
+    const start: Start = { key, at: this.#now(), ends: plan.ends }
+    this.starts.push(start)
+    const byBody = this.#dice.chance(0.5)
+    const body = { spec: plan.spec, input: { n: key }, ...(byBody && { idempotency_key: key }) }
+    const begun = { start, plan, byBody, body }
+    const reply = await this.#post(begun)
+    if (!reply) return
+    const run = runOf(reply, byBody)
+    if (run === undefined) {
+      this.oddities.push(`${key} was answered ${reply.status} ${JSON.stringify(reply.body)}`)
+      return
+    }
+    start.acknowledged = { at: this.#now(), run }
+    this.acknowledged++
+    this.#plans.set(run, plan)
+    // The feed may have been faster than the answer.
+    const known = this.#status.get(run)
+    if (known) this.#react(run, known.status)
+    this.onRun(run, plan)
+    if (this.#dice.chance(REPEATED)) this.#track(this.#repeat(begun))
+    if (plan.then) await this.#next(begun, run)
+  }
+  #post({ start: { key }, byBody, body }: Begun): Promise<Reply | undefined> {
+    return this.asker.ask({ method: 'POST', path: RUNS, body, ...(!byBody && { key }) })
+  }
+  async #repeat(begun: Begun): Promise<void> {
+    await this.#later(LATER.repeat)
+    const reply = await this.#post(begun)
+    if (!reply) return
+    const run = runOf(reply, begun.byBody)
+    this.repeats.push({ key: begun.start.key, at: this.#now(), ...(run === undefined ? { answer: `${reply.status} ${JSON.stringify(reply.body)}` } : { run }) })
+  }
+  async #next({ start, plan }: Begun, run: string): Promise<void> {
+    if (plan.then !== 'cancel at once') await this.#later(LATER.next)
+    const signal = plan.then === 'signal'
+    const path = `${RUNS}/${run}/${signal ? 'signals' : 'cancellations'}`
+    const reply = await this.asker.ask({ method: 'POST', path, key: `${start.key}-next`, ...(signal && { body: { name: 'go', payload: { n: start.key } } }) })
+    if (!reply) return
+    if (reply.status >= 300) this.oddities.push(`${plan.name} ${run} was answered ${reply.status} ${JSON.stringify(reply.body)}`)
+    else if (plan.then === 'cancel') start.cancelled = true
+  }
+  async #retry(run: string): Promise<void> {
+    const count = (this.#retries.get(run) ?? 0) + 1
+    this.#retries.set(run, count)
+    this.retried.add(run)
+    const reply = await this.asker.ask({ method: 'POST', path: `${RUNS}/${run}/retry`, key: `${run}-retry-${count}`, body: {} })
+    // A run that failed before its start was acknowledged may be retried twice; the second finds that it goes on.
+    if (reply && reply.status !== 202 && reply.status !== 409) this.oddities.push(`the retry of ${run} was answered ${reply.status} ${JSON.stringify(reply.body)}`)
+  }
+}
+
+/** The run that an answer to a start names. A start whose key stands in its body is answered 409 with the run once that has ended. */
+function runOf({ status, body }: Reply, byBody: boolean): string | undefined {
+  if (status === 202 || status === 200) return String(body['id'])
+  const { code, details } = (body['error'] ?? body) as { code?: string; details?: { run_id?: string } }
+  return byBody && status === 409 && code === 'idempotency_key_conflict' ? details?.run_id : undefined
+}

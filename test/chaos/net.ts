@@ -1,0 +1,103 @@
+/**
+ * Where the processes of a chaos run live, and how links between them are cut. With the rights for it, each process has a
+ * network namespace of its own on a bridge inside a namespace that leads nowhere else; a cut link drops packets silently,
+ * as a pulled cable does. Without the rights everything is on loopback and no link can be cut.
+ */
+import { execFile, spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { promisify } from 'node:util'
+
+/** A place for one process: its address, and what starts a program there. */
+export interface Place {
+  readonly host: string
+  readonly before: readonly string[]
+}
+export interface Net {
+  /** Whether links can be cut. */
+  readonly cuts: boolean
+  /** A place of its own for a process that is known by this name. */
+  place(name: string): Promise<Place>
+  /** Cut a process off from everybody. */
+  isolate(name: string): Promise<void>
+  /** Cut the link between two processes. */
+  part(one: string, other: string): Promise<void>
+  /** Undo everything that was cut. */
+  heal(): Promise<void>
+  close(): void
+}
+
+const run = promisify(execFile)
+/** A program with what follows it runs in network, process and mount namespaces of its own, which end with it. */
+export const namespaces = (): string[] => ['unshare', ...(process.getuid?.() === 0 ? [] : ['-r']), '-n', '-p', '-f', '--mount-proc', '--kill-child=SIGKILL']
+
+/** Why links cannot be cut on this machine; undefined: they can. */
+export function whyNoCuts(): string | undefined {
+  if (process.platform !== 'linux') return 'network namespaces are a thing of Linux'
+  const [command = '', ...args] = namespaces()
+  const trial = 'ip link add name b type bridge && ip link add name v type veth peer name w && ip link set dev v master b && nsenter --net=/proc/self/ns/net true'
+  const tried = spawnSync(command, [...args, 'sh', '-c', trial], { encoding: 'utf8', timeout: 10_000 })
+  if (tried.error) return `${command}: ${tried.error.message}`
+  return tried.status === 0 ? undefined : (tried.stderr.trim().split('\n')[0] ?? `${command} ended with ${tried.status}`)
+}
+
+/** Everything on loopback, nothing can be cut. */
+export const loopback = (): Net => ({
+  cuts: false, place: async () => ({ host: '127.0.0.1', before: [] }), isolate: async () => {}, part: async () => {}, heal: async () => {}, close: () => {},
+})
+
+/** Addresses for tests of networks (RFC 2544); they exist only inside the namespace. */
+const NET = '198.18.0'
+const NOBODY = '02:00:00:00:00:01'
+
+/** A bridge with one namespace per process. To be called inside `namespaces()`. */
+export async function bridged(): Promise<Net> {
+  const ip = (...args: string[]) => run('ip', args)
+  await ip('link', 'set', 'lo', 'up')
+  await ip('link', 'add', 'hub', 'type', 'bridge')
+  await ip('addr', 'add', `${NET}.1/24`, 'dev', 'hub')
+  await ip('link', 'set', 'hub', 'up')
+  const places = new Map<string, { readonly host: string; readonly cable: string; readonly enter: readonly string[]; readonly holder: ChildProcess }>()
+  const undo: (() => Promise<unknown>)[] = []
+  const at = (name: string) => {
+    const place = places.get(name)
+    if (!place) throw new Error(`there is no place called ${name}`)
+    return place
+  }
+  const inside = async (name: string, ...args: string[]) => {
+    const [command = '', ...rest] = [...at(name).enter, 'ip', ...args]
+    await run(command, rest)
+  }
+  return {
+    cuts: true,
+    place: async (name) => {
+      const known = places.get(name)
+      if (known) return { host: known.host, before: known.enter }
+      const number = places.size + 2
+      const holder = spawn('unshare', ['-n', 'sh', '-c', 'echo ready; exec sleep 100000'], { stdio: ['ignore', 'pipe', 'ignore'] })
+      const enter = ['nsenter', `--net=/proc/${holder.pid}/ns/net`]
+      const place = { host: `${NET}.${number}`, cable: `cable${number}`, enter, holder }
+      places.set(name, place)
+      await new Promise((ready, failed) => { holder.stdout?.once('data', ready); holder.once('exit', failed) })
+      await ip('link', 'add', place.cable, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', String(holder.pid))
+      await ip('link', 'set', place.cable, 'master', 'hub')
+      await ip('link', 'set', place.cable, 'up')
+      await inside(name, 'link', 'set', 'lo', 'up')
+      await inside(name, 'addr', 'add', `${place.host}/24`, 'dev', 'eth0')
+      await inside(name, 'link', 'set', 'eth0', 'up')
+      return { host: place.host, before: enter }
+    },
+    isolate: async (name) => {
+      const { cable } = at(name)
+      await ip('link', 'set', cable, 'nomaster')
+      undo.push(() => ip('link', 'set', cable, 'master', 'hub'))
+    },
+    part: async (one, other) => {
+      // Each of the two sends what it has for the other to an address that nobody has.
+      for (const [from, to] of [[one, at(other).host], [other, at(one).host]] as const) {
+        await inside(from, 'neigh', 'replace', to, 'lladdr', NOBODY, 'dev', 'eth0', 'nud', 'permanent')
+        undo.push(() => inside(from, 'neigh', 'del', to, 'dev', 'eth0'))
+      }
+    },
+    heal: async () => { for (const again of undo.splice(0)) await again() },
+    close: () => { for (const { holder } of places.values()) holder.kill('SIGKILL') },
+  }
+}

@@ -1,0 +1,155 @@
+/** One run of chaos: stack, load, trouble, calm, and then the judgement over what the clients saw. */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { Asker } from './ask.ts'
+import { check, type Violation } from './check.ts'
+import { readFeed, readRuns, readTimeline } from './gather.ts'
+import type { History, Stream, Strike } from './history.ts'
+import { Load } from './load.ts'
+import type { Net } from './net.ts'
+import { report } from './report.ts'
+import { startStack, type Stack } from './stack.ts'
+import { follow, type Followed } from './streams.ts'
+import { bringTrouble } from './trouble.ts'
+
+interface Options {
+  readonly seconds: number
+  /** Starts per second. */
+  readonly rate: number
+  readonly seed: number
+  readonly net: Net
+  /** Folder for everything; the caller removes it. */
+  readonly folder: string
+  /** Path of nats-server. */
+  readonly binary: string
+  /** Ends everything early. */
+  readonly signal: AbortSignal
+  readonly say: (line: string) => void
+}
+/** What a run of chaos came to. */
+export interface Outcome {
+  readonly history: History
+  readonly violations: readonly Violation[]
+}
+/** Timelines that are followed at once, and of which other runs are read at the end. */
+const FOLLOWED = 60
+const READ = 300
+/** Milliseconds until everything must be at rest after the load; and until a follower must have seen the end. */
+const PATIENCE = 120_000
+const CATCH_UP = 30_000
+const TELL = 5000
+const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
+
+/** Bring chaos upon an installation of its own and judge it. @throws Error when the installation itself cannot be kept up. */
+export async function runChaos(options: Options): Promise<Outcome> {
+  const { net, folder, binary, say, signal } = options
+  const stack = await startStack({ net, folder, binary, say })
+  try {
+    return await live(options, stack)
+  } catch (error) {
+    if (!signal.aborted) throw error
+    throw signal.reason
+  } finally {
+    await stack.stop()
+  }
+}
+
+async function live({ seconds, rate, seed, net, signal, say }: Options, stack: Stack): Promise<Outcome> {
+  const { urls, key } = stack
+  const began = performance.now()
+  const now = () => performance.now() - began
+  const asker = new Asker(urls, key, now)
+  const load = new Load(asker, seed, now)
+  const strikes: Strike[] = []
+  const followers = new AbortController()
+  const both = AbortSignal.any([signal, followers.signal])
+  const asides: string[] = []
+  let told = ''
+  let last: string | undefined
+
+  const feeds = urls.map((_, i) => {
+    const ends = new Map<string, boolean>()
+    return follow({
+      name: `the feed, first through gateway ${i + 1}`, urls, key, path: '/projects/default/runs/events?since=0', first: i, signal: both,
+      on: ({ id, type, data }) => {
+        if (type !== 'run_updated') return false
+        const run = String(data['run_id'])
+        const status = String((data['data'] as { status?: unknown }).status)
+        load.heard(run, status, id)
+        if (status === 'completed') ends.set(run, true)
+        return last !== undefined && ends.has(last)
+      },
+    })
+  })
+  const timelines = new Map<string, Followed & { readonly done: Promise<void> }>()
+  const others: string[] = []
+  let open = 0
+  load.onRun = (run, plan) => {
+    if (plan.retried || open >= FOLLOWED || !(plan.long || load.acknowledged % 20 === 0)) {
+      others.push(run)
+      return
+    }
+    open++
+    const followed = follow({
+      name: `the timeline of ${run}`, urls, key, path: `/runs/${run}/events`, first: timelines.size, signal: both,
+      on: ({ type }) => ['run.completed', 'run.failed', 'run.cancelled'].includes(type),
+    })
+    timelines.set(run, followed)
+    void followed.done.then(() => { open-- })
+  }
+
+  const lag = monitorEventLoopDelay({ resolution: 10 })
+  lag.enable()
+  const progress = setInterval(() => {
+    say(`${(now() / 1000).toFixed(0).padStart(4)} s  ${load.starts.length} started  ${load.acknowledged} acknowledged  ${load.finished} ended  ${asker.open} requests open  ${told}`)
+  }, TELL)
+  const until = seconds * 1000
+  let trouble: Error | undefined
+  let drained = Number.POSITIVE_INFINITY
+  try {
+    const troubled = bringTrouble({ stack, net, seed, now, until, signal, say: (line) => { told = line; say(`${(now() / 1000).toFixed(1).padStart(6)} s  ! ${line}`) } }, strikes)
+      .catch((error: unknown) => { trouble = error as Error })
+    await load.run(rate, signal.aborted ? 0 : until)
+    await troubled
+    signal.throwIfAborted()
+    lag.disable()
+    told = 'calm'
+    const calm = now()
+    while (now() < calm + PATIENCE && !(load.quiet && load.finished >= load.acknowledged)) {
+      signal.throwIfAborted()
+      await pause(200)
+    }
+    if (load.quiet && load.finished >= load.acknowledged) drained = now() - calm
+    asker.over = !load.quiet
+    if (asker.over) await pause(1000)
+    asker.over = false
+    last = await load.last()
+  } finally {
+    clearInterval(progress)
+    asker.over = signal.aborted
+  }
+  signal.throwIfAborted()
+  if (trouble) asides.push(`trouble: ${trouble.message}`)
+
+  say('reading everything afresh')
+  await Promise.race([Promise.all(feeds.map((feed) => feed.done)), pause(CATCH_UP)])
+  // Whoever waits for the end of a run that has none is let go; the judgement says so.
+  followers.abort()
+  const runs = await readRuns(asker)
+  const [fresh, again] = [await readFeed(urls, key, 0, last), await readFeed(urls, key, 1, last)]
+  const streams: Stream[] = [{ name: 'the feed read afresh through the other gateway', followed: again.frames, recorded: fresh.frames, connections: again.connections }]
+  for (const feed of feeds) streams.push({ name: feed.name, followed: feed.frames, recorded: fresh.frames, connections: feed.connections, joints: feed.joints })
+  const steps = new Map<string, string[]>()
+  for (const [run, followed] of timelines) {
+    const timeline = await readTimeline(asker, run)
+    streams.push({ name: followed.name, followed: followed.frames, recorded: timeline.frames, connections: followed.connections, joints: followed.joints })
+    steps.set(run, timeline.steps)
+  }
+  const every = Math.max(1, Math.ceil(others.length / READ))
+  for (const run of others.filter((_, i) => i % every === 0)) steps.set(run, (await readTimeline(asker, run)).steps)
+
+  const oddities = [...load.oddities, ...stack.deaths, ...asides, ...[...feeds, ...timelines.values()].flatMap((one) => one.oddities)]
+  const history: History = { starts: load.starts, repeats: load.repeats, runs, courses: fresh.courses, retried: load.retried, steps, streams, requests: asker.requests, strikes, oddities }
+  const violations = check(history)
+  for (const line of report({ history, violations, seconds, rate, heldBack: load.heldBack, again: asker.again, lag: lag.percentile(99) / 1e6, drained })) say(line)
+  return { history, violations }
+}

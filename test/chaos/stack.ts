@@ -1,0 +1,181 @@
+/**
+ * The installation that chaos is brought upon: three NATS servers with three replicas, two gateways, two shard nodes, two
+ * view nodes, an executor and two workers, each a process that can be killed, paused and cut off. Invariant: whatever
+ * happens, `stop` leaves no process behind.
+ */
+import { chmodSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { startChild, startNodeProcess, type Child } from '../../nodes/commands/child.ts'
+import { connectNats, type Nats } from '../../nodes/nats/connect.ts'
+import { freePort, startServer } from '../../nodes/nats/server.ts'
+import { silent } from '../memory.ts'
+import { hasty } from '../scenarios/sockets.ts'
+import type { Net, Place } from './net.ts'
+
+export type Role = 'nats' | 'gateway' | 'shards' | 'views' | 'executor' | 'worker'
+/** A process that is started again under the same name. */
+export interface Member {
+  readonly name: string
+  readonly role: Role
+  readonly pid: number
+  start(): Promise<void>
+  kill(): Promise<void>
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void
+}
+export interface Stack {
+  readonly members: readonly Member[]
+  readonly urls: readonly string[]
+  readonly key: string
+  /** Processes that ended although nobody ended them. */
+  readonly deaths: readonly string[]
+  /** Resolves when every stream has a leader and all its replicas are current. @throws Error when that takes longer. */
+  whole(within: number): Promise<void>
+  stop(): Promise<void>
+}
+interface Options {
+  readonly net: Net
+  /** Folder for everything; the caller removes it. */
+  readonly folder: string
+  readonly binary: string
+  readonly say: (line: string) => void
+}
+/** A process of any kind, as it is started. */
+type Running = Pick<Child, 'pid' | 'exited' | 'kill'>
+
+const worker = fileURLToPath(new URL('worker.ts', import.meta.url))
+const PORT = { client: 4222, route: 6222, http: 8080 }
+/** Jobs that one worker process does at the same time. */
+const SLOTS = 64
+
+/** Start everything. */
+export async function startStack({ net, folder, binary, say }: Options): Promise<Stack> {
+  const key = `bat_${'c'.repeat(32)}`
+  const members: Member[] = []
+  const alive = new Set<Running>()
+  const deaths: string[] = []
+  let stopped = false
+
+  function member(name: string, role: Role, launch: (life: number, born: (one: Running) => void) => Promise<void>): Member {
+    let running: Running | undefined
+    let expected = false
+    let lives = 0
+    const one: Member = {
+      name, role,
+      get pid() { return running?.pid ?? 0 },
+      start: () => {
+        expected = false
+        return launch(lives++, (born) => {
+          running = born
+          alive.add(born)
+          if (stopped) born.kill('SIGKILL')
+          void born.exited.then((how) => {
+            alive.delete(born)
+            if (expected || stopped || born !== running) return
+            deaths.push(`${name} ended by itself (${String(how)})`)
+            say(deaths.at(-1) ?? '')
+          })
+        })
+      },
+      kill: async () => {
+        expected = true
+        running?.kill('SIGKILL')
+        await running?.exited
+      },
+      signal: (signal) => running?.kill(signal),
+    }
+    members.push(one)
+    return one
+  }
+
+  const places = new Map<string, Place>()
+  const names = ['nats-1', 'nats-2', 'nats-3', 'gateway-1', 'gateway-2', 'shards-1', 'shards-2', 'views-1', 'views-2', 'executor-1', 'worker-1', 'worker-2']
+  for (const name of names) places.set(name, await net.place(name))
+  const at = (name: string): Place => places.get(name) ?? { host: '127.0.0.1', before: [] }
+  const of = (role: Role) => names.filter((name) => name.startsWith(role))
+
+  // Everybody at an address of its own can have the same port.
+  const ports = async (role: Role, usual: number) => Promise.all(of(role).map((name) => (net.cuts ? usual : freePort(at(name).host))))
+  const [clients, between, http] = [await ports('nats', PORT.client), await ports('nats', PORT.route), await ports('gateway', PORT.http)]
+  const routes = of('nats').map((name, i) => `${at(name).host}:${between[i]}`)
+  for (const [i, name] of of('nats').entries()) {
+    const { host, before } = at(name)
+    const script = join(folder, `${name}.sh`)
+    writeFileSync(script, `#!/bin/sh\nexec ${[...before, binary].join(' ')} "$@"\n`)
+    chmodSync(script, 0o700)
+    member(name, 'nats', async (_, born) => {
+      const server = await startServer({
+        binary: script, data: join(folder, name), host, port: clients[i] ?? 0, sync: 'always', name,
+        cluster: { name: 'chaos', port: between[i] ?? 0, routes: routes.filter((_, k) => k !== i) },
+      })
+      born({ pid: server.pid, exited: server.exited.then(({ code, signal }) => signal ?? String(code)), kill: server.kill })
+    })
+  }
+  const servers = of('nats').map((name, i) => `nats://${at(name).host}:${clients[i]}`)
+  const urls = of('gateway').map((name, i) => `http://${at(name).host}:${http[i]}`)
+  const settings = {
+    ...hasty, BATON_NATS: servers.join(','), BATON_REPLICAS: '3', BATON_ROOT_KEY: key, BATON_RATE_KEY: '0', BATON_RATE_ORG: '0', BATON_LOG_LEVEL: process.env['BATON_TEST_LOG'] ?? 'silent',
+  }
+  const nodes: readonly Role[] = ['shards', 'views', 'executor', 'gateway']
+  for (const role of nodes) {
+    for (const [i, name] of of(role).entries()) {
+      const { host, before } = at(name)
+      member(name, role, async (life, born) => {
+        // A machine that comes back has its old name or, where names are given out, a new one; both are tried.
+        const id = life % 2 === 0 ? name : `${name}-${life}`
+        const child = startNodeProcess(name, { ...settings, BATON_ROLES: role, BATON_NODE_ID: id, BATON_DATA: join(folder, name), BATON_HOST: host, BATON_PORT: String(role === 'gateway' ? http[i] : 0) }, before)
+        born(child)
+        await child.ready
+      })
+    }
+  }
+  for (const [i, name] of of('worker').entries()) {
+    member(name, 'worker', async (life, born) => {
+      const turned = i % 2 === 0 ? urls : [...urls].reverse()
+      const child = startChild(name, [worker], { CHAOS_URLS: turned.join(','), CHAOS_KEY: key, CHAOS_SLOTS: String(SLOTS), CHAOS_NAME: `${name}-${life}` }, at(name).before)
+      born(child)
+      await child.ready
+    })
+  }
+
+  let nats: Nats | undefined
+  const stop = async () => {
+    stopped = true
+    await nats?.close().catch(() => {})
+    for (const one of alive) one.kill('SIGKILL')
+    await Promise.all([...alive].map((one) => one.exited))
+    net.close()
+  }
+  try {
+    const begin = async (role: Role) => { await Promise.all(members.filter((one) => one.role === role).map((one) => one.start())) }
+    await begin('nats')
+    say('three NATS servers run')
+    await members.find((one) => one.name === 'shards-1')?.start()
+    await Promise.all(members.filter((one) => nodes.includes(one.role) && one.name !== 'shards-1').map((one) => one.start()))
+    await begin('worker')
+    const connection = nats = await connectNats({ servers, name: 'chaos', log: silent })
+    return { members, urls, key, deaths, whole: (within) => whole(connection, within), stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** Wait until no stream misses a leader or a replica. */
+async function whole({ manager }: Nats, within: number): Promise<void> {
+  let missing = 'nothing was looked at'
+  for (const end = Date.now() + within; Date.now() < end; ) {
+    try {
+      const names: string[] = []
+      for await (const name of manager.streams.names()) names.push(name)
+      const infos = await Promise.all(names.map((name) => manager.streams.info(name)))
+      const bad = infos.filter(({ cluster }) => !cluster?.leader || (cluster.replicas ?? []).length < 2 || cluster.replicas?.some(({ current, offline, lag }) => !current || offline || (lag ?? 0) > 500))
+      if (bad.length === 0 && names.length > 0) return
+      missing = bad.map(({ config }) => config.name).join(', ')
+    } catch (error) {
+      missing = String(error)
+    }
+    await new Promise((again) => setTimeout(again, 200))
+  }
+  throw new Error(`not all replicas are current after ${within / 1000} s: ${missing}`)
+}

@@ -1,0 +1,80 @@
+/**
+ * Following a stream over any number of connections, by the id of the last frame that came, and writing down every frame
+ * as it came: nothing is left out and nothing is put in order, so that holes and repeats stay visible.
+ */
+import { EventSourceParserStream } from 'eventsource-parser/stream'
+
+interface SeenFrame {
+  readonly id: number
+  readonly type: string
+  readonly data: Readonly<Record<string, unknown>>
+}
+export interface Followed {
+  readonly name: string
+  /** Frames as `id/type`, in the order of arrival. */
+  readonly frames: string[]
+  connections: number
+  /** How many frames had come when each connection began. */
+  readonly joints: number[]
+  /** Answers other than a stream that will not change. */
+  readonly oddities: string[]
+}
+interface Options {
+  readonly name: string
+  readonly urls: readonly string[]
+  readonly key: string
+  /** Below `/v1`; may have a query. */
+  readonly path: string
+  /** The gateway to begin with. */
+  readonly first: number
+  readonly signal: AbortSignal
+  /** Hears every frame; true ends the following. */
+  on(frame: SeenFrame): boolean
+}
+/** Milliseconds without a byte after which a connection is given up: more than two keepalives of these servers. */
+const SILENCE = 8000
+
+/** Begin to follow. `done` resolves when `on` said so or the signal fired. */
+export function follow({ name, urls, key, path, first, signal, on }: Options): Followed & { readonly done: Promise<void> } {
+  const followed: Followed = { name, frames: [], connections: 0, joints: [], oddities: [] }
+  let cursor = ''
+  /** One connection; true when all was seen. */
+  async function connection(url: string): Promise<boolean> {
+    const quiet = new AbortController()
+    const timer = setTimeout(() => quiet.abort(), SILENCE)
+    try {
+      const answer = await fetch(`${url}/v1${path}`, {
+        headers: { authorization: `Bearer ${key}`, accept: 'text/event-stream', ...(cursor !== '' && { 'last-event-id': cursor }) }, signal: AbortSignal.any([signal, quiet.signal]),
+      })
+      if (!answer.ok || !answer.body) {
+        if (answer.status < 500 && answer.status !== 429) followed.oddities.push(`${name} was answered ${answer.status} ${await answer.text()}`)
+        return followed.oddities.length > 0
+      }
+      followed.connections++
+      followed.joints.push(followed.frames.length)
+      const alive = new TransformStream<string, string>({ transform: (text, out) => { timer.refresh(); out.enqueue(text) } })
+      const frames = answer.body.pipeThrough(new TextDecoderStream()).pipeThrough(alive).pipeThrough(new EventSourceParserStream()) as unknown as AsyncIterable<{ id?: string; event?: string; data: string }>
+      for await (const { id, event = 'message', data } of frames) {
+        if (event === 'stream.reset') followed.oddities.push(`${name} was reset: ${data}`)
+        if (id === undefined || id === '') continue
+        cursor = id
+        followed.frames.push(`${id}/${event}`)
+        if (on({ id: Number(id), type: event, data: JSON.parse(data) as SeenFrame['data'] })) return true
+      }
+      return false
+    } catch {
+      // Broken, silent or not to be had: the next connection goes on after the cursor.
+      return false
+    } finally {
+      clearTimeout(timer)
+      quiet.abort()
+    }
+  }
+  const done = (async () => {
+    for (let at = first; !signal.aborted; at++) {
+      if (await connection(urls[at % urls.length] ?? '')) return
+      await new Promise((next) => setTimeout(next, 100))
+    }
+  })()
+  return Object.assign(followed, { done })
+}

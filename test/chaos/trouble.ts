@@ -1,0 +1,111 @@
+/**
+ * The dice decide who is struck, how and for how long. Never more than the service promises to stand: one NATS server at a
+ * time, and the next only when all replicas are current again; at least one gateway, shard node and view node untouched.
+ */
+import { fork } from '../simulation/dice.ts'
+import type { Manner, Strike } from './history.ts'
+import type { Net } from './net.ts'
+import type { Member, Role, Stack } from './stack.ts'
+
+interface Options {
+  readonly stack: Stack
+  readonly net: Net
+  readonly seed: number
+  readonly now: () => number
+  /** When the last strike must be undone. */
+  readonly until: number
+  readonly signal: AbortSignal
+  readonly say: (line: string) => void
+}
+const likely: readonly (readonly [Role, number])[] = [['nats', 30], ['shards', 22], ['gateway', 20], ['views', 18], ['worker', 8], ['executor', 2]]
+/** Milliseconds: a paused process sleeps; a killed one stays away; a cut lasts; and the quiet between strikes. */
+const PAUSED = 10_000
+const AWAY = [200, 3000] as const
+const CUT = [3000, 14_000] as const
+const QUIET = [3000, 6000] as const
+/** How often two are struck at once. */
+const DOUBLE = 0.2
+const WHOLE = 120_000
+
+/** Strike until the time has come. Fills `strikes` as it goes. @throws Error when something does not come back. */
+export async function bringTrouble({ stack, net, seed, now, until, signal, say }: Options, strikes: Strike[]): Promise<void> {
+  const dice = fork(seed, 'trouble')
+  const wait = async (ms: number) => { for (const end = Math.min(until, now() + ms); now() < end && !signal.aborted; ) await new Promise((next) => setTimeout(next, 20)) }
+  const pickOf = (role: Role): Member => {
+    const all = stack.members.filter((one) => one.role === role)
+    return all[dice.below(all.length)] ?? fail(`nobody is ${role}`)
+  }
+  const role = (): Role => {
+    let at = dice.below(likely.reduce((sum, [, weight]) => sum + weight, 0))
+    return (likely.find(([, weight]) => (at -= weight) < 0) ?? likely[0] ?? fail('no roles'))[0]
+  }
+  const manner = (cuttable: boolean): 'kill' | 'pause' | 'cut' => {
+    const at = dice.unit()
+    return at < 0.55 ? 'kill' : at < 0.75 || !cuttable ? 'pause' : 'cut'
+  }
+  const begin = (kind: Manner, what: string): Strike => {
+    const strike: Strike = { at: now(), until: Number.POSITIVE_INFINITY, manner: kind, what }
+    strikes.push(strike)
+    say(what)
+    return strike
+  }
+
+  async function kill(one: Member): Promise<void> {
+    const away = dice.between(...AWAY)
+    const strike = begin(one.role === 'nats' ? 'kill nats' : 'kill', `${one.name} killed`)
+    await one.kill()
+    await wait(away)
+    for (let attempt = 1; !signal.aborted; attempt++) {
+      try {
+        await one.start()
+        break
+      } catch (error) {
+        if (attempt === 3 || signal.aborted) throw error
+        say(`${one.name} did not come up: ${String(error)}`)
+      }
+    }
+    strike.until = now()
+  }
+  async function pause(one: Member): Promise<void> {
+    const strike = begin('pause', `${one.name} paused`)
+    one.signal('SIGSTOP')
+    await wait(PAUSED)
+    one.signal('SIGCONT')
+    strike.until = now()
+  }
+  async function cut(one: Member, alone: boolean): Promise<void> {
+    const lasts = dice.between(...CUT)
+    const others = stack.members.filter((other) => other.role === 'nats' && other !== one)
+    const other = one.role === 'worker' ? pickOf('gateway') : (others[dice.below(others.length)] ?? fail('no NATS server'))
+    // A link to a NATS server touches that server, of which only one may be.
+    const whole = dice.chance(0.4) || (!alone && other.role === 'nats')
+    // A server that its peers cannot reach while its clients can goes on believing that it leads.
+    const from = one.role === 'nats' && dice.chance(0.5) ? others : [other]
+    const strike = begin('cut', whole ? `${one.name} cut off` : `${one.name} cut from ${from.map(({ name }) => name).join(' and ')}`)
+    if (whole) await net.isolate(one.name)
+    else for (const each of from) await net.part(one.name, each.name)
+    await wait(lasts)
+    await net.heal()
+    strike.until = now()
+  }
+  const hit = (one: Member, how: 'kill' | 'pause' | 'cut', alone: boolean) => (how === 'kill' ? kill(one) : how === 'pause' ? pause(one) : cut(one, alone))
+
+  await wait(3000)
+  while (now() < until - 2000 && !signal.aborted) {
+    const first = pickOf(role())
+    const how = manner(net.cuts)
+    if (dice.chance(DOUBLE)) {
+      let second = pickOf(role())
+      while (second.role === first.role) second = pickOf(role())
+      await Promise.all([hit(first, how, false), hit(second, manner(net.cuts && how !== 'cut'), false)])
+    } else await hit(first, how, true)
+    if (signal.aborted) return
+    // A server that lags is as good as one that is away: striking another now would break more than is promised.
+    await stack.whole(WHOLE)
+    await wait(dice.between(...QUIET))
+  }
+}
+
+function fail(message: string): never {
+  throw new Error(message)
+}

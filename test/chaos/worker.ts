@@ -1,0 +1,26 @@
+/** A worker process of a chaos run: does simple work through the worker library until it is killed. */
+import { Worker, type Action } from '../../client/worker.ts'
+import { hashOf } from '../../protocol/subjects.ts'
+
+const { CHAOS_URLS = '', CHAOS_KEY = '', CHAOS_SLOTS = '1', CHAOS_NAME = 'worker' } = process.env
+const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
+
+/** Takes a moment and gives back what it was given. */
+const work: Action = async ({ n }) => {
+  await pause(5)
+  return { n }
+}
+/** Fails for every other job or attempt, so that it comes to an end only when it is tried again. */
+const unsteady: Action = async ({ n }, { job }) => {
+  await pause(5)
+  if (hashOf(`${job.id}/${job.claim_attempt}`) % 2 === 0) throw new Error('not this time')
+  return { n }
+}
+
+const worker = new Worker({ url: CHAOS_URLS.split(','), key: CHAOS_KEY, concurrency: Number(CHAOS_SLOTS), instance: CHAOS_NAME, actions: { work, unsteady } })
+// Whoever started this process is gone, so nobody would end it.
+process.once('disconnect', () => process.exit(0))
+await worker.start()
+process.send?.('ready')
+const { reason } = await worker.ended
+process.exit(reason === 'failed' ? 1 : 0)
