@@ -36,8 +36,9 @@ program.command('tour').description('Run a workflow over the files of this check
   .option('--url <urls>', 'address of the server, or several, comma-separated', process.env['BATON_URL'] ?? 'http://127.0.0.1:8080')
   .option('--key <key>', 'API key; else BATON_KEY, else the owner key stored by a server started here').option('--folder <folder>', 'what to measure', process.cwd())
   .action(runTourCommand)
-program.command('bench').description(`Measure, beside peers where they are installed: ${benchmarks().join(', ')}`).argument('[name]', 'only this one')
-  .option('--times <n>', 'runs of each; medians are shown', '3').option('--no-save', 'do not write bench/RESULTS.md').action(runBench)
+program.command('bench').description('Measure, beside peers where they are installed; writes bench/RESULTS.md').argument('[name]', 'only this one')
+  .option('--times <n>', 'runs of each; medians are shown', '3').option('--quick', 'smaller counts').option('--note <sentence>', 'kept with the results').option('--profile <folder>', 'write CPU profiles of the server there').option('--no-save', 'do not write bench/RESULTS.md')
+  .addHelpText('after', () => `\nBenchmarks:\n${[...benchmarks()].map(([name, about]) => `  ${name.padEnd(14)} ${about}`).join('\n')}\n\nPeers are measured once they are installed: npm install --prefix bench/peers\n`).action(runBench)
 program.command('simulate').description('Run the engine in simulated worlds that go wrong, one per seed').option('--seeds <n>', 'how many', '1000').option('--from <n>', 'the first seed', '1').option('--failures <n>', 'stop after so many', '1').option('--lines <n>', 'lines of a trace', '40').action(runSimulations)
 addClientCommands(program, process.env)
 
