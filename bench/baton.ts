@@ -8,6 +8,7 @@ import { freePort } from '../nodes/nats/server.ts'
 import type { Parties } from './processes.ts'
 
 const main = fileURLToPath(new URL('../nodes/main.ts', import.meta.url))
+/** Milliseconds; a server that finds data without its views builds them before it is ready. */
 const READY_WITHIN = 60_000
 
 /** Where requests go. */
@@ -19,6 +20,8 @@ export interface Baton extends Target {
   /** Process ids: the server, its NATS server, and this process, which is the load. */
   readonly parties: Required<Parties>
   readonly data: string
+  /** Milliseconds it took from its start until it was ready. */
+  readonly took: number
   /** End it in order and delete its data, unless the folder was given. */
   stop(): Promise<void>
 }
@@ -29,6 +32,8 @@ export interface BatonOptions {
   readonly data?: string
   /** Folder for a CPU profile of the server. */
   readonly profile?: string | undefined
+  /** Milliseconds to wait until it is ready. */
+  readonly within?: number
   /** Further flags of Node. */
   readonly node?: readonly string[]
 }
@@ -36,7 +41,7 @@ export interface BatonOptions {
 export const newFolder = (): string => mkdtempSync(join(tmpdir(), 'baton-bench-'))
 
 /** Start a server. */
-export async function startBaton({ sync, data: given, profile, node = [] }: BatonOptions): Promise<Baton> {
+export async function startBaton({ sync, data: given, profile, within = READY_WITHIN, node = [] }: BatonOptions): Promise<Baton> {
   const data = given ?? newFolder()
   const port = await freePort()
   const flags = [...process.execArgv, ...node, ...(profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`])]
@@ -46,11 +51,13 @@ export async function startBaton({ sync, data: given, profile, node = [] }: Bato
   const ended = new Promise<void>((done) => child.once('exit', () => done()))
   const withUs = () => child.kill('SIGTERM')
   process.once('exit', withUs)
-  const until = performance.now() + READY_WITHIN
+  const started = performance.now()
+  const until = started + within
   while (!(await fetch(`http://127.0.0.1:${port}/readyz`).then((answer) => answer.ok, () => false))) {
-    if (child.exitCode !== null || performance.now() > until) throw new Error(`the server did not become ready within ${READY_WITHIN / 1000} s`)
+    if (child.exitCode !== null || performance.now() > until) throw new Error(`the server did not become ready within ${within / 1000} s`)
     await new Promise((again) => setTimeout(again, 100))
   }
+  const took = performance.now() - started
   const stop = async () => {
     process.removeListener('exit', withUs)
     child.kill('SIGTERM')
@@ -58,5 +65,5 @@ export async function startBaton({ sync, data: given, profile, node = [] }: Bato
     if (given === undefined) rmSync(data, { recursive: true, force: true })
   }
   const nats = Number(readFileSync(join(data, 'nats', 'nats.pid'), 'utf8'))
-  return { port, key: readFileSync(join(data, 'root.key'), 'utf8').trim(), data, parties: { server: [child.pid ?? 0], store: [nats], load: [process.pid] }, stop }
+  return { port, key: readFileSync(join(data, 'root.key'), 'utf8').trim(), data, parties: { server: [child.pid ?? 0], store: [nats], load: [process.pid] }, took, stop }
 }

@@ -52,16 +52,41 @@ export function median(values: readonly number[]): number {
 /** Wait so long. */
 export const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
-/** Do `count` pieces with so many in flight: each of these goes on as soon as its last piece has ended. @returns the time of each. */
+/** Milliseconds without any progress after which a load gives up: something was lost. */
+const STALLED = 60_000
+
+/** Do `count` pieces with so many in flight: each of these goes on as soon as its last piece has ended. @returns the time of each. Throws when nothing moves any more. */
 export async function inFlight(concurrency: number, count: number, piece: (index: number) => Promise<unknown>): Promise<number[]> {
   const times: number[] = []
   let next = 0
-  await Promise.all(Array.from({ length: concurrency }, async () => {
+  let seen = -1
+  let watch: NodeJS.Timeout | undefined
+  const stalled = new Promise<never>((_, failed) => {
+    watch = setInterval(() => {
+      if (times.length === seen) failed(new Error(`nothing has ended for ${STALLED / 1000} s: ${seen} of ${count} have, ${Math.min(concurrency, count - seen)} are in flight`))
+      seen = times.length
+    }, STALLED)
+  })
+  const chains = Array.from({ length: concurrency }, async () => {
     for (let i = next++; i < count; i = next++) {
       const from = performance.now()
       await piece(i)
       times.push(performance.now() - from)
     }
+  })
+  await Promise.race([Promise.all(chains), stalled]).finally(() => clearInterval(watch))
+  return times
+}
+
+/** Begin pieces at a fixed rate, whether earlier ones have ended or not. @returns the time of each from when it should have begun, so that a piece that had to wait for its turn counts with its wait. */
+export async function atRate(perSecond: number, count: number, piece: (index: number) => Promise<unknown>): Promise<number[]> {
+  const times: number[] = []
+  const started = performance.now()
+  await Promise.all(Array.from({ length: count }, async (_, i) => {
+    const intended = started + (i * 1000) / perSecond
+    await pause(intended - performance.now())
+    await piece(i)
+    times.push(performance.now() - intended)
   }))
   return times
 }

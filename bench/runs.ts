@@ -2,35 +2,21 @@
  * A run of one step, from an HTTP request through a leased worker to its end on an event stream. Beside it, in the same run,
  * what a job or a one-step workflow costs elsewhere. Each server, its store, the load and the worker share this machine.
  */
-import { startBaton } from './baton.ts'
-import { inTurn, load, type Amount, type Loaded, type Terms } from './measure.ts'
+import { inTurn, type Amount, type Loaded, type Terms } from './measure.ts'
 import { jobPeers, present } from './peers.ts'
 import { cell, ms, note, table, whole } from './table.ts'
-import { runsOf } from './work.ts'
+import { measureRuns } from './work.ts'
 
 export const about = 'One-step runs: throughput with 200 in flight, latency when idle; BullMQ, Restate and graphile-worker beside it'
 
 /** Pieces of work of one measurement; the same for everybody. */
 const amountOf = (quick: boolean): Amount => (quick ? { warm: 1000, count: 3000, idle: 200, concurrency: 200 } : { warm: 3000, count: 15_000, idle: 500, concurrency: 200 })
 
-/** Measure runs of so many steps on a server of its own. */
-export async function baton(sync: string, steps: number, amount: Amount, { profile }: Terms): Promise<Loaded> {
-  const server = await startBaton({ sync, profile })
-  try {
-    const { work, stop } = await runsOf(steps, server)
-    const measured = await load(work, amount, () => server.parties)
-    stop()
-    return measured
-  } finally {
-    await server.stop()
-  }
-}
-
 /** Run the benchmark. @returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const amount = amountOf(terms.quick)
   const rows: [string, () => Promise<Loaded>][] = [
-    ['Baton, fsync always', () => baton('always', 1, amount, terms)], ['Baton, lazy sync (2m)', () => baton('2m', 1, amount, terms)],
+    ['Baton, fsync always', () => measureRuns('always', 1, amount, terms)], ['Baton, lazy sync (2m)', () => measureRuns('2m', 1, amount, terms)],
     ...present(jobPeers(), terms.say).map((peer): [string, () => Promise<Loaded>] => [peer.name, () => peer.measure(amount, 1)]),
   ]
   const measured = await inTurn(rows, terms, (run) => `${whole(run.throughput)} done/s, idle start → done p50 ${ms(run.done_p50)} ms, load ${ms(run.cpu_load)} ms of CPU per run`)

@@ -1,7 +1,7 @@
 /** A run from the request that starts it until the project's event stream tells its end, as a piece of work. */
-import type { Target } from './baton.ts'
+import { startBaton, type Target } from './baton.ts'
 import { Http } from './http.ts'
-import type { Work } from './measure.ts'
+import { load, pause, type Amount, type Loaded, type Terms, type Work } from './measure.ts'
 import { follow } from './sse.ts'
 import { instantWorker } from './worker.ts'
 
@@ -16,11 +16,18 @@ export function* completedIn(text: string): Generator<string> {
     if (run >= 0 && run < end) yield text.slice(run + RUN.length, text.indexOf('"', run + RUN.length))
   }
 }
-/** The id in an answer to a start. */
-export function startedRun({ status, body }: { readonly status: number; readonly body: string }): string {
-  const id = status === 202 ? /"id":"(run_\w+)"/.exec(body)?.[1] : undefined
-  if (id === undefined) throw new Error(`a start was answered ${status}: ${body}`)
-  return id
+/** How long a start is sent again that the server cannot take right now, and how often. Milliseconds. */
+const PATIENCE = { whole: 30_000, between: 200 } as const
+/** Start a run, and give its id. A server that says it cannot answer right now is asked again; the time counts. @param body see `runOf`. */
+export async function startRun(http: Http, body: string): Promise<string> {
+  const until = performance.now() + PATIENCE.whole
+  for (;;) {
+    const { status, body: text } = await http.post('/v1/projects/default/runs', body)
+    const id = status === 202 ? /"id":"(run_\w+)"/.exec(text)?.[1] : undefined
+    if (id !== undefined) return id
+    if (status !== 503 || performance.now() > until) throw new Error(`a start was answered ${status}: ${text}`)
+    await pause(PATIENCE.between)
+  }
 }
 /** The request for a run of so many action steps, one after the other. */
 export const runOf = (steps: number, name: string): string =>
@@ -41,7 +48,7 @@ export async function runsOf(steps: number, target: Target): Promise<{ work: Wor
     }
   })
   const work: Work = async (name) => {
-    const id = startedRun(await http.post('/v1/projects/default/runs', runOf(steps, name)))
+    const id = await startRun(http, runOf(steps, name))
     if (!early.delete(id)) await new Promise<void>((done) => waiting.set(id, done))
     waiting.delete(id)
     const at = executedAt.get(id)
@@ -49,4 +56,17 @@ export async function runsOf(steps: number, target: Target): Promise<{ work: Wor
     return at
   }
   return { work, stop: () => { stopFollowing(); stopWorker(); http.close() } }
+}
+
+/** Measure runs of so many steps on a server of its own. */
+export async function measureRuns(sync: string, steps: number, amount: Amount, { profile }: Terms): Promise<Loaded> {
+  const server = await startBaton({ sync, profile })
+  try {
+    const { work, stop } = await runsOf(steps, server)
+    const measured = await load(work, amount, () => server.parties)
+    stop()
+    return measured
+  } finally {
+    await server.stop()
+  }
 }

@@ -1,8 +1,8 @@
-/** A worker for loads: one connection with many slots, which completes every job as soon as it has it. */
+/** A worker for loads: one connection with many slots, which ends every job as soon as it has it: as failed when its action is called `fail`, else as completed. */
 import type { Target } from './baton.ts'
 import { openSocket } from './socket.ts'
 
-interface Given { readonly id: string; readonly run_id: string; readonly lease_token: string }
+interface Given { readonly id: string; readonly run_id: string; readonly lease_token: string; readonly action_name?: string }
 
 /**
  * Connect a worker; resolves when it is registered.
@@ -22,9 +22,10 @@ export async function instantWorker({ port, key }: Target, slots: number, execut
   const take = (jobs: readonly Given[]) => {
     claiming = false
     held += jobs.length
-    for (const { id, run_id, lease_token } of jobs) {
+    for (const { id, run_id, lease_token, action_name } of jobs) {
       executed(run_id)
-      socket.send(`{"type":"job.report","job_id":"${id}","lease_token":"${lease_token}","status":"completed","result":{"ok":true}}`)
+      const end = action_name === 'fail' ? '"status":"failed","error_type":"failed","error_message":"asked to"' : '"status":"completed","result":{"ok":true}'
+      socket.send(`{"type":"job.report","job_id":"${id}","lease_token":"${lease_token}",${end}}`)
     }
     claim()
   }
@@ -42,7 +43,7 @@ export async function instantWorker({ port, key }: Target, slots: number, execut
       registered()
     } else if (frame.type === 'error') throw new Error(`the worker was told ${frame.error?.code}: ${frame.error?.message}`)
   })
-  socket.send(`{"type":"worker.register","worker_instance_id":"${name}","concurrency_limit":${slots}}`)
+  socket.send(`{"type":"worker.register","worker_instance_id":"${name}","concurrency_limit":${slots},"action_names":["send","fail"]}`)
   await ready
   return () => socket.close()
 }
