@@ -1,63 +1,137 @@
-/** Measuring: the same load for everyone, medians of several runs, and tables. */
+/** Measuring: the same load for everybody, medians of several runs taken in turn, and tables. Times in milliseconds. */
+import { cpuSeconds, type Parties } from './processes.ts'
 
-/** One measured run of a load. Latencies in milliseconds. */
-export interface Measured {
-  /** Finished per second with `CONCURRENCY` in flight. */
+/** How a benchmark is asked to run. */
+export interface Terms {
+  /** Runs of each row; medians are shown. */
+  readonly times: number
+  /** Smaller counts, for trying things out. */
+  readonly quick: boolean
+  /** Folder for CPU profiles of the server, when wanted. */
+  readonly profile?: string
+  /** Progress, a line at a time. */
+  say(line: string): void
+}
+/** Figures of one run by name. NaN: there is none. */
+export type Figures = Readonly<Record<string, number>>
+/** What a load measures. `cpu_*`: milliseconds of processor time per piece of work. */
+export interface Loaded extends Figures {
   readonly throughput: number
+  readonly busy_p50: number
   readonly busy_p99: number
-  /** One at a time: from the start until the work was executed, and until the end was known. */
+  /** One at a time: from the start until the work was executed, and until its end was known. */
   readonly executed_p50: number
   readonly executed_p99: number
   readonly done_p50: number
   readonly done_p99: number
+  readonly cpu_server: number
+  readonly cpu_store: number
+  readonly cpu_load: number
 }
 /** Does one piece of work and resolves when its end is known, with the time (`performance.now()`) it was executed at. */
 export type Work = (name: string) => Promise<number | undefined>
+/** How much of it: pieces before anything is measured, with `concurrency` in flight, and one at a time. */
+export interface Amount {
+  readonly warm: number
+  readonly count: number
+  readonly idle: number
+  readonly concurrency: number
+}
 
-export const CONCURRENCY = 200
-/** @param sorted ascending. @param share 0..1. */
-export const percentile = (sorted: readonly number[], share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
-const ascending = (values: number[]): number[] => values.sort((a, b) => a - b)
-export const median = (values: readonly number[]): number => percentile(ascending([...values]), 0.5)
+const ascending = (values: readonly number[]): number[] => values.toSorted((a, b) => a - b)
+/** @param sorted ascending. @param share 0..1. @returns NaN when there are none. */
+const at = (sorted: readonly number[], share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+/** A share (0..1) of the values, which may be in any order, is at most this. */
+export const percentile = (values: readonly number[], share: number): number => at(ascending(values), share)
+/** The middle value; the mean of the two in the middle when their number is even. */
+export function median(values: readonly number[]): number {
+  const sorted = ascending(values)
+  const middle = sorted.length >> 1
+  return sorted.length % 2 === 1 ? at(sorted, 0.5) : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2
+}
+/** Wait so long. */
+export const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
-/** Warm up, then `count` pieces of work with `CONCURRENCY` in flight, then `idle` ones, one at a time. */
-export async function load(work: Work, { count = 4000, idle = 200, warm = 200 } = {}): Promise<Measured> {
-  await Promise.all(Array.from({ length: warm }, (_, i) => work(`warm-${i}`)))
-  const busy: number[] = []
+/** Milliseconds without any progress after which a load gives up: something was lost. */
+const STALLED = 60_000
+
+/** Do `count` pieces with so many in flight: each of these goes on as soon as its last piece has ended. @returns the time of each. Throws when nothing moves any more. */
+export async function inFlight(concurrency: number, count: number, piece: (index: number) => Promise<unknown>): Promise<number[]> {
+  const times: number[] = []
   let next = 0
-  const started = performance.now()
-  await Promise.all(Array.from({ length: CONCURRENCY }, async () => {
+  let seen = -1
+  let watch: NodeJS.Timeout | undefined
+  const stalled = new Promise<never>((_, failed) => {
+    watch = setInterval(() => {
+      if (times.length === seen) failed(new Error(`nothing has ended for ${STALLED / 1000} s: ${seen} of ${count} have, ${Math.min(concurrency, count - seen)} are in flight`))
+      seen = times.length
+    }, STALLED)
+  })
+  const chains = Array.from({ length: concurrency }, async () => {
     for (let i = next++; i < count; i = next++) {
       const from = performance.now()
-      await work(`busy-${i}`)
-      busy.push(performance.now() - from)
+      await piece(i)
+      times.push(performance.now() - from)
     }
+  })
+  await Promise.race([Promise.all(chains), stalled]).finally(() => clearInterval(watch))
+  return times
+}
+
+/** Begin pieces at a fixed rate, whether earlier ones have ended or not. @returns the time of each from when it should have begun, so that a piece that had to wait for its turn counts with its wait. */
+export async function atRate(perSecond: number, count: number, piece: (index: number) => Promise<unknown>): Promise<number[]> {
+  const times: number[] = []
+  const started = performance.now()
+  await Promise.all(Array.from({ length: count }, async (_, i) => {
+    const intended = started + (i * 1000) / perSecond
+    await pause(intended - performance.now())
+    await piece(i)
+    times.push(performance.now() - intended)
   }))
+  return times
+}
+
+/** Warm up, then work with many in flight, then one at a time. @param parties whose processor time is counted while busy; asked twice, since servers start further processes. */
+export async function load(work: Work, { warm, count, idle, concurrency }: Amount, parties: () => Parties): Promise<Loaded> {
+  await inFlight(concurrency, warm, (i) => work(`warm-${i}`))
+  const before = cpuSeconds(parties())
+  const started = performance.now()
+  const busy = await inFlight(concurrency, count, (i) => work(`busy-${i}`))
   const seconds = (performance.now() - started) / 1000
+  const after = cpuSeconds(parties())
+  await pause(1000)
   const executed: number[] = []
   const done: number[] = []
   for (let i = 0; i < idle; i++) {
     const from = performance.now()
-    const at = await work(`idle-${i}`)
+    const time = await work(`idle-${i}`)
     done.push(performance.now() - from)
-    if (at !== undefined) executed.push(at - from)
-    await new Promise((resolve) => setTimeout(resolve, 2))
+    if (time !== undefined) executed.push(time - from)
+    await pause(2)
   }
-  for (const values of [busy, executed, done]) ascending(values)
+  const cpu = (who: keyof Parties): number => (((after[who] ?? Number.NaN) - (before[who] ?? Number.NaN)) * 1000) / count
   return {
-    throughput: count / seconds, busy_p99: percentile(busy, 0.99),
+    throughput: count / seconds, busy_p50: percentile(busy, 0.5), busy_p99: percentile(busy, 0.99),
     executed_p50: percentile(executed, 0.5), executed_p99: percentile(executed, 0.99), done_p50: percentile(done, 0.5), done_p99: percentile(done, 0.99),
+    cpu_server: cpu('server'), cpu_store: cpu('store'), cpu_load: cpu('load'),
   }
-}
-/** The median of each figure over several runs. */
-export function medians(runs: readonly Measured[]): Measured {
-  const of = (figure: keyof Measured): number => median(runs.map((run) => run[figure]))
-  return { throughput: of('throughput'), busy_p99: of('busy_p99'), executed_p50: of('executed_p50'), executed_p99: of('executed_p99'), done_p50: of('done_p50'), done_p99: of('done_p99') }
 }
 
-const ms = (value: number): string => (Number.isNaN(value) ? '–' : value.toFixed(value < 10 ? 2 : 0))
-/** A Markdown table of measured loads by name. */
-export function table(rows: readonly (readonly [string, Measured])[]): string {
-  const lines = rows.map(([name, run]) => `| ${name} | ${Math.round(run.throughput).toLocaleString('en')} | ${ms(run.busy_p99)} | ${ms(run.executed_p50)} / ${ms(run.executed_p99)} | ${ms(run.done_p50)} / ${ms(run.done_p99)} |`)
-  return [`| one step, ${CONCURRENCY} in flight | done/s | busy p99 ms | idle start → executed p50 / p99 ms | idle start → done p50 / p99 ms |`, '|---|---|---|---|---|', ...lines].join('\n')
+/** The median of each figure over several runs. */
+export const medians = <F extends Figures>(runs: readonly F[]): F =>
+  Object.fromEntries(Object.keys(runs[0] ?? {}).map((name) => [name, median(runs.map((run) => run[name] ?? Number.NaN))])) as F
+
+/**
+ * Run every row so many times, turn by turn, so that a slow minute of the machine meets everybody.
+ * @param tell one run as a line.
+ * @returns the medians of each row.
+ */
+export async function inTurn<F extends Figures>(rows: readonly (readonly [string, () => Promise<F>])[], { times, say }: Terms, tell: (figures: F) => string): Promise<[string, F][]> {
+  const all = new Map<string, F[]>(rows.map(([name]) => [name, []]))
+  for (let i = 0; i < times; i++) for (const [name, run] of rows) {
+    const figures = await run()
+    all.get(name)?.push(figures)
+    say(`${name}, ${i + 1} of ${times}: ${tell(figures)}`)
+  }
+  return [...all].map(([name, runs]) => [name, medians(runs)])
 }

@@ -1,19 +1,15 @@
 /**
- * BullMQ on a Redis server of its own: a job from `add` until its completion is heard of. A process of its own; prints the
- * measured figures as JSON. Usage: node --import tsx bench/peers/bullmq.mjs <appendfsync> <count> <idle>
+ * BullMQ on a Redis server of its own: a job from `add` until its completion is heard of; one worker with 200 slots.
+ * Argument: Redis's `appendfsync`.
  */
-import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { Queue, QueueEvents, Worker } from 'bullmq'
 import { freePort } from '../../nodes/nats/server.ts'
-import { load } from '../measure.ts'
+import { asked, folderFor, report, startStore } from '../peer.ts'
 
-const [fsync = 'always', count = '4000', idle = '200'] = process.argv.slice(2)
-const folder = mkdtempSync(join(tmpdir(), 'baton-redis-'))
+const { amount, rest: [fsync = 'always'] } = asked()
+const folder = folderFor()
 const port = await freePort()
-const server = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--appendonly', 'yes', '--appendfsync', fsync, '--save', ''], { stdio: 'ignore' })
+const store = startStore('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--appendonly', 'yes', '--appendfsync', fsync, '--save', ''])
 const connection = { host: '127.0.0.1', port }
 const queue = new Queue('q', { connection })
 const events = new QueueEvents('q', { connection })
@@ -24,7 +20,7 @@ await Promise.all([queue.waitUntilReady(), events.waitUntilReady(), worker.waitU
 const waiting = new Map()
 events.on('completed', ({ jobId }) => { waiting.get(jobId)?.(); waiting.delete(jobId) })
 let ids = 0
-const measured = await load(async (name) => {
+await report(async (name) => {
   const jobId = `j${ids++}`
   const done = new Promise((resolve) => waiting.set(jobId, resolve))
   await queue.add(name, { name }, { jobId })
@@ -32,8 +28,4 @@ const measured = await load(async (name) => {
   const at = executedAt.get(name)
   executedAt.delete(name)
   return at
-}, { count: Number(count), idle: Number(idle) })
-process.stdout.write(`${JSON.stringify(measured)}\n`)
-server.kill('SIGKILL')
-rmSync(folder, { recursive: true, force: true })
-process.exit()
+}, amount, { store })

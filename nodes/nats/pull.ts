@@ -16,7 +16,11 @@ export interface Pulling {
   readonly messages: AsyncGenerator<JsMsg | undefined, void>
   close(): void
 }
-const PER_FETCH = 256
+/** Messages of one fetch: at first, and at most. */
+const FIRST = 8
+const MOST = 256
+/** Bytes of one fetch, as far as the last one lets them be guessed: the server drops a connection that more than 64 MB wait for (its `max_pending`), which all readers share. */
+const BYTES = 8 * 1_048_576
 
 /**
  * Read from a sequence on.
@@ -36,14 +40,17 @@ export async function pull(nats: Nats, stream: string, from: number, { subject, 
     let delivered = 0
     try {
       const consumer = await nats.streams.consumers.get(stream, name)
-      while (!closed) {
-        current = await consumer.fetch({ max_messages: PER_FETCH, expires: idle })
+      for (let most = FIRST; !closed; ) {
+        current = await consumer.fetch({ max_messages: most, expires: idle })
         const before = delivered
+        let largest = 1
         for await (const message of current) {
           if (closed) return
           if (message.info.deliverySequence !== ++delivered) throw new Error(`a delivery of ${stream} was lost after message ${message.seq}`)
+          largest = Math.max(largest, message.data.length)
           yield message
         }
+        most = Math.max(1, Math.min(2 * most, MOST, Math.floor(BYTES / largest)))
         if (delivered === before && !closed) yield undefined
       }
     } finally {

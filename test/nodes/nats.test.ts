@@ -78,6 +78,29 @@ t.test('a shard is read from a sequence to its end', async (t) => {
   }
 })
 
+t.test('many large envelopes are read without losing the connection, however slow the reader is', async (t) => {
+  const journal = createJournal(one)
+  const large = new Uint8Array(400_000)
+  let expected = (await journal.last(0, 1))?.sequence ?? 0
+  const before = expected
+  for (let i = 0; i < 250; i++) {
+    const appended = await journal.append(0, 1, large, expected, `large${i}`)
+    if (typeof appended !== 'object') throw new Error(`not stored: ${appended}`)
+    expected = appended.sequence
+  }
+  let connections = 0
+  const forget = two.onReconnect(() => { connections++ })
+  let read = 0
+  // The reader is busy with each of the first envelopes, so what is on its way piles up at the server.
+  for await (const { data } of createJournal(two).read(0, 1, before + 1)) {
+    read += data.length
+    if (read < 10 * large.length) for (const since = performance.now(); performance.now() - since < 100; );
+  }
+  forget()
+  t.equal(read, 250 * large.length)
+  t.equal(connections, 0, 'the server did not drop the reader')
+})
+
 t.test('damage is told, never read', async (t) => {
   const journal = createJournal(one)
   await one.streams.publish('journal.0.3', bytes('not from here'))

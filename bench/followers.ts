@@ -1,0 +1,81 @@
+/**
+ * Many followers of one project's event stream, each of which gets every event. They live in a process of their own. The
+ * delivery of an event is counted from the time it bears, at which it was decided, before it was committed.
+ */
+import { fork } from 'node:child_process'
+import { join } from 'node:path'
+import { startBaton } from './baton.ts'
+import { Http } from './http.ts'
+import { allowed } from './limits.ts'
+import { atRate, inFlight, inTurn, pause, percentile, type Figures, type Terms } from './measure.ts'
+import { cpuSeconds } from './processes.ts'
+import { cell, ms, note, table, whole } from './table.ts'
+import { instantWorker } from './worker.ts'
+import { runOf, startRun } from './work.ts'
+
+export const about = '5,000 followers of a project with 20 events per second each: time until an event is delivered'
+
+/** Events that a run of one step gives its project's stream. */
+const EVENTS_PER_RUN = 10
+const RUNS_PER_SECOND = 2
+/** What the process of the followers says. Milliseconds; `counts[n]`: deliveries that took n milliseconds, the last one for all above. */
+export type Told = { readonly ready: number } | { readonly counts: readonly number[]; readonly events: number }
+
+/** The value that a share of the counted ones does not exceed, in a histogram with a bucket for each millisecond. */
+function shareOf(counts: readonly number[], share: number): number {
+  const total = counts.reduce((sum, n) => sum + n, 0)
+  let seen = 0
+  return counts.findIndex((n) => (seen += n) >= total * share)
+}
+
+async function measure(sync: string, clients: number, seconds: number, profile: string | undefined): Promise<Figures> {
+  const server = await startBaton({ sync, profile })
+  const child = fork(join(import.meta.dirname, 'followers-load.ts'), [String(server.port), server.key, String(clients)])
+  const told = () => new Promise<Told>((done, failed) => {
+    child.once('message', (message) => done(message as Told))
+    child.once('exit', (code) => failed(new Error(`the process of the followers ended (${code})`)))
+  })
+  const http = new Http(server.port, server.key, 16)
+  try {
+    await told()
+    const stopWorker = await instantWorker(server, 200, () => {})
+    const start = (i: number) => startRun(http, runOf(1, `r${i}`))
+    await inFlight(1, 10, start)
+    await pause(3000)
+    child.send('begin')
+    const parties = { ...server.parties, load: [child.pid ?? 0] }
+    const before = cpuSeconds(parties)
+    const started = performance.now()
+    const runs = RUNS_PER_SECOND * seconds
+    const lag = await atRate(RUNS_PER_SECOND, runs, start)
+    await pause(2000)
+    const elapsed = (performance.now() - started) / 1000
+    const after = cpuSeconds(parties)
+    child.send('end')
+    const answer = await told()
+    if (!('counts' in answer)) throw new Error('the followers told something else')
+    stopWorker()
+    const { counts, events } = answer
+    const cores = (who: 'server' | 'load') => ((after[who] ?? 0) - (before[who] ?? 0)) / elapsed
+    return {
+      expected: runs * EVENTS_PER_RUN * clients, events, p50: shareOf(counts, 0.5), p99: shareOf(counts, 0.99), max: counts.findLastIndex((n) => n > 0), lag: percentile(lag, 0.99),
+      server: cores('server') * 100, load: cores('load') * 100,
+    }
+  } finally {
+    child.kill()
+    http.close()
+    await server.stop()
+  }
+}
+
+/** Run the benchmark. @returns its table. */
+export async function bench(terms: Terms): Promise<string> {
+  const clients = allowed(terms.quick ? 1000 : 5000, terms.say)
+  const seconds = terms.quick ? 10 : 30
+  const measured = await inTurn([['Baton, fsync always', () => measure('always', clients, seconds, terms.profile)], ['Baton, lazy sync (2m)', () => measure('2m', clients, seconds, terms.profile)]], terms,
+    ({ events = 0, expected = 0, p99 = 0 }) => `${whole(events)} of ${whole(expected)} events delivered, p99 ${ms(p99)} ms`)
+  const lines = measured.map(([name, { events = 0, expected = 0, p50 = 0, p99 = 0, max = 0, lag = 0, server = 0, load = 0 }]) =>
+    [name, `${whole(events)} of ${whole(expected)}`, cell(whole(p50), whole(p99), whole(max)), ms(lag), cell(whole(server), whole(load))])
+  return table([`${whole(clients)} followers, 20 events/s each`, 'delivered', 'delivery p50 / p99 / max ms', 'start of a run p99 ms', 'CPU % of a core: server / followers'], [...lines, ['*target (5,000)*', 'all', 'p99 ≤ 150', '', '']]) +
+    note(`${RUNS_PER_SECOND} one-step runs per second for ${seconds} s, at a fixed rate; each gives the stream ${EVENTS_PER_RUN} events.`)
+}

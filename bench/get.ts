@@ -1,0 +1,45 @@
+/** Reading one run over HTTP, with connections that are kept open. */
+import { startBaton } from './baton.ts'
+import { Http } from './http.ts'
+import { inFlight, inTurn, percentile, type Figures, type Terms } from './measure.ts'
+import { cpuSeconds } from './processes.ts'
+import { cell, ms, note, table, whole } from './table.ts'
+import { runOf, startRun } from './work.ts'
+
+export const about = 'GET of a run: requests per second over 32 connections'
+
+const CONNECTIONS = 32
+const RUNS = 1000
+
+async function measure(sync: string, count: number, profile: string | undefined): Promise<Figures> {
+  const server = await startBaton({ sync, profile })
+  const http = new Http(server.port, server.key, CONNECTIONS)
+  try {
+    const ids: string[] = []
+    await inFlight(CONNECTIONS, RUNS, async (i) => ids.push(await startRun(http, runOf(1, `r${i}`))))
+    const get = async (i: number) => {
+      const id = ids[i % RUNS] ?? ''
+      const { status, body } = await http.get(`/v1/projects/default/runs/${id}`)
+      if (status !== 200 || !body.startsWith(`{"id":"${id}"`)) throw new Error(`the run ${id} was answered ${status}: ${body}`)
+    }
+    await inFlight(CONNECTIONS, count / 4, get)
+    const before = cpuSeconds(server.parties)
+    const started = performance.now()
+    const times = await inFlight(CONNECTIONS, count, get)
+    const seconds = (performance.now() - started) / 1000
+    const after = cpuSeconds(server.parties)
+    const cpu = (who: 'server' | 'load') => (((after[who] ?? 0) - (before[who] ?? 0)) * 1e6) / count
+    return { rate: count / seconds, p50: percentile(times, 0.5), p99: percentile(times, 0.99), server: cpu('server'), load: cpu('load') }
+  } finally {
+    http.close()
+    await server.stop()
+  }
+}
+
+/** Run the benchmark. @returns its table. */
+export async function bench(terms: Terms): Promise<string> {
+  const count = terms.quick ? 20_000 : 100_000
+  const measured = await inTurn([['Baton, fsync always', () => measure('always', count, terms.profile)], ['Baton, lazy sync (2m)', () => measure('2m', count, terms.profile)]], terms, ({ rate }) => `${whole(rate ?? Number.NaN)} GET/s`)
+  const lines = measured.map(([name, { rate = 0, p50 = 0, p99 = 0, server = 0, load = 0 }]) => [name, whole(rate), cell(ms(p50), ms(p99)), cell(whole(server), whole(load))])
+  return table(['GET of a run, 32 connections', 'GET/s', 'p50 / p99 ms', 'CPU µs per GET: server / load'], [...lines, ['*target*', '≥ 10,000', '', '']]) + note(`${whole(count)} requests for ${whole(RUNS)} runs, each with its key checked.`)
+}

@@ -1,0 +1,78 @@
+/** An HTTP/1.1 client for loads: a pool of connections kept open, one request on each at a time, answers with a length. */
+import { dial, headOf, type Line } from './wire.ts'
+
+export interface Reply {
+  readonly status: number
+  /** Bytes of the body as Latin-1. */
+  readonly body: string
+}
+interface Asked {
+  readonly bytes: string
+  readonly done: (reply: Reply) => void
+  readonly failed: (error: Error) => void
+}
+
+export class Http {
+  readonly #port: number
+  readonly #tail: string
+  readonly #most: number
+  readonly #lines = new Set<Line>()
+  readonly #idle: ((asked: Asked) => void)[] = []
+  readonly #queue: Asked[] = []
+
+  /** @param most connections; further requests wait for one. */
+  constructor(port: number, key: string, most: number) {
+    this.#port = port
+    this.#most = most
+    this.#tail = ` HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${key}\r\n`
+  }
+
+  get(path: string): Promise<Reply> {
+    return this.#ask(`GET ${path}${this.#tail}\r\n`)
+  }
+  /** @param body JSON in ASCII. */
+  post(path: string, body: string): Promise<Reply> {
+    return this.#ask(`POST ${path}${this.#tail}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+  }
+  close(): void {
+    for (const line of this.#lines) line.close()
+  }
+
+  #ask(bytes: string): Promise<Reply> {
+    return new Promise((done, failed) => {
+      const asked = { bytes, done, failed }
+      const idle = this.#idle.pop()
+      if (idle) idle(asked)
+      else if (this.#lines.size < this.#most) this.#open(asked)
+      else this.#queue.push(asked)
+    })
+  }
+  #open(first: Asked): void {
+    let current: Asked | undefined
+    let text = ''
+    const begin = (asked: Asked) => {
+      current = asked
+      line.send(asked.bytes)
+    }
+    const line: Line = dial(this.#port, (bytes) => {
+      text = text === '' ? bytes : text + bytes
+      const head = headOf(text)
+      if (!head || text.length < head.body + head.length) return
+      const reply: Reply = { status: head.status, body: text.slice(head.body) }
+      text = ''
+      const answered = current
+      current = undefined
+      const next = this.#queue.shift()
+      if (next) begin(next)
+      else this.#idle.push(begin)
+      answered?.done(reply)
+    }, (error) => {
+      this.#lines.delete(line)
+      const at = this.#idle.indexOf(begin)
+      if (at >= 0) this.#idle.splice(at, 1)
+      current?.failed(error ?? new Error('the server closed a connection with a request on it'))
+    })
+    this.#lines.add(line)
+    begin(first)
+  }
+}

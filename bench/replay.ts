@@ -1,0 +1,67 @@
+/** Reading a project's event stream from its beginning: one follower, and several at once. */
+import { rmSync } from 'node:fs'
+import { newFolder, startBaton, type Baton } from './baton.ts'
+import { fill } from './fill.ts'
+import { inTurn, pause, type Figures, type Terms } from './measure.ts'
+import { cpuSeconds } from './processes.ts'
+import { follow } from './sse.ts'
+import { cell, note, table, whole } from './table.ts'
+
+export const about = 'Replay of a project’s event stream from its beginning: events per second, for 1 and for 4 followers'
+
+const SEVERAL = 4
+/** Milliseconds without an event after which a stream has nothing left. */
+const SILENCE = 2000
+const REBUILT_WITHIN = 1_800_000
+const FRAME = '\nevent: '
+
+/** Read a stream until so many events have come, or until it is silent. @returns the events and the milliseconds until the last one. */
+async function read({ port, key }: Baton, most: number): Promise<{ events: number; took: number }> {
+  const started = performance.now()
+  let events = 0
+  let last = started
+  let all = () => {}
+  const complete = new Promise<void>((done) => { all = done })
+  const stop = await follow(port, key, '/v1/projects/default/runs/events?since=0', (text) => {
+    for (let at = text.indexOf(FRAME); at >= 0; at = text.indexOf(FRAME, at + FRAME.length)) events++
+    last = performance.now()
+    if (events >= most) all()
+  })
+  const silent = async () => { while (performance.now() - last < SILENCE) await pause(50) }
+  await Promise.race([complete, silent()])
+  stop()
+  return { events, took: last - started }
+}
+
+/** Several followers at once: their events together, by the slowest. */
+async function several(server: Baton, followers: number, events: number): Promise<Figures> {
+  const before = cpuSeconds(server.parties)
+  const all = await Promise.all(Array.from({ length: followers }, () => read(server, events)))
+  const after = cpuSeconds(server.parties)
+  const total = all.reduce((sum, one) => sum + one.events, 0)
+  if (total !== events * followers) throw new Error(`${followers} followers got ${total} events instead of ${events} each`)
+  const cpu = (who: 'server' | 'load') => (((after[who] ?? 0) - (before[who] ?? 0)) * 1e6) / total
+  return { rate: total / (Math.max(...all.map(({ took }) => took)) / 1000), server: cpu('server'), load: cpu('load') }
+}
+
+/** Run the benchmark. @returns its table. */
+export async function bench(terms: Terms): Promise<string> {
+  const runs = terms.quick ? 10_000 : 100_000
+  const data = newFolder()
+  try {
+    const { frames } = await fill(data, runs, terms.say)
+    const server = await startBaton({ sync: 'always', data, within: REBUILT_WITHIN, profile: terms.profile })
+    try {
+      const { events } = await read(server, Number.POSITIVE_INFINITY)
+      terms.say(`${whole(events)} events, of which the ${whole(runs)} runs written directly have ${whole(frames)}`)
+      const rows = [1, SEVERAL].map((followers): [string, () => Promise<Figures>] => [`${followers} follower${followers > 1 ? 's at once, together' : ''}`, () => several(server, followers, events)])
+      const measured = await inTurn(rows, terms, ({ rate = 0 }) => `${whole(rate)} events/s`)
+      const lines = measured.map(([name, { rate = 0, server: ours = 0, load = 0 }]) => [name, whole(rate), cell(ours.toFixed(1), load.toFixed(1))])
+      return table([`${whole(events)} events from the beginning`, 'events/s', 'CPU µs per event: server / follower'], [...lines, ['*target*', '≥ 50,000', '']]) + note('Every event is counted; none may be missing. The journal is written directly; its sync setting does not matter to a replay.')
+    } finally {
+      await server.stop()
+    }
+  } finally {
+    rmSync(data, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,61 @@
+/** A follower of an event stream (Server-Sent Events over HTTP/1.1 with chunks, RFC 9112 section 7.1) for loads: hands on whole frames as text, unparsed. */
+import { dial, headOf } from './wire.ts'
+
+/** Takes the chunks of a body apart. Returns a function that is given the bytes and returns what they hold. What ends a chunk may come only with the next one: it is not waited for. */
+function unchunker(): (bytes: string) => string {
+  let rest = ''
+  return (bytes) => {
+    const text = rest + bytes
+    let out = ''
+    let from = 0
+    for (;;) {
+      const begin = text.startsWith('\r\n', from) ? from + 2 : from
+      const line = text.indexOf('\r\n', begin)
+      if (line < 0) break
+      const end = line + 2 + Number.parseInt(text.slice(begin, line), 16)
+      if (end > text.length) break
+      out += text.slice(line + 2, end)
+      from = end
+    }
+    rest = text.slice(from)
+    return out
+  }
+}
+
+/**
+ * Follow a stream. Resolves when it has begun.
+ * @param frames gets one or more whole frames, each with the empty line that ends it.
+ * @param ended when the stream has ended other than by the returned function.
+ */
+export function follow(port: number, key: string, path: string, frames: (text: string) => void, ended: () => void = () => {}): Promise<() => void> {
+  return new Promise((begun, failed) => {
+    let head = ''
+    let open = false
+    let rest = ''
+    let closed = false
+    const unchunk = unchunker()
+    const hear = (bytes: string) => {
+      const text = rest + unchunk(bytes)
+      const end = text.lastIndexOf('\n\n') + 2
+      rest = end < 2 ? text : text.slice(end)
+      if (end >= 2) frames(end === text.length ? text : text.slice(0, end))
+    }
+    const line = dial(port, (bytes) => {
+      if (open) return hear(bytes)
+      head += bytes
+      const found = headOf(head)
+      if (!found) return
+      if (found.status !== 200) return failed(new Error(`${path} answered ${found.status}: ${head.slice(found.body)}`))
+      open = true
+      begun(() => {
+        closed = true
+        line.close()
+      })
+      hear(head.slice(found.body))
+    }, (error) => {
+      if (!open) failed(error ?? new Error(`${path} closed the connection`))
+      else if (!closed) ended()
+    })
+    line.send(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${key}\r\nAccept: text/event-stream\r\n\r\n`)
+  })
+}
