@@ -8,7 +8,7 @@ import { openDirectory } from '../gateway/directory.ts'
 import type { GatewaySettings, Log } from '../gateway/ports.ts'
 import { createGateway } from '../gateway/server.ts'
 import { names } from '../protocol/subjects.ts'
-import type { Config } from './config.ts'
+import { roles, type Config } from './config.ts'
 import type { HostDeps } from './host/deps.ts'
 import { Host } from './host/host.ts'
 import { Membership } from './host/membership.ts'
@@ -24,6 +24,7 @@ import { createRegistry } from './nats/registry.ts'
 import { createSnapshots } from './nats/snapshots.ts'
 import { readiness } from './ready.ts'
 import { startViews } from './roles/views.ts'
+import { serveStatus } from './status.ts'
 import { version } from './version.ts'
 import { createWorld } from './world.ts'
 
@@ -35,6 +36,8 @@ export interface RunningNode {
   readonly installed: Installed
   /** Names (`<partition>.<shard>`) of the shards it serves. */
   owned(): readonly string[]
+  /** Say that the node is not ready, while it goes on serving: load balancers look elsewhere from now on. */
+  leave(): void
   /** Leave in order: finish what is being answered, hand everything over. */
   stop(): Promise<void>
 }
@@ -74,8 +77,8 @@ export async function startNode(config: Config, servers: readonly string[], log:
   try {
     await provision(nats, { partitions: config.partitions, shards: config.shards, replicas: config.replicas })
     const installed = await install(createRegistry(nats, names.config), { rootKey: config.root_key, keyPrefix: config.key_prefix, data: config.data })
-    const metrics = createMetrics()
-    const journal = createJournal(nats, { appended: metrics.append })
+    const metrics = createMetrics(version)
+    const journal = createJournal(nats, { appended: metrics.append, doubted: metrics.doubted })
     const snapshots = createSnapshots(nats)
     const blobs = createBlobs(nats)
     const cluster = createRegistry(nats, names.cluster, () => ensureCluster(nats, config.replicas))
@@ -88,6 +91,11 @@ export async function startNode(config: Config, servers: readonly string[], log:
     }
     const host = new Host(deps, cluster, membership)
     const hasShards = config.roles.includes('shards')
+    nats.onReconnect(metrics.reconnected)
+    metrics.onLook(() => {
+      metrics.standing(Object.fromEntries(roles.map((role) => [role, membership.members(role).length])), nats.connected(), membership.fresh())
+      metrics.shardGauges(host.gauges())
+    })
     const round = async () => {
       if (!hasShards) return
       await host.round()
@@ -107,20 +115,25 @@ export async function startNode(config: Config, servers: readonly string[], log:
       brand: config.brand, key_prefix: config.key_prefix, shards: config.shards, deadline: config.deadline, rate: config.rate, timing: config.timing, keepalive: config.keepalive,
       cors: config.cors, version, ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),
     }
+    const unready = readiness({ nats, membership, cluster, journal, snapshots, bus, partitions: config.partitions, shards: config.shards })
     const world = createWorld({
       node: id, settings, partitions: config.partitions, shards: config.shards, secret: Buffer.from(installed.secret, 'hex'), organization: installed.organization,
       bus, clock: systemClock, random, membership, log, count: metrics,
-      unready: readiness({ nats, membership, cluster, journal, snapshots, bus, partitions: config.partitions, shards: config.shards }),
-      metrics: () => metrics.text(),
+      unready, metrics: metrics.text,
     })
     if (hasShards || config.roles.includes('gateway')) await initialise(world, installed)
-    if (!config.roles.includes('gateway')) return { id, installed, owned: () => host.owned(), stop }
+    if (!config.roles.includes('gateway')) {
+      if (config.status_port === undefined) return { id, installed, owned: () => host.owned(), leave: () => {}, stop }
+      const status = await serveStatus(config.host, config.status_port, { unready, metrics: metrics.text })
+      stops.push(status.close)
+      return { id, installed, owned: () => host.owned(), leave: status.leave, stop }
+    }
     const directory = openDirectory(world)
     stops.push(async () => directory.close())
     const gateway = createGateway(world, directory)
     const port = await gateway.listen(config.host, config.port)
     stops.push(() => gateway.stop())
-    return { id, installed, owned: () => host.owned(), url: `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`, stop }
+    return { id, installed, owned: () => host.owned(), url: `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`, leave: () => gateway.leave(), stop }
   } catch (error) {
     await stop().catch(() => {})
     throw error

@@ -36,11 +36,17 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
   const started = performance.now()
   const server = config.nats.length === 0 ? await keepServer(config, log) : undefined
   let node: RunningNode | undefined
-  let stopping = false
+  let hurry: (() => void) | undefined
   const stop = async (signal: string) => {
-    if (stopping) return
-    stopping = true
-    log.info({ signal }, 'stopping')
+    // A second signal ends the wait for load balancers, nothing else.
+    if (hurry) return hurry()
+    const drain = signal === 'SIGTERM' && node?.url !== undefined ? config.drain : 0
+    log.info({ signal, drain }, 'stopping')
+    node?.leave()
+    await new Promise<void>((over) => {
+      hurry = over
+      setTimeout(over, drain)
+    })
     const hard = setTimeout(() => process.exit(1), 30_000)
     await node?.stop()
     await server?.stop()

@@ -38,16 +38,25 @@ export async function startViews({ data, organization, partitions, journal, blob
       later: clock.later,
       hooks: {
         lag: (messages) => metrics.viewLag(partition, messages),
-        alarm: (error) => log.error({ err: error, partition }, 'a view cannot follow the journal'),
+        alarm: (error) => {
+          metrics.viewAlarm(partition)
+          log.error({ err: error, partition }, 'a view cannot follow the journal')
+        },
       },
     })
     await follower.start()
+    metrics.onLook(async () => metrics.viewLag(partition, Math.max(0, (await journal.position(partition)).last - follower.position())))
+    const asked = new Set<Promise<unknown>>()
     const unsubscribe = bus.subscribe(subjects.view(partition), (message) => {
       const { name, project, input, fresh } = message as Question
-      return follower.ask(name, project, input, fresh)
+      const answer = follower.ask(name, project, input, fresh).finally(() => asked.delete(answer))
+      asked.add(answer)
+      return answer
     }, subjects.viewGroup)
     return async () => {
       unsubscribe()
+      // What was asked is answered before the view leaves; each question has a time limit of its own.
+      await Promise.allSettled([...asked])
       await follower.stop()
       view.close()
     }

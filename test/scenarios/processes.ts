@@ -9,11 +9,13 @@ import { freePort, startServer } from '../../nodes/nats/server.ts'
 
 /** A process that can be killed without warning. */
 interface Killable { kill(): Promise<void> }
+/** A node, which can also be told to end; gives its exit code. */
+interface Stoppable extends Killable { stop(): Promise<number | null> }
 export interface Processes {
   readonly key: string
   readonly nats: Killable & { restart(): Promise<void> }
   /** Start a node; resolves when it serves. @param port of its gateway. */
-  node(name: string, roles: string, port?: number): Promise<Killable>
+  node(name: string, roles: string, port?: number): Promise<Stoppable>
   stop(): Promise<void>
 }
 
@@ -45,7 +47,7 @@ export async function processes(settings: Record<string, string>): Promise<Proce
       children.add(child)
       const exited = new Promise<void>((done) => child.once('exit', () => { children.delete(child); done() }))
       await Promise.race([new Promise((ready) => child.once('message', ready)), exited.then(() => Promise.reject(new Error(`${name} ended at start`)))])
-      return { kill: async () => { child.kill('SIGKILL'); await exited } }
+      return { kill: async () => { child.kill('SIGKILL'); await exited }, stop: async () => { child.kill('SIGTERM'); await exited; return child.exitCode } }
     },
     stop: async () => {
       await Promise.all([...children].map((child) => new Promise((done) => { child.once('exit', done); child.kill('SIGKILL') })))
