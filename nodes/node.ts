@@ -9,6 +9,7 @@ import type { GatewaySettings, Log } from '../gateway/ports.ts'
 import { createGateway } from '../gateway/server.ts'
 import { names } from '../protocol/subjects.ts'
 import { roles, type Config } from './config.ts'
+import { Fault } from './fault.ts'
 import type { HostDeps } from './host/deps.ts'
 import { Host } from './host/host.ts'
 import { Membership } from './host/membership.ts'
@@ -66,11 +67,17 @@ function systemRandom(): Random {
   }
 }
 
-/** Start a node. @param servers addresses of the NATS servers. @throws Fault with what to do when it cannot. */
-export async function startNode(config: Config, servers: readonly string[], log: Log): Promise<RunningNode> {
+/**
+ * Start a node. @param servers addresses of the NATS servers. @throws Fault with what to do when it cannot.
+ * @param fail told once when the node, running already, meets something that its release cannot read: it is to be stopped.
+ */
+export async function startNode(config: Config, servers: readonly string[], log: Log, fail: (fault: Fault) => void = () => {}): Promise<RunningNode> {
   const id = config.node_id ?? `n${randomBytes(6).toString('hex')}`
   const nats = await connectNats({ servers, name: `baton ${id}`, log })
   const stops: (() => Promise<void>)[] = [() => nats.close()]
+  let doom: (error: Error) => void = () => {}
+  const doomed = new Promise<never>((_, reject) => { doom = (error) => reject(new Fault(error.message)) })
+  doomed.catch(fail)
   const stop = async () => {
     for (const end of stops.splice(0).reverse()) await end()
   }
@@ -87,7 +94,7 @@ export async function startNode(config: Config, servers: readonly string[], log:
     const random = systemRandom()
     const deps: HostDeps = {
       node: id, kinds: actorKinds({ brand: config.brand, timing: config.timing }), partitions: config.partitions, shards: config.shards, timing: config.timing,
-      journal, snapshots, blobs, bus, clock: systemClock, random, log, measure: metrics, fresh: () => membership.fresh(),
+      journal, snapshots, blobs, bus, clock: systemClock, random, log, measure: metrics, fresh: () => membership.fresh(), doomed: doom,
     }
     const host = new Host(deps, cluster, membership)
     const hasShards = config.roles.includes('shards')
@@ -108,7 +115,7 @@ export async function startNode(config: Config, servers: readonly string[], log:
       await round()
     }
     if (config.roles.includes('views')) {
-      stops.push(await startViews({ data: config.data, organization: installed.organization, partitions: config.partitions, journal, blobs, bus, clock: systemClock, log, metrics, stale: config.timing.stale * 1000 }))
+      stops.push(await startViews({ data: config.data, organization: installed.organization, partitions: config.partitions, journal, blobs, bus, clock: systemClock, log, metrics, stale: config.timing.stale * 1000, doomed: doom }))
     }
 
     const settings: GatewaySettings = {
@@ -121,7 +128,7 @@ export async function startNode(config: Config, servers: readonly string[], log:
       bus, clock: systemClock, random, membership, log, count: metrics,
       unready, metrics: metrics.text,
     })
-    if (hasShards || config.roles.includes('gateway')) await initialise(world, installed)
+    if (hasShards || config.roles.includes('gateway')) await Promise.race([initialise(world, installed), doomed])
     if (!config.roles.includes('gateway')) {
       if (config.status_port === undefined) return { id, installed, owned: () => host.owned(), leave: () => {}, stop }
       const status = await serveStatus(config.host, config.status_port, { unready, metrics: metrics.text })

@@ -51,11 +51,15 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
     await node?.stop()
     await server?.stop()
     clearTimeout(hard)
-    process.exit(0)
+    process.exit()
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal))
   try {
-    node = await startNode(config, server ? [server.url] : config.nats, log)
+    node = await startNode(config, server ? [server.url] : config.nats, log, (fault) => {
+      log.error({ err: fault }, 'the node cannot go on')
+      process.exitCode = 1
+      void stop('fault')
+    })
   } catch (error) {
     await server?.stop()
     throw error

@@ -2,6 +2,7 @@
  * The shards this node owns: takes those it should have and nobody holds, gives up in an orderly way those that another
  * live node should have. One record per shard, changed by compare-and-set only.
  */
+import { NewerRelease } from './codec.ts'
 import type { HostDeps } from './deps.ts'
 import { assignment, type Membership } from './membership.ts'
 import type { Registry } from './ports.ts'
@@ -98,6 +99,7 @@ export class Host {
     try {
       await run()
     } catch (error) {
+      if (error instanceof NewerRelease) this.#deps.doomed?.(error)
       this.#deps.log.warn({ err: error, shard: name }, 'a shard could not be moved; trying again')
     } finally {
       this.#busy.delete(name)
