@@ -34,6 +34,8 @@ export interface RunningNode {
   readonly id: string
   /** Address of its gateway, when it has that role. */
   readonly url?: string
+  /** Address of `/healthz`, `/readyz` and `/metrics` of a node without a gateway, when it has one. */
+  readonly status?: string
   readonly installed: Installed
   /** Names (`<partition>.<shard>`) of the shards it serves. */
   owned(): readonly string[]
@@ -133,7 +135,7 @@ export async function startNode(config: Config, servers: readonly string[], log:
       if (config.status_port === undefined) return { id, installed, owned: () => host.owned(), leave: () => {}, stop }
       const status = await serveStatus(config.host, config.status_port, { unready, metrics: metrics.text })
       stops.push(status.close)
-      return { id, installed, owned: () => host.owned(), leave: status.leave, stop }
+      return { id, installed, owned: () => host.owned(), leave: status.leave, status: status.url, stop }
     }
     const directory = openDirectory(world)
     stops.push(async () => directory.close())

@@ -5,7 +5,7 @@ import { Fault } from './fault.ts'
 interface Asked { unready(): Promise<readonly string[]>; metrics(): Promise<string> }
 
 /** Answer `/healthz`, `/readyz` and `/metrics`. `leave`: not ready from now on. @throws Fault when the address cannot be used. */
-export async function serveStatus(host: string, port: number, { unready, metrics }: Asked): Promise<{ leave(): void; close(): Promise<void> }> {
+export async function serveStatus(host: string, port: number, { unready, metrics }: Asked): Promise<{ readonly url: string; leave(): void; close(): Promise<void> }> {
   let leaving = false
   const answers: Readonly<Record<string, () => Promise<{ status: number; text: string; type: string }>>> = {
     '/healthz': async () => json(200, { status: 'alive' }),
@@ -26,7 +26,9 @@ export async function serveStatus(host: string, port: number, { unready, metrics
     server.once('error', (error) => failed(new Fault(`The status port ${host}:${port} cannot be used: ${error.message}. Choose another with BATON_STATUS_PORT.`)))
     server.listen(port, host, listening)
   })
+  const address = server.address()
   return {
+    url: `http://${host}:${typeof address === 'object' && address ? address.port : port}`,
     leave: () => { leaving = true },
     close: () => new Promise<void>((closed) => {
       server.close(() => closed())

@@ -64,7 +64,7 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
     await server?.stop()
     throw error
   }
-  log.info({ node: node.id, url: node.url, roles: config.roles, ms: Math.round(performance.now() - started) }, 'started')
+  log.info({ node: node.id, url: node.url ?? node.status, roles: config.roles, ms: Math.round(performance.now() - started) }, 'started')
   if (greet) process.stdout.write(greeting(node, config))
 }
 

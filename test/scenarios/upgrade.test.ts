@@ -134,9 +134,11 @@ t.test('nodes are replaced one at a time behind a load balancer', { timeout: 200
   }
   const marker = await call('POST', '/projects/default/runs', { spec: { steps: [{ kind: 'sleep', config: { duration: '0' } }] } })
   last = String(((await call('GET', `/runs/${String(marker['id'])}/events?limit=200`))['items'] as { sequence: number }[]).at(-1)?.sequence)
+  // The stream may have passed that place already: something that comes after it ends the wait.
+  await call('POST', '/projects/default/runs', { spec: { steps: [{ kind: 'sleep', config: { duration: '0' } }] } })
   const followed = await feed
   const told = await follow('/projects/default/runs/events?since=0', (_, id) => Number(id) >= Number(last))
-  t.strictSame(followed, told, 'the stream of the project lost nothing and repeated nothing')
+  t.strictSame(followed.slice(0, told.length), told, 'the stream of the project lost nothing and repeated nothing')
   t.strictSame(failures, [], 'no request failed')
   t.strictSame(front.faults, [], 'no connection was turned away')
   t.strictSame(lost, [], 'no job was lost or failed')
