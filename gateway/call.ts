@@ -83,7 +83,7 @@ export async function admit(edge: Edge, { name, row, slots: names }: Routed, req
   const { world, authentication, limits } = edge
   const bytes = incoming.body
   if (bytes === 'aborted') return 'aborted'
-  if (!world.fresh()) return refuse('service_unavailable')
+  if (!world.fresh() && !(await becomesFresh(world))) return refuse('service_unavailable')
   const caller = await authentication.authenticate(incoming.header('authorization'))
   if (isRefusal(caller)) return caller
   if (limits) {
@@ -106,6 +106,16 @@ export async function admit(edge: Edge, { name, row, slots: names }: Routed, req
   if (isRefusal(body)) return body
   if (project && named['project'] !== undefined) named['project'] = project.id
   return { name, row, slots: named, query, body, caller, project, request_id, incoming }
+}
+
+/** Milliseconds that a request waits, and between looks, while the gateway's own lease is stale: a machine that was busy for a moment makes it slow, not wrong. */
+const STALE = { wait: 3000, look: 50 } as const
+async function becomesFresh(world: World): Promise<boolean> {
+  for (let waited = 0; waited < STALE.wait; waited += STALE.look) {
+    await new Promise<void>((look) => world.later(STALE.look, look))
+    if (world.fresh()) return true
+  }
+  return false
 }
 
 /** Largest body of a row that names no limit, in bytes. */

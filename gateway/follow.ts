@@ -115,8 +115,9 @@ export class Follower {
     if (!this.#pulling) void this.#pull()
   }
 
-  /** End all clients; they come back with their cursors. */
-  stop(): void {
+  /** End all clients; they come back with their cursors. @param farewell the last frame of each. */
+  stop(farewell: () => string): void {
+    for (const { sink } of this.#clients) sink.write(farewell())
     this.#end(this.#clients)
   }
 

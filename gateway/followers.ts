@@ -2,6 +2,7 @@
 import type { Refusal } from '../protocol/errors.ts'
 import { Follower, type Ask, type Page } from './follow.ts'
 import type { World } from './ports.ts'
+import { retryFrame } from './sse.ts'
 
 /** A sequence that can be followed. */
 export interface Source {
@@ -27,6 +28,9 @@ export interface Followers {
   /** End every client. */
   stop(): void
 }
+
+/** Milliseconds after which clients of a gateway that stops are asked to return: not all at once. */
+const RETURN = { least: 100, spread: 1900 } as const
 
 /** No followers yet. Each of them looks now and then whether live entries were lost. */
 export function openFollowers(world: World): Followers {
@@ -69,7 +73,8 @@ export function openFollowers(world: World): Followers {
       }
     },
     stop() {
-      for (const { follower } of [...followed.values()]) follower.stop()
+      const farewell = () => retryFrame(RETURN.least + ((world.random(1)[0] ?? 0) * RETURN.spread) / 255)
+      for (const { follower } of [...followed.values()]) follower.stop(farewell)
     },
   }
 }

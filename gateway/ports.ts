@@ -1,6 +1,6 @@
 /** What the edge needs of the world. `nodes/` implements it, tests fake it. */
 import type { Address, Command, Kind, Placed } from '../protocol/entry.ts'
-import type { Refusal } from '../protocol/errors.ts'
+import type { Code, Refusal } from '../protocol/errors.ts'
 import type { Prefix } from '../protocol/ids.ts'
 import type { GatewayMessage, Offer, Taking, WorkerTiming } from '../protocol/worker.ts'
 
@@ -70,6 +70,8 @@ export interface Counters {
   request(operation: string, status: number, seconds: number): void
   /** Change of the number of open things. */
   open(what: 'sse' | 'worker_sockets' | 'followers', change: 1 | -1): void
+  /** A request was refused with this code. */
+  refused?(code: Code): void
   inc(name: 'frames_in' | 'frames_out' | 'events_sent' | 'stream_fallbacks' | 'rate_limited'): void
 }
 export interface GatewaySettings {

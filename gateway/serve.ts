@@ -21,7 +21,9 @@ export interface Service {
   readonly inFlight: Set<Exchange>
   /** Nothing is in flight any more. */
   idle: () => void
-  /** Connections are given up after their answer. */
+  /** Nobody new should come: the gateway is not ready, and connections are given up after their answer. */
+  leaving: boolean
+  /** Streams are not opened any more. */
   stopping: boolean
 }
 
@@ -84,8 +86,9 @@ class Served {
       outcome = refuse('internal')
     }
     const answer = outcome && (isRefusal(outcome) ? answerOf(outcome) : outcome)
+    if (isRefusal(outcome)) this.#service.world.count.refused?.(outcome.refused)
     if (this.#exchange.open) this.#settle(answer?.status ?? 200)
-    if (answer) this.#exchange.answer(answer, this.#headers, this.incoming.method === 'HEAD', this.#service.stopping)
+    if (answer) this.#exchange.answer(answer, this.#headers, this.incoming.method === 'HEAD', this.#service.leaving)
     else this.#done()
   }
 

@@ -28,6 +28,8 @@ export interface GatewayOptions {
 export interface Gateway {
   /** Accept connections; gives the port, which the system chooses for port 0. Throws when the address cannot be used. */
   listen(host: string, port: number): Promise<number>
+  /** Say that this gateway is not ready, so that load balancers leave it, but go on serving whoever comes. */
+  leave(): void
   /** Take no more connections, let requests in flight finish, end streams and worker sockets, close. */
   stop(): Promise<void>
 }
@@ -41,7 +43,7 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
   const authentication = openAuthentication(world, directory, touches)
   const edge: Edge = { world, directory, authentication, limits: createLimits(world) }
   const followers = openFollowers(world)
-  const service: Service = { world, inFlight: new Set(), idle: () => {}, stopping: false }
+  const service: Service = { world, inFlight: new Set(), idle: () => {}, leaving: false, stopping: false }
   let listening: us_listen_socket | undefined
 
   const handle = (operation: string, slots: number, limit: number, handler: Handler) =>
@@ -73,7 +75,7 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
     if (row.shape.stream === 'socket') methods.set(`/v1${path}`.replaceAll(/:\w+/g, ':'), { pattern: `/v1${path}`, allowed: ['GET'] })
     else route(method, `/v1${path}`, name, slots.length, row.shape.limit ?? BODY_LIMIT, ofRow({ name, row, slots }), row.verb === 'query')
   }
-  for (const [path, answer] of Object.entries({ ...openStatus(world, () => service.stopping), ...openDocs(world.settings) })) route('GET', path, path, 0, 0, answer)
+  for (const [path, answer] of Object.entries({ ...openStatus(world, () => service.leaving), ...openDocs(world.settings) })) route('GET', path, path, 0, 0, answer)
   for (const { pattern, allowed } of methods.values()) app.any(pattern, handle('other', 0, 0, otherMethod(world, [...new Set(allowed)])))
   app.any('/*', handle('other', 0, 0, async (incoming) =>
     incoming.method === 'OPTIONS' ? { status: 204, headers: preflightHeaders(world.settings, incoming.header('origin'), incoming.header('access-control-request-headers'), []) } : refuse('not_found', undefined, 'There is no such path.')))
@@ -83,9 +85,10 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
       listening = token
       return uWS.us_socket_local_port(token as never)
     }),
+    leave() { service.leaving = true },
     async stop() {
       if (service.stopping) return
-      service.stopping = true
+      service.leaving = service.stopping = true
       if (listening) uWS.us_listen_socket_close(listening)
       const finished = new Promise<void>((resolve) => {
         const cancel = world.later(grace, resolve)

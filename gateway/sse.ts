@@ -17,6 +17,9 @@ export function cursorOfText(text: string): number | undefined {
   return Number.isSafeInteger(cursor) ? cursor : undefined
 }
 
+/** Asks the client to wait so many milliseconds before it connects again; no event of its own. */
+export const retryFrame = (ms: number): string => `retry: ${Math.round(ms)}\n\n`
+
 /** The frame that says that entries between two cursors are no longer kept. */
 export const resetFrame = (requested: number, resumed_from: number): string => frame('stream.reset', { reason: 'cursor_too_old', requested, resumed_from })
 
@@ -26,7 +29,8 @@ export const resetFrame = (requested: number, resumed_from: number): string => f
  */
 export function openStream(world: World, exchange: Exchange, headers: Readonly<Record<string, string>>, comment: string, onBeat: () => void): Sink {
   const beat = `${comment}\n\n`
-  const sink = exchange.stream({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store, no-transform', 'X-Accel-Buffering': 'no', ...headers }, beat)
+  // A connection that carried a stream is not used again: a gateway that ends its streams wants their clients elsewhere.
+  const sink = exchange.stream({ Connection: 'close', 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store, no-transform', 'X-Accel-Buffering': 'no', ...headers }, beat)
   if (sink.closed) return sink
   world.count.open('sse', 1)
   let cancel = () => {}

@@ -5,7 +5,8 @@
 import { parseDuration } from '../protocol/common.ts'
 import { checkTiming, defaultTiming, type WorkerTiming } from '../protocol/worker.ts'
 
-const roles = ['gateway', 'shards', 'views', 'executor'] as const
+/** What a node can do. */
+export const roles = ['gateway', 'shards', 'views', 'executor'] as const
 type Role = (typeof roles)[number]
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
@@ -15,6 +16,8 @@ export interface Config {
   readonly port: number
   /** Folder of everything the node keeps. */
   readonly data: string
+  /** Port of `/healthz`, `/readyz` and `/metrics` of a node without a gateway; absent: none. */
+  readonly status_port?: number
   /** Addresses of the NATS servers; empty: run one beside this process. */
   readonly nats: readonly string[]
   /** Binary of the server beside this process, and its port (0: any). */
@@ -31,6 +34,8 @@ export interface Config {
   readonly rate: { readonly key: number; readonly organization: number; readonly window_seconds: number }
   /** Milliseconds. */
   readonly deadline: number
+  /** Milliseconds for which a gateway that was told to end still serves, while it says that it is not ready. */
+  readonly drain: number
   /** Milliseconds. */
   readonly keepalive: number
   readonly cors: readonly string[]
@@ -84,6 +89,7 @@ const seconds = (name: keyof WorkerTiming, meaning: string) => setting(String(de
 const table = {
   BATON_HOST: setting('127.0.0.1', any, 'Address to listen on; 0.0.0.0 for all'),
   BATON_PORT: setting('8080', integer(0, 65_535), 'Port of the HTTP interface; 0 for any free one'),
+  BATON_STATUS_PORT: optional(integer(0, 65_535), 'Port of /healthz, /readyz and /metrics of a node that has no gateway; absent: none'),
   BATON_DATA: setting('.baton', any, 'Folder of everything the node keeps'),
   BATON_ROLES: setting(roles.join(','), each(oneOf(...roles)), 'What this process does, comma-separated'),
   BATON_NATS: setting('', each(address), 'NATS servers, comma-separated; empty runs one beside this process'),
@@ -100,6 +106,7 @@ const table = {
   BATON_RATE_ORG: setting('6000', integer(0, 100_000_000), 'Requests of the organization in a window; 0 for no limit'),
   BATON_RATE_WINDOW: setting('60', duration(1000, 1, 3600), 'Length of a window in seconds'),
   BATON_DEADLINE: setting('15000', duration(1, 100, 120_000), 'Milliseconds a request may take before it is answered 503; longer than a NATS election'),
+  BATON_DRAIN: setting('5', duration(1000, 0, 600), 'Seconds after SIGTERM in which a gateway says that it is not ready, but serves; longer than load balancers take to notice'),
   BATON_KEEPALIVE: setting('15', duration(1000, 1, 300), 'Seconds between comments on a quiet event stream'),
   BATON_CORS: setting('', each(origin), 'Origins whose pages may call, comma-separated'),
   BATON_WORKER_LEASE: seconds('lease', 'How long a job stays with a silent worker'),
@@ -177,7 +184,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
       roles: [...new Set(v.BATON_ROLES)], brand: v.BATON_BRAND, key_prefix: v.BATON_KEY_PREFIX,
       partitions: v.BATON_PARTITIONS, shards: v.BATON_SHARDS, replicas: v.BATON_REPLICAS,
       rate: { key: v.BATON_RATE_KEY, organization: v.BATON_RATE_ORG, window_seconds: v.BATON_RATE_WINDOW },
-      deadline: v.BATON_DEADLINE, keepalive: v.BATON_KEEPALIVE * 1000, cors: v.BATON_CORS, timing, log_level: v.BATON_LOG_LEVEL,
+      deadline: v.BATON_DEADLINE, drain: v.BATON_DRAIN * 1000, keepalive: v.BATON_KEEPALIVE * 1000, cors: v.BATON_CORS, timing, log_level: v.BATON_LOG_LEVEL,
+      ...(v.BATON_STATUS_PORT !== undefined && { status_port: v.BATON_STATUS_PORT }),
       ...(v.BATON_NATS_SERVER !== undefined && { nats_server: v.BATON_NATS_SERVER }),
       ...(v.BATON_ROOT_KEY !== undefined && { root_key: v.BATON_ROOT_KEY }),
       ...(v.BATON_ANONYMOUS_WORKER !== '' && { anonymous_worker: v.BATON_ANONYMOUS_WORKER }),

@@ -1,6 +1,7 @@
 /** The program: `baton <command>`. Serving commands read the settings table; the others talk to a server. */
 import { Command } from 'commander'
 import { addClientCommands } from '../client/cli/commands.ts'
+import { addBackupCommands } from './commands/backup.ts'
 import { benchmarks, runBench } from './commands/bench.ts'
 import { runChaosCommand } from './commands/chaos.ts'
 import { runCluster } from './commands/cluster.ts'
@@ -33,6 +34,7 @@ serving('node', 'Start one node of a cluster; name the servers with --nats and w
   process.send?.('ready')
 })
 serving('cluster', 'Start a whole cluster on this machine: 3 NATS servers, 2 gateways, 2 shard nodes, 1 view node', runCluster)
+addBackupCommands(program)
 program.command('tour').description('Run a workflow over the files of this checkout with two workers, and check its totals')
   .option('--url <urls>', 'address of the server, or several, comma-separated', process.env['BATON_URL'] ?? 'http://127.0.0.1:8080')
   .option('--key <key>', 'API key; else BATON_KEY, else the owner key stored by a server started here').option('--folder <folder>', 'what to measure', process.cwd())

@@ -1,6 +1,7 @@
 /** The numbers of a node, in Prometheus form. Every node has a registry of its own; labels are bounded in number. */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Counters } from '../gateway/ports.ts'
+import type { ShardGauges } from './host/host.ts'
 
 const FAST = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
 
@@ -16,6 +17,18 @@ export interface Metrics extends Counters {
   shardsOwned(partition: number, shards: number): void
   /** Journal messages that a view has not applied yet. */
   viewLag(partition: number, messages: number): void
+  /** The journal could not be applied to a view. */
+  viewAlarm(partition: number): void
+  /** The outcome of an append is unknown. */
+  doubted(): void
+  /** The connection to NATS stands again. */
+  reconnected(): void
+  /** Run before the numbers are told: the place for numbers that are looked up instead of counted. */
+  onLook(look: () => Promise<void> | void): void
+  /** Numbers of the shards that this node owns now; others are forgotten. */
+  shardGauges(shards: readonly ShardGauges[]): void
+  /** What this node knows of its installation: live nodes by role, whether it is connected and its own lease fresh (1 or 0). */
+  standing(nodes: Readonly<Record<string, number>>, connected: boolean, fresh: boolean): void
   /** Jobs were offered: `taken` of `offered`. */
   offer(offered: number, taken: number): void
   /** All numbers as text. */
@@ -23,7 +36,7 @@ export interface Metrics extends Counters {
 }
 
 /** The numbers of one node. */
-export function createMetrics(): Metrics {
+export function createMetrics(version: string): Metrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -50,6 +63,22 @@ export function createMetrics(): Metrics {
   const lag = gauge('view_lag_messages', 'Journal messages a view has not applied yet', 'partition')
   const offered = counter('jobs_offered', 'Jobs offered to gateways')
   const taken = counter('jobs_taken', 'Offered jobs that a gateway took')
+
+  const refusals = counter('refusals', 'Requests refused, by error code', 'code')
+  const alarms = counter('view_alarms', 'Times the journal could not be applied to a view', 'partition')
+  const doubts = counter('appends_unknown', 'Appends whose outcome had to be asked for')
+  const reconnects = counter('nats_reconnects', 'Times the connection to NATS was made again')
+  gauge('info', 'The release that runs; always 1', 'version').set({ version }, 1)
+  const nodes = gauge('nodes_live', 'Live nodes of the installation as this node sees them', 'role')
+  const states = { connected: gauge('nats_connected', 'Whether the connection to NATS stands'), fresh: gauge('membership_fresh', 'Whether the own lease is fresh; the edge answers 503 while it is not') }
+  const ofShards = {
+    letters: gauge('shard_mailbox_letters', 'Commands and reads that wait in the mailbox of a shard', 'shard'),
+    actors: gauge('shard_actors', 'Actors of a shard in memory', 'shard'),
+    checkpoint_age: gauge('shard_checkpoint_age_seconds', 'Time since all of a shard that could be stored was stored', 'shard'),
+    jobs_waiting: gauge('jobs_waiting', 'Jobs that wait for a worker', 'shard'),
+    jobs_leased: gauge('jobs_leased', 'Jobs that workers hold', 'shard'),
+  }
+  const looks: (() => Promise<void> | void)[] = []
 
   const known = new Map<string, Map<string, Counter.Internal>>()
   /** The counter of one pair of labels, which are otherwise sorted and joined at every count. */
@@ -80,6 +109,26 @@ export function createMetrics(): Metrics {
       offered.inc(number)
       taken.inc(accepted)
     },
-    text: () => registry.metrics(),
+    refused: (code) => refusals.inc({ code }),
+    viewAlarm: (partition) => alarms.inc({ partition }),
+    doubted: () => doubts.inc(),
+    reconnected: () => reconnects.inc(),
+    onLook: (look) => void looks.push(look),
+    shardGauges: (all) => {
+      for (const field of Object.keys(ofShards) as (keyof typeof ofShards)[]) {
+        ofShards[field].reset()
+        for (const one of all) ofShards[field].set({ shard: one.name }, one[field])
+      }
+    },
+    standing: (live, connected, fresh) => {
+      for (const [role, number] of Object.entries(live)) nodes.set({ role }, number)
+      states.connected.set(connected ? 1 : 0)
+      states.fresh.set(fresh ? 1 : 0)
+    },
+    text: async () => {
+      // What cannot be looked up now keeps its last value.
+      await Promise.allSettled(looks.map(async (look) => look()))
+      return registry.metrics()
+    },
   }
 }

@@ -8,7 +8,8 @@ import { openDirectory } from '../gateway/directory.ts'
 import type { GatewaySettings, Log } from '../gateway/ports.ts'
 import { createGateway } from '../gateway/server.ts'
 import { names } from '../protocol/subjects.ts'
-import type { Config } from './config.ts'
+import { roles, type Config } from './config.ts'
+import { Fault } from './fault.ts'
 import type { HostDeps } from './host/deps.ts'
 import { Host } from './host/host.ts'
 import { Membership } from './host/membership.ts'
@@ -24,6 +25,7 @@ import { createRegistry } from './nats/registry.ts'
 import { createSnapshots } from './nats/snapshots.ts'
 import { readiness } from './ready.ts'
 import { startViews } from './roles/views.ts'
+import { serveStatus } from './status.ts'
 import { version } from './version.ts'
 import { createWorld } from './world.ts'
 
@@ -32,9 +34,13 @@ export interface RunningNode {
   readonly id: string
   /** Address of its gateway, when it has that role. */
   readonly url?: string
+  /** Address of `/healthz`, `/readyz` and `/metrics` of a node without a gateway, when it has one. */
+  readonly status?: string
   readonly installed: Installed
   /** Names (`<partition>.<shard>`) of the shards it serves. */
   owned(): readonly string[]
+  /** Say that the node is not ready, while it goes on serving: load balancers look elsewhere from now on. */
+  leave(): void
   /** Leave in order: finish what is being answered, hand everything over. */
   stop(): Promise<void>
 }
@@ -63,19 +69,25 @@ function systemRandom(): Random {
   }
 }
 
-/** Start a node. @param servers addresses of the NATS servers. @throws Fault with what to do when it cannot. */
-export async function startNode(config: Config, servers: readonly string[], log: Log): Promise<RunningNode> {
+/**
+ * Start a node. @param servers addresses of the NATS servers. @throws Fault with what to do when it cannot.
+ * @param fail told once when the node, running already, meets something that its release cannot read: it is to be stopped.
+ */
+export async function startNode(config: Config, servers: readonly string[], log: Log, fail: (fault: Fault) => void = () => {}): Promise<RunningNode> {
   const id = config.node_id ?? `n${randomBytes(6).toString('hex')}`
   const nats = await connectNats({ servers, name: `baton ${id}`, log })
   const stops: (() => Promise<void>)[] = [() => nats.close()]
+  let doom: (error: Error) => void = () => {}
+  const doomed = new Promise<never>((_, reject) => { doom = (error) => reject(new Fault(error.message)) })
+  doomed.catch(fail)
   const stop = async () => {
     for (const end of stops.splice(0).reverse()) await end()
   }
   try {
     await provision(nats, { partitions: config.partitions, shards: config.shards, replicas: config.replicas })
     const installed = await install(createRegistry(nats, names.config), { rootKey: config.root_key, keyPrefix: config.key_prefix, data: config.data })
-    const metrics = createMetrics()
-    const journal = createJournal(nats, { appended: metrics.append })
+    const metrics = createMetrics(version)
+    const journal = createJournal(nats, { appended: metrics.append, doubted: metrics.doubted })
     const snapshots = createSnapshots(nats)
     const blobs = createBlobs(nats)
     const cluster = createRegistry(nats, names.cluster, () => ensureCluster(nats, config.replicas))
@@ -84,10 +96,15 @@ export async function startNode(config: Config, servers: readonly string[], log:
     const random = systemRandom()
     const deps: HostDeps = {
       node: id, kinds: actorKinds({ brand: config.brand, timing: config.timing }), partitions: config.partitions, shards: config.shards, timing: config.timing,
-      journal, snapshots, blobs, bus, clock: systemClock, random, log, measure: metrics, fresh: () => membership.fresh(),
+      journal, snapshots, blobs, bus, clock: systemClock, random, log, measure: metrics, fresh: () => membership.fresh(), doomed: doom,
     }
     const host = new Host(deps, cluster, membership)
     const hasShards = config.roles.includes('shards')
+    nats.onReconnect(metrics.reconnected)
+    metrics.onLook(() => {
+      metrics.standing(Object.fromEntries(roles.map((role) => [role, membership.members(role).length])), nats.connected(), membership.fresh())
+      metrics.shardGauges(host.gauges())
+    })
     const round = async () => {
       if (!hasShards) return
       await host.round()
@@ -100,27 +117,32 @@ export async function startNode(config: Config, servers: readonly string[], log:
       await round()
     }
     if (config.roles.includes('views')) {
-      stops.push(await startViews({ data: config.data, organization: installed.organization, partitions: config.partitions, journal, blobs, bus, clock: systemClock, log, metrics, stale: config.timing.stale * 1000 }))
+      stops.push(await startViews({ data: config.data, organization: installed.organization, partitions: config.partitions, journal, blobs, bus, clock: systemClock, log, metrics, stale: config.timing.stale * 1000, doomed: doom }))
     }
 
     const settings: GatewaySettings = {
       brand: config.brand, key_prefix: config.key_prefix, shards: config.shards, deadline: config.deadline, rate: config.rate, timing: config.timing, keepalive: config.keepalive,
       cors: config.cors, version, ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),
     }
+    const unready = readiness({ nats, membership, cluster, journal, snapshots, bus, partitions: config.partitions, shards: config.shards })
     const world = createWorld({
       node: id, settings, partitions: config.partitions, shards: config.shards, secret: Buffer.from(installed.secret, 'hex'), organization: installed.organization,
       bus, clock: systemClock, random, membership, log, count: metrics,
-      unready: readiness({ nats, membership, cluster, journal, snapshots, bus, partitions: config.partitions, shards: config.shards }),
-      metrics: () => metrics.text(),
+      unready, metrics: metrics.text,
     })
-    if (hasShards || config.roles.includes('gateway')) await initialise(world, installed)
-    if (!config.roles.includes('gateway')) return { id, installed, owned: () => host.owned(), stop }
+    if (hasShards || config.roles.includes('gateway')) await Promise.race([initialise(world, installed), doomed])
+    if (!config.roles.includes('gateway')) {
+      if (config.status_port === undefined) return { id, installed, owned: () => host.owned(), leave: () => {}, stop }
+      const status = await serveStatus(config.host, config.status_port, { unready, metrics: metrics.text })
+      stops.push(status.close)
+      return { id, installed, owned: () => host.owned(), leave: status.leave, status: status.url, stop }
+    }
     const directory = openDirectory(world)
     stops.push(async () => directory.close())
     const gateway = createGateway(world, directory)
     const port = await gateway.listen(config.host, config.port)
     stops.push(() => gateway.stop())
-    return { id, installed, owned: () => host.owned(), url: `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`, stop }
+    return { id, installed, owned: () => host.owned(), url: `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`, leave: () => gateway.leave(), stop }
   } catch (error) {
     await stop().catch(() => {})
     throw error

@@ -108,23 +108,26 @@ export function requestOf(row: Row, input: Record<string, unknown>): { method: s
   return { method, path: `/v1${filled}${query.size > 0 ? `?${query}` : ''}`, body }
 }
 
+/** NATS servers that run already, with an installation whose owner key is known. They are stopped with the service. */
+interface Found { readonly servers: readonly Server[]; readonly key: string }
 /** Start a service. Settings are those of the table, such as `{BATON_SHARDS: '2'}`. @param log where its nodes write. */
-export async function service(settings: Record<string, string> = {}, log: Log = silent): Promise<Service> {
+export async function service(settings: Record<string, string> = {}, { found, log = silent }: { readonly found?: Found; readonly log?: Log } = {}): Promise<Service> {
   const data = mkdtempSync(join(tmpdir(), 'baton-test-'))
   const { path } = await findServer(process.env)
-  const server = await startServer({ binary: path, data: join(data, 'nats'), port: 0, sync: settings['BATON_SYNC'] ?? '2m' })
+  const servers = found?.servers ?? [await startServer({ binary: path, data: join(data, 'nats'), port: 0, sync: settings['BATON_SYNC'] ?? '2m' })]
+  const server = servers[0] as Server
   const nodes: RunningNode[] = []
   const add = async (more: Record<string, string> = {}): Promise<RunningNode> => {
     const read = readConfig({ BATON_RATE_KEY: '0', BATON_RATE_ORG: '0', BATON_PORT: '0', BATON_DATA: join(data, `node-${nodes.length}`), ...settings, ...more }, [])
     if (!('config' in read)) throw new Error(read.faults.join('\n'))
     const config: Config = read.config
-    const node = await startNode(config, [server.url], log)
+    const node = await startNode(config, servers.map((one) => one.url), log)
     nodes.push(node)
     return node
   }
   const first = await add()
   let url = first.url ?? ''
-  const key = first.installed.generated?.key ?? settings['BATON_ROOT_KEY'] ?? ''
+  const key = found?.key ?? first.installed.generated?.key ?? settings['BATON_ROOT_KEY'] ?? ''
   const headersOf = (options: CallOptions): Record<string, string> => ({ ...(options.key !== null && { authorization: `Bearer ${options.key ?? key}` }), ...options.headers })
   const leave = async () => { for (const node of nodes.splice(0).reverse()) await node.stop() }
 
@@ -192,7 +195,7 @@ export async function service(settings: Record<string, string> = {}, log: Log = 
     worker: (frame = {}, options = {}) => testWorker(options.url ?? url, options.key ?? key, options.project ?? 'default', frame),
     stop: async () => {
       await leave()
-      await server.stop()
+      await Promise.all(servers.map((one) => one.stop()))
       rmSync(data, { recursive: true, force: true })
     },
   }

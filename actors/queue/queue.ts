@@ -157,6 +157,8 @@ export function queueActor(timing: WorkerTiming): Actor<QueueState, QueueEvent, 
     ask: {
       /** Headers of the jobs to hand out next, in order, at most `limit` of each capability. */
       waiting: (state, { limit }: { readonly limit: number }) => waiting(state, limit),
+      /** How many jobs wait, and how many are leased. */
+      depth: ({ jobs, due }) => ({ waiting: Object.keys(jobs).length - due.length, leased: due.length }),
       /** Ids of the jobs that a worker session holds. */
       leases: (state, { session }: { readonly session: string }) => state.due.filter((id) => find(state, id)?.lease?.session === session),
     },

@@ -38,7 +38,7 @@ export async function runCluster(config: Config): Promise<void> {
   const servers = await Promise.all(ports.map((_, i) => nats(i)))
   members.push(...servers)
   const addresses = ports.map(({ client }) => `nats://127.0.0.1:${client}`).join(',')
-  const common = { BATON_NATS: addresses, BATON_REPLICAS: '3', BATON_SHARDS: String(config.shards), BATON_PARTITIONS: String(config.partitions), BATON_LOG_LEVEL: config.log_level === 'info' ? 'warn' : config.log_level }
+  const common = { BATON_NATS: addresses, BATON_REPLICAS: '3', BATON_DRAIN: '0', BATON_SHARDS: String(config.shards), BATON_PARTITIONS: String(config.partitions), BATON_LOG_LEVEL: config.log_level === 'info' ? 'warn' : config.log_level }
 
   async function nats(i: number): Promise<Member> {
     const name = `nats-${i + 1}`

@@ -36,25 +36,35 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
   const started = performance.now()
   const server = config.nats.length === 0 ? await keepServer(config, log) : undefined
   let node: RunningNode | undefined
-  let stopping = false
+  let hurry: (() => void) | undefined
   const stop = async (signal: string) => {
-    if (stopping) return
-    stopping = true
-    log.info({ signal }, 'stopping')
+    // A second signal ends the wait for load balancers, nothing else.
+    if (hurry) return hurry()
+    const drain = signal === 'SIGTERM' && node?.url !== undefined ? config.drain : 0
+    log.info({ signal, drain }, 'stopping')
+    node?.leave()
+    await new Promise<void>((over) => {
+      hurry = over
+      setTimeout(over, drain)
+    })
     const hard = setTimeout(() => process.exit(1), 30_000)
     await node?.stop()
     await server?.stop()
     clearTimeout(hard)
-    process.exit(0)
+    process.exit()
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal))
   try {
-    node = await startNode(config, server ? [server.url] : config.nats, log)
+    node = await startNode(config, server ? [server.url] : config.nats, log, (fault) => {
+      log.error({ err: fault }, 'the node cannot go on')
+      process.exitCode = 1
+      void stop('fault')
+    })
   } catch (error) {
     await server?.stop()
     throw error
   }
-  log.info({ node: node.id, url: node.url, roles: config.roles, ms: Math.round(performance.now() - started) }, 'started')
+  log.info({ node: node.id, url: node.url ?? node.status, roles: config.roles, ms: Math.round(performance.now() - started) }, 'started')
   if (greet) process.stdout.write(greeting(node, config))
 }
 

@@ -113,11 +113,17 @@ export function snapshot(cell: Cell): Uint8Array {
   const record: Snapshot = { v: 1, state: cell.state, prev: cell.prev, seen: [...cell.seen], taken: [...cell.taken] }
   return new TextEncoder().encode(JSON.stringify(record))
 }
-/** The cursor of the last event that a stored snapshot holds. */
-export const placeOf = (data: Uint8Array): number => (JSON.parse(new TextDecoder().decode(data)) as Snapshot).prev
-/** Fill a fresh cell from its snapshot. @param now Unix milliseconds, for the grace that leases get. */
-export function restore(cell: Cell, data: Uint8Array, now: number): void {
+/** A snapshot as it was stored; undefined when another release wrote it in a form that this one does not know. */
+function stored(data: Uint8Array): Snapshot | undefined {
   const record = JSON.parse(new TextDecoder().decode(data)) as Snapshot
+  return record.v === 1 ? record : undefined
+}
+/** The cursor of the last event that a stored snapshot holds; one in an unknown form holds nothing. */
+export const placeOf = (data: Uint8Array): number => stored(data)?.prev ?? -1
+/** Fill a fresh cell from its snapshot. Throws LostSnapshot when its form is unknown: it must not be taken for an actor without events. @param now Unix milliseconds, for the grace that leases get. */
+export function restore(cell: Cell, data: Uint8Array, now: number): void {
+  const record = stored(data)
+  if (!record) throw new LostSnapshot(`the snapshot of ${cell.key} was written by another release`)
   cell.state = cell.actor.recover ? cell.actor.recover(record.state as never, now) : record.state
   cell.prev = record.prev
   for (const [id, known] of record.seen) cell.seen.set(id, known)

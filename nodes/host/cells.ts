@@ -1,6 +1,6 @@
 /** The actors of a shard that are in memory, and how the others come in: from their snapshot, else as new. */
 import type { Address } from '../../protocol/entry.ts'
-import { cellKey, freshCell, restore, type Cell } from './cell.ts'
+import { cellKey, freshCell, LostSnapshot, restore, type Cell } from './cell.ts'
 import type { HostDeps } from './deps.ts'
 
 /** Milliseconds that a message can be late: longer than any request waits for its answer. */
@@ -82,6 +82,7 @@ export class Cells {
       await this.#confirm()
       return loaded
     } catch (cause) {
+      if (cause instanceof LostSnapshot) throw cause
       throw new Unreadable('a snapshot cannot be read', { cause })
     }
   }

@@ -39,6 +39,7 @@ export class Keeper {
   #cancel: (() => void) | undefined
   #stopped = false
   #started = false
+  #checked = Number.NEGATIVE_INFINITY
   #busy: Promise<void> = Promise.resolve()
 
   constructor(shard: Shard) {
@@ -63,9 +64,15 @@ export class Keeper {
     if (this.#started || end) await this.#checkpoint.confirm()
   }
 
+  /** Milliseconds since everything that could be stored was stored. */
+  get age(): number {
+    return this.#shard.deps.clock.elapsed() - this.#checked
+  }
+
   start(): void {
     const { clock, log } = this.#shard.deps
     this.#started = true
+    this.#checked = clock.elapsed()
     const tick = () => {
       this.#busy = this.#round(false).catch((error) => {
         if (error instanceof LostState) this.#shard.lose(error.message)
@@ -93,6 +100,7 @@ export class Keeper {
     try {
       for (let i = 0; i < due.length; i += SLICE) await this.#save(due.slice(i, i + SLICE), stored)
       await this.#mark(stored.length > 0)
+      this.#checked = clock.elapsed()
     } catch (error) {
       // Nobody knows whether these are still there: they are stored again.
       for (const saved of stored) this.#taint(saved)

@@ -34,10 +34,19 @@ export function stripped({ cursor, entry: { reply: _, ...rest } }: Placed): Plac
   return { cursor, entry: { ...rest, events: rest.events.map(({ type }) => ({ type })) }, stripped: true }
 }
 
-/** The envelope that bytes spell, with its large values brought back. Throws when a value is missing: that is damage, not an expected state. */
+/** Something stored was written by a release that this one cannot read. Nothing helps but that release, or a newer one. */
+export class NewerRelease extends Error {
+  override readonly name = 'NewerRelease'
+}
+/** The envelope version that this release writes and reads. */
+const VERSION = 1
+
+/** The envelope that bytes spell, with its large values brought back. Throws NewerRelease; Error when a value is missing: that is damage, not an expected state. */
 export async function decode(data: Uint8Array, blobs: Blobs): Promise<Envelope> {
   const envelope = JSON.parse(new TextDecoder().decode(data)) as Envelope
-  if (envelope.v !== 1) throw new Error(`journal: envelope version ${String(envelope.v)} was written by a newer release`)
+  if (envelope.v !== VERSION) {
+    throw new NewerRelease(`The journal has an envelope of version ${String(envelope.v)}; this release reads version ${VERSION}. It was written by a newer release of Baton: run that one, or a newer one, on every node.`)
+  }
   if (envelope.entries.every((entry) => Array.isArray(entry.events))) return envelope
   const entries = await Promise.all(envelope.entries.map(async (entry): Promise<Entry> => {
     if (Array.isArray(entry.events)) return entry

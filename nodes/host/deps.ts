@@ -21,6 +21,8 @@ export interface HostDeps {
   readonly random: Random
   readonly log: Log
   readonly measure: Measure
+  /** Told when this release cannot read what is stored: the node must not go on. */
+  doomed?(error: Error): void
   /** Whether this node's own lease is fresh: only then may it answer reads. */
   fresh(): boolean
 }

@@ -2,12 +2,23 @@
  * The shards this node owns: takes those it should have and nobody holds, gives up in an orderly way those that another
  * live node should have. One record per shard, changed by compare-and-set only.
  */
+import { NewerRelease } from './codec.ts'
 import type { HostDeps } from './deps.ts'
 import { assignment, type Membership } from './membership.ts'
 import type { Registry } from './ports.ts'
 import { Shard } from './shard.ts'
 
 interface Owner { readonly node: string; readonly epoch: number }
+
+/** Numbers of one shard. `checkpoint_age` in seconds; jobs of the queues that are in memory, which those with work are. */
+export interface ShardGauges {
+  readonly name: string
+  readonly letters: number
+  readonly actors: number
+  readonly checkpoint_age: number
+  readonly jobs_waiting: number
+  readonly jobs_leased: number
+}
 
 export class Host {
   readonly #deps: HostDeps
@@ -25,6 +36,20 @@ export class Host {
   /** Names of the shards this node owns and serves. */
   owned(): string[] {
     return [...this.#shards].filter(([, shard]) => shard.open).map(([name]) => name)
+  }
+
+  /** What the shards hold now: cheap enough to ask for with every look at the metrics. */
+  gauges(): ShardGauges[] {
+    return [...this.#shards].filter(([, shard]) => shard.open).map(([name, shard]) => {
+      const gauges = { name, letters: shard.letters, actors: shard.cells.size, checkpoint_age: shard.keeper.age / 1000, jobs_waiting: 0, jobs_leased: 0 }
+      for (const { kind, actor, state } of shard.cells.all()) {
+        if (kind !== 'queue') continue
+        const { waiting, leased } = actor.ask?.['depth']?.(state as never, undefined as never, 0) as { waiting: number; leased: number }
+        gauges.jobs_waiting += waiting
+        gauges.jobs_leased += leased
+      }
+      return gauges
+    })
   }
 
   /** Compare what is with what should be, shard by shard. Called after every round of the membership. */
@@ -74,6 +99,7 @@ export class Host {
     try {
       await run()
     } catch (error) {
+      if (error instanceof NewerRelease) this.#deps.doomed?.(error)
       this.#deps.log.warn({ err: error, shard: name }, 'a shard could not be moved; trying again')
     } finally {
       this.#busy.delete(name)

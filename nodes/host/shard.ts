@@ -73,6 +73,7 @@ export class Shard {
   get open(): boolean {
     return this.#open
   }
+  get letters(): number { return this.#mailbox.length }
 
   /** Take over: fence older owners, replay, then listen. @param epoch higher than any epoch this shard was owned under. */
   async start(epoch: number): Promise<void> {

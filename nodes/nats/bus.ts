@@ -17,7 +17,7 @@ import { createListeners, type Listener } from './listeners.ts'
 
 /** Groups that have been served by the publisher's own process. */
 const SERVED = 'Baton-Served'
-/** The answer of a group of which no member here wants the request: saves the asking side its timeout. */
+/** The answer of a group of which no member here wants the request, and of a listener that has left: saves the asking side its timeout. */
 const DECLINED = 'Baton-Declined'
 
 const encoder = new TextEncoder()
@@ -102,16 +102,20 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
     subscribe: (subject, handler, group) => {
       const listener: Listener = { subject, handler, group }
       const remove = listeners.add(listener)
+      let left = false
       const subscription = connection.subscribe(subject, {
         ...(group !== undefined && { queue: group }),
         callback: (error, message) => {
           if (error) log.error({ subject, error }, 'a subscription ended')
+          else if (left) message.respond(undefined, { headers: header(DECLINED, '1') })
           else receive(listener, message).catch((failure: unknown) => log.error({ subject, error: failure }, 'a message could not be handled'))
         },
       })
       return () => {
         remove()
-        if (!connection.isClosed()) subscription.unsubscribe()
+        left = true
+        // What is on its way here is still received, and declined: whoever asked need not wait for an answer that never comes.
+        if (!connection.isClosed()) subscription.drain().catch(() => {})
       }
     },
     flush: () => connection.flush(),

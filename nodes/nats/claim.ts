@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Fault } from '../fault.ts'
 
 interface Known { readonly pid: number; readonly command: string }
-interface Claim { readonly owner: Known; readonly server: Known }
+interface Claim { readonly owner: Known; readonly server: Known; readonly url: string }
 
 const file = (folder: string) => join(folder, 'owner.json')
 
@@ -29,9 +29,18 @@ function commandOf(pid: number): string {
 const known = (pid: number): Known => ({ pid, command: commandOf(pid) })
 const lives = ({ pid, command }: Known): boolean => command !== '' && commandOf(pid) === command
 
-/** Write down that this process runs `server` in the folder. */
-export const claimFolder = (folder: string, server: number): void =>
-  writeFileSync(file(folder), JSON.stringify({ owner: known(process.pid), server: known(server) } satisfies Claim))
+/** Write down that this process runs `server` in the folder, and where it listens. */
+export const claimFolder = (folder: string, server: number, url: string): void =>
+  writeFileSync(file(folder), JSON.stringify({ owner: known(process.pid), server: known(server), url } satisfies Claim))
+/** Address of the server that a living process runs in the folder; undefined when there is none. */
+export function runningIn(folder: string): string | undefined {
+  try {
+    const { owner, server, url } = JSON.parse(readFileSync(file(folder), 'utf8')) as Claim
+    return lives(owner) && lives(server) ? url : undefined
+  } catch {
+    return undefined
+  }
+}
 /** The server has ended. */
 export const unclaimFolder = (folder: string): void => rmSync(file(folder), { force: true })
 

@@ -17,6 +17,8 @@ export interface JournalOptions {
   readonly timeout?: number
   /** Told the duration of every acknowledged append, in seconds, and its size in bytes. */
   readonly appended?: (seconds: number, bytes: number) => void
+  /** Told of every append whose outcome is unknown. */
+  readonly doubted?: () => void
 }
 /** Pauses before an append is repeated whose first sending is still being stored, in milliseconds. */
 const IN_PROCESS = [10, 30, 100, 300]
@@ -24,7 +26,7 @@ const IN_PROCESS = [10, 30, 100, 300]
 const READ_ATTEMPTS = 6
 
 /** The journal of a connection. */
-export function createJournal(nats: Nats, { timeout = 3000, appended = () => {} }: JournalOptions = {}): Journal {
+export function createJournal(nats: Nats, { timeout = 3000, appended = () => {}, doubted = () => {} }: JournalOptions = {}): Journal {
   /** The server compares before it looks for duplicates: a repeat of what was stored looks like a conflict with oneself. */
   const outcomeOfConflict = async (partition: number, shard: number, message_id: string): Promise<Appended> => {
     try {
@@ -50,6 +52,7 @@ export function createJournal(nats: Nats, { timeout = 3000, appended = () => {} 
         if (error instanceof InvalidArgumentError) throw error
         const pause = codeOf(error) === codes.duplicateInProcess ? IN_PROCESS[attempt] : undefined
         if (pause === undefined) {
+          doubted()
           nats.log.warn({ partition, shard, reason: sentence(error) }, 'an append has an unknown outcome')
           return 'unknown'
         }

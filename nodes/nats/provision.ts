@@ -93,9 +93,16 @@ async function patiently(nats: Nats, what: string, within: number, run: () => Pr
   }
 }
 
+/** Key of the installation's bucket that stands for a restore under way: nothing must start on half of the streams. */
+export const RESTORING = 'restoring'
+/** The bucket of the installation's records; made when absent. @throws Fault when the servers do not provide it in time. */
+export const ensureConfig = (nats: Nats, replicas: number, within: number): Promise<void> =>
+  patiently(nats, `KV_${names.config}`, within, () => ensureStream(nats, bucketConfig(names.config, StorageType.File, replicas)))
+
 /** Store the layout, or compare it with the stored one. */
 async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
   const registry = createRegistry(nats, names.config)
+  if (await registry.get(RESTORING)) throw new Fault('A restore into these NATS servers has not finished. Wait for it; if it was broken off, repeat it with `baton restore --again`.')
   const found = await registry.get('layout')
   if (!found) {
     if ((await registry.put('layout', JSON.stringify(wanted), 0)) === undefined) await settleLayout(nats, wanted)
@@ -121,7 +128,7 @@ async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
 export async function provision(nats: Nats, layout: Layout, within = 60_000): Promise<void> {
   const { partitions, replicas } = layout
   const make = (config: Configured) => patiently(nats, config.name, within, () => ensureStream(nats, config))
-  await make(bucketConfig(names.config, StorageType.File, replicas))
+  await ensureConfig(nats, replicas, within)
   await patiently(nats, 'the stored layout', within, () => settleLayout(nats, layout))
   for (let partition = 0; partition < partitions; partition++) {
     await make(journalConfig(partition, replicas))

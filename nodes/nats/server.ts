@@ -118,7 +118,7 @@ export async function startServer(given: ServerOptions): Promise<Server> {
   const withUs = () => child.kill('SIGTERM')
   process.once('exit', withUs)
   const isReady = readiness(child, options.warn ?? (() => {}))
-  if (child.pid !== undefined) claimFolder(options.data, child.pid)
+  if (child.pid !== undefined) claimFolder(options.data, child.pid, `nats://${host}:${port}`)
   void exited.then(() => {
     process.removeListener('exit', withUs)
     unclaimFolder(options.data)

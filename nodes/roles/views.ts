@@ -5,7 +5,7 @@ import { subjects } from '../../protocol/subjects.ts'
 import { ViewFollower } from '../../views/follow.ts'
 import { View } from '../../views/view.ts'
 import type { Log } from '../../gateway/ports.ts'
-import { decode } from '../host/codec.ts'
+import { decode, NewerRelease } from '../host/codec.ts'
 import type { Blobs, Bus, Clock, Journal } from '../host/ports.ts'
 import type { Metrics } from '../metrics.ts'
 
@@ -22,11 +22,13 @@ interface ViewParts {
   readonly metrics: Metrics
   /** Milliseconds for which a worker whose connection was lost is listed as stale. */
   readonly stale: number
+  /** Told when this release cannot read the journal. */
+  doomed(error: Error): void
 }
 interface Question { readonly name: string; readonly project: string; readonly input: unknown; readonly fresh?: number }
 
 /** Start the views of every partition. Returns a function that stops them and closes their files. */
-export async function startViews({ data, organization, partitions, journal, blobs, bus, clock, log, metrics, stale }: ViewParts): Promise<() => Promise<void>> {
+export async function startViews({ data, organization, partitions, journal, blobs, bus, clock, log, metrics, stale, doomed }: ViewParts): Promise<() => Promise<void>> {
   mkdirSync(join(data, 'views'), { recursive: true })
   const running = await Promise.all(Array.from({ length: partitions }, async (_, partition) => {
     const view = View.open(join(data, 'views', `${partition}.sqlite`), { now: clock.now, stale, organization: () => organization })
@@ -38,16 +40,26 @@ export async function startViews({ data, organization, partitions, journal, blob
       later: clock.later,
       hooks: {
         lag: (messages) => metrics.viewLag(partition, messages),
-        alarm: (error) => log.error({ err: error, partition }, 'a view cannot follow the journal'),
+        alarm: (error) => {
+          metrics.viewAlarm(partition)
+          if (error instanceof NewerRelease) doomed(error)
+          log.error({ err: error, partition }, 'a view cannot follow the journal')
+        },
       },
     })
     await follower.start()
+    metrics.onLook(async () => metrics.viewLag(partition, Math.max(0, (await journal.position(partition)).last - follower.position())))
+    const asked = new Set<Promise<unknown>>()
     const unsubscribe = bus.subscribe(subjects.view(partition), (message) => {
       const { name, project, input, fresh } = message as Question
-      return follower.ask(name, project, input, fresh)
+      const answer = follower.ask(name, project, input, fresh).finally(() => asked.delete(answer))
+      asked.add(answer)
+      return answer
     }, subjects.viewGroup)
     return async () => {
       unsubscribe()
+      // What was asked is answered before the view leaves; each question has a time limit of its own.
+      await Promise.allSettled([...asked])
       await follower.stop()
       view.close()
     }

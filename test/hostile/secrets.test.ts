@@ -23,7 +23,7 @@ const PUBLIC = 'public-MARKER-everybody-may-read'
 
 const lines: string[] = []
 const log = createLog({ level: 'trace', node: 'n1', to: { write: (line: string) => void lines.push(line) } })
-const s = await service({ BATON_ROOT_KEY: ROOT, BATON_WORKER_CADENCE: '1s', BATON_WORKER_LEASE: '3s', BATON_WORKER_POLL: '1s', BATON_WORKER_STALE: '4s', BATON_WORKER_TAKEOVER: '2s' }, log)
+const s = await service({ BATON_ROOT_KEY: ROOT, BATON_WORKER_CADENCE: '1s', BATON_WORKER_LEASE: '3s', BATON_WORKER_POLL: '1s', BATON_WORKER_STALE: '4s', BATON_WORKER_TAKEOVER: '2s' }, { log })
 t.teardown(() => s.stop())
 const said: string[] = []
 const note = async (answer: Promise<{ text: string; headers: Headers }>) => {

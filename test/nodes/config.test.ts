@@ -99,7 +99,7 @@ t.test('the log hides secrets', async (t) => {
 })
 
 t.test('every node counts for itself', async (t) => {
-  const [a, b] = [createMetrics(), createMetrics()]
+  const [a, b] = [createMetrics('1'), createMetrics('1')]
   a.request('run.get', 200, 0.01)
   a.open('sse', 1)
   a.inc('frames_in')

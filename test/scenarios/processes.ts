@@ -8,11 +8,13 @@ import { freePort, startServer } from '../../nodes/nats/server.ts'
 
 /** A process that can be killed without warning. */
 interface Killable { kill(): Promise<void> }
+/** A node, which can also be told to end; gives its exit code. */
+interface Stoppable extends Killable { stop(): Promise<string> }
 export interface Processes {
   readonly key: string
   readonly nats: Killable & { restart(): Promise<void> }
   /** Start a node; resolves when it serves. @param port of its gateway. */
-  node(name: string, roles: string, port?: number): Promise<Killable>
+  node(name: string, roles: string, port?: number): Promise<Stoppable>
   stop(): Promise<void>
 }
 
@@ -40,7 +42,7 @@ export async function processes(settings: Record<string, string>): Promise<Proce
       children.add(child)
       void child.exited.then(() => children.delete(child))
       await child.ready
-      return { kill: async () => { child.kill('SIGKILL'); await child.exited } }
+      return { kill: async () => { child.kill('SIGKILL'); await child.exited }, stop: async () => { child.kill('SIGTERM'); return child.exited } }
     },
     stop: async () => {
       await Promise.all([...children].map((child) => { child.kill('SIGKILL'); return child.exited }))

@@ -1,0 +1,80 @@
+/**
+ * Restoring a backup into NATS servers that hold nothing of Baton.
+ *
+ * Invariants:
+ * R1. Nothing is written before the whole backup was read and compared with its manifest.
+ * R2. Until everything is back, a mark in the installation's bucket keeps nodes from starting; the records that make an
+ *     installation come last.
+ * R3. Sequences stay what they were, so cursors that clients hold, and effects that actors remember, mean the same.
+ */
+import { names } from '../../protocol/subjects.ts'
+import { Fault } from '../fault.ts'
+import type { Nats } from '../nats/connect.ts'
+import { baseStreams, deleteStream, dropSnapshotObjects, restoreStream } from '../nats/copy.ts'
+import { sentence } from '../nats/failures.ts'
+import { ensureConfig, RESTORING } from '../nats/provision.ts'
+import { createRegistry } from '../nats/registry.ts'
+import { readArchive } from './archive.ts'
+import type { Progress } from './backup.ts'
+import { readManifest, textOf, verify, type Manifest, type StreamCopy } from './manifest.ts'
+
+export interface RestoreOptions {
+  /** Copies that the servers keep; as many as in the backed up system when absent. */
+  readonly replicas: number | undefined
+  /** Clear what a restore that was broken off has left. */
+  readonly again: boolean
+}
+
+/** Restore a backup. Resolves when every replica has everything. @throws Fault saying what to do. */
+export async function restoreBackup(nats: Nats, from: string, { replicas, again }: RestoreOptions, progress: Progress): Promise<Manifest> {
+  const archive = await readArchive(from)
+  const manifest = await readManifest(archive, from)
+  progress.begin('checking', manifest.streams.reduce((sum, { bytes }) => sum + bytes, 0))
+  await verify(archive, manifest, (bytes) => progress.moved(bytes))
+  progress.end(`whole, taken ${manifest.created_at} with Baton ${manifest.baton}`)
+  const copies = replicas ?? manifest.replicas
+  const registry = createRegistry(nats, names.config)
+
+  await empty(nats, again)
+  await ensureConfig(nats, copies, 30_000)
+  if ((await registry.put(RESTORING, new Date().toISOString(), 0)) === undefined) throw new Fault('Another restore into these NATS servers is under way.')
+  for (const stream of manifest.streams) {
+    progress.begin(stream.stream, stream.bytes)
+    try {
+      const state = await restoreStream(nats, stream.stream, stream, archive.read(stream.file), copies, (bytes) => progress.moved(bytes))
+      compare(stream, state)
+      progress.end(`${state.messages} messages, ${state.first_seq} to ${state.last_seq}`)
+    } catch (error) {
+      if (error instanceof Fault) throw error
+      throw new Fault(`${stream.stream} could not be restored: ${sentence(error)}. Check that all NATS servers run, that they have space, and that there are at least ${copies} of them; then repeat with --again.`)
+    }
+  }
+  await dropSnapshotObjects(nats)
+  const records = JSON.parse(await textOf(archive, manifest.installation.file)) as Record<string, string>
+  records['layout'] = JSON.stringify({ partitions: manifest.partitions, shards: manifest.shards, replicas: copies })
+  for (const [key, value] of Object.entries(records)) await registry.put(key, value, 0)
+  await registry.delete(RESTORING)
+  return { ...manifest, replicas: copies }
+}
+
+/** Make sure that nothing of Baton is here. */
+async function empty(nats: Nats, again: boolean): Promise<void> {
+  const found = await baseStreams(nats)
+  if (found.length === 0) return
+  const unfinished = await createRegistry(nats, names.config).get(RESTORING).catch(() => undefined)
+  if (!unfinished) {
+    const nodes = found.includes(`KV_${names.cluster}`) ? ' Nodes run against it, or did until a moment ago.' : ''
+    throw new Fault(`These NATS servers hold an installation of Baton already (${found.join(', ')}).${nodes} Restore into empty servers, or stop all nodes and delete these streams first if they are worth nothing.`)
+  }
+  if (!again) throw new Fault(`A restore that began at ${unfinished.value} has not finished here. If it no longer runs, repeat with --again: what it left is then deleted first.`)
+  // The mark goes last: until then this can be broken off again.
+  for (const name of found.filter((stream) => stream !== `KV_${names.config}`)) await deleteStream(nats, name)
+  await deleteStream(nats, `KV_${names.config}`)
+}
+
+/** A snapshot may hold a little more than its manifest says, never less. */
+function compare({ stream, state }: StreamCopy, restored: StreamCopy['state']): void {
+  if (restored.first_seq === state.first_seq && restored.last_seq >= state.last_seq && restored.messages >= state.messages) return
+  const told = ({ messages, first_seq, last_seq }: StreamCopy['state']) => `${messages} messages from ${first_seq} to ${last_seq}`
+  throw new Fault(`${stream} came back with ${told(restored)}, but the backup has ${told(state)}. Repeat with --again; if that does not help, use another backup.`)
+}

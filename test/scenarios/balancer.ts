@@ -1,0 +1,62 @@
+/** A load balancer as small as one can be: each connection goes to the next gateway whose `/readyz` answered 200 when last asked. */
+import { createServer, connect, type Socket } from 'node:net'
+
+export interface Balancer {
+  readonly url: string
+  /** Ports of the gateways that take connections now. */
+  ready(): readonly number[]
+  /** Connections for which there was no gateway, or which it did not take. */
+  readonly faults: string[]
+  add(port: number): void
+  remove(port: number): void
+  stop(): void
+}
+
+/** Start one; gateways are asked every `every` milliseconds. */
+export async function balancer(every: number): Promise<Balancer> {
+  const ready = new Map<number, boolean>()
+  const faults: string[] = []
+  const sockets = new Set<Socket>()
+  let turn = 0
+  const asking = new Set<number>()
+  const ask = async (port: number): Promise<void> => {
+    if (asking.has(port)) return
+    asking.add(port)
+    const good = await fetch(`http://127.0.0.1:${port}/readyz`, { signal: AbortSignal.timeout(1000), headers: { connection: 'close' } }).then(({ status }) => status === 200, () => false)
+    asking.delete(port)
+    if (ready.has(port)) ready.set(port, good)
+  }
+  const timer = setInterval(() => { for (const port of ready.keys()) void ask(port) }, every)
+  const open = () => [...ready].filter(([, good]) => good).map(([port]) => port)
+  const server = createServer({ allowHalfOpen: true }, (client) => {
+    const choice = open()
+    const port = choice[turn++ % choice.length]
+    if (port === undefined) {
+      faults.push('no gateway is ready')
+      client.destroy()
+      return
+    }
+    const gateway = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+    for (const socket of [client, gateway]) {
+      sockets.add(socket)
+      socket.setNoDelay(true).once('close', () => sockets.delete(socket))
+    }
+    gateway.on('error', (error) => { faults.push(`${port}: ${error.message}`); client.destroy() })
+    client.on('error', () => gateway.destroy())
+    client.pipe(gateway)
+    gateway.pipe(client)
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  const address = server.address()
+  return {
+    url: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`,
+    ready: open, faults,
+    add: (port) => void ready.set(port, false),
+    remove: (port) => void ready.delete(port),
+    stop: () => {
+      clearInterval(timer)
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
