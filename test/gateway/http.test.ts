@@ -63,7 +63,13 @@ on('credentials: 401 for a bad one, 403 for what it may not, 503 when nobody kno
   t.equal(refused.status, 403)
   t.match(refused.body, { error: { code: 'permission_denied', details: { permission: 'service.runs.operate' } } })
   at.edge.fresh = false
-  const unsure = await at.call('GET', '/v1/projects')
+  let waits = true
+  const asking = at.call('GET', '/v1/projects').finally(() => { waits = false })
+  await until(() => {
+    if (waits) at.edge.advance(50)
+    return !waits
+  }, 'the end of the wait for a lease')
+  const unsure = await asking
   t.match(unsure, { status: 503, body: { error: { code: 'service_unavailable' } } })
   t.equal(unsure.headers['retry-after'], '1')
 })
