@@ -5,6 +5,7 @@
 import { api, type RowName } from '../../protocol/api.ts'
 import { routeOf, type Row, type Shape } from '../../protocol/contract.ts'
 import { acting, failing, instant, listOf, sleeping } from '../scenarios/given.ts'
+import { until } from '../scenarios/sockets.ts'
 import type { Service } from '../service.ts'
 import { exampleOf } from './generate.ts'
 
@@ -32,6 +33,7 @@ let made = 0
 
 /** Make a place. @param mark a word that every record of it carries. */
 export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
+  await until(() => s.raw('GET', '/readyz'), ({ status }) => status === 200, 'readiness')
   const name = `${mark} ${++made}`
   const handle = `${mark.toLowerCase()}-${made}`
   const project = await s.ok('project.create', { name, handle })

@@ -8,7 +8,7 @@ export interface Usage {
   readonly sockets: number
   readonly followers: number
   readonly files: number
-  /** Requests that were answered 5xx. */
+  /** Requests that failed inside; 503 is what a node says that got no processor for seconds. */
   readonly failed: number
 }
 
@@ -19,7 +19,7 @@ export async function usage(s: Service): Promise<Usage> {
   const { text } = await s.raw('GET', '/metrics')
   return {
     sse: sum(text, /^baton_sse_streams_open /), sockets: sum(text, /^baton_worker_sockets_open /), followers: sum(text, /^baton_followers_open /),
-    files: sum(text, /^process_open_fds /), failed: sum(text, /^baton_request_seconds_count\{.*status="5/),
+    files: sum(text, /^process_open_fds /), failed: sum(text, /^baton_request_seconds_count\{.*status="500"/),
   }
 }
 
