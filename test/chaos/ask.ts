@@ -1,4 +1,5 @@
 /** Asking as a careful client does: the same request again, under the same key, at the other gateway, until the answer is final. */
+import { Agent, request } from 'node:http'
 import type { Asked } from './history.ts'
 
 export type Json = Readonly<Record<string, unknown>>
@@ -9,6 +10,8 @@ export interface Reply {
 /** Milliseconds one try may take: longer than a gateway itself waits before it answers 503. */
 const TRY = 17_000
 const PAUSE = 100
+/** Milliseconds a connection is kept: less than the gateway keeps it, so that none is used just as it is closed. */
+const IDLE = 5000
 
 export interface Request {
   readonly method: 'GET' | 'POST'
@@ -23,6 +26,7 @@ export class Asker {
   readonly #urls: readonly string[]
   readonly #headers: Readonly<Record<string, string>>
   readonly #now: () => number
+  readonly #agent = new Agent({ keepAlive: true, timeout: IDLE })
   #turn = 0
   /** Every request, for its waits. */
   readonly requests: Asked[] = []
@@ -48,16 +52,15 @@ export class Asker {
     try {
       for (let at = this.#turn++; !this.over; at++) {
         try {
-          const answer = await fetch(`${this.#urls[at % this.#urls.length]}/v1${path}`, { method, headers, ...(text !== undefined && { body: text }), signal: AbortSignal.timeout(TRY) })
-          const got = await answer.text()
+          const answer = await this.#send(`${this.#urls[at % this.#urls.length]}/v1${path}`, method, headers, text)
           if (answer.status < 500 && answer.status !== 429) {
             asked.done = this.#now()
-            return { status: answer.status, body: got === '' ? {} : (JSON.parse(got) as Json) }
+            return { status: answer.status, body: answer.text === '' ? {} : (JSON.parse(answer.text) as Json) }
           }
           this.#count(String(answer.status))
         } catch (error) {
-          const { name, cause } = error as Error & { cause?: { code?: string } }
-          this.#count(name === 'TimeoutError' ? 'no answer' : (cause?.code ?? name))
+          const { name, code } = error as Error & { code?: string }
+          this.#count(code ?? name)
         }
         await new Promise((next) => setTimeout(next, PAUSE))
       }
@@ -65,6 +68,23 @@ export class Asker {
     } finally {
       this.open--
     }
+  }
+
+  /** One try. Not with `fetch`: measured with 3000 open requests, it takes four times the processor time, which the servers need. */
+  #send(url: string, method: string, headers: Readonly<Record<string, string>>, text: string | undefined): Promise<{ status: number; text: string }> {
+    return new Promise((done, failed) => {
+      const sent = request(url, { method, agent: this.#agent, headers: { ...headers, ...(text !== undefined && { 'content-length': Buffer.byteLength(text) }) } }, (answer) => {
+        let got = ''
+        answer.setEncoding('utf8').on('data', (part: string) => { got += part })
+        answer.once('end', () => done({ status: answer.statusCode ?? 0, text: got })).once('error', failed)
+      })
+      const timer = setTimeout(() => sent.destroy(Object.assign(new Error('no answer'), { code: 'no answer' })), TRY)
+      sent.once('error', failed).once('close', () => {
+        clearTimeout(timer)
+        failed(new Error('closed before its end'))
+      })
+      sent.end(text)
+    })
   }
 
   #count(reason: string): void {

@@ -7,6 +7,7 @@ const acknowledged = (key: string, run: string, more: Partial<Start> = {}): Star
 const record = (id: string, key: string, more: Partial<Recorded> = {}): Recorded => ({ id, key, status: 'completed', result: key, ...more })
 const stream = (followed: readonly string[], recorded: readonly string[]): Stream => ({ name: 'a stream', followed, recorded, connections: 1 })
 const good: History = {
+  settled: true,
   starts: [acknowledged('a', 'run_1'), acknowledged('b', 'run_2', { ends: ['cancelled'], cancelled: true }), acknowledged('c', 'run_3')],
   repeats: [{ key: 'a', at: 9, run: 'run_1' }],
   runs: [record('run_1', 'a'), { id: 'run_2', key: 'b', status: 'cancelled' }, record('run_3', 'c')],
@@ -33,6 +34,7 @@ t.test('given one broken promise, when it is judged, then it is found under its 
     ['a start that made a second run', { runs: [...good.runs, record('run_9', 'a')], ...course('run_9', 'completed') }, ['doubled']],
     ['a run that nobody started', { runs: [...good.runs, record('run_9', 'z')], ...course('run_9', 'completed') }, ['doubled']],
     ['a run that has not ended', { ...instead({ id: 'run_1', key: 'a', status: 'running' }), ...course('run_1', 'running') }, ['unfinished']],
+    ['a load that never came to rest, of which the feed was read later than the list', { settled: false, ...course('run_1', 'running') }, ['unfinished']],
     ['a run that ended otherwise than it can', { ...instead({ id: 'run_1', key: 'a', status: 'failed' }), ...course('run_1', 'running', 'failed') }, ['ending']],
     ['a run that completed after its cancellation was acknowledged', { starts: [acknowledged('b', 'run_2', { ends: ['completed', 'cancelled'], cancelled: true }), ...good.starts.filter(({ key }) => key !== 'b')], ...instead(record('run_2', 'b')), ...course('run_2', 'running', 'completed') }, ['ending']],
     ['a run completed twice', course('run_1', 'running', 'completed', 'completed'), ['twice']],

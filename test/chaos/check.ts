@@ -63,10 +63,11 @@ function* checkStarts({ starts, repeats, runs }: History): Generator<Violation> 
   }
 }
 
-function* checkCourses({ runs, courses, retried, steps }: History): Generator<Violation> {
+function* checkCourses({ settled, runs, courses, retried, steps }: History): Generator<Violation> {
+  if (!settled) yield { kind: 'unfinished', what: 'not everything came to rest in time' }
   for (const { id, status } of runs) {
     const course = courses.get(id) ?? []
-    if (course.at(-1) !== status) yield { kind: 'hole', what: `the feed ends ${id} as ${course.at(-1) ?? 'nothing'}, its record says ${status}` }
+    if (settled && course.at(-1) !== status) yield { kind: 'hole', what: `the feed ends ${id} as ${course.at(-1) ?? 'nothing'}, its record says ${status}` }
     if (course.filter((one) => one === 'completed').length > 1) yield { kind: 'twice', what: `${id}: ${course.join(' ')}` }
     for (const [i, one] of course.entries()) {
       const next = course[i + 1]

@@ -57,6 +57,8 @@ export interface Strike {
   readonly what: string
 }
 export interface History {
+  /** Whether everything had come to rest before it was read; else the end of the feed and the list may differ in time. */
+  readonly settled: boolean
   readonly starts: readonly Start[]
   readonly repeats: readonly Repeat[]
   readonly runs: readonly Recorded[]

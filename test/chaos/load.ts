@@ -9,7 +9,7 @@ import { draw, type Plan } from './plans.ts'
 
 const RUNS = '/projects/default/runs'
 /** Requests that may be open at once; past it starts are held back, and said to be. */
-const MOST_OPEN = 6000
+const MOST_OPEN = 4000
 /** Milliseconds until a client asks for the next thing, and until it repeats a start. */
 const LATER = { next: 8000, repeat: 20_000 }
 const REPEATED = 0.1

@@ -148,7 +148,7 @@ async function live({ seconds, rate, seed, net, signal, say }: Options, stack: S
   for (const run of others.filter((_, i) => i % every === 0)) steps.set(run, (await readTimeline(asker, run)).steps)
 
   const oddities = [...load.oddities, ...stack.deaths, ...asides, ...[...feeds, ...timelines.values()].flatMap((one) => one.oddities)]
-  const history: History = { starts: load.starts, repeats: load.repeats, runs, courses: fresh.courses, retried: load.retried, steps, streams, requests: asker.requests, strikes, oddities }
+  const history: History = { settled: drained !== Number.POSITIVE_INFINITY, starts: load.starts, repeats: load.repeats, runs, courses: fresh.courses, retried: load.retried, steps, streams, requests: asker.requests, strikes, oddities }
   const violations = check(history)
   for (const line of report({ history, violations, seconds, rate, heldBack: load.heldBack, again: asker.again, lag: lag.percentile(99) / 1e6, drained })) say(line)
   return { history, violations }

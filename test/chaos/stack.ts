@@ -10,7 +10,6 @@ import { startChild, startNodeProcess, type Child } from '../../nodes/commands/c
 import { connectNats, type Nats } from '../../nodes/nats/connect.ts'
 import { freePort, startServer } from '../../nodes/nats/server.ts'
 import { silent } from '../memory.ts'
-import { hasty } from '../scenarios/sockets.ts'
 import type { Net, Place } from './net.ts'
 
 export type Role = 'nats' | 'gateway' | 'shards' | 'views' | 'executor' | 'worker'
@@ -45,6 +44,8 @@ type Running = Pick<Child, 'pid' | 'exited' | 'kill'>
 
 const worker = fileURLToPath(new URL('worker.ts', import.meta.url))
 const PORT = { client: 4222, route: 6222, http: 8080 }
+/** Leases long enough for a busy machine and short enough to be lost within a strike; streams that show soon when they are dead. */
+const timing = { BATON_WORKER_CADENCE: '2s', BATON_WORKER_LEASE: '8s', BATON_WORKER_POLL: '1s', BATON_WORKER_STALE: '10s', BATON_WORKER_TAKEOVER: '4s', BATON_KEEPALIVE: '3' }
 /** Jobs that one worker process does at the same time. */
 const SLOTS = 64
 
@@ -114,7 +115,7 @@ export async function startStack({ net, folder, binary, say }: Options): Promise
   const servers = of('nats').map((name, i) => `nats://${at(name).host}:${clients[i]}`)
   const urls = of('gateway').map((name, i) => `http://${at(name).host}:${http[i]}`)
   const settings = {
-    ...hasty, BATON_NATS: servers.join(','), BATON_REPLICAS: '3', BATON_ROOT_KEY: key, BATON_RATE_KEY: '0', BATON_RATE_ORG: '0', BATON_LOG_LEVEL: process.env['BATON_TEST_LOG'] ?? 'silent',
+    ...timing, BATON_NATS: servers.join(','), BATON_REPLICAS: '3', BATON_ROOT_KEY: key, BATON_RATE_KEY: '0', BATON_RATE_ORG: '0', BATON_LOG_LEVEL: process.env['BATON_TEST_LOG'] ?? 'silent',
   }
   const nodes: readonly Role[] = ['shards', 'views', 'executor', 'gateway']
   for (const role of nodes) {
