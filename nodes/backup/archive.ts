@@ -35,8 +35,8 @@ const sizeField = (size: number): Buffer => {
 }
 function header(name: string, size: number): Buffer {
   const made = Buffer.concat([
-    text(name, 100), octal(0o600, 8), octal(0, 8), octal(0, 8), sizeField(size), octal(Math.floor(Date.now() / 1000), 12), Buffer.alloc(8, ' '), Buffer.from('0'),
-    Buffer.alloc(100), text('ustar\0', 6), Buffer.from('00'), Buffer.alloc(247),
+    text(name, 100), octal(0o600, 8), octal(0, 8), octal(0, 8), sizeField(size), octal(Math.floor(Date.now() / 1000), 12), Buffer.alloc(8, ' '), text('0', 1),
+    Buffer.alloc(100), text('ustar\0', 6), text('00', 2), Buffer.alloc(247),
   ], BLOCK)
   octal(made.reduce((sum, byte) => sum + byte, 0), 7).copy(made, 148)
   return made

@@ -44,9 +44,9 @@ export class Host {
       const gauges = { name, letters: shard.letters, actors: shard.cells.size, checkpoint_age: shard.keeper.age / 1000, jobs_waiting: 0, jobs_leased: 0 }
       for (const { kind, actor, state } of shard.cells.all()) {
         if (kind !== 'queue') continue
-        const { waiting, leased } = actor.ask?.['depth']?.(state as never, undefined as never, 0) as { waiting: number; leased: number }
-        gauges.jobs_waiting += waiting
-        gauges.jobs_leased += leased
+        const depth = actor.ask?.['depth']?.(state as never, undefined as never, 0) as { waiting: number; leased: number } | undefined
+        gauges.jobs_waiting += depth?.waiting ?? 0
+        gauges.jobs_leased += depth?.leased ?? 0
       }
       return gauges
     })

@@ -52,7 +52,7 @@ export class Checkpoint {
     const { snapshots } = this.#shard.deps
     const { partition } = this.#shard
     const found = await this.#read()
-    if (!found || found.v !== 1) {
+    if (found?.v !== 1) {
       // There must be a record to compare with, or a loss before the first checkpoint would go unseen. One in another form was
       // written by another release; so may the snapshots, and everything is replayed.
       await this.reset()

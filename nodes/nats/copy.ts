@@ -38,8 +38,6 @@ export async function baseStreams({ manager }: Nats): Promise<string[]> {
   return found.sort()
 }
 export const deleteStream = async ({ manager }: Nats, name: string): Promise<void> => void (await manager.streams.delete(name))
-/** First and last sequence, message count and bytes of a stream now. */
-export const stateOf = async ({ manager }: Nats, name: string): Promise<StreamState> => (await manager.streams.info(name)).state
 
 /**
  * The snapshot of a stream: what it holds at least, and its bytes, to be read once. The server checks what it reads.
