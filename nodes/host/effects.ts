@@ -114,9 +114,14 @@ export class Effects {
     const delivered = typeof answer === 'object' && (answer.answer as { ok?: boolean } | undefined)?.ok === true
     if (!delivered && message.type === 'assign') await this.#release(from, message['job'] as { id: string; lease_token: string })
   }
+  /** Asked again while the own lease is stale: what is not delivered now would stay leased to nobody. */
   async #read(owner: Address, ask: string, input: unknown): Promise<unknown> {
-    const answer = await this.#shard.ask(owner, ask, input)
-    return 'reply' in answer ? answer.reply : undefined
+    for (;;) {
+      const answer = await this.#shard.ask(owner, ask, input)
+      if ('reply' in answer) return answer.reply
+      if (!('not_owner' in answer) || this.#stopped) return undefined
+      await new Promise<void>((again) => this.#shard.deps.clock.later(100, again))
+    }
   }
   /** The gateway is gone or the worker left: the job waits again, without an attempt used. */
   async #release(queue: Address, job: { id: string; lease_token: string }): Promise<void> {

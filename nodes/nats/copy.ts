@@ -38,6 +38,7 @@ export async function baseStreams({ manager }: Nats): Promise<string[]> {
   return found.sort()
 }
 export const deleteStream = async ({ manager }: Nats, name: string): Promise<void> => void (await manager.streams.delete(name))
+
 /**
  * The snapshot of a stream: what it holds at least, and its bytes, to be read once. The server checks what it reads.
  * @throws Error when the stream is absent or damaged, or the server falls silent.
