@@ -99,10 +99,6 @@ export async function startNode(config: Config, servers: readonly string[], log:
       stops.push(() => host.stop())
       await round()
     }
-    if (config.roles.includes('views')) {
-      stops.push(await startViews({ data: config.data, organization: installed.organization, partitions: config.partitions, journal, blobs, bus, clock: systemClock, log, metrics, stale: config.timing.stale * 1000 }))
-    }
-
     const settings: GatewaySettings = {
       brand: config.brand, key_prefix: config.key_prefix, shards: config.shards, deadline: config.deadline, rate: config.rate, timing: config.timing, keepalive: config.keepalive,
       cors: config.cors, version, ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),
@@ -114,6 +110,10 @@ export async function startNode(config: Config, servers: readonly string[], log:
       metrics: () => metrics.text(),
     })
     if (hasShards || config.roles.includes('gateway')) await initialise(world, installed)
+    // Only now: a view that has much to catch up with leaves little time for anything else.
+    if (config.roles.includes('views')) {
+      stops.push(await startViews({ data: config.data, organization: installed.organization, partitions: config.partitions, journal, blobs, bus, clock: systemClock, log, metrics, stale: config.timing.stale * 1000 }))
+    }
     if (!config.roles.includes('gateway')) return { id, installed, owned: () => host.owned(), stop }
     const directory = openDirectory(world)
     stops.push(async () => directory.close())
