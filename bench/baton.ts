@@ -46,7 +46,7 @@ export async function startBaton({ sync, data: given, profile, within = READY_WI
   const port = await freePort()
   const flags = [...process.execArgv, ...node, ...(profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`])]
   const child = spawn(process.execPath, [...flags, main, 'start'], {
-    env: { ...process.env, BATON_DATA: data, BATON_PORT: String(port), BATON_SYNC: sync, BATON_RATE_KEY: '0', BATON_RATE_ORG: '0', BATON_LOG_LEVEL: 'warn' }, stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, BATON_DATA: data, BATON_PORT: String(port), BATON_SYNC: sync, BATON_RATE_KEY: '0', BATON_RATE_ORG: '0', BATON_LOG_LEVEL: 'error' }, stdio: ['ignore', 'ignore', 'inherit'],
   })
   const ended = new Promise<void>((done) => child.once('exit', () => done()))
   const withUs = () => child.kill('SIGTERM')

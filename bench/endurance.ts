@@ -17,7 +17,7 @@ export async function bench({ quick, say, profile }: Terms): Promise<string> {
   const lines: string[][] = []
   const rates: number[] = []
   try {
-    const { work, stop } = await runsOf(1, server)
+    const { work, stop } = await runsOf(1, server, say)
     await inFlight(200, 3000, (i) => work(`warm-${i}`))
     for (let block = 1; block <= BLOCKS; block++) {
       const before = cpuSeconds(server.parties)

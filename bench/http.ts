@@ -1,4 +1,8 @@
-/** An HTTP/1.1 client for loads: a pool of connections kept open, one request on each at a time, answers with a length. */
+/**
+ * An HTTP/1.1 client for loads: a pool of connections kept open, one request on each at a time, answers with a length. A
+ * request that the service cannot answer right now (503) is sent again, as clients do, and its time goes on.
+ */
+import { pause } from './measure.ts'
 import { dial, headOf, type Line } from './wire.ts'
 
 export interface Reply {
@@ -12,7 +16,12 @@ interface Asked {
   readonly failed: (error: Error) => void
 }
 
+/** How long a request is sent again, and how often. Milliseconds. */
+const PATIENCE = { whole: 30_000, between: 200 } as const
+
 export class Http {
+  /** Answers 503 so far. */
+  unavailable = 0
   readonly #port: number
   readonly #tail: string
   readonly #most: number
@@ -28,16 +37,26 @@ export class Http {
   }
 
   get(path: string): Promise<Reply> {
-    return this.#ask(`GET ${path}${this.#tail}\r\n`)
+    return this.#patiently(`GET ${path}${this.#tail}\r\n`)
   }
   /** @param body JSON in ASCII. */
   post(path: string, body: string): Promise<Reply> {
-    return this.#ask(`POST ${path}${this.#tail}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+    return this.#patiently(`POST ${path}${this.#tail}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
   }
   close(): void {
     for (const line of this.#lines) line.close()
   }
 
+  async #patiently(bytes: string): Promise<Reply> {
+    const first = await this.#ask(bytes)
+    if (first.status !== 503) return first
+    for (const until = performance.now() + PATIENCE.whole; ; ) {
+      this.unavailable++
+      await pause(PATIENCE.between)
+      const reply = await this.#ask(bytes)
+      if (reply.status !== 503 || performance.now() > until) return reply
+    }
+  }
   #ask(bytes: string): Promise<Reply> {
     return new Promise((done, failed) => {
       const asked = { bytes, done, failed }

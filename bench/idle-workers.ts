@@ -6,7 +6,7 @@ import { resident } from './processes.ts'
 import { openSocket, type Socket } from './socket.ts'
 import { cell, ms, note, table, whole } from './table.ts'
 import type { Target } from './baton.ts'
-import { runsOf } from './work.ts'
+import { measureRuns, runsOf } from './work.ts'
 
 export const about = '10,000 idle worker sockets: memory of each, and the throughput of runs beside them'
 
@@ -14,9 +14,11 @@ export const about = '10,000 idle worker sockets: memory of each, and the throug
 const COLLECT = ['--expose-gc', '--import=data:text/javascript,process.on("SIGUSR2",()=>globalThis.gc())']
 /** Bytes that a waiting connection reads at once: there are many of them. */
 const SMALL = 1024
+/** Workers that connect before the first look at the memory: code and pools are there then. */
+const WARM = 500
 
 /** A registered worker that always has a claim open, for a queue that is never used. */
-async function idleWorker({ port, key }: Target, index: number): Promise<Socket> {
+async function idleWorker({ port, key }: Target, index: number, lost: (reason: string) => void): Promise<Socket> {
   const claim = '{"type":"jobs.claim","available_slots":4}'
   let registered = () => {}
   const ready = new Promise<void>((done) => { registered = done })
@@ -25,14 +27,14 @@ async function idleWorker({ port, key }: Target, index: number): Promise<Socket>
     else if (text.startsWith('{"type":"worker.registered"')) {
       socket.send(claim)
       registered()
-    } else if (text.startsWith('{"type":"error"')) throw new Error(`an idle worker was told ${text}`)
-  }, (reason) => { throw new Error(`an idle worker was disconnected: ${reason}`) }, SMALL)
+    } else if (text.startsWith('{"type":"error"')) lost(text)
+  }, lost, SMALL)
   socket.send(`{"type":"worker.register","worker_instance_id":"idle-${index}","concurrency_limit":4,"queues":["elsewhere"]}`)
   await ready
   return socket
 }
 
-async function measure(sync: string, sockets: number, amount: Amount, profile: string | undefined): Promise<Figures> {
+async function measure(sync: string, sockets: number, amount: Amount, { profile, say }: Terms): Promise<Figures> {
   const server = await startBaton({ sync, profile, node: COLLECT })
   const [pid = 0] = server.parties.server
   /** Twice, since the first collection lets finalizers run; then memory goes back to the system. */
@@ -44,32 +46,41 @@ async function measure(sync: string, sockets: number, amount: Amount, profile: s
     return resident(pid)
   }
   const idle: Socket[] = []
+  const lost: string[] = []
+  let names = 0
+  const connect = (count: number) => inFlight(200, count, async () => idle.push(await idleWorker(server, names++, (reason) => lost.push(reason))))
   try {
-    const { work, stop } = await runsOf(1, server)
-    const alone = await load(work, amount, () => server.parties)
+    const { work, stop } = await runsOf(1, server, say)
+    await connect(WARM)
     const before = await settled()
     const started = performance.now()
-    await inFlight(200, sockets, async (i) => idle.push(await idleWorker(server, i)))
+    await connect(sockets - WARM)
     const seconds = (performance.now() - started) / 1000
     await pause(3000)
     const after = await settled()
     const beside = await load(work, amount, () => server.parties)
     stop()
-    return { each: (after - before) / sockets / 1024, registered: sockets / seconds, alone: alone.throughput, beside: beside.throughput, idle_alone: alone.done_p50, idle_beside: beside.done_p50 }
+    if (lost.length > 0) throw new Error(`${lost.length} idle workers were lost, the first one: ${lost[0]}`)
+    return { each: (after - before) / (sockets - WARM) / 1024, registered: (sockets - WARM) / seconds, beside: beside.throughput, idle: beside.done_p50 }
   } finally {
     for (const socket of idle) socket.close()
     await server.stop()
   }
+}
+/** With a server of its own for the runs without idle workers, since memory once used is used again. */
+async function both(sync: string, sockets: number, amount: Amount, terms: Terms): Promise<Figures> {
+  const alone = await measureRuns(sync, 1, amount, terms)
+  return { ...(await measure(sync, sockets, amount, terms)), alone: alone.throughput, idle_alone: alone.done_p50 }
 }
 
 /** Run the benchmark. @returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const sockets = allowed(terms.quick ? 2000 : 10_000, terms.say)
   const amount: Amount = terms.quick ? { warm: 1000, count: 2000, idle: 50, concurrency: 200 } : { warm: 5000, count: 10_000, idle: 200, concurrency: 200 }
-  const measured = await inTurn([['Baton, fsync always', () => measure('always', sockets, amount, terms.profile)], ['Baton, lazy sync (2m)', () => measure('2m', sockets, amount, terms.profile)]], terms,
+  const measured = await inTurn([['Baton, fsync always', () => both('always', sockets, amount, terms)], ['Baton, lazy sync (2m)', () => both('2m', sockets, amount, terms)]], terms,
     ({ each = 0, alone = 0, beside = 0 }) => `${each.toFixed(1)} KiB each, ${whole(alone)} done/s without them, ${whole(beside)} with them`)
-  const lines = measured.map(([name, { each = 0, registered = 0, alone = 0, beside = 0, idle_alone = 0, idle_beside = 0 }]) =>
-    [name, `${each.toFixed(1)} KiB`, whole(registered), cell(whole(alone), whole(beside)), cell(ms(idle_alone), ms(idle_beside))])
+  const lines = measured.map(([name, { each = 0, registered = 0, alone = 0, beside = 0, idle_alone = 0, idle = 0 }]) =>
+    [name, `${each.toFixed(1)} KiB`, whole(registered), cell(whole(alone), whole(beside)), cell(ms(idle_alone), ms(idle))])
   return table([`${whole(sockets)} idle workers`, 'resident, each', 'registered/s', 'runs done/s: without / with them', 'idle start → done p50 ms: without / with them'], [...lines, ['*target (10,000)*', '≤ 4 KiB', '', '', '']]) +
     note('Resident memory of the server before and after, each time after collecting garbage. Every idle worker has a claim open, and claims again when it is answered.')
 }

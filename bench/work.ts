@@ -1,7 +1,7 @@
 /** A run from the request that starts it until the project's event stream tells its end, as a piece of work. */
 import { startBaton, type Target } from './baton.ts'
 import { Http } from './http.ts'
-import { load, pause, type Amount, type Loaded, type Terms, type Work } from './measure.ts'
+import { load, type Amount, type Loaded, type Terms, type Work } from './measure.ts'
 import { follow } from './sse.ts'
 import { instantWorker } from './worker.ts'
 
@@ -16,25 +16,19 @@ export function* completedIn(text: string): Generator<string> {
     if (run >= 0 && run < end) yield text.slice(run + RUN.length, text.indexOf('"', run + RUN.length))
   }
 }
-/** How long a start is sent again that the server cannot take right now, and how often. Milliseconds. */
-const PATIENCE = { whole: 30_000, between: 200 } as const
-/** Start a run, and give its id. A server that says it cannot answer right now is asked again; the time counts. @param body see `runOf`. */
+/** Start a run, and give its id. @param body see `runOf`. */
 export async function startRun(http: Http, body: string): Promise<string> {
-  const until = performance.now() + PATIENCE.whole
-  for (;;) {
-    const { status, body: text } = await http.post('/v1/projects/default/runs', body)
-    const id = status === 202 ? /"id":"(run_\w+)"/.exec(text)?.[1] : undefined
-    if (id !== undefined) return id
-    if (status !== 503 || performance.now() > until) throw new Error(`a start was answered ${status}: ${text}`)
-    await pause(PATIENCE.between)
-  }
+  const { status, body: text } = await http.post('/v1/projects/default/runs', body)
+  const id = status === 202 ? /"id":"(run_\w+)"/.exec(text)?.[1] : undefined
+  if (id === undefined) throw new Error(`a start was answered ${status}: ${text}`)
+  return id
 }
 /** The request for a run of so many action steps, one after the other. */
 export const runOf = (steps: number, name: string): string =>
   JSON.stringify({ spec: { steps: Array.from({ length: steps }, (_, i) => ({ id: `s${i}`, kind: 'action', config: { action_name: 'send', parameters: { name } } })) } })
 
-/** Runs of so many steps through one worker connection with 200 slots. Their first job counts as the execution. */
-export async function runsOf(steps: number, target: Target): Promise<{ work: Work; stop: () => void }> {
+/** Runs of so many steps through one worker connection with 200 slots. Their first job counts as the execution. `stop` says how often a start was answered 503. */
+export async function runsOf(steps: number, target: Target, say: (line: string) => void): Promise<{ work: Work; stop: () => void }> {
   const http = new Http(target.port, target.key, 256)
   const executedAt = new Map<string, number>()
   const waiting = new Map<string, () => void>()
@@ -55,14 +49,20 @@ export async function runsOf(steps: number, target: Target): Promise<{ work: Wor
     executedAt.delete(id)
     return at
   }
-  return { work, stop: () => { stopFollowing(); stopWorker(); http.close() } }
+  const stop = () => {
+    stopFollowing()
+    stopWorker()
+    http.close()
+    if (http.unavailable > 0) say(`starts were answered 503 and sent again: ${http.unavailable}; the machine is too busy for a measurement`)
+  }
+  return { work, stop }
 }
 
 /** Measure runs of so many steps on a server of its own. */
-export async function measureRuns(sync: string, steps: number, amount: Amount, { profile }: Terms): Promise<Loaded> {
+export async function measureRuns(sync: string, steps: number, amount: Amount, { profile, say }: Terms): Promise<Loaded> {
   const server = await startBaton({ sync, profile })
   try {
-    const { work, stop } = await runsOf(steps, server)
+    const { work, stop } = await runsOf(steps, server, say)
     const measured = await load(work, amount, () => server.parties)
     stop()
     return measured

@@ -116,10 +116,6 @@ export async function startNode(config: Config, servers: readonly string[], log:
       stops.push(() => host.stop())
       await round()
     }
-    if (config.roles.includes('views')) {
-      stops.push(await startViews({ data: config.data, organization: installed.organization, partitions: config.partitions, journal, blobs, bus, clock: systemClock, log, metrics, stale: config.timing.stale * 1000, doomed: doom }))
-    }
-
     const settings: GatewaySettings = {
       brand: config.brand, key_prefix: config.key_prefix, shards: config.shards, deadline: config.deadline, rate: config.rate, timing: config.timing, keepalive: config.keepalive,
       cors: config.cors, version, ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),
@@ -131,6 +127,10 @@ export async function startNode(config: Config, servers: readonly string[], log:
       unready, metrics: metrics.text,
     })
     if (hasShards || config.roles.includes('gateway')) await Promise.race([initialise(world, installed), doomed])
+    // Only now: a view that has much to catch up with leaves little time for anything else.
+    if (config.roles.includes('views')) {
+      stops.push(await startViews({ data: config.data, organization: installed.organization, partitions: config.partitions, journal, blobs, bus, clock: systemClock, log, metrics, stale: config.timing.stale * 1000, doomed: doom }))
+    }
     if (!config.roles.includes('gateway')) {
       if (config.status_port === undefined) return { id, installed, owned: () => host.owned(), leave: () => {}, stop }
       const status = await serveStatus(config.host, config.status_port, { unready, metrics: metrics.text })

@@ -231,6 +231,27 @@ t.test('a long batch lets questions be answered in between', async (t) => {
   t.strictSame(reached, [2])
 })
 
+t.test('large messages let the loop turn in between, few entries as they may have', async (t) => {
+  const { journal, follower, deliver, view } = world()
+  await follower.start()
+  const runs = Array.from({ length: 12 }, (_, i) => journal.commit(0, started(`run_${i}`, i)))
+  const padding = ' '.repeat(1_048_576)
+  const bytes = runs.map((message) => ({ ...message, data: new TextEncoder().encode(JSON.stringify(message.data) + padding) }))
+  const seen = new Set<number>()
+  let watching = true
+  const watch = () => {
+    seen.add(view.position())
+    if (watching) setImmediate(watch)
+  }
+  watch()
+  await deliver(...bytes)
+  watching = false
+  t.equal(view.position(), runs.at(-1)?.sequence)
+  t.ok(seen.size >= 6, `${seen.size} turns saw the view at different places`)
+  await follower.stop()
+  view.close()
+})
+
 t.test('stopping refuses who waits, and hands over nothing more', async (t) => {
   const { journal, follower, settle, ask, state, deliver, view } = world()
   await follower.start()
