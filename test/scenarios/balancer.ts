@@ -41,7 +41,8 @@ export async function balancer(every: number): Promise<Balancer> {
       sockets.add(socket)
       socket.setNoDelay(true).once('close', () => sockets.delete(socket))
     }
-    gateway.on('error', (error) => { faults.push(`${port}: ${error.message}`); client.destroy() })
+    // A gateway that ends may close a connection that its peer is still saying farewell on: that turns nobody away.
+    gateway.on('error', (error) => { if (gateway.bytesRead === 0) faults.push(`${port}: ${error.message}`); client.destroy() })
     client.on('error', () => gateway.destroy())
     client.pipe(gateway)
     gateway.pipe(client)
