@@ -31,30 +31,33 @@ interface Sent {
 }
 interface Acknowledgement { readonly stream?: string; readonly seq?: number; readonly error?: ApiError }
 
+/** The sequence that an acknowledgement names. Throws what it says instead. */
+function sequenceOf(message: Msg, subject: string): number {
+  if (message.data.length === 0 && message.headers?.code === 503) throw new NoRespondersError(subject)
+  const { error, seq, stream } = message.json<Acknowledgement>()
+  if (error) throw new JetStreamApiError(error)
+  if (typeof seq !== 'number' || !stream) throw new Error(`${subject}: the acknowledgement names no message`)
+  return seq
+}
+
 /** The publisher of a connection. */
 export function createPublisher(connection: NatsConnection): Publish {
   const sent = new Map<string, Sent>()
   const inbox = createInbox()
   let counter = 0
   let looking: NodeJS.Timeout | undefined
-  let subscribed = false
+  let begun = false
 
   const answered = (_: Error | null, message: Msg): void => {
     const number = message.subject.slice(inbox.length + 1)
     const waiting = sent.get(number)
     if (!waiting) return
     sent.delete(number)
-    if (message.data.length === 0 && message.headers?.code === 503) return waiting.failed(new NoRespondersError(waiting.subject))
-    let acknowledgement: Acknowledgement
     try {
-      acknowledgement = message.json<Acknowledgement>()
+      waiting.done(sequenceOf(message, waiting.subject))
     } catch (error) {
-      return waiting.failed(error as Error)
+      waiting.failed(error as Error)
     }
-    const { error, seq, stream } = acknowledgement
-    if (error) waiting.failed(new JetStreamApiError(error))
-    else if (typeof seq === 'number' && stream) waiting.done(seq)
-    else waiting.failed(new Error(`${waiting.subject}: the acknowledgement names no message`))
   }
   const look = (): void => {
     const now = performance.now()
@@ -66,7 +69,7 @@ export function createPublisher(connection: NatsConnection): Publish {
     looking = sent.size > 0 ? setTimeout(look, LOOK) : undefined
   }
   const begin = (): void => {
-    subscribed = true
+    begun = true
     connection.subscribe(`${inbox}.*`, { callback: answered })
     void connection.closed().then(() => {
       for (const waiting of sent.values()) waiting.failed(new ClosedConnectionError())
@@ -76,10 +79,10 @@ export function createPublisher(connection: NatsConnection): Publish {
 
   return (subject, data, headers, timeout) => new Promise((done, failed) => {
     if (connection.isClosed()) return failed(new ClosedConnectionError())
-    if (!subscribed) begin()
+    if (!begun) begin()
     const number = (counter++).toString(36)
     sent.set(number, { subject, until: performance.now() + timeout, done, failed })
-    looking ??= setTimeout(look, LOOK)
+    if (looking === undefined) looking = setTimeout(look, LOOK)
     try {
       connection.publish(subject, data, { reply: `${inbox}.${number}`, ...(headers && { headers }) })
     } catch (error) {
