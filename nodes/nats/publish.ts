@@ -9,11 +9,10 @@
  */
 import { JetStreamApiError, type ApiError } from '@nats-io/jetstream'
 import { ClosedConnectionError, createInbox, NoRespondersError, TimeoutError, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node'
+import { Overdue, type Limited } from './overdue.ts'
 
-/** Header that makes a publication a compare-and-set on the last sequence of its subject (nats-server, ADR-50 and before). */
+/** Header that makes a publication a compare-and-set on the last sequence of its subject (https://docs.nats.io/nats-concepts/jetstream/headers). */
 export const EXPECTED = 'Nats-Expected-Last-Subject-Sequence'
-/** Milliseconds between two looks at what is overdue: how much later than asked for a timeout can come. */
-const LOOK = 100
 
 /**
  * Store one message. Gives its sequence in the stream.
@@ -23,9 +22,8 @@ const LOOK = 100
  */
 export type Publish = (subject: string, data: Uint8Array, headers: MsgHdrs | undefined, timeout: number) => Promise<number>
 
-interface Sent {
+interface Sent extends Limited {
   readonly subject: string
-  readonly until: number
   readonly done: (sequence: number) => void
   readonly failed: (error: Error) => void
 }
@@ -43,9 +41,9 @@ function sequenceOf(message: Msg, subject: string): number {
 /** The publisher of a connection. */
 export function createPublisher(connection: NatsConnection): Publish {
   const sent = new Map<string, Sent>()
+  const overdue = new Overdue<Sent>()
   const inbox = createInbox()
   let counter = 0
-  let looking: NodeJS.Timeout | undefined
   let begun = false
 
   const answered = (_: Error | null, message: Msg): void => {
@@ -53,40 +51,35 @@ export function createPublisher(connection: NatsConnection): Publish {
     const waiting = sent.get(number)
     if (!waiting) return
     sent.delete(number)
+    overdue.delete(waiting)
     try {
       waiting.done(sequenceOf(message, waiting.subject))
     } catch (error) {
       waiting.failed(error as Error)
     }
   }
-  const look = (): void => {
-    const now = performance.now()
-    for (const [number, waiting] of sent) {
-      if (waiting.until > now) continue
-      sent.delete(number)
-      waiting.failed(new TimeoutError())
-    }
-    looking = sent.size > 0 ? setTimeout(look, LOOK) : undefined
-  }
   const begin = (): void => {
     begun = true
     connection.subscribe(`${inbox}.*`, { callback: answered })
-    void connection.closed().then(() => {
-      for (const waiting of sent.values()) waiting.failed(new ClosedConnectionError())
-      sent.clear()
-    })
+    void connection.closed().then(() => overdue.end())
   }
 
   return (subject, data, headers, timeout) => new Promise((done, failed) => {
     if (connection.isClosed()) return failed(new ClosedConnectionError())
     if (!begun) begin()
     const number = (counter++).toString(36)
-    sent.set(number, { subject, until: performance.now() + timeout, done, failed })
-    if (looking === undefined) looking = setTimeout(look, LOOK)
+    const over = () => {
+      sent.delete(number)
+      failed(connection.isClosed() ? new ClosedConnectionError() : new TimeoutError())
+    }
+    const waiting: Sent = { subject, until: performance.now() + timeout, done, failed, over }
+    sent.set(number, waiting)
+    overdue.add(waiting)
     try {
-      connection.publish(subject, data, { reply: `${inbox}.${number}`, ...(headers && { headers }) })
+      connection.publish(subject, data, headers ? { reply: `${inbox}.${number}`, headers } : { reply: `${inbox}.${number}` })
     } catch (error) {
       sent.delete(number)
+      overdue.delete(waiting)
       failed(error as Error)
     }
   })
