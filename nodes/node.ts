@@ -14,6 +14,7 @@ import type { HostDeps } from './host/deps.ts'
 import { Host } from './host/host.ts'
 import { Membership } from './host/membership.ts'
 import type { Clock, Random } from './host/ports.ts'
+import { Recent } from './host/recent.ts'
 import { initialise, install, type Installed } from './installation.ts'
 import { createMetrics } from './metrics.ts'
 import { createBlobs } from './nats/blobs.ts'
@@ -94,9 +95,10 @@ export async function startNode(config: Config, servers: readonly string[], log:
     const membership = new Membership(cluster, systemClock, { id, roles: config.roles })
     const bus = createBus(nats, () => membership.alone())
     const random = systemRandom()
+    const recent = config.roles.includes('views') ? new Recent() : undefined
     const deps: HostDeps = {
       node: id, kinds: actorKinds({ brand: config.brand, timing: config.timing }), partitions: config.partitions, shards: config.shards, timing: config.timing,
-      journal, snapshots, blobs, bus, clock: systemClock, random, log, measure: metrics, fresh: () => membership.fresh(), doomed: doom,
+      journal, snapshots, blobs, bus, clock: systemClock, random, log, measure: metrics, fresh: () => membership.fresh(), doomed: doom, ...(recent && { recent }),
     }
     const host = new Host(deps, cluster, membership)
     const hasShards = config.roles.includes('shards')
@@ -128,8 +130,8 @@ export async function startNode(config: Config, servers: readonly string[], log:
     })
     if (hasShards || config.roles.includes('gateway')) await Promise.race([initialise(world, installed), doomed])
     // Only now: a view that has much to catch up with leaves little time for anything else.
-    if (config.roles.includes('views')) {
-      stops.push(await startViews({ data: config.data, organization: installed.organization, partitions: config.partitions, journal, blobs, bus, clock: systemClock, log, metrics, stale: config.timing.stale * 1000, doomed: doom }))
+    if (recent) {
+      stops.push(await startViews({ data: config.data, organization: installed.organization, partitions: config.partitions, journal, recent, blobs, bus, clock: systemClock, log, metrics, stale: config.timing.stale * 1000, doomed: doom }))
     }
     if (!config.roles.includes('gateway')) {
       if (config.status_port === undefined) return { id, installed, owned: () => host.owned(), leave: () => {}, stop }

@@ -37,6 +37,12 @@ export interface Outcome<S> extends Scene<S> {
 function agree(name: string, next: unknown, after: unknown): void {
   if (!isDeepStrictEqual(next, after)) throw new Error(`${name} decided ${JSON.stringify(next)}, but its events give ${JSON.stringify(after)}`)
 }
+/** Events are shared with views and live feeds, so nobody may change one, whatever happens to the state made of it. */
+function freeze(value: unknown): void {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return
+  Object.freeze(value)
+  for (const member of Object.values(value)) freeze(member)
+}
 /** An actor to which these events have happened. */
 export function given<S = never>(actor: AnyActor, ...events: Event[]): Scene<S> {
   const counts: Record<string, number> = {}
@@ -57,6 +63,7 @@ export function given<S = never>(actor: AnyActor, ...events: Event[]): Scene<S> 
       const decision = arm(state as never, input as never, cause)
       if ('refused' in decision) return { ...scene(state, history, cause), events: [], tells: [], soft: [], reply: undefined, refused: decision }
       const { events, tells = [], soft = [], reply, next } = decision as Decided<Event, unknown>
+      freeze(events)
       const after = [...soft, ...events].reduce((before: unknown, event) => evolve(actor, before, event, cause.at), state) as S
       if (next !== undefined) agree(name, next, after)
       return {

@@ -5,6 +5,7 @@ import type { Address, Command, Kind } from '../../protocol/entry.ts'
 import type { Refusal } from '../../protocol/errors.ts'
 import type { WorkerTiming } from '../../protocol/worker.ts'
 import type { Blobs, Bus, Clock, Journal, Random, Snapshots } from './ports.ts'
+import type { Recent } from './recent.ts'
 
 /** The world of the shard host. */
 export interface HostDeps {
@@ -23,6 +24,8 @@ export interface HostDeps {
   readonly measure: Measure
   /** Told when this release cannot read what is stored: the node must not go on. */
   doomed?(error: Error): void
+  /** Where views of this process find what was committed. */
+  readonly recent?: Recent
   /** Whether this node's own lease is fresh: only then may it answer reads. */
   fresh(): boolean
 }

@@ -3,7 +3,7 @@
  * can drop repeats by remembering the last one taken from this shard.
  */
 import type { Effect, Push } from '../../actors/actor.ts'
-import type { Address, Command, Placed } from '../../protocol/entry.ts'
+import { sequenceOf, type Address, type Command, type Event, type Placed } from '../../protocol/entry.ts'
 import { partitionOf, shardOf, subjects } from '../../protocol/subjects.ts'
 import { cellKey, effectId } from './cell.ts'
 import type { ShardAnswer } from './deps.ts'
@@ -23,9 +23,13 @@ export function plan(shard: Shard, { cursor, entry }: Placed): Planned[] {
   const react = shard.deps.kinds[entry.kind].react
   if (!react) return []
   const planned: Planned[] = []
-  for (const [i, event] of entry.events.entries()) {
-    const effects = react[event.type]?.(event as never, entry)
-    if (effects) for (const [k, effect] of effects.entries()) planned.push({ id: effectId(shard.partition, shard.shard, cursor + i, k), sequence: Math.floor(cursor / 1000), from: entry, at: entry.origin.at, effect })
+  const { events } = entry
+  for (let i = 0; i < events.length; i++) {
+    const event = events[i] as Event
+    const effects = react[event.type]?.(event as never, entry) ?? []
+    for (let k = 0; k < effects.length; k++) {
+      planned.push({ id: effectId(shard.partition, shard.shard, cursor + i, k), sequence: sequenceOf(cursor), from: entry, at: entry.origin.at, effect: effects[k] as Effect })
+    }
   }
   return planned
 }

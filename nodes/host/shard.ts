@@ -232,7 +232,9 @@ export class Shard {
     if (!this.#open) return false
     const started = this.deps.clock.elapsed()
     const id = `${this.deps.node}-${this.name}-${this.epoch}-${this.#counter++}`
-    const data = await encode({ epoch: this.epoch, prev: this.sequence }, batch.entries, batch.parts, id, this.deps.blobs)
+    const head = { epoch: this.epoch, prev: this.sequence }
+    const data = await encode(head, batch.entries, batch.parts, id, this.deps.blobs)
+    this.deps.recent?.keep(id, { v: 1, ...head, entries: batch.entries }, batch.bytes)
     const sequence = await settle(this, data, id)
     if (sequence === undefined) {
       this.#fail('another node owns the shard')

@@ -14,6 +14,7 @@ import type { Bus, NoAnswer } from '../host/ports.ts'
 import type { Nats } from './connect.ts'
 import { isNoResponders, isTimeout, sentence } from './failures.ts'
 import { createListeners, type Listener } from './listeners.ts'
+import { Overdue, type Limited } from './overdue.ts'
 
 /** Groups that have been served by the publisher's own process. */
 const SERVED = 'Baton-Served'
@@ -37,17 +38,22 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
   const { connection, log } = nats
   const listeners = createListeners()
 
-  const call = async (listener: Listener, message: unknown, subject: string): Promise<unknown> => {
+  const overdue = new Overdue<Limited>()
+
+  /** What a listener answers, or the promise of it. */
+  const call = (listener: Listener, message: unknown, subject: string): unknown => {
+    const failed = (error: unknown): undefined => void log.error({ subject, error }, 'a listener failed')
     try {
-      return await listener.handler(message, subject)
+      const answer = listener.handler(message, subject)
+      return answer instanceof Promise ? answer.catch(failed) : answer
     } catch (error) {
-      log.error({ subject, error }, 'a listener failed')
-      return undefined
+      return failed(error)
     }
   }
   const first = async (all: readonly Listener[], message: unknown, subject: string): Promise<unknown> => {
     for (const listener of all) {
-      const answer = await call(listener, message, subject)
+      const given = call(listener, message, subject)
+      const answer = given instanceof Promise ? await given : given
       if (answer !== undefined) return answer
     }
     return undefined
@@ -55,9 +61,10 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
   /** Answer of the listeners here, or undefined when none wants it or the time is over. */
   const askHere = (here: readonly Listener[], subject: string, message: unknown, timeout: number): Promise<unknown> =>
     new Promise((resolve) => {
-      const timer = setTimeout(resolve, timeout, undefined)
+      const asked: Limited = { until: performance.now() + timeout, over: () => resolve(undefined) }
+      overdue.add(asked)
       queueMicrotask(() => void first(here, message, subject).then((answer) => {
-        clearTimeout(timer)
+        overdue.delete(asked)
         resolve(answer)
       }))
     })
@@ -97,7 +104,7 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
     publish: (subject, message) => {
       const { listening, groups } = listeners.chosen(subject)
       for (const listener of listening) queueMicrotask(() => void call(listener, message, subject))
-      if (!connection.isClosed() && !alone()) connection.publish(subject, encode(message), groups.length > 0 ? { headers: header(SERVED, groups.join(' ')) } : {})
+      if (!alone() && !connection.isClosed()) connection.publish(subject, encode(message), groups.length > 0 ? { headers: header(SERVED, groups.join(' ')) } : {})
     },
     subscribe: (subject, handler, group) => {
       const listener: Listener = { subject, handler, group }

@@ -7,12 +7,15 @@ import { connect, type NatsConnection } from '@nats-io/transport-node'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../gateway/ports.ts'
 import { Fault } from '../fault.ts'
+import { createPublisher, type Publish } from './publish.ts'
 import { isAccepted, MINIMUM } from './version.ts'
 
 export interface Nats {
   readonly connection: NatsConnection
   readonly streams: JetStreamClient
   readonly manager: JetStreamManager
+  /** Stores messages; for all that is not a rare question. */
+  readonly publish: Publish
   /** Version of the server first connected to. */
   readonly version: string
   readonly log: Log
@@ -35,7 +38,7 @@ export interface ConnectOptions {
 /** Milliseconds that a question to JetStream may take: short, since during an election it goes unanswered and is asked again. */
 const QUESTION = 2000
 /** Milliseconds that storing a value may take. */
-const STORING = 4000
+export const STORING = 4000
 
 async function firstConnection({ servers, name, log, within = 30_000 }: ConnectOptions): Promise<NatsConnection> {
   const started = Date.now()
@@ -91,6 +94,7 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
     connection,
     streams: jetstream(connection, { timeout: STORING }),
     manager: await jetstreamManager(connection, { timeout: QUESTION, checkAPI: false }),
+    publish: createPublisher(connection),
     version,
     log,
     connected: () => up && !connection.isClosed(),

@@ -5,15 +5,18 @@
 import { headers, type MsgHdrs } from '@nats-io/transport-node'
 import { crc32 } from 'node:zlib'
 import type { Stored } from '../host/ports.ts'
+import { EXPECTED } from './publish.ts'
 
 const CHECKSUM = 'Baton-Crc'
 const MESSAGE_ID = 'Nats-Msg-Id'
 
 const checksum = (data: Uint8Array): string => crc32(data).toString(16)
 
-/** Headers of an envelope to be appended. */
-export function sealed(data: Uint8Array): MsgHdrs {
+/** Headers of an envelope to be appended behind the message `expected` of its subject. */
+export function sealed(data: Uint8Array, message_id: string, expected: number): MsgHdrs {
   const made = headers()
+  made.set(MESSAGE_ID, message_id)
+  made.set(EXPECTED, String(expected))
   made.set(CHECKSUM, checksum(data))
   return made
 }

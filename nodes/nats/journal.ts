@@ -41,11 +41,9 @@ export function createJournal(nats: Nats, { timeout = 3000, appended = () => {},
     const started = performance.now()
     for (let attempt = 0; ; attempt++) {
       try {
-        const { seq } = await nats.streams.publish(subjects.journal(partition, shard), data, {
-          msgID: message_id, expect: { lastSubjectSequence: expected }, headers: sealed(data), timeout,
-        })
+        const sequence = await nats.publish(subjects.journal(partition, shard), data, sealed(data, message_id, expected), timeout)
         appended((performance.now() - started) / 1000, data.length)
-        return { sequence: seq }
+        return { sequence }
       } catch (error) {
         if (isWrongSequence(error)) return await outcomeOfConflict(partition, shard, message_id)
         // Larger than the server accepts: sending it again cannot help.

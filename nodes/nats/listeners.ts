@@ -24,18 +24,29 @@ export function matches(pattern: readonly string[], subject: readonly string[]):
   return pattern.length === subject.length
 }
 
+/** The tokens of a pattern, the text before its first wildcard, and whether that wildcard is all that follows. */
+interface Pattern { readonly tokens: readonly string[]; readonly prefix: string; readonly last: boolean }
+/** Whether what a subject has after the prefix of a pattern fits its only, last wildcard. */
+const endsWithin = (subject: string, { tokens, prefix }: Pattern): boolean =>
+  subject.length > prefix.length && (tokens.at(-1) === '>' || !subject.includes('.', prefix.length))
+
+const nobody: readonly Listener[] = []
+const none: ReturnType<Listeners['chosen']> = { listening: nobody, groups: [] }
+
 export function createListeners(): Listeners {
   const exact = new Map<string, Set<Listener>>()
-  /** Of each pattern its tokens, and the text before its first wildcard, which most subjects do not begin with. */
-  const patterns = new Map<Listener, { readonly tokens: readonly string[]; readonly prefix: string }>()
+  const patterns = new Map<Listener, Pattern>()
   let turn = 0
 
-  const matching = (subject: string): Listener[] => {
-    const found = [...(exact.get(subject) ?? [])]
-    let tokens: readonly string[] | undefined
+  const matching = (subject: string): readonly Listener[] => {
+    const here = exact.get(subject)
+    let found: Listener[] | undefined = here && [...here]
     for (const [listener, pattern] of patterns) {
-      if (subject.startsWith(pattern.prefix) && matches(pattern.tokens, (tokens ??= subject.split('.')))) found.push(listener)
+      if (!subject.startsWith(pattern.prefix) || !(pattern.last ? endsWithin(subject, pattern) : matches(pattern.tokens, subject.split('.')))) continue
+      if (found) found.push(listener)
+      else found = [listener]
     }
+    if (!found) return nobody
     if (found.length < 2) return found
     const start = turn++ % found.length
     return [...found.slice(start), ...found.slice(0, start)]
@@ -44,7 +55,8 @@ export function createListeners(): Listeners {
     add: (listener) => {
       const tokens = listener.subject.split('.')
       if (tokens.includes('*') || tokens.at(-1) === '>') {
-        patterns.set(listener, { tokens, prefix: listener.subject.slice(0, listener.subject.search(/[*>]/)) })
+        const prefix = listener.subject.slice(0, listener.subject.search(/[*>]/))
+        patterns.set(listener, { tokens, prefix, last: prefix.length === listener.subject.length - 1 })
         return () => void patterns.delete(listener)
       }
       const at = exact.get(listener.subject) ?? new Set()
@@ -56,8 +68,10 @@ export function createListeners(): Listeners {
     },
     matching,
     chosen: (subject) => {
+      const found = matching(subject)
+      if (found.length === 0) return none
       const groups = new Set<string>()
-      const listening = matching(subject).filter(({ group }) => {
+      const listening = found.filter(({ group }) => {
         if (group === undefined) return true
         if (groups.has(group)) return false
         groups.add(group)

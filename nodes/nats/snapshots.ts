@@ -4,12 +4,13 @@
  * between the two writes leaves the previous value.
  */
 import { Kvm, type KV } from '@nats-io/kv'
-import { nuid } from '@nats-io/transport-node'
+import { headers, nuid, type MsgHdrs } from '@nats-io/transport-node'
 import { names, token } from '../../protocol/subjects.ts'
 import type { Snapshots } from '../host/ports.ts'
 import { createBlobs } from './blobs.ts'
-import type { Nats } from './connect.ts'
+import { STORING, type Nats } from './connect.ts'
 import { isWrongSequence, sentence } from './failures.ts'
+import { EXPECTED } from './publish.ts'
 
 /** Bytes above which a value goes to the object store. */
 const LARGE = 256 * 1024
@@ -21,6 +22,14 @@ const tagged = (tag: number, data: Uint8Array): Uint8Array => {
   value[0] = tag
   value.set(data, 1)
   return value
+}
+
+const subjectOf = (partition: number, key: string): string => `$KV.${names.state(partition)}.${token(key)}`
+/** Headers of a value that replaces exactly this revision. */
+const onlyAfter = (revision: number): MsgHdrs => {
+  const made = headers()
+  made.set(EXPECTED, String(revision))
+  return made
 }
 
 /** The snapshots of all partitions. Functions throw when the servers do not answer. */
@@ -62,13 +71,11 @@ export function createSnapshots(nats: Nats): Snapshots {
       return undefined
     },
     put: async (partition, key, data, revision) => {
-      const kv = await bucket(partition)
       const at = place(partition, key)
       const previous = objects.get(at)
       const write = async (value: Uint8Array): Promise<number | undefined> => {
         try {
-          if (revision === undefined) return await kv.put(token(key), value)
-          return await (revision === 0 ? kv.create(token(key), value) : kv.update(token(key), value, revision))
+          return await nats.publish(subjectOf(partition, key), value, revision === undefined ? undefined : onlyAfter(revision), STORING)
         } catch (error) {
           if (isWrongSequence(error)) return undefined
           throw error
@@ -92,7 +99,7 @@ export function createSnapshots(nats: Nats): Snapshots {
     },
     delete: async (partition, key) => {
       // A purge instead of a delete marker: ended actors leave nothing behind.
-      await nats.manager.streams.purge(`KV_${names.state(partition)}`, { filter: `$KV.${names.state(partition)}.${token(key)}` })
+      await nats.manager.streams.purge(`KV_${names.state(partition)}`, { filter: subjectOf(partition, key) })
       const at = place(partition, key)
       forsake(at, objects.get(at))
     },

@@ -7,6 +7,7 @@ import { View } from '../../views/view.ts'
 import type { Log } from '../../gateway/ports.ts'
 import { decode, NewerRelease } from '../host/codec.ts'
 import type { Blobs, Bus, Clock, Journal } from '../host/ports.ts'
+import type { Recent } from '../host/recent.ts'
 import type { Metrics } from '../metrics.ts'
 
 interface ViewParts {
@@ -15,6 +16,7 @@ interface ViewParts {
   readonly organization: string
   readonly partitions: number
   readonly journal: Journal
+  readonly recent: Recent
   readonly blobs: Blobs
   readonly bus: Bus
   readonly clock: Clock
@@ -28,12 +30,12 @@ interface ViewParts {
 interface Question { readonly name: string; readonly project: string; readonly input: unknown; readonly fresh?: number }
 
 /** Start the views of every partition. Returns a function that stops them and closes their files. */
-export async function startViews({ data, organization, partitions, journal, blobs, bus, clock, log, metrics, stale, doomed }: ViewParts): Promise<() => Promise<void>> {
+export async function startViews({ data, organization, partitions, journal, recent, blobs, bus, clock, log, metrics, stale, doomed }: ViewParts): Promise<() => Promise<void>> {
   mkdirSync(join(data, 'views'), { recursive: true })
   const running = await Promise.all(Array.from({ length: partitions }, async (_, partition) => {
     const view = View.open(join(data, 'views', `${partition}.sqlite`), { now: clock.now, stale, organization: () => organization })
     const follower = new ViewFollower(view, {
-      follow: (from, on) => journal.follow(partition, from, on),
+      follow: (from, on) => journal.follow(partition, from, (batch) => on(batch.map((stored) => ({ ...stored, data: recent.take(stored.message_id) ?? stored.data })))),
       position: () => journal.position(partition),
       decode: (bytes) => decode(bytes, blobs),
     }, {
