@@ -134,7 +134,7 @@ export async function bench(times: number, say: (line: string) => void): Promise
       say(`${name}: ${best.get(name)?.toFixed(1)} µs for each ${unit}`)
     }
   } finally {
-    at.child.kill()
+    at.child.disconnect()
   }
   return ['| the edge without an engine | CPU µs | for each |', '|---|---|---|', ...loads.map(({ name, unit }) => `| ${name} | ${best.get(name)?.toFixed(1)} | ${unit} |`)].join('\n')
 }

@@ -45,9 +45,9 @@ const configuration: Readonly<Record<string, unknown>> = {
 let offered: ((offer: Offer) => Taking | undefined) | undefined
 let mailbox: (message: GatewayMessage) => unknown = () => {}
 const job = (id: string): ClaimedJob => ({
-  id, kind: 'action_execution', origin: 'workflow', executor_kind: 'customer_worker', queue: 'default', action_name: 'send', run_id: makeId('run', Date.now(), bytes(10)), step_id: 'send',
+  id, kind: 'action_execution', origin: 'loop_action_step', executor_kind: 'customer_worker', queue: 'default', action_name: 'send', run_id: makeId('run', Date.now(), bytes(10)), step_id: 'send',
   spec: { action_name: 'send', parameters: { name: 'a name', amount: 12.5 } }, lease_token: leaseToken('0123456789abcdef', 'default'), claim_attempt: 1, lease_duration_seconds: 60, heartbeat_cadence_seconds: 20,
-} as ClaimedJob)
+})
 function offer(): void {
   const jobs = Array.from({ length: 64 }, () => ({ id: makeId('job', Date.now(), bytes(10)), kind: 'action_execution', executor_kind: 'customer_worker', action_name: 'send' }))
   const taken = offered?.({ project: PRJ, queue: 'default', jobs } as unknown as Offer)
