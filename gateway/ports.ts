@@ -70,7 +70,8 @@ export interface Counters {
   request(operation: string, status: number, seconds: number): void
   /** Change of the number of open things. */
   open(what: 'sse' | 'worker_sockets', change: 1 | -1): void
-  inc(name: 'frames_in' | 'frames_out' | 'events_sent' | 'stream_fallbacks' | 'rate_limited'): void
+  /** @param by 1 when absent. */
+  inc(name: 'frames_in' | 'frames_out' | 'events_sent' | 'stream_fallbacks' | 'rate_limited', by?: number): void
 }
 export interface GatewaySettings {
   /** Header brand, such as `Service`; lower-cased for permissions. */

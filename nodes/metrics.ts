@@ -1,6 +1,7 @@
 /** The numbers of a node, in Prometheus form. Every node has a registry of its own; labels are bounded in number. */
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import type { Counters } from '../gateway/ports.ts'
+import { Tally } from './tally.ts'
 
 const FAST = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
 
@@ -29,10 +30,9 @@ export function createMetrics(): Metrics {
   collectDefaultMetrics({ register: registry })
   const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) => new Counter({ name: `baton_${name}_total`, help, labelNames, registers })
   const gauge = <L extends string>(name: string, help: string, ...labelNames: L[]) => new Gauge({ name: `baton_${name}`, help, labelNames, registers })
-  const histogram = <L extends string>(name: string, help: string, buckets: number[], ...labelNames: L[]) =>
-    new Histogram({ name: `baton_${name}`, help, buckets, labelNames, registers })
+  const histogram = (name: string, help: string, bounds: readonly number[], labels?: readonly [string, string]) => new Tally(registry, `baton_${name}`, help, bounds, labels)
 
-  const requests = histogram('request_seconds', 'Duration of HTTP requests', [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 15], 'operation', 'status')
+  const requests = histogram('request_seconds', 'Duration of HTTP requests', [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 15], ['operation', 'status'])
   const open = { sse: gauge('sse_streams_open', 'Event streams open'), worker_sockets: gauge('worker_sockets_open', 'Worker sockets open') }
   const counted = {
     frames_in: counter('worker_frames_in', 'Frames received from workers'),
@@ -62,9 +62,9 @@ export function createMetrics(): Metrics {
   }
 
   return {
-    request: (operation, status, seconds) => requests.observe({ operation, status }, seconds),
+    request: (operation, status, seconds) => requests.observe(seconds, operation, status),
     open: (what, change) => open[what].inc(change),
-    inc: (name) => counted[name].inc(),
+    inc: (name, by) => counted[name].inc(by),
     commit: (seconds, size) => {
       commits.observe(seconds)
       batches.observe(size)
