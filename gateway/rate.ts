@@ -1,43 +1,77 @@
-/** Rate limits: one bucket per credential and one per organization, counted by this gateway alone. */
-import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible'
+/**
+ * Rate limits: one bucket per credential and one per organization, counted by this gateway alone. A bucket's window begins with
+ * the first request in it.
+ */
 import { refuse, type Refusal } from '../protocol/errors.ts'
 import type { World } from './ports.ts'
+import { headerLine } from './respond.ts'
 
-/** What every answer says about the tightest bucket, and the refusal when one is empty. */
+/** What every answer says about the tightest bucket, as lines of its head, and the refusal when one is empty. */
 interface Admission {
-  readonly headers: Readonly<Record<string, string>>
+  readonly lines: string
   readonly refused?: Refusal
 }
 /** Count one request of a credential in an organization. */
-export type Limits = (credential: string, organization: string) => Promise<Admission>
+export type Limits = (credential: string, organization: string) => Admission
 
 type Scope = 'key' | 'org'
+interface Window {
+  used: number
+  /** Unix milliseconds. */
+  readonly ends: number
+  /** The lines that stay the same while it lasts. */
+  readonly lines: string
+}
+/** Windows kept before those that have ended are dropped. */
+const KEPT = 10_000
+
+class Buckets {
+  readonly scope: Scope
+  readonly points: number
+  readonly #seconds: number
+  readonly #windows = new Map<string, Window>()
+
+  constructor(scope: Scope, points: number, seconds: number) {
+    this.scope = scope
+    this.points = points
+    this.#seconds = seconds
+  }
+
+  take(name: string, now: number): Window {
+    let window = this.#windows.get(name)
+    if (!window || window.ends <= now) {
+      if (this.#windows.size >= KEPT) for (const [other, { ends }] of this.#windows) if (ends <= now) this.#windows.delete(other)
+      const ends = now + this.#seconds * 1000
+      const lines = headerLine('X-RateLimit-Limit', String(this.points)) + headerLine('X-RateLimit-Reset', String(Math.ceil(ends / 1000)))
+        + headerLine('X-RateLimit-Scope', this.scope) + headerLine('X-RateLimit-Policy', `${this.points};w=${this.#seconds}`)
+      window = { used: 0, ends, lines }
+      this.#windows.set(name, window)
+    }
+    window.used++
+    return window
+  }
+}
 
 /** Limits as configured; a limit of 0 is none. Undefined when there are none at all. */
 export function createLimits(world: World): Limits | undefined {
   const { key, organization, window_seconds } = world.settings.rate
-  const bucket = (scope: Scope, points: number) => (points > 0 ? { scope, points, limiter: new RateLimiterMemory({ keyPrefix: scope, points, duration: window_seconds }) } : undefined)
-  const buckets = [bucket('key', key), bucket('org', organization)].filter((one) => one !== undefined)
-  if (buckets.length === 0) return undefined
+  const keys = key > 0 ? new Buckets('key', key, window_seconds) : undefined
+  const organizations = organization > 0 ? new Buckets('org', organization, window_seconds) : undefined
+  if (!keys && !organizations) return undefined
 
-  return async (credential, organizationId) => {
-    const states = await Promise.all(buckets.map(async ({ scope, points, limiter }) => {
-      const state = await limiter.consume(scope === 'key' ? credential : organizationId).then((left) => ({ left, empty: false }), (left: RateLimiterRes) => ({ left, empty: true }))
-      return { scope, points, ...state }
-    }))
-    const tightest = states.sort((a, b) => Number(b.empty) - Number(a.empty) || a.left.remainingPoints / a.points - b.left.remainingPoints / b.points)[0]
-    if (!tightest) return { headers: {} }
-    const { scope, points, left, empty } = tightest
-    const seconds = Math.max(1, Math.ceil(left.msBeforeNext / 1000))
-    const headers = {
-      'X-RateLimit-Limit': String(points),
-      'X-RateLimit-Remaining': String(Math.max(0, left.remainingPoints)),
-      'X-RateLimit-Reset': String(Math.ceil((world.now() + left.msBeforeNext) / 1000)),
-      'X-RateLimit-Scope': scope,
-      'X-RateLimit-Policy': `${points};w=${window_seconds}`,
-    }
-    if (!empty) return { headers }
+  return (credential, organizationId) => {
+    const now = world.now()
+    const mine = keys?.take(credential, now)
+    const all = organizations?.take(organizationId, now)
+    // Of two empty ones the key's is told, because it is the caller's own.
+    const share = (window: Window | undefined, points: number) => (window ? Math.max(0, points - window.used) / points - (window.used > points ? 1 : 0) : 2)
+    const byKey = share(mine, key) <= share(all, organization)
+    const [window, points, scope] = byKey ? [mine, key, 'key'] : [all, organization, 'org']
+    if (!window) return { lines: '' }
+    const lines = window.lines + headerLine('X-RateLimit-Remaining', String(Math.max(0, points - window.used)))
+    if (window.used <= points) return { lines }
     world.count.inc('rate_limited')
-    return { headers: { ...headers, 'Retry-After': String(seconds) }, refused: refuse('rate_limit_exceeded', { scope, limit: points, window_seconds, retry_after_seconds: seconds }) }
+    const seconds = Math.max(1, Math.ceil((window.ends - now) / 1000))
+    return { lines: lines + headerLine('Retry-After', String(seconds)), refused: refuse('rate_limit_exceeded', { scope, limit: points, window_seconds, retry_after_seconds: seconds }) }
   }
 }
