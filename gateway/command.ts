@@ -31,19 +31,19 @@ export function runCommand(edge: Edge, call: Call): Soon<Answer | Refusal> {
     const command: Writable<Command> = { project: address.project, kind: address.kind, id: address.id, command_id, name: meaning(call), origin, input }
     if (fingerprint !== undefined) command.fingerprint = fingerprint
     if (seed === undefined && to && 'mint' in to) command.born = true
-    const configures = address.kind === 'project' || address.kind === 'organization' ? address.kind : undefined
-    return edge.world.command(command).then((outcome) => {
-      const answer = () => (isRefusal(outcome) ? outcome : answerOf(call.row, outcome.reply, prepared.reply))
-      return configures ? publish(edge, call, configures, outcome).then(answer) : answer()
-    })
+    const decided = edge.world.command(command)
+    const published = address.kind === 'project' || address.kind === 'organization' ? publish(edge, call, address.kind, decided) : decided
+    return published.then((outcome) => (isRefusal(outcome) ? outcome : answerOf(call.row, outcome.reply, prepared.reply)))
   })
 }
 
 /** A change of configuration counts everywhere before it is answered; also when nobody knows whether it was made. */
-async function publish({ world }: Edge, { project }: Call, kind: 'project' | 'organization', outcome: Outcome): Promise<void> {
-  if (isRefusal(outcome) && errors[outcome.refused].status < 500) return
+async function publish({ world }: Edge, { project }: Call, kind: 'project' | 'organization', decided: Promise<Outcome>): Promise<Outcome> {
+  const outcome = await decided
+  if (isRefusal(outcome) && errors[outcome.refused].status < 500) return outcome
   const homes = [...(kind === 'organization' ? [world.organization()] : []), ...(project ? [project.id] : [])]
   await Promise.all(homes.map((home) => world.forget(home)))
+  return outcome
 }
 
 function answerOf(row: Row, reply: unknown, extra: Readonly<Record<string, unknown>> | undefined): Answer {

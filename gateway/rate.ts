@@ -52,6 +52,9 @@ class Buckets {
   }
 }
 
+/** What is left of a bucket as a part of it; less than nothing when it is empty, more than all of it when there is none. */
+const share = (window: Window | undefined, points: number): number => (window ? Math.max(0, points - window.used) / points - (window.used > points ? 1 : 0) : 2)
+
 /** Limits as configured; a limit of 0 is none. Undefined when there are none at all. */
 export function createLimits(world: World): Limits | undefined {
   const { key, organization, window_seconds } = world.settings.rate
@@ -64,7 +67,6 @@ export function createLimits(world: World): Limits | undefined {
     const mine = keys?.take(credential, now)
     const all = organizations?.take(organizationId, now)
     // Of two empty ones the key's is told, because it is the caller's own.
-    const share = (window: Window | undefined, points: number) => (window ? Math.max(0, points - window.used) / points - (window.used > points ? 1 : 0) : 2)
     const byKey = share(mine, key) <= share(all, organization)
     const [window, points, scope] = byKey ? [mine, key, 'key'] : [all, organization, 'org']
     if (!window) return { lines: '' }

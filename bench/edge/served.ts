@@ -18,7 +18,9 @@ const ORG = 'org_01AAAAAAAAAAAAAAAAAAAAAAAA'
 const PRJ = 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B'
 const AT = timestamp(Date.UTC(2026, 0, 1))
 const spec = { steps: [{ kind: 'action', config: { action_name: 'send', parameters: { name: 'a name', amount: 12.5, tags: ['one', 'two'] } } }] }
-const record = (id: string) => ({ id, status: 'running', definition_id: '', definition_version: 0, cancel_requested: false, queue: 'default', initiated_by: 'root', created_at: AT, started_at: AT, updated_at: AT })
+const record = { id: 'run_01AAAAAAAAAAAAAAAAAAAAAA0C', status: 'running', definition_id: '', definition_version: 0, cancel_requested: false, queue: 'default', initiated_by: 'root', created_at: AT, started_at: AT, updated_at: AT }
+const detail = { ...record, spec, step_counts: { running: 1 } }
+const NOTHING = { items: [], exists: true, last: 0, ended: false, oldest: 0 }
 
 let random = Buffer.alloc(0)
 const bytes = (length: number): Uint8Array => {
@@ -54,7 +56,7 @@ function offer(): void {
   for (const { job_id, session } of taken?.takes ?? []) queueMicrotask(() => { mailbox({ type: 'assign', project: PRJ, session, job: job(job_id) }) })
 }
 const replies: Readonly<Record<string, (command: Command) => unknown>> = {
-  'run.start': ({ id }) => record(id),
+  'run.start': () => record,
   'queue.report': () => ({ outcome: 'accepted' }),
   'worker.register': ({ input }) => ({ registration: input, resumed: false, draining: false }),
 }
@@ -75,10 +77,7 @@ const world: World = {
     return { reply: command.name === 'worker.register' ? { ...(reply as object), registration: registered(command.input as object) } : reply }
   },
   ask: async ({ kind }) => configuration[kind],
-  view: async (_, name, input) => {
-    if (name === 'run.get') return { ...record((input as { id: string }).id), spec, step_counts: { running: 1 } }
-    return { items: [], exists: true, last: 0, ended: false, oldest: 0 }
-  },
+  view: async (_, name) => (name === 'run.get' ? detail : NOTHING),
   everywhere: async () => [{ project: PRJ }],
   live: (_, kind, id, on) => {
     const key = `${kind} ${id ?? '*'}`
