@@ -1,21 +1,24 @@
 /**
  * From a credential to a caller. Keys have no rights of their own: a project key has those of its principal's roles, capped
- * by its scope role; an organization key has those of its role, in every project. All of it is looked up anew for each
- * request, so a change of roles acts at once.
+ * by its scope role; an organization key has those of its role, in every project.
  *
- * Invariant: `unauthorized` means that the credential is bad for good, because clients stop at it. Whenever that is not
- * known for sure, the answer is `service_unavailable`.
+ * Invariants:
+ * A1. What a key may do follows from the directories as they are at the request: a caller is used again only while the very
+ *     directories it came from are the known ones, so a change of keys or roles acts at once. Its expiry is looked at each time.
+ * A2. `unauthorized` means that the credential is bad for good, because clients stop at it. Whenever that is not
+ *     known for sure, the answer is `service_unavailable`.
  */
 import { organizationOnly, systemRoleById, systemRoles, type SystemRole } from '../protocol/access.ts'
 import type { ApiKey, PrincipalRecord } from '../protocol/api/access.ts'
 import { parseTimestamp } from '../protocol/common.ts'
-import type { OrganizationDirectory } from '../protocol/directory.ts'
+import type { OrganizationDirectory, ProjectDirectory } from '../protocol/directory.ts'
 import type { Credential, Principal } from '../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
 import type { Directory } from './directory.ts'
 import { createReader, keyHash, tagIn, tagOf, type Presented } from './keys.ts'
 import type { World } from './ports.ts'
+import { soon, type Soon } from './soon.ts'
 import type { Touches } from './touch.ts'
 
 /** Who calls, and what they may do. */
@@ -31,11 +34,18 @@ export interface Caller {
 
 export interface Authentication {
   /** The caller of an Authorization header. */
-  authenticate(header: string | undefined): Promise<Caller | Refusal>
+  authenticate(header: string | undefined): Soon<Caller | Refusal>
   /** The caller of a credential that came another way. */
-  signIn(presented: Presented | undefined): Promise<Caller | Refusal>
+  signIn(presented: Presented | undefined): Soon<Caller | Refusal>
   /** The caller as of now, for what is held open: a refusal other than `service_unavailable` ends it. */
-  again(caller: Caller): Promise<Caller | Refusal>
+  again(caller: Caller): Soon<Caller | Refusal>
+}
+/** A caller, the directories it follows from and its key. */
+interface Found {
+  readonly caller: Caller
+  readonly key: ApiKey
+  readonly organization: OrganizationDirectory
+  readonly project?: ProjectDirectory
 }
 
 /** What roles grant inside a project, capped by a scope role. */
@@ -68,18 +78,30 @@ export function openAuthentication(world: World, directory: Directory, touches?:
   }
   const expired = ({ expires_at }: ApiKey): boolean => expires_at !== undefined && (parseTimestamp(expires_at) ?? 0) <= world.now()
 
-  async function find(proof: Caller['proof']): Promise<Caller | Refusal> {
-    const known = await directory.organization()
-    if (isRefusal(known)) return known
+  const found = new WeakMap<Caller['proof'], Found>()
+  const still = ({ key, organization, project }: Found, known: OrganizationDirectory): boolean =>
+    organization === known && !expired(key) && (project === undefined || directory.project(project.id) === project)
+
+  function find(proof: Caller['proof']): Soon<Caller | Refusal> {
+    return soon(directory.organization(), (known) => {
+      if (isRefusal(known)) return known
+      const before = found.get(proof)
+      return before && still(before, known) ? before.caller : search(known, proof)
+    })
+  }
+  function search(known: OrganizationDirectory, proof: Caller['proof']): Soon<Caller | Refusal> {
     const key = own(known.keys, proof.hash)
-    if (key) {
-      if (expired(key)) return refuse('unauthorized')
-      const role = key.org_role ?? 'Viewer'
-      return {
-        principal: { type: 'service_account', id: key.principal_id, name: key.name }, credential: credentialOf(key), proof,
-        scope: { kind: 'organization', role }, permissions: organizationPermissions.get(role) ?? new Set(),
-      }
+    if (!key) return searchProjects(known, proof)
+    if (expired(key)) return refuse('unauthorized')
+    const role = key.org_role ?? 'Viewer'
+    const caller: Caller = {
+      principal: { type: 'service_account', id: key.principal_id, name: key.name }, credential: credentialOf(key), proof,
+      scope: { kind: 'organization', role }, permissions: organizationPermissions.get(role) ?? new Set(),
     }
+    found.set(proof, { caller, key, organization: known })
+    return caller
+  }
+  async function searchProjects(known: OrganizationDirectory, proof: Caller['proof']): Promise<Caller | Refusal> {
     for (const id of projectsMarked(known, proof.tag)) {
       const project = await directory.project(id)
       if (isRefusal(project)) return project
@@ -87,25 +109,24 @@ export function openAuthentication(world: World, directory: Directory, touches?:
       if (!mine) continue
       const principal = own(project.principals, mine.principal_id)
       if (expired(mine) || principal?.state !== 'active') return refuse('unauthorized')
-      return {
+      const caller: Caller = {
         principal: principalOf(principal), credential: credentialOf(mine), proof,
         scope: { kind: 'project', project_id: id }, permissions: projectPermissions(principal.role_ids ?? [], mine.scope_role_id),
       }
+      found.set(proof, { caller, key: mine, organization: known, project })
+      return caller
     }
     return refuse('unauthorized')
-  }
-  async function signIn(presented: Presented | undefined): Promise<Caller | Refusal> {
-    if (!presented) return refuse('unauthorized')
-    return noted(await find(proofOf(world, presented)))
   }
   function noted(caller: Caller | Refusal): Caller | Refusal {
     if (!isRefusal(caller)) touches?.note(caller)
     return caller
   }
   const read = createReader((presented) => proofOf(world, presented))
-  async function authenticate(header: string | undefined): Promise<Caller | Refusal> {
-    const proof = read(header)
-    return proof ? noted(await find(proof)) : refuse('unauthorized')
+  const admitted = (proof: Caller['proof'] | undefined): Soon<Caller | Refusal> => (proof ? soon(find(proof), noted) : refuse('unauthorized'))
+  return {
+    signIn: (presented) => admitted(presented && proofOf(world, presented)),
+    authenticate: (header) => admitted(read(header)),
+    again: ({ proof }) => find(proof),
   }
-  return { signIn, authenticate, again: ({ proof }) => find(proof) }
 }

@@ -2,6 +2,7 @@
 import { api } from '../protocol/api.ts'
 import type { Project } from '../protocol/api/projects.ts'
 import type { Row } from '../protocol/contract.ts'
+import type { OrganizationDirectory } from '../protocol/directory.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { authorize, enter } from './authorize.ts'
 import type { Authentication, Caller } from './authenticate.ts'
@@ -9,6 +10,8 @@ import type { Directory } from './directory.ts'
 import type { World } from './ports.ts'
 import type { Limits } from './rate.ts'
 import type { Incoming } from './request.ts'
+import type { Exchange } from './respond.ts'
+import { soon, type Soon } from './soon.ts'
 import { readBody, readQuery } from './validate.ts'
 
 /** What all requests of a gateway share. */
@@ -54,7 +57,10 @@ export interface Routed {
 function decodeSlots(names: readonly string[], raw: readonly string[]): Record<string, string> | undefined {
   const slots: Record<string, string> = {}
   try {
-    for (const [index, name] of names.entries()) slots[name] = decodeURIComponent(raw[index] ?? '')
+    for (let i = 0; i < names.length; i++) {
+      const text = raw[i] ?? ''
+      slots[names[i] ?? ''] = text.includes('%') ? decodeURIComponent(text) : text
+    }
     return slots
   } catch {
     return undefined
@@ -62,13 +68,16 @@ function decodeSlots(names: readonly string[], raw: readonly string[]): Record<s
 }
 
 /** The project of a call: named by the path, or the one its run belongs to. A run of a project closed to the caller is not found. */
-async function placeOf({ world, directory }: Edge, name: string, row: Row, slots: Readonly<Record<string, string>>, caller: Caller): Promise<Project | undefined | Refusal> {
+function placeOf(edge: Edge, { name, row }: Routed, slots: Readonly<Record<string, string>>, caller: Caller): Soon<Project | undefined | Refusal> {
   const ofRun = row.verb !== 'command' && slots['id'] !== undefined && name.startsWith('run.')
   if (slots['project'] === undefined && !ofRun) return undefined
-  const known = await directory.organization()
-  if (isRefusal(known)) return known
-  if (slots['project'] !== undefined) return enter(caller, known, slots['project'], ofRun)
-  const answers = await world.everywhere('locate', { run_id: slots['id'] })
+  return soon(edge.directory.organization(), (known) => {
+    if (isRefusal(known)) return known
+    return slots['project'] === undefined ? locate(edge, known, slots['id'] ?? '', caller) : enter(caller, known, slots['project'], ofRun)
+  })
+}
+async function locate({ world }: Edge, known: OrganizationDirectory, run_id: string, caller: Caller): Promise<Project | Refusal> {
+  const answers = await world.everywhere('locate', { run_id })
   const found = answers.map((answer) => (isRefusal(answer) ? undefined : (answer as { project?: string } | undefined)?.project)).find((id) => id !== undefined)
   if (found === undefined) return answers.find(isRefusal) ?? refuse('not_found')
   const project = enter(caller, known, found, true)
@@ -77,35 +86,40 @@ async function placeOf({ world, directory }: Edge, name: string, row: Row, slots
 
 /**
  * Admit a request to its row: who calls, how often, where, whether they may, and whether what they sent makes sense, in this
- * order. `headers` are those that every later answer carries; what is known about limits is added to them.
+ * order. What is known about limits is added to the answer, whatever it will be.
  */
-export async function admit(edge: Edge, { name, row, slots: names }: Routed, request_id: string, incoming: Incoming, headers: Record<string, string>): Promise<Call | Refusal | 'aborted'> {
-  const { world, authentication, limits } = edge
-  const bytes = incoming.body
-  if (bytes === 'aborted') return 'aborted'
-  if (!world.fresh() && !(await becomesFresh(world))) return refuse('service_unavailable')
-  const caller = await authentication.authenticate(incoming.header('authorization'))
-  if (isRefusal(caller)) return caller
-  if (limits) {
-    const admission = await limits(caller.credential.id, world.organization())
-    Object.assign(headers, admission.headers)
-    if (admission.refused) return admission.refused
-  }
+export function admit(edge: Edge, routed: Routed, incoming: Incoming, exchange: Exchange): Soon<Call | Refusal> {
+  if (edge.world.fresh()) return admitFresh(edge, routed, incoming, exchange)
+  return becomesFresh(edge.world).then((fresh) => (fresh ? admitFresh(edge, routed, incoming, exchange) : refuse('service_unavailable')))
+}
+function admitFresh(edge: Edge, routed: Routed, incoming: Incoming, exchange: Exchange): Soon<Call | Refusal> {
+  return soon(edge.authentication.authenticate(incoming.header('authorization')), (caller) => {
+    if (isRefusal(caller)) return caller
+    const { limits, world } = edge
+    if (!limits) return enterRow(edge, routed, incoming, exchange, caller)
+    return limits(caller.credential.id, world.organization()).then(({ headers, refused }) => {
+      exchange.add(headers)
+      return refused ?? enterRow(edge, routed, incoming, exchange, caller)
+    })
+  })
+}
+function enterRow(edge: Edge, routed: Routed, incoming: Incoming, exchange: Exchange, caller: Caller): Soon<Call | Refusal> {
+  const slots = decodeSlots(routed.slots, incoming.slots)
+  if (!slots) return refuseFields({ field: 'path', message: 'is not percent-encoded UTF-8' })
+  return soon(placeOf(edge, routed, slots, caller), (project) => (isRefusal(project) ? project : accept(edge, routed, incoming, exchange.request_id, caller, slots, project)))
+}
 
-  const named = decodeSlots(names, incoming.slots)
-  if (!named) return refuseFields({ field: 'path', message: 'is not percent-encoded UTF-8' })
-  const project = await placeOf(edge, name, row, named, caller)
-  if (isRefusal(project)) return project
-  const refused = authorize(world.settings.brand, row.shape.permission, caller)
+/** The last part of admission: what the caller may do, and what was sent. */
+function accept(edge: Edge, { name, row }: Routed, incoming: Incoming, request_id: string, caller: Caller, slots: Record<string, string>, project: Project | undefined): Call | Refusal {
+  const refused = authorize(edge.world.settings.brand, row.shape.permission, caller)
   if (refused) return refused
-
   const query = readQuery(row, incoming.query)
   if (isRefusal(query)) return query
-  if (bytes === 'too_large') return refuse('payload_too_large', { limit: row.shape.limit ?? BODY_LIMIT })
-  const body = row.verb === 'command' ? readBody(row, bytes, incoming.header('content-type')) : {}
+  if (incoming.broken === 'too_large') return refuse('payload_too_large', { limit: row.shape.limit ?? BODY_LIMIT })
+  const body = row.verb === 'command' ? readBody(row, incoming.broken ? undefined : incoming.body, incoming.header('content-type')) : {}
   if (isRefusal(body)) return body
-  if (project && named['project'] !== undefined) named['project'] = project.id
-  return { name, row, slots: named, query, body, caller, project, request_id, incoming }
+  if (project && slots['project'] !== undefined) slots['project'] = project.id
+  return { name, row, slots, query, body, caller, project, request_id, incoming }
 }
 
 /** Milliseconds that a request waits, and between looks, while the gateway's own lease is stale: a machine that was busy for a moment makes it slow, not wrong. */

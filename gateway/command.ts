@@ -8,6 +8,7 @@ import { identify, type Identity } from './idempotency.ts'
 import type { Outcome } from './ports.ts'
 import { prepare } from './prepare.ts'
 import type { Answer } from './respond.ts'
+import { soon, type Soon } from './soon.ts'
 
 /** Commands of one bulk request that are under way at a time. */
 const AT_ONCE = 16
@@ -15,45 +16,51 @@ const AT_ONCE = 16
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /** Perform the command of a call. */
-export async function runCommand(edge: Edge, call: Call): Promise<Answer | Refusal> {
+export function runCommand(edge: Edge, call: Call): Soon<Answer | Refusal> {
   const identity = identify(edge, call)
   if (isRefusal(identity)) return identity
   if (call.row.shape.each) return runEach(edge, call, call.row.shape.each, identity)
   const address = addressOf(edge, call, identity)
   if (isRefusal(address)) return address
   const origin = originOf(edge, call)
-  const prepared = await prepare(edge, call, identity, origin)
-  if (isRefusal(prepared)) return prepared
-  const { project, kind, id } = address
-  const { command_id, fingerprint, seed } = identity
-  const { to } = call.row.shape
-  const input = Object.assign({}, call.query, call.body, call.slots, prepared.input)
-  const command: Writable<Command> = { project, kind, id, command_id, name: meaning(call), origin, input }
-  if (fingerprint !== undefined) command.fingerprint = fingerprint
-  if (seed === undefined && to && 'mint' in to) command.born = true
-  const outcome = await edge.world.command(command)
-  if (kind === 'project' || kind === 'organization') await publish(edge, call, kind, outcome)
-  return isRefusal(outcome) ? outcome : answerOf(call.row, outcome.reply, prepared.reply)
+  return soon(prepare(edge, call, identity, origin), (prepared) => {
+    if (isRefusal(prepared)) return prepared
+    const { command_id, fingerprint, seed } = identity
+    const { to } = call.row.shape
+    const input = Object.assign({}, call.query, call.body, call.slots, prepared.input)
+    const command: Writable<Command> = { project: address.project, kind: address.kind, id: address.id, command_id, name: meaning(call), origin, input }
+    if (fingerprint !== undefined) command.fingerprint = fingerprint
+    if (seed === undefined && to && 'mint' in to) command.born = true
+    const decided = edge.world.command(command)
+    const published = address.kind === 'project' || address.kind === 'organization' ? publish(edge, call, address.kind, decided) : decided
+    return published.then((outcome) => (isRefusal(outcome) ? outcome : answerOf(call.row, outcome.reply, prepared.reply)))
+  })
 }
 
 /** A change of configuration counts everywhere before it is answered; also when nobody knows whether it was made. */
-async function publish({ world }: Edge, { project }: Call, kind: 'project' | 'organization', outcome: Outcome): Promise<void> {
-  if (isRefusal(outcome) && errors[outcome.refused].status < 500) return
+async function publish({ world }: Edge, { project }: Call, kind: 'project' | 'organization', decided: Promise<Outcome>): Promise<Outcome> {
+  const outcome = await decided
+  if (isRefusal(outcome) && errors[outcome.refused].status < 500) return outcome
   const homes = [...(kind === 'organization' ? [world.organization()] : []), ...(project ? [project.id] : [])]
   await Promise.all(homes.map((home) => world.forget(home)))
+  return outcome
 }
 
 function answerOf(row: Row, reply: unknown, extra: Readonly<Record<string, unknown>> | undefined): Answer {
-  const body = Object.assign({}, reply, extra) as Record<string, unknown>
   const named = (reply as { status_code?: unknown } | null | undefined)?.status_code
   const status = typeof named === 'number' ? named : (row.shape.status ?? 200)
-  if (named !== undefined) delete body['status_code']
-  return status === 204 ? { status } : { status, body }
+  if (status === 204) return { status }
+  if (named === undefined && !extra && reply) return { status, body: reply }
+  const { status_code: _, ...body } = Object.assign({}, reply, extra) as Record<string, unknown>
+  return { status, body }
 }
 
 const originOf = ({ world }: Edge, { caller, request_id, incoming }: Call): Origin => {
   const agent = incoming.header('user-agent')?.slice(0, 256)
-  return { at: world.now(), principal: caller.principal, credential: caller.credential, request_id, ...(incoming.ip !== '' && { ip: incoming.ip }), ...(agent !== undefined && { user_agent: agent }) }
+  const origin: Writable<Origin> = { at: world.now(), principal: caller.principal, credential: caller.credential, request_id }
+  if (incoming.ip !== '') origin.ip = incoming.ip
+  if (agent !== undefined) origin.user_agent = agent
+  return origin
 }
 
 /** The actor that decides, from the row. A slot that cannot be an id names nothing that exists. */

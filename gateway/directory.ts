@@ -5,21 +5,24 @@
  * Invariants:
  * D1. A change of configuration is answered only after every gateway has forgotten it, so what is kept here is never older
  *     than the last answered change. A load that a `forget` overtakes is thrown away, and its waiters load again.
- * D2. While this gateway's own lease is not fresh it may be left out of those messages: then nothing is kept, and every
+ * D2. Every load gives an object of its own: what was derived from one is good for as long as it is the one that is known.
+ * D3. While this gateway's own lease is not fresh it may be left out of those messages: then nothing is kept, and every
  *     question is answered `service_unavailable`.
  */
 import type { Definition, OrganizationDirectory, ProjectDirectory } from '../protocol/directory.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
 import type { World } from './ports.ts'
+import type { Soon } from './soon.ts'
 
 export interface Directory {
-  organization(): Promise<OrganizationDirectory | Refusal>
+  /** At once when it is in memory, as of the project. */
+  organization(): Soon<OrganizationDirectory | Refusal>
   /** `project` must be the id of a project of the organization. */
-  project(project: string): Promise<ProjectDirectory | Refusal>
+  project(project: string): Soon<ProjectDirectory | Refusal>
   /** Read from the owner now, for fields that change without a `forget`: when a key was last used. */
-  refreshOrganization(): Promise<OrganizationDirectory | Refusal>
-  refreshProject(project: string): Promise<ProjectDirectory | Refusal>
+  refreshOrganization(): Soon<OrganizationDirectory | Refusal>
+  refreshProject(project: string): Soon<ProjectDirectory | Refusal>
   /** The latest version of a workflow; undefined when the project has no such workflow. */
   definition(project: string, id: string): Promise<Definition | undefined | Refusal>
   /** Forget a project, or the organization by its id. Call it before answering the message of type `forget`. */
@@ -29,6 +32,11 @@ export interface Directory {
   close(): void
 }
 
+interface Load {
+  readonly answer: Promise<unknown>
+  /** What it gave, once it has been found good. */
+  known?: object
+}
 /** Specs kept at most. */
 const DEFINITIONS = 200
 /** Loads of one question that a `forget` may overtake before the caller is asked to come back. */
@@ -39,7 +47,7 @@ const unavailable = (): Refusal => refuse('service_unavailable')
 
 /** Open an empty directory. */
 export function openDirectory(world: World): Directory {
-  const loads = new Map<string, Promise<unknown>>()
+  const loads = new Map<string, Load>()
   const definitions = new Map<string, Definition>()
   const listeners = new Set<(id: string | undefined) => void>()
   let lapsed = false
@@ -64,24 +72,28 @@ export function openDirectory(world: World): Directory {
   }
   watch()
 
-  const begin = (kind: 'organization' | 'project', id: string): Promise<unknown> => {
-    const load = world.ask({ project: id, kind, id }, 'directory', { id })
+  const begin = (kind: 'organization' | 'project', id: string) => {
+    const load: Load = { answer: world.ask({ project: id, kind, id }, 'directory', { id }) }
     loads.set(id, load)
-    load.then((answer) => { if (isRefusal(answer) && loads.get(id) === load) loads.delete(id) }, () => { if (loads.get(id) === load) loads.delete(id) })
+    load.answer.then((answer) => { if (isRefusal(answer) && loads.get(id) === load) loads.delete(id) }, () => { if (loads.get(id) === load) loads.delete(id) })
     return load
   }
-  async function get<T>(kind: 'organization' | 'project', id: string): Promise<T | Refusal> {
+  const get = <T extends object>(kind: 'organization' | 'project', id: string): Soon<T | Refusal> => {
+    const known = loads.get(id)?.known
+    return known !== undefined && trusted() ? (known as T) : wait<T>(kind, id)
+  }
+  async function wait<T extends object>(kind: 'organization' | 'project', id: string): Promise<T | Refusal> {
     for (let attempt = 0; attempt < ATTEMPTS && id !== '' && trusted(); attempt++) {
       const load = loads.get(id) ?? begin(kind, id)
       try {
-        const answer = await load
+        const answer = await load.answer
         if (isRefusal(answer)) return unavailable()
         // An organization that has not begun knows no keys; that says nothing about a credential.
         if ((answer as { id?: string } | undefined)?.id !== id) {
           if (loads.get(id) === load) loads.delete(id)
           return unavailable()
         }
-        if (loads.get(id) === load) return trusted() ? (answer as T) : unavailable()
+        if (loads.get(id) === load) return trusted() ? ((load.known ??= { ...(answer as T) }) as T) : unavailable()
       } catch (error) {
         world.log.warn({ err: error, kind, id }, 'configuration could not be read')
         return unavailable()

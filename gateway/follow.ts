@@ -13,14 +13,10 @@
  * F4. A client that does not read is taken out of `#live` and goes on by replay when it has drained: nothing is buffered here.
  */
 import { isRefusal, type Refusal } from '../protocol/errors.ts'
+import { piecesOf, rest, type Item, type Piece } from './piece.ts'
 import type { Sink } from './respond.ts'
 import { resetFrame } from './sse.ts'
 
-/** Something to show: its cursor and its bytes. */
-export interface Item {
-  readonly cursor: number
-  readonly frame: string
-}
 /** A part of the sequence after a cursor. */
 export interface Page {
   readonly items: readonly Item[]
@@ -52,7 +48,7 @@ export class Follower {
   readonly #ask: Ask
   readonly #pause: (ms: number, run: () => void) => () => void
   readonly #fallback: () => void
-  readonly #given: () => void
+  readonly #given: (items: number) => void
   readonly #clients = new Set<Client>()
   readonly #live = new Set<Client>()
   #head = 0
@@ -60,8 +56,8 @@ export class Follower {
   #doubt = false
   #pulling = false
 
-  /** @param pause runs something later. @param fallback counts a client that was too slow. @param given counts an item written. */
-  constructor(ask: Ask, pause: (ms: number, run: () => void) => () => void, fallback: () => void = () => {}, given: () => void = () => {}) {
+  /** @param pause runs something later. @param fallback counts a client that was too slow. @param given counts items written. */
+  constructor(ask: Ask, pause: (ms: number, run: () => void) => () => void, fallback: () => void = () => {}, given: (items: number) => void = () => {}) {
     this.#ask = ask
     this.#pause = pause
     this.#fallback = fallback
@@ -164,7 +160,7 @@ export class Follower {
         client.sink.write(resetFrame(client.sent, page.oldest))
         client.sent = page.oldest - 1
       }
-      if (!this.#give(client, page.items) || page.more) continue
+      if (!this.#give(client, piecesOf(page.items, false)) || page.more) continue
       if (page.ended) return this.#end([client])
       const reached = Math.max(fresh ?? 0, page.items.at(-1)?.cursor ?? 0, page.last)
       client.sent = Math.max(client.sent, reached)
@@ -185,8 +181,10 @@ export class Follower {
   }
 
   #broadcast(items: readonly Item[]): void {
-    for (const client of [...this.#live]) {
-      if (this.#give(client, items)) continue
+    if (items.length === 0) return
+    const pieces = piecesOf(items, this.#live.size > 1)
+    for (const client of this.#live) {
+      if (this.#give(client, pieces)) continue
       this.#live.delete(client)
       client.waiting = true
       this.#fallback()
@@ -194,19 +192,14 @@ export class Follower {
   }
 
   /** Write what the client lacks; false when it must drain first. */
-  #give(client: Client, items: readonly Item[]): boolean {
-    let all = true
-    client.sink.together(() => { all = this.#write(client, items) })
-    return all
-  }
-
-  #write(client: Client, items: readonly Item[]): boolean {
-    for (const { cursor, frame } of items) {
-      if (cursor <= client.sent) continue
+  #give(client: Client, pieces: readonly Piece[]): boolean {
+    for (const piece of pieces) {
+      if (piece.last <= client.sent) continue
       if (client.sink.full) return false
-      client.sink.write(frame)
-      client.sent = cursor
-      this.#given()
+      const { content, items } = piece.first > client.sent ? piece : rest(piece, client.sent)
+      client.sink.write(content)
+      client.sent = piece.last
+      this.#given(items.length)
     }
     return true
   }

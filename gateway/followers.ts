@@ -37,7 +37,7 @@ export function openFollowers(world: World): Followers {
   const followed = new Map<string, { readonly follower: Follower; users: number; readonly close: () => void }>()
 
   const open = (source: Source) => {
-    const follower = new Follower(source.ask, (ms, run) => world.later(ms, run), () => world.count.inc('stream_fallbacks'), () => world.count.inc('events_sent'))
+    const follower = new Follower(source.ask, (ms, run) => world.later(ms, run), () => world.count.inc('stream_fallbacks'), (items) => world.count.inc('events_sent', items))
     const unsubscribe = source.subscribe(follower)
     let cancel = () => {}
     const look = () => {

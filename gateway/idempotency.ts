@@ -4,6 +4,7 @@
  */
 import { isRefusal, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { homeOf, meaning, type Call, type Edge } from './call.ts'
+import { hexOf } from './hex.ts'
 
 /** Under what names a call is performed. */
 export interface Identity {
@@ -31,7 +32,7 @@ function keyOf({ incoming }: Call): string | undefined | Refusal {
 export function identify(edge: Edge, call: Call): Identity | Refusal {
   const { world } = edge
   const { caller, incoming, body } = call
-  const fresh = { command_id: Buffer.from(world.random(16)).toString('hex') }
+  const fresh = { command_id: hexOf(world.random(16)) }
   const header = keyOf(call)
   if (isRefusal(header)) return header
   if (byBody.has(meaning(call))) {

@@ -14,6 +14,7 @@ import { catalogOf, rolesOf } from './catalog.ts'
 import { openCursor, sealCursor } from './cursor.ts'
 import type { Directory } from './directory.ts'
 import type { World } from './ports.ts'
+import { soon, type Soon } from './soon.ts'
 
 /** An admitted, authorized and validated query. */
 interface LocalContext {
@@ -25,14 +26,14 @@ interface LocalContext {
   /** Path slots and query in one object. */
   readonly input: Readonly<Record<string, unknown>>
 }
-export type LocalQuery = (context: LocalContext) => Promise<unknown | Refusal>
+export type LocalQuery = (context: LocalContext) => Soon<unknown | Refusal>
 
-const answer = <N extends RowName>(run: (context: LocalContext, input: Input<Api[N]>) => Promise<Reply<Api[N]> | Refusal>): LocalQuery =>
+const answer = <N extends RowName>(run: (context: LocalContext, input: Input<Api[N]>) => Soon<Reply<Api[N]> | Refusal>): LocalQuery =>
   (context) => run(context, context.input as Input<Api[N]>)
-const organizationOf = <T>({ directory }: LocalContext, use: (known: OrganizationDirectory) => T): Promise<T | Refusal> =>
-  directory.organization().then((known) => (isRefusal(known) ? known : use(known)))
-const projectOf = <T>({ directory, project = '' }: LocalContext, use: (known: ProjectDirectory) => T): Promise<T | Refusal> =>
-  directory.project(project).then((known) => (isRefusal(known) ? known : use(known)))
+const organizationOf = <T>({ directory }: LocalContext, use: (known: OrganizationDirectory) => T): Soon<T | Refusal> =>
+  soon(directory.organization(), (known) => (isRefusal(known) ? known : use(known)))
+const projectOf = <T>({ directory, project = '' }: LocalContext, use: (known: ProjectDirectory) => T): Soon<T | Refusal> =>
+  soon(directory.project(project), (known) => (isRefusal(known) ? known : use(known)))
 const found = <T>(record: T | undefined): T | Refusal => record ?? refuse('not_found')
 
 interface Dated { readonly id: string; readonly created_at: string }

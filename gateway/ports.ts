@@ -72,7 +72,8 @@ export interface Counters {
   open(what: 'sse' | 'worker_sockets' | 'followers', change: 1 | -1): void
   /** A request was refused with this code. */
   refused?(code: Code): void
-  inc(name: 'frames_in' | 'frames_out' | 'events_sent' | 'stream_fallbacks' | 'rate_limited'): void
+  /** @param by 1 when absent. */
+  inc(name: 'frames_in' | 'frames_out' | 'events_sent' | 'stream_fallbacks' | 'rate_limited', by?: number): void
 }
 export interface GatewaySettings {
   /** Header brand, such as `Service`; lower-cased for permissions. */

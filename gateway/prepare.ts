@@ -10,13 +10,15 @@ import { slug } from '../protocol/naming.ts'
 import { meaning, type Call, type Edge } from './call.ts'
 import type { Identity } from './idempotency.ts'
 import { newKey } from './keys.ts'
+import type { Soon } from './soon.ts'
 
 /** What is added to the command's input, and to the reply that the caller gets. */
 interface Prepared {
   readonly input?: Readonly<Record<string, unknown>>
   readonly reply?: Readonly<Record<string, unknown>>
 }
-type Prepare = (edge: Edge, call: Call, identity: Identity, origin: Origin) => Promise<Prepared | Refusal> | Prepared | Refusal
+const NOTHING: Prepared = {}
+type Prepare = (edge: Edge, call: Call, identity: Identity, origin: Origin) => Soon<Prepared | Refusal>
 
 /** The latest version of the workflow that a start names by id or handle. @param field where the name stands. */
 async function definitionFor({ directory }: Edge, { project }: Call, name: unknown, field: string): Promise<Prepared | Refusal> {
@@ -47,7 +49,7 @@ const makeKey = ({ world }: Edge, project: string | undefined, { seed }: Identit
 }
 
 const preparations: Readonly<Record<string, Prepare>> = {
-  'run.start': (edge, call) => definitionFor(edge, call, call.body['definition_id'], 'definition_id'),
+  'run.start': (edge, call) => (call.body['definition_id'] === undefined ? NOTHING : definitionFor(edge, call, call.body['definition_id'], 'definition_id')),
   'workflow.run': (edge, call) => definitionFor(edge, call, call.slots['id'], 'id'),
   'workflow.create': (edge, call, _, origin) => reserveHandle(edge, call, origin),
   'key.create': (edge, { project }, identity) => makeKey(edge, project?.id, identity),
@@ -55,4 +57,4 @@ const preparations: Readonly<Record<string, Prepare>> = {
 }
 
 /** Prepare a call. */
-export const prepare: Prepare = (edge, call, identity, origin) => own(preparations, meaning(call))?.(edge, call, identity, origin) ?? {}
+export const prepare: Prepare = (edge, call, identity, origin) => own(preparations, meaning(call))?.(edge, call, identity, origin) ?? NOTHING

@@ -7,40 +7,40 @@ import { homeOf, meaning, type Call, type Edge } from './call.ts'
 import { openCursor, sealCursor } from './cursor.ts'
 import { localQueries } from './local.ts'
 import type { Answer } from './respond.ts'
+import { soon, type Soon } from './soon.ts'
 
 /** A list as views answer it: `position` is the place of the last item, present when more follow. */
 interface Listed { readonly items: readonly unknown[]; readonly position?: unknown }
 type Ask = (input: Readonly<Record<string, unknown>>) => Promise<unknown>
 
 /** Answer the query of a call. */
-export async function runQuery(edge: Edge, call: Call): Promise<Answer | Refusal> {
-  const reply = await read(edge, call)
-  return isRefusal(reply) ? reply : { status: call.row.shape.status ?? 200, body: reply }
-}
+export const runQuery = (edge: Edge, call: Call): Soon<Answer | Refusal> =>
+  soon(read(edge, call), (reply) => (isRefusal(reply) ? reply : { status: call.row.shape.status ?? 200, body: reply }))
 
-async function read(edge: Edge, call: Call): Promise<unknown> {
+function read(edge: Edge, call: Call): Soon<unknown> {
   const { world, directory } = edge
   const { caller, project } = call
   const name = meaning(call)
-  const input = { ...call.query, ...call.slots }
   const local = own(localQueries, name)
-  if (local) return local({ world, directory, caller, input, ...(project && { project: project.id }) })
+  if (local) return local({ world, directory, caller, input: { ...call.query, ...call.slots }, ...(project && { project: project.id }) })
   if (name === 'audit.list') return paged(edge, call, (question) => audit(edge, call, question))
   return paged(edge, call, (question) => world.view(homeOf(edge, call), name, question))
 }
 
 /** Ask with the cursor opened, and seal the position of the answer. Lists without pages, and records, pass unchanged. */
-async function paged(edge: Edge, call: Call, ask: Ask): Promise<unknown> {
+function paged(edge: Edge, call: Call, ask: Ask): Soon<unknown> {
+  const fields = (call.row.shape.reply as { properties?: Readonly<Record<string, unknown>> } | undefined)?.properties ?? {}
+  if (!('next_cursor' in fields) && call.query['cursor'] === undefined) return ask({ ...call.query, ...call.slots })
   const { world } = edge
   const { cursor, ...query } = call.query
   const binding = { project: homeOf(edge, call), route: meaning(call), filters: { ...query, ...call.slots } }
   const opened = typeof cursor === 'string' ? openCursor(world, binding, cursor) : undefined
   if (opened && isRefusal(opened)) return opened
-  const answer = await ask({ ...query, ...call.slots, ...(opened && { after: opened.position }) })
-  const fields = (call.row.shape.reply as { properties?: Readonly<Record<string, unknown>> } | undefined)?.properties ?? {}
-  if (isRefusal(answer) || !('next_cursor' in fields)) return answer
-  const { items, position } = answer as Listed
-  return { items, ...('data' in fields && { data: items }), has_more: position !== undefined, ...(position !== undefined && { next_cursor: sealCursor(world, binding, position) }) }
+  return ask({ ...query, ...call.slots, ...(opened && { after: opened.position }) }).then((answer) => {
+    if (isRefusal(answer) || !('next_cursor' in fields)) return answer
+    const { items, position } = answer as Listed
+    return { items, ...('data' in fields && { data: items }), has_more: position !== undefined, ...(position !== undefined && { next_cursor: sealCursor(world, binding, position) }) }
+  })
 }
 
 /** The audit log of all partitions, newest first. A project key sees its project's part. */

@@ -6,30 +6,43 @@
  * Q1. A uWS request lives only until its handler returns: everything is copied here, before anything waits.
  * Q2. Reading the body starts in the same turn, otherwise its first chunk is lost. A body is never kept beyond its limit;
  *     what follows is read and thrown away, so that the connection stays usable and the refusal reaches the client.
+ * Q3. A request whose client goes away before its body was whole is never handed on: its exchange is over.
  */
+import { isUtf8 } from 'node:buffer'
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
-import type { Exchange } from './respond.ts'
 
-/** The bytes of a body, or why there are none. */
-export type Body = Uint8Array | 'too_large' | 'aborted'
+/** What a request is for: what is read of it follows from that, because asking for a header costs time. */
+type Purpose = 'command' | 'query' | 'stream' | 'other'
+
+/** What is known of all requests of a route. */
+export interface Asked {
+  readonly purpose: Purpose
+  /** Upper case; undefined where any method comes in. */
+  readonly method: string | undefined
+  /** Number of path slots. */
+  readonly slots: number
+  /** Largest body kept, in bytes. */
+  readonly limit: number
+  /** Whether pages of browsers may call at all. */
+  readonly cors: boolean
+}
 
 /** Discarded bytes of an oversized body before the connection is given up, for clients that close it after their request. */
 const DRAIN = 16 * 1_048_576
-const EMPTY = new Uint8Array(0)
 
-/** The headers that are kept, those that matter for such a request only when it is one: asking for the others costs time. */
-function headersOf(req: HttpRequest, reading: boolean, bodiless: boolean, preflight: boolean) {
+/** The headers that are kept: those that matter for such a request. Absent ones are empty. */
+function headersOf(req: HttpRequest, purpose: Purpose, bodiless: boolean, cors: boolean) {
+  const command = purpose === 'command'
   return {
-    accept: req.getHeader('accept'),
     authorization: req.getHeader('authorization'),
-    connection: bodiless ? '' : req.getHeader('connection'),
-    'content-type': bodiless ? '' : req.getHeader('content-type'),
-    'idempotency-key': reading ? '' : req.getHeader('idempotency-key'),
-    'last-event-id': reading ? req.getHeader('last-event-id') : '',
-    origin: req.getHeader('origin'),
-    'user-agent': req.getHeader('user-agent'),
     'x-request-id': req.getHeader('x-request-id'),
-    'access-control-request-headers': preflight ? req.getHeader('access-control-request-headers') : '',
+    origin: cors ? req.getHeader('origin') : '',
+    'content-type': bodiless ? '' : req.getHeader('content-type'),
+    'user-agent': command ? req.getHeader('user-agent') : '',
+    'idempotency-key': command ? req.getHeader('idempotency-key') : '',
+    accept: purpose === 'stream' ? req.getHeader('accept') : '',
+    'last-event-id': purpose === 'stream' ? req.getHeader('last-event-id') : '',
+    'access-control-request-headers': purpose === 'other' ? req.getHeader('access-control-request-headers') : '',
   }
 }
 export type KeptHeader = keyof ReturnType<typeof headersOf>
@@ -42,70 +55,92 @@ export class Incoming {
   /** What follows the question mark, still encoded. */
   readonly query: string
   /** Path slots in order, still encoded. */
-  readonly slots: readonly string[] = []
-  /** Of a request that may change something; else empty. */
+  readonly slots: readonly string[]
+  /** Of a command; else empty. */
   readonly ip: string
-  /** To be looked at once `receive` has said so. */
-  body: Body = EMPTY
+  /** To be looked at once `receive` has said so; `broken`: too large, or not UTF-8. */
+  body = ''
+  broken: 'too_large' | 'not_utf8' | undefined
+  readonly #limit: number
   readonly #bodiless: boolean
-  #whole = false
+  /** Whether the client closes its connection afterwards; only looked up where the body may be too large. */
+  readonly #closing: boolean
   readonly #headers: ReturnType<typeof headersOf>
 
-  /** Copy what came before the body. @param slots number of path slots of the route. */
-  constructor(res: HttpResponse, req: HttpRequest, slots: number) {
-    this.method = req.getMethod().toUpperCase()
-    const preflight = this.method === 'OPTIONS'
-    const reading = preflight || this.method === 'GET' || this.method === 'HEAD'
-    this.#bodiless = reading || (req.getHeader('content-length') === '' && req.getHeader('transfer-encoding') === '')
-    this.#headers = headersOf(req, reading, this.#bodiless, preflight)
+  /** Copy what came before the body. */
+  constructor(res: HttpResponse, req: HttpRequest, { purpose, method, slots, limit, cors }: Asked) {
+    this.method = method ?? req.getMethod().toUpperCase()
+    const reading = this.method === 'GET' || this.method === 'HEAD' || this.method === 'OPTIONS'
+    const length = reading ? '' : req.getHeader('content-length')
+    this.#limit = limit
+    this.#bodiless = reading || (length === '' && req.getHeader('transfer-encoding') === '')
+    this.#closing = !this.#bodiless && !(length !== '' && Number(length) <= limit) && req.getHeader('connection').trim().toLowerCase() === 'close'
+    this.#headers = headersOf(req, purpose, this.#bodiless, cors)
     this.path = req.getUrl()
     this.query = req.getQuery() ?? ''
-    if (slots > 0) this.slots = Array.from({ length: slots }, (_, index) => req.getParameter(index) ?? '')
-    this.ip = reading ? '' : address(Buffer.from(res.getRemoteAddressAsText()).toString('latin1'))
+    this.slots = slots > 0 ? slotsOf(req, slots) : NONE
+    this.ip = purpose === 'command' ? addressOf(res) : ''
   }
 
   /** A header's value, trimmed; absent when empty. */
   header(name: KeptHeader): string | undefined {
-    return this.#headers[name].trim() || undefined
+    const value = this.#headers[name]
+    return value === '' ? undefined : value.trim() || undefined
   }
 
   /**
    * Collect the body, then call `ready` once: at once when there is none. A client that closes its connection after the request
    * gets the refusal of an oversized body only when it has sent all of it (an earlier answer would be lost in the reset); any
-   * other one gets it at once. @param exchange its answer. @param limit largest body kept, in bytes.
+   * other one gets it at once.
    */
-  receive(res: HttpResponse, exchange: Exchange, limit: number, ready: () => void): void {
+  receive(res: HttpResponse, ready: { ready(): void }): void {
+    const limit = this.#limit
     if (this.#bodiless) {
-      ready()
+      ready.ready()
       return
     }
-    const closing = this.header('connection')?.toLowerCase() === 'close'
-    let chunks: Uint8Array[] = []
+    let chunks: Buffer[] = []
     let size = 0
-    exchange.onClose(() => this.#finish('aborted', ready))
+    let whole = false
     res.onData((chunk, last) => {
+      if (whole) return
       size += chunk.byteLength
       if (size <= limit) {
-        // A copy, because the chunk is gone when this returns.
-        if (chunk.byteLength > 0) chunks.push(Buffer.from(new Uint8Array(chunk)))
-        if (last) this.#finish(chunks.length === 1 ? (chunks[0] ?? EMPTY) : Buffer.concat(chunks), ready)
+        const bytes = Buffer.from(chunk)
+        if (last) {
+          whole = true
+          this.#read(chunks.length === 0 ? bytes : Buffer.concat([...chunks, bytes]))
+          ready.ready()
+          // A copy, because the chunk is gone when this returns.
+        } else if (chunk.byteLength > 0) chunks.push(Buffer.from(bytes))
         return
       }
       chunks = []
-      if (last || !closing || size > limit + DRAIN) this.#finish('too_large', ready)
+      if (!last && this.#closing && size <= limit + DRAIN) return
+      whole = true
+      this.broken = 'too_large'
+      ready.ready()
     })
   }
 
-  #finish(body: Body, ready: () => void): void {
-    if (this.#whole) return
-    this.#whole = true
-    this.body = body
-    ready()
+  #read(bytes: Buffer): void {
+    if (isUtf8(bytes)) this.body = bytes.toString()
+    else this.broken = 'not_utf8'
   }
 }
 
-/** IPv4 addresses that arrive through an IPv6 socket are written the short way. */
-function address(text: string): string {
-  const mapped = /^(?:0000:){5}ffff:([0-9a-f]{2})([0-9a-f]{2}):([0-9a-f]{2})([0-9a-f]{2})$/.exec(text)
-  return mapped ? mapped.slice(1).map((part) => Number.parseInt(part, 16)).join('.') : text
+const NONE: readonly string[] = []
+function slotsOf(req: HttpRequest, count: number): string[] {
+  const slots: string[] = []
+  for (let i = 0; i < count; i++) slots.push(req.getParameter(i) ?? '')
+  return slots
+}
+
+/** The address of the other end. IPv4 addresses that arrive through an IPv6 socket are written the short way. */
+function addressOf(res: HttpResponse): string {
+  const bytes = new Uint8Array(res.getRemoteAddress())
+  const mapped = bytes.length === 16 && bytes[10] === 0xff && bytes[11] === 0xff && bytes.subarray(0, 10).every((byte) => byte === 0)
+  if (bytes.length !== 4 && !mapped) return Buffer.from(res.getRemoteAddressAsText()).toString('latin1')
+  const at = bytes.length - 4
+  return `${bytes[at]}.${bytes[at + 1]}.${bytes[at + 2]}.${bytes[at + 3]}`
 }

@@ -4,7 +4,9 @@
  * Invariants:
  * W1. After an abort or an end the response is never touched again.
  * W2. An answer goes out in one piece with its Content-Length, so that a client can tell it is whole.
- * W3. Every write is corked, alone or together with others. A stream knows how many bytes wait unsent: uWS tells it only at
+ * W3. A value of a header has no line break: it is ours, or came in as a header's. The head goes to uWS as one piece, because
+ *     each call costs.
+ * W4. Every write is corked, alone or together with others. A stream knows how many bytes wait unsent: uWS tells it only at
  *     the write that follows a cork, so the estimate is never too low.
  */
 import { STATUS_CODES } from 'node:http'
@@ -21,10 +23,8 @@ export interface Answer {
 
 /** A response held open, written in pieces. */
 export interface Sink {
-  /** Write now or queue; nothing happens after the end. */
-  write(text: string): void
-  /** Writes made within `run` go out in one piece. */
-  together(run: () => void): void
+  /** Write now or queue, in one piece; nothing happens after the end. */
+  write(piece: string | Uint8Array): void
   /** So much waits unsent that nothing more may be written before it drains. */
   readonly full: boolean
   readonly closed: boolean
@@ -41,14 +41,29 @@ const UNSENT_LIMIT = 1_048_576
 /** A comment, so small that it costs nothing; writing is what makes uWS flush. */
 const NUDGE = ':\n\n'
 
-export class Exchange {
-  readonly #res: HttpResponse
-  #open = true
-  #closers: (() => void)[] = []
+/** A line of a head. */
+const headerLine = (name: string, value: string): string => `\r\n${name}: ${value}`
 
-  constructor(res: HttpResponse) {
+export class Exchange {
+  readonly request_id: string
+  readonly #res: HttpResponse
+  readonly #over: () => void
+  /** The value of the first header, and the lines of those that every answer has. */
+  #head: string
+  #open = true
+  #closers: (() => void)[] | undefined
+
+  /** @param over called once it is over, before anybody else hears of it. */
+  constructor(res: HttpResponse, request_id: string, over: () => void) {
     this.#res = res
+    this.#head = this.request_id = request_id
+    this.#over = over
     res.onAborted(() => this.#finish())
+  }
+
+  /** Add headers to the answer, whatever it will be. */
+  add(headers: Readonly<Record<string, string>>): void {
+    this.#head += linesOf(headers)
   }
 
   /** Neither answered nor aborted. */
@@ -58,24 +73,26 @@ export class Exchange {
 
   /** Called once the exchange is over: answered, ended or aborted. */
   onClose(run: () => void): void {
-    if (this.#open) this.#closers.push(run)
-    else run()
+    if (!this.#open) run()
+    else if (this.#closers) this.#closers.push(run)
+    else this.#closers = [run]
   }
 
-  /** Send an answer. @param headers those it has besides its own, which come before them. @param headOnly for HEAD: the length of the body, not the body. @param close give up the connection afterwards. */
-  answer(answer: Answer, headers: Readonly<Record<string, string>>, headOnly: boolean, close: boolean): void {
+  /** Send an answer. @param headOnly for HEAD: the length of the body, not the body. @param close give up the connection afterwards. */
+  answer({ status, headers, body, text, type = 'application/json' }: Answer, headOnly: boolean, close: boolean): void {
     if (!this.#open) return
-    const content = answer.text ?? (answer.body === undefined ? undefined : JSON.stringify(answer.body))
+    const content = text ?? (body === undefined ? undefined : JSON.stringify(body))
+    let lines = headers ? linesOf(headers) : ''
+    if (content !== undefined) lines += headerLine('Content-Type', type)
     const res = this.#res
     res.cork(() => {
-      this.#head(answer.status, answer.headers ? { ...headers, ...answer.headers } : headers)
+      this.#begin(status, lines)
       if (content === undefined) {
         // A 204 has no length; uWS omits it only when called without arguments.
-        if (answer.status === 204 && !close) res.endWithoutBody()
+        if (status === 204 && !close) res.endWithoutBody()
         else res.endWithoutBody(0, close)
         return
       }
-      res.writeHeader('Content-Type', answer.type ?? 'application/json')
       if (!headOnly) return void res.end(content, close)
       // Told a length, uWS waits for that many bytes and takes the next request on the connection for one that came too early.
       res.writeHeader('Content-Length', String(Buffer.byteLength(content)))
@@ -90,38 +107,25 @@ export class Exchange {
     const res = this.#res
     let unsent = 0
     let blocked = false
-    let corked = false
-    let more = false
     let drained = () => {}
-    const put = (text: string): boolean => {
-      let ok = true
-      res.cork(() => { ok = res.write(text) })
-      return ok
-    }
-    const write = (text: string) => {
-      if (!this.#open || text === '') return
-      const size = Buffer.byteLength(text)
-      const ok = corked ? res.write(text) : put(text)
-      // What was written before under the same cork still waits, although nothing was in its way.
-      unsent = ok && !more ? size : unsent + size
-      blocked = !ok
-      more = corked
-    }
-    const together = (run: () => void) => {
-      if (!this.#open || corked) return run()
-      res.cork(() => {
-        corked = true
-        try {
-          run()
-        } finally {
-          corked = more = false
-        }
-      })
+    let piece: string | Uint8Array = first
+    let accepted = true
+    // One function for all writes: there are many.
+    const put = () => { accepted = res.write(piece) }
+    const write = (given: string | Uint8Array) => {
+      if (!this.#open || given.length === 0) return
+      const size = typeof given === 'string' ? Buffer.byteLength(given) : given.byteLength
+      piece = given
+      res.cork(put)
+      unsent = accepted ? size : unsent + size
+      blocked = !accepted
     }
     if (this.#open) {
       res.onWritable(() => {
         if (!this.#open) return true
-        if (!put(NUDGE)) return false
+        piece = NUDGE
+        res.cork(put)
+        if (!accepted) return false
         const was = blocked
         blocked = false
         unsent = 0
@@ -129,14 +133,13 @@ export class Exchange {
         return true
       })
       res.cork(() => {
-        this.#head(200, headers)
+        this.#begin(200, linesOf(headers))
         write(first)
       })
     }
     const isOpen = () => this.#open
     return {
       write,
-      together,
       get full() { return blocked && unsent > UNSENT_LIMIT },
       get closed() { return !isOpen() },
       onDrain: (run) => { drained = run },
@@ -149,16 +152,23 @@ export class Exchange {
     }
   }
 
-  #head(status: number, headers: Readonly<Record<string, string>>): void {
-    this.#res.writeStatus(statusLines.get(status) ?? `${status} Unknown`)
-    for (const name of Object.keys(headers)) this.#res.writeHeader(name, headers[name] ?? '')
+  #begin(status: number, lines: string): void {
+    if (status !== 200) this.#res.writeStatus(statusLines.get(status) ?? `${status} Unknown`)
+    this.#res.writeHeader('X-Request-ID', this.#head + lines)
   }
 
   #finish(): void {
     if (!this.#open) return
     this.#open = false
+    this.#over()
     const closers = this.#closers
-    this.#closers = []
-    for (const run of closers) run()
+    this.#closers = undefined
+    if (closers) for (const run of closers) run()
   }
+}
+
+function linesOf(headers: Readonly<Record<string, string>>): string {
+  let lines = ''
+  for (const name of Object.keys(headers)) lines += headerLine(name, headers[name] ?? '')
+  return lines
 }

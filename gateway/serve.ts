@@ -7,18 +7,27 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { errorBody, errors, isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { corsHeaders } from './cors.ts'
+import { hexOf } from './hex.ts'
 import type { World } from './ports.ts'
-import { Incoming } from './request.ts'
+import { Incoming, type Asked } from './request.ts'
 import { Exchange, type Answer } from './respond.ts'
+import type { Soon } from './soon.ts'
 
-type Headers = Record<string, string>
+type Given = Answer | Refusal | undefined
 /** Answers a request; `undefined`: a stream was opened, or nobody waits for an answer. */
-export type Handler = (incoming: Incoming, exchange: Exchange, request_id: string, headers: Headers) => Promise<Answer | Refusal | undefined>
+export type Handler = (incoming: Incoming, exchange: Exchange) => Soon<Given>
+/** A route: what requests on it are called in counts, and what answers them. */
+export interface Route extends Asked {
+  readonly operation: string
+  readonly handler: Handler
+}
 /** What all requests of a gateway have in common. */
 export interface Service {
   readonly world: World
   /** Requests that the end of the gateway waits for. An open stream is not waited for. */
-  readonly inFlight: Set<Exchange>
+  readonly inFlight: Set<object>
+  /** A new request id. */
+  readonly newId: () => string
   /** Nothing is in flight any more. */
   idle: () => void
   /** Nobody new should come: the gateway is not ready, and connections are given up after their answer. */
@@ -38,58 +47,68 @@ export function answerOf(refusal: Refusal): Answer {
   return { status, body: errorBody(refusal), ...(status === 503 && { headers: { 'Retry-After': String(typeof after === 'number' ? Math.max(1, Math.ceil(after)) : 1) } }) }
 }
 
-/** Serve a request. @param operation what it is called in counts. @param slots path slots of its route. @param limit largest body, in bytes. */
-export function serve(service: Service, operation: string, slots: number, limit: number, handler: Handler, res: HttpResponse, req: HttpRequest): void {
-  const exchange = new Exchange(res)
-  const served = new Served(service, operation, exchange, new Incoming(res, req, slots))
-  exchange.onClose(() => served.closed())
-  served.incoming.receive(res, exchange, limit, () => void served.run(handler))
+/** Ids of requests that brought none: they differ, and say nothing. */
+export function requestIds(world: World): () => string {
+  const first = hexOf(world.random(8))
+  let count = 0
+  return () => `req_${first}${(0x10000000 + count++).toString(16)}`
+}
+
+/** Serve a request. */
+export function serve(service: Service, route: Route, res: HttpResponse, req: HttpRequest): void {
+  const served = new Served(service, route, res, req)
+  served.incoming.receive(res, served)
 }
 
 class Served {
   readonly incoming: Incoming
   readonly #service: Service
-  readonly #operation: string
+  readonly #route: Route
   readonly #exchange: Exchange
   readonly #started: number
-  readonly #id: string
-  readonly #headers: Headers
   #status = 0
 
-  constructor(service: Service, operation: string, exchange: Exchange, incoming: Incoming) {
+  constructor(service: Service, route: Route, res: HttpResponse, req: HttpRequest) {
     const { world } = service
     this.#service = service
-    this.#operation = operation
-    this.#exchange = exchange
-    this.incoming = incoming
+    this.#route = route
     this.#started = world.now()
+    const incoming = (this.incoming = new Incoming(res, req, route))
     const given = incoming.header('x-request-id')
-    this.#id = given !== undefined && ID.test(given) ? given : `req_${Buffer.from(world.random(12)).toString('hex')}`
-    this.#headers = { 'X-Request-ID': this.#id }
-    const origin = incoming.header('origin')
-    if (origin !== undefined) Object.assign(this.#headers, corsHeaders(world.settings, origin))
-    service.inFlight.add(exchange)
+    this.#exchange = new Exchange(res, given !== undefined && ID.test(given) ? given : service.newId(), () => this.#over())
+    const origin = route.cors && incoming.method !== 'OPTIONS' ? incoming.header('origin') : undefined
+    if (origin !== undefined) this.#exchange.add(corsHeaders(world.settings, origin))
+    service.inFlight.add(this)
+  }
+
+  /** The request is here as a whole. */
+  ready(): void {
+    try {
+      const given = this.#route.handler(this.incoming, this.#exchange)
+      if (given instanceof Promise) given.then((later) => this.#answer(later), (error: unknown) => this.#answer(this.#failed(error)))
+      else this.#answer(given)
+    } catch (error) {
+      this.#answer(this.#failed(error))
+    }
+  }
+
+  #failed(error: unknown): Refusal {
+    this.#service.world.log.error({ err: error, operation: this.#route.operation, request_id: this.#exchange.request_id }, 'a request failed')
+    return refuse('internal')
+  }
+
+  #answer(given: Given): void {
+    const answer = given && (isRefusal(given) ? answerOf(given) : given)
+    if (isRefusal(given)) this.#service.world.count.refused?.(given.refused)
+    if (this.#exchange.open) this.#settle(answer?.status ?? 200)
+    if (answer) this.#exchange.answer(answer, this.incoming.method === 'HEAD', this.#service.leaving)
+    else this.#done()
   }
 
   /** The exchange is over: answered, ended or aborted. */
-  closed(): void {
+  #over(): void {
     this.#settle(ABORTED)
     this.#done()
-  }
-
-  async run(handler: Handler): Promise<void> {
-    let outcome: Answer | Refusal | undefined
-    try {
-      outcome = await handler(this.incoming, this.#exchange, this.#id, this.#headers)
-    } catch (error) {
-      this.#service.world.log.error({ err: error, operation: this.#operation, request_id: this.#id }, 'a request failed')
-      outcome = refuse('internal')
-    }
-    const answer = outcome && (isRefusal(outcome) ? answerOf(outcome) : outcome)
-    if (isRefusal(outcome)) this.#service.world.count.refused?.(outcome.refused)
-    if (this.#exchange.open) this.#settle(answer?.status ?? 200)
-    if (answer) this.#exchange.answer(answer, this.#headers, this.incoming.method === 'HEAD', this.#service.leaving)
-    else this.#done()
   }
 
   #settle(outcome: number): void {
@@ -97,13 +116,13 @@ class Served {
     this.#status = outcome
     const { world } = this.#service
     const ms = Math.round(world.now() - this.#started)
-    world.count.request(this.#operation, outcome, ms / 1000)
-    world.log[outcome >= 500 ? 'warn' : 'debug']({ operation: this.#operation, method: this.incoming.method, status: outcome, ms, request_id: this.#id }, 'request')
+    world.count.request(this.#route.operation, outcome, ms / 1000)
+    world.log[outcome >= 500 ? 'warn' : 'debug']({ operation: this.#route.operation, method: this.incoming.method, status: outcome, ms, request_id: this.#exchange.request_id }, 'request')
   }
 
   #done(): void {
     const { inFlight, idle } = this.#service
-    inFlight.delete(this.#exchange)
+    inFlight.delete(this)
     if (inFlight.size === 0) idle()
   }
 }

@@ -6,7 +6,7 @@ import uWS, { type HttpRequest, type HttpResponse, type TemplatedApp, type us_li
 import { routeOf } from '../protocol/contract.ts'
 import { isRefusal, refuse } from '../protocol/errors.ts'
 import { openAuthentication } from './authenticate.ts'
-import { admit, BODY_LIMIT, rows, type Edge, type Routed } from './call.ts'
+import { admit, BODY_LIMIT, rows, type Call, type Edge, type Routed } from './call.ts'
 import { runCommand } from './command.ts'
 import { preflightHeaders } from './cors.ts'
 import type { Directory } from './directory.ts'
@@ -15,8 +15,10 @@ import { openFollowers } from './followers.ts'
 import type { World } from './ports.ts'
 import { runQuery } from './query.ts'
 import { createLimits } from './rate.ts'
-import { answerOf, serve, type Handler, type Service } from './serve.ts'
+import type { Exchange } from './respond.ts'
+import { answerOf, requestIds, serve, type Handler, type Route, type Service } from './serve.ts'
 import { mountWorkerSocket } from './socket/mount.ts'
+import { soon } from './soon.ts'
 import { openStatus } from './status.ts'
 import { runStream } from './stream.ts'
 import { openTouches } from './touch.ts'
@@ -43,41 +45,46 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
   const authentication = openAuthentication(world, directory, touches)
   const edge: Edge = { world, directory, authentication, limits: createLimits(world) }
   const followers = openFollowers(world)
-  const service: Service = { world, inFlight: new Set(), idle: () => {}, leaving: false, stopping: false }
+  const service: Service = { world, inFlight: new Set(), newId: requestIds(world), idle: () => {}, leaving: false, stopping: false }
   let listening: us_listen_socket | undefined
 
-  const handle = (operation: string, slots: number, limit: number, handler: Handler) =>
-    (res: HttpResponse, req: HttpRequest): void => serve(service, operation, slots, limit, handler, res, req)
+  const cors = world.settings.cors.length > 0
+  const handle = (route: Omit<Route, 'cors'>) => {
+    const whole: Route = { ...route, cors }
+    return (res: HttpResponse, req: HttpRequest): void => serve(service, whole, res, req)
+  }
+  const other = (handler: Handler) => handle({ operation: 'other', purpose: 'other', method: undefined, slots: 0, limit: 0, handler })
 
-  const ofRow = (routed: Routed): Handler => async (incoming, exchange, request_id, headers) => {
-    const { row } = routed
-    const call = await admit(edge, routed, request_id, incoming, headers)
-    if (call === 'aborted') return undefined
-    if (isRefusal(call)) return call
-    if (row.verb === 'stream') return service.stopping ? refuse('service_unavailable') : runStream(edge, followers, call, exchange, headers)
-    return row.verb === 'command' ? runCommand(edge, call) : runQuery(edge, call)
+  const ofRow = (routed: Routed): Handler => {
+    const { verb } = routed.row
+    const run = (call: Call, exchange: Exchange) => {
+      if (verb === 'stream') return service.stopping ? refuse('service_unavailable') : runStream(edge, followers, call, exchange)
+      return verb === 'command' ? runCommand(edge, call) : runQuery(edge, call)
+    }
+    return (incoming, exchange) => soon(admit(edge, routed, incoming, exchange), (call) => (isRefusal(call) ? call : run(call, exchange)))
   }
 
   const socket = mountWorkerSocket(app, world, directory, authentication)
   const methods = new Map<string, { readonly pattern: string; readonly allowed: string[] }>()
-  const route = (method: string, pattern: string, operation: string, slots: number, limit: number, handler: Handler, head = method === 'GET') => {
+  const route = (pattern: string, one: Omit<Route, 'cors' | 'method'> & { readonly method: string }, head: boolean) => {
+    const { method } = one
     const shape = pattern.replaceAll(/:\w+/g, ':')
     const known = methods.get(shape) ?? { pattern, allowed: [] }
     methods.set(shape, known)
     known.allowed.push(method)
     const register = registrars[method]
     if (!register) throw new Error(`no way to route ${method} ${pattern}`)
-    app[register](pattern, handle(operation, slots, limit, handler))
-    if (head) app.head(pattern, handle(operation, slots, limit, handler))
+    app[register](pattern, handle(one))
+    if (head) app.head(pattern, handle({ ...one, method: 'HEAD' }))
   }
   for (const [name, row] of Object.entries(rows)) {
     const { method, path, slots } = routeOf(row)
     if (row.shape.stream === 'socket') methods.set(`/v1${path}`.replaceAll(/:\w+/g, ':'), { pattern: `/v1${path}`, allowed: ['GET'] })
-    else route(method, `/v1${path}`, name, slots.length, row.shape.limit ?? BODY_LIMIT, ofRow({ name, row, slots }), row.verb === 'query')
+    else route(`/v1${path}`, { operation: name, purpose: row.verb === 'blob' ? 'other' : row.verb, method, slots: slots.length, limit: row.shape.limit ?? BODY_LIMIT, handler: ofRow({ name, row, slots }) }, row.verb === 'query')
   }
-  for (const [path, answer] of Object.entries({ ...openStatus(world, () => service.leaving), ...openDocs(world.settings) })) route('GET', path, path, 0, 0, answer)
-  for (const { pattern, allowed } of methods.values()) app.any(pattern, handle('other', 0, 0, otherMethod(world, [...new Set(allowed)])))
-  app.any('/*', handle('other', 0, 0, async (incoming) =>
+  for (const [path, answer] of Object.entries({ ...openStatus(world, () => service.leaving), ...openDocs(world.settings) })) route(path, { operation: path, purpose: 'query', method: 'GET', slots: 0, limit: 0, handler: answer }, true)
+  for (const { pattern, allowed } of methods.values()) app.any(pattern, other(otherMethod(world, [...new Set(allowed)])))
+  app.any('/*', other((incoming) =>
     incoming.method === 'OPTIONS' ? { status: 204, headers: preflightHeaders(world.settings, incoming.header('origin'), incoming.header('access-control-request-headers'), []) } : refuse('not_found', undefined, 'There is no such path.')))
 
   return {
@@ -113,7 +120,7 @@ function listen(app: TemplatedApp, host: string, port: number): Promise<us_liste
 }
 
 /** A known path asked with a method it does not have: a preflight, or a refusal that names the ones it has. */
-const otherMethod = (world: World, allowed: readonly string[]): Handler => async (incoming) => {
+const otherMethod = (world: World, allowed: readonly string[]): Handler => (incoming) => {
   const all = [...allowed, ...(allowed.includes('GET') ? ['HEAD'] : []), 'OPTIONS']
   if (incoming.method === 'OPTIONS') return { status: 204, headers: { Allow: all.join(', '), ...preflightHeaders(world.settings, incoming.header('origin'), incoming.header('access-control-request-headers'), all) } }
   const refused = answerOf(refuse('method_not_allowed', { allowed: all }))

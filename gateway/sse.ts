@@ -27,10 +27,10 @@ export const resetFrame = (requested: number, resumed_from: number): string => f
  * Begin a stream of events on an exchange. @param comment what goes out every `settings.keepalive` milliseconds, and first.
  * @param onBeat runs with every keepalive.
  */
-export function openStream(world: World, exchange: Exchange, headers: Readonly<Record<string, string>>, comment: string, onBeat: () => void): Sink {
+export function openStream(world: World, exchange: Exchange, comment: string, onBeat: () => void): Sink {
   const beat = `${comment}\n\n`
   // A connection that carried a stream is not used again: a gateway that ends its streams wants their clients elsewhere.
-  const sink = exchange.stream({ Connection: 'close', 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store, no-transform', 'X-Accel-Buffering': 'no', ...headers }, beat)
+  const sink = exchange.stream({ Connection: 'close', 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store, no-transform', 'X-Accel-Buffering': 'no' }, beat)
   if (sink.closed) return sink
   world.count.open('sse', 1)
   let cancel = () => {}

@@ -34,7 +34,7 @@ function startOf({ query, incoming }: Call, parameter: string): number | undefin
 }
 
 /** Answer a stream row: as JSON where it allows that and the client did not ask for events, else by opening the stream, which gives `undefined`. */
-export async function runStream(edge: Edge, followers: Followers, call: Call, exchange: Exchange, headers: Readonly<Record<string, string>>): Promise<Answer | Refusal | undefined> {
+export async function runStream(edge: Edge, followers: Followers, call: Call, exchange: Exchange): Promise<Answer | Refusal | undefined> {
   if (call.row.shape.stream === 'accept' && !/\btext\/event-stream\b/i.test(call.incoming.header('accept') ?? '')) return runQuery(edge, call)
   const rule = own(followed, meaning(call))
   if (!rule) throw new Error(`nothing to follow for ${call.name}`)
@@ -51,7 +51,7 @@ export async function runStream(edge: Edge, followers: Followers, call: Call, ex
   }
   const after = start ?? (source.newest ? opening.page.last : 0)
   const guard = guardOf(edge, call, () => sink.end())
-  const sink: Sink = openStream(edge.world, exchange, headers, source.comment, () => void guard.look())
+  const sink: Sink = openStream(edge.world, exchange, source.comment, () => void guard.look())
   sink.onClose(() => {
     guard.stop()
     release()

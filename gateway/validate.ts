@@ -2,7 +2,6 @@
  * From text to checked input: the query string and the body of a request, as their row describes them. Validators are compiled
  * on a row's first request.
  */
-import { isUtf8 } from 'node:buffer'
 import { Compile } from 'typebox/compile'
 import type { TSchema } from 'typebox'
 import type { Row } from '../protocol/contract.ts'
@@ -65,17 +64,17 @@ export function readQuery(row: Row, query: string): Values | Refusal {
   return (schema && check(schema, plain, 'query')) ?? plain
 }
 
-/** Read a body as JSON and check it against the row. @param type the Content-Type header. */
-export function readBody(row: Row, bytes: Uint8Array, type: string | undefined): Values | Refusal {
+/** Read a body as JSON and check it against the row. @param text undefined when it is not UTF-8. @param type the Content-Type header. */
+export function readBody(row: Row, text: string | undefined, type: string | undefined): Values | Refusal {
   const { body: schema, bodyOptional, check: further } = row.shape
-  const blank = bytes.length === 0
+  const blank = text === ''
   if (blank && (!schema || bodyOptional)) return {}
   if (blank) return refuseFields({ field: 'body', message: 'is required', expected: 'object' })
-  if (type !== undefined && !/^(application\/([\w.-]+\+)?json|text\/plain)\b/i.test(type)) return refuse('unsupported_media_type', { content_type: type })
-  if (!isUtf8(bytes)) return refuseFields({ field: 'body', message: 'is not UTF-8' })
+  if (type !== undefined && type !== 'application/json' && !/^(application\/([\w.-]+\+)?json|text\/plain)\b/i.test(type)) return refuse('unsupported_media_type', { content_type: type })
+  if (text === undefined) return refuseFields({ field: 'body', message: 'is not UTF-8' })
   let value: unknown
   try {
-    value = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'))
+    value = JSON.parse(text)
   } catch (error) {
     return refuseFields({ field: 'body', message: `is not JSON: ${(error as Error).message.slice(0, 200)}` })
   }

@@ -75,10 +75,10 @@ class Model {
       onDrain()
     }
     const sink: Sink = {
-      together: (run) => run(),
-      write: (text) => {
+      write: (piece) => {
         unread++
-        if (/^\d/.test(text)) client.got.push(Number(text))
+        const text = Buffer.from(piece).toString()
+        if (/^\d/.test(text)) client.got.push(...text.trim().split('\n').map(Number))
         else client.resets++
       },
       get full() { return unread > 4 },

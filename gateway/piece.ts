@@ -1,0 +1,43 @@
+/**
+ * Items on their way to many clients: joined into pieces, made once for all of them, because each write is a call to the system.
+ * A piece stays small beside what a client may leave unread, so that a slow one is noticed between two.
+ */
+
+/** Something to show: its cursor and its bytes. */
+export interface Item {
+  readonly cursor: number
+  readonly frame: string
+}
+/** Items that are written together. */
+export interface Piece {
+  readonly items: readonly Item[]
+  /** Cursors of the first and the last of them. */
+  readonly first: number
+  readonly last: number
+  readonly content: string | Uint8Array
+}
+/** Characters of a piece after which the next one begins. */
+const SIZE = 65_536
+
+const pieceOf = (items: readonly Item[], encoded: boolean): Piece => {
+  const text = items.length === 1 ? (items[0]?.frame ?? '') : items.map(({ frame }) => frame).join('')
+  return { items, first: items[0]?.cursor ?? 0, last: items.at(-1)?.cursor ?? 0, content: encoded ? Buffer.from(text) : text }
+}
+
+/** Join items. @param encoded into bytes, which pays when many clients get them. */
+export function piecesOf(items: readonly Item[], encoded: boolean): Piece[] {
+  const pieces: Piece[] = []
+  let from = 0
+  let size = 0
+  for (const [index, { frame }] of items.entries()) {
+    size += frame.length
+    if (size < SIZE && index < items.length - 1) continue
+    pieces.push(pieceOf(items.slice(from, index + 1), encoded))
+    from = index + 1
+    size = 0
+  }
+  return pieces
+}
+
+/** What of a piece lies behind a cursor. */
+export const rest = ({ items }: Piece, after: number): Piece => pieceOf(items.filter(({ cursor }) => cursor > after), false)
