@@ -56,9 +56,9 @@ else {
   } catch (error) {
     fail(/** @type {Error} */ (error).message)
   }
-  const tsx = import.meta.resolve('tsx')
+  const loader = import.meta.resolve('@oxc-node/core/register')
   if (command === 'test') {
     const { runTests } = await import('./boot/tests.mjs')
-    process.exitCode = await runTests(root, args, tsx)
-  } else handOver(['--max-semi-space-size=32', `--import=${tsx}`, join(root, 'nodes/main.ts'), command, ...args])
+    process.exitCode = await runTests(root, args, loader)
+  } else handOver(['--max-semi-space-size=32', `--import=${loader}`, join(root, 'nodes/main.ts'), command, ...args])
 }

@@ -103,7 +103,7 @@ t.test('the contract is the one that was agreed on', async (t) => {
   if (process.env['CONTRACT'] === 'accept') writeFileSync(lock, `${JSON.stringify(now, null, 2)}\n`)
   const agreed = JSON.parse(readFileSync(lock, 'utf8')) as Record<string, string>
   const changed = [...new Set([...Object.keys(now), ...Object.keys(agreed)])].filter((name) => now[name] !== agreed[name])
-  t.strictSame(changed, [], 'rows, frames or errors differ from test/contract.lock.json. Clients of others depend on them: only add. If the change is meant, run: CONTRACT=accept node --import tsx test/contract.test.ts')
+  t.strictSame(changed, [], 'rows, frames or errors differ from test/contract.lock.json. Clients of others depend on them: only add. If the change is meant, run: CONTRACT=accept node --import @oxc-node/core/register test/contract.test.ts')
 })
 
 t.test('every query has somebody who answers it', async (t) => {

@@ -14,11 +14,11 @@ const signals = /** @type {const} */ (['SIGINT', 'SIGTERM'])
  * Run the tests.
  * @param {string} root folder of the project
  * @param {readonly string[]} args files, and options of tap
- * @param {string} tsx what loads TypeScript
+ * @param {string} loader what loads TypeScript
  * @returns {Promise<number>} the exit code: 0 when something ran and nothing failed
  */
-export async function runTests(root, args, tsx) {
-  const finder = [`--import=${tsx}`, join(root, 'nodes/nats/install.ts')]
+export async function runTests(root, args, loader) {
+  const finder = [`--import=${loader}`, join(root, 'nodes/nats/install.ts')]
   const server = spawnSync(process.execPath, finder, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
   if (server.status !== 0) return 1
   const named = args.some((arg) => !arg.startsWith('-'))

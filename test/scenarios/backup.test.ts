@@ -28,7 +28,7 @@ const main = fileURLToPath(new URL('../../nodes/main.ts', import.meta.url))
 /** The command line, as a user calls it. */
 async function baton(...args: string[]): Promise<{ code: number | null; out: string; err: string }> {
   const { BATON_NATS: _, BATON_DATA: __, ...env } = process.env
-  const child = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), main, ...args], { env })
+  const child = spawn(process.execPath, ['--import', import.meta.resolve('@oxc-node/core/register'), main, ...args], { env })
   let [out, err] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => { out += text })
   child.stderr.setEncoding('utf8').on('data', (text: string) => { err += text })
@@ -138,7 +138,8 @@ t.test('from the cluster back into one server; and what a restore refuses', asyn
 
   t.match(await attempt(join(folder, 'nowhere'), 1), /There is no backup at/)
   copyFileSync(place, join(folder, 'bad.tar'))
-  writeSync(openSync(join(folder, 'bad.tar'), 'r+'), 'x', 100_000)
+  // Longer than what fills up a file to the next block of an archive, which nobody reads.
+  writeSync(openSync(join(folder, 'bad.tar'), 'r+'), 'x'.repeat(2000), 100_000)
   t.match(await attempt(join(folder, 'bad.tar'), 1), /The backup is damaged/)
   t.strictSame(await baseStreams(target), [], 'nothing was written')
   const manifest = JSON.parse(readFileSync(join(whole, MANIFEST), 'utf8')) as Manifest
