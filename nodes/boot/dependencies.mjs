@@ -4,7 +4,7 @@
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** @param {string} file */
@@ -49,6 +49,8 @@ export function ensureDependencies(root, development, progress) {
   const state = record ? compareLocks(read(lockFile)?.packages ?? {}, record) : 'stale'
   if (state === 'all' || (state === 'production' && !development)) return stamp(state === 'all')
 
+  // npm empties the folder that a link leads to, for everybody who shares it.
+  if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink()) throw new Error(`${modules} is a link to packages of others, which are not those of package-lock.json. Remove the link and run this again, or run \`npm ci\` where it leads to.`)
   const everything = development || existsSync(modules)
   progress(`Installing packages (${existsSync(modules) ? 'they changed' : 'first run'}; this takes a minute or two) …`)
   const args = ['ci', '--no-audit', '--no-fund', '--loglevel=error', ...(everything ? [] : ['--omit=dev'])]
