@@ -5,6 +5,7 @@
 import uWS, { type HttpRequest, type HttpResponse, type TemplatedApp, type us_listen_socket } from 'uWebSockets.js'
 import { routeOf } from '../protocol/contract.ts'
 import { isRefusal, refuse } from '../protocol/errors.ts'
+import { FORM_LIMIT, showForm, takeForm } from './answer/answer.ts'
 import { openAuthentication } from './authenticate.ts'
 import { admit, BODY_LIMIT, rows, type Edge, type Routed } from './call.ts'
 import { runCommand } from './command.ts'
@@ -76,6 +77,7 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
     else route(method, `/v1${path}`, name, slots.length, row.shape.limit ?? BODY_LIMIT, ofRow({ name, row, slots }), row.verb === 'query')
   }
   for (const [path, answer] of Object.entries({ ...openStatus(world, () => service.leaving), ...openDocs(world.settings) })) route('GET', path, path, 0, 0, answer)
+  for (const [method, handler] of Object.entries({ GET: showForm(edge), POST: takeForm(edge) })) route(method, '/answer/:token', '/answer', 1, FORM_LIMIT, handler)
   for (const { pattern, allowed } of methods.values()) app.any(pattern, handle('other', 0, 0, otherMethod(world, [...new Set(allowed)])))
   app.any('/*', handle('other', 0, 0, async (incoming) =>
     incoming.method === 'OPTIONS' ? { status: 204, headers: preflightHeaders(world.settings, incoming.header('origin'), incoming.header('access-control-request-headers'), []) } : refuse('not_found', undefined, 'There is no such path.')))

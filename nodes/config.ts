@@ -39,6 +39,8 @@ export interface Config {
   /** Milliseconds. */
   readonly keepalive: number
   readonly cors: readonly string[]
+  /** Address under which people reach the gateways; absent: that of the own gateway. */
+  readonly public_url?: string
   /** Seconds. */
   readonly timing: WorkerTiming
   /** Principal of workers on this machine that show no key; absent: they are refused. */
@@ -109,6 +111,7 @@ const table = {
   BATON_DRAIN: setting('5', duration(1000, 0, 600), 'Seconds after SIGTERM in which a gateway says that it is not ready, but serves; longer than load balancers take to notice'),
   BATON_KEEPALIVE: setting('15', duration(1000, 1, 300), 'Seconds between comments on a quiet event stream'),
   BATON_CORS: setting('', each(origin), 'Origins whose pages may call, comma-separated'),
+  BATON_PUBLIC_URL: optional(matching(/^https?:\/\/[^\s?#]+[^\s?#/]$/, 'must be an address such as https://baton.example.org'), 'Address under which people reach the gateways, for links; by default that of the own gateway'),
   BATON_WORKER_LEASE: seconds('lease', 'How long a job stays with a silent worker'),
   BATON_WORKER_CADENCE: seconds('cadence', 'How often workers report that they live'),
   BATON_WORKER_POLL: seconds('poll', 'How often workers ask for work without being told of any'),
@@ -185,6 +188,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
       partitions: v.BATON_PARTITIONS, shards: v.BATON_SHARDS, replicas: v.BATON_REPLICAS,
       rate: { key: v.BATON_RATE_KEY, organization: v.BATON_RATE_ORG, window_seconds: v.BATON_RATE_WINDOW },
       deadline: v.BATON_DEADLINE, drain: v.BATON_DRAIN * 1000, keepalive: v.BATON_KEEPALIVE * 1000, cors: v.BATON_CORS, timing, log_level: v.BATON_LOG_LEVEL,
+      ...(v.BATON_PUBLIC_URL !== undefined && { public_url: v.BATON_PUBLIC_URL }),
       ...(v.BATON_STATUS_PORT !== undefined && { status_port: v.BATON_STATUS_PORT }),
       ...(v.BATON_NATS_SERVER !== undefined && { nats_server: v.BATON_NATS_SERVER }),
       ...(v.BATON_ROOT_KEY !== undefined && { root_key: v.BATON_ROOT_KEY }),

@@ -45,6 +45,8 @@ export interface RunningNode {
   stop(): Promise<void>
 }
 
+const urlOf = ({ host }: Config, port: number): string => `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+
 const systemClock: Clock = {
   now: () => Date.now(),
   elapsed: () => performance.now(),
@@ -116,9 +118,10 @@ export async function startNode(config: Config, servers: readonly string[], log:
       stops.push(() => host.stop())
       await round()
     }
+    const publicUrl = config.public_url ?? (config.port === 0 ? undefined : urlOf(config, config.port))
     const settings: GatewaySettings = {
       brand: config.brand, key_prefix: config.key_prefix, shards: config.shards, deadline: config.deadline, rate: config.rate, timing: config.timing, keepalive: config.keepalive,
-      cors: config.cors, version, ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),
+      cors: config.cors, version, ...(publicUrl !== undefined && { public_url: publicUrl }), ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),
     }
     const unready = readiness({ nats, membership, cluster, journal, snapshots, bus, partitions: config.partitions, shards: config.shards })
     const world = createWorld({
@@ -142,7 +145,7 @@ export async function startNode(config: Config, servers: readonly string[], log:
     const gateway = createGateway(world, directory)
     const port = await gateway.listen(config.host, config.port)
     stops.push(() => gateway.stop())
-    return { id, installed, owned: () => host.owned(), url: `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`, leave: () => gateway.leave(), stop }
+    return { id, installed, owned: () => host.owned(), url: urlOf(config, port), leave: () => gateway.leave(), stop }
   } catch (error) {
     await stop().catch(() => {})
     throw error
