@@ -5,7 +5,7 @@
 import type { Api } from '../../protocol/api.ts'
 import { timestamp, type Open } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
-import { refuse } from '../../protocol/errors.ts'
+import { refuse, refuseFields } from '../../protocol/errors.ts'
 import type { InteractionCommands, InteractionSettled } from '../../protocol/internal.ts'
 import type { Change, Dispatch, InteractionEvent, Source } from '../../protocol/interaction/events.ts'
 import type { Interaction } from '../../protocol/interaction/shapes.ts'
@@ -37,7 +37,7 @@ export function cancel(state: InteractionState | null, { reason }: Input<Api['in
   const { record } = state
   if (cause.principal.type === 'agent') return refuse('forbidden', undefined, 'Agents do not cancel interactions.')
   if (record.status === 'cancelled') return { events: [], reply: record }
-  if (!isOpen(state)) return refuse('bad_request', { status: record.status }, `The interaction is ${record.status}; only an open one can be cancelled.`)
+  if (!isOpen(state)) return refuseFields({ field: 'id', message: `the interaction is ${record.status}; only an open one can be cancelled`, actual: record.status })
   return { ...conclude(record, cancellation(reason, cause, cause.principal.id), cause), reply: recordReply }
 }
 
@@ -61,7 +61,7 @@ export function wake(state: InteractionState | null, _: unknown, cause: Cause): 
 export function remove(state: InteractionState | null): Decision<InteractionEvent, undefined> {
   if (!state || state.deleted) return refuse('not_found')
   const { id, status } = state.record
-  if (isOpen(state)) return refuse('bad_request', { status }, `The interaction is ${status}; cancel it before you delete it.`)
+  if (isOpen(state)) return refuseFields({ field: 'id', message: `the interaction is ${status}; cancel it before you delete it`, actual: status })
   return { events: [{ type: 'interaction.deleted', id }], reply: undefined }
 }
 
