@@ -41,6 +41,11 @@ export const interaction: Actor<InteractionState | null, InteractionEvent, Api, 
     'interaction.linked': (state) => state,
     'interaction.deleted': (state) => state && { ...state, deleted: true },
   },
+  react: {
+    'interaction.created': () => [{ notify: { about: 'requested' } }],
+    'interaction.submitted': () => [{ notify: { about: 'submitted' } }],
+    'interaction.reviewed': () => [{ notify: { about: 'changes_requested' } }],
+  },
   ask: {
     /** The record, or null. */
     get: (state) => (state && !state.deleted ? state.record : null),

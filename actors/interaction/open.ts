@@ -32,7 +32,7 @@ export function open(state: InteractionState | null, { run_id, signal_name, step
 }
 
 /** What a run is told of an interaction. */
-export const announced = ({ id, kind, target_user_ids, title, expires_at }: Interaction): InteractionOpened =>
+const announced = ({ id, kind, target_user_ids, title, expires_at }: Interaction): InteractionOpened =>
   ({ interaction_id: id, protocol: kind, targets: target_user_ids, title, ...(expires_at !== undefined && { expires_at }) })
 
 const asked = (interaction: Interaction, step?: string): { events: InteractionEvent[] } =>

@@ -42,7 +42,7 @@ export const takeForm = (edge: Edge): Handler => async (incoming) => {
   if (!isUtf8(incoming.body)) return form(record, claim.target, 'The answer cannot be read.')
   const text = Buffer.from(incoming.body).toString('utf8')
   const fields = new URLSearchParams(text)
-  const value = valueOf(record, fields)
+  const value = chosen(record, fields)
   if (value === undefined) return over(opened) ?? form(record, claim.target, 'Please choose an answer.')
   const comment = fields.get('comment')?.trim().slice(0, COMMENT)
   const { world } = edge
@@ -115,7 +115,7 @@ function over({ claim, record }: Pick<Opened, 'claim' | 'record'>): Answer | und
 }
 
 /** The value that a form gives; undefined when it gives none. Whether it is an answer is decided by the interaction. */
-function valueOf(record: Interaction, fields: URLSearchParams): unknown {
+function chosen(record: Interaction, fields: URLSearchParams): unknown {
   const given = fields.getAll('value')
   switch (questionOf(record).mode) {
     case 'confirm': return given[0] === 'true' ? true : given[0] === 'false' ? false : undefined

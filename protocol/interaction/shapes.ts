@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { Closed, Id, Open, Tags, Timestamp } from '../common.ts'
 
-export const interactionKinds = ['request_information', 'request_approval', 'request_review', 'assign_work'] as const
+const interactionKinds = ['request_information', 'request_approval', 'request_review', 'assign_work'] as const
 export const InteractionKind = Type.Enum([...interactionKinds])
 export type InteractionKind = Static<typeof InteractionKind>
 export const interactionStatuses = ['pending', 'in_review', 'completed', 'expired', 'cancelled'] as const
@@ -23,7 +23,7 @@ export type Question = Static<typeof Question>
 /** A target: the id of a principal, or `role:<name>`: whoever holds that role when the answer comes. */
 export const Target = Type.String({ minLength: 1, maxLength: 128, description: 'Id of a principal, or role:<name>' })
 export const Targets = Type.Array(Target, { minItems: 1, maxItems: 100 })
-export const policyTypes = ['any_of', 'all_of', 'quorum'] as const
+const policyTypes = ['any_of', 'all_of', 'quorum'] as const
 /** How many answers of distinct people settle it. */
 export const Policy = Closed({
   type: Type.Enum([...policyTypes]),

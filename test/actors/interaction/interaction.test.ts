@@ -76,7 +76,7 @@ t.test('it expires when its time has come, also while it is reviewed, and takes 
     const over = open.when('wake', {}, { at: START + 3_600_000, principal: { type: 'system', id: 'system' } })
     t.match(record(over), { status: 'expired', outcome: undefined, resolving_response_id: undefined })
     t.strictSame(record(over).lifecycle.at(-1), { at: hour, status: 'expired', action: 'expired' })
-    t.notOk('responder_id' in (over.events[0]?.['source'] as { meta: object }).meta)
+    t.match(over.events[0]?.['source'], { meta: { status: 'expired', responder_id: undefined } })
     t.strictSame([over.deadline(), over.when('wake').events], [undefined, []])
   }
   t.match(scene.when('interaction.respond', { value: true, roles: [] }, { at: START + 3_600_000, ...by('ada') }).refused, { refused: 'conflict', details: { status: 'expired' } }, 'before the timer came')
