@@ -45,6 +45,8 @@ export type Effect =
   | { readonly offer: { readonly queue: string } }
   /** A message to the gateway that holds a worker session; with `spec`, the job's parameters are read from its owner first. */
   | { readonly push: Push }
+  /** People have to do with the actor now: tell them outside the service, if anybody was set up to. The actor is asked for its record (`get`) when that happens. */
+  | { readonly notify: { readonly about: 'requested' | 'changes_requested' | 'submitted' } }
 export interface Push {
   readonly gateway: string
   readonly message: { readonly type: string } & Readonly<Record<string, unknown>>

@@ -2,6 +2,7 @@
 import type { Kind } from '../protocol/entry.ts'
 import type { WorkerTiming } from '../protocol/worker.ts'
 import type { AnyActor } from './actor.ts'
+import { interaction } from './interaction/interaction.ts'
 import { organizationActor } from './organization/organization.ts'
 import { projectActor } from './project/project.ts'
 import { queueActor } from './queue/queue.ts'
@@ -15,4 +16,5 @@ export const actorKinds = (settings: { brand: string; timing: WorkerTiming }): R
   run: run as unknown as AnyActor,
   queue: queueActor(settings.timing) as unknown as AnyActor,
   worker: workerActor(settings.timing) as unknown as AnyActor,
+  interaction: interaction as unknown as AnyActor,
 })

@@ -2,7 +2,7 @@
 import type { Command, Origin } from '../protocol/entry.ts'
 import type { Row } from '../protocol/contract.ts'
 import { errorBody, errors, isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
-import { isId } from '../protocol/ids.ts'
+import { isId, slotOf } from '../protocol/ids.ts'
 import { homeOf, meaning, rows, type Call, type Edge } from './call.ts'
 import { identify, type Identity } from './idempotency.ts'
 import type { Outcome } from './ports.ts'
@@ -70,7 +70,10 @@ function addressOf(edge: Edge, call: Call, { seed }: Identity): Pick<Command, 'p
   const home = homeOf(edge, call)
   if (!to) throw new Error(`${call.name} names no actor`)
   if (to.kind === 'organization') return { project: world.organization(), kind: to.kind, id: world.organization() }
-  if ('mint' in to) return { project: home, kind: to.kind, id: world.id(to.mint, seed) }
+  if ('mint' in to) {
+    const near = to.near?.(call.body as never)
+    return { project: home, kind: to.kind, id: world.id(to.mint, seed, near === undefined ? undefined : slotOf(near)) }
+  }
   if ('derive' in to) return { project: home, kind: to.kind, id: world.id(to.prefix, `${home}/${call.slots[to.derive] ?? ''}`) }
   if (!('slot' in to)) return { project: home, kind: to.kind, id: home }
   const id = call.slots[to.slot] ?? ''

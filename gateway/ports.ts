@@ -21,8 +21,8 @@ export interface World {
   hash(text: string): string
   /** HMAC-SHA-256 under the installation's sealing secret, for cursors, derived ids and derived keys. */
   seal(text: string): Uint8Array
-  /** A new id; with `from`, the same text gives the same id (idempotency keys, worker instances). */
-  id(prefix: Prefix, from?: string): string
+  /** A new id; with `from`, the same text gives the same id (idempotency keys, worker instances). `slot`: where it lives, by chance otherwise. */
+  id(prefix: Prefix, from?: string, slot?: number): string
   /** Id of the organization, once known. */
   organization(): string
 
@@ -92,5 +92,7 @@ export interface GatewaySettings {
   readonly cors: readonly string[]
   /** Principal id for anonymous worker sockets from loopback; absent: refused. */
   readonly anonymous_worker?: string
+  /** Address under which people reach the gateways, without a slash at its end; absent: links are paths. */
+  readonly public_url?: string
   readonly version: string
 }

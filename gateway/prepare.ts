@@ -2,6 +2,7 @@
  * What rows need looked up or made before their command is decided, one function per row. Everything else goes to its
  * actor as it came.
  */
+import type { CreateInteraction } from '../protocol/api/interactions.ts'
 import type { Reserved } from '../protocol/configuration.ts'
 import type { Origin } from '../protocol/entry.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
@@ -10,10 +11,12 @@ import { slug } from '../protocol/naming.ts'
 import { meaning, type Call, type Edge } from './call.ts'
 import type { Identity } from './idempotency.ts'
 import { newKey } from './keys.ts'
+import { checkPeople, rolesOf } from './people.ts'
+import { signLinks } from './answer/links.ts'
 import type { Soon } from './soon.ts'
 
 /** What is added to the command's input, and to the reply that the caller gets. */
-interface Prepared {
+export interface Prepared {
   readonly input?: Readonly<Record<string, unknown>>
   readonly reply?: Readonly<Record<string, unknown>>
 }
@@ -48,10 +51,23 @@ const makeKey = ({ world }: Edge, project: string | undefined, { seed }: Identit
   return { input: { hash, key_prefix }, reply: { key } }
 }
 
+/** Ask only people that exist. */
+async function askPeople(edge: Edge, { project, body }: Call): Promise<Prepared | Refusal> {
+  return (project && (await checkPeople(edge, project.id, body as CreateInteraction))) ?? {}
+}
+/** An answer may count because of a role that the caller holds now. */
+async function answerAs(edge: Edge, { project, caller }: Call): Promise<Prepared | Refusal> {
+  const input = project ? await rolesOf(edge, project.id, caller) : { roles: [] }
+  return isRefusal(input) ? input : { input: { ...input } }
+}
+
 const preparations: Readonly<Record<string, Prepare>> = {
   'run.start': (edge, call) => (call.body['definition_id'] === undefined ? NOTHING : definitionFor(edge, call, call.body['definition_id'], 'definition_id')),
   'workflow.run': (edge, call) => definitionFor(edge, call, call.slots['id'], 'id'),
   'workflow.create': (edge, call, _, origin) => reserveHandle(edge, call, origin),
+  'interaction.create': askPeople,
+  'interaction.respond': answerAs,
+  'interaction.link': signLinks,
   'key.create': (edge, { project }, identity) => makeKey(edge, project?.id, identity),
   'key.create_organization': (edge, _, identity) => makeKey(edge, undefined, identity),
 }

@@ -6,6 +6,7 @@ import { own } from '../protocol/lookup.ts'
 import { homeOf, meaning, type Call, type Edge } from './call.ts'
 import { openCursor, sealCursor } from './cursor.ts'
 import { localQueries } from './local.ts'
+import { rolesOf } from './people.ts'
 import type { Answer } from './respond.ts'
 import { soon, type Soon } from './soon.ts'
 
@@ -24,6 +25,7 @@ function read(edge: Edge, call: Call): Soon<unknown> {
   const local = own(localQueries, name)
   if (local) return local({ world, directory, caller, input: { ...call.query, ...call.slots }, ...(project && { project: project.id }) })
   if (name === 'audit.list') return paged(edge, call, (question) => audit(edge, call, question))
+  if (name === 'interaction.list' && project && call.query['inbox'] === true) return paged(edge, call, (question) => inbox(edge, call, project.id, question))
   return paged(edge, call, (question) => world.view(homeOf(edge, call), name, question))
 }
 
@@ -41,6 +43,13 @@ function paged(edge: Edge, call: Call, ask: Ask): Soon<unknown> {
     const { items, position } = answer as Listed
     return { items, ...('data' in fields && { data: items }), has_more: position !== undefined, ...(position !== undefined && { next_cursor: sealCursor(world, binding, position) }) }
   })
+}
+
+/** What the caller is asked: by name, or through a role. */
+async function inbox(edge: Edge, { caller }: Call, project: string, question: Readonly<Record<string, unknown>>): Promise<unknown> {
+  const held = await rolesOf(edge, project, caller)
+  if (isRefusal(held)) return held
+  return edge.world.view(project, 'interaction.list', { ...question, caller: [caller.principal.id, ...held.roles.map((role) => `role:${role}`)] })
 }
 
 /** The audit log of all partitions, newest first. A project key sees its project's part. */

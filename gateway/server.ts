@@ -5,6 +5,7 @@
 import uWS, { type HttpRequest, type HttpResponse, type TemplatedApp, type us_listen_socket } from 'uWebSockets.js'
 import { routeOf } from '../protocol/contract.ts'
 import { isRefusal, refuse } from '../protocol/errors.ts'
+import { FORM_LIMIT, showForm, takeForm } from './answer/answer.ts'
 import { openAuthentication } from './authenticate.ts'
 import { admit, BODY_LIMIT, rows, type Call, type Edge, type Routed } from './call.ts'
 import { runCommand } from './command.ts'
@@ -83,6 +84,9 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
     else route(`/v1${path}`, { operation: name, purpose: row.verb === 'blob' ? 'other' : row.verb, method, slots: slots.length, limit: row.shape.limit ?? BODY_LIMIT, handler: ofRow({ name, row, slots }) }, row.verb === 'query')
   }
   for (const [path, answer] of Object.entries({ ...openStatus(world, () => service.leaving), ...openDocs(world.settings) })) route(path, { operation: path, purpose: 'query', method: 'GET', slots: 0, limit: 0, handler: answer }, true)
+  const form = { operation: '/answer', slots: 1, limit: FORM_LIMIT } as const
+  route('/answer/:token', { ...form, purpose: 'query', method: 'GET', handler: showForm(edge) }, true)
+  route('/answer/:token', { ...form, purpose: 'command', method: 'POST', handler: takeForm(edge) }, false)
   for (const { pattern, allowed } of methods.values()) app.any(pattern, other(otherMethod(world, [...new Set(allowed)])))
   app.any('/*', other((incoming) =>
     incoming.method === 'OPTIONS' ? { status: 204, headers: preflightHeaders(world.settings, incoming.header('origin'), incoming.header('access-control-request-headers'), []) } : refuse('not_found', undefined, 'There is no such path.')))

@@ -39,6 +39,10 @@ export interface Config {
   /** Milliseconds. */
   readonly keepalive: number
   readonly cors: readonly string[]
+  /** Address under which people reach the gateways; absent: that of the own gateway. */
+  readonly public_url?: string
+  /** Where people are told of interactions, and the secret that signs it; absent: nowhere. */
+  readonly notify?: { readonly url: string; readonly secret?: string }
   /** Seconds. */
   readonly timing: WorkerTiming
   /** Principal of workers on this machine that show no key; absent: they are refused. */
@@ -109,6 +113,9 @@ const table = {
   BATON_DRAIN: setting('5', duration(1000, 0, 600), 'Seconds after SIGTERM in which a gateway says that it is not ready, but serves; longer than load balancers take to notice'),
   BATON_KEEPALIVE: setting('15', duration(1000, 1, 300), 'Seconds between comments on a quiet event stream'),
   BATON_CORS: setting('', each(origin), 'Origins whose pages may call, comma-separated'),
+  BATON_PUBLIC_URL: optional(matching(/^https?:\/\/[^\s?#]+[^\s?#/]$/, 'must be an address such as https://baton.example.org'), 'Address under which people reach the gateways, for links; by default that of the own gateway'),
+  BATON_NOTIFY_URL: optional(matching(/^https?:\/\/[^\s/?#]+([/?#]\S*)?$/, 'must be an absolute http or https address'), 'Address that is sent a message with answer links whenever people are asked; absent: off'),
+  BATON_NOTIFY_SECRET: optional(matching(/^\S{16,512}$/, 'must be at least 16 characters'), 'Secret that signs those messages'),
   BATON_WORKER_LEASE: seconds('lease', 'How long a job stays with a silent worker'),
   BATON_WORKER_CADENCE: seconds('cadence', 'How often workers report that they live'),
   BATON_WORKER_POLL: seconds('poll', 'How often workers ask for work without being told of any'),
@@ -162,7 +169,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
     const value = text === undefined ? undefined : parse(text)
     if (typeof value === 'object' && 'wrong' in value) {
       // A secret is not repeated.
-      const given = name === 'BATON_ROOT_KEY' ? '' : ` is ${JSON.stringify(text)}: it`
+      const given = name === 'BATON_ROOT_KEY' || name === 'BATON_NOTIFY_SECRET' ? '' : ` is ${JSON.stringify(text)}: it`
       faults.push(`${flags.has(name) ? flagOf(name) : name}${given} ${value.wrong}`)
     } else values[name] = value
   }
@@ -185,6 +192,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
       partitions: v.BATON_PARTITIONS, shards: v.BATON_SHARDS, replicas: v.BATON_REPLICAS,
       rate: { key: v.BATON_RATE_KEY, organization: v.BATON_RATE_ORG, window_seconds: v.BATON_RATE_WINDOW },
       deadline: v.BATON_DEADLINE, drain: v.BATON_DRAIN * 1000, keepalive: v.BATON_KEEPALIVE * 1000, cors: v.BATON_CORS, timing, log_level: v.BATON_LOG_LEVEL,
+      ...(v.BATON_PUBLIC_URL !== undefined && { public_url: v.BATON_PUBLIC_URL }),
+      ...(v.BATON_NOTIFY_URL !== undefined && { notify: { url: v.BATON_NOTIFY_URL, ...(v.BATON_NOTIFY_SECRET !== undefined && { secret: v.BATON_NOTIFY_SECRET }) } }),
       ...(v.BATON_STATUS_PORT !== undefined && { status_port: v.BATON_STATUS_PORT }),
       ...(v.BATON_NATS_SERVER !== undefined && { nats_server: v.BATON_NATS_SERVER }),
       ...(v.BATON_ROOT_KEY !== undefined && { root_key: v.BATON_ROOT_KEY }),

@@ -2,7 +2,7 @@
  * One node: a process with any of the roles, on one connection to NATS. Starting goes from the inside out (shards, views,
  * gateway), stopping from the outside in, so that nobody is asked who has already left.
  */
-import { randomBytes } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import { actorKinds } from '../actors/kinds.ts'
 import { openDirectory } from '../gateway/directory.ts'
 import type { GatewaySettings, Log } from '../gateway/ports.ts'
@@ -24,6 +24,7 @@ import { createJournal } from './nats/journal.ts'
 import { ensureCluster, provision } from './nats/provision.ts'
 import { createRegistry } from './nats/registry.ts'
 import { createSnapshots } from './nats/snapshots.ts'
+import { createNotifier } from './notify.ts'
 import { readiness } from './ready.ts'
 import { startViews } from './roles/views.ts'
 import { serveStatus } from './status.ts'
@@ -45,6 +46,8 @@ export interface RunningNode {
   /** Leave in order: finish what is being answered, hand everything over. */
   stop(): Promise<void>
 }
+
+const urlOf = ({ host }: Config, port: number): string => `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 
 const systemClock: Clock = {
   now: () => Date.now(),
@@ -100,7 +103,9 @@ export async function startNode(config: Config, servers: readonly string[], log:
       node: id, kinds: actorKinds({ brand: config.brand, timing: config.timing }), partitions: config.partitions, shards: config.shards, timing: config.timing,
       journal, snapshots, blobs, bus, clock: systemClock, random, log, measure: metrics, fresh: () => membership.fresh(), doomed: doom, ...(recent && { recent }),
     }
-    const host = new Host(deps, cluster, membership)
+    const publicUrl = config.public_url ?? (config.port === 0 ? undefined : urlOf(config, config.port))
+    const notify = config.notify && createNotifier({ ...config.notify, brand: config.brand, public_url: publicUrl ?? '', seal: (text) => createHmac('sha256', Buffer.from(installed.secret, 'hex')).update(text).digest(), now: () => systemClock.now(), log })
+    const host = new Host(notify ? { ...deps, notify } : deps, cluster, membership)
     const hasShards = config.roles.includes('shards')
     nats.onReconnect(metrics.reconnected)
     metrics.onLook(() => {
@@ -120,7 +125,7 @@ export async function startNode(config: Config, servers: readonly string[], log:
     }
     const settings: GatewaySettings = {
       brand: config.brand, key_prefix: config.key_prefix, shards: config.shards, deadline: config.deadline, rate: config.rate, timing: config.timing, keepalive: config.keepalive,
-      cors: config.cors, version, ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),
+      cors: config.cors, version, ...(publicUrl !== undefined && { public_url: publicUrl }), ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),
     }
     const unready = readiness({ nats, membership, cluster, journal, snapshots, bus, partitions: config.partitions, shards: config.shards })
     const world = createWorld({
@@ -144,7 +149,7 @@ export async function startNode(config: Config, servers: readonly string[], log:
     const gateway = createGateway(world, directory)
     const port = await gateway.listen(config.host, config.port)
     stops.push(() => gateway.stop())
-    return { id, installed, owned: () => host.owned(), url: `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`, leave: () => gateway.leave(), stop }
+    return { id, installed, owned: () => host.owned(), url: urlOf(config, port), leave: () => gateway.leave(), stop }
   } catch (error) {
     await stop().catch(() => {})
     throw error

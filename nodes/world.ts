@@ -79,11 +79,11 @@ export function createWorld(parts: WorldParts): World {
     random: (bytes) => parts.random.bytes(bytes),
     hash: (text) => createHash('sha256').update(text).digest('hex'),
     seal: (text) => createHmac('sha256', parts.secret).update(text).digest(),
-    id: (prefix, from) => {
-      if (from === undefined) return makeId(prefix, clock.now(), parts.random.bytes(10))
+    id: (prefix, from, slot) => {
+      if (from === undefined) return makeId(prefix, clock.now(), parts.random.bytes(10), slot)
       const bytes = createHmac('sha256', parts.secret).update(`id/${prefix}/${from}`).digest()
       // The part that is a time in other ids is hash here: a repeat cannot know when the first request came.
-      return makeId(prefix, bytes.readUIntBE(16, 6), bytes, hashOf(bytes.toString('hex')) % 1024)
+      return makeId(prefix, bytes.readUIntBE(16, 6), bytes, slot ?? hashOf(bytes.toString('hex')) % 1024)
     },
     organization: () => parts.organization,
 

@@ -58,12 +58,12 @@ export interface Shape {
 }
 
 /**
- * The actor that decides: its kind, and where its id comes from: a new id (`mint`), a path slot that is an
- * id (`slot`), a path slot that is a name from which the id is derived (`derive`), the project of the path, or the
+ * The actor that decides: its kind, and where its id comes from: a new id (`mint`; `near`: in the slot of an id in the body, so
+ * that the two can move in one commit), a path slot that is an id (`slot`), a path slot that is a name from which the id is derived (`derive`), the project of the path, or the
  * organization.
  */
 type To =
-  | { readonly kind: Kind; readonly mint: Prefix }
+  | { readonly kind: Kind; readonly mint: Prefix; readonly near?: (body: never) => string | undefined }
   | { readonly kind: Kind; readonly slot: string; readonly prefix: Prefix }
   | { readonly kind: Kind; readonly derive: string; readonly prefix: Prefix }
   | { readonly kind: 'project' }

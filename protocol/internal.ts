@@ -1,6 +1,7 @@
 /** Commands that no client sends: between actors, from the shard host, and from gateways on behalf of workers. */
 import type { Job, JobHeader } from './api/jobs.ts'
 import type { Open } from './common.ts'
+import type { Interaction, InteractionKind } from './interaction/shapes.ts'
 import type { Registration } from './worker.ts'
 
 /** Decided by a queue. All of them are total: a late, repeated or foreign message changes nothing. */
@@ -38,7 +39,46 @@ export type RunCommands = {
   }
   /** The job failed or lost its lease and waits for its next attempt. */
   'job.retried': { input: { job_id: string; attempt: number; max_attempts: number; reason: 'failure' | 'lease_expired'; error_type?: string; error_message?: string; worker_instance_id?: string }; reply: undefined }
+  /** From an interaction that a client opened for this run: it waits for an answer. */
+  'interaction.opened': { input: InteractionOpened; reply: undefined }
+  /** From an interaction of this run: somebody answered. */
+  'interaction.responded': { input: { interaction_id: string; response_id: string; response: unknown; responder: { user_id: string }; comment?: string; round?: number }; reply: undefined }
+  /** From an interaction of this run: it is over. Told once. */
+  'interaction.settled': { input: InteractionSettled; reply: undefined }
   wake: { input: unknown; reply: undefined }
+}
+/** What the timeline of a run tells of an interaction that was opened. */
+export interface InteractionOpened {
+  readonly interaction_id: string
+  readonly protocol: InteractionKind
+  readonly targets: readonly string[]
+  readonly title: string
+  readonly expires_at?: string
+}
+/** How an interaction ended, and the signal that says so to a run in which no step waits for it. */
+export interface InteractionSettled {
+  readonly interaction_id: string
+  readonly signal_name: string
+  readonly status: 'completed' | 'cancelled' | 'expired'
+  readonly value?: unknown
+  readonly responder?: { readonly user_id: string }
+  readonly comment?: string
+  readonly reason?: string
+}
+
+/** Decided by an interaction, besides its rows. */
+export type InteractionCommands = {
+  /** From a step of a run of the same shard: ask. */
+  'interaction.open': { input: InteractionOpening; reply: undefined }
+  /** From the run that waits: it does not want an answer any more. Nothing happens to one that is over. */
+  'interaction.withdraw': { input: { reason?: string }; reply: undefined }
+  wake: { input: unknown; reply: undefined }
+}
+/** What a step asks. It was checked by whoever tells it. */
+export interface InteractionOpening extends Pick<Interaction, 'kind' | 'title' | 'description' | 'target_user_ids' | 'spec' | 'resolution_policy' | 'expires_at' | 'context' | 'tags'> {
+  readonly run_id: string
+  readonly signal_name: string
+  readonly step: string
 }
 
 /** Decided by the registry entry of one worker instance. */

@@ -4,6 +4,7 @@
  */
 import { Type, type Static } from 'typebox'
 import { Closed, Duration, Open, Timestamp } from './common.ts'
+import { InteractionKind, Policy, Question } from './interaction/shapes.ts'
 
 const Declared = Type.Record(Type.String(), Closed({
   type: Type.Optional(Type.String()), description: Type.Optional(Type.String()), required: Type.Optional(Type.Boolean()), default: Type.Optional(Type.Unknown()),
@@ -34,8 +35,24 @@ const WaitStep = Closed({
     payload_mapping: Type.Optional(Type.Record(Type.String(), Type.String({ maxLength: 4096 }))),
   }),
 })
+const InteractionStep = Closed({
+  ...step, kind: Type.Literal('interaction'),
+  config: Closed({
+    protocol: InteractionKind,
+    targets: Type.Array(Type.String({ minLength: 1, maxLength: 4096, description: 'Ids of principals, role:<name>, or templates; one that gives a list stands for its elements' }), { minItems: 1, maxItems: 100 }),
+    prompt: Type.Optional(Type.String({ maxLength: 16_384 })),
+    title: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
+    description: Type.Optional(Type.String({ maxLength: 16_384 })),
+    resolution_policy: Type.Optional(Type.Union([Policy, Type.Enum(['any_of', 'all_of'])])),
+    spec: Type.Optional(Question),
+    context: Type.Optional(Open),
+    expires_in: Type.Optional(Duration), expires_at: Type.Optional(Timestamp),
+    on_expiry: Type.Optional(Type.Enum(['fail', 'continue'])),
+    on_cancel: Type.Optional(Type.Enum(['fail', 'continue'])),
+  }),
+})
 /** One step: `{id?, kind, config, if?, retry?, timeout?}`. */
-export const Step = Type.Union([ActionStep, SleepStep, WaitStep])
+export const Step = Type.Union([ActionStep, SleepStep, WaitStep, InteractionStep])
 export type Step = Static<typeof Step>
 
 export const Spec = Closed({

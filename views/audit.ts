@@ -9,11 +9,13 @@ import { parseTimestamp, timestamp } from '../protocol/common.ts'
 import type { Placed } from '../protocol/entry.ts'
 import { refuseFields, type Refusal } from '../protocol/errors.ts'
 import { makeId } from '../protocol/ids.ts'
+import type { InteractionEvent } from '../protocol/interaction/events.ts'
 import { hashOf } from '../protocol/subjects.ts'
+import { interactionRules } from './interaction-audit.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
 import type { Store, Value } from './store.ts'
 
-type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | WorkflowEvent
+type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | WorkflowEvent | InteractionEvent
 /** The use of a key is no change by a person. */
 type Audited = Exclude<Configuration['type'], 'key.used'>
 type Rule<T> = {
@@ -21,6 +23,8 @@ type Rule<T> = {
   readonly action: AuditEntry['action']
   /** The resource's name as the event tells it; otherwise the last known one. */
   readonly name?: (event: Extract<Configuration, { readonly type: T }>) => string | null | undefined
+  /** What changed, when the event does not tell it as `changes`. */
+  readonly changes?: (event: Extract<Configuration, { readonly type: T }>) => Changes
 }
 
 const rules: { readonly [T in Audited]: Rule<T> } = {
@@ -36,6 +40,7 @@ const rules: { readonly [T in Audited]: Rule<T> } = {
   'workflow.created': { resource_type: 'workflow', action: 'create', name: (event) => event.workflow.name },
   'workflow.updated': { resource_type: 'workflow', action: 'update', name: (event) => event.workflow.name },
   'workflow.deleted': { resource_type: 'workflow', action: 'delete', name: (event) => event.name },
+  ...interactionRules,
 }
 const ruleOf = (type: string): Rule<string> | undefined => (Object.hasOwn(rules, type) ? (rules as unknown as Record<string, Rule<string>>)[type] : undefined)
 
@@ -49,7 +54,7 @@ function auditId(at: number, cursor: number, project: string): string {
   return makeId('audit', at, bytes, hash % 1024)
 }
 
-/** Apply an entry of the organization or of a project. */
+/** Apply an entry of the organization, of a project, or of an interaction. */
 export function applyAudit(store: Store, { cursor, entry }: Placed): void {
   const { at, principal, credential, request_id, ip, user_agent } = entry.origin
   entry.events.forEach((any, i) => {
@@ -57,8 +62,9 @@ export function applyAudit(store: Store, { cursor, entry }: Placed): void {
     if (!rule) return
     const event = any as Configuration & { readonly changes?: Changes }
     const { resource_type, action } = rule
+    const changes = rule.changes?.(event as never) ?? event.changes
     // A project is a resource of the organization, but belongs to its own log as well.
-    const project = entry.kind === 'project' ? entry.project : resource_type === 'project' ? event.id : null
+    const project = entry.kind !== 'organization' ? entry.project : resource_type === 'project' ? event.id : null
     const resource_name = rule.name?.(event as never) ?? lastName(store, event.id)
     const id = auditId(at, cursor + i, entry.project)
     const record: Omit<AuditEntry, 'org_id'> & { org_id?: string } = {
@@ -67,7 +73,7 @@ export function applyAudit(store: Store, { cursor, entry }: Placed): void {
       actor_type: principal.type, actor_id: principal.id, ...(principal.type === 'user' && { user_id: principal.id }),
       ...(credential && { credential_type: credential.type, credential_id: credential.id }), ...(request_id !== undefined && { request_id }),
       ...(ip !== undefined && { ip_address: ip }), ...(user_agent !== undefined && { user_agent }),
-      ...(event.changes && Object.keys(event.changes).length > 0 && { changes: event.changes }), created_at: timestamp(at),
+      ...(changes && Object.keys(changes).length > 0 && { changes }), created_at: timestamp(at),
     }
     store.run(
       'INSERT INTO audit (id, project, resource_type, resource_id, action, actor_type, actor_id, user_id, created_at, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',

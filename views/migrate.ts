@@ -10,7 +10,7 @@
 import type { Database } from 'better-sqlite3'
 
 /** Raise it with every change of the schema or of what is derived into it. */
-export const SCHEMA_VERSION = 3
+export const SCHEMA_VERSION = 4
 
 // Run lists are newest first. `runs_status`, `runs_queue` and `runs_type` are read once for each status and merged, so
 // that every combination of a status with a queue or a type is a range of one index.
@@ -69,6 +69,18 @@ CREATE TABLE versions (
   definition TEXT NOT NULL, version INTEGER NOT NULL, project INTEGER NOT NULL, record TEXT NOT NULL, spec TEXT NOT NULL,
   PRIMARY KEY (definition, version)
 );
+
+CREATE TABLE interactions (
+  id TEXT PRIMARY KEY, project INTEGER NOT NULL, created_at INTEGER NOT NULL, status TEXT NOT NULL, kind TEXT NOT NULL, run TEXT, session TEXT, record TEXT NOT NULL
+);
+CREATE INDEX interactions_new ON interactions (project, created_at, id);
+CREATE INDEX interactions_status ON interactions (project, status, created_at, id);
+CREATE INDEX interactions_run ON interactions (project, run, created_at, id) WHERE run IS NOT NULL;
+CREATE INDEX interactions_session ON interactions (project, session, created_at, id) WHERE session IS NOT NULL;
+CREATE TABLE interaction_people (
+  project INTEGER NOT NULL, person TEXT NOT NULL, part TEXT NOT NULL, created_at INTEGER NOT NULL, id TEXT NOT NULL,
+  PRIMARY KEY (project, person, part, created_at, id)
+) WITHOUT ROWID;
 
 CREATE TABLE audit (
   id TEXT PRIMARY KEY, project TEXT, resource_type TEXT NOT NULL, resource_id TEXT NOT NULL, action TEXT NOT NULL,

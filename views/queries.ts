@@ -7,6 +7,7 @@ import { actionLog } from './actions.ts'
 import { auditList, type AuditFilters } from './audit.ts'
 import { feed } from './feed.ts'
 import { jobsById, leases, runJobs } from './jobs.ts'
+import { interactionGet, interactionList, type InteractionFilters } from './interactions.ts'
 import type { Paging } from './page.ts'
 import { runList, workflowRuns, type RunFilters } from './run-list.ts'
 import { locate, missingRun, runDetail, runRow } from './runs.ts'
@@ -57,6 +58,8 @@ const queries = {
   'workflow.get': define<OfRun>(({ store, project }, input) => workflowGet(store, project, input)),
   'workflow.versions': define<OfRun & { include_spec?: boolean }>(({ store, project }, input) => workflowVersions(store, project, input)),
   'workflow.runs': define<OfRun>(({ store, project }, input) => workflowRuns(store, project, input)),
+  'interaction.list': define<InteractionFilters>(({ store, project }, input) => interactionList(store, project, input)),
+  'interaction.get': define<OfRun>(({ store, project }, input) => interactionGet(store, project, input)),
   'worker.list': define(({ store, project, now, stale }) => workerList(store, project, now, stale)),
   'audit.list': define<AuditFilters>(({ store, organization }, input) => auditList(store, input, organization)),
   timeline: define<ViewQuestions['timeline']['input']>(({ store, project, oldest }, input) => timeline(store, project, input, oldest)),

@@ -18,6 +18,7 @@ import type { ViewQuestions } from '../protocol/internal.ts'
 import { defaultTiming } from '../protocol/worker.ts'
 import { applyAudit } from './audit.ts'
 import { applyQueue } from './jobs.ts'
+import { applyInteraction } from './interactions.ts'
 import { migrate } from './migrate.ts'
 import { queryOf } from './queries.ts'
 import { applyRun } from './runs.ts'
@@ -69,6 +70,7 @@ const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => v
   run: [applyRun],
   queue: [applyQueue],
   worker: [applyWorker],
+  interaction: [applyAudit, applyInteraction],
 }
 const armsOf = (kind: string) => (Object.hasOwn(arms, kind) ? arms[kind as Kind] : [])
 

@@ -17,6 +17,7 @@ import { attempting, beginStep, completeRun, skipStep } from './outcome.ts'
 import { rootsOf } from './roots.ts'
 import { hasEnded } from './state.ts'
 import { executeAction } from './steps/action.ts'
+import { executeInteraction } from './steps/interaction.ts'
 import { executeSleep } from './steps/sleep.ts'
 import { executeWait } from './steps/wait.ts'
 
@@ -47,5 +48,6 @@ function take(on: Draft, step: Step): void {
   beginStep(on)
   if (step.kind === 'action') executeAction(on, step)
   else if (step.kind === 'sleep') executeSleep(on, step)
+  else if (step.kind === 'interaction') executeInteraction(on, step)
   else executeWait(on, step)
 }

@@ -9,7 +9,7 @@ import { refuse, type Refusal } from '../../protocol/errors.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance } from './advance.ts'
-import { current, decided, draft, emit, tellQueue, unchanged, type Draft } from './draft.ts'
+import { current, decided, draft, emit, tellQueue, unchanged, withdraw, type Draft } from './draft.ts'
 import { STEP_LIMIT, WALL_CLOCK } from './limits.ts'
 import { attemptsOf, cancelRun, completeStep, endWait, resumeStep } from './outcome.ts'
 import { hasEnded, type RunState } from './state.ts'
@@ -48,6 +48,7 @@ export function resume(state: RunState | null, { reason }: Reason, cause: Cause)
     emit(on, 'run.suspended', { step: wait.step, payload: { step: wait.step, wait_id: wait.id, wait_kind: wait.kind, job_id: wait.job_id }, run: { status: 'suspended' } })
     return decided(on)
   }
+  withdraw(on, 'the run was resumed without an answer')
   endWait(on, 'wait.resumed', { reason: 'resumption' })
   resumeStep(on)
   if ('id' in wait) completeStep(on, {})

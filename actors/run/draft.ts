@@ -5,6 +5,7 @@
  */
 import type { RunEvent, RunEventType, RunStep, WorkflowRun } from '../../protocol/api/runs.ts'
 import { timestamp, type Open } from '../../protocol/common.ts'
+import type { InteractionCommands } from '../../protocol/internal.ts'
 import type { Patch } from '../../protocol/patch.ts'
 import type { Step } from '../../protocol/spec.ts'
 import type { Cause, Decided, Tell } from '../actor.ts'
@@ -60,6 +61,16 @@ export function current(on: Draft): { step: Step; key: string; row: RunStep | un
 /** The queue of the run in the run's own shard: told in the same commit. */
 export const tellQueue = (on: Draft, name: 'queue.enqueue' | 'queue.cancel', input: unknown): void => {
   on.tells.push({ to: { kind: 'queue', id: `${on.cause.shard}.${on.state.record.queue}` }, name, input })
+}
+
+/** An interaction of the run, which lives in the run's own shard: told in the same commit. */
+export const tellInteraction = (on: Draft, id: string, name: keyof InteractionCommands, input: unknown): void => {
+  on.tells.push({ to: { kind: 'interaction', id }, name, input })
+}
+/** Withdraw the interaction that the current step waits for, if it waits for one: whoever ends its wait calls this first. */
+export function withdraw(on: Draft, reason: string): void {
+  const { wait } = on.state.engine
+  if (wait?.kind === 'interaction') tellInteraction(on, wait.interaction_id, 'interaction.withdraw', { reason })
 }
 
 const recordOf = (state: RunState): WorkflowRun => state.record

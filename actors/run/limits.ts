@@ -1,6 +1,6 @@
 /** Guardrails of a run. A run that one of them stopped goes on only when a recovery raises the limit. */
 import { parseTimestamp, type Open } from '../../protocol/common.ts'
-import { current, emit, type Draft } from './draft.ts'
+import { current, emit, withdraw, type Draft } from './draft.ts'
 import { endWait, failRun, failStep, type Fault } from './outcome.ts'
 import { abandonJob } from './steps/action.ts'
 
@@ -30,6 +30,7 @@ function stop(on: Draft, reached: Open, fault: Fault): void {
   const at = current(on)
   emit(on, 'limit.reached', { ...(at && { step: at.key }), payload: { ...(at && { step: at.key }), ...reached } })
   abandonJob(on, fault)
+  withdraw(on, fault.error)
   endWait(on, 'wait.closed', { reason: fault.error_type })
   if (at?.row) failStep(on, fault, true)
   else failRun(on, fault)

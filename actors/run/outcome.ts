@@ -10,7 +10,7 @@ import { parseDuration, timestamp, type Open } from '../../protocol/common.ts'
 import { ExpressionError } from '../../protocol/language/expression.ts'
 import { renderNative } from '../../protocol/language/template.ts'
 import type { Step } from '../../protocol/spec.ts'
-import { current, emit, now, type Draft } from './draft.ts'
+import { current, emit, now, tellInteraction, withdraw, type Draft } from './draft.ts'
 import { outputs, rootsOf } from './roots.ts'
 import type { Note, Wait } from './state.ts'
 
@@ -139,10 +139,12 @@ export function failRun(on: Draft, fault: Fault, step?: string): void {
 export function cancelRun(on: Draft): void {
   const reason = on.state.engine.cancel_reason
   const because = reason !== undefined && { reason }
+  withdraw(on, reason ?? 'the run was cancelled')
+  for (const id of on.state.engine.asked ?? []) tellInteraction(on, id, 'interaction.withdraw', { reason: reason ?? 'the run was cancelled' })
   endWait(on, 'wait.closed', { reason: 'cancelled' })
   const at = current(on)
   if (at?.row) emit(on, 'step.cancelled', { step: at.key, payload: { step: at.key, kind: at.step.kind, ...because }, row: { status: 'cancelled', completed_at: now(on), waiting_on: null } })
-  emit(on, 'run.cancelled', { payload: { status: 'cancelled', ...because }, run: { status: 'cancelled', completed_at: now(on) } })
+  emit(on, 'run.cancelled', { payload: { status: 'cancelled', ...because }, run: { status: 'cancelled', completed_at: now(on) }, ...(on.state.engine.asked && { note: { engine: { asked: null } } }) })
 }
 
 /** Every step is done: the result is the rendered `output` block, else the outputs of all steps by key. */

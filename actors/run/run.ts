@@ -12,6 +12,7 @@ import type { StartExtra } from '../../protocol/directory.ts'
 import type { RunCommands } from '../../protocol/internal.ts'
 import type { Actor } from '../actor.ts'
 import { cancel, recover, resume, retry } from './control.ts'
+import { opened, responded, settled } from './interactions.ts'
 import { jobRetried, jobSettled } from './jobs.ts'
 import { signal } from './signal.ts'
 import { start } from './start.ts'
@@ -32,6 +33,9 @@ export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands,
     'run.signal': signal,
     'job.settled': jobSettled,
     'job.retried': jobRetried,
+    'interaction.opened': opened,
+    'interaction.responded': responded,
+    'interaction.settled': settled,
     wake,
   },
   evolve: {
@@ -61,6 +65,9 @@ export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands,
     'action.retried': apply,
     'signal.stored': apply,
     'limit.reached': apply,
+    'interaction.requested': apply,
+    'interaction.responded': apply,
+    'interaction.settled': apply,
   },
   ask: {
     /** What a worker gets of a job, or null when the run no longer waits for it. */

@@ -9,7 +9,7 @@ import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import type { Cause, Decided, Decision } from '../actor.ts'
 import { advance } from './advance.ts'
-import { draft, emit, silently, tellQueue } from './draft.ts'
+import { draft, emit, silently, tellQueue, withdraw } from './draft.ts'
 import { completeStep, endWait, resumeStep } from './outcome.ts'
 import { hasEnded, keyOf, rowOf, signalKey, type RunState, type StoredSignal } from './state.ts'
 import { offer } from './steps/wait.ts'
@@ -48,6 +48,7 @@ function complete(state: RunState, key: string, result: Open, cause: Cause): Dec
   if (wait?.step !== key || wait.kind === 'pause') return refuseFields({ field: 'step_key', message: 'the step is not suspended', expected: 'suspended', actual: rowOf(state, key)?.status ?? 'pending' })
   const on = draft(state, cause)
   if (wait.kind === 'worker') tellQueue(on, 'queue.cancel', { job_ids: [wait.job_id], reason: 'the step was completed by a signal' })
+  withdraw(on, 'the step was completed by a signal')
   on.why = { reason: 'signal' }
   endWait(on, 'wait.resumed', { payload: result })
   resumeStep(on)

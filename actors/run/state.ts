@@ -28,6 +28,7 @@ export type OpenWait =
   /** A job. `base`: attempts the step had used before this job; `retried`: the last attempt that was reported as retried. */
   | (Opened & { readonly kind: 'worker'; readonly job_id: string; readonly base: number; readonly retried?: number })
   | (Opened & { readonly kind: 'timer'; readonly due: number })
+  | (Opened & { readonly kind: 'interaction'; readonly interaction_id: string })
   | (Opened & { readonly kind: 'event'; readonly event_type: string; readonly match?: Open })
 /**
  * What a suspended run waits for: a wait, the delay before the next attempt of a step, or only the next turn (`pause`): it
@@ -61,6 +62,8 @@ export interface Engine {
   readonly wall_deadline?: number
   readonly wait?: Wait
   readonly cancel_reason?: string
+  /** Interactions that clients opened for this run and that are not over. */
+  readonly asked?: readonly string[]
 }
 
 export interface RunState {

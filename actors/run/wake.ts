@@ -2,7 +2,7 @@
 import type { RunEvent } from '../../protocol/api/runs.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance } from './advance.ts'
-import { draft, nothing, silently } from './draft.ts'
+import { draft, nothing, silently, withdraw } from './draft.ts'
 import { exceedWallClock, wallClockPassed } from './limits.ts'
 import { completeStep, endWait, failStep, resumeStep, type Fault } from './outcome.ts'
 import { hasEnded, type RunState } from './state.ts'
@@ -25,6 +25,7 @@ export function wake(state: RunState | null, _: unknown, cause: Cause): Decision
     } else {
       const fault = timeout(wait.step)
       abandonJob(on, fault)
+      withdraw(on, fault.error)
       endWait(on, 'wait.timed_out', { reason: fault.error_type })
       on.why = { reason: 'retry' }
       failStep(on, fault, wait.kind === 'worker')

@@ -22,12 +22,21 @@ export interface HostDeps {
   readonly random: Random
   readonly log: Log
   readonly measure: Measure
+  /** Tell people outside the service about a record; false: try again. Absent: nobody is told. */
+  notify?(notice: Notice): Promise<boolean>
   /** Told when this release cannot read what is stored: the node must not go on. */
   doomed?(error: Error): void
   /** Where views of this process find what was committed. */
   readonly recent?: Recent
   /** Whether this node's own lease is fresh: only then may it answer reads. */
   fresh(): boolean
+}
+/** Something that people should hear of. `id` is the same however often it is told. */
+export interface Notice {
+  readonly id: string
+  readonly about: 'requested' | 'changes_requested' | 'submitted'
+  readonly of: Address
+  readonly record: unknown
 }
 /** Numbers the host reports. */
 interface Measure {

@@ -6,7 +6,7 @@ import type { Effect, Push } from '../../actors/actor.ts'
 import { sequenceOf, type Address, type Command, type Event, type Placed } from '../../protocol/entry.ts'
 import { partitionOf, shardOf, subjects } from '../../protocol/subjects.ts'
 import { cellKey, effectId } from './cell.ts'
-import type { ShardAnswer } from './deps.ts'
+import type { Notice, ShardAnswer } from './deps.ts'
 import type { Shard } from './shard.ts'
 
 /** An effect with its id, and the sequence of the envelope it follows from. */
@@ -33,6 +33,9 @@ export function plan(shard: Shard, { cursor, entry }: Placed): Planned[] {
   }
   return planned
 }
+
+/** How often people are told at most, over some four minutes. */
+const TELLINGS = 9
 
 export class Effects {
   readonly #shard: Shard
@@ -67,8 +70,9 @@ export class Effects {
       this.#shard.offers.kick(from.project, effect.offer.queue)
       return
     }
+    if ('notify' in effect && !this.#shard.deps.notify) return
     this.#pending.set(planned.sequence, (this.#pending.get(planned.sequence) ?? 0) + 1)
-    const done = 'push' in effect ? this.#push(effect.push, from) : this.#line(planned)
+    const done = 'push' in effect ? this.#push(effect.push, from) : 'notify' in effect ? this.#notify(planned, effect.notify.about) : this.#line(planned)
     done.catch((error) => this.#shard.deps.log.error({ err: error, effect: planned.id }, 'an effect failed')).finally(() => {
       // What a stop cut short stays unfinished: the checkpoint must not pass it, so that the next owner performs it.
       if (this.#stopped) return
@@ -102,6 +106,17 @@ export class Effects {
       if (attempt === 20) log.warn({ subject, command: command.name }, 'an effect is still waiting for its receiver')
       await new Promise<void>((again) => clock.later(Math.min(1000, 10 * 2 ** Math.min(attempt, 7)), again))
     }
+  }
+
+  /** A checkpoint waits for this, so it ends: who cannot be reached for minutes is not told. What is over by then needs no telling. */
+  async #notify({ id, from }: Planned, about: Notice['about']): Promise<void> {
+    const { clock, log, notify } = this.#shard.deps
+    for (let attempt = 0; attempt < TELLINGS && !this.#stopped; attempt++) {
+      const record = await this.#read(from, 'get', {})
+      if (record === undefined || record === null || (await notify?.({ id, about, of: from, record }))) return
+      await new Promise<void>((again) => clock.later(Math.min(60_000, 1000 * 2 ** attempt), again))
+    }
+    if (!this.#stopped) log.warn({ effect: id, about, id: from.id }, 'people could not be told')
   }
 
   async #push({ gateway, message, spec }: Push, from: Address): Promise<void> {

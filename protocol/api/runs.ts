@@ -182,6 +182,7 @@ export const timelineTypes: ReadonlySet<string> = new Set([
   'run.started', 'run.suspended', 'run.resumed', 'run.completed', 'run.failed', 'run.cancelled',
   'step.started', 'step.suspended', 'step.resumed', 'step.completed', 'step.failed', 'step.retried', 'step.skipped',
   'wait.opened', 'wait.resumed', 'wait.timed_out', 'action.called', 'action.completed', 'action.failed', 'action.retried', 'limit.reached',
+  'interaction.requested', 'interaction.responded',
 ])
 
 /**
@@ -205,6 +206,7 @@ export type RunEventType =
   | 'wait.opened' | 'wait.resumed' | 'wait.timed_out' | 'wait.closed'
   | 'action.called' | 'action.completed' | 'action.failed' | 'action.retried'
   | 'signal.stored' | 'limit.reached'
+  | 'interaction.requested' | 'interaction.responded' | 'interaction.settled'
 /** The timeline record of an event, as every client sees it. @param cursor of the event. @param created_at of its entry. */
 export function timelineRecord(runId: string, cursor: number, created_at: string, event: RunEvent): RunEventRecord {
   return {

@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { Timestamp } from '../common.ts'
 
 export const WaitingOn = Type.Object({
-  kind: Type.Enum(['timer', 'signal', 'event', 'worker', 'lease', 'retry', 'concurrency', 'cancel']),
+  kind: Type.Enum(['timer', 'signal', 'event', 'worker', 'lease', 'retry', 'concurrency', 'cancel', 'interaction']),
   reason: Type.String({ description: 'One sentence for a person' }),
   until: Type.Optional(Timestamp),
   step_key: Type.Optional(Type.String()),
@@ -12,5 +12,6 @@ export const WaitingOn = Type.Object({
   action_name: Type.Optional(Type.String()),
   worker_instance_id: Type.Optional(Type.String()),
   event_type: Type.Optional(Type.String()),
+  interaction_id: Type.Optional(Type.String()),
 })
 export type WaitingOn = Static<typeof WaitingOn>

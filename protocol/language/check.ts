@@ -5,9 +5,10 @@
 import { parseDuration, parseTimestamp } from '../common.ts'
 import type { FieldError } from '../errors.ts'
 import type { Spec, Step } from '../spec.ts'
+import { checkPolicy, checkQuestion } from '../interaction/check.ts'
 import { checkDeclared } from './declared.ts'
 import { below } from './path.ts'
-import { checkExpression, checkTemplate, interpolationsIn, type StepRule } from './template.ts'
+import { checkExpression, checkTemplate, hasTemplate, interpolationsIn, type StepRule } from './template.ts'
 
 
 /** Names that every expression of a workflow may read; `event` is another name of `input`. */
@@ -61,6 +62,9 @@ function checkDuration(text: string | undefined, field: string): FieldError[] {
   return length > LONGEST ? [{ field, message: 'is longer than ten years', actual: text }] : []
 }
 
+const checkTime = (text: string | undefined, field: string): FieldError[] =>
+  text === undefined || parseTimestamp(text) !== undefined ? [] : [{ field, message: 'is not an RFC 3339 time such as 2030-01-31T12:00:00.000Z', actual: text }]
+
 /** Which steps an expression may name: those before an index. */
 function stepsBefore(steps: readonly Step[], index: number): StepRule {
   const ids = steps.map(idOf)
@@ -85,7 +89,7 @@ function checkConfig(step: Step, path: string, rule: StepRule): FieldError[] {
       const { duration, until } = step.config
       if ((duration === undefined) === (until === undefined)) return [{ field: path, message: 'give exactly one of duration and until' }]
       if (until === undefined) return checkDuration(duration, below(path, 'duration'))
-      return parseTimestamp(until) === undefined ? [{ field: below(path, 'until'), message: 'is not an RFC 3339 time such as 2030-01-31T12:00:00.000Z', actual: until }] : []
+      return checkTime(until, below(path, 'until'))
     }
     case 'wait_for_event': {
       const { event_type, match, payload_mapping, source_id } = step.config
@@ -97,7 +101,25 @@ function checkConfig(step: Step, path: string, rule: StepRule): FieldError[] {
         ...Object.entries(payload_mapping ?? {}).flatMap(([name, source]) => checkExpression(source, EVENT_ROOTS, below(below(path, 'payload_mapping'), name))),
       ]
     }
+    case 'interaction': {
+      const { targets, prompt, title, description, spec, context } = step.config
+      return [...checkAsked(step.config, path), ...Object.entries({ targets, prompt, title, description, spec, context }).flatMap(([name, value]) => checkTemplate(value, ROOTS, below(path, name), rule))]
+    }
   }
+}
+
+/** What an interaction step asks, as far as it can be known before the run. */
+function checkAsked({ protocol, targets, resolution_policy, spec, expires_in, expires_at }: Extract<Step, { kind: 'interaction' }>['config'], path: string): FieldError[] {
+  const policy = typeof resolution_policy === 'object' ? resolution_policy : { type: resolution_policy ?? 'any_of' as const }
+  return [
+    ...checkPolicy(policy, targets, below(path, 'resolution_policy'), below(path, 'targets'), !targets.some(hasTemplate)),
+    ...(policy.review && !policy.review.reviewer_user_ids?.length ? [{ field: below(below(below(path, 'resolution_policy'), 'review'), 'reviewer_user_ids'), message: 'name reviewers: a step has no creator who could review' }] : []),
+    ...(spec ? checkQuestion(spec, protocol, below(path, 'spec'), hasTemplate) : []),
+    ...(expires_in !== undefined && expires_at !== undefined ? [{ field: below(path, 'expires_at'), message: 'give expires_in or expires_at, not both' }] : []),
+    ...checkDuration(expires_in, below(path, 'expires_in')),
+    ...(expires_in !== undefined && parseDuration(expires_in) === 0 ? [{ field: below(path, 'expires_in'), message: 'must be longer than nothing', actual: expires_in }] : []),
+    ...checkTime(expires_at, below(path, 'expires_at')),
+  ]
 }
 
 function checkStep(step: Step, index: number, steps: readonly Step[], firsts: ReadonlyMap<string, number>, path: string): FieldError[] {

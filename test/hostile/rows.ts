@@ -28,6 +28,10 @@ export interface Place {
   readonly loose: string
   readonly organization_key: string
   readonly instance: string
+  readonly interaction: string
+  /** One that is over, and one that waits for a review. */
+  readonly settled: string
+  readonly submitted: string
 }
 let made = 0
 
@@ -43,11 +47,17 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     s.ok('workflow.create', { ...at, name, spec: instant() }), s.ok('principal.create', { ...at, name, role_ids: ['role_viewer'] }), s.ok('principal.create', { ...at, name: `${name} loose` }), s.ok('key.create_organization', { name, role: 'Viewer' }),
   ])
   const key = await s.ok('key.create', { ...at, name, principal_id: principal['id'] })
+  const ask = (more: object) => s.ok('interaction.create', { ...at, kind: 'request_approval', title: `${name}?`, target_user_ids: [workflow?.['created_by'], principal?.['id']], ...more })
+  const [interaction, settled, submitted] = await Promise.all([ask({}), ask({}), ask({ resolution_policy: { type: 'any_of', review: { reviewer_user_ids: [workflow?.['created_by']] } } })])
+  await s.ok('interaction.cancel', { ...at, id: settled?.['id'] })
+  const [link] = listOf(await s.ok('interaction.link', { ...at, id: submitted?.['id'], target_user_ids: [principal?.['id']] }))
+  await s.raw('POST', String(link?.['url']), { key: null, headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'value=true' })
   const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
   const id = (record: Readonly<Record<string, unknown>> | undefined, field = 'id') => String(record?.[field])
   return {
     id: id(project), handle, run: id(run), failed: id(failed), working: id(working), job: id(job), workflow: id(workflow), workflow_handle: id(workflow, 'handle'),
     key: id(key), principal: id(principal), loose: id(loose), organization_key: id(organization_key), instance: `${mark}-worker-${made}`,
+    interaction: id(interaction), settled: id(settled), submitted: id(submitted),
   }
 }
 /** Every id of a place. */
@@ -60,6 +70,9 @@ function idIn(name: RowName, place: Place): string {
   if (name.startsWith('workflow.')) return place.workflow
   if (name === 'principal.delete') return place.loose
   if (name.startsWith('principal.')) return place.principal
+  if (name === 'interaction.review') return place.submitted
+  if (name === 'interaction.delete') return place.settled
+  if (name.startsWith('interaction.')) return place.interaction
   if (name.startsWith('role.')) return 'role_viewer'
   if (/^key\.\w+_organization/.test(name)) return place.organization_key
   if (name.startsWith('key.')) return place.key
@@ -81,6 +94,8 @@ const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'workflow.create': () => ({ name: `Flow ${++made}`, spec: instant() }), 'workflow.update': () => ({ description: 'changed' }),
   'project.create': () => ({ name: `Made ${++made}` }), 'project.update': () => ({ description: 'changed' }),
   'key.create': () => ({ name: `key ${++made}` }), 'key.create_organization': () => ({ name: `key ${++made}`, role: 'Viewer' }), 'key.create_organization_old': () => ({ name: `key ${++made}`, role: 'Viewer' }),
+  'interaction.create': ({ principal }) => ({ kind: 'request_information', title: `Question ${++made}`, target_user_ids: [principal] }), 'interaction.respond': () => ({ value: true }), 'interaction.review': () => ({ action: 'accept' }),
+  'interaction.link': () => ({}),
   'principal.create': () => ({ name: `bot ${++made}` }), 'principal.update': () => ({ description: 'changed' }),
 }
 /** A body that the row accepts; undefined when it takes none. */
@@ -97,7 +112,7 @@ export const placedPath = (name: RowName, place: Place): string => pathOf(name, 
 /** All that a project and the organization show, without what moves by itself. */
 export async function shownIn(s: Service, { handle }: Place): Promise<Readonly<Record<string, Readonly<Record<string, unknown>>>>> {
   const at = { project: handle }
-  const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at } as const
+  const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at, 'interaction.list': at } as const
   return Object.fromEntries(await Promise.all(Object.entries(lists).map(async ([name, input]) => {
     const { status, body } = await s.call(name as RowName, { ...input, limit: 200 })
     const items = status === 200 ? listOf(body) : []

@@ -17,6 +17,7 @@ const bodies: Readonly<Record<string, object>> = {
   'run.start': { spec: instant() }, 'run.cancel_many': { run_ids: ['run_x'] }, 'run.retry_many': { run_ids: ['run_x'] }, 'run.signal': { name: 'go' },
   'workflow.create': { name: 'Taken over', spec: instant() }, 'workflow.update': { name: 'Taken over' }, 'project.update': { name: 'Taken over' }, 'project.create': { name: 'Taken over' },
   'key.create': { name: 'taken over' }, 'key.create_organization': { name: 'taken over' }, 'key.create_organization_old': { name: 'taken over' },
+  'interaction.create': { kind: 'request_approval', title: 'taken over', target_user_ids: ['svc_x'] }, 'interaction.respond': { value: true }, 'interaction.review': { action: 'accept' },
   'principal.create': { name: 'taken over' }, 'principal.update': { state: 'disabled' },
 }
 const slotsOf = (row: Row): string[] => routeOf(row).slots
@@ -45,11 +46,12 @@ await s.ok('run.start', { project, spec: acting() })
 const failed = await s.ok('run.start', { project, spec: { steps: [{ kind: 'sleep', config: { duration: '0' }, if: 'meta.run_id' }] } })
 const principal = await s.ok('principal.create', { project, name: `${MARK} bot`, role_ids: ['role_viewer'] })
 const held = await s.ok('key.create', { project, name: `${MARK} key`, principal_id: principal['id'] })
+const asked = await s.ok('interaction.create', { project, kind: 'request_approval', title: `${MARK}?`, target_user_ids: [principal['id']] })
 const project_id = String((await s.ok('project.get', { project }))['id'])
 
 /** Ids of the other project that fit a row's slot, the real ones first. */
 const idsFor = (name: string): unknown[] =>
-  name.startsWith('run.') ? [run['id'], failed['id']] : name.startsWith('workflow.') ? [workflow['id'], workflow['handle']] : name.startsWith('key.') ? [held['id']] : name.startsWith('principal.') ? [principal['id']] : ['role_viewer']
+  name.startsWith('run.') ? [run['id'], failed['id']] : name.startsWith('workflow.') ? [workflow['id'], workflow['handle']] : name.startsWith('key.') ? [held['id']] : name.startsWith('principal.') ? [principal['id']] : name.startsWith('interaction.') ? [asked['id']] : ['role_viewer']
 
 t.test('without a credential, or with one that is unknown, every row answers 401 and nothing else', async (t) => {
   for (const [name, row] of rows) {
@@ -103,6 +105,7 @@ t.test('and nothing of the other project was changed by all of this', async (t) 
   t.match(await s.ok('workflow.get', { project, id: workflow['id'] }), { name: `${MARK} flow`, latest_version: 1 })
   t.match(await s.ok('principal.get', { project, id: principal['id'] }), { state: 'active' })
   t.match(await s.ok('project.get', { project }), { name: `${MARK} project` })
+  t.match(await s.ok('interaction.list', { project }), { items: [{ id: asked['id'], status: 'pending', responses: [], lifecycle: [{}] }] })
   await s.ok('key.get', { project, id: held['id'] })
   t.match(await s.ok('worker.list', { project }), { items: [{ state: 'online' }] })
   t.equal(listOf(await s.ok('project.list')).length, 2, 'no project was made')

@@ -19,6 +19,7 @@ const kinds = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom({ action_name: 'x' }, { action_name: 'y', parameters: { n: '${{ input.n }}', bad: '${{ input.bad - 1 }}' } }).map((config) => ({ kind: 'action' as const, config })) },
   { weight: 2, arbitrary: duration.map((duration) => ({ kind: 'sleep' as const, config: { duration } })) },
   { weight: 3, arbitrary: fc.record({ event_type: fc.constantFrom('signal.a', 'signal.b'), match: maybe(fc.constant({ n: 1 })), payload_mapping: maybe(fc.constant({ m: 'event.n - 1' })) }, { requiredKeys: ['event_type'] }).map((config) => ({ kind: 'wait_for_event' as const, config })) },
+  { weight: 2, arbitrary: fc.record({ targets: fc.constantFrom(['ada'], ['ada', '${{ input.bad }}']), expires_in: maybe(fc.constant('20s')), on_expiry: maybe(fc.constant('continue' as const)) }).map((config) => ({ kind: 'interaction' as const, config: { protocol: 'request_approval' as const, ...config } })) },
 )
 const steps = fc.array(fc.tuple(kinds, maybe(fc.constantFrom('input.n == 1', 'input.n != 1', '[1] - 1 > 0')), maybe(fc.record({ max_attempts: fc.integer({ min: 1, max: 3 }), delay: duration })), maybe(duration)), { minLength: 1, maxLength: 5 })
 /** A valid spec, as it comes over the wire. */
@@ -33,6 +34,8 @@ const command = fc.oneof(
   { weight: 2, arbitrary: fc.tuple(fc.boolean(), job, fc.integer({ min: 1, max: 3 }), fc.constantFrom('failure', 'lease_expired')).map(([last, job_id, attempt, reason]) => ({ name: 'job.retried', last, input: { job_id, attempt, max_attempts: 3, reason } })) },
   { weight: 6, arbitrary: fc.record({ name: fc.constantFrom('a', 'b'), payload: fc.constantFrom({ n: 1 }, { n: 2 }, { n: [] }), idempotency_key: fc.constantFrom('', '', 'k', 'l') }).map((input) => ({ name: 'run.signal', input })) },
   { weight: 1, arbitrary: fc.constantFrom('s0', '1', 's2', 'nope').map((step_key) => ({ name: 'run.signal', input: { step_key, result: { by: 'hand' } } })) },
+  { weight: 4, arbitrary: fc.tuple(fc.boolean(), fc.integer({ min: 1, max: 4 }), fc.constantFrom('completed', 'cancelled', 'expired')).map(([last, n, status]) => ({ name: 'interaction.settled', last, input: { interaction_id: `iact_${n}`, signal_name: 'a', status, value: true } })) },
+  { weight: 2, arbitrary: fc.tuple(fc.boolean(), fc.integer({ min: 1, max: 4 }), fc.constantFrom('interaction.opened', 'interaction.responded')).map(([last, n, name]) => ({ name, last, input: { interaction_id: `iact_${n}`, protocol: 'request_approval', targets: ['ada'], title: 'Go?', response: 1, responder: { user_id: 'ada' } } })) },
   { weight: 6, arbitrary: fc.constantFrom(0, 1, 5_000, 30_000, 61_000).map((later) => ({ name: 'wake', input: {}, later })) },
   { weight: 3, arbitrary: fc.constantFrom({}, {}, { wall_clock_extend_seconds: 60 }).chain((input) => fc.constantFrom('run.retry', 'run.recover').map((name) => ({ name, input }))) },
   { weight: 1, arbitrary: fc.constant({ name: 'run.resume', input: {} }) },
@@ -104,7 +107,7 @@ function checkRest(scene: Run): void {
     return
   }
   must(record.status === 'suspended' && wait !== undefined, `nothing to wait for while ${record.status}`)
-  must(wait?.kind === 'worker' || wait?.kind === 'event' || scene.deadline() !== undefined, 'a timer without a time')
+  must(wait?.kind === 'worker' || wait?.kind === 'event' || wait?.kind === 'interaction' || scene.deadline() !== undefined, 'a timer without a time')
   must(!record.cancel_requested || wait?.kind === 'worker', 'a cancelled run waits for something that is no job')
   must(steps[wait?.step ?? '']?.status === 'suspended' && Object.values(steps).filter(({ status }) => status === 'suspended' || status === 'running').length === 1, 'not exactly one step under way')
   if (wait?.kind === 'worker') must(scene.ask('job_spec', { job_id: wait.job_id }) !== null, 'a job without its parameters')
@@ -114,16 +117,22 @@ function checkRest(scene: Run): void {
 /** One command, and everything that must hold after it. */
 function perform(scene: Run, { name, input, last, later }: { name: string; input: Record<string, unknown>; last?: boolean; later?: number }): After {
   const wait = scene.state.engine.wait
+  const interaction_id = last && wait?.kind === 'interaction' && name !== 'interaction.opened' ? wait.interaction_id : input.interaction_id
   const job_id = last && wait?.kind === 'worker' ? wait.job_id : input.job_id
   frozen(scene.state)
-  const after = scene.when(name, name.startsWith('job.') ? { ...input, job_id } : input, { at: scene.at + (later ?? 7) })
+  const after = scene.when(name, name.startsWith('job.') ? { ...input, job_id } : name.startsWith('interaction.') ? { ...input, interaction_id } : input, { at: scene.at + (later ?? 7) })
   for (const event of after.events) must(event.type in run.evolve, `no evolve arm for ${event.type}`)
   must(after.events.length <= 320, 'too many events for one command')
   const end = after.events.findIndex(({ type }) => ends.has(type))
   must(end < 0 || end === after.events.length - 1, 'something follows the end')
   checkRest(after)
   if (name === 'job.settled') must(after.when(name, { ...input, job_id }).events.length === 0, 'a repeated end of a job changed something')
-  for (const tell of after.tells) must(tell.to.id === '0.default' && tell.name.startsWith('queue.'), 'told somebody else')
+  if (name === 'interaction.settled') must(after.when(name, { ...input, interaction_id }).events.length === 0, 'a repeated end of an interaction changed something')
+  for (const tell of after.tells) must(tell.to.kind === 'interaction' ? tell.to.id.startsWith('iact_') : tell.to.id === '0.default' && tell.name.startsWith('queue.'), 'told somebody else')
+  const withdrawn = after.tells.filter((tell) => tell.name === 'interaction.withdraw').map(({ to }) => to.id)
+  const now = after.state.engine.wait
+  const still = wait?.kind === 'interaction' && now?.kind === 'interaction' && now.interaction_id === wait.interaction_id
+  if (wait?.kind === 'interaction' && !still && name !== 'interaction.settled') must(withdrawn.includes(wait.interaction_id), 'a question that nobody waits for is left open')
   return after
 }
 

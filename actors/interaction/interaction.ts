@@ -1,0 +1,55 @@
+/**
+ * An interaction: a question to people. Its outcome is frozen once; whoever waits for it is told in the same commit when it
+ * is a run, and by the event that ends it otherwise.
+ *
+ *     pending → completed | cancelled | expired
+ *        ↕ review
+ *     in_review → completed | cancelled | expired
+ */
+import type { ByLink, CallerRoles, LinkedRound } from '../../protocol/api/interactions.ts'
+import type { Api } from '../../protocol/api.ts'
+import type { InteractionCommands } from '../../protocol/internal.ts'
+import type { InteractionEvent } from '../../protocol/interaction/events.ts'
+import type { Actor } from '../actor.ts'
+import { link } from './links.ts'
+import { create, open } from './open.ts'
+import { respond, review } from './respond.ts'
+import { cancel, remove, wake, withdraw } from './settle.ts'
+import { apply, expiry, isSettled, opened, type InteractionState } from './state.ts'
+
+/** The interaction actor. */
+export const interaction: Actor<InteractionState | null, InteractionEvent, Api, 'interaction', InteractionCommands, { 'interaction.respond': CallerRoles & ByLink; 'interaction.link': LinkedRound }> = {
+  kind: 'interaction',
+  initial: () => null,
+  decide: {
+    'interaction.create': create,
+    'interaction.open': open,
+    'interaction.respond': respond,
+    'interaction.review': review,
+    'interaction.cancel': cancel,
+    'interaction.withdraw': withdraw,
+    'interaction.delete': remove,
+    'interaction.link': link,
+    wake,
+  },
+  evolve: {
+    'interaction.created': opened,
+    'interaction.responded': apply,
+    'interaction.submitted': apply,
+    'interaction.reviewed': apply,
+    'interaction.resolved': apply,
+    'interaction.linked': (state) => state,
+    'interaction.deleted': (state) => state && { ...state, deleted: true },
+  },
+  react: {
+    'interaction.created': () => [{ notify: { about: 'requested' } }],
+    'interaction.submitted': () => [{ notify: { about: 'submitted' } }],
+    'interaction.reviewed': () => [{ notify: { about: 'changes_requested' } }],
+  },
+  ask: {
+    /** The record, or null. */
+    get: (state) => (state && !state.deleted ? state.record : null),
+  },
+  deadline: expiry,
+  ended: (state) => state !== null && isSettled(state),
+}

@@ -1,0 +1,33 @@
+/**
+ * What an interaction is between two commands: its record, and what the record does not show.
+ *
+ * Invariants:
+ * I1. Every field of the record comes from the changes that events carry (protocol/interaction/events.ts).
+ * I2. `interaction.resolved` happens once: nothing changes the record of one that is over.
+ */
+import { parseTimestamp } from '../../protocol/common.ts'
+import { changed, type Change, type InteractionEvent } from '../../protocol/interaction/events.ts'
+import { settledStatuses, type Interaction } from '../../protocol/interaction/shapes.ts'
+
+export interface InteractionState {
+  readonly record: Interaction
+  /** It was taken off the lists; nobody finds it any more. */
+  readonly deleted?: true
+}
+
+/** Begin the state. */
+export const opened = (_: InteractionState | null, { interaction }: Extract<InteractionEvent, { type: 'interaction.created' }>): InteractionState => ({ record: interaction })
+/** Apply a change of the record. */
+export function apply(state: InteractionState | null, event: Change, at: number): InteractionState {
+  if (!state) throw new Error('an interaction changed before it was created')
+  return { ...state, record: changed(state.record, event, at) }
+}
+
+/** Whether it is over. */
+export const isSettled = ({ record }: InteractionState): boolean => settledStatuses.has(record.status)
+/** Whether it waits for answers, or for a review. */
+export const isOpen = (state: InteractionState | null): state is InteractionState => state !== null && !state.deleted && !isSettled(state)
+
+/** When it expires, in Unix milliseconds; undefined: never, or it is over. */
+export const expiry = (state: InteractionState | null): number | undefined =>
+  isOpen(state) && state.record.expires_at !== undefined ? parseTimestamp(state.record.expires_at) : undefined

@@ -1,0 +1,84 @@
+/**
+ * A step that asks people. The interaction takes the slot of its run: question, answer and the run that waits for it move in
+ * one commit. What nobody answers in time, or what is cancelled, fails the step or goes on, as the step says.
+ */
+import { parseDuration, parseTimestamp, timestamp, type Open } from '../../../protocol/common.ts'
+import { checkPolicy, checkQuestion } from '../../../protocol/interaction/check.ts'
+import type { Policy, Question } from '../../../protocol/interaction/shapes.ts'
+import type { InteractionOpening, InteractionSettled } from '../../../protocol/internal.ts'
+import { renderNative, renderText } from '../../../protocol/language/template.ts'
+import type { Step } from '../../../protocol/spec.ts'
+import { current, emit, tellInteraction, type Draft } from '../draft.ts'
+import { completeStep, failStep, type Fault } from '../outcome.ts'
+import { rootsOf } from '../roots.ts'
+import type { OpenWait } from '../state.ts'
+import { suspend } from '../suspend.ts'
+import { dueOf } from './timeout.ts'
+
+/** The interaction step of the vocabulary. */
+export type InteractionStep = Extract<Step, { kind: 'interaction' }>
+type Asked = Omit<InteractionOpening, 'run_id' | 'signal_name' | 'step'>
+
+/** Ask, and wait for the answer. */
+export function executeInteraction(on: Draft, step: InteractionStep): void {
+  const key = current(on)?.key ?? ''
+  const asked = render(on, step)
+  if ('error' in asked) {
+    failStep(on, asked, true)
+    return
+  }
+  const { kind: protocol, target_user_ids: targets, title, expires_at } = asked
+  if (expires_at !== undefined && (parseTimestamp(expires_at) ?? 0) <= on.cause.at) {
+    finish(on, step, { status: 'expired' })
+    return
+  }
+  const interaction_id = on.cause.mint('interaction')
+  const due = dueOf(on, step)
+  const wait: OpenWait = { kind: 'interaction', step: key, id: on.cause.mint('wait'), interaction_id, ...(due !== undefined && { due }) }
+  const until = expires_at !== undefined && { expires_at }
+  emit(on, 'interaction.requested', { step: key, payload: { step: key, interaction_id, protocol, targets, title, ...until } })
+  const ends = [due, expires_at && parseTimestamp(expires_at)].filter((time) => typeof time === 'number')
+  const waiting_on = { kind: 'interaction' as const, reason: `Waits for an answer of ${targets.join(', ')}`, ...(ends.length > 0 && { until: timestamp(Math.min(...ends)) }), step_key: key, interaction_id }
+  suspend(on, wait, { interaction_id, subject: interaction_id, protocol, targets, ...until }, { inputs: { ...asked }, waiting_on })
+  tellInteraction(on, interaction_id, 'interaction.open', { ...asked, run_id: on.state.record.id, signal_name: `interaction.${key}`, step: key } satisfies InteractionOpening)
+}
+
+/** What is asked, with every template filled in, or why it cannot be asked. */
+function render(on: Draft, { name, config }: InteractionStep): Asked | Fault {
+  const roots = rootsOf(on.state)
+  const text = (source: string | undefined): string | undefined => (source === undefined ? undefined : String(renderText(source, roots)))
+  const rendered = (renderNative(config.targets, roots) as unknown[]).flat()
+  const targets = [...new Set(rendered.filter((target) => typeof target === 'string' && target !== ''))] as string[]
+  const policy: Policy = typeof config.resolution_policy === 'object' ? config.resolution_policy : { type: config.resolution_policy ?? 'any_of' }
+  const spec = config.spec && (renderText(config.spec, roots) as Question)
+  const prompt = text(config.prompt)
+  const title = (text(config.title) ?? name ?? prompt)?.trim().slice(0, 512) || titles[config.protocol]
+  const description = text(config.description) ?? (title === prompt ? undefined : prompt)
+  const [fault] = [
+    ...(targets.length === 0 || targets.length < new Set(rendered).size ? [{ field: 'targets', message: 'must be ids of principals' }] : []),
+    ...checkPolicy(policy, targets, 'resolution_policy', 'targets'), ...(spec ? checkQuestion(spec, config.protocol, 'spec') : []),
+  ]
+  if (fault) return { error_type: 'interaction_invalid', error: `${fault.field}: ${fault.message}` }
+  const lasts = parseDuration(config.expires_in ?? '0')
+  const ends = config.expires_at === undefined ? (lasts ? Math.ceil(on.cause.at + lasts) : undefined) : parseTimestamp(config.expires_at)
+  return {
+    kind: config.protocol, title, target_user_ids: targets, resolution_policy: policy, ...(description !== undefined && { description }), ...(spec && { spec }),
+    ...(config.context && { context: renderNative(config.context, roots) as Open }), ...(ends !== undefined && { expires_at: timestamp(ends) }),
+  }
+}
+const titles: Readonly<Record<InteractionStep['config']['protocol'], string>> = { request_information: 'A question', request_approval: 'An approval', request_review: 'A review', assign_work: 'Some work' }
+
+/** End the step with what became of the interaction: an answer, or what the step says of silence and cancellation. */
+export function finish(on: Draft, { config }: InteractionStep, ended: Omit<InteractionSettled, 'interaction_id' | 'signal_name'> & { readonly interaction_id?: string }): void {
+  const { status, reason } = ended
+  const fails = status === 'expired' ? (config.on_expiry ?? 'fail') === 'fail' : status === 'cancelled' && config.on_cancel === 'fail'
+  if (!fails) completeStep(on, outputOf(ended))
+  else if (status === 'expired') failStep(on, { error_type: 'interaction_expired', error: 'Nobody answered in time' })
+  else failStep(on, { error_type: 'interaction_cancelled', error: reason === undefined ? 'The interaction was cancelled' : `The interaction was cancelled: ${reason}` })
+}
+
+/** What a run gets to see of an interaction that has ended. */
+export function outputOf({ interaction_id, status, value, responder, comment, reason }: Parameters<typeof finish>[2]): Open {
+  if (status === 'cancelled') return { status, ...(reason !== undefined && { reason }) }
+  return { ...(interaction_id !== undefined && { interaction_id }), status, ...(status === 'completed' && { value }), ...(responder && { responder }), ...(comment !== undefined && { comment }) }
+}

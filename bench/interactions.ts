@@ -1,0 +1,54 @@
+/** Asking and answering over HTTP: an interaction is created, its only target answers, and it is over. */
+import { startBaton } from './baton.ts'
+import { Http } from './http.ts'
+import { inFlight, inTurn, percentile, type Figures, type Terms } from './measure.ts'
+import { cpuSeconds } from './processes.ts'
+import { cell, ms, note, table, whole } from './table.ts'
+
+export const about = 'Interactions: created and answered, per second over 128 connections'
+
+const CONNECTIONS = 128
+const P = '/v1/projects/default'
+
+async function measure(sync: string, count: number, profile: string | undefined): Promise<Figures> {
+  const server = await startBaton({ sync, profile })
+  const http = new Http(server.port, server.key, CONNECTIONS)
+  const post = async (path: string, body: object, wanted: number): Promise<string> => {
+    const reply = await http.post(`${P}${path}`, JSON.stringify(body))
+    if (reply.status !== wanted) throw new Error(`${path} was answered ${reply.status}: ${reply.body}`)
+    return reply.body
+  }
+  try {
+    const { principal_id } = JSON.parse(await post('/api-keys', { name: 'bench', allow_unassigned_principal: true }, 201)) as { principal_id: string }
+    // The key of the load answers as itself: the owner key is who creates things here.
+    const { created_by } = JSON.parse(await post('/interactions', { kind: 'request_approval', title: 'Who?', target_user_ids: [principal_id] }, 201)) as { created_by: string }
+    const answers: number[] = []
+    const one = async (): Promise<void> => {
+      const { id } = JSON.parse(await post('/interactions', { kind: 'request_approval', title: 'Deploy?', target_user_ids: [created_by], spec: { mode: 'confirm' } }, 201)) as { id: string }
+      const from = performance.now()
+      const body = await post(`/interactions/${id}/respond`, { value: true }, 200)
+      answers.push(performance.now() - from)
+      if (!body.includes('"status":"completed"')) throw new Error(`the answer did not settle it: ${body}`)
+    }
+    await inFlight(CONNECTIONS, count / 4, one)
+    answers.length = 0
+    const before = cpuSeconds(server.parties)
+    const started = performance.now()
+    await inFlight(CONNECTIONS, count, one)
+    const seconds = (performance.now() - started) / 1000
+    const after = cpuSeconds(server.parties)
+    const cpu = (who: 'server' | 'store' | 'load') => (((after[who] ?? 0) - (before[who] ?? 0)) * 1e3) / count
+    return { rate: count / seconds, p50: percentile(answers, 0.5), p99: percentile(answers, 0.99), server: cpu('server'), store: cpu('store'), load: cpu('load') }
+  } finally {
+    http.close()
+    await server.stop()
+  }
+}
+
+/** Run the benchmark. @returns its table. */
+export async function bench(terms: Terms): Promise<string> {
+  const count = terms.quick ? 4000 : 20_000
+  const measured = await inTurn([['Baton, fsync always', () => measure('always', count, terms.profile)], ['Baton, lazy sync (2m)', () => measure('2m', count, terms.profile)]], terms, ({ rate }) => `${whole(rate ?? Number.NaN)} resolved/s`)
+  const lines = measured.map(([name, { rate = 0, p50 = 0, p99 = 0, server = 0, store = 0, load = 0 }]) => [name, whole(rate), cell(ms(p50), ms(p99)), cell(ms(server), ms(store), ms(load))])
+  return table(['created and answered, 128 connections', 'resolved/s', 'answer p50 / p99 ms', 'CPU ms each: server / store / load'], [...lines, ['*target*', '≥ 2,000', '', '']]) + note(`${whole(count)} interactions, two requests each.`)
+}

@@ -1,0 +1,47 @@
+/** What happens to an interaction, as it is stored. The actor decides the change of the record once; its state and every view apply the same one. */
+import { timestamp, type Open } from '../common.ts'
+import type { Event } from '../entry.ts'
+import { patch, type Patch } from '../patch.ts'
+import type { Interaction, LifecycleEvent, Response } from './shapes.ts'
+
+/** What a source event says: its payload, and the fields that are copied for matching. The plane of source events reads it off the journal. */
+export interface Source {
+  readonly event: Open
+  readonly meta: Open
+}
+/** A delivery to an HTTP subscriber that is due: its stable id, where it goes, which secret signs it, and its body. */
+export interface Dispatch {
+  readonly delivery_id: string
+  readonly callback_url: string
+  readonly secret_ref: string
+  readonly body: Open
+}
+/** What a change does to the record. `outcome` stands apart, because null may be one. */
+export interface Change {
+  readonly set?: Patch<Interaction>
+  readonly outcome?: { readonly value: unknown }
+  readonly response?: Response
+  readonly lifecycle?: LifecycleEvent
+}
+type Changed<T> = Event & Change & { readonly type: T; readonly id: string }
+export type InteractionEvent =
+  /** `step`: a step of its run opened it. */
+  | (Event & { readonly type: 'interaction.created'; readonly id: string; readonly interaction: Interaction; readonly source: Source; readonly step?: string })
+  | Changed<'interaction.responded'> | Changed<'interaction.submitted'> | Changed<'interaction.reviewed'>
+  /** It is over: completed, cancelled or expired. */
+  | (Event & Change & { readonly type: 'interaction.resolved'; readonly id: string; readonly source: Source; readonly dispatch?: Dispatch })
+  /** Links were given out with which these targets answer without signing in. */
+  | (Event & { readonly type: 'interaction.linked'; readonly id: string; readonly targets: readonly string[]; readonly round: number })
+  | (Event & { readonly type: 'interaction.deleted'; readonly id: string })
+
+/** Apply a change. @param at Unix milliseconds. */
+export function changed(record: Interaction, { set, outcome, response, lifecycle }: Change, at: number): Interaction {
+  const next = patch(record, set)
+  return {
+    ...next,
+    ...(outcome && { outcome: outcome.value }),
+    ...(response && { responses: [...next.responses, response] }),
+    ...(lifecycle && { lifecycle: [...next.lifecycle, lifecycle] }),
+    updated_at: timestamp(at),
+  }
+}
