@@ -28,9 +28,10 @@ export const Role = Type.Object({
 })
 export type Role = Static<typeof Role>
 const RolePage = pageOf(Role)
+const PrincipalKind = Type.Enum(['service', 'agent', 'system', 'user'])
 export const PrincipalRecord = Type.Object({
-  id: Type.String(), kind: Type.Enum(['service', 'agent', 'system']), state: Type.Enum(['active', 'disabled', 'deleted']), name: Type.String(),
-  description: Type.Optional(Type.String()), handle: Type.Optional(Type.String()), owner_id: Type.Optional(Type.String()),
+  id: Type.String(), kind: PrincipalKind, state: Type.Enum(['active', 'disabled', 'deleted']), name: Type.String(),
+  email: Type.Optional(Type.String({ description: 'Of a person' })), description: Type.Optional(Type.String()), handle: Type.Optional(Type.String()), owner_id: Type.Optional(Type.String()),
   role_ids: Type.Optional(Type.Array(Type.String())), metadata: Type.Optional(Open), tags: Type.Optional(Tags), created_at: Timestamp, updated_at: Timestamp,
 })
 export type PrincipalRecord = Static<typeof PrincipalRecord>
@@ -63,7 +64,7 @@ export const access = {
   'key.get': query(`GET ${P}/api-keys/:id`, { summary: 'One project key', tag: keys, permission: 'access.manage', reply: ApiKey, errors: ['not_found'] }),
   'key.revoke': command(`DELETE ${P}/api-keys/:id`, { summary: 'Revoke a project key', tag: keys, permission: 'access.manage', to: mine, status: 204, errors: ['not_found'] }),
 
-  'principal.list': query(`GET ${P}/principals`, { summary: 'Principals of the project', tag, permission: 'project.view', query: Closed({ kind: Type.Optional(Type.Enum(['service', 'agent', 'system'])), include_disabled: Type.Optional(Type.Boolean()), limit: paging.limit }), reply: listOf(PrincipalRecord) }),
+  'principal.list': query(`GET ${P}/principals`, { summary: 'Principals of the project', tag, permission: 'project.view', query: Closed({ kind: Type.Optional(PrincipalKind), include_disabled: Type.Optional(Type.Boolean()), limit: paging.limit }), reply: listOf(PrincipalRecord) }),
   'principal.create': command(`POST ${P}/principals`, { summary: 'Create a service principal', tag, permission: 'project.admin', to: mine, body: CreatePrincipal, reply: PrincipalRecord, status: 201, errors: ['already_exists'] }),
   'principal.get': query(`GET ${P}/principals/:id`, { summary: 'One principal', tag, permission: 'project.view', reply: PrincipalRecord, errors: ['not_found'] }),
   'principal.update': command(`PATCH ${P}/principals/:id`, { summary: 'Change a principal, its state or its roles', tag, permission: 'project.admin', to: mine, body: UpdatePrincipal, reply: PrincipalRecord, errors: ['not_found'] }),
