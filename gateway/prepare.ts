@@ -2,6 +2,7 @@
  * What rows need looked up or made before their command is decided, one function per row. Everything else goes to its
  * actor as it came.
  */
+import type { Holds } from '../protocol/api/access.ts'
 import type { Reserved } from '../protocol/configuration.ts'
 import type { Origin } from '../protocol/entry.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
@@ -41,17 +42,23 @@ async function reserveHandle({ world }: Edge, { project, body }: Call, origin: O
   return isRefusal(outcome) ? outcome : { input: { reserved } }
 }
 
-const makeKey = ({ world }: Edge, project: string | undefined, { seed }: Identity): Prepared => {
-  const { key, hash, key_prefix } = newKey(world, project, seed)
-  return { input: { hash, key_prefix }, reply: { key } }
+/** What the caller may do, for commands that hand out rights. */
+const holds = ({ caller }: Call): Holds => ({ holds: [...caller.permissions] })
+const handing: Prepare = (_, call) => ({ input: { ...holds(call) } })
+
+const makeKey = ({ world }: Edge, call: Call, project: string | undefined, { seed }: Identity, kind?: 'token'): Prepared => {
+  const { key, hash, key_prefix } = newKey(world, project, seed, kind)
+  return { input: { hash, key_prefix, ...holds(call) }, reply: { key } }
 }
 
 const preparations: Readonly<Record<string, Prepare>> = {
   'run.start': (edge, call) => definitionFor(edge, call, call.body['definition_id'], 'definition_id'),
   'workflow.run': (edge, call) => definitionFor(edge, call, call.slots['id'], 'id'),
   'workflow.create': (edge, call, _, origin) => reserveHandle(edge, call, origin),
-  'key.create': (edge, { project }, identity) => makeKey(edge, project?.id, identity),
-  'key.create_organization': (edge, _, identity) => makeKey(edge, undefined, identity),
+  'key.create': (edge, call, identity) => makeKey(edge, call, call.project?.id, identity),
+  'key.create_organization': (edge, call, identity) => makeKey(edge, call, undefined, identity),
+  'token.create': (edge, call, identity) => makeKey(edge, call, call.project?.id, identity, 'token'),
+  ...Object.fromEntries((['principal.create', 'principal.update', 'user.create', 'user.update', 'role.create', 'role.update', 'assignment.create'] as const).map((name) => [name, handing])),
 }
 
 /** Prepare a call. */

@@ -1,11 +1,13 @@
 /** The one table of the API. */
 import { access } from './api/access.ts'
 import { audit, projects } from './api/projects.ts'
+import { roles } from './api/roles.ts'
 import { runs } from './api/runs.ts'
+import { users } from './api/users.ts'
 import { workflows } from './api/workflows.ts'
 import { workers } from './worker.ts'
 
 /** Every endpoint, by operation name. */
-export const api = { ...projects, ...access, ...audit, ...workflows, ...runs, ...workers } as const
+export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...workers } as const
 export type Api = typeof api
 export type RowName = keyof Api

@@ -4,7 +4,9 @@
  */
 import type { ApiKey, PrincipalRecord } from './api/access.ts'
 import type { Project } from './api/projects.ts'
+import type { RoleAssignment } from './api/roles.ts'
 import { own } from './lookup.ts'
+import type { KeptRole } from './roles.ts'
 import type { Spec } from './spec.ts'
 
 export interface OrganizationDirectory {
@@ -18,8 +20,14 @@ export interface OrganizationDirectory {
 }
 export interface ProjectDirectory {
   readonly id: string
+  /** Keys and personal tokens that are not revoked, by SHA-256 of their text (hex). */
   readonly keys: Readonly<Record<string, ApiKey>>
+  /** With the ids of their roles. */
   readonly principals: Readonly<Record<string, PrincipalRecord>>
+  /** Custom roles. */
+  readonly roles: Readonly<Record<string, KeptRole>>
+  /** Oldest first. */
+  readonly assignments: readonly RoleAssignment[]
   /** Workflows by id; the spec of a version is asked for when a run starts. */
   readonly workflows: Readonly<Record<string, { readonly handle: string; readonly latest_version: number }>>
 }
