@@ -2,6 +2,7 @@
  * Queries that this gateway answers itself, from its directories: projects, keys, principals, people, roles, permissions. They are
  * complete there, and as current as the last answered change.
  */
+import { brandedPermission } from '../protocol/access.ts'
 import type { ApiKey, PrincipalRecord } from '../protocol/api/access.ts'
 import type { Project } from '../protocol/api/projects.ts'
 import type { Role } from '../protocol/api/roles.ts'
@@ -89,6 +90,13 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   'user.list': answer<'user.list'>((context, { include_disabled }) => projectOf(context, ({ principals }) => newestPage(context, 'user.list', Object.values(principals).filter((one) => one.kind === 'user' && shown(one, include_disabled))))),
   'user.get': answer<'user.get'>((context, { id }) => projectOf(context, (known) => found(personIn(known, id)))),
   'token.list': answer<'token.list'>((context, { id }) => keys.person(context, id, (all) => newestPage(context, 'token.list', all))),
+
+  'me.get': answer<'me.get'>(async ({ caller: { principal, credential, permissions }, world }) => ({
+    principal: { id: principal.id, kind: principal.type === 'service_account' ? 'service' : principal.type, name: principal.name ?? principal.id },
+    credential: { id: credential.id, type: credential.type === 'cli_token' ? credential.type : 'api_key', name: credential.name ?? credential.id },
+    permissions: [...permissions].map((permission) => brandedPermission(permission, world.settings.brand.toLowerCase())),
+  })),
+  'me.list_tokens': answer<'me.list_tokens'>((context) => keys.person(context, context.caller.principal.id, (all) => newestPage(context, 'me.list_tokens', all))),
 
   'role.list': answer<'role.list'>((context) => everyRole(context, (roles, rank) => {
     type Place = readonly [rank: number, created_at: string, id: string]

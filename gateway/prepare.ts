@@ -58,6 +58,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   'key.create': (edge, call, identity) => makeKey(edge, call, call.project?.id, identity),
   'key.create_organization': (edge, call, identity) => makeKey(edge, call, undefined, identity),
   'token.create': (edge, call, identity) => makeKey(edge, call, call.project?.id, identity, 'token'),
+  'me.create_token': (edge, call, identity) => makeKey(edge, call, call.project?.id, identity, 'token'),
   ...Object.fromEntries((['principal.create', 'principal.update', 'user.create', 'user.update', 'role.create', 'role.update', 'assignment.create'] as const).map((name) => [name, handing])),
 }
 

@@ -12,7 +12,7 @@ import { createKey, revokeKey } from './keys.ts'
 import { createPrincipal, deletePrincipal, updatePrincipal } from './principals.ts'
 import { assignRole, createRole, deleteRole, unassignRole, updateRole } from './roles.ts'
 import { bare, definitionOf, directoryOf, type ProjectOptions, type ProjectState } from './state.ts'
-import { createToken, createUser, deleteUser, revokeToken, updateUser } from './users.ts'
+import { createOwnToken, createToken, createUser, deleteUser, revokeOwnToken, revokeToken, updateUser } from './users.ts'
 import { createWorkflow, deleteWorkflow, settleHandle, updateWorkflow } from './workflows.ts'
 
 type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent
@@ -20,6 +20,7 @@ type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | Hold
 type Extra = { readonly [N in 'principal.create' | 'principal.update' | 'user.create' | 'user.update' | 'role.create' | 'role.update' | 'assignment.create']: Holds } & {
   'key.create': KeyMaterial & Holds
   'token.create': KeyMaterial & Holds
+  'me.create_token': KeyMaterial & Holds
   'workflow.create': { readonly reserved: Reserved }
 }
 
@@ -51,6 +52,8 @@ export const projectActor = (options: ProjectOptions): Actor<ProjectState, Proje
     'user.delete': deleteUser,
     'token.create': (state, input, cause) => createToken(options, state, input, cause),
     'token.revoke': revokeToken,
+    'me.create_token': (state, input, cause) => createOwnToken(options, state, input, cause),
+    'me.revoke_token': revokeOwnToken,
     'role.create': (state, input, cause) => createRole(options, state, input, cause),
     'role.update': (state, input, cause) => updateRole(options, state, input, cause),
     'role.delete': deleteRole,

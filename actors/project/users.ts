@@ -2,6 +2,7 @@
 import type { ApiKey, Holds, KeptPrincipal, KeyEvent, KeyMaterial, PrincipalEvent, PrincipalRecord } from '../../protocol/api/access.ts'
 import type { RoleEvent } from '../../protocol/api/roles.ts'
 import { isPersonal, type users } from '../../protocol/api/users.ts'
+import { parseTimestamp } from '../../protocol/common.ts'
 import type { Input, Reply } from '../../protocol/contract.ts'
 import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { own } from '../../protocol/lookup.ts'
@@ -58,7 +59,7 @@ export function deleteUser(state: ProjectState, input: Input<Rows['user.delete']
 const tokensOf = ({ keys }: ProjectState, person: string): ApiKey[] => Object.values(keys).map(({ key }) => key).filter((key) => isPersonal(key) && key.principal_id === person)
 
 /** Create a token of a person. The raw token never comes here: the edge adds it to the reply. */
-export function createToken({ brand }: ProjectOptions, state: ProjectState, input: Input<Rows['token.create']> & KeyMaterial & Holds, cause: Cause): Decided<Reply<Rows['token.create']>> {
+export function createToken({ brand }: ProjectOptions, state: ProjectState, input: Omit<Input<Rows['token.create']>, 'project'> & KeyMaterial & Holds, cause: Cause): Decided<Reply<Rows['token.create']>> {
   const person = personOf(state, input.id)
   if ('refused' in person) return person
   const faults = reservedTags(input.tags, brand)
@@ -75,7 +76,18 @@ export function createToken({ brand }: ProjectOptions, state: ProjectState, inpu
 }
 
 /** Revoke a token of a person. */
-export function revokeToken(state: ProjectState, input: Input<Rows['token.revoke']>, { at }: Cause): Decided<undefined> {
+export function revokeToken(state: ProjectState, input: Pick<Input<Rows['token.revoke']>, 'id' | 'token'>, { at }: Cause): Decided<undefined> {
   const token = tokensOf(state, input.id).find(({ id }) => id === input.token)
   return token ? { events: [{ type: 'key.revoked', id: token.id, name: token.name, at }], reply: undefined } : refuse('not_found')
 }
+
+/** A person's own token: it does not outlive the one that it is made with. */
+export function createOwnToken(options: ProjectOptions, state: ProjectState, input: Input<Rows['me.create_token']> & KeyMaterial & Holds, cause: Cause): Decided<Reply<Rows['token.create']>> {
+  if (cause.principal.type !== 'user') return refuse('not_found', undefined, 'Only people have personal tokens.')
+  const until = cause.credential && own(state.keys, cause.credential.id)?.key.expires_at
+  const wish = input.expires_at === undefined ? undefined : parseTimestamp(input.expires_at)
+  if (until !== undefined && (wish === undefined || wish > (parseTimestamp(until) ?? 0))) return refuseFields({ field: 'expires_at', message: `must not be later than ${until}, when the token ends that this one is made with`, actual: input.expires_at ?? null })
+  return createToken(options, state, { ...input, id: cause.principal.id }, cause)
+}
+/** A person revokes a token of their own. */
+export const revokeOwnToken = (state: ProjectState, { token }: Input<Rows['me.revoke_token']>, cause: Cause): Decided<undefined> => revokeToken(state, { id: cause.principal.id, token }, cause)

@@ -17,6 +17,12 @@ const CreateUser = Closed({ name: Name, ...fields, role_ids: Type.Optional(Type.
 const UpdateUser = Closed({ name: Type.Optional(Name), ...fields, state: Type.Optional(Type.Enum(['active', 'disabled'])), role_ids: Type.Optional(Type.Array(Id, { maxItems: 16, uniqueItems: true })) })
 const CreateToken = Closed({ name: Name, expires_at: Type.Optional(Timestamp), tags: Type.Optional(Tags) })
 
+const Me = Type.Object({
+  principal: Type.Object({ id: Type.String(), kind: Type.Enum(['service', 'agent', 'system', 'user']), name: Type.String() }),
+  credential: Type.Object({ id: Type.String(), type: Type.Enum(['api_key', 'cli_token']), name: Type.String() }),
+  permissions: Type.Array(Type.String(), { description: 'As roles spell them; a wildcard stands for what it covers' }),
+})
+
 const P = '/projects/:project'
 const tag = 'people'
 const mine = { kind: 'project' } as const
@@ -30,6 +36,11 @@ export const users = {
   'token.create': command(`POST ${P}/users/:id/tokens`, { summary: 'Create a personal token', tag, permission: 'access.manage', to: mine, body: CreateToken, reply: ApiKeyCreated, status: 201, errors: ['not_found', 'already_exists', 'conflict'] }),
   'token.list': query(`GET ${P}/users/:id/tokens`, { summary: 'Personal tokens that are not revoked', tag, permission: 'access.manage', query: Closed(paging), reply: pageOf(ApiKey), errors: ['not_found'] }),
   'token.revoke': command(`DELETE ${P}/users/:id/tokens/:token`, { summary: 'Revoke a personal token', tag, permission: 'access.manage', to: mine, status: 204, errors: ['not_found'] }),
+
+  'me.get': query(`GET ${P}/me`, { summary: 'Who the caller is, and what they may do here', tag, permission: 'authenticated', reply: Me }),
+  'me.create_token': command(`POST ${P}/me/tokens`, { summary: 'A person creates a token of their own', tag, permission: 'authenticated', to: mine, body: CreateToken, reply: ApiKeyCreated, status: 201, errors: ['not_found', 'already_exists', 'conflict', 'permission_denied'] }),
+  'me.list_tokens': query(`GET ${P}/me/tokens`, { summary: 'Tokens of the person who asks', tag, permission: 'authenticated', query: Closed(paging), reply: pageOf(ApiKey), errors: ['not_found'] }),
+  'me.revoke_token': command(`DELETE ${P}/me/tokens/:token`, { summary: 'A person revokes a token of their own', tag, permission: 'authenticated', to: mine, status: 204, errors: ['not_found'] }),
 } as const
 
 /** Whether a kept key is a personal token. */

@@ -44,7 +44,9 @@ t.test('the owner of everything is accepted on every row, so that every example 
   for (const [name, row] of order) {
     const place = await furnish(s)
     const worker = name === 'worker.drain' ? await s.worker({ worker_instance_id: place.instance }, { project: place.handle }) : undefined
-    const answer = await ask(name, place, s.key)
+    // Tokens of one's own are for people.
+    const own = name.startsWith('me.') && await s.ok('token.create', { project: place.handle, id: place.user, name: 'own' })
+    const answer = await ask(name, place, own ? String(own['key']) : s.key)
     worker?.close()
     if (row.shape.stream === 'socket') t.equal(answer.status, 426, name)
     else if (answer.status >= 300) t.fail(`${name} answered ${answer.status} ${answer.text.slice(0, 300)}`)

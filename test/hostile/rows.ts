@@ -90,7 +90,7 @@ const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'project.create': () => ({ name: `Made ${++made}` }), 'project.update': () => ({ description: 'changed' }),
   'key.create': () => ({ name: `key ${++made}` }), 'key.create_organization': () => ({ name: `key ${++made}`, role: 'Viewer' }), 'key.create_organization_old': () => ({ name: `key ${++made}`, role: 'Viewer' }),
   'role.create': () => ({ name: `role ${++made}`, permissions: [] }), 'role.update': () => ({ description: 'changed' }), 'assignment.create': ({ principal, role }) => ({ principal_id: principal, role_id: role }),
-  'user.create': () => ({ name: `person ${++made}` }), 'user.update': () => ({ description: 'changed' }), 'token.create': () => ({ name: `token ${++made}` }),
+  'user.create': () => ({ name: `person ${++made}` }), 'user.update': () => ({ description: 'changed' }), 'token.create': () => ({ name: `token ${++made}` }), 'me.create_token': () => ({ name: `token ${++made}` }),
   'principal.create': () => ({ name: `bot ${++made}` }), 'principal.update': () => ({ description: 'changed' }),
 }
 /** A body that the row accepts; undefined when it takes none. */

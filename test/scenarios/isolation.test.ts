@@ -18,7 +18,7 @@ const bodies: Readonly<Record<string, object>> = {
   'workflow.create': { name: 'Taken over', spec: instant() }, 'workflow.update': { name: 'Taken over' }, 'project.update': { name: 'Taken over' }, 'project.create': { name: 'Taken over' },
   'key.create': { name: 'taken over' }, 'key.create_organization': { name: 'taken over' }, 'key.create_organization_old': { name: 'taken over' },
   'principal.create': { name: 'taken over' }, 'principal.update': { state: 'disabled' },
-  'user.create': { name: 'taken over' }, 'user.update': { state: 'disabled' }, 'token.create': { name: 'taken over' }, 'role.create': { name: 'taken over', permissions: [] }, 'role.update': { permissions: [] }, 'assignment.create': { principal_id: 'svc_x', role_id: 'role_viewer' },
+  'user.create': { name: 'taken over' }, 'user.update': { state: 'disabled' }, 'token.create': { name: 'taken over' }, 'me.create_token': { name: 'taken over' }, 'role.create': { name: 'taken over', permissions: [] }, 'role.update': { permissions: [] }, 'assignment.create': { principal_id: 'svc_x', role_id: 'role_viewer' },
 }
 const slotsOf = (row: Row): string[] => routeOf(row).slots
 /** What the answer of a row is, whatever its kind: its status and text; a stream is read only until it begins. */

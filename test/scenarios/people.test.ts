@@ -28,7 +28,7 @@ t.test('a person is added, given a role, signs in, acts as themselves, and is sh
   const given = await s.ok('assignment.create', { principal_id: ann['id'], role_name: 'Editor' })
   t.match(given, { id: /^asg_/, role_id: 'role_editor', role_name: 'Editor', granted_by: /^svc_/ })
   const run = await s.ok('run.start', { spec: instant() }, as)
-  t.match(run, { initiated_by: 'laptop' })
+  t.match(run, { initiated_by: 'Ann Lee' })
   const flow = await s.ok('workflow.create', { name: 'By Ann', spec: instant() }, { ...as, headers: { 'user-agent': 'ann/1', 'x-request-id': 'req-ann' } })
   t.equal(flow['created_by'], ann['id'])
   const [entry] = listOf(await s.ok('audit.list', { user_id: ann['id'] }))
@@ -146,6 +146,24 @@ t.test('a person with access to access makes tokens for others, but none that ca
   await s.refused('role.update', { id: keeper['id'], permissions: ['service.access.manage', 'service.project.edit'] }, 403, 'permission_denied', as)
   await s.refused('key.create', { name: 'of an editor' }, 403, 'permission_denied', as)
   t.strictSame(await s.ok('project.capabilities', {}, as), { can_manage_project: true, can_manage_access: true })
+})
+
+t.test('somebody learns who they are, and people keep their own tokens', async (t) => {
+  const { id, token, as } = await person('Nia', { role_ids: ['role_viewer'] })
+  t.strictSame(await s.ok('me.get', {}, as), { principal: { id, kind: 'user', name: 'Nia' }, credential: { id: token, type: 'cli_token', name: 'laptop' }, permissions: ['service.project.view'] })
+  t.match(await s.ok('me.get'), { principal: { kind: 'service', name: 'root' }, credential: { type: 'api_key' } })
+  const made = await s.ok('me.create_token', { name: 'phone' }, as)
+  t.match(made, { id: /^tok_/, principal_id: id, key: /^batc_/ })
+  const phone = { key: String(made['key']) }
+  t.strictSame(listOf(await s.ok('me.list_tokens', {}, phone)).map(({ name }) => name), ['phone', 'laptop'])
+  t.equal((await s.call('me.revoke_token', { token }, phone)).status, 204)
+  await s.refused('me.get', {}, 401, 'unauthorized', { ...as, url: B })
+  const brief = await s.ok('token.create', { id, name: 'brief', expires_at: new Date(Date.now() + 60_000).toISOString() })
+  const options = { key: String(brief['key']) }
+  for (const wish of [{}, { expires_at: new Date(Date.now() + 120_000).toISOString() }]) t.strictSame(fieldsOf(await s.refused('me.create_token', { name: 'eternal', ...wish }, 400, 'bad_request', options)), ['expires_at'])
+  await s.ok('me.create_token', { name: 'as brief', expires_at: brief['expires_at'] }, options)
+  const { id: mine } = listOf(await s.ok('token.list', { id }))[0] ?? {}
+  for (const [row, input] of [['me.create_token', { name: 'x' }], ['me.list_tokens', {}], ['me.revoke_token', { token: mine }]] as const) await s.refused(row, input, 404, 'not_found')
 })
 
 t.test('each change is in the audit log once, with what it changed and without any token', async (t) => {
