@@ -36,9 +36,11 @@ export async function runCommand(edge: Edge, call: Call): Promise<Answer | Refus
   return isRefusal(outcome) ? outcome : answerOf(call.row, outcome.reply, prepared.reply)
 }
 
+/** Refusals that say that a change like this one was made before: by a try, perhaps, whose gateway died before it told the others. */
+const before: ReadonlySet<string> = new Set(['not_found', 'already_exists'])
 /** A change of configuration counts everywhere before it is answered; also when nobody knows whether it was made. */
 async function publish({ world }: Edge, { project }: Call, kind: 'project' | 'organization', outcome: Outcome): Promise<void> {
-  if (isRefusal(outcome) && errors[outcome.refused].status < 500) return
+  if (isRefusal(outcome) && errors[outcome.refused].status < 500 && !before.has(outcome.refused)) return
   const homes = [...(kind === 'organization' ? [world.organization()] : []), ...(project ? [project.id] : [])]
   await Promise.all(homes.map((home) => world.forget(home)))
 }

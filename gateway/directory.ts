@@ -7,6 +7,8 @@
  *     than the last answered change. A load that a `forget` overtakes is thrown away, and its waiters load again.
  * D2. While this gateway's own lease is not fresh it may be left out of those messages: then nothing is kept, and every
  *     question is answered `service_unavailable`.
+ * D3. A gateway that dies between a change and its answer tells nobody. When one has ended, everything is forgotten: such a
+ *     change counts as soon as the others know of the death.
  */
 import type { Definition, OrganizationDirectory, ProjectDirectory } from '../protocol/directory.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
@@ -33,7 +35,7 @@ export interface Directory {
 const DEFINITIONS = 200
 /** Loads of one question that a `forget` may overtake before the caller is asked to come back. */
 const ATTEMPTS = 10
-/** Milliseconds between looks at the own lease. */
+/** Milliseconds between looks at the own lease, and at who has ended. */
 const WATCH = 250
 const unavailable = (): Refusal => refuse('service_unavailable')
 
@@ -54,8 +56,11 @@ export function openDirectory(world: World): Directory {
     return false
   }
   let stopWatching = () => {}
+  let ended = world.ended?.() ?? 0
   const watch = (): void => {
-    if (trusted() && lapsed) {
+    const before = ended
+    ended = world.ended?.() ?? 0
+    if (trusted() && (lapsed || ended !== before)) {
       lapsed = false
       loads.clear()
       changed(undefined)

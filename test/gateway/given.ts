@@ -35,7 +35,7 @@ export function edge() {
     return found
   }
   const it = {
-    asked: [] as string[], commands: [] as Command[], fresh: true, broken: false,
+    asked: [] as string[], commands: [] as Command[], fresh: true, broken: false, ended: 0,
     /** Holds back the next answers of `ask` until it resolves. */
     gate: undefined as Promise<void> | undefined,
   }
@@ -44,7 +44,7 @@ export function edge() {
     return isRefusal(reply) ? reply : { reply }
   }
   const world = {
-    node: 'gw1', now: () => now, hash, seal, random: bytes, fresh: () => it.fresh, organization: () => ORG,
+    node: 'gw1', now: () => now, hash, seal, random: bytes, fresh: () => it.fresh, ended: () => it.ended, organization: () => ORG,
     settings: { brand: 'Service', key_prefix: 'bat' },
     id: (prefix: 'workflow') => makeId(prefix, now, bytes(10)),
     later(ms: number, run: () => void) {
