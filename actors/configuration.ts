@@ -57,8 +57,8 @@ export function expiryOf(expires_at: string | undefined, now: number): { expires
 }
 /** Whether a key still signs in at a time. */
 export const unexpired = (key: ApiKey, at: number): boolean => key.expires_at === undefined || (parseTimestamp(key.expires_at) ?? 0) > at
-/** Whether a key with this name exists. */
-export const hasName = (keys: Keys, name: string): boolean => Object.values(keys).some(({ key }) => key.name === name)
+/** Whether a key with this name exists among those that count. */
+export const hasName = (keys: Keys, name: string, counts: (key: ApiKey) => boolean = () => true): boolean => Object.values(keys).some(({ key }) => key.name === name && counts(key))
 /** Keys by the hash of their text, as directories hold them. */
 export const byHash = (keys: Keys): Record<string, ApiKey> => Object.fromEntries(Object.values(keys).map(({ key, hash }) => [hash, key]))
 
@@ -88,3 +88,25 @@ export const evolveKeys = {
     return state
   },
 }
+
+type Maps<M extends string, T> = { readonly [_ in M]: Record<string, T> }
+type Carries<F extends string, T> = { readonly id: string } & { readonly [_ in F]: T }
+/** How the events of one kind of record change the map that keeps it. @param map member of the state. @param field member of the events. */
+export const evolveRecord = <M extends string, F extends string>(map: M, field: F) => ({
+  created: <T, S extends Maps<M, T>>(state: S, event: Carries<F, T>): S => {
+    const records: Record<string, T> = state[map]
+    records[event.id] = event[field]
+    return state
+  },
+  updated: <T extends object, S extends Maps<M, T>>(state: S, event: Carries<F, Patch<T>>): S => {
+    const records: Record<string, T> = state[map]
+    const record = own(records, event.id)
+    if (record) records[event.id] = patch(record, event[field])
+    return state
+  },
+  deleted: <S extends Maps<M, unknown>>(state: S, { id }: { readonly id: string }): S => {
+    const records: Record<string, unknown> = state[map]
+    delete records[id]
+    return state
+  },
+})

@@ -101,9 +101,6 @@ export class Transport {
     const { path, rest } = this.path(row, input)
     const { method } = routeOf(row)
     const key = method === 'POST' ? randomUUID() : undefined
-    // A start is repeated under the key of its body; the header alone means nothing to it.
-    const lent = key !== undefined && startsRun(row) && rest['idempotency_key'] === undefined
-    if (lent) rest['idempotency_key'] = key
     const query = new URLSearchParams()
     const inQuery = membersOf(row.shape.query)
     for (const [name, value] of Object.entries(rest)) {
@@ -113,15 +110,7 @@ export class Transport {
     }
     const body = row.shape.body && (Object.keys(rest).length > 0 || !row.shape.bodyOptional) ? JSON.stringify(rest) : undefined
     const headers = { ...this.headers, ...(body !== undefined && { 'content-type': 'application/json' }), ...(key !== undefined && { 'idempotency-key': key }) }
-    try {
-      return await this.#send({ method, path: `${path}${query.size > 0 ? `?${query}` : ''}`, headers, ...(body !== undefined && { body }) })
-    } catch (error) {
-      // The run that our own key had started has ended before its answer reached us.
-      const run = lent && error instanceof BatonError && error.code === 'idempotency_key_conflict' ? error.details?.['run_id'] : undefined
-      if (typeof run !== 'string') throw error
-      const found = `/v1/projects/${encodeURIComponent(String(input['project'] ?? this.project))}/runs/${encodeURIComponent(run)}`
-      return this.#send({ method: 'GET', path: found, headers: this.headers })
-    }
+    return this.#send({ method, path: `${path}${query.size > 0 ? `?${query}` : ''}`, headers, ...(body !== undefined && { body }) })
   }
 
   async #send({ method, path, headers, body }: Request): Promise<unknown> {
@@ -153,7 +142,6 @@ export class Transport {
 }
 
 const membersOf = (schema: unknown): Readonly<Record<string, unknown>> => (schema as { properties?: Record<string, unknown> } | undefined)?.properties ?? {}
-const startsRun = ({ shape }: Row): boolean => shape.to !== undefined && 'mint' in shape.to && shape.to.mint === 'run' && 'idempotency_key' in membersOf(shape.body)
 
 /** Why something failed, as far down as it is known: `fetch failed` hides the reason in its cause. */
 export function reasonOf(error: unknown): string {

@@ -1,6 +1,6 @@
 /**
- * From a credential to a caller. Keys have no rights of their own: a project key has those of its principal's roles, capped
- * by its scope role; an organization key has those of its role, in every project.
+ * From a credential to a caller. Credentials have no rights of their own: a project key has those of its principal's roles,
+ * capped by its scope role; a personal token those of its person's roles; an organization key those of its role, everywhere.
  *
  * Invariants:
  * A1. What a key may do follows from the directories as they are at the request: a caller is used again only while the very
@@ -8,13 +8,15 @@
  * A2. `unauthorized` means that the credential is bad for good, because clients stop at it. Whenever that is not
  *     known for sure, the answer is `service_unavailable`.
  */
-import { organizationOnly, systemRoleById, systemRoles, type SystemRole } from '../protocol/access.ts'
+import { systemRoles, type SystemRole } from '../protocol/access.ts'
 import type { ApiKey, PrincipalRecord } from '../protocol/api/access.ts'
+import { isPersonal } from '../protocol/api/users.ts'
 import { parseTimestamp } from '../protocol/common.ts'
 import type { OrganizationDirectory, ProjectDirectory } from '../protocol/directory.ts'
 import type { Credential, Principal } from '../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
+import { grantedBy } from '../protocol/roles.ts'
 import type { Directory } from './directory.ts'
 import { createReader, keyHash, tagIn, tagOf, type Presented } from './keys.ts'
 import type { World } from './ports.ts'
@@ -48,18 +50,8 @@ interface Found {
   readonly project?: ProjectDirectory
 }
 
-/** What roles grant inside a project, capped by a scope role. */
-export function projectPermissions(role_ids: readonly string[], scope_role_id?: string): ReadonlySet<string> {
-  const grants = (id: string): readonly string[] => {
-    const role = systemRoleById(id)
-    return role ? systemRoles[role] : []
-  }
-  const cap = scope_role_id === undefined ? undefined : new Set(grants(scope_role_id))
-  return new Set(role_ids.flatMap(grants).filter((permission) => !organizationOnly.has(permission) && (!cap || cap.has(permission))))
-}
-
 const organizationPermissions = new Map<string, ReadonlySet<string>>(Object.entries(systemRoles).map(([role, granted]) => [role, new Set<string>(granted)]))
-const credentialOf = ({ id, name }: ApiKey): Credential => ({ type: 'api_key', id, name })
+const credentialOf = ({ id, name }: ApiKey): Credential => ({ type: isPersonal({ id }) ? 'cli_token' : 'api_key', id, name })
 const principalOf = ({ id, kind, name }: PrincipalRecord): Principal => ({ type: kind === 'service' ? 'service_account' : kind, id, name })
 
 const proofOf = (world: World, { text, handle }: Presented): Caller['proof'] => ({ hash: keyHash(world, text), tag: tagIn(text), ...(handle !== undefined && { handle }) })
@@ -75,6 +67,15 @@ export function openAuthentication(world: World, directory: Directory, touches?:
       marks.set(known, index)
     }
     return index.get(tag) ?? []
+  }
+  const granted = new WeakMap<ProjectDirectory, Map<string, ReadonlySet<string>>>()
+  /** What a key of a project grants: worked out once for what is known of the project. */
+  const permissionsOf = (project: ProjectDirectory, { role_ids = [] }: PrincipalRecord, key: ApiKey): ReadonlySet<string> => {
+    let known = granted.get(project)
+    if (!known) granted.set(project, (known = new Map()))
+    let permissions = known.get(key.id)
+    if (!permissions) known.set(key.id, (permissions = grantedBy(project.roles, role_ids, key.scope_role_id)))
+    return permissions
   }
   const expired = ({ expires_at }: ApiKey): boolean => expires_at !== undefined && (parseTimestamp(expires_at) ?? 0) <= world.now()
 
@@ -111,7 +112,7 @@ export function openAuthentication(world: World, directory: Directory, touches?:
       if (expired(mine) || principal?.state !== 'active') return refuse('unauthorized')
       const caller: Caller = {
         principal: principalOf(principal), credential: credentialOf(mine), proof,
-        scope: { kind: 'project', project_id: id }, permissions: projectPermissions(principal.role_ids ?? [], mine.scope_role_id),
+        scope: { kind: 'project', project_id: id }, permissions: permissionsOf(project, principal, mine),
       }
       found.set(proof, { caller, key: mine, organization: known, project })
       return caller

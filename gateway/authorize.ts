@@ -4,11 +4,12 @@ import type { Project } from '../protocol/api/projects.ts'
 import type { OrganizationDirectory } from '../protocol/directory.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
+import { allows } from '../protocol/roles.ts'
 import type { Caller } from './authenticate.ts'
 
 /** Refuses a caller that lacks the permission of a row. @param brand header brand in any case. */
 export function authorize(brand: string, permission: Permission | 'authenticated', { permissions }: Caller): Refusal | undefined {
-  if (permission === 'authenticated' || permissions.has(permission)) return undefined
+  if (permission === 'authenticated' || allows(permissions, permission)) return undefined
   return refuse('permission_denied', { permission: brandedPermission(permission, brand.toLowerCase()) })
 }
 

@@ -1,6 +1,6 @@
 /** Roles and permissions as clients read them: fixed by the service, spelled with its brand. */
 import { brandedPermission, organizationOnly, permissions, systemRoleId, systemRoleNames, systemRoles, type Permission, type SystemRole } from '../protocol/access.ts'
-import type { access, Role } from '../protocol/api/access.ts'
+import type { roles, Role } from '../protocol/api/roles.ts'
 import type { Project } from '../protocol/api/projects.ts'
 import type { Reply } from '../protocol/contract.ts'
 
@@ -22,7 +22,7 @@ export const rolesOf = ({ created_at }: Project, brand: string): Role[] =>
   }))
 
 /** Every permission, and the system roles as presets with all that they grant to an organization key. @param brand lower case. */
-export function catalogOf(brand: string): Reply<(typeof access)['permission.list']> {
+export function catalogOf(brand: string): Reply<(typeof roles)['permission.list']> {
   const ids = Object.keys(permissions) as Permission[]
   return {
     items: ids.map((id) => ({

@@ -37,10 +37,12 @@ export function runCommand(edge: Edge, call: Call): Soon<Answer | Refusal> {
   })
 }
 
+/** Refusals that say that a change like this one was made before: by a try, perhaps, whose gateway died before it told the others. */
+const before: ReadonlySet<string> = new Set(['not_found', 'already_exists'])
 /** A change of configuration counts everywhere before it is answered; also when nobody knows whether it was made. */
 async function publish({ world }: Edge, { project }: Call, kind: 'project' | 'organization', decided: Promise<Outcome>): Promise<Outcome> {
   const outcome = await decided
-  if (isRefusal(outcome) && errors[outcome.refused].status < 500) return outcome
+  if (isRefusal(outcome) && errors[outcome.refused].status < 500 && !before.has(outcome.refused)) return outcome
   const homes = [...(kind === 'organization' ? [world.organization()] : []), ...(project ? [project.id] : [])]
   await Promise.all(homes.map((home) => world.forget(home)))
   return outcome

@@ -8,6 +8,8 @@
  * D2. Every load gives an object of its own: what was derived from one is good for as long as it is the one that is known.
  * D3. While this gateway's own lease is not fresh it may be left out of those messages: then nothing is kept, and every
  *     question is answered `service_unavailable`.
+ * D3. A gateway that dies between a change and its answer tells nobody. When one has ended, everything is forgotten: such a
+ *     change counts as soon as the others know of the death.
  */
 import type { Definition, OrganizationDirectory, ProjectDirectory } from '../protocol/directory.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
@@ -41,7 +43,7 @@ interface Load {
 const DEFINITIONS = 200
 /** Loads of one question that a `forget` may overtake before the caller is asked to come back. */
 const ATTEMPTS = 10
-/** Milliseconds between looks at the own lease. */
+/** Milliseconds between looks at the own lease, and at who has ended. */
 const WATCH = 250
 const unavailable = (): Refusal => refuse('service_unavailable')
 
@@ -62,8 +64,11 @@ export function openDirectory(world: World): Directory {
     return false
   }
   let stopWatching = () => {}
+  let ended = world.ended?.() ?? 0
   const watch = (): void => {
-    if (trusted() && lapsed) {
+    const before = ended
+    ended = world.ended?.() ?? 0
+    if (trusted() && (lapsed || ended !== before)) {
       lapsed = false
       loads.clear()
       changed(undefined)

@@ -1,6 +1,7 @@
 /**
- * The text of API keys: `<prefix>_<40 hex digits>`, and for a project key the last 8 characters of the project's id after
- * them, so that the edge finds the project's directory without an index of all keys. Only the hash is ever stored.
+ * The text of credentials: `<prefix>_<40 hex digits>`, and for a project key the last 8 characters of the project's id after
+ * them, so that the edge finds the project's directory without an index of all keys. The prefix of personal tokens is that of
+ * keys and a `c`. Only the hash is ever stored.
  */
 import type { World } from './ports.ts'
 
@@ -28,11 +29,12 @@ export const keyHash = (world: Pick<World, 'hash'>, text: string): string => wor
 /**
  * Make a key.
  * @param project id of the project it is pinned to; undefined for an organization key.
+ * @param kind a personal token has a prefix of its own.
  * @param from the same text makes the same key: for a creation that may be repeated under its idempotency key. Without it the key is random, and nothing can make it again.
  */
-export function newKey(world: Pick<World, 'random' | 'seal' | 'hash' | 'settings'>, project: string | undefined, from?: string): NewKey {
+export function newKey(world: Pick<World, 'random' | 'seal' | 'hash' | 'settings'>, project: string | undefined, from?: string, kind: 'key' | 'token' = 'key'): NewKey {
   const bytes = from === undefined ? world.random(20) : world.seal(`api key\n${project ?? ''}\n${from}`).subarray(0, 20)
-  const key = `${world.settings.key_prefix}_${Buffer.from(bytes).toString('hex')}${project === undefined ? '' : tagOf(project)}`
+  const key = `${world.settings.key_prefix}${kind === 'token' ? 'c' : ''}_${Buffer.from(bytes).toString('hex')}${project === undefined ? '' : tagOf(project)}`
   return { key, hash: keyHash(world, key), key_prefix: key.slice(0, TAG) }
 }
 

@@ -1,72 +1,42 @@
 /**
- * Queries that this gateway answers itself, from its directories: projects, keys, principals, roles, permissions. They are
+ * Queries that this gateway answers itself, from its directories: projects, keys, principals, people, roles, permissions. They are
  * complete there, and as current as the last answered change.
  */
-import type { Api, RowName } from '../protocol/api.ts'
+import { brandedPermission } from '../protocol/access.ts'
 import type { ApiKey, PrincipalRecord } from '../protocol/api/access.ts'
 import type { Project } from '../protocol/api/projects.ts'
-import type { Input, Reply } from '../protocol/contract.ts'
+import type { Role } from '../protocol/api/roles.ts'
+import { isPersonal } from '../protocol/api/users.ts'
+import type { Api } from '../protocol/api.ts'
+import type { Input } from '../protocol/contract.ts'
 import type { OrganizationDirectory, ProjectDirectory } from '../protocol/directory.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
+import { roleRecord } from '../protocol/roles.ts'
 import type { Caller } from './authenticate.ts'
 import { catalogOf, rolesOf } from './catalog.ts'
-import { openCursor, sealCursor } from './cursor.ts'
-import type { Directory } from './directory.ts'
-import type { World } from './ports.ts'
-import { soon, type Soon } from './soon.ts'
+import { answer, before, DEFAULT_LIMIT, found, newestFirst, newestPage, organizationOf, pageOf, projectOf, type LocalContext, type LocalQuery } from './listing.ts'
 
-/** An admitted, authorized and validated query. */
-interface LocalContext {
-  readonly world: World
-  readonly directory: Directory
-  readonly caller: Caller
-  /** Id of the project of the path; absent on organization rows. */
-  readonly project?: string
-  /** Path slots and query in one object. */
-  readonly input: Readonly<Record<string, unknown>>
-}
-export type LocalQuery = (context: LocalContext) => Soon<unknown | Refusal>
-
-const answer = <N extends RowName>(run: (context: LocalContext, input: Input<Api[N]>) => Soon<Reply<Api[N]> | Refusal>): LocalQuery =>
-  (context) => run(context, context.input as Input<Api[N]>)
-const organizationOf = <T>({ directory }: LocalContext, use: (known: OrganizationDirectory) => T): Soon<T | Refusal> =>
-  soon(directory.organization(), (known) => (isRefusal(known) ? known : use(known)))
-const projectOf = <T>({ directory, project = '' }: LocalContext, use: (known: ProjectDirectory) => T): Soon<T | Refusal> =>
-  soon(directory.project(project), (known) => (isRefusal(known) ? known : use(known)))
-const found = <T>(record: T | undefined): T | Refusal => record ?? refuse('not_found')
-
-interface Dated { readonly id: string; readonly created_at: string }
-interface Page<T> { items: T[]; has_more: boolean; next_cursor?: string }
-const DEFAULT_LIMIT = 20
-
-/** Of items in the list's order, the page after the cursor. `positionOf` is an item's sort key, `follows` tells whether an item lies behind a position. */
-function pageOf<T, P>({ world, project, input }: LocalContext, route: RowName, items: readonly T[], positionOf: (item: T) => P, follows: (item: T, position: P) => boolean): Page<T> | Refusal {
-  const { cursor, limit = DEFAULT_LIMIT } = input as { cursor?: string; limit?: number }
-  const binding = { project: project ?? world.organization(), route, filters: input }
-  const opened = cursor === undefined ? undefined : openCursor(world, binding, cursor)
-  if (opened && isRefusal(opened)) return opened
-  const rest = opened ? items.filter((item) => follows(item, opened.position as P)) : items
-  const page = rest.slice(0, limit)
-  const last = page.at(-1)
-  const more = rest.length > limit && last !== undefined
-  return { items: page, has_more: more, ...(more && { next_cursor: sealCursor(world, binding, positionOf(last)) }) }
-}
-const before = (a: Dated, [created_at, id]: readonly [string, string]): boolean => a.created_at < created_at || (a.created_at === created_at && a.id < id)
-const newestFirst = <T extends Dated>(records: readonly T[]): T[] => [...records].sort((a, b) => (before(a, [b.created_at, b.id]) ? 1 : -1))
-const newestPage = <T extends Dated>(context: LocalContext, route: RowName, records: readonly T[]): Page<T> | Refusal =>
-  pageOf(context, route, newestFirst(records), ({ created_at, id }) => [created_at, id] as const, before)
-
-const keyIn = (keys: Readonly<Record<string, ApiKey>>, id: string): ApiKey | undefined => Object.values(keys).find((key) => key.id === id)
+const keyIn = (keys: readonly ApiKey[], id: string): ApiKey | undefined => keys.find((key) => key.id === id)
+/** Keys as their owner has them now, with their last use: API keys, or the tokens of one person. */
 const keys = {
-  organization: async <T>({ directory }: LocalContext, use: (keys: Readonly<Record<string, ApiKey>>) => T): Promise<T | Refusal> => {
+  organization: async <T>({ directory }: LocalContext, use: (keys: readonly ApiKey[]) => T): Promise<T | Refusal> => {
     const known = await directory.refreshOrganization()
-    return isRefusal(known) ? known : use(known.keys)
+    return isRefusal(known) ? known : use(Object.values(known.keys))
   },
-  project: async <T>({ directory, project = '' }: LocalContext, use: (keys: Readonly<Record<string, ApiKey>>) => T): Promise<T | Refusal> => {
+  project: async <T>({ directory, project = '' }: LocalContext, use: (keys: readonly ApiKey[]) => T): Promise<T | Refusal> => {
     const known = await directory.refreshProject(project)
-    return isRefusal(known) ? known : use(known.keys)
+    return isRefusal(known) ? known : use(Object.values(known.keys).filter((key) => !isPersonal(key)))
   },
+  person: async <T>({ directory, project = '' }: LocalContext, id: string, use: (keys: readonly ApiKey[]) => T): Promise<T | Refusal> => {
+    const known = await directory.refreshProject(project)
+    if (isRefusal(known)) return known
+    return personIn(known, id) ? use(Object.values(known.keys).filter((key) => isPersonal(key) && key.principal_id === id)) : refuse('not_found')
+  },
+}
+const personIn = ({ principals }: ProjectDirectory, id: string): PrincipalRecord | undefined => {
+  const person = own(principals, id)
+  return person?.kind === 'user' ? person : undefined
 }
 
 /** Whether a project has a tag: `key`, or `key:value` where the key may itself contain colons. */
@@ -80,11 +50,25 @@ function projectFilter({ scope }: Caller, { search, tag }: Input<Api['project.li
     && [project.name, project.handle, project.description ?? ''].some((text) => text.toLowerCase().includes(needle))
     && terms.every((term) => tagged(project, term))
 }
-const listed = ({ kind, state }: PrincipalRecord, input: Input<Api['principal.list']>): boolean =>
-  (input.kind === undefined || kind === input.kind) && (state === 'active' || (state === 'disabled' && input.include_disabled === true))
+const shown = ({ state }: PrincipalRecord, disabled: boolean | undefined): boolean => state === 'active' || (state === 'disabled' && disabled === true)
+/** People are listed only when they are asked for: clients of others know no such kind. */
+const listed = (principal: PrincipalRecord, { kind, include_disabled }: Input<Api['principal.list']>): boolean =>
+  (kind === undefined ? principal.kind !== 'user' : principal.kind === kind) && shown(principal, include_disabled)
 const live = (known: OrganizationDirectory, id = ''): Project | undefined => {
   const project = own(known.projects, id)
   return project?.deleted ? undefined : project
+}
+
+/** All roles: the system's, weakest first, then those of the project, newest first. `rank` is a system role's place; custom ones share the last. */
+async function everyRole<T>(context: LocalContext, use: (roles: readonly Role[], rank: (role: Role) => number) => T): Promise<T | Refusal> {
+  const { brand } = context.world.settings
+  const [organization, home] = await Promise.all([organizationOf(context, (known) => live(known, context.project)), projectOf(context, ({ id, roles }) => Object.values(roles).map((role) => roleRecord(role, id, brand)))])
+  if (!organization) return refuse('not_found')
+  if (isRefusal(organization)) return organization
+  if (isRefusal(home)) return home
+  const system = rolesOf(organization, brand.toLowerCase())
+  const rank = ({ id, system_defined }: Role): number => (system_defined ? system.findIndex((role) => role.id === id) : system.length)
+  return use([...system, ...newestFirst(home)], rank)
 }
 
 /** By row name; rows that are a form of one of these (`as`) are answered by it. */
@@ -103,16 +87,25 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   }))),
   'principal.get': answer<'principal.get'>((context, { id }) => projectOf(context, ({ principals }) => found(own(principals, id)))),
 
-  'role.list': answer<'role.list'>((context) => organizationOf(context, (known) => {
-    const project = live(known, context.project)
-    if (!project) return refuse('not_found')
-    const roles = rolesOf(project, context.world.settings.brand.toLowerCase())
-    const place = (id: string) => roles.findIndex((role) => role.id === id)
-    return pageOf(context, 'role.list', roles, ({ id }) => id, ({ id }, last) => place(id) > place(last))
+  'user.list': answer<'user.list'>((context, { include_disabled }) => projectOf(context, ({ principals }) => newestPage(context, 'user.list', Object.values(principals).filter((one) => one.kind === 'user' && shown(one, include_disabled))))),
+  'user.get': answer<'user.get'>((context, { id }) => projectOf(context, (known) => found(personIn(known, id)))),
+  'token.list': answer<'token.list'>((context, { id }) => keys.person(context, id, (all) => newestPage(context, 'token.list', all))),
+
+  'me.get': answer<'me.get'>(async ({ caller: { principal, credential, permissions }, world }) => ({
+    principal: { id: principal.id, kind: principal.type === 'service_account' ? 'service' : principal.type, name: principal.name ?? principal.id },
+    credential: { id: credential.id, type: credential.type === 'cli_token' ? credential.type : 'api_key', name: credential.name ?? credential.id },
+    permissions: [...permissions].map((permission) => brandedPermission(permission, world.settings.brand.toLowerCase())),
   })),
-  'role.get': answer<'role.get'>((context, { id }) => organizationOf(context, (known) => {
-    const project = live(known, context.project)
-    return found(project && rolesOf(project, context.world.settings.brand.toLowerCase()).find((role) => role.id === id))
+  'me.list_tokens': answer<'me.list_tokens'>((context) => keys.person(context, context.caller.principal.id, (all) => newestPage(context, 'me.list_tokens', all))),
+
+  'role.list': answer<'role.list'>((context) => everyRole(context, (roles, rank) => {
+    type Place = readonly [rank: number, created_at: string, id: string]
+    const place = (role: Role): Place => [rank(role), role.created_at, role.id]
+    return pageOf(context, 'role.list', roles, place, (role, [last, created_at, id]) => rank(role) > last || (rank(role) === last && before(role, [created_at, id])))
   })),
+  'role.get': answer<'role.get'>((context, { id }) => everyRole(context, (roles) => found(roles.find((role) => role.id === id)))),
+  'assignment.list': answer<'assignment.list'>((context, { principal_id, role_id }) => projectOf(context, ({ assignments }) => ({
+    items: newestFirst(assignments.filter((one) => (principal_id === undefined || one.principal_id === principal_id) && (role_id === undefined || one.role_id === role_id))),
+  }))),
   'permission.list': answer<'permission.list'>(async ({ world }) => catalogOf(world.settings.brand.toLowerCase())),
 }

@@ -2,35 +2,36 @@
 import { systemRoleById, systemRoleId } from '../protocol/access.ts'
 import { policyOf, runOf, targetsOf, type CallerRoles, type CreateInteraction } from '../protocol/api/interactions.ts'
 import type { WorkflowRun } from '../protocol/api/runs.ts'
-import { isRefusal, refuse, refuseFields, type FieldError, type Refusal } from '../protocol/errors.ts'
+import type { ProjectDirectory } from '../protocol/directory.ts'
+import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { roleOf } from '../protocol/interaction/check.ts'
 import { terminal } from '../protocol/api/runs.ts'
 import { own } from '../protocol/lookup.ts'
+import { hasRole } from '../protocol/roles.ts'
 import type { Caller } from './authenticate.ts'
 import type { Edge } from './call.ts'
+import { partiesOf } from './parties.ts'
 
-/** Whether each id is one of a principal of the project, or of the organization's keys. */
-async function strangersOf({ directory }: Edge, project: string, ids: readonly string[], field: string): Promise<FieldError[] | Refusal> {
-  const [organization, home] = await Promise.all([directory.organization(), directory.project(project)])
-  if (isRefusal(organization)) return organization
+/** Refuses ids that are neither those of active principals nor `role:<name>` of a role of the project. */
+async function checkIds({ directory }: Edge, project: string, ids: readonly string[], field: string): Promise<Refusal | undefined> {
+  const home = await directory.project(project)
   if (isRefusal(home)) return home
-  const ofKeys = new Set(Object.values(organization.keys).map(({ principal_id }) => principal_id))
-  return ids.flatMap((id, index) => {
-    const role = roleOf(id)
-    if (role !== undefined) return roleNamed(role) ? [] : [{ field: `${field}[${index}]`, message: 'there is no such role', actual: id }]
-    const known = ofKeys.has(id) || (own(home.principals, id)?.state ?? 'deleted') !== 'deleted'
-    return known ? [] : [{ field: `${field}[${index}]`, message: 'there is no such principal', actual: id }]
+  const unknown = ids.findIndex((id) => {
+    const name = roleOf(id)
+    return name !== undefined && !isRoleNamed(home, name)
   })
+  if (unknown >= 0) return refuseFields({ field: `${field}[${unknown}]`, message: 'there is no such role', actual: ids[unknown] })
+  const parties = await partiesOf(directory, project, ids, field, undefined, (id) => roleOf(id) !== undefined)
+  return isRefusal(parties) ? parties : undefined
 }
-const roleNamed = (name: string): boolean => systemRoleById(name) !== undefined || systemRoleById(`role_${name.toLowerCase()}`) !== undefined
+const isRoleNamed = ({ roles }: ProjectDirectory, name: string): boolean =>
+  hasRole(roles, name) || hasRole(roles, `role_${name.toLowerCase()}`) || Object.values(roles).some((role) => role.name === name)
 
 /** Refuses an interaction whose people or whose run do not exist. */
 export async function checkPeople(edge: Edge, project: string, body: CreateInteraction): Promise<Refusal | undefined> {
   const reviewers = policyOf(body).review?.reviewer_user_ids ?? []
-  const found = await Promise.all([strangersOf(edge, project, targetsOf(body), 'target_user_ids'), strangersOf(edge, project, reviewers, 'resolution_policy.review.reviewer_user_ids')])
-  for (const faults of found) if (isRefusal(faults)) return faults
-  const faults = (found as FieldError[][]).flat()
-  if (faults.length > 0) return refuseFields(...faults)
+  const refused = (await checkIds(edge, project, targetsOf(body), 'target_user_ids')) ?? (await checkIds(edge, project, reviewers, 'resolution_policy.review.reviewer_user_ids'))
+  if (refused) return refused
   const run = runOf(body)
   if (!run) return undefined
   const record = (await edge.world.ask({ project, kind: 'run', id: run.run_id }, 'get')) as WorkflowRun | null | Refusal
@@ -44,5 +45,5 @@ export async function rolesOf({ directory }: Pick<Edge, 'directory'>, project: s
   if (scope.kind === 'organization') return { roles: [scope.role, systemRoleId(scope.role)] }
   const home = await directory.project(project)
   if (isRefusal(home)) return home
-  return { roles: (own(home.principals, principal.id)?.role_ids ?? []).flatMap((id) => [id, systemRoleById(id) ?? id]) }
+  return { roles: (own(home.principals, principal.id)?.role_ids ?? []).flatMap((id) => [id, systemRoleById(id) ?? own(home.roles, id)?.name ?? id]) }
 }

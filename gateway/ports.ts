@@ -52,6 +52,8 @@ export interface World {
   demand(project: string): void
   /** Whether this gateway's knowledge can be trusted now: its own lease is fresh. While it is not, the edge answers 503. */
   fresh(): boolean
+  /** How many gateways were seen to end so far; one that was in the middle of a change told nobody of it. Absent: there are no others. */
+  ended?(): number
   /** What is not usable, empty when ready. */
   unready(): Promise<readonly string[]>
   /** Prometheus text. */

@@ -3,6 +3,7 @@
  * actor as it came.
  */
 import type { CreateInteraction } from '../protocol/api/interactions.ts'
+import type { Holds } from '../protocol/api/access.ts'
 import type { Reserved } from '../protocol/configuration.ts'
 import type { Origin } from '../protocol/entry.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
@@ -46,9 +47,13 @@ async function reserveHandle({ world }: Edge, { project, body }: Call, origin: O
   return isRefusal(outcome) ? outcome : { input: { reserved } }
 }
 
-const makeKey = ({ world }: Edge, project: string | undefined, { seed }: Identity): Prepared => {
-  const { key, hash, key_prefix } = newKey(world, project, seed)
-  return { input: { hash, key_prefix }, reply: { key } }
+/** What the caller may do, for commands that hand out rights. */
+const holds = ({ caller }: Call): Holds => ({ holds: [...caller.permissions] })
+const handing: Prepare = (_, call) => ({ input: { ...holds(call) } })
+
+const makeKey = ({ world }: Edge, call: Call, project: string | undefined, { seed }: Identity, kind?: 'token'): Prepared => {
+  const { key, hash, key_prefix } = newKey(world, project, seed, kind)
+  return { input: { hash, key_prefix, ...holds(call) }, reply: { key } }
 }
 
 /** Ask only people that exist. */
@@ -68,8 +73,11 @@ const preparations: Readonly<Record<string, Prepare>> = {
   'interaction.create': askPeople,
   'interaction.respond': answerAs,
   'interaction.link': signLinks,
-  'key.create': (edge, { project }, identity) => makeKey(edge, project?.id, identity),
-  'key.create_organization': (edge, _, identity) => makeKey(edge, undefined, identity),
+  'key.create': (edge, call, identity) => makeKey(edge, call, call.project?.id, identity),
+  'key.create_organization': (edge, call, identity) => makeKey(edge, call, undefined, identity),
+  'token.create': (edge, call, identity) => makeKey(edge, call, call.project?.id, identity, 'token'),
+  'me.create_token': (edge, call, identity) => makeKey(edge, call, call.project?.id, identity, 'token'),
+  ...Object.fromEntries((['principal.create', 'principal.update', 'user.create', 'user.update', 'role.create', 'role.update', 'assignment.create'] as const).map((name) => [name, handing])),
 }
 
 /** Prepare a call. */

@@ -104,6 +104,7 @@ export function createWorld(parts: WorldParts): World {
     onOffer: (project, queue, capability, handler) => bus.subscribe(subjects.offerFilter(project, queue, capability), (message) => handler(message as Offer), subjects.offerGroup),
     demand: (project) => bus.publish(subjects.demand(project), { project }),
     fresh: () => parts.membership.fresh(),
+    ended: () => parts.membership.ended(),
     unready: parts.unready,
     metrics: parts.metrics,
     log: parts.log,

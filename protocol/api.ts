@@ -2,11 +2,13 @@
 import { access } from './api/access.ts'
 import { interactions } from './api/interactions.ts'
 import { audit, projects } from './api/projects.ts'
+import { roles } from './api/roles.ts'
 import { runs } from './api/runs.ts'
+import { users } from './api/users.ts'
 import { workflows } from './api/workflows.ts'
 import { workers } from './worker.ts'
 
 /** Every endpoint, by operation name. */
-export const api = { ...projects, ...access, ...audit, ...workflows, ...runs, ...interactions, ...workers } as const
+export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...workers } as const
 export type Api = typeof api
 export type RowName = keyof Api

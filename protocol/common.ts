@@ -25,9 +25,15 @@ const spelled = (at: number): string => {
   const year = yoe + era * 400 + (month <= 2 ? 1 : 0)
   return `${p(year, 4)}-${p(month, 2)}-${p(doy - Math.floor((153 * mp + 2) / 5) + 1, 2)}T${p(Math.floor(ms / 3_600_000), 2)}:${p(Math.floor(ms / 60_000) % 60, 2)}:${p(Math.floor(ms / 1000) % 60, 2)}.${p(ms % 1000, 3)}Z`
 }
-/** Unix milliseconds of an RFC 3339 text, or undefined when it is none. */
+const RFC3339 = /^\d{4}-(\d\d)-(\d\d)[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
+/** Unix milliseconds of an RFC 3339 text, or undefined when it is none. A day that its month lacks, the hour 24 and leap seconds are none. */
 export function parseTimestamp(text: string): number | undefined {
-  if (!/^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/.test(text)) return undefined
+  const match = RFC3339.exec(text)
+  if (!match) return undefined
+  const [, month, day] = match
+  // The engine would take February 31 for March 2 or 3.
+  const date = new Date(`${text.slice(0, 10)}T00:00:00Z`)
+  if (date.getUTCMonth() + 1 !== Number(month) || date.getUTCDate() !== Number(day)) return undefined
   const at = Date.parse(text)
   return Number.isNaN(at) ? undefined : at
 }

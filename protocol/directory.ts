@@ -4,6 +4,9 @@
  */
 import type { ApiKey, PrincipalRecord } from './api/access.ts'
 import type { Project } from './api/projects.ts'
+import type { RoleAssignment } from './api/roles.ts'
+import { own } from './lookup.ts'
+import type { KeptRole } from './roles.ts'
 import type { Spec } from './spec.ts'
 
 export interface OrganizationDirectory {
@@ -17,10 +20,32 @@ export interface OrganizationDirectory {
 }
 export interface ProjectDirectory {
   readonly id: string
+  /** Keys and personal tokens that are not revoked, by SHA-256 of their text (hex). */
   readonly keys: Readonly<Record<string, ApiKey>>
+  /** With the ids of their roles. */
   readonly principals: Readonly<Record<string, PrincipalRecord>>
+  /** Custom roles. */
+  readonly roles: Readonly<Record<string, KeptRole>>
+  /** Oldest first. */
+  readonly assignments: readonly RoleAssignment[]
   /** Workflows by id; the spec of a version is asked for when a run starts. */
   readonly workflows: Readonly<Record<string, { readonly handle: string; readonly latest_version: number }>>
+}
+/** A principal as others refer to it: a member of a channel, a target of an interaction, an owner. */
+export interface Party {
+  readonly id: string
+  readonly kind: PrincipalRecord['kind']
+  readonly name: string
+}
+/**
+ * The active principal of a project with this id: a person, a service or an agent of the project, or who an organization
+ * key signs in as. Undefined for everybody else: unknown, disabled and deleted ones, and those of other projects.
+ */
+export function activePrincipal({ principals }: ProjectDirectory, { keys }: OrganizationDirectory, id: string): Party | undefined {
+  const record = own(principals, id)
+  if (record) return record.state === 'active' ? { id, kind: record.kind, name: record.name } : undefined
+  const key = Object.values(keys).find(({ principal_id }) => principal_id === id)
+  return key && { id, kind: 'service', name: key.name }
 }
 /** The latest version of a workflow: what `project` answers to the read `definition`. */
 export interface Definition {

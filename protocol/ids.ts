@@ -10,7 +10,7 @@ export const SLOTS = 1024
 
 /** Prefix of each kind of record. */
 export const prefixes = {
-  organization: 'org', project: 'prj', key: 'key', principal: 'svc', user: 'user', role: 'role', assignment: 'asg',
+  organization: 'org', project: 'prj', key: 'key', token: 'tok', principal: 'svc', user: 'user', role: 'role', assignment: 'asg',
   workflow: 'wfd', run: 'run', job: 'job', worker: 'wrk', source_event: 'sevt', audit: 'aud', wait: 'wait', lease: 'lt', session: 'wst', interaction: 'iact', response: 'iresp', delivery: 'whd',
 } as const
 export type Prefix = keyof typeof prefixes

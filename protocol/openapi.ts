@@ -2,9 +2,10 @@
  * The OpenAPI 3.1 document: a fold over the table of rows. JSON Schema is what the rows are written in, so nothing is
  * described twice.
  */
-import { ApiKey, ApiKeyCreated, PrincipalRecord, Role } from './api/access.ts'
+import { ApiKey, ApiKeyCreated, PrincipalRecord } from './api/access.ts'
 import { ActionLogEntry, Job } from './api/jobs.ts'
 import { AuditEntry, Project } from './api/projects.ts'
+import { Role, RoleAssignment } from './api/roles.ts'
 import { ProjectRunEvent, RunEventRecord, RunStep, WorkflowRun, WorkflowRunDetail } from './api/runs.ts'
 import { WaitingOn } from './api/waiting.ts'
 import { Workflow, WorkflowVersion } from './api/workflows.ts'
@@ -16,7 +17,7 @@ import { Worker } from './worker.ts'
 
 /** Schemas that the document names once and refers to. */
 const named = {
-  ActionLogEntry, ApiKey, ApiKeyCreated, AuditEntry, Job, PrincipalRecord, Project, ProjectRunEvent, Role, RunEventRecord, RunStep, Spec, Step, WaitingOn, Worker,
+  ActionLogEntry, ApiKey, ApiKeyCreated, AuditEntry, Job, PrincipalRecord, Project, ProjectRunEvent, Role, RoleAssignment, RunEventRecord, RunStep, Spec, Step, WaitingOn, Worker,
   Workflow, WorkflowRun, WorkflowRunDetail, WorkflowVersion,
 }
 const names = new Map<unknown, string>(Object.entries(named).map(([name, schema]) => [schema, name]))

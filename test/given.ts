@@ -1,6 +1,6 @@
 /**
  * Actors without a world: given a history, when a command is decided, look at what came out. The result of a `when` is the
- * next scene, so a story reads as a chain. A decision that brings its next state along is held to it in every story. Time stands still unless a cause moves it; ids count up: `job_1`, `wait_1`.
+ * next scene, so a story reads as a chain, and may branch: a scene never changes. A decision that brings its next state along is held to it in every story. Time stands still unless a cause moves it; ids count up: `job_1`, `wait_1`.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { evolve, fold, type AnyActor, type Cause, type Decided, type Tell } from '../actors/actor.ts'
@@ -64,7 +64,7 @@ export function given<S = never>(actor: AnyActor, ...events: Event[]): Scene<S> 
       if ('refused' in decision) return { ...scene(state, history, cause), events: [], tells: [], soft: [], reply: undefined, refused: decision }
       const { events, tells = [], soft = [], reply, next } = decision as Decided<Event, unknown>
       freeze(events)
-      const after = [...soft, ...events].reduce((before: unknown, event) => evolve(actor, before, event, cause.at), state) as S
+      const after = [...soft, ...events].reduce((before: unknown, event) => evolve(actor, before, event, cause.at), next === undefined ? structuredClone(state) : state) as S
       if (next !== undefined) agree(name, next, after)
       return {
         ...scene(after, [...history, ...events], cause), events: events as Outcome<S>['events'], tells, soft,

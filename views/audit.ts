@@ -1,48 +1,13 @@
-/**
- * The audit log: who changed which configuration, read off the events of the organization and of projects. What is not
- * in the table below is not audited; the type demands a decision for every configuration event.
- */
-import type { KeyEvent, PrincipalEvent } from '../protocol/api/access.ts'
-import type { AuditEntry, OrganizationProjectEvent } from '../protocol/api/projects.ts'
-import type { Changes, WorkflowEvent } from '../protocol/api/workflows.ts'
+/** The audit log: who changed which configuration. What is audited, and as what, is said in audited.ts. */
+import type { AuditEntry } from '../protocol/api/projects.ts'
 import { parseTimestamp, timestamp } from '../protocol/common.ts'
 import type { Placed } from '../protocol/entry.ts'
 import { refuseFields, type Refusal } from '../protocol/errors.ts'
 import { makeId } from '../protocol/ids.ts'
-import type { InteractionEvent } from '../protocol/interaction/events.ts'
 import { hashOf } from '../protocol/subjects.ts'
-import { interactionRules } from './interaction-audit.ts'
+import { ruleOf } from './audited.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
 import type { Store, Value } from './store.ts'
-
-type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | WorkflowEvent | InteractionEvent
-/** The use of a key is no change by a person. */
-type Audited = Exclude<Configuration['type'], 'key.used'>
-type Rule<T> = {
-  readonly resource_type: string
-  readonly action: AuditEntry['action']
-  /** The resource's name as the event tells it; otherwise the last known one. */
-  readonly name?: (event: Extract<Configuration, { readonly type: T }>) => string | null | undefined
-  /** What changed, when the event does not tell it as `changes`. */
-  readonly changes?: (event: Extract<Configuration, { readonly type: T }>) => Changes
-}
-
-const rules: { readonly [T in Audited]: Rule<T> } = {
-  'organization.created': { resource_type: 'organization', action: 'create', name: (event) => event.name },
-  'project.created': { resource_type: 'project', action: 'create', name: (event) => event.project.name },
-  'project.updated': { resource_type: 'project', action: 'update', name: (event) => event.project.name },
-  'project.deleted': { resource_type: 'project', action: 'delete', name: (event) => event.name },
-  'key.created': { resource_type: 'api_key', action: 'create', name: (event) => event.key.name },
-  'key.revoked': { resource_type: 'api_key', action: 'delete', name: (event) => event.name },
-  'principal.created': { resource_type: 'principal', action: 'create', name: (event) => event.principal.name },
-  'principal.updated': { resource_type: 'principal', action: 'update', name: (event) => event.principal.name },
-  'principal.deleted': { resource_type: 'principal', action: 'delete', name: (event) => event.name },
-  'workflow.created': { resource_type: 'workflow', action: 'create', name: (event) => event.workflow.name },
-  'workflow.updated': { resource_type: 'workflow', action: 'update', name: (event) => event.workflow.name },
-  'workflow.deleted': { resource_type: 'workflow', action: 'delete', name: (event) => event.name },
-  ...interactionRules,
-}
-const ruleOf = (type: string): Rule<string> | undefined => (Object.hasOwn(rules, type) ? (rules as unknown as Record<string, Rule<string>>)[type] : undefined)
 
 /** An id that every view derives alike from an event's place, in journal order within a millisecond. */
 function auditId(at: number, cursor: number, project: string): string {
@@ -54,22 +19,21 @@ function auditId(at: number, cursor: number, project: string): string {
   return makeId('audit', at, bytes, hash % 1024)
 }
 
-/** Apply an entry of the organization, of a project, or of an interaction. */
+/** Apply an entry of any kind of actor. */
 export function applyAudit(store: Store, { cursor, entry }: Placed): void {
   const { at, principal, credential, request_id, ip, user_agent } = entry.origin
-  entry.events.forEach((any, i) => {
-    const rule = ruleOf(any.type)
+  entry.events.forEach((event, i) => {
+    const rule = ruleOf(event.type)
     if (!rule) return
-    const event = any as Configuration & { readonly changes?: Changes }
-    const { resource_type, action } = rule
-    const changes = rule.changes?.(event as never) ?? event.changes
+    const { action } = rule
+    const { resource_type, resource_id, name, changes } = rule.read(event, entry)
     // A project is a resource of the organization, but belongs to its own log as well.
-    const project = entry.kind !== 'organization' ? entry.project : resource_type === 'project' ? event.id : null
-    const resource_name = rule.name?.(event as never) ?? lastName(store, event.id)
+    const project = entry.kind !== 'organization' ? entry.project : resource_type === 'project' ? resource_id : null
+    const resource_name = name ?? lastName(store, resource_id)
     const id = auditId(at, cursor + i, entry.project)
     const record: Omit<AuditEntry, 'org_id'> & { org_id?: string } = {
       id, ...(entry.kind === 'organization' && { org_id: entry.id }), ...(project !== null && { project_id: project }),
-      resource_type, resource_id: event.id, ...(resource_name !== undefined && { resource_name }), action,
+      resource_type, resource_id, ...(resource_name !== undefined && { resource_name }), action,
       actor_type: principal.type, actor_id: principal.id, ...(principal.type === 'user' && { user_id: principal.id }),
       ...(credential && { credential_type: credential.type, credential_id: credential.id }), ...(request_id !== undefined && { request_id }),
       ...(ip !== undefined && { ip_address: ip }), ...(user_agent !== undefined && { user_agent }),
@@ -77,7 +41,7 @@ export function applyAudit(store: Store, { cursor, entry }: Placed): void {
     }
     store.run(
       'INSERT INTO audit (id, project, resource_type, resource_id, action, actor_type, actor_id, user_id, created_at, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
-      id, project, resource_type, event.id, action, principal.type, principal.id, record.user_id ?? null, at, JSON.stringify(record),
+      id, project, resource_type, resource_id, action, principal.type, principal.id, record.user_id ?? null, at, JSON.stringify(record),
     )
   })
   if (entry.kind === 'organization') store.run("INSERT OR REPLACE INTO meta (key, value) VALUES ('organization', ?)", entry.id)

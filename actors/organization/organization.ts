@@ -7,9 +7,8 @@ import type { OrganizationProjectEvent } from '../../protocol/api/projects.ts'
 import type { Api } from '../../protocol/api.ts'
 import type { ClaimEvent, OrganizationCommands } from '../../protocol/configuration.ts'
 import { own } from '../../protocol/lookup.ts'
-import { patch } from '../../protocol/patch.ts'
 import type { Actor, Cause, Decision } from '../actor.ts'
-import { evolveKeys, touch } from '../configuration.ts'
+import { evolveKeys, evolveRecord, touch } from '../configuration.ts'
 import { nextQuestion, question, release, reserve } from './handles.ts'
 import { bornKey, createOrganizationKey, revokeOrganizationKey } from './keys.ts'
 import { born, createProject, deleteProject, updateProject } from './projects.ts'
@@ -32,6 +31,8 @@ function init(state: OrganizationState, { name, project_id, root_key }: Organiza
   }
 }
 
+const project = evolveRecord('projects', 'project')
+
 /** The actor of the organization. */
 export const organizationActor = (options: OrganizationOptions): Actor<OrganizationState, OrganizationEvent, Api, 'organization', OrganizationCommands, Extra> => ({
   kind: 'organization',
@@ -50,18 +51,11 @@ export const organizationActor = (options: OrganizationOptions): Actor<Organizat
   },
   evolve: {
     'organization.created': (state, { id, name }) => Object.assign(state, { id, name }),
-    'project.created': (state, { id, project }) => {
-      state.projects[id] = project
-      return state
-    },
-    'project.updated': (state, { id, project: change }) => {
-      const project = own(state.projects, id)
-      if (project) state.projects[id] = patch(project, change)
-      return state
-    },
+    'project.created': project.created,
+    'project.updated': project.updated,
     'project.deleted': (state, { id }) => {
-      const project = own(state.projects, id)
-      if (project) state.projects[id] = { ...project, deleted: true }
+      const kept = own(state.projects, id)
+      if (kept) state.projects[id] = { ...kept, deleted: true }
       for (const [workflow, claim] of Object.entries(state.claims)) if (claim.project === id) delete state.claims[workflow]
       return state
     },

@@ -1,79 +1,119 @@
-/** Service principals: who keys sign in as. Names are unique and never change; roles take effect with the next request. */
-import { systemRoleById } from '../../protocol/access.ts'
-import type { access, PrincipalEvent, PrincipalRecord } from '../../protocol/api/access.ts'
+/**
+ * Principals: who acts in the project. Services sign in with keys, people with personal tokens. Names of services are
+ * unique and never change; roles take effect with the next request.
+ */
+import type { access, Holds, KeptPrincipal, KeyEvent, PrincipalEvent, PrincipalRecord } from '../../protocol/api/access.ts'
+import type { RoleEvent } from '../../protocol/api/roles.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
-import { refuse, refuseFields, type FieldError } from '../../protocol/errors.ts'
+import { isRefusal, refuse, refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
 import { own } from '../../protocol/lookup.ts'
 import { reservedTags, slug } from '../../protocol/naming.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf, unexpired } from '../configuration.ts'
+import { lackingForRoles, principalRecord, reassign, roleFaults } from './rights.ts'
 import type { ProjectOptions, ProjectState } from './state.ts'
 
 type Rows = typeof access
-type Decided<R> = Decision<PrincipalEvent, R>
+type Decided<R> = Decision<PrincipalEvent | RoleEvent | KeyEvent, R>
 
 /** The service principal with this name. */
-export const withName = ({ principals }: ProjectState, name: string): PrincipalRecord | undefined =>
-  Object.values(principals).find((principal) => principal.name === name)
+export const withName = ({ principals }: ProjectState, name: string): KeptPrincipal | undefined =>
+  Object.values(principals).find((principal) => principal.kind === 'service' && principal.name === name)
 
-/** A free handle `svc:<slug>`, numbered when names differ only in characters that handles lack. */
-function handleOf({ principals }: ProjectState, name: string): string | undefined {
+/** A free handle such as `svc:<slug>`, numbered when names differ only in characters that handles lack. */
+function handleOf({ principals }: ProjectState, kind: 'svc' | 'user', name: string): string | undefined {
   const base = slug(name)
   if (base === '') return undefined
   const taken = new Set(Object.values(principals).map(({ handle }) => handle))
-  let handle = `svc:${base}`
-  for (let n = 2; taken.has(handle); n++) handle = `svc:${base}-${n}`
+  let handle = `${kind}:${base}`
+  for (let n = 2; taken.has(handle); n++) handle = `${kind}:${base}-${n}`
   return handle
 }
 
-/** The record of a new service principal. */
-export function bornPrincipal(state: ProjectState, input: Omit<Input<Rows['principal.create']>, 'project'>, cause: Cause): PrincipalRecord {
+/** What a new principal is made of. */
+interface Draft extends Pick<Partial<KeptPrincipal>, 'email' | 'description' | 'owner_id' | 'metadata' | 'tags'> {
+  readonly name: string
+  readonly role_ids?: readonly string[]
+}
+/** A principal that comes into being, with its roles. */
+export interface Born {
+  readonly principal: KeptPrincipal
+  readonly events: readonly (PrincipalEvent | RoleEvent)[]
+  readonly role_ids: readonly string[]
+}
+/** A new principal, once nothing stands against it. */
+export function bornPrincipal(state: ProjectState, kind: 'service' | 'user', draft: Draft, cause: Cause): Born {
   const now = timestamp(cause.at)
-  const handle = handleOf(state, input.name)
-  return {
-    id: cause.mint('principal'), kind: 'service', state: 'active', name: input.name,
-    ...(input.description && { description: input.description }),
+  const handle = handleOf(state, kind === 'user' ? 'user' : 'svc', draft.name)
+  const principal: KeptPrincipal = {
+    id: cause.mint(kind === 'user' ? 'user' : 'principal'), kind, state: 'active', name: draft.name,
+    ...(draft.email && { email: draft.email }),
+    ...(draft.description && { description: draft.description }),
     ...(handle !== undefined && { handle }),
-    ...(input.owner_id !== undefined && { owner_id: input.owner_id }),
-    ...(input.role_ids?.length && { role_ids: input.role_ids }),
-    ...(input.metadata && { metadata: input.metadata }),
-    ...(input.tags && Object.keys(input.tags).length > 0 && { tags: input.tags }),
+    ...(draft.owner_id !== undefined && { owner_id: draft.owner_id }),
+    ...(draft.metadata && { metadata: draft.metadata }),
+    ...(draft.tags && Object.keys(draft.tags).length > 0 && { tags: draft.tags }),
     created_at: now, updated_at: now,
   }
+  const { events, role_ids } = reassign(state, principal.id, draft.role_ids ?? [], cause)
+  return { principal, role_ids, events: [{ type: 'principal.created', id: principal.id, principal }, ...events] }
 }
 
-const faultsOf = (input: { role_ids?: readonly string[]; tags?: Readonly<Record<string, string>> }, brand: string): FieldError[] => [
-  ...reservedTags(input.tags, brand),
-  ...(input.role_ids ?? []).flatMap((id, index) => (systemRoleById(id) ? [] : [{ field: `role_ids[${index}]`, message: 'there is no such role', actual: id }])),
-]
+/** Faults of what both kinds of requests have in common. */
+export const principalFaults = (state: ProjectState, input: { role_ids?: readonly string[]; tags?: Readonly<Record<string, string>> }, brand: string): FieldError[] =>
+  [...reservedTags(input.tags, brand), ...roleFaults(state, input.role_ids)]
 
 /** Create a service principal, with its roles in the same commit. */
-export function createPrincipal({ brand }: ProjectOptions, state: ProjectState, input: Input<Rows['principal.create']>, cause: Cause): Decided<PrincipalRecord> {
-  const faults = faultsOf(input, brand)
+export function createPrincipal({ brand }: ProjectOptions, state: ProjectState, input: Input<Rows['principal.create']> & Holds, cause: Cause): Decided<PrincipalRecord> {
+  const faults = principalFaults(state, input, brand)
   if (faults.length > 0) return refuseFields(...faults)
   if (withName(state, input.name)) return refuse('already_exists', { field: 'name', name: input.name })
-  const principal = bornPrincipal(state, input, cause)
-  return { events: [{ type: 'principal.created', id: principal.id, principal }], reply: principal }
+  const missing = lackingForRoles(state, input.holds, input.role_ids ?? [], brand)
+  if (missing) return missing
+  const { principal, events, role_ids } = bornPrincipal(state, 'service', input, cause)
+  return { events, reply: principalRecord(principal, role_ids) }
 }
 
-/** Change a principal; `role_ids` replaces its roles, an empty list takes them all. */
-export function updatePrincipal({ brand }: ProjectOptions, state: ProjectState, input: Input<Rows['principal.update']>, { at }: Cause): Decided<PrincipalRecord> {
+/** Change a principal; `role_ids` replaces its roles, an empty list takes them all. Only added roles must be covered by what the caller holds. */
+export function changePrincipal(state: ProjectState, principal: KeptPrincipal, { role_ids: roles, ...wish }: { readonly [K in keyof PrincipalRecord]?: PrincipalRecord[K] | undefined }, { holds, brand }: Holds & ProjectOptions, cause: Cause): Decided<PrincipalRecord> {
+  const { events, added, role_ids } = reassign(state, principal.id, roles, cause)
+  const missing = lackingForRoles(state, holds, added, brand)
+  if (missing) return missing
+  const change = changeOf<KeptPrincipal>(principal, wish, cause.at)
+  return {
+    events: [...(change ? [{ type: 'principal.updated', id: principal.id, principal: change.patch, changes: change.changes } as const] : []), ...events],
+    reply: principalRecord(change?.next ?? principal, role_ids),
+  }
+}
+/** Change a principal of any kind. */
+export function updatePrincipal({ brand }: ProjectOptions, state: ProjectState, input: Input<Rows['principal.update']> & Holds, cause: Cause): Decided<PrincipalRecord> {
   const principal = own(state.principals, input.id)
   if (!principal) return refuse('not_found')
-  const faults = faultsOf(input, brand)
+  const faults = principalFaults(state, input, brand)
   if (faults.length > 0) return refuseFields(...faults)
-  const { description, state: status, owner_id, metadata, role_ids, tags } = input
-  const change = changeOf<PrincipalRecord>(principal, { description, state: status, owner_id, metadata, role_ids, tags }, at)
-  if (!change) return { events: [], reply: principal }
-  return { events: [{ type: 'principal.updated', id: principal.id, principal: change.patch, changes: change.changes }], reply: change.next }
+  const { description, state: status, owner_id, metadata, role_ids, tags, holds } = input
+  return changePrincipal(state, principal, { description, state: status, owner_id, metadata, role_ids, tags }, { holds, brand }, cause)
 }
 
-/** Archive a principal that no key can sign in as any more. */
-export function deletePrincipal(state: ProjectState, input: Input<Rows['principal.delete']>, { at }: Cause): Decided<undefined> {
+/** What keeps a principal from being archived: a key that signs in as it, or the agent that it belongs to. */
+function needed({ keys }: ProjectState, { id, kind }: KeptPrincipal, at: number): Refusal | undefined {
+  if (kind === 'agent') return refuse('conflict', { principal_id: id }, 'This principal belongs to an agent; delete the agent.')
+  const key = kind === 'user' ? undefined : Object.values(keys).find((stored) => stored.key.principal_id === id && unexpired(stored.key, at))?.key
+  return key && refuse('conflict', { key_id: key.id, name: key.name }, `The key ${key.name} signs in as this principal; revoke it first.`)
+}
+/** Archive a principal that no key can sign in as any more. The tokens of a person are revoked with it. */
+export function deletePrincipal(state: ProjectState, input: Pick<Input<Rows['principal.delete']>, 'id'>, { at }: Cause): Decided<undefined> {
   const principal = own(state.principals, input.id)
   if (!principal) return refuse('not_found')
-  const key = Object.values(state.keys).find((stored) => stored.key.principal_id === principal.id && unexpired(stored.key, at))?.key
-  if (key) return refuse('conflict', { key_id: key.id, name: key.name }, `The key ${key.name} signs in as this principal; revoke it first.`)
-  return { events: [{ type: 'principal.deleted', id: principal.id, name: principal.name }], reply: undefined }
+  const refused = needed(state, principal, at)
+  if (isRefusal(refused)) return refused
+  const tokens = principal.kind === 'user' ? Object.values(state.keys).filter(({ key }) => key.principal_id === principal.id) : []
+  return {
+    events: [
+      ...tokens.map(({ key }) => ({ type: 'key.revoked', id: key.id, name: key.name, at }) as const),
+      { type: 'principal.deleted', id: principal.id, name: principal.name },
+    ],
+    reply: undefined,
+  }
 }

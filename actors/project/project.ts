@@ -1,20 +1,35 @@
-/** A project: the one writer of its workflows, keys and principals. */
-import type { KeyEvent, KeyMaterial, PrincipalEvent } from '../../protocol/api/access.ts'
+/** A project: the one writer of its workflows, keys, principals and roles. */
+import type { Holds, KeyEvent, KeyMaterial, PrincipalEvent } from '../../protocol/api/access.ts'
+import type { RoleEvent } from '../../protocol/api/roles.ts'
 import type { WorkflowEvent } from '../../protocol/api/workflows.ts'
 import type { Api } from '../../protocol/api.ts'
 import type { HoldEvent, ProjectCommands, Reserved } from '../../protocol/configuration.ts'
 import { own } from '../../protocol/lookup.ts'
 import { patch } from '../../protocol/patch.ts'
 import type { Actor } from '../actor.ts'
-import { evolveKeys, touch } from '../configuration.ts'
+import { evolveKeys, evolveRecord, touch } from '../configuration.ts'
 import { createKey, revokeKey } from './keys.ts'
 import { createPrincipal, deletePrincipal, updatePrincipal } from './principals.ts'
+import { assignRole, createRole, deleteRole, unassignRole, updateRole } from './roles.ts'
 import { bare, definitionOf, directoryOf, type ProjectOptions, type ProjectState } from './state.ts'
+import { createOwnToken, createToken, createUser, deleteUser, revokeOwnToken, revokeToken, updateUser } from './users.ts'
 import { createWorkflow, deleteWorkflow, settleHandle, updateWorkflow } from './workflows.ts'
 
-type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | HoldEvent
+type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent
 /** What the edge adds to rows. */
-type Extra = { 'key.create': KeyMaterial; 'workflow.create': { readonly reserved: Reserved } }
+type Extra = { readonly [N in 'principal.create' | 'principal.update' | 'user.create' | 'user.update' | 'role.create' | 'role.update' | 'assignment.create']: Holds } & {
+  'key.create': KeyMaterial & Holds
+  'token.create': KeyMaterial & Holds
+  'me.create_token': KeyMaterial & Holds
+  'workflow.create': { readonly reserved: Reserved }
+}
+
+const [principal, role, assignment] = [evolveRecord('principals', 'principal'), evolveRecord('roles', 'role'), evolveRecord('assignments', 'assignment')]
+/** Take the assignments of a principal or a role that is gone. */
+function unassign(state: ProjectState, of: 'principal_id' | 'role_id', id: string): ProjectState {
+  for (const one of Object.values(state.assignments)) if (one[of] === id) delete state.assignments[one.id]
+  return state
+}
 
 /** A promise never to make a workflow id is kept for a day: no command is delivered later than that. */
 const KEEP_UNUSED = 86_400_000
@@ -32,6 +47,18 @@ export const projectActor = (options: ProjectOptions): Actor<ProjectState, Proje
     'principal.create': (state, input, cause) => createPrincipal(options, state, input, cause),
     'principal.update': (state, input, cause) => updatePrincipal(options, state, input, cause),
     'principal.delete': deletePrincipal,
+    'user.create': (state, input, cause) => createUser(options, state, input, cause),
+    'user.update': (state, input, cause) => updateUser(options, state, input, cause),
+    'user.delete': deleteUser,
+    'token.create': (state, input, cause) => createToken(options, state, input, cause),
+    'token.revoke': revokeToken,
+    'me.create_token': (state, input, cause) => createOwnToken(options, state, input, cause),
+    'me.revoke_token': revokeOwnToken,
+    'role.create': (state, input, cause) => createRole(options, state, input, cause),
+    'role.update': (state, input, cause) => updateRole(options, state, input, cause),
+    'role.delete': deleteRole,
+    'assignment.create': (state, input, cause) => assignRole(options, state, input, cause),
+    'assignment.delete': unassignRole,
     'key.touch': touch,
     'handle.settle': settleHandle,
   },
@@ -50,19 +77,14 @@ export const projectActor = (options: ProjectOptions): Actor<ProjectState, Proje
       return state
     },
     ...evolveKeys,
-    'principal.created': (state, { id, principal }) => {
-      state.principals[id] = principal
-      return state
-    },
-    'principal.updated': (state, { id, principal: change }) => {
-      const principal = own(state.principals, id)
-      if (principal) state.principals[id] = patch(principal, change)
-      return state
-    },
-    'principal.deleted': (state, { id }) => {
-      delete state.principals[id]
-      return state
-    },
+    'principal.created': principal.created,
+    'principal.updated': principal.updated,
+    'principal.deleted': (state, { id }) => principal.deleted(unassign(state, 'principal_id', id), { id }),
+    'role.created': role.created,
+    'role.updated': role.updated,
+    'role.deleted': (state, { id }) => role.deleted(unassign(state, 'role_id', id), { id }),
+    'assignment.created': assignment.created,
+    'assignment.deleted': assignment.deleted,
     'handle.held': (state, { id, organization }) => {
       state.claims[id] = organization
       return state
@@ -78,4 +100,6 @@ export const projectActor = (options: ProjectOptions): Actor<ProjectState, Proje
     'handle.freed': ({ id, organization }) => [{ tell: { to: { kind: 'organization', id: organization, project: organization }, name: 'handle.release', input: { id } } }],
   },
   ask: { directory: directoryOf, definition: definitionOf },
+  // A snapshot of an older release lacks what that did not know.
+  recover: (state) => ({ ...bare(), ...state }),
 })

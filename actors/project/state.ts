@@ -1,10 +1,13 @@
-/** What a project knows: its workflows with their latest specs, its keys and its principals. Deleted records are gone from here; journal and views keep their history. */
-import type { PrincipalRecord } from '../../protocol/api/access.ts'
+/** What a project knows: its workflows with their latest specs, its keys, and its principals with their roles. Deleted records are gone from here; journal and views keep their history. */
+import type { KeptPrincipal } from '../../protocol/api/access.ts'
+import type { RoleAssignment } from '../../protocol/api/roles.ts'
 import type { Workflow } from '../../protocol/api/workflows.ts'
 import type { Definition, ProjectDirectory } from '../../protocol/directory.ts'
 import { own } from '../../protocol/lookup.ts'
+import type { KeptRole } from '../../protocol/roles.ts'
 import type { Spec } from '../../protocol/spec.ts'
 import { byHash, type Keys } from '../configuration.ts'
+import { principalRecord } from './rights.ts'
 
 /** A workflow without its spec, and the spec of its latest version. */
 interface KeptWorkflow {
@@ -13,8 +16,13 @@ interface KeptWorkflow {
 }
 export interface ProjectState {
   workflows: Record<string, KeptWorkflow>
+  /** Keys and personal tokens. */
   keys: Keys
-  principals: Record<string, PrincipalRecord>
+  principals: Record<string, KeptPrincipal>
+  /** Custom roles. */
+  roles: Record<string, KeptRole>
+  /** Who has which role: the only place that says so. */
+  assignments: Record<string, RoleAssignment>
   /** The organization that holds the claim on a workflow's handle, by workflow id. */
   claims: Record<string, string>
   /** Workflow ids that must never be created, with the time of that promise in Unix milliseconds (H2 of protocol/configuration.ts). */
@@ -26,13 +34,22 @@ export interface ProjectOptions {
 }
 
 /** A project without any configuration. */
-export const bare = (): ProjectState => ({ workflows: {}, keys: {}, principals: {}, claims: {}, unused: {} })
+export const bare = (): ProjectState => ({ workflows: {}, keys: {}, principals: {}, roles: {}, assignments: {}, claims: {}, unused: {} })
 
 /** What gateways keep of a project; its state does not hold its id, so the question does. */
-export const directoryOf = ({ keys, principals, workflows }: ProjectState, { id }: { readonly id: string }): ProjectDirectory => ({
-  id, keys: byHash(keys), principals: { ...principals },
-  workflows: Object.fromEntries(Object.values(workflows).map(({ workflow }) => [workflow.id, { handle: workflow.handle, latest_version: workflow.latest_version }])),
-})
+export function directoryOf({ keys, principals, roles, assignments, workflows }: ProjectState, { id }: { readonly id: string }): ProjectDirectory {
+  const held = new Map<string, string[]>()
+  for (const { principal_id, role_id } of Object.values(assignments)) {
+    const ids = held.get(principal_id)
+    if (ids) ids.push(role_id)
+    else held.set(principal_id, [role_id])
+  }
+  return {
+    id, keys: byHash(keys), roles: { ...roles }, assignments: Object.values(assignments),
+    principals: Object.fromEntries(Object.values(principals).map((principal) => [principal.id, principalRecord(principal, held.get(principal.id) ?? [])])),
+    workflows: Object.fromEntries(Object.values(workflows).map(({ workflow }) => [workflow.id, { handle: workflow.handle, latest_version: workflow.latest_version }])),
+  }
+}
 
 /** The latest version of a workflow, or undefined. */
 export function definitionOf({ workflows }: ProjectState, { id }: { readonly id: string }): Definition | undefined {

@@ -68,7 +68,8 @@ function recordOf(input: Start, spec: Spec, values: Open | undefined, cause: Cau
   }
 }
 
-const initiator = ({ credential, principal }: Cause): string => credential?.name ?? principal.name ?? principal.id
+/** A person by name, whatever token they used; anybody else by the name of the key. */
+const initiator = ({ credential, principal }: Cause): string => (principal.type === 'user' ? principal.name : undefined) ?? credential?.name ?? principal.name ?? principal.id
 
 /** `meta` is the caller's metadata, in which the service's own names cannot be overridden. */
 const engineOf = (input: Start, record: WorkflowRun, config: Open, cause: Cause): Engine => ({

@@ -21,7 +21,7 @@ const FRESH = 1800
 export type RoleName = 'gateway' | 'shards' | 'views' | 'executor'
 export interface Member { readonly id: string; readonly roles: readonly RoleName[] }
 interface NodeRecord extends Member { readonly beat: number }
-interface Observed { readonly member: Member; readonly value: string; readonly changed: number }
+interface Observed { readonly member: Member; readonly beat: number; readonly value: string; readonly changed: number }
 
 export class Membership {
   readonly #registry: Registry
@@ -34,6 +34,7 @@ export class Membership {
   #looked = Number.NEGATIVE_INFINITY
   #cancel: (() => void) | undefined
   #stopped = false
+  #ended = 0
   #onChange: (() => Promise<void>) | undefined
 
   constructor(registry: Registry, clock: Clock, self: Member) {
@@ -86,6 +87,10 @@ export class Membership {
   alone(): boolean {
     return this.fresh() && this.#clock.elapsed() - this.#looked < 2 * RENEW && this.#others() === 0
   }
+  /** How many lives of other gateways were seen to end: by leaving, by silence, or by beginning anew under the same name. */
+  ended(): number {
+    return this.#ended
+  }
   #others(): number {
     let others = 0
     for (const { member, changed } of this.#observed.values()) if (member.id !== this.#self.id && member.roles.length > 0 && this.#looked - changed < LEASE) others++
@@ -112,15 +117,19 @@ export class Membership {
     const entries = await this.#registry.list('node.')
     // A change is as old as its sight at most: counted from the question, a lease would seem to lapse before its owner thinks so.
     const now = this.#clock.elapsed()
+    const lived = this.members('gateway')
     this.#looked = asked
     const next = new Map<string, Observed>()
     for (const { key, value } of entries) {
       const before = this.#observed.get(key)
-      const { id, roles } = JSON.parse(value) as NodeRecord
-      next.set(key, before?.value === value ? before : { member: { id, roles }, value, changed: now })
+      const { id, roles, beat } = JSON.parse(value) as NodeRecord
+      if (before && beat < before.beat && before.member.roles.includes('gateway')) this.#ended++
+      next.set(key, before?.value === value ? before : { member: { id, roles }, beat, value, changed: now })
     }
     for (const [key, seen] of this.#observed) if (!next.has(key) && asked - seen.changed < LEASE) next.set(key, seen)
     this.#observed = next
+    const live = new Set(this.members('gateway').map(({ id }) => id))
+    this.#ended += lived.filter(({ id }) => !live.has(id)).length
     // A record that stays dead is garbage: anyone may remove it once it has been silent for a minute.
     for (const [key, { changed, member }] of next) if (now - changed > 60_000 && member.id !== this.#self.id) void this.#registry.delete(key).catch(() => {})
   }

@@ -1,4 +1,4 @@
-/** API keys, principals, roles and permissions. */
+/** API keys and principals. */
 import { Type, type Static } from 'typebox'
 import { systemRoleNames } from '../access.ts'
 import { Closed, Id, Open, Tags, Timestamp, listOf, pageOf, paging } from '../common.ts'
@@ -22,18 +22,15 @@ const CreateApiKey = Closed({
 })
 const CreateOrganizationApiKey = Closed({ name: KeyName, role: Type.Optional(Type.Enum([...systemRoleNames])), expires_at: Type.Optional(Timestamp), tags: Type.Optional(Tags) })
 
-export const Role = Type.Object({
-  id: Type.String(), name: Type.String(), permissions: Type.Array(Type.String()), system_defined: Type.Boolean(), project_id: Type.Optional(Type.String()),
-  description: Type.Optional(Type.String()), tags: Type.Optional(Tags), created_at: Timestamp, updated_at: Timestamp,
-})
-export type Role = Static<typeof Role>
-const RolePage = pageOf(Role)
+const PrincipalKind = Type.Enum(['service', 'agent', 'system', 'user'])
 export const PrincipalRecord = Type.Object({
-  id: Type.String(), kind: Type.Enum(['service', 'agent', 'system']), state: Type.Enum(['active', 'disabled', 'deleted']), name: Type.String(),
-  description: Type.Optional(Type.String()), handle: Type.Optional(Type.String()), owner_id: Type.Optional(Type.String()),
+  id: Type.String(), kind: PrincipalKind, state: Type.Enum(['active', 'disabled', 'deleted']), name: Type.String(),
+  email: Type.Optional(Type.String({ description: 'Of a person' })), description: Type.Optional(Type.String()), handle: Type.Optional(Type.String()), owner_id: Type.Optional(Type.String()),
   role_ids: Type.Optional(Type.Array(Type.String())), metadata: Type.Optional(Open), tags: Type.Optional(Tags), created_at: Timestamp, updated_at: Timestamp,
 })
 export type PrincipalRecord = Static<typeof PrincipalRecord>
+/** A principal as its project keeps it: which roles it has is what the assignments say. */
+export type KeptPrincipal = Omit<PrincipalRecord, 'role_ids'>
 const CreatePrincipal = Closed({
   name: Type.String({ minLength: 1, maxLength: 128 }), description: Type.Optional(Type.String({ maxLength: 1024 })), owner_id: Type.Optional(Id),
   metadata: Type.Optional(Open), role_ids: Type.Optional(Type.Array(Id, { minItems: 1, maxItems: 16, uniqueItems: true })), tags: Type.Optional(Tags),
@@ -41,11 +38,6 @@ const CreatePrincipal = Closed({
 const UpdatePrincipal = Closed({
   description: Type.Optional(Type.String({ maxLength: 1024 })), state: Type.Optional(Type.Enum(['active', 'disabled'])), owner_id: Type.Optional(Id),
   metadata: Type.Optional(Open), role_ids: Type.Optional(Type.Array(Id, { maxItems: 16, uniqueItems: true })), tags: Type.Optional(Tags),
-})
-const PermissionCatalog = Type.Object({
-  items: Type.Array(Type.Object({ id: Type.String(), label: Type.String(), description: Type.String(), scope: Type.String(), category: Type.String(), risk: Type.String(), assignable: Type.Boolean(), user_kinds: Type.Array(Type.String()) })),
-  presets: Type.Array(Type.Object({ id: Type.String(), label: Type.String(), description: Type.String(), scope: Type.String(), permissions: Type.Array(Type.String()) })),
-  action_groups: Type.Array(Type.Object({ id: Type.String(), label: Type.String(), source: Type.String(), children: Type.Array(Type.String()) })),
 })
 const P = '/projects/:project'
 const keys = 'api keys'
@@ -63,14 +55,11 @@ export const access = {
   'key.get': query(`GET ${P}/api-keys/:id`, { summary: 'One project key', tag: keys, permission: 'access.manage', reply: ApiKey, errors: ['not_found'] }),
   'key.revoke': command(`DELETE ${P}/api-keys/:id`, { summary: 'Revoke a project key', tag: keys, permission: 'access.manage', to: mine, status: 204, errors: ['not_found'] }),
 
-  'principal.list': query(`GET ${P}/principals`, { summary: 'Principals of the project', tag, permission: 'project.view', query: Closed({ kind: Type.Optional(Type.Enum(['service', 'agent', 'system'])), include_disabled: Type.Optional(Type.Boolean()), limit: paging.limit }), reply: listOf(PrincipalRecord) }),
+  'principal.list': query(`GET ${P}/principals`, { summary: 'Principals of the project', tag, permission: 'project.view', query: Closed({ kind: Type.Optional(PrincipalKind), include_disabled: Type.Optional(Type.Boolean()), limit: paging.limit }), reply: listOf(PrincipalRecord) }),
   'principal.create': command(`POST ${P}/principals`, { summary: 'Create a service principal', tag, permission: 'project.admin', to: mine, body: CreatePrincipal, reply: PrincipalRecord, status: 201, errors: ['already_exists'] }),
   'principal.get': query(`GET ${P}/principals/:id`, { summary: 'One principal', tag, permission: 'project.view', reply: PrincipalRecord, errors: ['not_found'] }),
   'principal.update': command(`PATCH ${P}/principals/:id`, { summary: 'Change a principal, its state or its roles', tag, permission: 'project.admin', to: mine, body: UpdatePrincipal, reply: PrincipalRecord, errors: ['not_found'] }),
   'principal.delete': command(`DELETE ${P}/principals/:id`, { summary: 'Archive a principal', tag, permission: 'project.admin', to: mine, status: 204, errors: ['not_found', 'conflict'] }),
-  'role.list': query(`GET ${P}/roles`, { summary: 'Roles', tag, permission: 'project.view', query: Closed(paging), reply: RolePage }),
-  'role.get': query(`GET ${P}/roles/:id`, { summary: 'One role', tag, permission: 'project.view', reply: Role, errors: ['not_found'] }),
-  'permission.list': query(`GET ${P}/permissions`, { summary: 'Permissions and what the system roles grant', tag, permission: 'project.view', reply: PermissionCatalog }),
 
   'key.create_organization_old': command('POST /organization/api-keys', { summary: 'Create an organization key', tag: 'compat', alias: 'key.create_organization', as: 'key.create_organization', permission: 'organization.admin', to: org, body: CreateOrganizationApiKey, reply: ApiKeyCreated, status: 201, errors: ['already_exists'] }),
   'key.list_organization_old': query('GET /organization/api-keys', { summary: 'Organization keys', tag: 'compat', alias: 'key.list_organization', as: 'key.list_organization', permission: 'organization.admin', query: Closed(paging), reply: pageOf(ApiKey) }),
@@ -78,6 +67,8 @@ export const access = {
   'key.revoke_organization_old': command('DELETE /organization/api-keys/:id', { summary: 'Revoke an organization key', tag: 'compat', alias: 'key.revoke_organization', as: 'key.revoke_organization', permission: 'organization.admin', to: org, status: 204, errors: ['not_found', 'conflict'] }),
 } as const
 
+/** What the edge adds to whatever hands out rights: the caller's permissions, so that nobody hands out more than they have. */
+export interface Holds { readonly holds: readonly string[] }
 /** What the edge adds to a key creation: the hash of the key it made (SHA-256, hex), never the key itself. */
 export interface KeyMaterial { readonly hash: string; readonly key_prefix: string }
 export type KeyEvent =
@@ -85,6 +76,7 @@ export type KeyEvent =
   | (Event & { readonly type: 'key.revoked'; readonly id: string; readonly name: string; readonly at: number })
   | (Event & { readonly type: 'key.used'; readonly id: string; readonly at: number })
 export type PrincipalEvent =
-  | (Event & { readonly type: 'principal.created'; readonly id: string; readonly principal: PrincipalRecord })
-  | (Event & { readonly type: 'principal.updated'; readonly id: string; readonly principal: Patch<PrincipalRecord>; readonly changes: Changes })
+  | (Event & { readonly type: 'principal.created'; readonly id: string; readonly principal: KeptPrincipal })
+  | (Event & { readonly type: 'principal.updated'; readonly id: string; readonly principal: Patch<KeptPrincipal>; readonly changes: Changes })
+  /** Its assignments go with it. */
   | (Event & { readonly type: 'principal.deleted'; readonly id: string; readonly name: string })

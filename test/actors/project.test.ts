@@ -1,11 +1,18 @@
 import t from 'tap'
 import { projectActor } from '../../actors/project/project.ts'
+import { permissions } from '../../protocol/access.ts'
 import type { ProjectDirectory } from '../../protocol/directory.ts'
 import { played, START } from './played.ts'
 
 const PRJ = 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B'
 const ORG = 'org_01AAAAAAAAAAAAAAAAAAAAAAAA'
-const fresh = () => played(projectActor({ brand: 'Service' }), { project: PRJ, kind: 'project', id: PRJ })
+/** A project whose callers may do everything, unless a command says otherwise. */
+const fresh = () => {
+  const project = played(projectActor({ brand: 'Service' }), { project: PRJ, kind: 'project', id: PRJ })
+  const { send } = project
+  project.send = (name, input = {}, origin = {}) => send(name, { holds: Object.keys(permissions), ...(input as object) }, origin)
+  return project
+}
 const spec = { steps: [{ kind: 'sleep', config: { duration: '1s' } }] }
 const longer = { steps: [{ kind: 'sleep', config: { duration: '2s' } }] }
 const reserved = (id: string, handle: string) => ({ reserved: { id, handle, organization: ORG } })
@@ -66,7 +73,7 @@ t.test('a reservation that was not used in time is given back and never used', a
 t.test('a key without a principal gets one of its name, as Editor, in the same commit', async (t) => {
   const project = fresh()
   const key = project.send('key.create', { name: 'My Worker', ...material('h1') })
-  t.same(project.events.map((event) => event.type), ['principal.created', 'key.created'])
+  t.same(project.events.map((event) => event.type), ['principal.created', 'assignment.created', 'key.created'])
   const principal = directory(project).principals[key.principal_id]
   t.match(principal, { kind: 'service', state: 'active', name: 'My Worker', handle: 'svc:my-worker', role_ids: ['role_editor'] })
   t.same(directory(project).keys, { h1: key })
@@ -99,7 +106,8 @@ t.test('principals', async (t) => {
   const off = project.send('principal.update', { id: bot.id, state: 'disabled', role_ids: [] })
   t.match(off, { state: 'disabled' })
   t.notOk('role_ids' in off, 'an empty list takes all roles')
-  t.same(project.events[0]?.['changes'], { state: { from: 'active', to: 'disabled' }, role_ids: { from: ['role_operator'] } })
+  t.match(project.events, [{ type: 'principal.updated', changes: { state: { from: 'active', to: 'disabled' } } }, { type: 'assignment.deleted', assignment: { principal_id: bot.id, role_name: 'Operator' } }])
+  t.same(directory(project).assignments, [])
   t.match(project.send('principal.update', { id: 'svc_x', state: 'disabled' }), { refused: 'not_found' })
 })
 t.test('a principal outlives its active keys', async (t) => {

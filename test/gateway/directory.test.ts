@@ -67,6 +67,21 @@ t.test('without a fresh lease nothing is known, and afterwards nothing old', asy
   t.match(await it.directory.project(PRJ), { id: PRJ })
   t.equal(it.asked.length, 2)
 })
+t.test('when another gateway has ended, nothing is believed that it may have changed', async (t) => {
+  const it = edge()
+  const heard: unknown[] = []
+  it.directory.onChange((id) => heard.push(id))
+  await it.directory.project(PRJ)
+  it.advance(1000)
+  t.same(heard, [])
+  it.ended++
+  it.advance(250)
+  t.same(heard, [undefined], 'whatever is open has to be looked at again')
+  await it.directory.project(PRJ)
+  it.advance(1000)
+  await it.directory.project(PRJ)
+  t.equal(it.asked.length, 2)
+})
 t.test('a lease lost while a load is under way spoils it', async (t) => {
   const it = edge()
   const { closed, open } = gate()

@@ -7,6 +7,7 @@ import { openDirectory } from '../../gateway/directory.ts'
 import { newKey } from '../../gateway/keys.ts'
 import type { Outcome, World } from '../../gateway/ports.ts'
 import { openTouches } from '../../gateway/touch.ts'
+import { permissions } from '../../protocol/access.ts'
 import type { Address, Command } from '../../protocol/entry.ts'
 import { isRefusal, refuse } from '../../protocol/errors.ts'
 import { makeId } from '../../protocol/ids.ts'
@@ -14,6 +15,8 @@ import { played, START, type Answer, type Played } from '../actors/played.ts'
 
 export const ORG = 'org_01AAAAAAAAAAAAAAAAAAAAAAAA'
 export const PRJ = 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B'
+/** What the caller of a change may do, unless the test says otherwise. */
+const everything = Object.keys(permissions)
 export const seal = (text: string): Uint8Array => createHmac('sha256', 'a secret of tests').update(text).digest()
 
 /** An edge over an organization with its default project and a root key. */
@@ -32,7 +35,7 @@ export function edge() {
     return found
   }
   const it = {
-    asked: [] as string[], commands: [] as Command[], fresh: true, broken: false,
+    asked: [] as string[], commands: [] as Command[], fresh: true, broken: false, ended: 0,
     /** Holds back the next answers of `ask` until it resolves. */
     gate: undefined as Promise<void> | undefined,
   }
@@ -41,7 +44,7 @@ export function edge() {
     return isRefusal(reply) ? reply : { reply }
   }
   const world = {
-    node: 'gw1', now: () => now, hash, seal, random: bytes, fresh: () => it.fresh, organization: () => ORG,
+    node: 'gw1', now: () => now, hash, seal, random: bytes, fresh: () => it.fresh, ended: () => it.ended, organization: () => ORG,
     settings: { brand: 'Service', key_prefix: 'bat' },
     id: (prefix: 'workflow') => makeId(prefix, now, bytes(10)),
     later(ms: number, run: () => void) {
@@ -69,7 +72,7 @@ export function edge() {
   const { authenticate, again } = openAuthentication(world, directory, touches)
   /** A change of configuration, forgotten as the edge would before it answers. */
   const change = (project: string, name: string, input: object): Answer => {
-    const outcome = decide({ kind: project === ORG ? 'organization' : 'project', id: project, name, input, origin: { at: now, principal: { type: 'service_account', id: 'svc_t' } } })
+    const outcome = decide({ kind: project === ORG ? 'organization' : 'project', id: project, name, input: { holds: everything, ...input }, origin: { at: now, principal: { type: 'service_account', id: 'svc_t' } } })
     directory.forget(project)
     return (isRefusal(outcome) ? outcome : outcome.reply) as Answer
   }

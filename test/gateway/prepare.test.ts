@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { Call, Edge } from '../../gateway/call.ts'
 import { prepare } from '../../gateway/prepare.ts'
+import { systemRoles } from '../../protocol/access.ts'
 import { api } from '../../protocol/api.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import { edge, ORG, PRJ, type TestEdge } from './given.ts'
@@ -9,7 +10,7 @@ const spec = { steps: [{ kind: 'sleep', config: { duration: '1s' } }] }
 const origin = { at: 0, principal: { type: 'user', id: 'user_1' } } as const
 /** Prepare a row's command for a project, as a request without an idempotency key, or with this one. */
 const prepared = async ({ world, directory }: TestEdge, name: keyof typeof api, project: string, body: object, seed?: string) =>
-  prepare({ world, directory } as Edge, { name, row: api[name], project: { id: project }, body, slots: {} } as unknown as Call, { command_id: seed ?? 'cmd', ...(seed !== undefined && { seed }) }, origin)
+  prepare({ world, directory } as Edge, { name, row: api[name], project: { id: project }, body, slots: {}, caller: { permissions: new Set(systemRoles.Admin) } } as unknown as Call, { command_id: seed ?? 'cmd', ...(seed !== undefined && { seed }) }, origin)
 
 t.test('a key creation carries the hash; only the answer has the key', async (t) => {
   const it = edge()

@@ -39,3 +39,24 @@ t.test('a node that stops renewing is dead after its lease, by the observer\'s o
   t.notOk(a.fresh())
   await settleAll()
 })
+
+t.test('lives of other gateways that end are counted: by leaving, by beginning anew, by silence', async (t) => {
+  const clock = new ManualClock()
+  const registry = new MemoryRegistry()
+  const a = new Membership(registry, clock, { id: 'a', roles: ['gateway'] })
+  await a.start(async () => {})
+  /** The others, as their records tell of them. */
+  const live = async (beats: Readonly<Record<string, number>>, roles = ['gateway']) => {
+    for (const [id, beat] of Object.entries(beats)) registry.values.set(`node.${id}`, { value: JSON.stringify({ id, roles, beat }), revision: 1000 })
+    await clock.advance(600)
+  }
+  await live({ leaving: 7, restarted: 7, silent: 7 })
+  await live({ leaving: 8, restarted: 8, silent: 8 })
+  t.equal(a.ended(), 0, 'a join ends nobody')
+  await live({ leaving: 9 }, [])
+  t.equal(a.ended(), 1)
+  await live({ restarted: 1, silent: 9 })
+  t.equal(a.ended(), 2, 'killed and started again under its name before its lease had lapsed')
+  for (let beat = 2; beat < 8; beat++) await live({ restarted: beat })
+  t.equal(a.ended(), 3)
+})

@@ -1,6 +1,6 @@
-/** Every built-in role against every row: allowed exactly when the role has the row's permission, else told which one is missing. */
+/** Every role against every row: allowed exactly when the role has the row's permission, else told which one is missing; and roles of exactly one permission. */
 import t from 'tap'
-import { brandedPermission, organizationOnly, systemRoleId, systemRoleNames, systemRoles, type SystemRole } from '../../protocol/access.ts'
+import { brandedPermission, organizationOnly, permissions, systemRoleId, systemRoleNames, systemRoles, type SystemRole } from '../../protocol/access.ts'
 import { routeOf } from '../../protocol/contract.ts'
 import { service } from '../service.ts'
 import { openClient, type Answered } from './ask.ts'
@@ -44,7 +44,9 @@ t.test('the owner of everything is accepted on every row, so that every example 
   for (const [name, row] of order) {
     const place = await furnish(s)
     const worker = name === 'worker.drain' ? await s.worker({ worker_instance_id: place.instance }, { project: place.handle }) : undefined
-    const answer = await ask(name, place, s.key)
+    // Tokens of one's own are for people.
+    const own = name.startsWith('me.') && await s.ok('token.create', { project: place.handle, id: place.user, name: 'own' })
+    const answer = await ask(name, place, own ? String(own['key']) : s.key)
     worker?.close()
     if (row.shape.stream === 'socket') t.equal(answer.status, 426, name)
     else if (answer.status >= 300) t.fail(`${name} answered ${answer.status} ${answer.text.slice(0, 300)}`)
@@ -80,6 +82,40 @@ t.test('each role may do what it says, and nothing else', async (t) => {
   }
 })
 
+t.test('a role of exactly one permission opens exactly the rows that ask for it, to keys and to people', async (t) => {
+  const place = await furnish(s)
+  const { handle } = place
+  /** Whom a key may be made for by somebody who has nothing else to give. */
+  const humble = await s.ok('principal.create', { project: handle, name: 'humble' })
+  const target = await s.ok('principal.create', { project: handle, name: 'target' })
+  const given = new Set<string>()
+  for (const permission of Object.keys(permissions).filter((id) => !organizationOnly.has(id))) {
+    const role = await s.ok('role.create', { project: handle, name: `only ${permission}`, permissions: [brandedPermission(permission, 'service')] })
+    const holder = await s.ok('principal.create', { project: handle, name: `only ${permission}`, role_ids: [role['id']] })
+    const person = await s.ok('user.create', { project: handle, name: `only ${permission}` })
+    await s.ok('assignment.create', { project: handle, principal_id: person['id'], role_id: role['id'] })
+    const keys = { key: String((await s.ok('key.create', { project: handle, name: `only ${permission}`, principal_id: holder['id'] }))['key']), token: String((await s.ok('token.create', { project: handle, id: person['id'], name: 'only' }))['key']) }
+    for (const [what, key] of Object.entries(keys)) for (const [name, row] of order) {
+      const { shape } = row
+      // Only the person, who comes last, ends what the row is about.
+      const spared = shape.permission === permission && rank(name) > 0 && what === 'key'
+      if (shape.stream === 'socket' || shape.permission === 'authenticated' || spared) continue
+      const body = name === 'key.create' ? { name: `by ${what} of ${permission}`, principal_id: humble['id'], allow_unassigned_principal: true } : name === 'role.create' ? { name: `by ${what} of ${permission}`, permissions: [] }
+        : name === 'assignment.create' ? { principal_id: target['id'], role_id: role['id'] } : bodyFor(name, place)
+      const { method } = routeOf(row)
+      const answer = await client.ask({ method, path: placedPath(name, place), headers: { authorization: `Bearer ${key}`, ...(body && { 'content-type': 'application/json' }) }, ...(body && { body: JSON.stringify(body) }) })
+      const { error } = answer.status === 204 || answer.status < 300 ? {} : JSON.parse(answer.text) as { error: { code: string; details?: { permission?: string } } }
+      if (shape.permission === permission) {
+        given.add(name)
+        const fault = bad(name, row, answer)
+        if (fault !== undefined || (error && !spent.has(error.code))) t.fail(`${permission} opens ${name} to a ${what}, which answered ${answer.status}: ${fault ?? answer.text.slice(0, 200)}`)
+      } else if (answer.status !== 403 || error?.code !== 'permission_denied' || error.details?.permission !== brandedPermission(shape.permission, 'service')) t.fail(`${permission} does not open ${name}, but it answered a ${what} ${answer.status} ${answer.text.slice(0, 200)}`)
+    }
+  }
+  const unopened = order.filter(([name, { shape }]) => shape.permission !== 'authenticated' && shape.stream !== 'socket' && !organizationOnly.has(shape.permission) && !given.has(name))
+  t.same(unopened.map(([name]) => name), [], 'every row was opened by its permission')
+})
+
 t.test('workers may connect exactly with the permission to work', async (t) => {
   const place = await furnish(s)
   for (const { what, key, may } of await keysFor(place)) {
@@ -100,6 +136,8 @@ t.test('nobody raises themselves, and what is taken away is gone with the next r
       s.call('key.create_organization', { name: `by ${role} of ${handle}`, role: 'Viewer' }, { key }), s.call('project.create', { name: `by ${role} of ${handle}` }, { key }),
     ]
     for (const { status, body } of await Promise.all(tries)) t.ok(status === 403, `${role}: ${status} ${JSON.stringify(body).slice(0, 200)}`)
+    const climbing = await Promise.all([s.call('assignment.create', { project: handle, principal_id: principal['id'], role_name: 'Owner' }, { key }), s.call('role.create', { project: handle, name: `by ${role}`, permissions: ['service.project.admin'] }, { key })])
+    for (const { status } of climbing) t.equal(status, 403)
     await s.ok('principal.update', { project: handle, id: principal['id'], role_ids: ['role_viewer'] })
     await s.refused('run.cancel_many', { project: handle, run_ids: ['x'] }, 403, 'permission_denied', { key })
   }

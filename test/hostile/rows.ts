@@ -26,6 +26,10 @@ export interface Place {
   readonly principal: string
   /** A principal that no key signs in as. */
   readonly loose: string
+  readonly user: string
+  readonly token: string
+  readonly role: string
+  readonly assignment: string
   readonly organization_key: string
   readonly instance: string
   readonly interaction: string
@@ -42,9 +46,10 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   const handle = `${mark.toLowerCase()}-${made}`
   const project = await s.ok('project.create', { name, handle })
   const at = { project: handle }
-  const [run, failed, working, workflow, principal, loose, organization_key] = await Promise.all([
+  const [run, failed, working, workflow, principal, loose, organization_key, user, role] = await Promise.all([
     s.ok('run.start', { ...at, spec: sleeping(), external_id: name, input: { secret: mark } }), s.ok('run.start', { ...at, spec: failing(), external_id: name }), s.ok('run.start', { ...at, spec: acting(`${mark}-act`) }),
     s.ok('workflow.create', { ...at, name, spec: instant() }), s.ok('principal.create', { ...at, name, role_ids: ['role_viewer'] }), s.ok('principal.create', { ...at, name: `${name} loose` }), s.ok('key.create_organization', { name, role: 'Viewer' }),
+    s.ok('user.create', { ...at, name: `${name} person`, email: `${handle}@example.org` }), s.ok('role.create', { ...at, name: `${name} role`, permissions: ['service.project.view'] }),
   ])
   const key = await s.ok('key.create', { ...at, name, principal_id: principal['id'] })
   const ask = (more: object) => s.ok('interaction.create', { ...at, kind: 'request_approval', title: `${name}?`, target_user_ids: [workflow?.['created_by'], principal?.['id']], ...more })
@@ -52,11 +57,12 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   await s.ok('interaction.cancel', { ...at, id: settled?.['id'] })
   const [link] = listOf(await s.ok('interaction.link', { ...at, id: submitted?.['id'], target_user_ids: [principal?.['id']] }))
   await s.raw('POST', String(link?.['url']), { key: null, headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'value=true' })
+  const [token, assignment] = await Promise.all([s.ok('token.create', { ...at, id: user['id'], name }), s.ok('assignment.create', { ...at, principal_id: loose['id'], role_id: role['id'] })])
   const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
   const id = (record: Readonly<Record<string, unknown>> | undefined, field = 'id') => String(record?.[field])
   return {
     id: id(project), handle, run: id(run), failed: id(failed), working: id(working), job: id(job), workflow: id(workflow), workflow_handle: id(workflow, 'handle'),
-    key: id(key), principal: id(principal), loose: id(loose), organization_key: id(organization_key), instance: `${mark}-worker-${made}`,
+    key: id(key), principal: id(principal), loose: id(loose), user: id(user), token: id(token), role: id(role), assignment: id(assignment), organization_key: id(organization_key), instance: `${mark}-worker-${made}`,
     interaction: id(interaction), settled: id(settled), submitted: id(submitted),
   }
 }
@@ -73,14 +79,16 @@ function idIn(name: RowName, place: Place): string {
   if (name === 'interaction.review') return place.submitted
   if (name === 'interaction.delete') return place.settled
   if (name.startsWith('interaction.')) return place.interaction
-  if (name.startsWith('role.')) return 'role_viewer'
+  if (name.startsWith('role.')) return place.role
+  if (name.startsWith('assignment.')) return place.assignment
+  if (name.startsWith('user.') || name.startsWith('token.')) return place.user
   if (/^key\.\w+_organization/.test(name)) return place.organization_key
   if (name.startsWith('key.')) return place.key
   throw new Error(`${name}: say here which record of a place stands in its path`)
 }
 /** The path slots of a row, filled from a place. */
 export function filled(name: RowName, place: Place): Record<string, string> {
-  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance }
+  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance, token: () => place.token }
   return Object.fromEntries(slotsOf(name).map((slot) => {
     const value = known[slot]?.()
     if (value === undefined) throw new Error(`${name}: say in test/hostile/rows.ts what stands in its path as ${slot}`)
@@ -96,6 +104,8 @@ const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'key.create': () => ({ name: `key ${++made}` }), 'key.create_organization': () => ({ name: `key ${++made}`, role: 'Viewer' }), 'key.create_organization_old': () => ({ name: `key ${++made}`, role: 'Viewer' }),
   'interaction.create': ({ principal }) => ({ kind: 'request_information', title: `Question ${++made}`, target_user_ids: [principal] }), 'interaction.respond': () => ({ value: true }), 'interaction.review': () => ({ action: 'accept' }),
   'interaction.link': () => ({}),
+  'role.create': () => ({ name: `role ${++made}`, permissions: [] }), 'role.update': () => ({ description: 'changed' }), 'assignment.create': ({ principal, role }) => ({ principal_id: principal, role_id: role }),
+  'user.create': () => ({ name: `person ${++made}` }), 'user.update': () => ({ description: 'changed' }), 'token.create': () => ({ name: `token ${++made}` }), 'me.create_token': () => ({ name: `token ${++made}` }),
   'principal.create': () => ({ name: `bot ${++made}` }), 'principal.update': () => ({ description: 'changed' }),
 }
 /** A body that the row accepts; undefined when it takes none. */
@@ -112,9 +122,9 @@ export const placedPath = (name: RowName, place: Place): string => pathOf(name, 
 /** All that a project and the organization show, without what moves by itself. */
 export async function shownIn(s: Service, { handle }: Place): Promise<Readonly<Record<string, Readonly<Record<string, unknown>>>>> {
   const at = { project: handle }
-  const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at, 'interaction.list': at } as const
+  const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at, 'interaction.list': at, 'role.list': at, 'assignment.list': at, 'user.list': { ...at, include_disabled: true } } as const
   return Object.fromEntries(await Promise.all(Object.entries(lists).map(async ([name, input]) => {
-    const { status, body } = await s.call(name as RowName, { ...input, limit: 200 })
+    const { status, body } = await s.call(name as RowName, { ...input, ...(name !== 'assignment.list' && { limit: 200 }) })
     const items = status === 200 ? listOf(body) : []
     return [name, Object.fromEntries(items.map(({ last_used_at: _, ...record }: Record<string, unknown>) => [record['id'], record]))]
   })))

@@ -36,6 +36,7 @@ const made = await Promise.all([
   s.ok('key.create', { name: 'random' }), s.ok('key.create', { name: 'derived' }, { headers: { 'idempotency-key': 'idem-MARKER' } }),
   s.ok('key.create_organization', { name: 'of the organization', role: 'Viewer' }), s.ok('key.create_organization', { name: 'derived too', role: 'Editor' }, { headers: { 'idempotency-key': 'idem-MARKER' } }),
 ])
+made.push(await s.ok('token.create', { id: (await s.ok('user.create', { name: 'Ann', role_ids: ['role_viewer'] }))['id'], name: 'laptop' }, { headers: { 'idempotency-key': 'idem-MARKER' } }))
 const keys = made.map(({ key }) => String(key))
 for (const key of [...keys, ROOT]) await note(s.raw('GET', '/v1/projects', { key }))
 

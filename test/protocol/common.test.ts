@@ -19,8 +19,10 @@ t.test('a timestamp is RFC 3339 in UTC with three fractional digits', async (t) 
 t.test('a timestamp reads back as the same instant', async (t) => {
   fc.assert(fc.property(instant, (at) => parseTimestamp(timestamp(at)) === at))
   t.equal(parseTimestamp('2024-05-01T10:00:00+02:00'), Date.UTC(2024, 4, 1, 8))
+  t.equal(parseTimestamp('2024-02-29T00:00:00-12:00'), Date.UTC(2024, 1, 29, 12))
+  t.equal(parseTimestamp('0000-03-01T00:00:00Z'), Date.parse('0000-03-01T00:00:00Z'))
   t.equal(parseTimestamp('2024-05-01t10:00:00.123456z'), Date.UTC(2024, 4, 1, 10, 0, 0, 123))
-  for (const text of ['', '2024-05-01', '2024-05-01T10:00', '2024-05-01T10:00:00', '2024-13-01T10:00:00Z', '2024-05-01T25:00:00Z', '1714550400000', 'May 1, 2024', ' 2024-05-01T10:00:00Z']) t.equal(parseTimestamp(text), undefined, text)
+  for (const text of ['', '2024-05-01', '2024-05-01T10:00', '2024-05-01T10:00:00', '2024-13-01T10:00:00Z', '2024-05-01T25:00:00Z', '1714550400000', 'May 1, 2024', ' 2024-05-01T10:00:00Z', '2026-02-31T10:00:00Z', '2026-02-29T10:00:00Z', '2026-04-31T23:59:59+02:00', '2026-01-00T00:00:00Z', '2026-00-01T00:00:00Z', '2026-01-01T24:00:00Z', '2026-01-01T10:60:00Z', '2026-01-01T10:00:60Z', '2026-01-01T10:00:00+24:00', '2026-01-01T10:00:00+01:60']) t.equal(parseTimestamp(text), undefined, text)
 })
 t.test('a duration is read as Go writes it', async (t) => {
   for (const [text, ms] of [['0', 0], ['90s', 90_000], ['1h30m', 5_400_000], ['1.5h', 5_400_000], ['250ms', 250], ['1s500ms', 1500], ['2.s', 2000], ['100us', 0.1], ['1µs', 0.001], ['0s', 0]] as const) t.equal(parseDuration(text), ms, text)

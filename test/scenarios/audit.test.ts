@@ -33,7 +33,7 @@ t.test('every change of configuration is told once, newest first, with who made 
   const entries = await all()
   t.strictSame(told(entries).slice(0, -3), [
     'project delete Renamed', 'api_key delete org key', 'workflow create By the bot', 'api_key create org key', 'api_key create bot key',
-    'principal update Bot', 'principal update Bot', 'principal create Bot', 'workflow delete Flow 2', 'workflow update Flow 2', 'workflow create Flow', 'project update Renamed', 'project create Audited',
+    'principal update Bot', 'principal update Bot', 'role_assignment create Admin', 'principal create Bot', 'workflow delete Flow 2', 'workflow update Flow 2', 'workflow create Flow', 'project update Renamed', 'project create Audited',
   ])
   const entry = (text: string) => entries.find((_, index) => told(entries)[index] === text)
   t.match(entry('project update Renamed'), { changes: { name: { from: 'Audited', to: 'Renamed' }, description: { to: 'new' } }, resource_id: project['id'], project_id: project['id'] })
@@ -63,9 +63,9 @@ t.test('every filter, alone and with others', async (t) => {
   t.strictSame(await list({ actor_id: made['principal'] }), ['workflow create By the bot'])
   t.strictSame(await list({ user_id: 'user_x' }), [])
   t.strictSame(await list({ actor_type: 'system' }), ['api_key create root', 'project create default', 'organization create default'])
-  t.equal((await list({ actor_type: 'service_account' })).length, 13)
-  t.equal((await list({ actor_type: 'service' })).length, 13)
-  t.equal((await list({ actor_type: ['system', 'service'] })).length, 16)
+  t.equal((await list({ actor_type: 'service_account' })).length, 14)
+  t.equal((await list({ actor_type: 'service' })).length, 14)
+  t.equal((await list({ actor_type: ['system', 'service'] })).length, 17)
   t.strictSame(await list({ action: 'delete' }), ['project delete Renamed', 'api_key delete org key', 'workflow delete Flow 2'])
   t.strictSame(await list({ action: 'delete', resource_type: 'workflow' }), ['workflow delete Flow 2'])
   const [after, before] = [await list({ created_after: half }), await list({ created_before: half })]

@@ -19,12 +19,13 @@ const bodies: Readonly<Record<string, object>> = {
   'key.create': { name: 'taken over' }, 'key.create_organization': { name: 'taken over' }, 'key.create_organization_old': { name: 'taken over' },
   'interaction.create': { kind: 'request_approval', title: 'taken over', target_user_ids: ['svc_x'] }, 'interaction.respond': { value: true }, 'interaction.review': { action: 'accept' },
   'principal.create': { name: 'taken over' }, 'principal.update': { state: 'disabled' },
+  'user.create': { name: 'taken over' }, 'user.update': { state: 'disabled' }, 'token.create': { name: 'taken over' }, 'me.create_token': { name: 'taken over' }, 'role.create': { name: 'taken over', permissions: [] }, 'role.update': { permissions: [] }, 'assignment.create': { principal_id: 'svc_x', role_id: 'role_viewer' },
 }
 const slotsOf = (row: Row): string[] => routeOf(row).slots
 /** What the answer of a row is, whatever its kind: its status and text; a stream is read only until it begins. */
 async function ask(name: RowName, input: Record<string, unknown>, key: string | null): Promise<{ status: number; text: string; type: string }> {
   const { id, project, worker_instance_id, ...rest } = input
-  const given: Record<string, unknown> = { id, project, worker_instance_id }
+  const given: Record<string, unknown> = { id, project, worker_instance_id, token: token['id'] }
   const { method, path, body } = requestOf(api[name], { ...bodies[name], ...rest, ...Object.fromEntries(slotsOf(api[name]).map((slot) => [slot, given[slot]])) })
   const abort = new AbortController()
   const answer = await fetch(s.url + path, { method, signal: abort.signal, headers: { ...(key !== null && { authorization: `Bearer ${key}` }), ...(body !== undefined && { 'content-type': 'application/json' }) }, ...(body !== undefined && { body }) })
@@ -47,11 +48,16 @@ const failed = await s.ok('run.start', { project, spec: { steps: [{ kind: 'sleep
 const principal = await s.ok('principal.create', { project, name: `${MARK} bot`, role_ids: ['role_viewer'] })
 const held = await s.ok('key.create', { project, name: `${MARK} key`, principal_id: principal['id'] })
 const asked = await s.ok('interaction.create', { project, kind: 'request_approval', title: `${MARK}?`, target_user_ids: [principal['id']] })
+const user = await s.ok('user.create', { project, name: `${MARK} person` })
+const token = await s.ok('token.create', { project, id: user['id'], name: `${MARK} token` })
+const role = await s.ok('role.create', { project, name: `${MARK} role`, permissions: ['service.project.view'] })
+const assignment = await s.ok('assignment.create', { project, principal_id: user['id'], role_id: role['id'] })
 const project_id = String((await s.ok('project.get', { project }))['id'])
 
 /** Ids of the other project that fit a row's slot, the real ones first. */
 const idsFor = (name: string): unknown[] =>
-  name.startsWith('run.') ? [run['id'], failed['id']] : name.startsWith('workflow.') ? [workflow['id'], workflow['handle']] : name.startsWith('key.') ? [held['id']] : name.startsWith('principal.') ? [principal['id']] : name.startsWith('interaction.') ? [asked['id']] : ['role_viewer']
+  name.startsWith('run.') ? [run['id'], failed['id']] : name.startsWith('workflow.') ? [workflow['id'], workflow['handle']] : name.startsWith('key.') ? [held['id']] : name.startsWith('principal.') ? [principal['id'], user['id']]
+    : /^(user|token)\./.test(name) ? [user['id'], principal['id']] : name.startsWith('interaction.') ? [asked['id']] : name.startsWith('assignment.') ? [assignment['id']] : [role['id']]
 
 t.test('without a credential, or with one that is unknown, every row answers 401 and nothing else', async (t) => {
   for (const [name, row] of rows) {
@@ -85,7 +91,7 @@ t.test('in its own project it finds nothing under the ids of another one, and ca
       t.notMatch(text, MARK, `${name} answered ${status} with a record of another project`)
       t.notMatch(text, String(run['id']), name)
       const names = slots.includes('id') || slots.includes('worker_instance_id')
-      if (names && status !== 403 && status !== 404 && !name.startsWith('role.')) t.fail(`${name} answered ${status} ${text} for an id of another project`)
+      if (names && status !== 403 && status !== 404) t.fail(`${name} answered ${status} ${text} for an id of another project`)
     }
   }
   const many = { run_ids: [run['id'], failed['id']] }
@@ -104,6 +110,10 @@ t.test('and nothing of the other project was changed by all of this', async (t) 
   t.match(await s.ok('run.get', { project, id: failed['id'] }), { status: 'failed' })
   t.match(await s.ok('workflow.get', { project, id: workflow['id'] }), { name: `${MARK} flow`, latest_version: 1 })
   t.match(await s.ok('principal.get', { project, id: principal['id'] }), { state: 'active' })
+  t.match(await s.ok('user.get', { project, id: user['id'] }), { state: 'active', role_ids: [role['id']] })
+  t.match(await s.ok('role.get', { project, id: role['id'] }), { permissions: ['service.project.view'] })
+  t.equal(listOf(await s.ok('token.list', { project, id: user['id'] })).length, 1)
+  t.equal(listOf(await s.ok('assignment.list', { project })).length, 2)
   t.match(await s.ok('project.get', { project }), { name: `${MARK} project` })
   t.match(await s.ok('interaction.list', { project }), { items: [{ id: asked['id'], status: 'pending', responses: [], lifecycle: [{}] }] })
   await s.ok('key.get', { project, id: held['id'] })

@@ -14,6 +14,8 @@ export interface Filled {
   readonly principal: string
   readonly key: string
   readonly organization: string
+  readonly user: string
+  readonly role: string
 }
 
 /** Make it. */
@@ -25,6 +27,10 @@ export async function fill(s: Service): Promise<Filled> {
   const principal = await s.ok('principal.create', { name: 'bot', role_ids: ['role_editor'] })
   const key = await s.ok('key.create', { name: 'bot key', principal_id: principal['id'] })
   await s.ok('key.revoke', { id: (await s.ok('key.create', { name: 'gone' }))['id'] })
+  const role = await s.ok('role.create', { name: 'Custom', permissions: ['service.project.view', 'actions.execute.x.*'] })
+  const user = await s.ok('user.create', { name: 'Ann', email: 'ann@example.org', role_ids: [role['id']] })
+  await s.ok('token.create', { id: user['id'], name: 'laptop' })
+  await s.ok('assignment.create', { principal_id: principal['id'], role_id: role['id'] })
   const organization = await s.ok('key.create_organization', { name: 'org key', role: 'Viewer' })
   await s.ok('project.create', { name: 'Other', external_ref: 'x/1' })
   await s.ok('project.delete', { project: (await s.ok('project.create', { name: 'Deleted' }))['handle'] })
@@ -52,20 +58,22 @@ export async function fill(s: Service): Promise<Filled> {
   await until(() => s.ok('worker.list'), ({ items }) => !JSON.stringify(items).includes('online'))
   await until(() => s.ok('key.list_organization'), (keys) => listOf(keys).every(({ name, last_used_at }) => name !== 'root' || last_used_at !== undefined))
   return {
-    runs, asleep, early, inDay, workflow: String(workflow['id']), principal: String(principal['id']), key: String(key['id']), organization: String(organization['id']),
+    runs, asleep, early, inDay, workflow: String(workflow['id']), principal: String(principal['id']), key: String(key['id']), organization: String(organization['id']), user: String(user['id']), role: String(role['id']),
   }
 }
 
 /** The answers of every row that reads, for every record there is. */
-export async function everything(s: Service, { runs, workflow, principal, key, organization }: Filled): Promise<Record<string, string>> {
+export async function everything(s: Service, { runs, workflow, principal, key, organization, user, role }: Filled): Promise<Record<string, string>> {
   const answers: Record<string, string> = {}
   for (const [name, row] of Object.entries(api) as [RowName, Row][]) {
     if (row.verb !== 'query' && row.shape.stream !== 'accept') continue
+    // For people only; `token.list` tells the same.
+    if (name === 'me.list_tokens') continue
     const named: readonly unknown[] = !row.route.includes(':id') ? [undefined] : name.startsWith('run.') ? runs : name.startsWith('workflow.') ? [workflow]
-      : name.startsWith('key.') ? [name.includes('organization') ? organization : key] : name.startsWith('principal.') ? [principal] : ['role_admin']
+      : name.startsWith('key.') ? [name.includes('organization') ? organization : key] : name.startsWith('principal.') ? [principal, user] : /^(user|token)\./.test(name) ? [user] : ['role_admin', role]
     for (const id of named) {
       const list = row.shape.query && JSON.stringify(row.shape.query).includes('"limit"')
-      const { method, path } = requestOf(row, { ...(id !== undefined && { id }), ...(list && { limit: 200 }), ...(name === 'workflow.versions' && { include_spec: true }), ...(name === 'principal.list' && { include_disabled: true }) })
+      const { method, path } = requestOf(row, { ...(id !== undefined && { id }), ...(list && { limit: 200 }), ...(name === 'workflow.versions' && { include_spec: true }), ...(/^(principal|user)\.list$/.test(name) && { include_disabled: true }) })
       const { status, text } = await s.raw(method, path)
       answers[`${name} ${String(id ?? '')}`] = `${status} ${text}`
     }

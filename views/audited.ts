@@ -1,0 +1,79 @@
+/**
+ * What is audited: one line for each type of event that changes configuration, whatever kind of actor it happens to.
+ * Events of other kinds are added to `Configuration`; then the type of the table demands a decision for each of them, and
+ * `null` says that one is no change by anybody. Kinds other than organization and project need the arm `applyAudit` in
+ * view.ts as well.
+ */
+import type { KeyEvent, PrincipalEvent } from '../protocol/api/access.ts'
+import type { AuditEntry, OrganizationProjectEvent } from '../protocol/api/projects.ts'
+import type { RoleAssignment, RoleEvent } from '../protocol/api/roles.ts'
+import { isPersonal } from '../protocol/api/users.ts'
+import type { Changes, WorkflowEvent } from '../protocol/api/workflows.ts'
+import type { Entry, Event } from '../protocol/entry.ts'
+import type { InteractionEvent } from '../protocol/interaction/events.ts'
+
+type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent
+
+/** What an event says about the changed record. */
+interface Reading {
+  readonly resource_type: string
+  readonly resource_id: string
+  /** Its name as the event tells it; otherwise the last known one stands. */
+  readonly name?: string | null | undefined
+  /** Changed attributes, never with a secret in them; by default the `changes` that the event carries. */
+  readonly changes?: Changes | undefined
+}
+interface Rule {
+  readonly action: AuditEntry['action']
+  /** The record is named by the event's own `id`, or is the actor itself when it has none. */
+  readonly read: (event: Event, entry: Entry) => Reading
+}
+type Details<E> = (event: E) => Partial<Reading>
+
+const rule = <E extends Event>(action: Rule['action'], resource_type: string, details: Details<E> = () => ({})): Rule => ({
+  action,
+  read: (event, entry) => {
+    const { id = entry.id, changes } = event as Event & { readonly id?: string; readonly changes?: Changes }
+    return { resource_type, resource_id: id, changes, ...details(event as E) }
+  },
+})
+type On<T extends Configuration['type']> = Extract<Configuration, { readonly type: T }>
+const created = <T extends Configuration['type']>(resource_type: string, details?: Details<On<T>>): Rule => rule('create', resource_type, details)
+const updated = <T extends Configuration['type']>(resource_type: string, details?: Details<On<T>>): Rule => rule('update', resource_type, details)
+const deleted = <T extends Configuration['type']>(resource_type: string, details?: Details<On<T>>): Rule => rule('delete', resource_type, details)
+
+const named = ({ name }: { readonly name: string }) => ({ name })
+/** A token is told apart from keys by its id alone. */
+const key = ({ id }: { readonly id: string }) => (isPersonal({ id }) ? 'personal_token' : 'api_key')
+const given = ({ principal_id, role_id, role_name }: RoleAssignment) => ({ name: role_name, changes: { principal_id: { to: principal_id }, role_id: { to: role_id } } })
+const taken = ({ principal_id, role_id, role_name }: RoleAssignment) => ({ name: role_name, changes: { principal_id: { from: principal_id }, role_id: { from: role_id } } })
+
+const rules: { readonly [T in Configuration['type']]: Rule | null } = {
+  'organization.created': created<'organization.created'>('organization', named),
+  'project.created': created<'project.created'>('project', ({ project }) => named(project)),
+  'project.updated': updated<'project.updated'>('project', ({ project }) => ({ name: project.name })),
+  'project.deleted': deleted<'project.deleted'>('project', named),
+  'key.created': created<'key.created'>('api_key', (event) => ({ resource_type: key(event), name: event.key.name })),
+  'key.revoked': deleted<'key.revoked'>('api_key', (event) => ({ resource_type: key(event), name: event.name })),
+  'key.used': null,
+  'principal.created': created<'principal.created'>('principal', ({ principal }) => named(principal)),
+  'principal.updated': updated<'principal.updated'>('principal', ({ principal }) => ({ name: principal.name })),
+  'principal.deleted': deleted<'principal.deleted'>('principal', named),
+  'role.created': created<'role.created'>('role', ({ role }) => named(role)),
+  'role.updated': updated('role'),
+  'role.deleted': deleted<'role.deleted'>('role', named),
+  'assignment.created': created<'assignment.created'>('role_assignment', ({ assignment }) => given(assignment)),
+  'assignment.deleted': deleted<'assignment.deleted'>('role_assignment', ({ assignment }) => taken(assignment)),
+  'workflow.created': created<'workflow.created'>('workflow', ({ workflow }) => named(workflow)),
+  'workflow.updated': updated<'workflow.updated'>('workflow', ({ workflow }) => ({ name: workflow.name })),
+  'workflow.deleted': deleted<'workflow.deleted'>('workflow', named),
+  'interaction.created': created<'interaction.created'>('interaction', ({ interaction }) => ({ name: interaction.title })),
+  'interaction.responded': updated<'interaction.responded'>('interaction', ({ response }) => ({ changes: { response: { to: response && { id: response.id, value: response.value, ...(response.comment !== undefined && { comment: response.comment }), ...(response.attempt !== undefined && { attempt: response.attempt }) } } } })),
+  'interaction.submitted': updated<'interaction.submitted'>('interaction', () => ({ changes: { status: { from: 'pending', to: 'in_review' } } })),
+  'interaction.reviewed': updated<'interaction.reviewed'>('interaction', ({ set }) => ({ changes: { status: { from: 'in_review', to: 'pending' }, review_feedback: { to: set?.review_feedback } } })),
+  'interaction.resolved': updated<'interaction.resolved'>('interaction', ({ set, outcome }) => ({ changes: { status: { to: set?.status }, ...(outcome && { outcome: { to: outcome.value } }), ...(typeof set?.cancel_reason === 'string' && { cancel_reason: { to: set.cancel_reason } }) } })),
+  'interaction.linked': updated<'interaction.linked'>('interaction', ({ targets }) => ({ changes: { links: { to: targets } } })),
+  'interaction.deleted': deleted('interaction'),
+}
+/** How an event is audited; undefined: not at all. */
+export const ruleOf = (type: string): Rule | undefined => (Object.hasOwn(rules, type) ? (rules as Readonly<Record<string, Rule | null>>)[type] : null) ?? undefined
