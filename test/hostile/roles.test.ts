@@ -37,9 +37,9 @@ const ask = (name: (typeof rows)[number][0], place: Place, key: string): Promise
 const rank = (name: string): number => (name === 'project.delete' ? 2 : /delete|revoke/.test(name) ? 1 : 0)
 /** Rows that end what others need come last; one that ends the project is the very last. */
 const order = [...rows].sort(([a], [b]) => rank(a) - rank(b))
-/** What an allowed caller may still be refused: the records it acts on are used up by the callers before it, and nobody hands out a role above their own. */
 /** Only its targets answer an interaction, and only its reviewers review it. */
 const notAsked = (name: string, code: string): boolean => code === 'forbidden' && (name === 'interaction.respond' || name === 'interaction.review')
+/** What an allowed caller may still be refused: the records it acts on are used up by the callers before it, and nobody hands out a role above their own. */
 const spent = new Set(['not_found', 'conflict', 'already_exists', 'run_not_suspended', 'run_not_failed'])
 
 t.test('the owner of everything is accepted on every row, so that every example is one', async (t) => {
