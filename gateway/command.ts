@@ -4,6 +4,7 @@ import type { Row } from '../protocol/contract.ts'
 import { errorBody, errors, isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { isId } from '../protocol/ids.ts'
 import { homeOf, meaning, rows, type Call, type Edge } from './call.ts'
+import { leaveChannels } from './channels.ts'
 import { identify, type Identity } from './idempotency.ts'
 import type { Outcome } from './ports.ts'
 import { prepare } from './prepare.ts'
@@ -24,16 +25,21 @@ export async function runCommand(edge: Edge, call: Call): Promise<Answer | Refus
   const origin = originOf(edge, call)
   const prepared = await prepare(edge, call, identity, origin)
   if (isRefusal(prepared)) return prepared
-  const { project, kind, id } = address
+  const { project, kind } = address
+  const id = prepared.id ?? address.id
   const { command_id, fingerprint, seed } = identity
   const { to } = call.row.shape
   const input = Object.assign({}, call.query, call.body, call.slots, prepared.input)
   const command: Writable<Command> = { project, kind, id, command_id, name: meaning(call), origin, input }
   if (fingerprint !== undefined) command.fingerprint = fingerprint
-  if (seed === undefined && to && 'mint' in to) command.born = true
+  if (seed === undefined && to && 'mint' in to && prepared.id === undefined) command.born = true
   const outcome = await edge.world.command(command)
   if (kind === 'project' || kind === 'organization') await publish(edge, call, kind, outcome)
-  return isRefusal(outcome) ? outcome : answerOf(call.row, outcome.reply, prepared.reply)
+  const left = call.name.startsWith('principal.') ? await leaveChannels(edge, call, origin) : undefined
+  if (isRefusal(outcome)) return outcome
+  if (left) return left
+  const reply = prepared.answer ? await prepared.answer(outcome.reply) : outcome.reply
+  return isRefusal(reply) ? reply : answerOf(call.row, reply, prepared.reply)
 }
 
 /** A change of configuration counts everywhere before it is answered; also when nobody knows whether it was made. */

@@ -8,15 +8,20 @@ import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/error
 import { own } from '../protocol/lookup.ts'
 import { slug } from '../protocol/naming.ts'
 import { meaning, type Call, type Edge } from './call.ts'
+import { channelPreparations } from './channels.ts'
 import type { Identity } from './idempotency.ts'
 import { newKey } from './keys.ts'
 
 /** What is added to the command's input, and to the reply that the caller gets. */
-interface Prepared {
+export interface Prepared {
   readonly input?: Readonly<Record<string, unknown>>
   readonly reply?: Readonly<Record<string, unknown>>
+  /** The actor that decides, when the row does not name it. */
+  readonly id?: string
+  /** What is answered instead of the actor's reply. */
+  readonly answer?: (reply: unknown) => Promise<unknown>
 }
-type Prepare = (edge: Edge, call: Call, identity: Identity, origin: Origin) => Promise<Prepared | Refusal> | Prepared | Refusal
+export type Prepare = (edge: Edge, call: Call, identity: Identity, origin: Origin) => Promise<Prepared | Refusal> | Prepared | Refusal
 
 /** The latest version of the workflow that a start names by id or handle. @param field where the name stands. */
 async function definitionFor({ directory }: Edge, { project }: Call, name: unknown, field: string): Promise<Prepared | Refusal> {
@@ -51,6 +56,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   'workflow.run': (edge, call) => definitionFor(edge, call, call.slots['id'], 'id'),
   'workflow.create': (edge, call, _, origin) => reserveHandle(edge, call, origin),
   'key.create': (edge, { project }, identity) => makeKey(edge, project?.id, identity),
+  ...channelPreparations,
   'key.create_organization': (edge, _, identity) => makeKey(edge, undefined, identity),
 }
 

@@ -4,6 +4,7 @@ import { parseTimestamp } from '../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
 import { homeOf, meaning, type Call, type Edge } from './call.ts'
+import { viewerOf } from './channels.ts'
 import { openCursor, sealCursor } from './cursor.ts'
 import { localQueries } from './local.ts'
 import type { Answer } from './respond.ts'
@@ -26,7 +27,8 @@ async function read(edge: Edge, call: Call): Promise<unknown> {
   const local = own(localQueries, name)
   if (local) return local({ world, directory, caller, input, ...(project && { project: project.id }) })
   if (name === 'audit.list') return paged(edge, call, (question) => audit(edge, call, question))
-  return paged(edge, call, (question) => world.view(homeOf(edge, call), name, question))
+  const asking = name.startsWith('channel.') ? { viewer: viewerOf(caller) } : undefined
+  return paged(edge, call, (question) => world.view(homeOf(edge, call), name, asking ? { ...question, ...asking } : question))
 }
 
 /** Ask with the cursor opened, and seal the position of the answer. Lists without pages, and records, pass unchanged. */

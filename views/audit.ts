@@ -1,10 +1,11 @@
 /**
- * The audit log: who changed which configuration, read off the events of the organization and of projects. What is not
+ * The audit log: who changed which configuration, read off the events of the organization, of projects and of channels. What is not
  * in the table below is not audited; the type demands a decision for every configuration event.
  */
 import type { KeyEvent, PrincipalEvent } from '../protocol/api/access.ts'
 import type { AuditEntry, OrganizationProjectEvent } from '../protocol/api/projects.ts'
 import type { Changes, WorkflowEvent } from '../protocol/api/workflows.ts'
+import type { ChannelAuditEvent } from '../protocol/channels.ts'
 import { parseTimestamp, timestamp } from '../protocol/common.ts'
 import type { Placed } from '../protocol/entry.ts'
 import { refuseFields, type Refusal } from '../protocol/errors.ts'
@@ -13,7 +14,7 @@ import { hashOf } from '../protocol/subjects.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
 import type { Store, Value } from './store.ts'
 
-type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | WorkflowEvent
+type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | WorkflowEvent | ChannelAuditEvent
 /** The use of a key is no change by a person. */
 type Audited = Exclude<Configuration['type'], 'key.used'>
 type Rule<T> = {
@@ -36,6 +37,11 @@ const rules: { readonly [T in Audited]: Rule<T> } = {
   'workflow.created': { resource_type: 'workflow', action: 'create', name: (event) => event.workflow.name },
   'workflow.updated': { resource_type: 'workflow', action: 'update', name: (event) => event.workflow.name },
   'workflow.deleted': { resource_type: 'workflow', action: 'delete', name: (event) => event.name },
+  'channel.created': { resource_type: 'channel', action: 'create', name: (event) => event.channel.name },
+  'channel.updated': { resource_type: 'channel', action: 'update' },
+  'channel.deleted': { resource_type: 'channel', action: 'delete', name: (event) => event.name },
+  'member.added': { resource_type: 'channel_member', action: 'create' },
+  'member.removed': { resource_type: 'channel_member', action: 'delete' },
 }
 const ruleOf = (type: string): Rule<string> | undefined => (Object.hasOwn(rules, type) ? (rules as unknown as Record<string, Rule<string>>)[type] : undefined)
 
@@ -49,7 +55,7 @@ function auditId(at: number, cursor: number, project: string): string {
   return makeId('audit', at, bytes, hash % 1024)
 }
 
-/** Apply an entry of the organization or of a project. */
+/** Apply an entry of the organization, of a project, or of what in it is audited. */
 export function applyAudit(store: Store, { cursor, entry }: Placed): void {
   const { at, principal, credential, request_id, ip, user_agent } = entry.origin
   entry.events.forEach((any, i) => {
@@ -58,7 +64,7 @@ export function applyAudit(store: Store, { cursor, entry }: Placed): void {
     const event = any as Configuration & { readonly changes?: Changes }
     const { resource_type, action } = rule
     // A project is a resource of the organization, but belongs to its own log as well.
-    const project = entry.kind === 'project' ? entry.project : resource_type === 'project' ? event.id : null
+    const project = entry.kind !== 'organization' ? entry.project : resource_type === 'project' ? event.id : null
     const resource_name = rule.name?.(event as never) ?? lastName(store, event.id)
     const id = auditId(at, cursor + i, entry.project)
     const record: Omit<AuditEntry, 'org_id'> & { org_id?: string } = {

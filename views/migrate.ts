@@ -10,7 +10,7 @@
 import type { Database } from 'better-sqlite3'
 
 /** Raise it with every change of the schema or of what is derived into it. */
-export const SCHEMA_VERSION = 3
+export const SCHEMA_VERSION = 4
 
 // Run lists are newest first. `runs_status`, `runs_queue` and `runs_type` are read once for each status and merged, so
 // that every combination of a status with a queue or a type is a range of one index.
@@ -69,6 +69,33 @@ CREATE TABLE versions (
   definition TEXT NOT NULL, version INTEGER NOT NULL, project INTEGER NOT NULL, record TEXT NOT NULL, spec TEXT NOT NULL,
   PRIMARY KEY (definition, version)
 );
+
+CREATE TABLE channels (
+  n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL, kind TEXT NOT NULL, private INTEGER NOT NULL, created_at INTEGER NOT NULL,
+  members INTEGER NOT NULL, message_seq INTEGER NOT NULL, last_message_at TEXT, last INTEGER NOT NULL, record TEXT NOT NULL
+);
+CREATE INDEX channels_open ON channels (project, created_at, id) WHERE private = 0;
+CREATE INDEX channels_kind ON channels (project, kind, created_at, id);
+CREATE TABLE channel_members (
+  channel INTEGER NOT NULL, member TEXT NOT NULL, project INTEGER NOT NULL, channel_id TEXT NOT NULL, born INTEGER NOT NULL, joined_at INTEGER NOT NULL,
+  last_read INTEGER NOT NULL, record TEXT NOT NULL,
+  PRIMARY KEY (channel, member)
+);
+CREATE INDEX members_joined ON channel_members (channel, joined_at, member);
+CREATE INDEX members_mine ON channel_members (project, member, born, channel_id);
+CREATE TABLE channel_events (
+  channel INTEGER NOT NULL, cursor INTEGER NOT NULL, at INTEGER NOT NULL, type TEXT NOT NULL, message INTEGER, payload TEXT,
+  PRIMARY KEY (channel, cursor)
+) WITHOUT ROWID;
+CREATE TABLE messages (
+  cursor INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, channel INTEGER NOT NULL, sender TEXT NOT NULL, root TEXT, pinned INTEGER NOT NULL, replies INTEGER NOT NULL, record TEXT NOT NULL
+);
+CREATE INDEX messages_channel ON messages (channel, cursor);
+CREATE INDEX messages_sender ON messages (channel, sender, cursor);
+CREATE INDEX messages_thread ON messages (channel, root, cursor) WHERE root IS NOT NULL;
+CREATE INDEX messages_pinned ON messages (channel, cursor) WHERE pinned = 1;
+CREATE VIRTUAL TABLE message_words USING fts5 (content, place, content = '', contentless_delete = 1);
+CREATE TABLE dropped (channel INTEGER PRIMARY KEY);
 
 CREATE TABLE audit (
   id TEXT PRIMARY KEY, project TEXT, resource_type TEXT NOT NULL, resource_id TEXT NOT NULL, action TEXT NOT NULL,
