@@ -10,6 +10,7 @@ import type { ViewQuestions } from '../protocol/internal.ts'
 import { own } from '../protocol/lookup.ts'
 import type { Caller } from './authenticate.ts'
 import { homeOf, type Call, type Edge } from './call.ts'
+import type { Identity } from './idempotency.ts'
 import type { Prepare, Prepared } from './prepare.ts'
 
 /** Who asks, as views want to know it. */
@@ -33,7 +34,7 @@ function personOf({ organization, project }: Known, id: string): Person | undefi
 const readChannel = (edge: Edge, call: Call, id: string): Promise<unknown> => edge.world.view(homeOf(edge, call), 'channel.get', { id, viewer: viewerOf(call.caller) })
 
 /** A creation goes to the actor of the channel's name; that of a direct message is derived from its members. */
-async function create(edge: Edge, call: Call): Promise<Prepared | Refusal> {
+async function create(edge: Edge, call: Call, { command_id, seed, fingerprint }: Identity, origin: Origin): Promise<Prepared | Refusal> {
   const { world } = edge
   const known = await directories(edge, call)
   if (isRefusal(known)) return known
@@ -42,6 +43,10 @@ async function create(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const faults = wanted.flatMap((id, index) => (found[index] || id === call.caller.principal.id ? [] : [{ field: `member_ids[${index}]`, message: 'there is no such principal in the project', actual: id }]))
   if (faults.length > 0) return refuseFields(...faults)
   const people = [...new Map(found.flatMap((person) => (person ? [[person.id, person] as const] : []))).values()]
+  if (seed !== undefined && fingerprint !== undefined) {
+    const keyed = await world.command({ project: homeOf(edge, call), kind: 'channel_name', id: world.id('channel_name', seed), command_id, fingerprint, name: 'name.key', input: {}, origin })
+    if (isRefusal(keyed)) return keyed
+  }
   const everybody = JSON.stringify([call.caller.principal.id, ...people.map(({ id }) => id)].sort())
   const dm = call.body['kind'] === 'dm'
   const name = dm ? dmName(world.hash(everybody)) : String(call.body['name'])

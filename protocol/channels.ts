@@ -78,12 +78,15 @@ export type ChannelCommands = {
   'channel.expel': { input: { member_id: string }; reply: undefined }
 }
 export type ChannelNameCommands = {
+  /** From the edge, to an actor that stands for an idempotency key: sent before the creation, so that the key is good for one request only. */
+  'name.key': { input: unknown; reply: undefined }
   /** From the channel, in the commit that deletes it. */
   'name.free': { input: { channel: string }; reply: undefined }
 }
 export type ChannelNameEvent =
   | (Event & { readonly type: 'name.taken'; readonly channel: string })
   | (Event & { readonly type: 'name.freed' })
+  | (Event & { readonly type: 'name.keyed' })
 
 /** What the audit log takes from a channel. `id` names the resource: the channel, or `<channel_id>:<member_id>`. */
 export type ChannelAuditEvent =

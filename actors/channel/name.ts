@@ -65,10 +65,13 @@ export const channelName: Actor<ChannelNameState, ChannelNameEvent, Api, 'channe
   initial: () => ({}),
   decide: {
     'channel.create': create,
+    // What is remembered of it tells a key that comes with another name, and so to another actor.
+    'name.key': () => ({ events: [{ type: 'name.keyed' }], reply: undefined }),
     'name.free': (state, { channel }) => ({ events: state.channel === channel ? [{ type: 'name.freed' }] : [], reply: undefined }),
   },
   evolve: {
     'name.taken': (_, { channel }) => ({ channel }),
     'name.freed': () => ({}),
+    'name.keyed': (state) => state,
   },
 }
