@@ -52,27 +52,33 @@ function applyEvent(store: Store, row: ChannelRow, event: ChannelEvent, cursor: 
     case 'channel.updated': {
       const settings = patch(JSON.parse(row.record) as ChannelSettings, event.channel)
       store.run('UPDATE channels SET private = ?, record = ? WHERE n = ?', settings.private ? 1 : 0, JSON.stringify(settings), row.n)
-      return note(store, row, cursor, at, event.type, null, aboutChannel(store, row.project, row.id))
+      note(store, row, cursor, at, event.type, null, aboutChannel(store, row.project, row.id))
+      break
     }
     case 'channel.deleted':
       store.run('DELETE FROM channel_members WHERE channel = ?', row.n)
       store.run('DELETE FROM channel_events WHERE channel = ?', row.n)
       store.run('DELETE FROM channels WHERE n = ?', row.n)
-      return dropMessages(store, row.n)
+      dropMessages(store, row.n)
+      break
     case 'member.added':
       join(store, row, event.member)
-      return note(store, row, cursor, at, event.type, null, { member: event.member })
+      note(store, row, cursor, at, event.type, null, { member: event.member })
+      break
     case 'member.removed':
       store.run('DELETE FROM channel_members WHERE channel = ? AND member = ?', row.n, event.member.member_id)
       store.run('UPDATE channels SET members = members - 1 WHERE n = ?', row.n)
-      return note(store, row, cursor, at, event.type, null, { member: event.member })
+      note(store, row, cursor, at, event.type, null, { member: event.member })
+      break
     case 'member.read':
-      return markRead(store, row, event.member_id, event.seq)
+      markRead(store, row, event.member_id, event.seq)
+      break
     case 'message.created': {
       const { message } = event
       addMessage(store, row, message, cursor)
       store.run('UPDATE channels SET message_seq = ?, last_message_at = ? WHERE n = ?', message.seq, message.created_at, row.n)
-      return markRead(store, row, message.sent_by ?? message.sender_id, message.seq)
+      markRead(store, row, message.sent_by ?? message.sender_id, message.seq)
+      break
     }
     case 'message.updated': {
       const changed = changeMessage(store, row, event.id, event.message)

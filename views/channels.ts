@@ -30,7 +30,7 @@ export interface ChannelRow {
 const COLUMNS = 'c.n, c.id, c.project, c.kind, c.private, c.created_at, c.members, c.message_seq, c.last_message_at, c.last, c.record'
 
 /** The record of a channel. @param read read marker of who asks; absent when it is no member. */
-export function channelRecord({ record, members, message_seq, last_message_at }: ChannelRow, read?: number): Channel {
+function channelRecord({ record, members, message_seq, last_message_at }: ChannelRow, read?: number): Channel {
   return {
     ...(JSON.parse(record) as ChannelSettings), member_count: members, message_seq,
     ...(last_message_at !== null && { last_message_at }), ...(read !== undefined && { unread_count: Math.max(0, message_seq - read) }),

@@ -28,6 +28,10 @@ export interface Place {
   readonly loose: string
   readonly organization_key: string
   readonly instance: string
+  readonly channel: string
+  readonly message: string
+  /** The principal of the owner key, who administers the channel. */
+  readonly owner: string
 }
 let made = 0
 
@@ -43,11 +47,15 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     s.ok('workflow.create', { ...at, name, spec: instant() }), s.ok('principal.create', { ...at, name, role_ids: ['role_viewer'] }), s.ok('principal.create', { ...at, name: `${name} loose` }), s.ok('key.create_organization', { name, role: 'Viewer' }),
   ])
   const key = await s.ok('key.create', { ...at, name, principal_id: principal['id'] })
+  const [channel, keys] = await Promise.all([s.ok('channel.create', { ...at, name: handle, topic: mark, member_ids: [String(principal['id'])] }), s.ok('key.list_organization', { limit: 200 })])
+  const message = await s.ok('channel.send', { ...at, id: channel['id'], content: `${mark} message` })
+  const owner = String(listOf(keys).find(({ name }) => name === 'root')?.['principal_id'])
   const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
   const id = (record: Readonly<Record<string, unknown>> | undefined, field = 'id') => String(record?.[field])
   return {
     id: id(project), handle, run: id(run), failed: id(failed), working: id(working), job: id(job), workflow: id(workflow), workflow_handle: id(workflow, 'handle'),
     key: id(key), principal: id(principal), loose: id(loose), organization_key: id(organization_key), instance: `${mark}-worker-${made}`,
+    channel: id(channel), message: id(message), owner,
   }
 }
 /** Every id of a place. */
@@ -60,6 +68,7 @@ function idIn(name: RowName, place: Place): string {
   if (name.startsWith('workflow.')) return place.workflow
   if (name === 'principal.delete') return place.loose
   if (name.startsWith('principal.')) return place.principal
+  if (name.startsWith('channel.')) return place.channel
   if (name.startsWith('role.')) return 'role_viewer'
   if (/^key\.\w+_organization/.test(name)) return place.organization_key
   if (name.startsWith('key.')) return place.key
@@ -67,7 +76,7 @@ function idIn(name: RowName, place: Place): string {
 }
 /** The path slots of a row, filled from a place. */
 export function filled(name: RowName, place: Place): Record<string, string> {
-  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance }
+  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance, message_id: () => place.message, user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal) }
   return Object.fromEntries(slotsOf(name).map((slot) => {
     const value = known[slot]?.()
     if (value === undefined) throw new Error(`${name}: say in test/hostile/rows.ts what stands in its path as ${slot}`)
@@ -81,6 +90,7 @@ const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'workflow.create': () => ({ name: `Flow ${++made}`, spec: instant() }), 'workflow.update': () => ({ description: 'changed' }),
   'project.create': () => ({ name: `Made ${++made}` }), 'project.update': () => ({ description: 'changed' }),
   'key.create': () => ({ name: `key ${++made}` }), 'key.create_organization': () => ({ name: `key ${++made}`, role: 'Viewer' }), 'key.create_organization_old': () => ({ name: `key ${++made}`, role: 'Viewer' }),
+  'channel.create': () => ({ name: `made-${++made}` }), 'channel.update': () => ({ topic: 'changed' }), 'channel.add_member': ({ loose }) => ({ user_id: loose }), 'channel.send': () => ({ content: 'said' }), 'channel.edit': () => ({ pinned: true }), 'channel.mark_read': () => ({ seq: 1 }),
   'principal.create': () => ({ name: `bot ${++made}` }), 'principal.update': () => ({ description: 'changed' }),
 }
 /** A body that the row accepts; undefined when it takes none. */
@@ -89,6 +99,8 @@ export function bodyFor(name: RowName, place: Place): object | undefined {
   return body && (bodies[name]?.(place) ?? (exampleOf(body) as object))
 }
 
+/** The query of a row that demands one, with its question mark. */
+export const queryFor = (name: RowName): string => (name === 'channel.search' ? '?q=word' : '')
 /** The path of a row. @param slots already encoded. */
 export const pathOf = (name: RowName, slots: Readonly<Record<string, string>>): string => `/v1${routeOf(api[name]).path.replaceAll(/:(\w+)/g, (_, slot: string) => slots[slot] ?? '')}`
 /** The path of a row in a place, encoded. */
@@ -97,7 +109,7 @@ export const placedPath = (name: RowName, place: Place): string => pathOf(name, 
 /** All that a project and the organization show, without what moves by itself. */
 export async function shownIn(s: Service, { handle }: Place): Promise<Readonly<Record<string, Readonly<Record<string, unknown>>>>> {
   const at = { project: handle }
-  const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at } as const
+  const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at, 'channel.list': at } as const
   return Object.fromEntries(await Promise.all(Object.entries(lists).map(async ([name, input]) => {
     const { status, body } = await s.call(name as RowName, { ...input, limit: 200 })
     const items = status === 200 ? listOf(body) : []
