@@ -10,7 +10,7 @@ import type { Store, Value } from './store.ts'
 
 /** Hits looked at together, and at most for one page: a search for what a caller cannot read must end too. */
 const AT_ONCE = 250
-const AT_MOST = 5000
+const AT_MOST = 2000
 /** Phrases of a search. */
 const PHRASES = 16
 
