@@ -3,6 +3,8 @@ import type { Kind } from '../protocol/entry.ts'
 import type { WorkerTiming } from '../protocol/worker.ts'
 import type { AnyActor } from './actor.ts'
 import { interaction } from './interaction/interaction.ts'
+import { channel } from './channel/channel.ts'
+import { channelName } from './channel/name.ts'
 import { organizationActor } from './organization/organization.ts'
 import { projectActor } from './project/project.ts'
 import { queueActor } from './queue/queue.ts'
@@ -17,4 +19,6 @@ export const actorKinds = (settings: { brand: string; timing: WorkerTiming }): R
   queue: queueActor(settings.timing) as unknown as AnyActor,
   worker: workerActor(settings.timing) as unknown as AnyActor,
   interaction: interaction as unknown as AnyActor,
+  channel: channel as unknown as AnyActor,
+  channel_name: channelName as unknown as AnyActor,
 })

@@ -1,10 +1,9 @@
-/** The process of the followers: opens them, says so, and between `begin` and `end` counts how late each event is. Arguments: port, key, number. */
+/** The process of the followers: opens them, says so, and between `begin` and `end` counts how late each event is. Arguments: port, key, number, and for another stream than the project's its path and what stands before a frame's time. */
 import type { Told } from './followers.ts'
 import { inFlight } from './measure.ts'
 import { follow } from './sse.ts'
 
-const [port = '', key = '', clients = ''] = process.argv.slice(2)
-const TIMESTAMP = '"timestamp":"'
+const [port = '', key = '', clients = '', path = '/v1/projects/default/runs/events', mark = '"timestamp":"'] = process.argv.slice(2)
 const BUCKETS = 10_000
 const tell = (told: Told) => process.send?.(told)
 let counts = new Array<number>(BUCKETS).fill(0)
@@ -17,8 +16,8 @@ let lastTime = 0
 function frames(text: string): void {
   if (!counting) return
   const now = Date.now()
-  for (let at = text.indexOf(TIMESTAMP); at >= 0; at = text.indexOf(TIMESTAMP, at + TIMESTAMP.length)) {
-    const from = at + TIMESTAMP.length
+  for (let at = text.indexOf(mark); at >= 0; at = text.indexOf(mark, at + mark.length)) {
+    const from = at + mark.length
     const written = text.slice(from, from + 24)
     if (written !== lastText) {
       lastText = written
@@ -37,5 +36,5 @@ process.on('message', (message) => {
   events = 0
 })
 process.once('disconnect', () => process.exit(0))
-await inFlight(100, Number(clients), () => follow(Number(port), key, '/v1/projects/default/runs/events', frames, () => process.exit(1)))
+await inFlight(100, Number(clients), () => follow(Number(port), key, path, frames, () => process.exit(1)))
 tell({ ready: Number(clients) })

@@ -22,7 +22,7 @@ const RUNS_PER_SECOND = 2
 export type Told = { readonly ready: number } | { readonly counts: readonly number[]; readonly events: number }
 
 /** The value that a share of the counted ones does not exceed, in a histogram with a bucket for each millisecond. */
-function shareOf(counts: readonly number[], share: number): number {
+export function shareOf(counts: readonly number[], share: number): number {
   const total = counts.reduce((sum, n) => sum + n, 0)
   let seen = 0
   return counts.findIndex((n) => (seen += n) >= total * share)

@@ -5,6 +5,7 @@
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { api, type Api } from '../protocol/api.ts'
 import { terminal, type ProjectRunEvent, type RunEventRecord } from '../protocol/api/runs.ts'
+import type { ChannelEventRecord } from '../protocol/channels.ts'
 import type { Client } from './client.ts'
 import { BatonError, reasonOf, refusal } from './transport.ts'
 
@@ -39,6 +40,14 @@ export async function* followRun(client: Client, runId: string, options: FollowO
 /** Every run of a project, after a cursor or from now on, without end. @throws BatonError */
 export const followProject = (client: Client, options: FollowOptions = {}): AsyncGenerator<Frame<ProjectRunEvent>> =>
   follow(client, 'run.feed', {}, 'since', options, () => Promise.resolve(false))
+/** What happens in a channel, after a cursor or from now on, until it is deleted or out of sight. @throws BatonError */
+export async function* followChannel(client: Client, channelId: string, options: FollowOptions = {}): AsyncGenerator<Frame<ChannelEventRecord>> {
+  const over: Over = () => client.channel.get({ id: channelId }).then(() => false, (error: unknown) => {
+    if (error instanceof BatonError && error.status === 404) return true
+    throw error
+  })
+  yield* follow<ChannelEventRecord>(client, 'channel.events', { id: channelId }, 'since', options, over)
+}
 
 /** The timeline of a run as it is now, read page by page. @throws BatonError */
 export async function timeline(client: Client, runId: string, after = 0): Promise<RunEventRecord[]> {

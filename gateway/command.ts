@@ -4,9 +4,10 @@ import type { Row } from '../protocol/contract.ts'
 import { errorBody, errors, isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { isId, slotOf } from '../protocol/ids.ts'
 import { homeOf, meaning, rows, type Call, type Edge } from './call.ts'
+import { leaveChannels } from './channels.ts'
 import { identify, type Identity } from './idempotency.ts'
 import type { Outcome } from './ports.ts'
-import { prepare } from './prepare.ts'
+import { prepare, type Prepared } from './prepare.ts'
 import type { Answer } from './respond.ts'
 import { soon, type Soon } from './soon.ts'
 
@@ -28,24 +29,33 @@ export function runCommand(edge: Edge, call: Call): Soon<Answer | Refusal> {
     const { command_id, fingerprint, seed } = identity
     const { to } = call.row.shape
     const input = Object.assign({}, call.query, call.body, call.slots, prepared.input)
-    const command: Writable<Command> = { project: address.project, kind: address.kind, id: address.id, command_id, name: meaning(call), origin, input }
+    const command: Writable<Command> = { project: address.project, kind: address.kind, id: prepared.id ?? address.id, command_id, name: meaning(call), origin, input }
     if (fingerprint !== undefined) command.fingerprint = fingerprint
-    if (seed === undefined && to && 'mint' in to) command.born = true
+    if (seed === undefined && to && 'mint' in to && prepared.id === undefined) command.born = true
     const decided = edge.world.command(command)
-    const published = address.kind === 'project' || address.kind === 'organization' ? publish(edge, call, address.kind, decided) : decided
-    return published.then((outcome) => (isRefusal(outcome) ? outcome : answerOf(call.row, outcome.reply, prepared.reply)))
+    const published = address.kind === 'project' || address.kind === 'organization' ? publish(edge, call, origin, address.kind, decided) : decided
+    return published.then((outcome) => (isRefusal(outcome) ? outcome : replied(call.row, outcome.reply, prepared)))
   })
 }
 
 /** Refusals that say that a change like this one was made before: by a try, perhaps, whose gateway died before it told the others. */
 const before: ReadonlySet<string> = new Set(['not_found', 'already_exists'])
 /** A change of configuration counts everywhere before it is answered; also when nobody knows whether it was made. */
-async function publish({ world }: Edge, { project }: Call, kind: 'project' | 'organization', decided: Promise<Outcome>): Promise<Outcome> {
+async function publish(edge: Edge, call: Call, origin: Origin, kind: 'project' | 'organization', decided: Promise<Outcome>): Promise<Outcome> {
+  const { world } = edge
+  const { project } = call
   const outcome = await decided
   if (isRefusal(outcome) && errors[outcome.refused].status < 500 && !before.has(outcome.refused)) return outcome
   const homes = [...(kind === 'organization' ? [world.organization()] : []), ...(project ? [project.id] : [])]
   await Promise.all(homes.map((home) => world.forget(home)))
-  return outcome
+  const left = await leaveChannels(edge, call, origin)
+  return isRefusal(outcome) ? outcome : (left ?? outcome)
+}
+
+/** The answer of a command that was decided. */
+function replied(row: Row, reply: unknown, { answer, reply: extra }: Prepared): Soon<Answer | Refusal> {
+  if (!answer) return answerOf(row, reply, extra)
+  return answer(reply).then((read) => (isRefusal(read) ? read : answerOf(row, read, extra)))
 }
 
 function answerOf(row: Row, reply: unknown, extra: Readonly<Record<string, unknown>> | undefined): Answer {

@@ -10,6 +10,7 @@ import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/error
 import { own } from '../protocol/lookup.ts'
 import { slug } from '../protocol/naming.ts'
 import { meaning, type Call, type Edge } from './call.ts'
+import { channelPreparations } from './channels.ts'
 import type { Identity } from './idempotency.ts'
 import { newKey } from './keys.ts'
 import { checkPeople, rolesOf } from './people.ts'
@@ -20,9 +21,13 @@ import type { Soon } from './soon.ts'
 export interface Prepared {
   readonly input?: Readonly<Record<string, unknown>>
   readonly reply?: Readonly<Record<string, unknown>>
+  /** The actor that decides, when the row does not name it. */
+  readonly id?: string
+  /** What is answered instead of the actor's reply. */
+  readonly answer?: (reply: unknown) => Promise<unknown>
 }
 const NOTHING: Prepared = {}
-type Prepare = (edge: Edge, call: Call, identity: Identity, origin: Origin) => Soon<Prepared | Refusal>
+export type Prepare = (edge: Edge, call: Call, identity: Identity, origin: Origin) => Soon<Prepared | Refusal>
 
 /** The latest version of the workflow that a start names by id or handle. @param field where the name stands. */
 async function definitionFor({ directory }: Edge, { project }: Call, name: unknown, field: string): Promise<Prepared | Refusal> {
@@ -78,6 +83,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   'token.create': (edge, call, identity) => makeKey(edge, call, call.project?.id, identity, 'token'),
   'me.create_token': (edge, call, identity) => makeKey(edge, call, call.project?.id, identity, 'token'),
   ...Object.fromEntries((['principal.create', 'principal.update', 'user.create', 'user.update', 'role.create', 'role.update', 'assignment.create'] as const).map((name) => [name, handing])),
+  ...channelPreparations,
 }
 
 /** Prepare a call. */

@@ -4,6 +4,7 @@ import { parseTimestamp } from '../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
 import { homeOf, meaning, type Call, type Edge } from './call.ts'
+import { viewerOf } from './channels.ts'
 import { openCursor, sealCursor } from './cursor.ts'
 import { localQueries } from './local.ts'
 import { rolesOf } from './people.ts'
@@ -26,7 +27,8 @@ function read(edge: Edge, call: Call): Soon<unknown> {
   if (local) return local({ world, directory, caller, input: { ...call.query, ...call.slots }, ...(project && { project: project.id }) })
   if (name === 'audit.list') return paged(edge, call, (question) => audit(edge, call, question))
   if (name === 'interaction.list' && project && call.query['inbox'] === true) return paged(edge, call, (question) => inbox(edge, call, project.id, question))
-  return paged(edge, call, (question) => world.view(homeOf(edge, call), name, question))
+  const asking = name.startsWith('channel.') ? { viewer: viewerOf(caller) } : undefined
+  return paged(edge, call, (question) => world.view(homeOf(edge, call), name, asking ? { ...question, ...asking } : question))
 }
 
 /** Ask with the cursor opened, and seal the position of the answer. Lists without pages, and records, pass unchanged. */

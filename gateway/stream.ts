@@ -4,6 +4,7 @@ import { isId } from '../protocol/ids.ts'
 import { own } from '../protocol/lookup.ts'
 import { authorize, enter } from './authorize.ts'
 import { homeOf, meaning, type Call, type Edge } from './call.ts'
+import { accessTo, channelSource, watched } from './channel-stream.ts'
 import { feedSource } from './feed.ts'
 import { runQuery } from './query.ts'
 import type { Answer, Exchange, Sink } from './respond.ts'
@@ -15,11 +16,21 @@ import { timelineSource } from './timeline.ts'
 interface Followed {
   readonly cursor: string
   source(edge: Edge, call: Call): Source | Refusal
+  /** How the caller's stream is watched over, besides its permission; refused when the caller may not have it. */
+  admit?(edge: Edge, call: Call): Promise<((sink: Sink) => Sink) | Refusal>
 }
 const followed: Readonly<Record<string, Followed>> = {
   'run.events': {
     cursor: 'after_sequence',
     source: (edge, call) => (isId(call.slots['id'] ?? '', 'run') ? timelineSource(edge.world, homeOf(edge, call), call.slots['id'] ?? '') : refuse('not_found')),
+  },
+  'channel.events': {
+    cursor: 'since',
+    source: (edge, call) => (isId(call.slots['id'] ?? '', 'channel') ? channelSource(edge.world, homeOf(edge, call), call.slots['id'] ?? '') : refuse('not_found')),
+    admit: async (edge, call) => {
+      const access = await accessTo(edge, call)
+      return isRefusal(access) ? access : (sink) => watched(sink, call.caller.principal.id, access)
+    },
   },
   'run.feed': { cursor: 'since', source: (edge, call) => feedSource(edge.world, homeOf(edge, call)) },
 }
@@ -42,6 +53,8 @@ export async function runStream(edge: Edge, followers: Followers, call: Call, ex
   if (isRefusal(start)) return start
   const source = rule.source(edge, call)
   if (isRefusal(source)) return source
+  const watch = await rule.admit?.(edge, call)
+  if (isRefusal(watch)) return watch
 
   const { follower, release } = followers.hold(source)
   const opening = await (start === undefined ? follower.open(0, source.newest) : follower.open(start)).catch(() => refuse('service_unavailable'))
@@ -56,7 +69,7 @@ export async function runStream(edge: Edge, followers: Followers, call: Call, ex
     guard.stop()
     release()
   })
-  follower.join(sink, after, opening)
+  follower.join(watch ? watch(sink) : sink, after, opening)
   return undefined
 }
 

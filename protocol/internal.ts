@@ -1,6 +1,8 @@
 /** Commands that no client sends: between actors, from the shard host, and from gateways on behalf of workers. */
 import type { Job, JobHeader } from './api/jobs.ts'
+import type { ChannelEventRecord, MessageFacts, Viewer } from './channels.ts'
 import type { Open } from './common.ts'
+import type { Refusal } from './errors.ts'
 import type { Interaction, InteractionKind } from './interaction/shapes.ts'
 import type { Registration } from './worker.ts'
 
@@ -101,6 +103,14 @@ export interface ViewQuestions {
   feed: { input: { after: number; limit: number }; reply: { items: readonly { seq: number; type: string; json: string }[]; last: number; oldest: number } }
   /** The project a run belongs to. */
   locate: { input: { run_id: string }; reply: { project?: string } }
+  /** Events of a channel after a cursor, oldest first; `last` is the cursor of its newest applied event, and may lie beyond the last item. */
+  channel_events: { input: { channel_id: string; after: number; limit: number }; reply: { items: readonly ChannelEventRecord[]; last: number; oldest: number; exists: boolean } }
+  /** What decides whether somebody may follow a channel, as of the cursor `at`; refused `not_found` when they may not. */
+  channel_access: { input: { id: string; viewer: Viewer }; reply: { private: boolean; member: boolean; at: number } | Refusal }
+  /** What never changes about a message. */
+  channel_facts: { input: { id: string; message_id: string }; reply: { facts?: MessageFacts } }
+  /** Channels that have a member. */
+  channels_of: { input: { member_id: string }; reply: { items: readonly string[] } }
   /** Jobs that a worker session holds a lease of. */
   leases: { input: { session: string }; reply: { items: readonly { job_id: string; queue: string }[] } }
 }

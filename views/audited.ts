@@ -9,10 +9,11 @@ import type { AuditEntry, OrganizationProjectEvent } from '../protocol/api/proje
 import type { RoleAssignment, RoleEvent } from '../protocol/api/roles.ts'
 import { isPersonal } from '../protocol/api/users.ts'
 import type { Changes, WorkflowEvent } from '../protocol/api/workflows.ts'
+import type { ChannelAuditEvent } from '../protocol/channels.ts'
 import type { Entry, Event } from '../protocol/entry.ts'
 import type { InteractionEvent } from '../protocol/interaction/events.ts'
 
-type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent
+type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent
 
 /** What an event says about the changed record. */
 interface Reading {
@@ -74,6 +75,11 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'interaction.resolved': updated<'interaction.resolved'>('interaction', ({ set, outcome }) => ({ changes: { status: { to: set?.status }, ...(outcome && { outcome: { to: outcome.value } }), ...(typeof set?.cancel_reason === 'string' && { cancel_reason: { to: set.cancel_reason } }) } })),
   'interaction.linked': updated<'interaction.linked'>('interaction', ({ targets }) => ({ changes: { links: { to: targets } } })),
   'interaction.deleted': deleted('interaction'),
+  'channel.created': created<'channel.created'>('channel', ({ channel }) => ({ name: channel.name })),
+  'channel.updated': updated('channel'),
+  'channel.deleted': deleted<'channel.deleted'>('channel', named),
+  'member.added': created('channel_member'),
+  'member.removed': deleted('channel_member'),
 }
 /** How an event is audited; undefined: not at all. */
 export const ruleOf = (type: string): Rule | undefined => (Object.hasOwn(rules, type) ? (rules as Readonly<Record<string, Rule | null>>)[type] : null) ?? undefined

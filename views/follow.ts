@@ -50,6 +50,8 @@ const ENTRIES = 2000
 
 /** Milliseconds after which the view's file has what was applied, however little it is. */
 const SAVE = 1000
+/** Milliseconds between two rounds of deleting. */
+const TIDY = 20
 
 export class ViewFollower {
   readonly #view: View
@@ -65,6 +67,7 @@ export class ViewFollower {
   #stop: () => Promise<void> | void = () => undefined
   #cancelRetry: () => void = () => undefined
   #cancelSave: (() => void) | undefined
+  #cancelTidy: (() => void) | undefined
 
   constructor(view: View, journal: ViewJournal, options: FollowerOptions = {}) {
     this.#view = view
@@ -83,6 +86,8 @@ export class ViewFollower {
     this.#attempt++
     this.#cancelRetry()
     this.#saveLater(false)
+    this.#cancelTidy?.()
+    this.#cancelTidy = undefined
     for (const waiter of [...this.#waiters]) waiter.done(false)
     await this.#stop()
   }
@@ -191,6 +196,20 @@ export class ViewFollower {
     this.#options.hooks.applied?.({ sequence, messages: messages.length, entries, seconds: (performance.now() - started) / 1000 })
     for (const waiter of [...this.#waiters]) if (waiter.target <= sequence) waiter.done(true)
     this.#saveLater(this.#view.unsaved())
+    this.#tidyLater()
+  }
+  /** Delete what is left over, a little at a time: questions are answered in between. */
+  #tidyLater(): void {
+    if (!this.#running || !this.#view.untidy()) return
+    this.#cancelTidy ??= this.#options.later(TIDY, () => {
+      this.#cancelTidy = undefined
+      try {
+        this.#view.tidy()
+        this.#tidyLater()
+      } catch (error) {
+        this.#failed(error)
+      }
+    })
   }
   /** Have the view's file follow soon, or no longer when nothing waits. */
   #saveLater(wanted: boolean): void {

@@ -5,9 +5,13 @@ import type { ViewQuestions } from '../protocol/internal.ts'
 import type { Row } from '../protocol/contract.ts'
 import { actionLog } from './actions.ts'
 import { auditList, type AuditFilters } from './audit.ts'
+import { channelEventPage, channelEvents } from './channel-events.ts'
+import { access, channelGet, channelList, channelRow, channelsOf, memberList, type Asking } from './channels.ts'
 import { feed } from './feed.ts'
 import { jobsById, leases, runJobs } from './jobs.ts'
 import { interactionGet, interactionList, type InteractionFilters } from './interactions.ts'
+import { search } from './message-search.ts'
+import { messageFacts, messageGet, messageList } from './messages.ts'
 import type { Paging } from './page.ts'
 import { runList, workflowRuns, type RunFilters } from './run-list.ts'
 import { locate, missingRun, runDetail, runRow } from './runs.ts'
@@ -61,9 +65,20 @@ const queries = {
   'interaction.list': define<InteractionFilters>(({ store, project }, input) => interactionList(store, project, input)),
   'interaction.get': define<OfRun>(({ store, project }, input) => interactionGet(store, project, input)),
   'worker.list': define(({ store, project, now, stale }) => workerList(store, project, now, stale)),
+  'channel.list': define<Paging & Asking>(({ store, project }, input) => channelList(store, project, input)),
+  'channel.get': define<OfRun & Asking>(({ store, project }, input) => channelGet(store, project, input)),
+  'channel.members': define<OfRun & Asking>(({ store, project }, input) => memberList(store, project, input)),
+  'channel.messages': define<OfRun & Asking>(({ store, project }, input) => messageList(store, project, input)),
+  'channel.message': define<Asking & { id: string; message_id: string }>(({ store, project }, input) => messageGet(store, project, input)),
+  'channel.search': define<Paging & Asking & { q: string; channel_id?: string }>(({ store, project }, input) => search(store, project, input)),
+  'channel.events': define<Asking & { id: string; since?: number; limit?: number }>(({ store, project }, input) => channelEventPage(store, project, input)),
   'audit.list': define<AuditFilters>(({ store, organization }, input) => auditList(store, input, organization)),
   timeline: define<ViewQuestions['timeline']['input']>(({ store, project, oldest }, input) => timeline(store, project, input, oldest)),
   feed: define<ViewQuestions['feed']['input']>(({ store, project, current, oldest }, input) => feed(store, project, input, current, oldest)),
+  channel_events: define<ViewQuestions['channel_events']['input']>(({ store, project, oldest }, input) => channelEvents(store, project, input, oldest)),
+  channel_access: define<ViewQuestions['channel_access']['input']>(({ store, project, current }, input) => access(store, project, input, current)),
+  channel_facts: define<ViewQuestions['channel_facts']['input']>(({ store, project }, { id, message_id }) => messageFacts(channelRow(store, project, id), store, message_id)),
+  channels_of: define<ViewQuestions['channels_of']['input']>(({ store, project }, { member_id }) => channelsOf(store, project, member_id)),
   locate: define<ViewQuestions['locate']['input']>(({ store }, { run_id }) => locate(store, run_id)),
   leases: define<ViewQuestions['leases']['input']>(({ store, project }, { session }) => leases(store, project, session)),
 } satisfies Partial<Record<RowName, Query<never>>> & { readonly [N in keyof ViewQuestions]: Query<never> }

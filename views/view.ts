@@ -17,8 +17,10 @@ import { refuse } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
 import { defaultTiming } from '../protocol/worker.ts'
 import { applyAudit } from './audit.ts'
+import { applyChannel } from './channel-events.ts'
 import { applyQueue } from './jobs.ts'
 import { applyInteraction } from './interactions.ts'
+import { deleteDropped, hasDropped } from './messages.ts'
 import { migrate } from './migrate.ts'
 import { queryOf } from './queries.ts'
 import { applyRun } from './runs.ts'
@@ -71,6 +73,8 @@ const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => v
   queue: [applyQueue],
   worker: [applyWorker],
   interaction: [applyAudit, applyInteraction],
+  channel: [applyAudit, applyChannel],
+  channel_name: [],
 }
 const armsOf = (kind: string) => (Object.hasOwn(arms, kind) ? arms[kind as Kind] : [])
 
@@ -133,6 +137,14 @@ export class View {
   /** Write what waits in memory. Throws what SQLite throws; then it is given up, and `position()` is that of the file again. */
   save(): void {
     if (this.unsaved()) this.#write(() => undefined)
+  }
+  /** Whether rows are left that nobody can find any more. */
+  untidy(): boolean {
+    return hasDropped(this.#store)
+  }
+  /** Delete some of them. */
+  tidy(): void {
+    this.#store.db.transaction(() => deleteDropped(this.#store))()
   }
   /** Whether something waits in memory. */
   unsaved(): boolean {

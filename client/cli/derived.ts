@@ -41,10 +41,13 @@ function addRow(parent: Command, name: string, operation: string, row: Row, shel
     const texts = given.slice(0, slots.length) as string[]
     const options = command.opts<Record<string, unknown>>()
     const input: Record<string, unknown> = Object.fromEntries(slots.map((slot, index) => [slot, texts[index]]))
-    for (const field of fields) if (options[keyOf(field)] !== undefined) input[field.name] = options[keyOf(field)]
+    for (const field of fields) if (options[keyOf(field)] !== undefined) input[field.name] = options[keyOf(field)] === NULL ? null : options[keyOf(field)]
     await call(command, row, input, shell)
   }))
 }
+
+/** Stands for null, which commander takes for a flag without a value. */
+const NULL = Symbol('null')
 
 /** Where commander keeps the value of a field's flag: names apart from those of the flags that every command has. */
 const keyOf = ({ name }: Field): string => `field_${name}`
@@ -58,7 +61,7 @@ function optionOf(field: Field): Option {
   return option.argParser((text: string, before: unknown) => {
     const value = readValue(field, text, read)
     if ('fault' in value) throw new InvalidArgumentError(`${value.fault}.`)
-    return field.form === 'list' && Array.isArray(before) ? [...(before as unknown[]), ...(value.value as unknown[])] : value.value
+    return field.form === 'list' && Array.isArray(before) ? [...(before as unknown[]), ...(value.value as unknown[])] : (value.value ?? NULL)
   })
 }
 

@@ -6,6 +6,7 @@ interface Schema {
   readonly type?: string
   readonly enum?: readonly unknown[]
   readonly items?: Schema
+  readonly anyOf?: readonly Schema[]
   readonly properties?: Readonly<Record<string, Schema>>
   readonly required?: readonly string[]
   readonly description?: string
@@ -21,6 +22,8 @@ export interface Field {
   /** Values that are allowed. */
   readonly choices?: readonly string[]
   readonly required: boolean
+  /** `null` takes the value away. */
+  readonly nullable?: true
   /** What it means, and its bounds. */
   readonly help: string
 }
@@ -43,10 +46,13 @@ export function fieldsOf({ shape }: Row): Field[] {
   })
 }
 
-function fieldOf(name: string, schema: Schema, required: boolean): Field {
+function fieldOf(name: string, given: Schema, required: boolean): Field {
+  const some = given.anyOf?.filter(({ type }) => type !== 'null')
+  const nullable = some?.length === 1 && given.anyOf?.length === 2
+  const schema = (nullable ? some[0] : given) ?? given
   const inner = schema.type === 'array' ? schema.items : schema
   const choices = inner?.enum?.every((value) => typeof value === 'string') ? (inner.enum as readonly string[]) : undefined
-  return { name, form: formOf(schema), ...(choices && { choices }), required, help: helpOf(schema) }
+  return { name, form: formOf(schema), ...(choices && { choices }), required, ...(nullable && { nullable }), help: helpOf(schema) }
 }
 function formOf({ type, enum: values, items }: Schema): Field['form'] {
   if (type === 'integer') return 'whole'
@@ -61,12 +67,14 @@ function helpOf({ description, minimum, maximum, default: standard }: Schema): s
 }
 
 /** How a field is written on the command line. */
-export const placeholder = ({ form, name, choices }: Field): string =>
+export const placeholder = (field: Field): string => (field.nullable ? placeholderOf(field).replace(/(?=[\]>]$)/, '|null') : placeholderOf(field))
+const placeholderOf = ({ form, name, choices }: Field): string =>
   form === 'boolean' ? '[boolean]' : form === 'json' ? '<json|@file>' : form === 'list' ? `<${kebab(name)}...>` : form === 'text' ? `<${choices ? choices.join('|') : 'text'}>` : '<number>'
 
 /** The value that a text means. @param read gives the content of the file after an `@`; `-` is standard input. */
 export function readValue(field: Field, text: string, read: (file: string) => string): { readonly value: unknown } | Fault {
   const { form, choices, name } = field
+  if (field.nullable && text === 'null') return { value: null }
   switch (form) {
     case 'text':
       return choices && !choices.includes(text) ? { fault: `${name} must be one of ${choices.join(', ')}, not ${JSON.stringify(text)}` } : { value: text }

@@ -10,6 +10,8 @@ const REMEMBERED = 256
 /** Commands with a client's idempotency key are remembered this long, and at most this many. */
 const KEYED_MS = 24 * 3_600_000
 const KEYED = 10_000
+/** Commands between two looks at what may be forgotten: a look passes all that is remembered. */
+const LOOK_EVERY = 64
 
 interface Remembered {
   readonly reply: unknown
@@ -24,6 +26,8 @@ export interface Cell extends Address {
   /** Cursor of the last event; in a batch that is not yet acknowledged, negative as in `Entry.prev`. */
   prev: number
   readonly seen: Map<string, Remembered>
+  /** How many commands may be remembered before the next look at what can be forgotten. */
+  look: number
   /** Per source shard, the last effect taken: `[cursor, index]`. */
   readonly taken: Map<string, readonly [number, number]>
   /** Sequence of the first envelope that no stored snapshot covers; 0 when none. */
@@ -48,14 +52,14 @@ export function addressOf(key: string): { kind: string; project: string; id: str
 
 export const freshCell = (address: Address, actor: AnyActor, used: number): Cell => ({
   project: address.project, kind: address.kind, id: address.id, key: cellKey(address), actor,
-  state: actor.initial(), prev: 0, seen: new Map(), taken: new Map(), dirty: 0, grown: 0, stored: 0, revision: 0, used, saving: false,
+  state: actor.initial(), prev: 0, seen: new Map(), look: 0, taken: new Map(), dirty: 0, grown: 0, stored: 0, revision: 0, used, saving: false,
 })
 
 /** Remember a command's reply, and forget what is beyond the bounds. */
 function remember(cell: Cell, id: string, reply: unknown, at: number, fingerprint?: string): void {
   if (cell.actor.forgetful) return
   cell.seen.set(id, { reply: reply === undefined ? null : reply, at, ...(fingerprint !== undefined && { fingerprint }) })
-  if (cell.seen.size <= REMEMBERED) return
+  if (cell.seen.size <= REMEMBERED || cell.seen.size < cell.look) return
   let unkeyed = 0
   for (const known of cell.seen.values()) if (known.fingerprint === undefined) unkeyed++
   for (const [old, known] of cell.seen) {
@@ -65,6 +69,7 @@ function remember(cell: Cell, id: string, reply: unknown, at: number, fingerprin
       if (!keyed) unkeyed--
     }
   }
+  cell.look = cell.seen.size + LOOK_EVERY
 }
 
 const EFFECT = /^e:(\d+\.\d+):(\d+)\.(\d+)$/

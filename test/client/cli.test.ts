@@ -65,6 +65,8 @@ t.test('options come from the schema', async (t) => {
 
 t.test('texts become values, and what is none is said in a sentence', async (t) => {
   const value = (row: Row, name: string, text: string, read: (file: string) => string = noFile) => readValue(field(row, name), text, read)
+  t.strictSame(value(api['channel.update'], 'topic', 'Lunch'), { value: 'Lunch' })
+  t.strictSame(value(api['channel.update'], 'topic', 'null'), { value: null }, 'where null takes the value away')
   t.strictSame(value(api['run.list'], 'status', 'running, failed'), { value: ['running', 'failed'] })
   t.match(value(api['run.list'], 'status', 'running,lost'), { fault: /must be of .*not "lost"/ })
   t.strictSame(value(api['run.list'], 'limit', '5'), { value: 5 })

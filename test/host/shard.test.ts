@@ -166,3 +166,19 @@ t.test('a bug in an actor answers internal and hurts nobody else', async (t) => 
   t.equal(lost.length, 1, 'memory that no longer agrees with the journal is given up')
   t.match(await get(await world.owner(), runId(1)), { count: 2 })
 })
+
+t.test('the newest commands of an actor are remembered, with a key or without, and no more than a bounded number of others', async (t) => {
+  const world = new ToyWorld()
+  const shard = await world.owner()
+  const send = (from: number, to: number, keyed: boolean) =>
+    Promise.all(Array.from({ length: to - from }, (_, n) => shard.submit({ ...command(runId(1), 'add', { by: 1 }, `${keyed ? 'k' : 'c'}${from + n}`), ...(keyed && { fingerprint: 'f' }) })))
+  await send(0, 400, true)
+  await send(0, 1000, false)
+  const cell = shard.cells.loaded({ project: 'prj_1', kind: 'run', id: runId(1) })
+  const kept = [...(cell?.seen.keys() ?? [])]
+  t.equal(kept.filter((id) => id.startsWith('k')).length, 400, 'those with a key for a day')
+  const unkeyed = kept.filter((id) => id.startsWith('c'))
+  t.strictSame(unkeyed, Array.from({ length: unkeyed.length }, (_, n) => `c${1000 - unkeyed.length + n}`), 'the newest')
+  t.ok(unkeyed.length >= 256 && unkeyed.length <= 320, `${unkeyed.length}`)
+  t.same(await send(999, 1000, false).then(([answer]) => reply(answer as never)), { count: 1400 }, 'a repeat is answered the same')
+})

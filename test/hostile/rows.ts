@@ -36,6 +36,10 @@ export interface Place {
   /** One that is over, and one that waits for a review. */
   readonly settled: string
   readonly submitted: string
+  readonly channel: string
+  readonly message: string
+  /** The principal of the owner key, who administers the channel. */
+  readonly owner: string
 }
 let made = 0
 
@@ -58,12 +62,16 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   const [link] = listOf(await s.ok('interaction.link', { ...at, id: submitted?.['id'], target_user_ids: [principal?.['id']] }))
   await s.raw('POST', String(link?.['url']), { key: null, headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'value=true' })
   const [token, assignment] = await Promise.all([s.ok('token.create', { ...at, id: user['id'], name }), s.ok('assignment.create', { ...at, principal_id: loose['id'], role_id: role['id'] })])
+  const [channel, keys] = await Promise.all([s.ok('channel.create', { ...at, name: handle, topic: mark, member_ids: [String(principal['id'])] }), s.ok('key.list_organization', { limit: 200 })])
+  const message = await s.ok('channel.send', { ...at, id: channel['id'], content: `${mark} message` })
+  const owner = String(listOf(keys).find(({ name }) => name === 'root')?.['principal_id'])
   const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
   const id = (record: Readonly<Record<string, unknown>> | undefined, field = 'id') => String(record?.[field])
   return {
     id: id(project), handle, run: id(run), failed: id(failed), working: id(working), job: id(job), workflow: id(workflow), workflow_handle: id(workflow, 'handle'),
     key: id(key), principal: id(principal), loose: id(loose), user: id(user), token: id(token), role: id(role), assignment: id(assignment), organization_key: id(organization_key), instance: `${mark}-worker-${made}`,
     interaction: id(interaction), settled: id(settled), submitted: id(submitted),
+    channel: id(channel), message: id(message), owner,
   }
 }
 /** Every id of a place. */
@@ -82,13 +90,14 @@ function idIn(name: RowName, place: Place): string {
   if (name.startsWith('role.')) return place.role
   if (name.startsWith('assignment.')) return place.assignment
   if (name.startsWith('user.') || name.startsWith('token.')) return place.user
+  if (name.startsWith('channel.')) return place.channel
   if (/^key\.\w+_organization/.test(name)) return place.organization_key
   if (name.startsWith('key.')) return place.key
   throw new Error(`${name}: say here which record of a place stands in its path`)
 }
 /** The path slots of a row, filled from a place. */
 export function filled(name: RowName, place: Place): Record<string, string> {
-  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance, token: () => place.token }
+  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance, message_id: () => place.message, token: () => place.token, user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal) }
   return Object.fromEntries(slotsOf(name).map((slot) => {
     const value = known[slot]?.()
     if (value === undefined) throw new Error(`${name}: say in test/hostile/rows.ts what stands in its path as ${slot}`)
@@ -106,6 +115,7 @@ const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'interaction.link': () => ({}),
   'role.create': () => ({ name: `role ${++made}`, permissions: [] }), 'role.update': () => ({ description: 'changed' }), 'assignment.create': ({ principal, role }) => ({ principal_id: principal, role_id: role }),
   'user.create': () => ({ name: `person ${++made}` }), 'user.update': () => ({ description: 'changed' }), 'token.create': () => ({ name: `token ${++made}` }), 'me.create_token': () => ({ name: `token ${++made}` }),
+  'channel.create': () => ({ name: `made-${++made}` }), 'channel.update': () => ({ topic: 'changed' }), 'channel.add_member': ({ loose }) => ({ user_id: loose }), 'channel.send': () => ({ content: 'said' }), 'channel.edit': () => ({ pinned: true }), 'channel.mark_read': () => ({ seq: 1 }),
   'principal.create': () => ({ name: `bot ${++made}` }), 'principal.update': () => ({ description: 'changed' }),
 }
 /** A body that the row accepts; undefined when it takes none. */
@@ -114,6 +124,8 @@ export function bodyFor(name: RowName, place: Place): object | undefined {
   return body && (bodies[name]?.(place) ?? (exampleOf(body) as object))
 }
 
+/** The query of a row that demands one, with its question mark. */
+export const queryFor = (name: RowName): string => (name === 'channel.search' ? '?q=word' : '')
 /** The path of a row. @param slots already encoded. */
 export const pathOf = (name: RowName, slots: Readonly<Record<string, string>>): string => `/v1${routeOf(api[name]).path.replaceAll(/:(\w+)/g, (_, slot: string) => slots[slot] ?? '')}`
 /** The path of a row in a place, encoded. */
@@ -122,7 +134,7 @@ export const placedPath = (name: RowName, place: Place): string => pathOf(name, 
 /** All that a project and the organization show, without what moves by itself. */
 export async function shownIn(s: Service, { handle }: Place): Promise<Readonly<Record<string, Readonly<Record<string, unknown>>>>> {
   const at = { project: handle }
-  const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at, 'interaction.list': at, 'role.list': at, 'assignment.list': at, 'user.list': { ...at, include_disabled: true } } as const
+  const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at, 'interaction.list': at, 'channel.list': at, 'role.list': at, 'assignment.list': at, 'user.list': { ...at, include_disabled: true } } as const
   return Object.fromEntries(await Promise.all(Object.entries(lists).map(async ([name, input]) => {
     const { status, body } = await s.call(name as RowName, { ...input, ...(name !== 'assignment.list' && { limit: 200 }) })
     const items = status === 200 ? listOf(body) : []

@@ -20,12 +20,13 @@ const bodies: Readonly<Record<string, object>> = {
   'interaction.create': { kind: 'request_approval', title: 'taken over', target_user_ids: ['svc_x'] }, 'interaction.respond': { value: true }, 'interaction.review': { action: 'accept' },
   'principal.create': { name: 'taken over' }, 'principal.update': { state: 'disabled' },
   'user.create': { name: 'taken over' }, 'user.update': { state: 'disabled' }, 'token.create': { name: 'taken over' }, 'me.create_token': { name: 'taken over' }, 'role.create': { name: 'taken over', permissions: [] }, 'role.update': { permissions: [] }, 'assignment.create': { principal_id: 'svc_x', role_id: 'role_viewer' },
+  'channel.create': { name: 'taken-over' }, 'channel.update': { topic: 'taken over' }, 'channel.add_member': { user_id: 'svc_x' }, 'channel.send': { content: 'taken over' }, 'channel.edit': { content: 'taken over' }, 'channel.mark_read': { seq: 0 },
 }
 const slotsOf = (row: Row): string[] => routeOf(row).slots
 /** What the answer of a row is, whatever its kind: its status and text; a stream is read only until it begins. */
 async function ask(name: RowName, input: Record<string, unknown>, key: string | null): Promise<{ status: number; text: string; type: string }> {
   const { id, project, worker_instance_id, ...rest } = input
-  const given: Record<string, unknown> = { id, project, worker_instance_id, token: token['id'] }
+  const given: Record<string, unknown> = { id, project, worker_instance_id, message_id: message['id'], user_id: principal['id'], token: token['id'] }
   const { method, path, body } = requestOf(api[name], { ...bodies[name], ...rest, ...Object.fromEntries(slotsOf(api[name]).map((slot) => [slot, given[slot]])) })
   const abort = new AbortController()
   const answer = await fetch(s.url + path, { method, signal: abort.signal, headers: { ...(key !== null && { authorization: `Bearer ${key}` }), ...(body !== undefined && { 'content-type': 'application/json' }) }, ...(body !== undefined && { body }) })
@@ -46,6 +47,8 @@ const run = await s.ok('workflow.run', { project, id: workflow['id'], external_i
 await s.ok('run.start', { project, spec: acting() })
 const failed = await s.ok('run.start', { project, spec: { steps: [{ kind: 'sleep', config: { duration: '0' }, if: 'meta.run_id' }] } })
 const principal = await s.ok('principal.create', { project, name: `${MARK} bot`, role_ids: ['role_viewer'] })
+const channel = await s.ok('channel.create', { project, name: 'theirs', topic: MARK, member_ids: [String(principal['id'])] })
+const message = await s.ok('channel.send', { project, id: channel['id'], content: `${MARK} message` })
 const held = await s.ok('key.create', { project, name: `${MARK} key`, principal_id: principal['id'] })
 const asked = await s.ok('interaction.create', { project, kind: 'request_approval', title: `${MARK}?`, target_user_ids: [principal['id']] })
 const user = await s.ok('user.create', { project, name: `${MARK} person` })
@@ -57,7 +60,7 @@ const project_id = String((await s.ok('project.get', { project }))['id'])
 /** Ids of the other project that fit a row's slot, the real ones first. */
 const idsFor = (name: string): unknown[] =>
   name.startsWith('run.') ? [run['id'], failed['id']] : name.startsWith('workflow.') ? [workflow['id'], workflow['handle']] : name.startsWith('key.') ? [held['id']] : name.startsWith('principal.') ? [principal['id'], user['id']]
-    : /^(user|token)\./.test(name) ? [user['id'], principal['id']] : name.startsWith('interaction.') ? [asked['id']] : name.startsWith('assignment.') ? [assignment['id']] : [role['id']]
+    : /^(user|token)\./.test(name) ? [user['id'], principal['id']] : name.startsWith('interaction.') ? [asked['id']] : name.startsWith('channel.') ? [channel['id']] : name.startsWith('assignment.') ? [assignment['id']] : [role['id']]
 
 t.test('without a credential, or with one that is unknown, every row answers 401 and nothing else', async (t) => {
   for (const [name, row] of rows) {
@@ -117,6 +120,8 @@ t.test('and nothing of the other project was changed by all of this', async (t) 
   t.match(await s.ok('project.get', { project }), { name: `${MARK} project` })
   t.match(await s.ok('interaction.list', { project }), { items: [{ id: asked['id'], status: 'pending', responses: [], lifecycle: [{}] }] })
   await s.ok('key.get', { project, id: held['id'] })
+  t.match(await s.ok('channel.get', { project, id: channel['id'] }), { topic: MARK, member_count: 2, message_seq: 1 })
+  t.match(await s.ok('channel.message', { project, id: channel['id'], message_id: message['id'] }), { content: `${MARK} message` })
   t.match(await s.ok('worker.list', { project }), { items: [{ state: 'online' }] })
   t.equal(listOf(await s.ok('project.list')).length, 2, 'no project was made')
   t.equal(listOf(await s.ok('key.list', { project })).length, 1)

@@ -16,6 +16,9 @@ export interface Filled {
   readonly organization: string
   readonly user: string
   readonly role: string
+  readonly interaction: string
+  readonly channel: string
+  readonly message: string
 }
 
 /** Make it. */
@@ -53,27 +56,37 @@ export async function fill(s: Service): Promise<Filled> {
     await start({ spec: acting(action) })
     await worker.report(await worker.job(), outcome)
   }
+  const ask = () => s.ok('interaction.create', { kind: 'request_approval', title: 'Go?', target_user_ids: [principal['id']] })
+  const interaction = await ask()
+  await s.ok('interaction.cancel', { id: interaction['id'], reason: 'no' })
+  await ask()
+  const channel = await s.ok('channel.create', { name: 'talk', member_ids: [principal['id']] })
+  const message = await s.ok('channel.send', { id: channel['id'], content: 'a word' })
+  await s.ok('channel.send', { id: channel['id'], content: 'another word', reply_to: message['id'] })
+  await s.ok('channel.edit', { id: channel['id'], message_id: message['id'], pinned: true })
+  await s.ok('channel.delete', { id: (await s.ok('channel.create', { name: 'gone' }))['id'] })
   const inDay = await start({ spec: waiting('never', { timeout: { duration: '24h' } }) })
   worker.close()
   await until(() => s.ok('worker.list'), ({ items }) => !JSON.stringify(items).includes('online'))
   await until(() => s.ok('key.list_organization'), (keys) => listOf(keys).every(({ name, last_used_at }) => name !== 'root' || last_used_at !== undefined))
   return {
     runs, asleep, early, inDay, workflow: String(workflow['id']), principal: String(principal['id']), key: String(key['id']), organization: String(organization['id']), user: String(user['id']), role: String(role['id']),
+    interaction: String(interaction['id']), channel: String(channel['id']), message: String(message['id']),
   }
 }
 
 /** The answers of every row that reads, for every record there is. */
-export async function everything(s: Service, { runs, workflow, principal, key, organization, user, role }: Filled): Promise<Record<string, string>> {
+export async function everything(s: Service, { runs, workflow, principal, key, organization, user, role, interaction, channel, message }: Filled): Promise<Record<string, string>> {
   const answers: Record<string, string> = {}
   for (const [name, row] of Object.entries(api) as [RowName, Row][]) {
     if (row.verb !== 'query' && row.shape.stream !== 'accept') continue
     // For people only; `token.list` tells the same.
     if (name === 'me.list_tokens') continue
     const named: readonly unknown[] = !row.route.includes(':id') ? [undefined] : name.startsWith('run.') ? runs : name.startsWith('workflow.') ? [workflow]
-      : name.startsWith('key.') ? [name.includes('organization') ? organization : key] : name.startsWith('principal.') ? [principal, user] : /^(user|token)\./.test(name) ? [user] : ['role_admin', role]
+      : name.startsWith('key.') ? [name.includes('organization') ? organization : key] : name.startsWith('principal.') ? [principal, user] : /^(user|token)\./.test(name) ? [user] : name.startsWith('interaction.') ? [interaction] : name.startsWith('channel.') ? [channel] : ['role_admin', role]
     for (const id of named) {
       const list = row.shape.query && JSON.stringify(row.shape.query).includes('"limit"')
-      const { method, path } = requestOf(row, { ...(id !== undefined && { id }), ...(list && { limit: 200 }), ...(name === 'workflow.versions' && { include_spec: true }), ...(/^(principal|user)\.list$/.test(name) && { include_disabled: true }) })
+      const { method, path } = requestOf(row, { ...(id !== undefined && { id }), ...(list && { limit: 200 }), ...(name === 'channel.message' && { message_id: message }), ...(name === 'channel.search' && { q: 'word' }), ...(name === 'workflow.versions' && { include_spec: true }), ...(/^(principal|user)\.list$/.test(name) && { include_disabled: true }) })
       const { status, text } = await s.raw(method, path)
       answers[`${name} ${String(id ?? '')}`] = `${status} ${text}`
     }

@@ -1,0 +1,124 @@
+/**
+ * What rows of channels need looked up before they are decided: who the members are, what the named message is, and
+ * what comes back that the channel does not keep itself.
+ */
+import { dmName, type MessageFacts, type Person, type Viewer } from '../protocol/channels.ts'
+import { activePrincipal, type OrganizationDirectory, type ProjectDirectory } from '../protocol/directory.ts'
+import type { Origin } from '../protocol/entry.ts'
+import { isRefusal, refuseFields, type Refusal } from '../protocol/errors.ts'
+import type { ViewQuestions } from '../protocol/internal.ts'
+import type { Caller } from './authenticate.ts'
+import { homeOf, type Call, type Edge } from './call.ts'
+import type { Identity } from './idempotency.ts'
+import type { Prepare, Prepared } from './prepare.ts'
+
+/** Who asks, as views want to know it. */
+export const viewerOf = ({ principal, permissions }: Caller): Viewer => ({ id: principal.id, admin: permissions.has('project.admin') })
+
+type Known = { readonly organization: OrganizationDirectory; readonly project: ProjectDirectory }
+async function directories({ directory }: Edge, { project }: Call): Promise<Known | Refusal> {
+  const organization = await directory.organization()
+  if (isRefusal(organization)) return organization
+  const own_project = await directory.project(project?.id ?? '')
+  return isRefusal(own_project) ? own_project : { organization, project: own_project }
+}
+/** The principal with this id that may be a member. */
+function personOf({ organization, project }: Known, id: string): Person | undefined {
+  const party = activePrincipal(project, organization, id)
+  return party && { id, kind: party.kind === 'agent' ? 'agent' : 'user' }
+}
+
+/** The record of a channel as a view has it now. */
+const readChannel = (edge: Edge, call: Call, id: string): Promise<unknown> => edge.world.view(homeOf(edge, call), 'channel.get', { id, viewer: viewerOf(call.caller) })
+
+/** A creation goes to the actor of the channel's name; that of a direct message is derived from its members. */
+async function create(edge: Edge, call: Call, { command_id, seed, fingerprint }: Identity, origin: Origin): Promise<Prepared | Refusal> {
+  const { world } = edge
+  const known = await directories(edge, call)
+  if (isRefusal(known)) return known
+  const wanted = (call.body['member_ids'] ?? []) as readonly string[]
+  const found = wanted.map((id) => (id === call.caller.principal.id ? undefined : personOf(known, id)))
+  const faults = wanted.flatMap((id, index) => (found[index] || id === call.caller.principal.id ? [] : [{ field: `member_ids[${index}]`, message: 'there is no such principal in the project', actual: id }]))
+  if (faults.length > 0) return refuseFields(...faults)
+  const people = [...new Map(found.flatMap((person) => (person ? [[person.id, person] as const] : []))).values()]
+  if (seed !== undefined && fingerprint !== undefined) {
+    const keyed = await world.command({ project: homeOf(edge, call), kind: 'channel_name', id: world.id('channel_name', seed), command_id, fingerprint, name: 'name.key', input: {}, origin })
+    if (isRefusal(keyed)) return keyed
+  }
+  const everybody = JSON.stringify([call.caller.principal.id, ...people.map(({ id }) => id)].sort())
+  const dm = call.body['kind'] === 'dm'
+  const name = dm ? dmName(world.hash(everybody)) : String(call.body['name'])
+  return {
+    id: world.id('channel_name', `${homeOf(edge, call)}/${dm ? `dm/${everybody}` : `channel/${name}`}`),
+    input: { creation: { name, people } },
+    answer: async (reply) => {
+      const { id, status_code } = reply as { id: string; status_code?: number }
+      if (status_code === undefined) return reply
+      const channel = await readChannel(edge, call, id)
+      return isRefusal(channel) ? channel : { ...(channel as object), status_code }
+    },
+  }
+}
+
+async function addMember(edge: Edge, call: Call): Promise<Prepared | Refusal> {
+  const known = await directories(edge, call)
+  if (isRefusal(known)) return known
+  const { user_id, agent_id, member_id } = call.body
+  const person = personOf(known, String(user_id ?? agent_id ?? member_id))
+  return { input: person ? { person } : {} }
+}
+
+/** What never changes about a message of the channel of the path. A message that is not found may be named by mistake: the channel decides what that means. */
+async function factsOf(edge: Edge, call: Call, message_id: unknown): Promise<{ target?: MessageFacts } | Refusal> {
+  if (message_id === undefined) return {}
+  const answer = (await edge.world.view(homeOf(edge, call), 'channel_facts', { id: call.slots['id'] ?? '', message_id: String(message_id) })) as ViewQuestions['channel_facts']['reply'] | Refusal
+  if (isRefusal(answer)) return answer
+  return answer.facts ? { target: answer.facts } : {}
+}
+
+async function send(edge: Edge, call: Call): Promise<Prepared | Refusal> {
+  const facts = await factsOf(edge, call, call.body['reply_to'])
+  if (isRefusal(facts)) return facts
+  const { content, metadata, sender_agent_id } = call.body
+  const known = sender_agent_id === undefined ? undefined : await directories(edge, call)
+  if (isRefusal(known)) return known
+  const agent = known && personOf(known, String(sender_agent_id))
+  return {
+    input: { ...facts, ...(agent?.kind === 'agent' && { agent }), may_invoke: call.caller.permissions.has('agent.invoke') },
+    reply: { content, ...(metadata !== undefined && { metadata }) },
+  }
+}
+
+/** A changed message is read after the change: its content is in views only. */
+async function edit(edge: Edge, call: Call): Promise<Prepared | Refusal> {
+  const { id = '', message_id = '' } = call.slots
+  const facts = await factsOf(edge, call, message_id)
+  return isRefusal(facts) ? facts : { input: facts, answer: () => edge.world.view(homeOf(edge, call), 'channel.message', { id, message_id, viewer: viewerOf(call.caller) }) }
+}
+const overseen = (_: Edge, { caller }: Call): Prepared => ({ input: { project_admin: viewerOf(caller).admin } })
+
+/** Preparations of rows of channels, by row name. */
+export const channelPreparations: Readonly<Record<string, Prepare>> = {
+  'channel.create': create,
+  'channel.update': overseen,
+  'channel.delete': overseen,
+  'channel.add_member': addMember,
+  'channel.send': send,
+  'channel.edit': edit,
+}
+
+const LEAVING: ReadonlySet<string> = new Set(['principal.delete', 'user.delete'])
+const CHANGING: ReadonlySet<string> = new Set(['principal.update', 'user.update'])
+/** A principal that was disabled or archived is a member of no channel any more, before that is answered. Repeating the request repeats this. */
+export async function leaveChannels(edge: Edge, call: Call, origin: Origin): Promise<Refusal | undefined> {
+  if (!LEAVING.has(call.name) && !(CHANGING.has(call.name) && call.body['state'] === 'disabled')) return undefined
+  const { world } = edge
+  const project = homeOf(edge, call)
+  const member_id = call.slots['id'] ?? ''
+  const known = await directories(edge, call)
+  if (isRefusal(known) || personOf(known, member_id)) return isRefusal(known) ? known : undefined
+  const answer = (await world.view(project, 'channels_of', { member_id })) as ViewQuestions['channels_of']['reply'] | Refusal
+  if (isRefusal(answer)) return answer
+  const outcomes = await Promise.all(answer.items.map((id) => world.command({ project, kind: 'channel', id, command_id: Buffer.from(world.random(16)).toString('hex'), name: 'channel.expel', input: { member_id }, origin })))
+  return outcomes.find(isRefusal)
+}

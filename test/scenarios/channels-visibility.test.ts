@@ -1,0 +1,163 @@
+/** Who sees what of channels, on every row; and streams that begin, go on, and end when their client loses sight of the channel. */
+import t from 'tap'
+import type { RowName } from '../../protocol/api.ts'
+import { routeOf, type Row } from '../../protocol/contract.ts'
+import { api } from '../../protocol/api.ts'
+import { service, type Frame } from '../service.ts'
+import { idsOf, listOf, pages, until } from './given.ts'
+import { person, type Person } from './talkers.ts'
+
+const s = await service()
+t.teardown(() => s.stop())
+const [ann, bob, out, admin, viewer] = await Promise.all([person(s, 'ann'), person(s, 'bob'), person(s, 'out'), person(s, 'admin', 'role_admin'), person(s, 'viewer', 'role_viewer')])
+const rows = (Object.entries(api) as [RowName, Row][]).filter(([name, { route }]) => name.startsWith('channel.') && route.includes(':id'))
+/** Bodies that would be accepted. */
+const bodies: Readonly<Record<string, object>> = {
+  'channel.update': { topic: 'x' }, 'channel.add_member': { user_id: out.id }, 'channel.mark_read': { seq: 0 }, 'channel.send': { content: 'x' }, 'channel.edit': { pinned: true },
+}
+const WORD = 'Xylophone'
+async function made(input: object) {
+  const { id } = await ann.ok('channel.create', input as Record<string, unknown>)
+  const { id: message_id } = await ann.ok('channel.send', { id, content: `${WORD} secret` })
+  return { id, message_id, user_id: ann.id }
+}
+/** What a row answers, whatever its kind. */
+async function status(who: Person, name: RowName, input: Record<string, unknown>): Promise<{ status: number; text: string }> {
+  const slots = Object.fromEntries(routeOf(api[name]).slots.filter((slot) => slot in input).map((slot) => [slot, input[slot]]))
+  const { status, body } = await who.call(name, { ...slots, ...bodies[name] })
+  return { status, text: JSON.stringify(body) }
+}
+
+t.test('what cannot be seen does not exist, on any row', async (t) => {
+  const closed = await made({ name: 'closed', private: true, member_ids: [bob.id] })
+  const dm = await made({ kind: 'dm', member_ids: [bob.id] })
+  for (const [name] of rows) {
+    for (const at of [closed, dm]) {
+      const seen = await status(out, name, at)
+      t.equal(seen.status, 404, `${name} to an outsider`)
+      t.notMatch(seen.text, WORD)
+      if (api[name].verb !== 'command') t.equal((await status(viewer, name, at)).status, 404, `${name} to a viewer`)
+    }
+    const overseen = await status(admin, name, dm)
+    t.equal(overseen.status, 404, `${name} of a direct message to a project admin`)
+    if (name === 'channel.delete') continue
+    t.equal((await status(admin, name, closed)).status, name === 'channel.get' || name === 'channel.update' ? 200 : 404, `${name} of a private channel to a project admin`)
+    if (name !== 'channel.remove_member') t.ok((await status(bob, name, { ...closed, user_id: bob.id })).status !== 404, `${name} to a member`)
+  }
+  const unknown = await out.call('channel.get', { id: 'chan_01ARZ3NDEKTSV4RRFFQ69G5FAV' })
+  t.strictSame((await out.call('channel.get', { id: closed.id })).body, unknown.body, 'the answer is that for a channel that is not there')
+  for (const [who, expected] of [[ann, [dm.id, closed.id]], [bob, [dm.id, closed.id]], [out, []], [viewer, []], [admin, [closed.id]]] as const) {
+    const all = idsOf({ items: await pages(s, 'channel.list', {}, 1, { key: who.key }) })
+    t.strictSame(all, expected, 'list')
+    t.equal(listOf(await who.ok('channel.search', { q: WORD })).length, who === ann || who === bob ? 2 : 0, 'search')
+  }
+  t.strictSame(idsOf(await out.ok('channel.search', { q: WORD, channel_id: closed.id })), [])
+  t.strictSame(idsOf(await ann.ok('channel.list', { kind: 'dm' })), [dm.id])
+  t.strictSame(idsOf(await ann.ok('channel.list', { private: false })), [])
+  t.strictSame(idsOf(await admin.ok('channel.list', { private: true, kind: 'channel' })), [closed.id])
+  await admin.ok('channel.delete', { id: closed.id })
+  await bob.refused('channel.get', { id: closed.id }, 404, 'not_found')
+})
+
+t.test('a public channel is read by everybody who may view the project, also after it was private', async (t) => {
+  const { id, message_id } = await made({ name: 'open', private: true })
+  await out.refused('channel.message', { id, message_id }, 404, 'not_found')
+  await ann.ok('channel.update', { id, private: false })
+  for (const who of [out, viewer, admin]) {
+    t.match(await who.ok('channel.message', { id, message_id }), { id: message_id })
+    t.equal(listOf(await who.ok('channel.members', { id })).length, 1)
+    t.ok(idsOf(await who.ok('channel.list')).includes(String(id)))
+    t.match(listOf(await who.ok('channel.events', { id })), [{ event_type: 'message.created' }, { event_type: 'channel.updated' }])
+  }
+  await viewer.refused('channel.send', { id, content: 'x' }, 403, 'permission_denied')
+  await ann.ok('channel.add_member', { id, user_id: viewer.id })
+  await viewer.ok('channel.mark_read', { id, user_id: viewer.id, seq: 1 })
+})
+
+const typesOf = (frames: readonly Frame[]) => frames.map(({ event }) => event)
+t.test('the stream shows what happens, as the page of JSON does, from every cursor', async (t) => {
+  const { id } = await ann.ok('channel.create', { name: 'stream' })
+  const all = s.follow('channel.events', { id, since: 0 }, ({ event }) => event === 'channel.deleted', { key: ann.key })
+  const first = await ann.ok('channel.send', { id, content: 'one' })
+  await ann.ok('channel.send', { id, content: 'x'.repeat(40_000), metadata: { a: '\u0001'.repeat(2700) }, reply_to: first['id'] })
+  await ann.ok('channel.add_member', { id, user_id: bob.id })
+  await bob.ok('channel.mark_read', { id, user_id: bob.id, seq: 1 })
+  await ann.ok('channel.edit', { id, message_id: first['id'], content: 'edited', pinned: true })
+  await ann.ok('channel.update', { id, topic: 'T' })
+  await ann.ok('channel.remove_member', { id, user_id: bob.id })
+  const page = await pagesOf(id)
+  const last = await ann.ok('channel.send', { id, content: 'last' })
+  await ann.ok('channel.delete', { id })
+  const frames = await all
+  const shown = ['message.created', 'message.created', 'member.added', 'message.updated', 'channel.updated', 'member.removed']
+  t.strictSame(typesOf(frames), [...shown, 'message.created', 'channel.deleted'])
+  t.strictSame(page.map(({ event_type }) => event_type), shown)
+  t.strictSame(frames.slice(1, 6).map(({ data }) => data), page.slice(1))
+  t.match(frames[3]?.data, { payload: { message: { id: first['id'], content: 'edited', pinned: true, reply_count: 1 } } })
+  t.match(frames[4]?.data, { payload: { channel: { id, topic: 'T' } } })
+  t.match(frames[6]?.data, { payload: { message: last } })
+  t.ok(frames.every(({ id: place, data }) => Number(place) === data['sequence'] && data['id'] === `${id}:evt:${place}`))
+  await ann.refused('channel.events', { id }, 404, 'not_found')
+  async function pagesOf(channel: unknown) {
+    const items = []
+    for (let since = 0; ; ) {
+      const part = await ann.ok('channel.events', { id: channel, since, limit: 2 })
+      items.push(...listOf(part))
+      if (!part['has_more']) return items
+      since = Number(part['next_sequence'])
+    }
+  }
+})
+
+t.test('without a cursor a stream begins now', async (t) => {
+  const { id } = await ann.ok('channel.create', { name: 'now' })
+  await ann.ok('channel.send', { id, content: 'old' })
+  let frames: Frame[] = []
+  const now = s.follow('channel.events', { id }, () => true, { key: ann.key }).then((seen) => { frames = seen })
+  await until(async () => { await ann.ok('channel.send', { id, content: 'new' }); return frames }, (seen) => seen.length > 0)
+  await now
+  t.match(frames[0]?.data, { payload: { message: { content: 'new' } } })
+})
+
+t.test('a stream goes on from Last-Event-ID without a repeat', async (t) => {
+  const { id } = await ann.ok('channel.create', { name: 'again' })
+  for (let n = 1; n <= 250; n++) await ann.ok('channel.send', { id, content: `${n}` })
+  const seqOf = ({ data }: Frame) => ((data['payload'] as { message: { seq: number } }).message).seq
+  const head = await s.follow('channel.events', { id, since: 0 }, (_, all) => all.length === 130, { key: ann.key })
+  const tail = await s.follow('channel.events', { id }, (frame) => seqOf(frame) === 250, { key: ann.key, headers: { 'last-event-id': String(head.at(-1)?.id) } })
+  t.strictSame([...head, ...tail].map(seqOf), Array.from({ length: 250 }, (_, n) => n + 1))
+})
+
+/** A stream until the server ends it; resolves with its frames. `ready` when its first event has come. */
+function watch(who: Person, id: unknown): { ready: Promise<void>; ended: Promise<Frame[]> } {
+  let begun = () => {}
+  const ready = new Promise<void>((done) => { begun = done })
+  const ended = s.follow('channel.events', { id, since: 0 }, () => { begun(); return false }, { key: who.key })
+  return { ready, ended }
+}
+t.test('who loses sight of a channel sees nothing after the event that takes it', async (t) => {
+  const { id } = await ann.ok('channel.create', { name: 'sight', private: true, member_ids: [bob.id, out.id] })
+  await ann.ok('channel.send', { id, content: 'before' })
+  const [gone, kept] = [watch(bob, id), watch(out, id)]
+  await Promise.all([gone.ready, kept.ready])
+  await ann.ok('channel.remove_member', { id, user_id: bob.id })
+  await ann.ok('channel.send', { id, content: 'after' })
+  t.strictSame(typesOf(await gone.ended), ['message.created', 'member.removed'])
+  await bob.refused('channel.events', { id }, 404, 'not_found')
+  t.equal((await s.raw('GET', `/v1/projects/default/channels/${String(id)}/events`, { key: bob.key, headers: { accept: 'text/event-stream' } })).status, 404)
+  await ann.ok('channel.add_member', { id, user_id: bob.id })
+  const back = s.follow('channel.events', { id, since: 0 }, ({ event }) => event === 'member.added', { key: bob.key })
+  t.strictSame(typesOf(await back), ['message.created', 'member.removed', 'message.created', 'member.added'], 'a removal of long ago ends nothing')
+  await ann.ok('channel.delete', { id })
+  t.equal(typesOf(await kept.ended).at(-1), 'channel.deleted')
+
+  const open = await ann.ok('channel.create', { name: 'sight-open' })
+  await ann.ok('channel.send', { id: open['id'], content: 'before' })
+  const [reader, owner] = [watch(out, open['id']), watch(ann, open['id'])]
+  await Promise.all([reader.ready, owner.ready])
+  await ann.ok('channel.update', { id: open['id'], private: true })
+  await ann.ok('channel.send', { id: open['id'], content: 'after' })
+  t.strictSame(typesOf(await reader.ended), ['message.created', 'channel.updated'])
+  await ann.ok('channel.delete', { id: open['id'] })
+  t.strictSame(typesOf(await owner.ended), ['message.created', 'channel.updated', 'message.created', 'channel.deleted'])
+})

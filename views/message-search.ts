@@ -1,0 +1,56 @@
+/**
+ * Messages by their words. Words are those of SQLite's `unicode61` tokenizer: letters and digits, case and accents do not
+ * count. What a caller types is never a query of its own: every part of it is one quoted phrase.
+ */
+import type { ChannelMessage } from '../protocol/channels.ts'
+import { readable, type Asking } from './channels.ts'
+import { messageRecord, type MessageRow } from './messages.ts'
+import { limitOf, type Page, type Paging } from './page.ts'
+import type { Store, Value } from './store.ts'
+
+/** Hits looked at together, and at most for one page: a search for what a caller cannot read must end too. */
+const AT_ONCE = 250
+const AT_MOST = 2000
+/** Phrases of a search. */
+const PHRASES = 16
+
+/** A search in the syntax of FTS5 (https://www.sqlite.org/fts5.html#full_text_query_syntax): all phrases, within one place; undefined when it has no word. */
+export function matchOf(q: string, place: string): string | undefined {
+  const phrases = q.split(/\s+/).filter((part) => /[\p{L}\p{N}]/u.test(part)).slice(0, PHRASES)
+  return phrases.length === 0 ? undefined : `place : ${place} AND content : (${phrases.map((part) => `"${part.replaceAll('"', '""').replaceAll('\0', ' ')}"`).join(' AND ')})`
+}
+
+interface Hit extends MessageRow { readonly seen: number | null }
+
+/**
+ * Messages with all words of `q`, newest first, in the channels that who asks can read. A page may be shorter than its
+ * limit although more follow, when most hits were not readable.
+ */
+export function search(store: Store, project: number, input: Paging & Asking & { readonly q: string; readonly channel_id?: string }): Page<ChannelMessage> {
+  const { viewer, channel_id } = input
+  const channel = channel_id === undefined ? undefined : readable(store, project, { id: channel_id, viewer })
+  const match = channel_id !== undefined && !channel ? undefined : matchOf(input.q, channel ? `c${channel.n}` : `p${project}`)
+  if (match === undefined) return { items: [] }
+  const limit = limitOf(input)
+  const items: ChannelMessage[] = []
+  let [from = Number.MAX_SAFE_INTEGER] = (input.after ?? []) as readonly Value[]
+  let shown = from
+  for (let looked = 0; looked < AT_MOST; looked += AT_ONCE) {
+    const hits = store.all<Hit>(
+      `SELECT m.cursor, m.replies, m.record,
+         (SELECT c.private = 0 OR EXISTS (SELECT 1 FROM channel_members WHERE channel = c.n AND member = ?) FROM channels c WHERE c.n = m.channel) AS seen
+       FROM (SELECT rowid AS hit FROM message_words WHERE message_words MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?) CROSS JOIN messages m ON m.cursor = hit ORDER BY hit DESC`,
+      viewer.id, match, from, AT_ONCE,
+    )
+    for (const hit of hits) {
+      if (hit.seen !== 1) continue
+      if (items.length === limit) return { items, position: [shown] }
+      items.push(messageRecord(hit))
+      shown = hit.cursor
+    }
+    const last = hits.at(-1)
+    if (hits.length < AT_ONCE || last === undefined) return { items }
+    from = last.cursor
+  }
+  return { items, position: [items.length < limit ? from : shown] }
+}
