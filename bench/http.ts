@@ -19,6 +19,10 @@ interface Asked {
 /** How long a request is sent again, and how often. Milliseconds. */
 const PATIENCE = { whole: 30_000, between: 200 } as const
 
+/** Milliseconds after which an idle connection is not used again. */
+const FRESH = 5000
+interface Idle { readonly begin: (asked: Asked) => void; readonly line: Line; readonly since: number }
+
 export class Http {
   /** Answers 503 so far. */
   unavailable = 0
@@ -26,7 +30,7 @@ export class Http {
   readonly #tail: string
   readonly #most: number
   readonly #lines = new Set<Line>()
-  readonly #idle: ((asked: Asked) => void)[] = []
+  readonly #idle: Idle[] = []
   readonly #queue: Asked[] = []
 
   /** @param most connections; further requests wait for one. */
@@ -60,11 +64,17 @@ export class Http {
   #ask(bytes: string): Promise<Reply> {
     return new Promise((done, failed) => {
       const asked = { bytes, done, failed }
-      const idle = this.#idle.pop()
-      if (idle) idle(asked)
+      const idle = this.#lately()
+      if (idle) idle.begin(asked)
       else if (this.#lines.size < this.#most) this.#open(asked)
       else this.#queue.push(asked)
     })
+  }
+  /** A connection used lately: the server gives up idle ones after 10 s, perhaps while a request is on its way. */
+  #lately(): Idle | undefined {
+    const oldest = performance.now() - FRESH
+    while (this.#idle[0] && this.#idle[0].since < oldest) this.#idle.shift()?.line.close()
+    return this.#idle.pop()
   }
   #open(first: Asked): void {
     let current: Asked | undefined
@@ -83,11 +93,11 @@ export class Http {
       current = undefined
       const next = this.#queue.shift()
       if (next) begin(next)
-      else this.#idle.push(begin)
+      else this.#idle.push({ begin, line, since: performance.now() })
       answered?.done(reply)
     }, (error) => {
       this.#lines.delete(line)
-      const at = this.#idle.indexOf(begin)
+      const at = this.#idle.findIndex((idle) => idle.line === line)
       if (at >= 0) this.#idle.splice(at, 1)
       current?.failed(error ?? new Error('the server closed a connection with a request on it'))
     })

@@ -136,7 +136,7 @@ export async function startNode(config: Config, servers: readonly string[], log:
     if (hasShards || config.roles.includes('gateway')) await Promise.race([initialise(world, installed), doomed])
     // Only now: a view that has much to catch up with leaves little time for anything else.
     if (recent) {
-      stops.push(await startViews({ data: config.data, organization: installed.organization, partitions: config.partitions, journal, recent, blobs, bus, clock: systemClock, log, metrics, stale: config.timing.stale * 1000, doomed: doom }))
+      stops.push(await startViews({ data: config.data, organization: installed.organization, partitions: config.partitions, journal, end: (partition) => host.end(partition), recent, blobs, bus, clock: systemClock, log, metrics, stale: config.timing.stale * 1000, doomed: doom }))
     }
     if (!config.roles.includes('gateway')) {
       if (config.status_port === undefined) return { id, installed, owned: () => host.owned(), leave: () => {}, stop }

@@ -3,7 +3,8 @@
  * Knows nothing of NATS: the journal arrives through a port, the clock through another.
  *
  * F1. A question without a cursor sees everything that was in the journal when it was asked: the journal's end is read
- *     after the question arrived, once for all questions that wait together.
+ *     after the question arrived, once for all questions that wait together. Where the only writer of the journal is this
+ *     process, it knows the end without asking.
  * F2. A message that cannot be applied is an alarm: following stops, is tried again, and fresh questions are refused
  *     meanwhile. It is never passed over.
  */
@@ -17,6 +18,8 @@ export interface ViewJournal {
   follow(from: number, on: (batch: readonly Message[]) => Promise<void> | void): () => Promise<void> | void
   /** First kept and last sequence, as the leader knows them; an empty journal has `last` 0 or `first` > `last`. */
   position(): Promise<{ readonly first: number; readonly last: number }>
+  /** The last sequence, when this process is sure to know it because nobody else writes; undefined otherwise. */
+  end?(): number | undefined
   /** Bytes as an envelope with its large values; absent: they are plain JSON. */
   decode?(data: Uint8Array): Promise<Envelope>
 }
@@ -122,7 +125,8 @@ export class ViewFollower {
   /** Whether the view is fresh enough in time; one timeout covers finding the end and waiting for it. */
   async #reached(fresh: number | undefined): Promise<boolean> {
     if (!this.#running) return false
-    if (fresh !== undefined && sequenceOf(fresh) <= this.#view.position()) return true
+    const known = fresh === undefined ? this.#journal.end?.() : sequenceOf(fresh)
+    if (known !== undefined && known <= this.#view.position()) return true
     return new Promise<boolean>((resolve) => {
       let waiter: Waiter | undefined
       const done = (reached: boolean) => {
@@ -142,7 +146,7 @@ export class ViewFollower {
         waiter = { target, done }
         this.#waiters.add(waiter)
       }
-      if (fresh !== undefined) wait(sequenceOf(fresh))
+      if (known !== undefined) wait(known)
       else this.#readEnd().then(wait, () => done(false))
     })
   }

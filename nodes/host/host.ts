@@ -38,6 +38,21 @@ export class Host {
     return [...this.#shards].filter(([, shard]) => shard.open).map(([name]) => name)
   }
 
+  /**
+   * The last acknowledged sequence of a partition, while this node owns all of its shards and its lease is fresh: then nobody
+   * else can have written. Undefined otherwise.
+   */
+  end(partition: number): number | undefined {
+    if (!this.#membership.fresh()) return undefined
+    let last = 0
+    for (let shard = 0; shard < this.#deps.shards; shard++) {
+      const mine = this.#shards.get(`${partition}.${shard}`)
+      if (!mine?.open) return undefined
+      last = Math.max(last, mine.sequence)
+    }
+    return last
+  }
+
   /** What the shards hold now: cheap enough to ask for with every look at the metrics. */
   gauges(): ShardGauges[] {
     return [...this.#shards].filter(([, shard]) => shard.open).map(([name, shard]) => {

@@ -16,6 +16,8 @@ interface ViewParts {
   readonly organization: string
   readonly partitions: number
   readonly journal: Journal
+  /** The last sequence of a partition, when this process is its only writer. */
+  readonly end: (partition: number) => number | undefined
   readonly recent: Recent
   readonly blobs: Blobs
   readonly bus: Bus
@@ -30,13 +32,14 @@ interface ViewParts {
 interface Question { readonly name: string; readonly project: string; readonly input: unknown; readonly fresh?: number }
 
 /** Start the views of every partition. Returns a function that stops them and closes their files. */
-export async function startViews({ data, organization, partitions, journal, recent, blobs, bus, clock, log, metrics, stale, doomed }: ViewParts): Promise<() => Promise<void>> {
+export async function startViews({ data, organization, partitions, journal, end, recent, blobs, bus, clock, log, metrics, stale, doomed }: ViewParts): Promise<() => Promise<void>> {
   mkdirSync(join(data, 'views'), { recursive: true })
   const running = await Promise.all(Array.from({ length: partitions }, async (_, partition) => {
     const view = View.open(join(data, 'views', `${partition}.sqlite`), { now: clock.now, stale, organization: () => organization })
     const follower = new ViewFollower(view, {
       follow: (from, on) => journal.follow(partition, from, (batch) => on(batch.map((stored) => ({ ...stored, data: recent.take(stored.message_id) ?? stored.data })))),
       position: () => journal.position(partition),
+      end: () => end(partition),
       decode: (bytes) => decode(bytes, blobs),
     }, {
       later: clock.later,

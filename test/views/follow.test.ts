@@ -11,7 +11,7 @@ function world(journal = new Journal()) {
   const alarms: string[] = []
   let now = 0
   let on: ((batch: readonly Message[]) => Promise<void> | void) | undefined
-  const state = { from: [] as number[], stopped: 0, asked: 0, end: undefined as (() => Promise<{ first: number; last: number }>) | undefined, lag: [] as number[] }
+  const state = { from: [] as number[], stopped: 0, asked: 0, end: undefined as (() => Promise<{ first: number; last: number }>) | undefined, known: undefined as (() => number | undefined) | undefined, lag: [] as number[] }
   const end = () => ({ first: journal.messages[0]?.sequence ?? 1, last: journal.messages.at(-1)?.sequence ?? 0 })
   const port: ViewJournal = {
     follow: (from, handler) => {
@@ -22,6 +22,7 @@ function world(journal = new Journal()) {
         if (on === handler) on = undefined
       }
     },
+    end: () => state.known?.(),
     position: () => {
       state.asked++
       return state.end ? state.end() : Promise.resolve(end())
@@ -74,6 +75,27 @@ t.test('a question waits until the view knows all that was committed before it',
   t.strictSame(ids(asked), ['run_2', 'run_1'], 'what comes later does not hold it up')
   t.strictSame(state.lag, [2])
   t.equal(timers.size, 0, 'no timer is left behind')
+})
+
+t.test('a process that is the only writer knows the end without a look, and waits for it all the same', async (t) => {
+  const { journal, follower, deliver, settle, ask, state } = world()
+  await follower.start()
+  const begun = state.asked
+  let last = 0
+  state.known = () => last
+  const one = journal.commit(0, started('run_1', 1))
+  last = one.sequence
+  const asked = ask()
+  await settle()
+  t.equal(asked.answer, undefined)
+  await deliver(one)
+  t.strictSame(ids(asked), ['run_1'])
+  state.known = () => undefined
+  t.equal(state.asked, begun)
+  const other = ask()
+  await settle()
+  t.strictSame(ids(other), ['run_1'])
+  t.equal(state.asked, begun + 1, 'when it is not sure, it looks')
 })
 
 t.test('questions that wait together share one look at the end; a look that has begun is too old for a later one', async (t) => {
