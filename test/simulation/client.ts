@@ -1,13 +1,14 @@
 /**
- * Clients: they start runs, steer them and read them, each command through some gateway. A client that got no answer sends
+ * Clients: they start runs, steer them, answer what runs ask and read them, each command through some gateway. A client that got no answer sends
  * the same command again, or gives up; one that was answered sometimes asks again to see whether the answer stands.
  */
 import type { Outcome } from '../../gateway/ports.ts'
 import type { Address, Command } from '../../protocol/entry.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import { Follower } from './follower.ts'
+import { interactionOf } from './interactions.ts'
 import type { Simulation } from './simulation.ts'
-import { signals, specOf } from './specs.ts'
+import { people, signals, specOf } from './specs.ts'
 
 /** Milliseconds a client waits for an answer before it turns to another gateway. */
 const PATIENCE = 9000
@@ -37,6 +38,7 @@ export class Clients {
     else if (what < 0.74) this.#steer(run, 'run.retry', { wall_clock_extend_seconds: 60 })
     else if (what < 0.8) this.#steer(run, 'run.resume', {})
     else if (what < 0.84) this.#again()
+    else if (what < 0.94) this.#answer(dice.chance(0.6) ? 3 : 1)
     else this.#note()
   }
 
@@ -57,8 +59,24 @@ export class Clients {
     const input = first?.command.input ?? { project, spec: specOf(dice), ...(key !== undefined && { idempotency_key: key }), ...(dice.chance(0.2) && { priority: dice.below(3) }) }
     this.#send({ ...address, name: 'run.start', input })
   }
-  #steer(run: Address, name: string, input: object): void {
-    this.#send({ ...run, name, input: { project: run.project, id: run.id, ...input } })
+  #steer(to: Address, name: string, input: object, person?: string): void {
+    this.#send({ ...to, name, input: { project: to.project, id: to.id, ...input } }, person)
+  }
+  /** People answer, some of them twice or too late, review, and withdraw. */
+  #answer(times: number): void {
+    const { dice, history } = this.#sim
+    history.readOn()
+    const asked = [...history.actors.values()].filter(({ address }) => address.kind === 'interaction')
+    const open = asked.filter((past) => ['pending', 'in_review'].includes(interactionOf(past)?.status ?? ''))
+    const past = dice.pick(open.length > 0 && dice.chance(0.85) ? open : asked)
+    if (!past) return
+    if (dice.chance(0.3)) void this.read(past.address, 'get')
+    for (let i = 0; i < times; i++) {
+      const what = dice.unit()
+      const person = dice.pick(people) ?? ''
+      const input = what < 0.8 ? { value: dice.chance(0.7), roles: [], ...(dice.chance(0.1) && { link: { round: 1 } }) } : what < 0.93 ? { action: dice.chance(0.6) ? 'accept' : 'request_changes', comment: 'so' } : { reason: 'no more' }
+      this.#steer(past.address, what < 0.8 ? 'interaction.respond' : what < 0.93 ? 'interaction.review' : 'interaction.cancel', input, person)
+    }
   }
   #note(): void {
     const { dice, ledgers } = this.#sim
@@ -70,11 +88,11 @@ export class Clients {
     const known = this.#sim.dice.pick([...this.#sim.records.sent.values()].filter(({ command }) => command.fingerprint !== undefined))
     if (known) void this.#perform(known.command)
   }
-  #send(what: Omit<Command, 'command_id' | 'origin' | 'fingerprint'>): void {
+  #send(what: Omit<Command, 'command_id' | 'origin' | 'fingerprint'>, person = 'user_1'): void {
     const { dice } = this.#sim
     const keyed = dice.chance(0.5)
     void this.#perform({
-      ...what, command_id: `k:${this.#sim.unique()}`, origin: { at: 0, principal: { type: 'user', id: 'user_1' } }, ...(keyed && { fingerprint: 'same' }),
+      ...what, command_id: `k:${this.#sim.unique()}`, origin: { at: 0, principal: { type: 'user', id: person } }, ...(keyed && { fingerprint: 'same' }),
     })
   }
 
