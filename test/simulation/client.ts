@@ -5,7 +5,9 @@
 import type { Outcome } from '../../gateway/ports.ts'
 import type { Address, Command } from '../../protocol/entry.ts'
 import { isRefusal } from '../../protocol/errors.ts'
+import type { InteractionState } from '../../actors/interaction/state.ts'
 import { Follower } from './follower.ts'
+import type { Past } from './history.ts'
 import { interactionOf } from './interactions.ts'
 import type { Simulation } from './simulation.ts'
 import { people, signals, specOf } from './specs.ts'
@@ -31,14 +33,17 @@ export class Clients {
     const { dice } = this.#sim
     const what = dice.unit()
     const run = dice.pick(this.#runs)
-    if (!run || what < 0.3) this.#start()
+    const asked = this.#asked()
+    const open = asked.filter((past) => ['pending', 'in_review'].includes(interactionOf(past)?.status ?? ''))
+    if (open.length > 0 && dice.chance(0.35)) this.#answer(dice.pick(open) as Past, dice.chance(0.4) ? 2 : 1)
+    else if (!run || what < 0.3) this.#start()
     else if (what < 0.45) void this.read(run, 'get')
     else if (what < 0.6) this.#steer(run, 'run.signal', dice.chance(0.8) ? { name: dice.pick(signals), payload: { n: 1 }, ...(dice.chance(0.5) && { idempotency_key: `k${dice.below(3)}` }) } : { step_key: `s${dice.below(3)}`, result: { given: true } })
     else if (what < 0.67) this.#steer(run, 'run.cancel', {})
     else if (what < 0.74) this.#steer(run, 'run.retry', { wall_clock_extend_seconds: 60 })
     else if (what < 0.8) this.#steer(run, 'run.resume', {})
     else if (what < 0.84) this.#again()
-    else if (what < 0.94) this.#answer(dice.chance(0.6) ? 3 : 1)
+    else if (what < 0.88 && asked.length > 0) this.#answer(dice.pick(asked) as Past, 1)
     else this.#note()
   }
 
@@ -62,20 +67,22 @@ export class Clients {
   #steer(to: Address, name: string, input: object, person?: string): void {
     this.#send({ ...to, name, input: { project: to.project, id: to.id, ...input } }, person)
   }
+  #asked(): Past[] {
+    this.#sim.history.readOn()
+    return [...this.#sim.history.actors.values()].filter(({ address }) => address.kind === 'interaction')
+  }
   /** People answer, some of them twice or too late, review, and withdraw. */
-  #answer(times: number): void {
-    const { dice, history } = this.#sim
-    history.readOn()
-    const asked = [...history.actors.values()].filter(({ address }) => address.kind === 'interaction')
-    const open = asked.filter((past) => ['pending', 'in_review'].includes(interactionOf(past)?.status ?? ''))
-    const past = dice.pick(open.length > 0 && dice.chance(0.85) ? open : asked)
-    if (!past) return
-    if (dice.chance(0.3)) void this.read(past.address, 'get')
+  #answer({ address, state }: Past, times: number): void {
+    const { dice } = this.#sim
+    const { status, target_user_ids, resolution_policy } = (state as InteractionState).record
+    const wanted = status === 'in_review' ? (resolution_policy.review?.reviewer_user_ids ?? []) : target_user_ids
+    if (dice.chance(0.3)) void this.read(address, 'get')
     for (let i = 0; i < times; i++) {
-      const what = dice.unit()
-      const person = dice.pick(people) ?? ''
-      const input = what < 0.8 ? { value: dice.chance(0.7), roles: [], ...(dice.chance(0.1) && { link: { round: 1 } }) } : what < 0.93 ? { action: dice.chance(0.6) ? 'accept' : 'request_changes', comment: 'so' } : { reason: 'no more' }
-      this.#steer(past.address, what < 0.8 ? 'interaction.respond' : what < 0.93 ? 'interaction.review' : 'interaction.cancel', input, person)
+      const person = dice.pick(dice.chance(0.85) ? wanted : people) ?? ''
+      const reviews = dice.chance(status === 'in_review' ? 0.8 : 0.1)
+      if (dice.chance(0.06)) this.#steer(address, 'interaction.cancel', { reason: 'no more' }, person)
+      else if (reviews) this.#steer(address, 'interaction.review', { action: dice.chance(0.6) ? 'accept' : 'request_changes', comment: 'so' }, person)
+      else this.#steer(address, 'interaction.respond', { value: dice.chance(0.7), roles: [], ...(dice.chance(0.1) && { link: { round: 1 } }) }, person)
     }
   }
   #note(): void {
