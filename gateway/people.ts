@@ -1,5 +1,5 @@
 /** Who is asked and who answers: people of interactions looked up in this gateway's directories. */
-import { systemRoleById, systemRoleId } from '../protocol/access.ts'
+import { brandedPermission, systemRoleById, systemRoleId } from '../protocol/access.ts'
 import { policyOf, runOf, targetsOf, type CallerRoles, type CreateInteraction } from '../protocol/api/interactions.ts'
 import type { WorkflowRun } from '../protocol/api/runs.ts'
 import type { ProjectDirectory } from '../protocol/directory.ts'
@@ -7,7 +7,7 @@ import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/error
 import { roleOf } from '../protocol/interaction/check.ts'
 import { terminal } from '../protocol/api/runs.ts'
 import { own } from '../protocol/lookup.ts'
-import { hasRole } from '../protocol/roles.ts'
+import { grantsOf, hasRole } from '../protocol/roles.ts'
 import type { Caller } from './authenticate.ts'
 import type { Edge } from './call.ts'
 import { partiesOf } from './parties.ts'
@@ -38,6 +38,16 @@ export async function checkPeople(edge: Edge, project: string, body: CreateInter
   if (isRefusal(record)) return record
   if (!record) return refuse('not_found', { run_id: run.run_id }, 'There is no such run.')
   return terminal.has(record.status) ? refuseFields({ field: 'run_id', message: `the run is ${record.status}; nothing waits for an answer`, actual: run.run_id }) : undefined
+}
+
+/** Refuses a key that is capped by a role without answering: it was made for less than its principal is asked for. */
+export async function checkScope({ directory, world }: Edge, project: string, { scope, proof }: Pick<Caller, 'scope' | 'proof'>): Promise<Refusal | undefined> {
+  if (scope.kind === 'organization') return undefined
+  const home = await directory.project(project)
+  if (isRefusal(home)) return home
+  const cap = own(home.keys, proof.hash)?.scope_role_id
+  if (cap === undefined || grantsOf(home.roles, cap).includes('interaction.respond')) return undefined
+  return refuse('permission_denied', { permission: brandedPermission('interaction.respond', world.settings.brand.toLowerCase()) })
 }
 
 /** The roles that a caller holds now, by id and by name. */

@@ -13,7 +13,7 @@ import { meaning, type Call, type Edge } from './call.ts'
 import { channelPreparations } from './channels.ts'
 import type { Identity } from './idempotency.ts'
 import { newKey } from './keys.ts'
-import { checkPeople, rolesOf } from './people.ts'
+import { checkPeople, checkScope, rolesOf } from './people.ts'
 import { signLinks } from './answer/links.ts'
 import type { Soon } from './soon.ts'
 
@@ -68,7 +68,11 @@ async function askPeople(edge: Edge, { project, body }: Call): Promise<Prepared 
 /** An answer may count because of a role that the caller holds now. */
 async function answerAs(edge: Edge, { project, caller }: Call): Promise<Prepared | Refusal> {
   const input = project ? await rolesOf(edge, project.id, caller) : { roles: [] }
-  return isRefusal(input) ? input : { input: { ...input } }
+  return isRefusal(input) ? input : ((project && (await checkScope(edge, project.id, caller))) ?? { input: { ...input } })
+}
+/** Reviewers are named: no role makes one. */
+async function reviewAs(edge: Edge, { project, caller }: Call): Promise<Prepared | Refusal> {
+  return (project && (await checkScope(edge, project.id, caller))) ?? NOTHING
 }
 
 const preparations: Readonly<Record<string, Prepare>> = {
@@ -77,6 +81,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   'workflow.create': (edge, call, _, origin) => reserveHandle(edge, call, origin),
   'interaction.create': askPeople,
   'interaction.respond': answerAs,
+  'interaction.review': reviewAs,
   'interaction.link': signLinks,
   'key.create': (edge, call, identity) => makeKey(edge, call, call.project?.id, identity),
   'key.create_organization': (edge, call, identity) => makeKey(edge, call, undefined, identity),

@@ -43,6 +43,8 @@ export interface Config {
   readonly public_url?: string
   /** Where people are told of interactions, and the secret that signs it; absent: nowhere. */
   readonly notify?: { readonly url: string; readonly secret?: string }
+  /** The mail server over which people are told, with its user and password, and the sender; absent: none. */
+  readonly letters?: { readonly url: string; readonly from: string }
   /** Seconds. */
   readonly timing: WorkerTiming
   /** Principal of workers on this machine that show no key; absent: they are refused. */
@@ -116,6 +118,8 @@ const table = {
   BATON_PUBLIC_URL: optional(matching(/^https?:\/\/[^\s?#]+[^\s?#/]$/, 'must be an address such as https://baton.example.org'), 'Address under which people reach the gateways, for links; by default that of the own gateway'),
   BATON_NOTIFY_URL: optional(matching(/^https?:\/\/[^\s/?#]+([/?#]\S*)?$/, 'must be an absolute http or https address'), 'Address that is sent a message with answer links whenever people are asked; absent: off'),
   BATON_NOTIFY_SECRET: optional(matching(/^\S{16,512}$/, 'must be at least 16 characters'), 'Secret that signs those messages'),
+  BATON_NOTIFY_SMTP: optional(matching(/^smtps?:\/\/[^\s/?#]+([/?#]\S*)?$/, 'must be an address such as smtp://user:password@mail.example.org:587'), 'Mail server that takes a letter with an answer link for everybody who is asked and has an address; smtps:// begins with TLS, ?requireTLS=true insists on it; absent: off'),
+  BATON_NOTIFY_FROM: optional(matching(/^[^\s<>@]+@[^\s<>@]+$|^[^<>\r\n]+ <[^\s<>@]+@[^\s<>@]+>$/, 'must be an address such as baton@example.org, or with a name: Baton <baton@example.org>'), 'Sender of those letters'),
   BATON_WORKER_LEASE: seconds('lease', 'How long a job stays with a silent worker'),
   BATON_WORKER_CADENCE: seconds('cadence', 'How often workers report that they live'),
   BATON_WORKER_POLL: seconds('poll', 'How often workers ask for work without being told of any'),
@@ -129,6 +133,8 @@ type Name = keyof typeof table
 const settingNames = Object.keys(table) as Name[]
 type Values = { [N in Name]: (typeof table)[N] extends Setting<infer T> ? T : never }
 
+/** Settings that hold secrets. */
+const secrets: ReadonlySet<Name> = new Set(['BATON_ROOT_KEY', 'BATON_NOTIFY_SECRET', 'BATON_NOTIFY_SMTP'])
 const flagOf = (name: Name): string => `--${name.slice('BATON_'.length).toLowerCase().replaceAll('_', '-')}`
 const byFlag = new Map(settingNames.map((name) => [flagOf(name), name]))
 
@@ -169,7 +175,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
     const value = text === undefined ? undefined : parse(text)
     if (typeof value === 'object' && 'wrong' in value) {
       // A secret is not repeated.
-      const given = name === 'BATON_ROOT_KEY' || name === 'BATON_NOTIFY_SECRET' ? '' : ` is ${JSON.stringify(text)}: it`
+      const given = secrets.has(name) ? '' : ` is ${JSON.stringify(text)}: it`
       faults.push(`${flags.has(name) ? flagOf(name) : name}${given} ${value.wrong}`)
     } else values[name] = value
   }
@@ -184,6 +190,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
   if (v.BATON_REPLICAS > 1 && v.BATON_NATS?.length === 0) {
     faults.push('BATON_REPLICAS is more than 1, but the NATS server beside this process is only one: name a cluster in BATON_NATS, or use `baton cluster`')
   }
+  const { BATON_NOTIFY_SMTP: smtp, BATON_NOTIFY_FROM: from } = v
+  if (smtp !== undefined && from === undefined) faults.push('BATON_NOTIFY_SMTP is set: name the sender of letters in BATON_NOTIFY_FROM')
   if (faults.length > 0) return { faults }
   return {
     config: {
@@ -194,6 +202,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
       deadline: v.BATON_DEADLINE, drain: v.BATON_DRAIN * 1000, keepalive: v.BATON_KEEPALIVE * 1000, cors: v.BATON_CORS, timing, log_level: v.BATON_LOG_LEVEL,
       ...(v.BATON_PUBLIC_URL !== undefined && { public_url: v.BATON_PUBLIC_URL }),
       ...(v.BATON_NOTIFY_URL !== undefined && { notify: { url: v.BATON_NOTIFY_URL, ...(v.BATON_NOTIFY_SECRET !== undefined && { secret: v.BATON_NOTIFY_SECRET }) } }),
+      ...(smtp !== undefined && from !== undefined && { letters: { url: smtp, from } }),
       ...(v.BATON_STATUS_PORT !== undefined && { status_port: v.BATON_STATUS_PORT }),
       ...(v.BATON_NATS_SERVER !== undefined && { nats_server: v.BATON_NATS_SERVER }),
       ...(v.BATON_ROOT_KEY !== undefined && { root_key: v.BATON_ROOT_KEY }),

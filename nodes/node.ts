@@ -2,7 +2,7 @@
  * One node: a process with any of the roles, on one connection to NATS. Starting goes from the inside out (shards, views,
  * gateway), stopping from the outside in, so that nobody is asked who has already left.
  */
-import { createHmac, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { actorKinds } from '../actors/kinds.ts'
 import { openDirectory } from '../gateway/directory.ts'
 import type { GatewaySettings, Log } from '../gateway/ports.ts'
@@ -24,7 +24,7 @@ import { createJournal } from './nats/journal.ts'
 import { ensureCluster, provision } from './nats/provision.ts'
 import { createRegistry } from './nats/registry.ts'
 import { createSnapshots } from './nats/snapshots.ts'
-import { createNotifier } from './notify.ts'
+import { openTelling } from './notify/open.ts'
 import { readiness } from './ready.ts'
 import { startViews } from './roles/views.ts'
 import { serveStatus } from './status.ts'
@@ -104,9 +104,20 @@ export async function startNode(config: Config, servers: readonly string[], log:
       journal, snapshots, blobs, bus, clock: systemClock, random, log, measure: metrics, fresh: () => membership.fresh(), doomed: doom, ...(recent && { recent }),
     }
     const publicUrl = config.public_url ?? (config.port === 0 ? undefined : urlOf(config, config.port))
-    const notify = config.notify && createNotifier({ ...config.notify, brand: config.brand, public_url: publicUrl ?? '', seal: (text) => createHmac('sha256', Buffer.from(installed.secret, 'hex')).update(text).digest(), now: () => systemClock.now(), log })
-    const host = new Host(notify ? { ...deps, notify } : deps, cluster, membership)
+    const settings: GatewaySettings = {
+      brand: config.brand, key_prefix: config.key_prefix, shards: config.shards, deadline: config.deadline, rate: config.rate, timing: config.timing, keepalive: config.keepalive,
+      cors: config.cors, version, ...(publicUrl !== undefined && { public_url: publicUrl }), ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),
+    }
+    const unready = readiness({ nats, membership, cluster, journal, snapshots, bus, partitions: config.partitions, shards: config.shards })
+    const world = createWorld({
+      node: id, settings, partitions: config.partitions, shards: config.shards, secret: Buffer.from(installed.secret, 'hex'), organization: installed.organization,
+      bus, clock: systemClock, random, membership, log, count: metrics,
+      unready, metrics: metrics.text,
+    })
     const hasShards = config.roles.includes('shards')
+    const telling = hasShards ? await openTelling(config, world) : undefined
+    if (telling) stops.push(async () => telling.close())
+    const host = new Host(telling ? { ...deps, notify: telling.notify } : deps, cluster, membership)
     nats.onReconnect(metrics.reconnected)
     metrics.onLook(() => {
       metrics.standing(Object.fromEntries(roles.map((role) => [role, membership.members(role).length])), nats.connected(), membership.fresh())
@@ -123,16 +134,6 @@ export async function startNode(config: Config, servers: readonly string[], log:
       stops.push(() => host.stop())
       await round()
     }
-    const settings: GatewaySettings = {
-      brand: config.brand, key_prefix: config.key_prefix, shards: config.shards, deadline: config.deadline, rate: config.rate, timing: config.timing, keepalive: config.keepalive,
-      cors: config.cors, version, ...(publicUrl !== undefined && { public_url: publicUrl }), ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),
-    }
-    const unready = readiness({ nats, membership, cluster, journal, snapshots, bus, partitions: config.partitions, shards: config.shards })
-    const world = createWorld({
-      node: id, settings, partitions: config.partitions, shards: config.shards, secret: Buffer.from(installed.secret, 'hex'), organization: installed.organization,
-      bus, clock: systemClock, random, membership, log, count: metrics,
-      unready, metrics: metrics.text,
-    })
     if (hasShards || config.roles.includes('gateway')) await Promise.race([initialise(world, installed), doomed])
     // Only now: a view that has much to catch up with leaves little time for anything else.
     if (recent) {

@@ -9,7 +9,7 @@ export const permissions = {
   'runs.operate': { label: 'Operate runs', description: 'Start, cancel, resume, retry and signal runs.', category: 'runs', risk: 'medium' },
   'work.execute': { label: 'Execute work', description: 'Connect workers and take jobs.', category: 'work', risk: 'medium' },
   'agent.invoke': { label: 'Invoke agents', description: 'Send messages and nudges to agents.', category: 'runs', risk: 'medium' },
-  'interaction.respond': { label: 'Respond', description: 'Answer interactions.', category: 'runs', risk: 'medium' },
+  'interaction.respond': { label: 'Respond', description: 'Answer and review interactions with a key that is capped by a role. Without a cap, whoever is asked may answer.', category: 'runs', risk: 'medium' },
   'actions.execute.*': { label: 'Execute actions', description: 'Invoke every action.', category: 'actions', risk: 'medium' },
   'access.manage': { label: 'Manage access', description: 'Create and revoke keys, read the audit log.', category: 'access', risk: 'high' },
   'organization.admin': { label: 'Administer the organization', description: 'Create projects and organization keys.', category: 'access', risk: 'critical' },

@@ -37,6 +37,13 @@ export interface Party {
   readonly kind: PrincipalRecord['kind']
   readonly name: string
 }
+/** An active person with an address, and the target that means this person: the own id, or a role. */
+export interface Reached {
+  readonly target: string
+  readonly id: string
+  readonly name: string
+  readonly email: string
+}
 /**
  * The active principal of a project with this id: a person, a service or an agent of the project, or who an organization
  * key signs in as. Undefined for everybody else: unknown, disabled and deleted ones, and those of other projects.

@@ -12,12 +12,14 @@ import { Workflow, WorkflowVersion } from './api/workflows.ts'
 import { api } from './api.ts'
 import { routeOf, type Row } from './contract.ts'
 import { errors, type Code } from './errors.ts'
+import { Consumer, Interaction, Policy, Reference, Response } from './interaction/shapes.ts'
 import { Spec, Step } from './spec.ts'
 import { Worker } from './worker.ts'
 
 /** Schemas that the document names once and refers to. */
 const named = {
-  ActionLogEntry, ApiKey, ApiKeyCreated, AuditEntry, Job, PrincipalRecord, Project, ProjectRunEvent, Role, RoleAssignment, RunEventRecord, RunStep, Spec, Step, WaitingOn, Worker,
+  ActionLogEntry, ApiKey, ApiKeyCreated, AuditEntry, Interaction, InteractionConsumer: Consumer, InteractionReference: Reference, InteractionResponse: Response, Job, PrincipalRecord, Project, ProjectRunEvent,
+  ResolutionPolicy: Policy, Role, RoleAssignment, RunEventRecord, RunStep, Spec, Step, WaitingOn, Worker,
   Workflow, WorkflowRun, WorkflowRunDetail, WorkflowVersion,
 }
 const names = new Map<unknown, string>(Object.entries(named).map(([name, schema]) => [schema, name]))
@@ -30,6 +32,8 @@ const tags: Readonly<Record<string, string>> = {
   'audit logs': 'Who changed what.',
   workflows: 'Workflow definitions and their versions.',
   runs: 'Runs: starting, reading, controlling and following them.',
+  interactions: 'Questions to people: approvals, answers and reviews, and the links with which they are answered.',
+  people: 'People of a project, their tokens, and who the caller is.',
   workers: 'Workers and the socket they work over.',
   compat: 'Other forms of the operations above that existing clients use.',
 }

@@ -11,7 +11,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
   actors: { folders: ['actors', 'protocol'], packages: /^$/ },
   gateway: { folders: ['gateway', 'protocol'], packages: /^node:|^uWebSockets\.js$|^typebox(\/|$)|^rate-limiter-flexible$/ },
   views: { folders: ['views', 'protocol'], packages: /^node:|^better-sqlite3$/ },
-  nodes: { folders: ['nodes', 'actors', 'gateway', 'views', 'protocol', 'client'], packages: /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$/ },
+  nodes: { folders: ['nodes', 'actors', 'gateway', 'views', 'protocol', 'client'], packages: /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^nodemailer$/ },
   client: { folders: ['client', 'protocol'], packages: /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$/ },
 }
 /** Words that break a folder's promise, each with the reason. */
@@ -26,6 +26,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]uWebSockets\.js['"]/, /^gateway\//],
   [/['"]@nats-io\//, /^nodes\/nats\//],
   [/['"]better-sqlite3['"]/, /^views\//],
+  [/['"]nodemailer['"]/, /^nodes\/notify\//],
   [/process\.env/, /^nodes\/|^client\/cli\//],
 ]
 

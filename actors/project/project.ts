@@ -11,6 +11,7 @@ import { evolveKeys, evolveRecord, touch } from '../configuration.ts'
 import { createKey, revokeKey } from './keys.ts'
 import { createPrincipal, deletePrincipal, updatePrincipal } from './principals.ts'
 import { assignRole, createRole, deleteRole, unassignRole, updateRole } from './roles.ts'
+import { reachOf } from './reach.ts'
 import { bare, definitionOf, directoryOf, type ProjectOptions, type ProjectState } from './state.ts'
 import { createOwnToken, createToken, createUser, deleteUser, revokeOwnToken, revokeToken, updateUser } from './users.ts'
 import { createWorkflow, deleteWorkflow, settleHandle, updateWorkflow } from './workflows.ts'
@@ -99,7 +100,7 @@ export const projectActor = (options: ProjectOptions): Actor<ProjectState, Proje
   react: {
     'handle.freed': ({ id, organization }) => [{ tell: { to: { kind: 'organization', id: organization, project: organization }, name: 'handle.release', input: { id } } }],
   },
-  ask: { directory: directoryOf, definition: definitionOf },
+  ask: { directory: directoryOf, definition: definitionOf, reach: reachOf },
   // A snapshot of an older release lacks what that did not know.
   recover: (state) => ({ ...bare(), ...state }),
 })

@@ -28,7 +28,7 @@ interface Opened {
 /** Show the form, or say why there is none. */
 export const showForm = (edge: Edge): Handler => async (incoming) => {
   const opened = await open(edge, incoming)
-  return 'status' in opened ? opened : (over(opened) ?? form(opened.record, opened.claim.target))
+  return 'status' in opened ? opened : (over(opened) ?? form(opened.record, nameOf(opened)))
 }
 
 /** Take the form. */
@@ -36,12 +36,13 @@ export const takeForm = (edge: Edge): Handler => async (incoming) => {
   const opened = await open(edge, incoming)
   if ('status' in opened) return opened
   const { claim, record, principal, credential } = opened
-  if (incoming.broken === 'too_large') return form(record, claim.target, 'The answer is too long.')
-  if (incoming.broken) return form(record, claim.target, 'The answer cannot be read.')
+  const who = nameOf(opened)
+  if (incoming.broken === 'too_large') return form(record, who, 'The answer is too long.')
+  if (incoming.broken) return form(record, who, 'The answer cannot be read.')
   const text = incoming.body
   const fields = new URLSearchParams(text)
   const value = chosen(record, fields)
-  if (value === undefined) return over(opened) ?? form(record, claim.target, 'Please choose an answer.')
+  if (value === undefined) return over(opened) ?? form(record, who, 'Please choose an answer.')
   const comment = fields.get('comment')?.trim().slice(0, COMMENT)
   const { world } = edge
   const agent = incoming.header('user-agent')?.slice(0, 256)
@@ -56,8 +57,10 @@ export const takeForm = (edge: Edge): Handler => async (incoming) => {
   return refusedAs(edge, outcome, opened)
 }
 
+const nameOf = ({ principal, claim }: Opened): string => principal.name ?? claim.target
+
 async function refusedAs(edge: Edge, refusal: Refusal, opened: Opened): Promise<Answer> {
-  if (refusal.refused === 'bad_request') return form(opened.record, opened.claim.target, refusal.message ?? 'The answer was not accepted.')
+  if (refusal.refused === 'bad_request') return form(opened.record, nameOf(opened), refusal.message ?? 'The answer was not accepted.')
   if (refusal.refused === 'service_unavailable' || refusal.refused === 'internal') return unavailable
   const record = (await read(edge, opened.claim)) ?? opened.record
   return ('refused' in record ? undefined : over({ ...opened, record })) ?? gone('This question does not take answers any more.')

@@ -9,6 +9,7 @@ import type { Answer } from '../respond.ts'
 const style = `:root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}
 body{max-width:40rem;margin:0 auto;padding:1.5rem}
 h1{font-size:1.4rem;overflow-wrap:anywhere}
+a{color:inherit}
 .text,pre{white-space:pre-wrap;overflow-wrap:anywhere}
 fieldset{border:1px solid;border-radius:.4rem;margin:1rem 0;padding:.75rem 1rem}
 label.choice{display:block;padding:.3rem 0}
@@ -49,8 +50,8 @@ ${content}
 /** A page that only says something. */
 export const notice = (status: number, title: string, text: string): Answer => pageOf(status, title, `<p class="text">${escaped(text)}</p>`)
 
-/** The form. @param fault why the last attempt was not taken. */
-export function form(interaction: Interaction, target: string, fault?: string): Answer {
+/** The form. @param who the name of who answers. @param fault why the last attempt was not taken. */
+export function form(interaction: Interaction, who: string, fault?: string): Answer {
   const { title, description, context, spec, expires_at, review_feedback } = interaction
   return pageOf(fault === undefined ? 200 : 400, title, [
     ...(fault === undefined ? [] : [`<p class="fault" role="alert">${escaped(fault)}</p>`]),
@@ -63,9 +64,12 @@ export function form(interaction: Interaction, target: string, fault?: string): 
     '<label class="field" for="comment">Comment (optional)</label>\n<textarea id="comment" name="comment" rows="3" maxlength="16384"></textarea>',
     '<button type="submit">Send the answer</button>',
     '</form>',
-    `<p class="note">You answer as ${escaped(target)}. This link works once${expires_at === undefined ? '' : `, until ${escaped(expires_at)}`}.</p>`,
+    `<p class="note">You answer as ${escaped(who)}. This link works once${expires_at === undefined ? '' : `, until ${escaped(minuteOf(expires_at))}`}.</p>`,
   ].join('\n'))
 }
+
+/** A time as people read it: to the minute. */
+export const minuteOf = (time: string): string => `${time.slice(0, 16).replace('T', ' ')} UTC`
 
 /** How an interaction is answered on a page: an approval without a question is a yes or a no, anything else a text. */
 export const questionOf = ({ spec, kind }: Pick<Interaction, 'spec' | 'kind'>): Question => spec ?? { mode: kind === 'request_approval' ? 'confirm' : 'input', multiline: true }

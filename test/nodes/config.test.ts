@@ -51,9 +51,18 @@ t.test('settings that contradict each other are refused', async (t) => {
   t.match(faults({ BATON_REPLICAS: '3' }), [/BATON_REPLICAS/])
   t.match(faults({ BATON_WORKER_LEASE: '30' }), [/lease must be at least three/])
   t.match(faults({ BATON_ROLES: ',' }), [/BATON_ROLES is empty/])
+  t.match(faults({ BATON_NOTIFY_SMTP: 'smtp://mail.example.org' }), [/name the sender of letters in BATON_NOTIFY_FROM/])
 })
 
-t.test('a faulty root key is not shown', async (t) => {
+t.test('letters need a mail server and a sender', async (t) => {
+  const url = 'smtps://me:pass@mail.example.org:465/?requireTLS=true'
+  for (const from of ['baton@example.org', 'Baton <baton@example.org>']) t.strictSame(config({ BATON_NOTIFY_SMTP: url, BATON_NOTIFY_FROM: from }).letters, { url, from })
+  t.equal(config({ BATON_NOTIFY_FROM: 'baton@example.org' }).letters, undefined)
+  t.equal(faults({ BATON_NOTIFY_SMTP: url, BATON_NOTIFY_FROM: 'Baton <baton@example.org>, evil@example.org' }).length, 2)
+})
+
+t.test('a faulty secret is not shown', async (t) => {
+  t.notMatch(faults({ BATON_NOTIFY_SMTP: 'http://me:pass@mail' }).join(), /me:pass/)
   t.match(faults({ BATON_ROOT_KEY: 'short!' }), [/^BATON_ROOT_KEY must be/])
   t.notMatch(faults({ BATON_ROOT_KEY: 'short!' })[0], /short!/)
 })

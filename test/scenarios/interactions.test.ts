@@ -75,7 +75,22 @@ t.test('answers of each mode are checked; who is not asked is refused', async (t
   const { id } = await ask()
   t.strictSame(fieldsOf(await s.refused('interaction.respond', { id }, 400, 'bad_request', as(ada))), ['value'])
   const viewer = await person(s, 'watcher', ['role_viewer'])
-  await s.refused('interaction.respond', { id, value: true }, 403, 'permission_denied', as(viewer))
+  await s.refused('interaction.respond', { id, value: true }, 403, 'forbidden', as(viewer))
+})
+
+t.test('whoever is asked answers, with whatever role; a key made for less does not', async (t) => {
+  const [viewer, idle, reviewer] = await Promise.all([person(s, 'viewer', ['role_viewer']), person(s, 'idle', ['role_viewer']), person(s, 'reviewer', ['role_viewer'])])
+  const capped = async (of: { id: string }, scope_role_id: string) => ({ key: String((await s.ok('key.create', { name: `${of.id} ${scope_role_id}`, principal_id: of.id, scope_role_id }))['key']) })
+  const made = await ask({ kind: 'request_review', spec: { mode: 'input' }, target_user_ids: [viewer.id], resolution_policy: { type: 'any_of', review: { reviewer_user_ids: [reviewer.id] } } })
+  const { id } = made
+  await s.refused('interaction.respond', { id, value: 'x' }, 403, 'forbidden', as(idle))
+  t.match((await s.refused('interaction.respond', { id, value: 'x' }, 403, 'permission_denied', await capped(viewer, 'role_viewer'))).details, { permission: 'service.interaction.respond' })
+  t.match(await s.ok('interaction.get', { id }), { status: 'pending', responses: [] })
+  t.match(await answer(id, 'x', viewer), { status: 'in_review', responses: [{ responder_user_id: viewer.id }] })
+  await s.refused('interaction.review', { id, action: 'accept' }, 403, 'forbidden', as(idle))
+  await s.refused('interaction.review', { id, action: 'accept' }, 403, 'permission_denied', await capped(reviewer, 'role_viewer'))
+  t.match(await s.ok('interaction.review', { id, action: 'accept' }, as(reviewer)), { status: 'completed', outcome: 'x' })
+  t.match(await s.ok('interaction.respond', { id: (await ask())['id'], value: true }, await capped(ada, 'role_operator')), { status: 'completed' })
 })
 
 t.test('all_of and quorum count distinct people', async (t) => {

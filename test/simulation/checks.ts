@@ -2,7 +2,10 @@
 import type { QueueState } from '../../actors/queue/state.ts'
 import { waiting } from '../../actors/queue/line.ts'
 import type { RunState } from '../../actors/run/state.ts'
+import type { InteractionState } from '../../actors/interaction/state.ts'
 import { terminal, type RunEvent, type WorkflowRun } from '../../protocol/api/runs.ts'
+import type { Command } from '../../protocol/entry.ts'
+import type { Interaction } from '../../protocol/interaction/shapes.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import { cellKey } from '../../nodes/host/cell.ts'
 import type { Past } from './history.ts'
@@ -37,11 +40,13 @@ function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
       if (stored && stored.at <= from) say(`was refused (${outcome.refused}) although it is in the journal at ${stored.place.cursor}`)
     } else if (stored && stored.at <= at) {
       if (text(stored.place.entry.reply) !== text(outcome.reply)) say(`was answered ${text(outcome.reply)}, but the journal says ${text(stored.place.entry.reply)}`)
-    } else if (!(stored ? stored.at > at : true) || !changedNothing(command.name, outcome.reply, past, at)) say(`was acknowledged with ${text(outcome.reply)}, but is not in the journal`)
+    } else if (!(stored ? stored.at > at : true) || !changedNothing(command, outcome.reply, past, at)) say(`was acknowledged with ${text(outcome.reply)}, but is not in the journal`)
   }
 }
 /** Whether a command may have been answered so without an entry of its own. */
-function changedNothing(name: string, reply: unknown, past: Past | undefined, at: number): boolean {
+function changedNothing({ name, origin }: Command, reply: unknown, past: Past | undefined, at: number): boolean {
+  if (name === 'interaction.cancel') return (reply as Interaction).status === 'cancelled'
+  if (name === 'interaction.respond') return (reply as Interaction).responses.some(({ responder_user_id }) => responder_user_id === origin.principal.id)
   const record = reply as WorkflowRun
   if (name === 'run.start') return past?.entries.some((entry) => entry.at <= at) ?? false
   if (name === 'run.signal') return past?.entries.some(({ place }) => place.entry.events.some((event) => event.type === 'signal.stored' && text((event as RunEvent).private).includes((reply as { source_event_id: string }).source_event_id))) ?? false
@@ -53,7 +58,7 @@ function changedNothing(name: string, reply: unknown, past: Past | undefined, at
 function checkReads(sim: Simulation): void {
   const seen = new Map<string, { readonly at: number; readonly index: number }[]>()
   for (const read of [...sim.records.reads].sort((a, b) => a.at - b.at)) {
-    if (read.to.kind !== 'run') continue
+    if (read.to.kind !== 'run' && read.to.kind !== 'interaction') continue
     const key = cellKey(read.to)
     const past = sim.history.of(read.to)
     const entries = past?.entries ?? []
@@ -121,6 +126,7 @@ function checkLedgers(sim: Simulation): void {
 async function askOwners(sim: Simulation): Promise<void> {
   const asked = [...sim.history.actors.values()].flatMap(({ address, state }) => {
     if (address.kind === 'run') return [{ address, name: 'get', wanted: (state as RunState).record as unknown }]
+    if (address.kind === 'interaction') return [{ address, name: 'get', wanted: (state as InteractionState).record as unknown }]
     if (address.kind === 'queue') return [{ address, name: 'waiting', wanted: waiting(state as QueueState, 64) as unknown }]
     return address.kind === 'project' ? [{ address, name: 'ledger', wanted: (state as { ledger?: Ledger }).ledger }] : []
   })

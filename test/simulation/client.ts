@@ -1,13 +1,16 @@
 /**
- * Clients: they start runs, steer them and read them, each command through some gateway. A client that got no answer sends
+ * Clients: they start runs, steer them, answer what runs ask and read them, each command through some gateway. A client that got no answer sends
  * the same command again, or gives up; one that was answered sometimes asks again to see whether the answer stands.
  */
 import type { Outcome } from '../../gateway/ports.ts'
 import type { Address, Command } from '../../protocol/entry.ts'
 import { isRefusal } from '../../protocol/errors.ts'
+import type { InteractionState } from '../../actors/interaction/state.ts'
 import { Follower } from './follower.ts'
+import type { Past } from './history.ts'
+import { interactionOf } from './interactions.ts'
 import type { Simulation } from './simulation.ts'
-import { signals, specOf } from './specs.ts'
+import { people, signals, specOf } from './specs.ts'
 
 /** Milliseconds a client waits for an answer before it turns to another gateway. */
 const PATIENCE = 9000
@@ -30,13 +33,17 @@ export class Clients {
     const { dice } = this.#sim
     const what = dice.unit()
     const run = dice.pick(this.#runs)
-    if (!run || what < 0.3) this.#start()
+    const asked = this.#asked()
+    const open = asked.filter((past) => ['pending', 'in_review'].includes(interactionOf(past)?.status ?? ''))
+    if (open.length > 0 && dice.chance(0.35)) this.#answer(dice.pick(open) as Past, dice.chance(0.4) ? 2 : 1)
+    else if (!run || what < 0.3) this.#start()
     else if (what < 0.45) void this.read(run, 'get')
     else if (what < 0.6) this.#steer(run, 'run.signal', dice.chance(0.8) ? { name: dice.pick(signals), payload: { n: 1 }, ...(dice.chance(0.5) && { idempotency_key: `k${dice.below(3)}` }) } : { step_key: `s${dice.below(3)}`, result: { given: true } })
     else if (what < 0.67) this.#steer(run, 'run.cancel', {})
     else if (what < 0.74) this.#steer(run, 'run.retry', { wall_clock_extend_seconds: 60 })
     else if (what < 0.8) this.#steer(run, 'run.resume', {})
     else if (what < 0.84) this.#again()
+    else if (what < 0.88 && asked.length > 0) this.#answer(dice.pick(asked) as Past, 1)
     else this.#note()
   }
 
@@ -57,8 +64,26 @@ export class Clients {
     const input = first?.command.input ?? { project, spec: specOf(dice), ...(key !== undefined && { idempotency_key: key }), ...(dice.chance(0.2) && { priority: dice.below(3) }) }
     this.#send({ ...address, name: 'run.start', input })
   }
-  #steer(run: Address, name: string, input: object): void {
-    this.#send({ ...run, name, input: { project: run.project, id: run.id, ...input } })
+  #steer(to: Address, name: string, input: object, person?: string): void {
+    this.#send({ ...to, name, input: { project: to.project, id: to.id, ...input } }, person)
+  }
+  #asked(): Past[] {
+    this.#sim.history.readOn()
+    return [...this.#sim.history.actors.values()].filter(({ address }) => address.kind === 'interaction')
+  }
+  /** People answer, some of them twice or too late, review, and withdraw. */
+  #answer({ address, state }: Past, times: number): void {
+    const { dice } = this.#sim
+    const { status, target_user_ids, resolution_policy } = (state as InteractionState).record
+    const wanted = status === 'in_review' ? (resolution_policy.review?.reviewer_user_ids ?? []) : target_user_ids
+    if (dice.chance(0.3)) void this.read(address, 'get')
+    for (let i = 0; i < times; i++) {
+      const person = dice.pick(dice.chance(0.85) ? wanted : people) ?? ''
+      const reviews = dice.chance(status === 'in_review' ? 0.8 : 0.1)
+      if (dice.chance(0.06)) this.#steer(address, 'interaction.cancel', { reason: 'no more' }, person)
+      else if (reviews) this.#steer(address, 'interaction.review', { action: dice.chance(0.6) ? 'accept' : 'request_changes', comment: 'so' }, person)
+      else this.#steer(address, 'interaction.respond', { value: dice.chance(0.7), roles: [], ...(dice.chance(0.1) && { link: { round: 1 } }) }, person)
+    }
   }
   #note(): void {
     const { dice, ledgers } = this.#sim
@@ -70,11 +95,11 @@ export class Clients {
     const known = this.#sim.dice.pick([...this.#sim.records.sent.values()].filter(({ command }) => command.fingerprint !== undefined))
     if (known) void this.#perform(known.command)
   }
-  #send(what: Omit<Command, 'command_id' | 'origin' | 'fingerprint'>): void {
+  #send(what: Omit<Command, 'command_id' | 'origin' | 'fingerprint'>, person = 'user_1'): void {
     const { dice } = this.#sim
     const keyed = dice.chance(0.5)
     void this.#perform({
-      ...what, command_id: `k:${this.#sim.unique()}`, origin: { at: 0, principal: { type: 'user', id: 'user_1' } }, ...(keyed && { fingerprint: 'same' }),
+      ...what, command_id: `k:${this.#sim.unique()}`, origin: { at: 0, principal: { type: 'user', id: person } }, ...(keyed && { fingerprint: 'same' }),
     })
   }
 

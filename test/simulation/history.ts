@@ -7,6 +7,7 @@
 import { evolve } from '../../actors/actor.ts'
 import { lastCursor, placed, type Address, type Placed } from '../../protocol/entry.ts'
 import { cellKey } from '../../nodes/host/cell.ts'
+import { InteractionRules } from './interactions.ts'
 import { JobRules } from './jobs.ts'
 import { RunRules } from './runs.ts'
 import type { Simulation } from './simulation.ts'
@@ -15,7 +16,7 @@ export interface Past {
   readonly address: Address
   state: unknown
   prev: number
-  /** Every entry with the time it was stored, and, of runs, the record after it as JSON. */
+  /** Every entry with the time it was stored, and, of runs and interactions, the record after it as JSON. */
   readonly entries: { readonly place: Placed; readonly at: number; readonly record?: string }[]
 }
 
@@ -27,6 +28,7 @@ export class History {
   readonly #sim: Simulation
   readonly #jobs: JobRules
   readonly #runs: RunRules
+  readonly #interactions: InteractionRules
   readonly #owners = new Map<number, { epoch: number; sequence: number }>()
   #read = 0
 
@@ -34,6 +36,7 @@ export class History {
     this.#sim = sim
     this.#jobs = new JobRules(sim)
     this.#runs = new RunRules(sim)
+    this.#interactions = new InteractionRules(sim)
   }
   of(address: Address): Past | undefined {
     return this.actors.get(cellKey(address))
@@ -68,13 +71,14 @@ export class History {
     this.commands.set(id, { place, at })
     if (entry.kind === 'queue') this.#jobs.check(place)
     if (entry.kind === 'run') this.#runs.check(place)
+    if (entry.kind === 'interaction') this.#interactions.check(place)
     try {
       for (const event of entry.events) past.state = evolve(this.#sim.kinds[entry.kind], past.state, event, entry.origin.at)
     } catch (error) {
       this.#sim.violated(`${key}: entry ${place.cursor} cannot be folded: ${String(error)}`)
     }
     past.prev = lastCursor(place)
-    const record = entry.kind === 'run' ? JSON.stringify((past.state as { record: unknown } | null)?.record ?? null) : undefined
+    const record = entry.kind === 'run' || entry.kind === 'interaction' ? JSON.stringify((past.state as { record: unknown } | null)?.record ?? null) : undefined
     past.entries.push({ place, at, ...(record !== undefined && { record }) })
   }
 }

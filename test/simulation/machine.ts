@@ -72,7 +72,7 @@ export class Machine {
     const bus = sim.network.bus(this)
     const deps: HostDeps = {
       node: id, kinds: sim.kinds, partitions: 1, shards: sim.shards, timing: sim.timing, journal: journalPort(this), snapshots: statePort(this), blobs, bus,
-      clock: this.clock, random, log: this.#log(), measure: { commit() {}, command() {}, offer() {} }, fresh,
+      clock: this.clock, random, log: this.#log(), measure: { commit() {}, command() {}, offer() {} }, fresh, notify: (notice) => sim.tell(this, notice),
     }
     this.host = new Host(sim.plant?.deps?.(deps) ?? deps, registry, this.#membership)
     const settings = {

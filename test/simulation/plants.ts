@@ -1,5 +1,6 @@
 /** Faults planted on purpose. Each breaks one promise of the engine, so a simulation that does not find it looks in vain. */
 import type { AnyActor, Decision } from '../../actors/actor.ts'
+import type { InteractionState } from '../../actors/interaction/state.ts'
 import type { QueueState } from '../../actors/queue/state.ts'
 import { Batch } from '../../nodes/host/batch.ts'
 import type { Cell } from '../../nodes/host/cell.ts'
@@ -7,6 +8,7 @@ import { Effects } from '../../nodes/host/effects.ts'
 import type { Stored } from '../../nodes/host/ports.ts'
 import { Shard } from '../../nodes/host/shard.ts'
 import type { Command, Envelope, Event } from '../../protocol/entry.ts'
+import { isRefusal } from '../../protocol/errors.ts'
 import type { JobReport } from '../../protocol/internal.ts'
 import type { Plant } from './simulation.ts'
 
@@ -92,4 +94,27 @@ const credulous: Plant = {
   },
 }
 
-export const plants: readonly Plant[] = [early, unfenced, hasty, nameless, forgetful, credulous]
+/** The answer that settles a question does not reach the run that waits for it. */
+const deaf: Plant = {
+  name: 'keeps answers from the run that waits for them',
+  kinds: (kinds) => {
+    const respond = kinds.interaction.decide['interaction.respond'] as unknown as (state: unknown, input: unknown, cause: never) => Decision<Event, unknown>
+    const silent = (state: unknown, input: unknown, cause: never) => {
+      const decided = respond(state, input, cause)
+      return isRefusal(decided) ? decided : { ...decided, tells: [] }
+    }
+    return { ...kinds, interaction: { ...kinds.interaction, decide: { ...kinds.interaction.decide, 'interaction.respond': silent as unknown as AnyActor['decide'][string] } } }
+  },
+}
+
+/** An answer is taken whoever has answered before. */
+const greedy: Plant = {
+  name: 'takes two answers of one person',
+  kinds: (kinds) => {
+    const respond = kinds.interaction.decide['interaction.respond'] as unknown as (state: InteractionState | null, input: unknown, cause: never) => Decision<Event, unknown>
+    const forgiving = (state: InteractionState | null, input: unknown, cause: never) => respond(state && { ...state, record: { ...state.record, responses: [] } }, input, cause)
+    return { ...kinds, interaction: { ...kinds.interaction, decide: { ...kinds.interaction.decide, 'interaction.respond': forgiving as unknown as AnyActor['decide'][string] } } }
+  },
+}
+
+export const plants: readonly Plant[] = [early, unfenced, hasty, nameless, forgetful, credulous, deaf, greedy]

@@ -15,6 +15,8 @@ export class Records {
   readonly reads: Read[] = []
   readonly reports = new Map<string, { readonly report: JobReport; readonly to: Address }>()
   readonly verdicts: { readonly id: string; readonly verdict: Verdict }[] = []
+  /** Interactions of which people were told. */
+  readonly told = new Set<string>()
   /** Entries that were published, whoever received them. */
   readonly live: Placed[] = []
 }

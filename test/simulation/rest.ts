@@ -2,6 +2,7 @@
 import type { QueueState } from '../../actors/queue/state.ts'
 import type { RunState } from '../../actors/run/state.ts'
 import { terminal } from '../../protocol/api/runs.ts'
+import { unsettledInteraction } from './interactions.ts'
 import type { Added, Ledger } from './ledger.ts'
 import { EPOCH } from './machine.ts'
 import type { Simulation } from './simulation.ts'
@@ -33,6 +34,9 @@ export function unsettled(sim: Simulation): string | undefined {
       if (record.cancel_requested) return `run ${id} was cancelled and has not ended`
       const due = Math.min(wait.due ?? Number.POSITIVE_INFINITY, wall_deadline ?? Number.POSITIVE_INFINITY)
       if (due < now + CLOCKS) return `run ${id} has a ${wait.kind} due in ${due - now} ms`
+    } else if (kind === 'interaction') {
+      const why = unsettledInteraction(sim, past, now + CLOCKS)
+      if (why) return why
     } else if (kind === 'project') {
       for (const { place } of past.entries) for (const event of place.entry.events) if (event.type === 'ledger.added') sent.set((event as Added).to, (sent.get((event as Added).to) ?? 0) + 1)
     }

@@ -4,7 +4,7 @@
  */
 import { actorKinds } from '../../actors/kinds.ts'
 import type { AnyActor } from '../../actors/actor.ts'
-import type { HostDeps } from '../../nodes/host/deps.ts'
+import type { HostDeps, Notice } from '../../nodes/host/deps.ts'
 import type { Appended } from '../../nodes/host/ports.ts'
 import type { Kind } from '../../protocol/entry.ts'
 import { makeId } from '../../protocol/ids.ts'
@@ -122,6 +122,12 @@ export class Simulation {
     const worker = new Worker(this, makeId('worker', 0, this.ids.bytes(10)), instance, project, slots)
     this.workers.push(worker)
     worker.connect()
+  }
+  /** People are told by a machine; in bad weather not every message gets through. */
+  tell(machine: Machine, { of }: Notice): Promise<boolean> {
+    const through = this.weather.calm || this.dice.chance(0.7)
+    if (through) this.records.told.add(of.id)
+    return new Promise((done) => void this.timeline.after(this.dice.between(1, 40), () => machine.enter(() => done(through))))
   }
   /** Start a machine. */
   boot(id: string): void {

@@ -2,9 +2,21 @@
 import type { Spec, Step } from '../../protocol/spec.ts'
 import type { Dice } from './dice.ts'
 
+/** Who is asked, and who reviews. */
+export const people = ['user_a', 'user_b', 'user_c'] as const
 /** Names of the signals that workflows wait for, and of the queues they use. */
 export const signals = ['go', 'on'] as const
 const queues = ['main', 'side'] as const
+
+function asking(dice: Dice): Extract<Step, { kind: 'interaction' }>['config'] {
+  const targets = people.slice(0, 1 + dice.below(2))
+  const type = dice.pick(['any_of', 'all_of', 'quorum'] as const) ?? 'any_of'
+  return {
+    protocol: 'request_approval', prompt: 'Well?', targets: [...targets], spec: { mode: 'confirm' },
+    resolution_policy: { type, ...(type === 'quorum' && { threshold: targets.length }), ...(dice.chance(0.25) && { review: { reviewer_user_ids: [people[2]] } }) },
+    ...(dice.chance(0.4) && { expires_in: `${1 + dice.below(8)}s` }), ...(dice.chance(0.5) && { on_expiry: 'continue' }), ...(dice.chance(0.3) && { on_cancel: 'fail' }),
+  }
+}
 
 function stepOf(dice: Dice, index: number): Step {
   const id = `s${index}`
@@ -15,8 +27,9 @@ function stepOf(dice: Dice, index: number): Step {
     ...(dice.chance(0.05) && { if: dice.chance(0.5) ? 'true' : 'false' }),
   }
   const kind = dice.unit()
-  if (kind < 0.65) return { ...rest, kind: 'action', config: { action_name: dice.chance(0.7) ? 'work' : 'toil', parameters: { n: index } } }
-  if (kind < 0.82) return { ...rest, kind: 'sleep', config: { duration: `${dice.below(2500)}ms` } }
+  if (kind < 0.6) return { ...rest, kind: 'action', config: { action_name: dice.chance(0.7) ? 'work' : 'toil', parameters: { n: index } } }
+  if (kind < 0.74) return { ...rest, kind: 'sleep', config: { duration: `${dice.below(2500)}ms` } }
+  if (kind < 0.88) return { ...rest, kind: 'interaction', config: asking(dice) }
   return { ...rest, kind: 'wait_for_event', config: { event_type: `signal.${dice.pick(signals) ?? 'go'}` } }
 }
 

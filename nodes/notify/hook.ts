@@ -4,14 +4,15 @@
  * `delivery_id`.
  */
 import { createHmac } from 'node:crypto'
-import { linkToken } from '../gateway/answer/token.ts'
-import type { Log, World } from '../gateway/ports.ts'
-import { parseTimestamp } from '../protocol/common.ts'
-import { linkable, reviewersOf, roundOf } from '../protocol/interaction/resolve.ts'
-import type { Interaction } from '../protocol/interaction/shapes.ts'
-import type { Notice } from './host/deps.ts'
+import { linkToken } from '../../gateway/answer/token.ts'
+import type { Log, World } from '../../gateway/ports.ts'
+import { parseTimestamp } from '../../protocol/common.ts'
+import { linkable, reviewersOf, roundOf } from '../../protocol/interaction/resolve.ts'
+import type { Interaction } from '../../protocol/interaction/shapes.ts'
+import type { Notice } from '../host/deps.ts'
+import type { Channel } from './telling.ts'
 
-interface NotifierOptions {
+interface HookOptions {
   readonly url: string
   readonly secret?: string
   readonly brand: string
@@ -25,7 +26,7 @@ interface NotifierOptions {
 const PATIENCE = 10_000
 
 /** What the message says; undefined when there is nobody to tell any more. */
-function messageOf({ id, about, of, record }: Notice, { public_url, seal }: NotifierOptions): object | undefined {
+function messageOf({ id, about, of, record }: Notice, { public_url, seal }: HookOptions): object | undefined {
   const interaction = record as Interaction
   const { kind, title, description, status, expires_at, run_id, delivery } = interaction
   const wanted = about === 'submitted' ? 'in_review' : 'pending'
@@ -42,12 +43,10 @@ function messageOf({ id, about, of, record }: Notice, { public_url, seal }: Noti
   }
 }
 
-/** Open the notifier. What it gives answers whether a notice is done with. */
-export function createNotifier(options: NotifierOptions): (notice: Notice) => Promise<boolean> {
+/** Open the channel. */
+export function createHook(options: HookOptions): Channel {
   const { url, secret, brand, now, log } = options
-  return async (notice) => {
-    const message = messageOf(notice, options)
-    if (!message) return true
+  const send = async (notice: Notice, message: object): Promise<boolean> => {
     const body = JSON.stringify(message)
     const time = String(Math.floor(now() / 1000))
     const signed = secret !== undefined && {
@@ -67,5 +66,9 @@ export function createNotifier(options: NotifierOptions): (notice: Notice) => Pr
       log.debug({ err: error, delivery: notice.id }, 'a message to people did not get through')
       return false
     }
+  }
+  return async (notice) => {
+    const message = messageOf(notice, options)
+    return message ? [{ to: url, send: () => send(notice, message) }] : []
   }
 }

@@ -1,0 +1,119 @@
+/**
+ * The page behind an answer link in a real browser: whoever has only a keyboard answers every kind of question, axe finds
+ * nothing to complain about, and a link that was used says so. Skipped without Chromium: name one with BATON_CHROMIUM.
+ * BATON_SCREENSHOT names a PNG file that is written on the way.
+ */
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import axe from 'axe-core'
+import { chromium, type Page } from 'playwright-core'
+import t from 'tap'
+import { service } from '../service.ts'
+import { listOf } from './given.ts'
+import { people } from './people.ts'
+
+const executable = process.env['BATON_CHROMIUM'] || find('chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome')
+if (executable === undefined) t.plan(0, 'no Chromium on the PATH; name one with BATON_CHROMIUM')
+else await tryOut(executable)
+
+function find(...names: readonly string[]): string | undefined {
+  return (process.env['PATH'] ?? '').split(delimiter).flatMap((folder) => names.map((name) => join(folder, name))).find((file) => {
+    try { accessSync(file, constants.X_OK) } catch { return false }
+    return true
+  })
+}
+
+async function tryOut(executablePath: string): Promise<void> {
+  const s = await service()
+  // Containers have no sandbox; the only pages opened here are our own.
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+  t.teardown(async () => { await browser.close(); await s.stop() })
+  const [ada] = await people(s, 'ada')
+  if (!ada) throw new Error('nobody came')
+
+  /** Ask Ada, and open her link. */
+  const open = async (question: Record<string, unknown>, look: { colorScheme?: 'dark' | 'light'; width?: number } = {}): Promise<{ id: string; url: string; page: Page }> => {
+    const { id } = await s.ok('interaction.create', { title: 'A question', target_user_ids: [ada.id], ...question })
+    const url = s.url + String(listOf(await s.ok('interaction.link', { id }))[0]?.['url'])
+    // The page forbids foreign scripts; axe comes in past its policy.
+    const page = await browser.newPage({ bypassCSP: true, colorScheme: look.colorScheme ?? 'light', viewport: { width: look.width ?? 760, height: 720 } })
+    await page.goto(url)
+    return { id: String(id), url, page }
+  }
+  const faultsOf = async (page: Page): Promise<string[]> => {
+    await page.evaluate(axe.source)
+    const { violations } = (await page.evaluate('axe.run()')) as { violations: { id: string; nodes: { html: string }[] }[] }
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+  }
+  const focused = (page: Page): Promise<string> => page.evaluate('[document.activeElement.name || document.activeElement.type, document.activeElement.value].join(" ").trim()') as Promise<string>
+  /** Tab until the control is reached, as somebody without a mouse does. */
+  const tabTo = async (page: Page, control: RegExp): Promise<void> => {
+    const seen: string[] = []
+    for (let i = 0; i < 12; i++) {
+      await page.keyboard.press('Tab')
+      seen.push(await focused(page))
+      if (control.test(seen.at(-1) ?? '')) return
+    }
+    throw new Error(`Tab does not reach ${control.source}, only ${seen.join(', ')}`)
+  }
+  const press = async (page: Page, ...keys: readonly string[]): Promise<void> => { for (const key of keys) await page.keyboard.press(key) }
+  const send = async (page: Page): Promise<void> => {
+    await tabTo(page, /^submit/)
+    await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')])
+  }
+  const options = ['red', 'green', 'blue'].map((value) => ({ value, label: `Paint it ${value}`, description: `as ${value} as can be` }))
+  const cases: readonly (readonly [string, Record<string, unknown>, (page: Page) => Promise<void>, unknown])[] = [
+    ['confirm', { kind: 'request_approval', spec: { mode: 'confirm' } }, async (page) => { await tabTo(page, /^value/); await press(page, 'Space', 'ArrowDown') }, false],
+    ['select', { kind: 'request_information', spec: { mode: 'select', options } }, async (page) => { await tabTo(page, /^value/); await press(page, 'ArrowDown', 'ArrowDown') }, 'blue'],
+    ['multi_select', { kind: 'request_information', spec: { mode: 'multi_select', options } }, async (page) => { await tabTo(page, /^value red/); await press(page, 'Space'); await tabTo(page, /^value blue/); await press(page, 'Space') }, ['red', 'blue']],
+    ['input of one line', { kind: 'request_information', spec: { mode: 'input', placeholder: 'one word' } }, async (page) => { await tabTo(page, /^value/); await page.keyboard.type('Grüße') }, 'Grüße'],
+    ['input of many lines', { kind: 'request_review', spec: { mode: 'input', multiline: true } }, async (page) => { await tabTo(page, /^value/); await page.keyboard.type('one'); await press(page, 'Enter'); await page.keyboard.type('two') }, 'one\ntwo'],
+  ]
+  for (const [what, question, answer, value] of cases) await t.test(`${what}: answered with the keyboard alone`, async (t) => {
+    const { id, url, page } = await open(question)
+    t.strictSame(await faultsOf(page), [], 'axe: the form')
+    t.match(await page.textContent('main > .note'), /You answer as ada\./)
+    await page.reload()
+    await answer(page)
+    await tabTo(page, /^comment/)
+    await page.keyboard.type('because')
+    await send(page)
+    t.match(await page.textContent('h1'), /Thank you/)
+    t.strictSame(await faultsOf(page), [], 'axe: the thanks')
+    t.match(await s.ok('interaction.get', { id }), { status: 'completed', outcome: value, responses: [{ responder_user_id: ada.id, comment: 'because' }] })
+    const again = await page.goto(url)
+    t.equal(again?.status(), 410)
+    t.match(await page.textContent('main'), /This link is over.*already received/s)
+    t.strictSame(await faultsOf(page), [], 'axe: the end')
+    await page.close()
+  })
+
+  await t.test('a page with everything on it, light and dark, wide and narrow', async (t) => {
+    for (const look of [{ colorScheme: 'light', width: 760 }, { colorScheme: 'dark', width: 320 }] as const) {
+      const { page } = await open({
+        kind: 'request_approval', title: 'Deploy build 88 to production?', description: 'All checks passed. The migration takes about two minutes.\nNobody can sign in meanwhile.', context: { build: 88, branch: 'main', commit: 'a'.repeat(200) },
+        references: [{ kind: 'external_url', url: 'https://example.org/changes/88', label: 'Changes since build 87' }], spec: { mode: 'confirm' }, expires_at: new Date(Date.now() + 86_400_000).toISOString(),
+      }, look)
+      t.strictSame(await faultsOf(page), [], `axe: ${look.colorScheme}`)
+      t.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `nothing sticks out of ${look.width} pixels`)
+      t.strictSame(await page.evaluate('[...document.scripts].filter((script) => script.src).length'), 0)
+      const path = process.env['BATON_SCREENSHOT']
+      if (path && look.colorScheme === 'light') { await tabTo(page, /^value/); await page.screenshot({ path, fullPage: true }) }
+      await page.close()
+    }
+  })
+
+  await t.test('a fault is shown where it is heard', async (t) => {
+    // A browser checks first what it can; whoever gets past that is told by the service.
+    const { id, page } = await open({ kind: 'request_approval', spec: { mode: 'confirm' } })
+    await tabTo(page, /^submit/)
+    await press(page, 'Enter')
+    t.equal(await focused(page), 'value true', 'the browser goes to what is missing')
+    await page.evaluate('document.forms[0].noValidate = true')
+    await send(page)
+    t.match(await page.textContent('[role=alert]'), /choose an answer/)
+    t.strictSame(await faultsOf(page), [], 'axe: the fault')
+    t.match(await s.ok('interaction.get', { id }), { status: 'pending', responses: [] })
+    await page.close()
+  })
+}
