@@ -42,7 +42,7 @@ export const takeForm = (edge: Edge): Handler => async (incoming) => {
   const text = incoming.body
   const fields = new URLSearchParams(text)
   const value = chosen(record, fields)
-  if (value === undefined) return over(opened) ?? form(record, who, 'Please choose an answer.')
+  if (value === undefined) return over(opened) ?? form(record, who, 'Please choose an answer.', fields)
   const comment = fields.get('comment')?.trim().slice(0, COMMENT)
   const { world } = edge
   const agent = incoming.header('user-agent')?.slice(0, 256)
@@ -54,13 +54,13 @@ export const takeForm = (edge: Edge): Handler => async (incoming) => {
     input: { value, ...(comment && { comment }), roles: [], link: { round: claim.round } },
   })
   if (!isRefusal(outcome)) return notice(200, 'Thank you', 'Your answer was received. You can close this page.')
-  return refusedAs(edge, outcome, opened)
+  return refusedAs(edge, outcome, opened, fields)
 }
 
 const nameOf = ({ principal, claim }: Opened): string => principal.name ?? claim.target
 
-async function refusedAs(edge: Edge, refusal: Refusal, opened: Opened): Promise<Answer> {
-  if (refusal.refused === 'bad_request') return form(opened.record, nameOf(opened), refusal.message ?? 'The answer was not accepted.')
+async function refusedAs(edge: Edge, refusal: Refusal, opened: Opened, fields: URLSearchParams): Promise<Answer> {
+  if (refusal.refused === 'bad_request') return form(opened.record, nameOf(opened), refusal.message ?? 'The answer was not accepted.', fields)
   if (refusal.refused === 'service_unavailable' || refusal.refused === 'internal') return unavailable
   const record = (await read(edge, opened.claim)) ?? opened.record
   return ('refused' in record ? undefined : over({ ...opened, record })) ?? gone('This question does not take answers any more.')

@@ -50,8 +50,8 @@ ${content}
 /** A page that only says something. */
 export const notice = (status: number, title: string, text: string): Answer => pageOf(status, title, `<p class="text">${escaped(text)}</p>`)
 
-/** The form. @param who the name of who answers. @param fault why the last attempt was not taken. */
-export function form(interaction: Interaction, who: string, fault?: string): Answer {
+/** The form. @param who the name of who answers. @param fault why the last attempt was not taken. @param given what it held. */
+export function form(interaction: Interaction, who: string, fault?: string, given?: URLSearchParams): Answer {
   const { title, description, context, spec, expires_at, review_feedback } = interaction
   return pageOf(fault === undefined ? 200 : 400, title, [
     ...(fault === undefined ? [] : [`<p class="fault" role="alert">${escaped(fault)}</p>`]),
@@ -60,8 +60,8 @@ export function form(interaction: Interaction, who: string, fault?: string): Ans
     ...references(interaction),
     ...(context ? [`<details><summary>Details</summary><pre>${escaped(JSON.stringify(context, null, 2))}</pre></details>`] : []),
     '<form method="post" accept-charset="utf-8">',
-    control(questionOf(interaction), spec !== undefined),
-    '<label class="field" for="comment">Comment (optional)</label>\n<textarea id="comment" name="comment" rows="3" maxlength="16384"></textarea>',
+    control(given ? filled(questionOf(interaction), given.getAll('value')) : questionOf(interaction), spec !== undefined),
+    `<label class="field" for="comment">Comment (optional)</label>\n<textarea id="comment" name="comment" rows="3" maxlength="16384">\n${escaped(given?.get('comment') ?? '')}</textarea>`,
     '<button type="submit">Send the answer</button>',
     '</form>',
     `<p class="note">You answer as ${escaped(who)}. This link works once${expires_at === undefined ? '' : `, until ${escaped(minuteOf(expires_at))}`}.</p>`,
@@ -73,6 +73,18 @@ export const minuteOf = (time: string): string => `${time.slice(0, 16).replace('
 
 /** How an interaction is answered on a page: an approval without a question is a yes or a no, anything else a text. */
 export const questionOf = ({ spec, kind }: Pick<Interaction, 'spec' | 'kind'>): Question => spec ?? { mode: kind === 'request_approval' ? 'confirm' : 'input', multiline: true }
+
+/** The question with an attempt in the place of its defaults. */
+function filled(question: Question, given: readonly string[]): Question {
+  const { default_value: _, default_confirmed: __, ...rest } = question
+  const [first] = given
+  switch (question.mode) {
+    case 'confirm': return first === undefined ? rest : { ...rest, default_confirmed: first === 'true' }
+    case 'select': return first === undefined ? rest : { ...rest, default_value: first }
+    case 'multi_select': return { ...rest, default_values: [...given] }
+    case 'input': return { ...rest, default_text: first ?? '' }
+  }
+}
 
 function references({ subject, references: others = [] }: Interaction): string[] {
   const all = [...(subject ? [subject] : []), ...others]

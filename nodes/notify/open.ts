@@ -1,7 +1,7 @@
 /** The ways that the settings name for telling people outside the service. */
 import type { World } from '../../gateway/ports.ts'
 import type { Reached } from '../../protocol/directory.ts'
-import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import type { Refusal } from '../../protocol/errors.ts'
 import type { Config } from '../config.ts'
 import type { HostDeps } from '../host/deps.ts'
 import { createHook } from './hook.ts'
@@ -17,10 +17,8 @@ interface Telling {
 export async function openTelling({ notify: hook, letters, brand, public_url }: Config, world: World): Promise<Telling | undefined> {
   const { log } = world
   const seal: World['seal'] = (text) => world.seal(text)
-  const reach = async (project: string, targets: readonly string[]) => {
-    const reached = (await world.ask({ project, kind: 'project', id: project }, 'reach', { targets })) as readonly Reached[] | null | Refusal
-    return isRefusal(reached) ? reached : (reached ?? [])
-  }
+  const reach = (project: string, targets: readonly string[]) =>
+    world.ask({ project, kind: 'project', id: project }, 'reach', { targets }) as Promise<readonly Reached[] | Refusal>
   const mail = letters && await createLetters({ ...letters, seal, reach, log, ...(public_url !== undefined && { public_url }) })
   const channels = [
     ...(hook ? [createHook({ ...hook, brand, seal, log, now: () => world.now(), public_url: world.settings.public_url ?? '' })] : []),

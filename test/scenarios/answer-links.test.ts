@@ -27,7 +27,7 @@ t.test('a link shows one question and takes one answer', async (t) => {
   t.notMatch(page.text, /<script|<b>|<88>/, 'everything is escaped')
   t.match(page.text, /<label class="choice"><input type="radio" name="value" value="true" required> Yes<\/label>/)
   t.match(page.text, /<label class="field" for="comment">.*\n<textarea id="comment"/)
-  t.match(await post(url, 'comment=x'), { status: 400, text: /choose an answer/ }, 'nothing chosen')
+  t.match(await post(url, 'comment=x%22%3C'), { status: 400, text: /choose an answer[\s\S]*>\nx&#34;&#60;<\/textarea>/ }, 'nothing chosen')
   t.match(await post(url, 'value=true&comment=gr%C3%BCn+%26+gut'), { status: 200, text: /Thank you/ })
   t.match(await s.ok('interaction.get', { id: made['id'] }), { status: 'pending', responses: [{ responder_user_id: ada.id, value: true, comment: 'grün & gut' }] })
   t.match(await get(url), { status: 410, text: /already received/ })
@@ -51,7 +51,7 @@ t.test('every mode has its form', async (t) => {
     const made = await ask({ kind, spec, target_user_ids: [ada.id] })
     const url = String((await linksOf(made['id']))[ada.id])
     t.match(await get(url), { status: 200, text: spec.mode === 'input' ? /<label class="field" for="value">/ : /<legend>/ })
-    if ('options' in spec) t.match(await post(url, 'value=odd'), { status: 400, text: /role="alert"/ })
+    if ('options' in spec) t.match(await post(url, 'value=odd&value=a'), { status: 400, text: spec.mode === 'select' ? /role="alert"(?![\s\S]* checked)/ : /role="alert"[\s\S]*value="a" checked/ })
     t.match(await post(url, body), { status: 200 })
     t.match(await s.ok('interaction.get', { id: made['id'] }), { outcome: value })
   }

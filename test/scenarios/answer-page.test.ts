@@ -103,15 +103,18 @@ async function tryOut(executablePath: string): Promise<void> {
     }
   })
 
-  await t.test('a fault is shown where it is heard', async (t) => {
+  await t.test('a fault is shown where it is heard, and what was typed stays', async (t) => {
     // A browser checks first what it can; whoever gets past that is told by the service.
     const { id, page } = await open({ kind: 'request_approval', spec: { mode: 'confirm' } })
     await tabTo(page, /^submit/)
     await press(page, 'Enter')
     t.equal(await focused(page), 'value true', 'the browser goes to what is missing')
     await page.evaluate('document.forms[0].noValidate = true')
+    await tabTo(page, /^comment/)
+    await page.keyboard.type('<b>why</b>')
     await send(page)
     t.match(await page.textContent('[role=alert]'), /choose an answer/)
+    t.equal(await page.inputValue('#comment'), '<b>why</b>')
     t.strictSame(await faultsOf(page), [], 'axe: the fault')
     t.match(await s.ok('interaction.get', { id }), { status: 'pending', responses: [] })
     await page.close()
