@@ -84,7 +84,7 @@ export function completeStep(on: Draft, output: Open, row: Patch<RunStep> = {}):
   emit(on, 'step.completed', {
     step: key, payload: { step: key, output }, ...past(on),
     row: { status: 'completed', result: output, completed_at: now(on), waiting_on: null, ...cleared, ...row },
-    ...(on.at === undefined && on.state.join && { note: { join: null } }),
+    ...(on.at === undefined && on.state.join?.step === key && { note: { join: null } }),
   })
 }
 

@@ -1,6 +1,7 @@
 /** Source events: who is given one, and how an index of what runs wait for is kept. */
 import t from 'tap'
 import { waitChange, type RunEvent } from '../../../protocol/api/runs.ts'
+import type { Step } from '../../../protocol/spec.ts'
 import { typesOf } from '../../given.ts'
 import { record, started, step, wait } from './story.ts'
 
@@ -25,7 +26,7 @@ t.test('an event of another type or source changes nothing', async (t) => {
 })
 
 t.test('one event goes on with every branch that waits for it', async (t) => {
-  const scene = started([{ id: 'all', kind: 'for_each', config: { items: [1, 2, 3], steps: [waits({ match: { n: 1 } })] } }])
+  const scene = started([{ id: 'all', kind: 'for_each', config: { items: [1, 2, 3], steps: [waits({ match: { n: 1 } })] } } as Step])
   const after = scene.when('event.deliver', event(1))
   t.equal(record(after).status, 'completed')
   t.equal(typesOf(after).filter((type) => type === 'wait.resumed').length, 4)
@@ -40,7 +41,7 @@ t.test('the events of a run say which waits open and close', async (t) => {
       else if (change) index.delete(change.closes)
     }
   }
-  const scene = started([{ id: 'all', kind: 'for_each', config: { items: [1, 2], join: 'any', steps: [waits({ match: { n: '${{ item }}' } })] } }, waits()])
+  const scene = started([{ id: 'all', kind: 'for_each', config: { items: [1, 2], join: 'any', steps: [waits({ match: { n: '${{ item }}' } })] } } as Step, waits()])
   follow(scene.history)
   t.strictSame([...index.values()], ['row.inserted', 'row.inserted'])
   const after = scene.when('event.deliver', event(2))
