@@ -50,7 +50,7 @@ export function beginStep(on: Draft): void {
     return
   }
   emit(on, 'step.started', {
-    step: key, payload: { step: key, kind: step.kind }, row: { ...birth(on, step, key), status: 'running', started_at: now(on) }, ...moving(on), place, ...(note && { note }),
+    step: key, payload: { step: key, kind: on.state.engine.ending ? 'cleanup' : step.kind }, row: { ...birth(on, step, key), status: 'running', started_at: now(on) }, ...moving(on), place, ...(note && { note }),
   })
 }
 const terminalRow = ({ status }: RunStep): boolean => status === 'completed' || status === 'failed' || status === 'skipped' || status === 'cancelled'
