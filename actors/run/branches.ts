@@ -16,7 +16,7 @@ import { yieldOf } from './kept.ts'
 import { attempting, completeStep, endWait, failStep, resumeStep } from './outcome.ts'
 import { bodyOf, mainStep } from './places.ts'
 import { outputsAt, rootsOf } from './roots.ts'
-import type { Branch, Join, Yield } from './state.ts'
+import { branchAt, type Branch, type Join, type Yield } from './state.ts'
 
 /** The steps of the vocabulary that have branches. */
 export type JoinStep = Extract<Step, { kind: 'parallel' | 'for_each' }>
@@ -31,12 +31,12 @@ export const isFull = (on: Draft): boolean => on.events.length + 4 * on.tells.le
 
 /** Take one step in some branch, or begin or end one, or end them all. Gives whether anything moved. @param take how a step is taken. */
 export function turn(on: Draft, take: (on: Draft, step: Step) => void): boolean {
-  const { join, branches = {} } = on.state
+  const { join, branches = [] } = on.state
   const step = mainStep(on.state)
   if (!join || (step?.kind !== 'parallel' && step?.kind !== 'for_each')) throw new Error('the run waits for branches that it does not have')
-  const here = on.at !== undefined && branches[on.at] && !branches[on.at]?.wait ? on.at : undefined
-  const movable = here ?? Object.keys(branches).find((key) => !branches[key]?.wait)
-  const live = Object.keys(branches).length
+  const here = on.at === undefined ? undefined : branchAt(on.state, on.at)
+  const movable = (here && !here.wait ? here : branches.find(({ wait }) => !wait))?.key
+  const live = branches.length
   const over = isDecided(join, step)
   const opens = !over && join.next < (join.todo?.length ?? join.count) && live < widthOf(step)
   on.at = undefined
@@ -130,7 +130,7 @@ export function outputOf(on: Draft, step: JoinStep, { count, done, failed, winne
 /** End every branch that is under way: jobs and children are stopped, questions withdrawn. */
 export function leaveBranches(on: Draft, reason: string): void {
   const job_ids: string[] = []
-  for (const [key, { wait }] of Object.entries(on.state.branches ?? {})) {
+  for (const { key, wait } of on.state.branches ?? []) {
     on.at = key
     withdraw(on, reason)
     if (wait?.kind === 'worker') job_ids.push(wait.job_id)

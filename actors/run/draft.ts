@@ -6,12 +6,11 @@
 import type { RunEvent, RunEventType, RunStep, WorkflowRun } from '../../protocol/api/runs.ts'
 import { timestamp, type Open } from '../../protocol/common.ts'
 import type { InteractionCommands } from '../../protocol/internal.ts'
-import { own } from '../../protocol/lookup.ts'
 import type { Patch } from '../../protocol/patch.ts'
 import type { Step } from '../../protocol/spec.ts'
 import type { Cause, Decided, Tell } from '../actor.ts'
 import { stepsAt } from './places.ts'
-import { apply, keyOf, rowOf, type Branch, type Note, type Place, type RunState } from './state.ts'
+import { apply, branchAt, keyOf, rowOf, type Branch, type Note, type Place, type RunState } from './state.ts'
 
 export interface Draft {
   readonly cause: Cause
@@ -36,7 +35,7 @@ export interface Parts {
   readonly row?: Patch<RunStep>
   readonly note?: Note
   /** Changes of the place that is looked at. */
-  readonly place?: Patch<Omit<Branch, 'index' | 'rows'>>
+  readonly place?: Patch<Omit<Branch, 'key' | 'index' | 'rows'>>
 }
 
 /** Add an event and apply it. */
@@ -62,7 +61,7 @@ function noteOf({ at }: Draft, { step, row, note, place }: Parts): Note | undefi
 export const now = (on: Draft): string => timestamp(on.cause.at)
 
 /** Where the place that is looked at stands. */
-export const placeOf = ({ state, at }: Draft): Place => (at === undefined ? state.engine : (own(state.branches ?? {}, at) ?? state.engine))
+export const placeOf = ({ state, at }: Draft): Place => (at === undefined ? state.engine : (branchAt(state, at) ?? state.engine))
 
 /** The step that is taken, with its key and, once it was reached, its record; undefined when all are done. */
 export function current(on: Draft): { step: Step; key: string; row: RunStep | undefined } | undefined {

@@ -16,16 +16,22 @@ export function applyBranches(next: Writable<RunState>, before: RunState, { step
   if (before.join || join) next.join = patch(before.join ?? ({} as Join), join)
   if (before.branches) next.branches = before.branches
   if (before.yields) next.yields = before.yields
-  if (at !== undefined) next.branches = withBranch(before.branches ?? {}, at, place, step, row)
+  if (at !== undefined) next.branches = withBranch(before.branches ?? [], at, place, step, row)
   if (gave) next.yields = withYield(before.yields ?? {}, gave.index, gave.what)
 }
 
 function withBranch(branches: NonNullable<RunState['branches']>, at: string, place: Note['place'], step: string | undefined, row: RunEvent['row']): RunState['branches'] & object {
-  if (place === null) return Object.fromEntries(Object.entries(branches).filter(([key]) => key !== at))
-  const known = own(branches, at) ?? ({ rows: {} } as unknown as Branch)
+  const index = branches.findIndex(({ key }) => key === at)
+  const others = branches.slice()
+  if (place === null) {
+    if (index >= 0) others.splice(index, 1)
+    return others
+  }
+  const known = branches[index] ?? ({ key: at, rows: {} } as unknown as Branch)
   const next = patch(known, place)
   const record = step === undefined ? undefined : own(known.rows, step)
-  return { ...branches, [at]: step !== undefined && row ? { ...next, rows: { ...known.rows, [step]: patch(record ?? ({} as RunStep), row) } } : next }
+  others[index < 0 ? others.length : index] = step !== undefined && row ? { ...next, rows: { ...known.rows, [step]: patch(record ?? ({} as RunStep), row) } } : next
+  return others
 }
 
 function withYield(yields: NonNullable<RunState['yields']>, index: number, what: Yield): NonNullable<RunState['yields']> {

@@ -1,7 +1,7 @@
 /** Where in its spec a run stands: the lists of steps that its places take, and which place waits for what. */
 import type { Open } from '../../protocol/common.ts'
 import type { Step } from '../../protocol/spec.ts'
-import { keyOf, placesOf, rowOf, type Place, type RunState, type Wait } from './state.ts'
+import { branchAt, keyOf, placesOf, rowOf, type Place, type RunState, type Wait } from './state.ts'
 
 /** The step of the run itself. */
 export const mainStep = ({ spec, engine }: RunState): Step | undefined => spec.steps[engine.position]
@@ -15,7 +15,7 @@ export function stepsAt(state: RunState, at: string | undefined): readonly Step[
 export function bodyOf(state: RunState, at: string): { readonly steps: readonly Step[]; readonly output?: Open } | undefined {
   const step = mainStep(state)
   if (step?.kind === 'for_each') return step.config
-  return step?.kind === 'parallel' ? step.config.branches[state.branches?.[at]?.index ?? -1] : undefined
+  return step?.kind === 'parallel' ? step.config.branches[branchAt(state, at)?.index ?? -1] : undefined
 }
 
 /** The place whose wait satisfies a condition, first the run itself, then branches in the order in which they began. */

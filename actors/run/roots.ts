@@ -1,9 +1,8 @@
 /** What expressions and templates of a run can see. */
 import type { Open } from '../../protocol/common.ts'
-import { own } from '../../protocol/lookup.ts'
 import type { Draft } from './draft.ts'
 import { keyBelow, stepsAt } from './places.ts'
-import { keyOf, rowOf, type RunState } from './state.ts'
+import { branchAt, keyOf, rowOf, type RunState } from './state.ts'
 
 /**
  * The roots: `input` and `event` (the same), `config`, `meta`, and `steps` by key and by index; in a branch also the steps of
@@ -16,7 +15,7 @@ export function rootsOf({ state, at }: Pick<Draft, 'state' | 'at'>): Open {
   const steps = outputs(state).flatMap(([key, output, index]) => [[key, { output }], [String(index), { output }]] as const)
   if (at === undefined) return { input, event: input, config: engine.config, meta: engine.meta, steps: Object.fromEntries(steps) }
   const inner = outputsAt(state, at).map(([key, output]) => [key, { output }] as const)
-  const index = own(state.branches ?? {}, at)?.index ?? 0
+  const index = branchAt(state, at)?.index ?? 0
   return {
     input, event: input, config: engine.config, meta: engine.meta, steps: Object.fromEntries([...steps, ...inner]),
     ...(state.join?.items && { item: state.join.items[index] ?? null, index }),

@@ -65,4 +65,4 @@ function complete(state: RunState, key: string, result: Open, cause: Cause): Dec
 
 /** Whether the run has a step of this key: one of its own, or one of a branch that is under way. */
 const isKnown = (state: RunState, key: string): boolean =>
-  state.spec.steps.some((step, index) => keyOf(step, index) === key) || rowOf(state, key) !== undefined || Object.values(state.branches ?? {}).some(({ rows }) => Object.hasOwn(rows, key))
+  state.spec.steps.some((step, index) => keyOf(step, index) === key) || rowOf(state, key) !== undefined || (state.branches ?? []).some(({ rows }) => Object.hasOwn(rows, key))

@@ -15,7 +15,6 @@ import type { Open } from '../../protocol/common.ts'
 import type { Definition } from '../../protocol/directory.ts'
 import { patch, type Patch } from '../../protocol/patch.ts'
 import { terminal, type RunEvent, type RunStep, type WorkflowRun } from '../../protocol/api/runs.ts'
-import { own } from '../../protocol/lookup.ts'
 import type { Spec, Step } from '../../protocol/spec.ts'
 import { applyBranches } from './kept.ts'
 
@@ -65,6 +64,8 @@ export interface Place {
 }
 /** A branch of a `parallel` step, or an item of a `for_each`, that is under way. */
 export interface Branch extends Place {
+  /** That of the step that has it, a dot, and its own name or number. */
+  readonly key: string
   /** Its number among the branches or items. */
   readonly index: number
   readonly rows: Readonly<Record<string, RunStep>>
@@ -142,8 +143,8 @@ export interface RunState {
   readonly signals: readonly StoredSignal[]
   /** Source event by signal name and idempotency key (`signalKey`). */
   readonly keys: Readonly<Record<string, string>>
-  /** Branches under way, by their key: that of the step that has them, a dot, and their own name or number. */
-  readonly branches?: Readonly<Record<string, Branch>>
+  /** Branches under way, as they began. A list, because it is copied with every event and is short. */
+  readonly branches?: readonly Branch[]
   readonly join?: Join
   /** What branches and items gave, by number, in chunks of CHUNK. */
   readonly yields?: Readonly<Record<string, Readonly<Record<string, Yield>>>>
@@ -197,9 +198,11 @@ export function apply(state: RunState | null, event: RunEvent): RunState {
 }
 /** The key of a step: its id, else its index as text. */
 export const keyOf = (step: Step, index: number): string => step.id ?? String(index)
+/** A branch that is under way. */
+export const branchAt = ({ branches }: RunState, at: string): Branch | undefined => branches?.find(({ key }) => key === at)
 /** The record of a step, once the run has reached it. Keys are the author's, so `constructor` is a key like any other. @param at its branch, if it has one. */
 export const rowOf = (state: RunState, key: string, at?: string): RunStep | undefined => {
-  const rows = at === undefined ? state.steps : (own(state.branches ?? {}, at)?.rows ?? {})
+  const rows = at === undefined ? state.steps : (branchAt(state, at)?.rows ?? {})
   return Object.hasOwn(rows, key) ? rows[key] : undefined
 }
 /** Whether the run has ended; a failed one may be recovered. */
@@ -208,7 +211,7 @@ export const hasEnded = (state: RunState): boolean => terminal.has(state.record.
 /** Every place of the run with its key, `undefined` for the run itself. There are at most as many as may be under way at once. */
 export function placesOf(state: RunState): [at: string | undefined, place: Place][] {
   const main: [undefined, Place] = [undefined, state.engine]
-  return state.branches ? [main, ...Object.entries(state.branches)] : [main]
+  return state.branches ? [main, ...state.branches.map((branch): [string, Place] => [branch.key, branch])] : [main]
 }
 
 /**
@@ -220,6 +223,6 @@ export function deadline(state: RunState | null): number | undefined {
   const { wait, wall_deadline, more_at, ending } = state.engine
   if (state.record.cancel_requested && !ending) return more_at
   let first = Math.min(wait?.due ?? Infinity, ending ? Infinity : (wall_deadline ?? Infinity), more_at ?? Infinity)
-  if (state.branches) for (const branch of Object.values(state.branches)) first = Math.min(first, branch.wait?.due ?? Infinity)
+  if (state.branches) for (const branch of state.branches) first = Math.min(first, branch.wait?.due ?? Infinity)
   return first === Infinity ? undefined : first
 }

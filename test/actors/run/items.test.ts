@@ -44,7 +44,7 @@ function begin(items: number, width: number) {
 
 t.test('10,000 items are gone through in bounded steps', async (t) => {
   const story = begin(ITEMS, 100)
-  t.equal(Object.keys(story.state().branches ?? {}).length, 100, 'as many under way as may be')
+  t.equal(story.state().branches?.length, 100, 'as many under way as may be')
   story.end(100)
   const measure = (count: number): number => {
     const from = process.cpuUsage().user

@@ -124,10 +124,10 @@ function checkHistory(history: readonly RunEvent[]): void {
 
 /** What must hold whenever no command is under way. */
 function checkRest(scene: Run): void {
-  const { record, engine, steps, signals, branches = {} } = scene.state
+  const { record, engine, steps, signals, branches = [] } = scene.state
   const { wait, ending } = engine
   if (ends.has(`run.${record.status}`)) {
-    must(wait === undefined && scene.deadline() === undefined && Object.keys(branches).length === 0 && !ending, 'an ended run waits')
+    must(wait === undefined && scene.deadline() === undefined && branches.length === 0 && !ending, 'an ended run waits')
     must(record.completed_at !== undefined && (record.status === 'failed') === (record.error_type !== undefined), 'an end without its fields')
     return
   }
@@ -137,14 +137,14 @@ function checkRest(scene: Run): void {
     const { kind, due, step = '' } = place.wait ?? {}
     must(kind !== undefined || engine.more_at !== undefined, 'a branch that could move does not')
     if (kind === 'timer' || kind === 'retry' || kind === 'pause') must(stopping || (due !== undefined && (scene.deadline() ?? Infinity) <= due), 'a timer without a time')
-    if (stopping && engine.more_at === undefined) must(kind === 'worker' || kind === 'run' || (at === undefined && kind === 'branches' && Object.keys(branches).length > 0), 'a cancelled run waits for something that does not end by itself')
-    const rows = Object.values(at === undefined ? steps : (branches[at]?.rows ?? {}))
+    if (stopping && engine.more_at === undefined) must(kind === 'worker' || kind === 'run' || (at === undefined && kind === 'branches' && branches.length > 0), 'a cancelled run waits for something that does not end by itself')
+    const rows = Object.values(at === undefined ? steps : (branches.find(({ key }) => key === at)?.rows ?? {}))
     if (kind !== undefined && kind !== 'pause') must(rows.some((row) => row.step_key === step && row.status === 'suspended'), 'what waits is not suspended')
     must(rows.filter(({ status }) => status === 'suspended' || status === 'running').length <= 1, 'more than one step under way in one place')
     if (place.wait?.kind === 'worker') must(scene.ask('job_spec', { job_id: place.wait.job_id }) !== null, 'a job without its parameters')
     if (place.wait?.kind === 'event' && !place.wait.match) must(stopping || !signals.some(({ name }) => `signal.${name}` === (place.wait as { event_type: string }).event_type), 'waits for a signal that is there')
   }
-  if (wait?.kind === 'branches' && !stopping) must(Object.keys(branches).length > 0 || engine.more_at !== undefined, 'waits for branches that are not there')
+  if (wait?.kind === 'branches' && !stopping) must(branches.length > 0 || engine.more_at !== undefined, 'waits for branches that are not there')
 }
 
 /** One command, and everything that must hold after it. */
