@@ -10,7 +10,7 @@ import type { Patch } from '../../protocol/patch.ts'
 import type { Step } from '../../protocol/spec.ts'
 import type { Cause, Decided, Tell } from '../actor.ts'
 import { stepsAt } from './places.ts'
-import { apply, branchAt, keyOf, rowOf, type Branch, type Note, type Place, type RunState } from './state.ts'
+import { apply, branchAt, keyOf, rowOf, type Branch, type Engine, type Note, type Place, type RunState } from './state.ts'
 
 export interface Draft {
   readonly cause: Cause
@@ -41,7 +41,7 @@ export interface Parts {
 /** Add an event and apply it. */
 export function emit(on: Draft, type: RunEventType, parts: Parts): void {
   const { step, payload, run, row } = parts
-  const note = noteOf(on, parts)
+  const note = parts.place || on.at !== undefined ? noteOf(on, parts) : parts.note
   const event: { -readonly [K in keyof RunEvent]: RunEvent[K] } = { type }
   if (step !== undefined) event.step = step
   if (payload) event.payload = payload
@@ -54,7 +54,7 @@ export function emit(on: Draft, type: RunEventType, parts: Parts): void {
 
 function noteOf({ at }: Draft, { step, row, note, place }: Parts): Note | undefined {
   if (at !== undefined) return note?.place !== null && (place || (step !== undefined && row)) ? { ...note, at, ...(place && { place }) } : note
-  return place ? { ...note, engine: note?.engine ? { ...note.engine, ...place } : place } : note
+  return note ? { ...note, engine: { ...note.engine, ...place } } : { engine: place as Patch<Engine> }
 }
 
 /** The time of the decision as the wire spells it. */

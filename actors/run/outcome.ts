@@ -40,17 +40,16 @@ export function beginStep(on: Draft): void {
   if (!at) return
   const { step, key, row } = at
   if (row && !terminalRow(row)) return
-  const note = on.at === undefined ? { engine: { executed: on.state.engine.executed + 1 } } : undefined
-  const place = { tries: 1 }
+  const place = on.at === undefined ? { executed: on.state.engine.executed + 1, tries: 1 } : { tries: 1 }
   if (row) {
     emit(on, 'step.retried', {
       step: key, payload: { step: key, kind: row.kind, attempt: row.attempt + 1, max_attempts: row.attempt + attemptsOf(step), retry_scope: 'run_recovery' },
-      row: { status: 'running', attempt: row.attempt + 1, ...cleared, result: null, completed_at: null, job_id: null, wait_id: null }, place, ...moving(on), ...(note && { note }),
+      row: { status: 'running', attempt: row.attempt + 1, ...cleared, result: null, completed_at: null, job_id: null, wait_id: null }, place, ...moving(on),
     })
     return
   }
   emit(on, 'step.started', {
-    step: key, payload: { step: key, kind: on.state.engine.ending ? 'cleanup' : step.kind }, row: { ...birth(on, step, key), status: 'running', started_at: now(on) }, ...moving(on), place, ...(note && { note }),
+    step: key, payload: { step: key, kind: on.state.engine.ending ? 'cleanup' : step.kind }, row: { ...birth(on, step, key), status: 'running', started_at: now(on) }, ...moving(on), place,
   })
 }
 const terminalRow = ({ status }: RunStep): boolean => status === 'completed' || status === 'failed' || status === 'skipped' || status === 'cancelled'

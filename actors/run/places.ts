@@ -1,7 +1,7 @@
 /** Where in its spec a run stands: the lists of steps that its places take, and which place waits for what. */
 import type { Open } from '../../protocol/common.ts'
 import type { Step } from '../../protocol/spec.ts'
-import { branchAt, keyOf, placesOf, rowOf, type Place, type RunState, type Wait } from './state.ts'
+import { branchAt, keyOf, rowOf, type Place, type RunState, type Wait } from './state.ts'
 
 /** The step of the run itself. */
 export const mainStep = ({ spec, engine }: RunState): Step | undefined => spec.steps[engine.position]
@@ -20,8 +20,10 @@ export function bodyOf(state: RunState, at: string): { readonly steps: readonly 
 
 /** The place whose wait satisfies a condition, first the run itself, then branches in the order in which they began. */
 export function waitingAt(state: RunState, holds: (wait: Wait) => boolean): { readonly at: string | undefined; readonly place: Place } | undefined {
-  for (const [at, place] of placesOf(state)) if (place.wait && holds(place.wait)) return { at, place }
-  return undefined
+  const { engine, branches } = state
+  if (engine.wait && holds(engine.wait)) return { at: undefined, place: engine }
+  const branch = branches?.find(({ wait }) => wait && holds(wait))
+  return branch && { at: branch.key, place: branch }
 }
 /** Whether some place waits for a worker or a child run: something that ends by itself when it is asked to. */
 export const holdsWork = (state: RunState): boolean => waitingAt(state, ({ kind }) => kind === 'worker' || kind === 'run') !== undefined

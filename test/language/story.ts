@@ -32,7 +32,7 @@ export function lineOf({ type, step, payload = {} }: Pick<RunEvent, 'step' | 'pa
   return `  ${type}${step === undefined ? '' : ` ${step}`}${shown === '{}' ? '' : ` ${shown}`}`
 }
 /** How a run stands. */
-export const standing = ({ status, result, error_type, error_message }: { readonly status: string; readonly result?: Values; readonly error_type?: string; readonly error_message?: string }): string =>
+const standing = ({ status, result, error_type, error_message }: { readonly status: string; readonly result?: Values; readonly error_type?: string; readonly error_message?: string }): string =>
   `= ${status}${result ? ` ${JSON.stringify(result, (key, value: unknown) => (key === 'run_id' ? undefined : value))}` : ''}${error_type === undefined ? '' : ` ${error_type}: ${error_message ?? ''}`}`
 
 /** A story without what came of it: its title, and its lines, long ones joined. */
