@@ -25,6 +25,7 @@ export function deliver(state: RunState | null, event: RunCommands['event.delive
     on.at = at
     consumeEvent(on, event)
   }
+  on.at = undefined
   advance(on)
   return silently(on)
 }

@@ -50,3 +50,10 @@ t.test('the events of a run say which waits open and close', async (t) => {
   follow(after.when('run.cancel').events)
   t.equal(index.size, 0)
 })
+
+t.test('of two branches that an event completes, the first wins', async (t) => {
+  const scene = started([{ id: 'all', kind: 'for_each', config: { items: [1, 2], join: 'any', steps: [waits()] } } as Step])
+  const after = scene.when('event.deliver', event(1))
+  t.ok(typesOf(after).includes('branch.cancelled'))
+  t.match(step(after, 'all')?.result, { completed: 1, failed: 0, winner: '0' })
+})
