@@ -5,10 +5,12 @@
 import type { CreateInteraction } from '../protocol/api/interactions.ts'
 import type { Holds } from '../protocol/api/access.ts'
 import type { Reserved } from '../protocol/configuration.ts'
+import type { Definition } from '../protocol/directory.ts'
 import type { Origin } from '../protocol/entry.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
 import { slug } from '../protocol/naming.ts'
+import { workflowsNamed, type Spec } from '../protocol/spec.ts'
 import { meaning, type Call, type Edge } from './call.ts'
 import { channelPreparations } from './channels.ts'
 import type { Identity } from './idempotency.ts'
@@ -30,15 +32,46 @@ const NOTHING: Prepared = {}
 export type Prepare = (edge: Edge, call: Call, identity: Identity, origin: Origin) => Soon<Prepared | Refusal>
 
 /** The latest version of the workflow that a start names by id or handle. @param field where the name stands. */
-async function definitionFor({ directory }: Edge, { project }: Call, name: unknown, field: string): Promise<Prepared | Refusal> {
+async function definitionFor(edge: Edge, { project }: Call, name: unknown, field: string): Promise<Prepared | Refusal> {
   if (name === undefined || !project) return {}
+  const { directory } = edge
   const text = String(name)
   const known = await directory.project(project.id)
   if (isRefusal(known)) return known
   const id = own(known.workflows, text) ? text : Object.entries(known.workflows).find(([, { handle }]) => handle === text)?.[0]
   const definition = id === undefined ? undefined : await directory.definition(project.id, id)
   if (definition === undefined) return refuse('not_found', { [field]: text }, 'There is no such workflow.')
-  return isRefusal(definition) ? definition : { input: { definition } }
+  if (isRefusal(definition)) return definition
+  const children = await childrenOf(edge, project.id, definition.spec)
+  return isRefusal(children) ? children : { input: { definition, ...children } }
+}
+
+/** Workflows that one run and its children may name. */
+const MAX_NAMED = 50
+/** The workflows that the `loop` steps of a spec name, with those that theirs name: as they are now, for the whole family of runs. A name that is not known yet is the step's own fault. */
+async function childrenOf({ directory }: Edge, project: string, spec: Spec): Promise<{ definitions?: Readonly<Record<string, Definition>> } | Refusal> {
+  const todo = workflowsNamed(spec)
+  if (todo.length === 0) return {}
+  const known = await directory.project(project)
+  if (isRefusal(known)) return known
+  const definitions: Record<string, Definition> = {}
+  for (let name = todo.pop(); name !== undefined; name = todo.pop()) {
+    if (Object.hasOwn(definitions, name)) continue
+    const id = own(known.workflows, name) ? name : Object.entries(known.workflows).find(([, { handle }]) => handle === name)?.[0]
+    const definition = id === undefined ? undefined : await directory.definition(project, id)
+    if (definition === undefined) continue
+    if (isRefusal(definition)) return definition
+    definitions[name] = definition
+    if (Object.keys(definitions).length > MAX_NAMED) return refuseFields({ field: 'spec', message: `names more than ${MAX_NAMED} workflows, theirs included` })
+    todo.push(...workflowsNamed(definition.spec))
+  }
+  return { definitions }
+}
+/** A start by an inline spec names its workflows itself. */
+const inline: Prepare = (edge, { project, body }) => {
+  const spec = body['spec'] as Spec | undefined
+  if (!project || !spec || workflowsNamed(spec).length === 0) return NOTHING
+  return childrenOf(edge, project.id, spec).then((found) => (isRefusal(found) ? found : { input: { ...found } }))
 }
 
 /** Have the organization hold the handle for a workflow with a fresh id, also when the request is a repeat: a claim that stays unused ends by itself. */
@@ -76,7 +109,7 @@ async function reviewAs(edge: Edge, { project, caller }: Call): Promise<Prepared
 }
 
 const preparations: Readonly<Record<string, Prepare>> = {
-  'run.start': (edge, call) => (call.body['definition_id'] === undefined ? NOTHING : definitionFor(edge, call, call.body['definition_id'], 'definition_id')),
+  'run.start': (edge, call, identity, origin) => (call.body['definition_id'] === undefined ? inline(edge, call, identity, origin) : definitionFor(edge, call, call.body['definition_id'], 'definition_id')),
   'workflow.run': (edge, call) => definitionFor(edge, call, call.slots['id'], 'id'),
   'workflow.create': (edge, call, _, origin) => reserveHandle(edge, call, origin),
   'interaction.create': askPeople,

@@ -64,4 +64,6 @@ export interface Definition {
 export interface StartExtra {
   /** Absent for an inline spec. */
   readonly definition?: Definition
+  /** Workflows that `loop` steps name, theirs included, by the name that the steps use. */
+  readonly definitions?: Readonly<Record<string, Definition>>
 }

@@ -33,6 +33,7 @@ export const errors = {
   channel_archived: { status: 409, message: 'The channel is archived; set archived_at to null first.' },
   last_admin: { status: 409, message: 'The last administrator of a channel that has other members cannot leave it; add another one first, or delete the channel.' },
   pin_limit_reached: { status: 409, message: 'The channel has as many pinned messages as it may; unpin one first.' },
+  agent_steps_unavailable: { status: 400, message: 'This service has no agents yet; leave out steps and checks that ask one.' },
   payload_too_large: { status: 413, message: 'The request body is larger than this endpoint accepts.' },
   unsupported_media_type: { status: 415, message: 'Send the body as application/json.' },
   rate_limit_exceeded: { status: 429, message: 'Too many requests; wait for Retry-After seconds.', retryable: true },
@@ -50,6 +51,8 @@ export interface FieldError {
   readonly message: string
   readonly expected?: unknown
   readonly actual?: unknown
+  /** A code that says more than `bad_request`; it becomes that of the refusal. */
+  readonly code?: Code
 }
 
 /** An expected failure as data: what an actor, a query or the edge answers instead of a reply. */
@@ -66,8 +69,13 @@ export const refuse = (refused: Code, details?: Readonly<Record<string, unknown>
   ...(message !== undefined && { message }),
 })
 
-/** Refuse a request because of its fields: 400 `bad_request` with `details.fields`. */
-export const refuseFields = (...fields: FieldError[]): Refusal => refuse('bad_request', { fields }, fields[0] && `${fields[0].field}: ${fields[0].message}`)
+/** Refuse a request because of its fields: 400 `bad_request`, or the code that one of the faults brings, with `details.fields`. */
+export function refuseFields(...faults: FieldError[]): Refusal {
+  const coded = faults.find(({ code }) => code !== undefined)
+  const first = coded ?? faults[0]
+  const fields = coded ? faults.map(({ code: _, ...fault }) => fault) : faults
+  return refuse(coded?.code ?? 'bad_request', { fields }, first && `${first.field}: ${first.message}`)
+}
 
 /** Whether an answer is a refusal. */
 export const isRefusal = (answer: unknown): answer is Refusal => typeof answer === 'object' && answer !== null && 'refused' in answer

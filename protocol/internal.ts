@@ -3,6 +3,7 @@ import type { Job, JobHeader } from './api/jobs.ts'
 import type { ChannelEventRecord, MessageFacts, Viewer } from './channels.ts'
 import type { Open } from './common.ts'
 import type { Refusal } from './errors.ts'
+import type { Definition } from './directory.ts'
 import type { Interaction, InteractionKind } from './interaction/shapes.ts'
 import type { Registration } from './worker.ts'
 
@@ -33,6 +34,20 @@ export interface JobReport {
   readonly error_message?: string
 }
 
+/** What the step of a run gives to the child that it starts. */
+export interface ChildStart {
+  readonly parent: { readonly run_id: string; readonly step: string; readonly waits: boolean }
+  /** How many runs are above the child. */
+  readonly depth: number
+  readonly definition: Definition
+  readonly definitions: Readonly<Record<string, Definition>>
+  readonly input: Open
+  readonly config: Open
+  readonly queue: string
+  readonly priority: number
+  readonly fairness_key?: string
+}
+
 /** Decided by a run; sent by the queue of the same shard in the same commit. */
 export type RunCommands = {
   'job.settled': {
@@ -47,6 +62,14 @@ export type RunCommands = {
   'interaction.responded': { input: { interaction_id: string; response_id: string; response: unknown; responder: { user_id: string }; comment?: string; round?: number }; reply: undefined }
   /** From an interaction of this run: it is over. Told once. */
   'interaction.settled': { input: InteractionSettled; reply: undefined }
+  /** From a step of the run above. */
+  'child.start': { input: ChildStart; reply: undefined }
+  /** From the run above: it does not want this one any more. */
+  'child.cancel': { input: { reason: string }; reply: undefined }
+  /** From a run that a step of this one started: it has ended. */
+  'child.settled': { input: { run_id: string; status: string; result?: Open; error_type?: string; error_message?: string }; reply: undefined }
+  /** From whoever knows source events: something happened that a step may wait for. Total, and harmless when it is said twice. */
+  'event.deliver': { input: { source_event_id: string; event_type: string; source_id?: string; event: Open; meta: Open }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
 /** What the timeline of a run tells of an interaction that was opened. */

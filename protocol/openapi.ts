@@ -13,7 +13,8 @@ import { api } from './api.ts'
 import { routeOf, type Row } from './contract.ts'
 import { errors, type Code } from './errors.ts'
 import { Consumer, Interaction, Policy, Reference, Response } from './interaction/shapes.ts'
-import { Spec, Step } from './spec.ts'
+import { Spec } from './spec.ts'
+import { Step } from './steps.ts'
 import { Worker } from './worker.ts'
 
 /** Schemas that the document names once and refers to. */

@@ -3,67 +3,52 @@
  * cannot (unique ids, compiled expressions, durations), each fault with its exact path.
  */
 import { Type, type Static } from 'typebox'
-import { Closed, Duration, Open, Timestamp } from './common.ts'
-import { InteractionKind, Policy, Question } from './interaction/shapes.ts'
+import { Closed, Duration, Open } from './common.ts'
+import { ActionStep, SessionPolicy, Step } from './steps.ts'
 
 const Declared = Type.Record(Type.String(), Closed({
   type: Type.Optional(Type.String()), description: Type.Optional(Type.String()), required: Type.Optional(Type.Boolean()), default: Type.Optional(Type.Unknown()),
 }))
-const step = {
-  id: Type.Optional(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_-]{0,63}$' })),
-  name: Type.Optional(Type.String({ maxLength: 160 })),
-  if: Type.Optional(Type.String({ maxLength: 4096 })),
-  retry: Type.Optional(Closed({ max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 10 })), delay: Type.Optional(Duration) })),
-  timeout: Type.Optional(Closed({ duration: Type.Optional(Duration), on_timeout: Type.Optional(Type.Enum(['fail'])) })),
-}
-const ActionStep = Closed({
-  ...step, kind: Type.Literal('action'),
-  config: Closed({
-    action_name: Type.String({ minLength: 1, maxLength: 128 }),
-    execution_location: Type.Optional(Type.Enum(['managed', 'worker', 'environment'])),
-    environment_id: Type.Optional(Type.String()),
-    parameters: Type.Optional(Open),
-  }),
+const count = Type.Optional(Type.Integer({ minimum: 0 }))
+const money = Type.Optional(Type.Number({ minimum: 0 }))
+/** Guardrails of a run; absent or 0: no bound. Those on money and agents are kept, and bind once agents spend. */
+const Limits = Closed({
+  wall_clock_timeout: Type.Optional(Duration),
+  max_steps: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000, description: 'Attempts of steps that the run may begin; 1000 by default. Steps of branches and items are not counted' })),
+  budget_usd: money, credit_budget: count, daily_budget_usd: money, daily_credit_budget: count,
+  max_agent_turns: count, max_duplicate_tool_calls: count, pause_after_consecutive_failures: count,
 })
-const SleepStep = Closed({ ...step, kind: Type.Literal('sleep'), config: Closed({ duration: Type.Optional(Duration), until: Type.Optional(Timestamp) }) })
-const WaitStep = Closed({
-  ...step, kind: Type.Literal('wait_for_event'),
-  config: Closed({
-    event_type: Type.String({ minLength: 1, maxLength: 256 }),
-    source_id: Type.Optional(Type.String()),
-    match: Type.Optional(Open),
-    payload_mapping: Type.Optional(Type.Record(Type.String(), Type.String({ maxLength: 4096 }))),
-  }),
+const Environment = Closed({
+  disabled: Type.Optional(Type.Boolean()), mode: Type.Optional(Type.Enum(['manual', 'run', 'agent', 'loop'])), environment_id: Type.Optional(Type.String()), template_id: Type.Optional(Type.String()),
+  provider: Type.Optional(Type.Enum(['sprites', 'cloudflare_containers', 'worker'])), runtime_version: Type.Optional(Type.String()), auto_start_worker: Type.Optional(Type.Boolean()),
+  retention_policy: Type.Optional(Type.Enum(['manual', 'destroy_on_success', 'retain_on_failure', 'retain_always'])),
 })
-const InteractionStep = Closed({
-  ...step, kind: Type.Literal('interaction'),
-  config: Closed({
-    protocol: InteractionKind,
-    targets: Type.Array(Type.String({ minLength: 1, maxLength: 4096, description: 'Ids of principals, role:<name>, or templates; one that gives a list stands for its elements' }), { minItems: 1, maxItems: 100 }),
-    prompt: Type.Optional(Type.String({ maxLength: 16_384 })),
-    title: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
-    description: Type.Optional(Type.String({ maxLength: 16_384 })),
-    resolution_policy: Type.Optional(Type.Union([Policy, Type.Enum(['any_of', 'all_of'])])),
-    spec: Type.Optional(Question),
-    context: Type.Optional(Open),
-    expires_in: Type.Optional(Duration), expires_at: Type.Optional(Timestamp),
-    on_expiry: Type.Optional(Type.Enum(['fail', 'continue'])),
-    on_cancel: Type.Optional(Type.Enum(['fail', 'continue'])),
-  }),
-})
-/** One step: `{id?, kind, config, if?, retry?, timeout?}`. */
-export const Step = Type.Union([ActionStep, SleepStep, WaitStep, InteractionStep])
-export type Step = Static<typeof Step>
 
 export const Spec = Closed({
   steps: Type.Array(Step, { minItems: 1, maxItems: 200 }),
   input: Type.Optional(Declared),
   config: Type.Optional(Declared),
   output: Type.Optional(Open),
-  limits: Type.Optional(Closed({ wall_clock_timeout: Type.Optional(Duration) })),
+  cleanup: Type.Optional(Type.Array(ActionStep, { maxItems: 20, description: 'Actions that run after the steps, whatever came of them' })),
+  limits: Type.Optional(Limits),
+  defaults: Type.Optional(Closed({ environment: Type.Optional(Environment), agent_session: Type.Optional(SessionPolicy) })),
+  run_name: Type.Optional(Closed({ template: Type.String({ maxLength: 4096 }), description_template: Type.Optional(Type.String({ maxLength: 4096 })) })),
   workflow_type: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
   queue: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
 })
 export type Spec = Static<typeof Spec>
 
+/** The workflows that `loop` steps of a spec name, each once. Cheap when there are none. */
+export const workflowsNamed = ({ steps }: Spec): string[] => [...new Set(namesIn(steps))]
+function namesIn(steps: readonly Step[]): string[] {
+  let names: string[] = []
+  for (const { kind, config } of steps) {
+    if (kind === 'loop' && config.workflow_id !== undefined) names.push(config.workflow_id)
+    else if (kind === 'for_each') names = names.concat(namesIn(config.steps))
+    else if (kind === 'parallel') names = names.concat(config.branches.flatMap((branch) => namesIn(branch.steps)))
+  }
+  return names
+}
+
+export type { Step } from './steps.ts'
 export { checkSpec } from './language/check.ts'

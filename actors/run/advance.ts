@@ -11,13 +11,18 @@
  */
 import { predicate } from '../../protocol/language/expression.ts'
 import type { Step } from '../../protocol/spec.ts'
+import { turn } from './branches.ts'
 import { current, emit, type Draft } from './draft.ts'
 import { exceedStepLimit, exceedWallClock, stepLimitReached, wallClockPassed } from './limits.ts'
-import { attempting, beginStep, completeRun, skipStep } from './outcome.ts'
+import { completeRun, concludeCleanup } from './ending.ts'
+import { attempting, beginStep, failStep, skipStep } from './outcome.ts'
 import { rootsOf } from './roots.ts'
 import { hasEnded } from './state.ts'
 import { executeAction } from './steps/action.ts'
+import { executeBranches } from './steps/branches.ts'
+import { executeCheck } from './steps/check.ts'
 import { executeInteraction } from './steps/interaction.ts'
+import { executeLoop } from './steps/loop.ts'
 import { executeSleep } from './steps/sleep.ts'
 import { executeWait } from './steps/wait.ts'
 
@@ -26,10 +31,17 @@ const PAUSE_AFTER = 300
 
 /** Go on until something waits or the run ends. */
 export function advance(on: Draft): void {
-  while (!hasEnded(on.state) && !on.state.engine.wait) {
+  for (;;) {
+    const { record, engine } = on.state
+    if (hasEnded(on.state)) return
+    if (engine.wait) {
+      if (engine.wait.kind !== 'branches' || !turn(on, take)) return
+      continue
+    }
+    on.at = undefined
     const at = current(on)
-    if (on.state.record.status === 'suspended') emit(on, 'run.resumed', { ...(at && { step: at.key }), payload: { ...(at && { step: at.key }), ...on.why }, run: { status: 'running' } })
-    if (!at) completeRun(on)
+    if (record.status === 'suspended') emit(on, 'run.resumed', { ...(at && { step: at.key }), payload: { ...(at && { step: at.key }), ...on.why }, run: { status: 'running' } })
+    if (!at) finish(on)
     else if (on.events.length >= PAUSE_AFTER) pause(on, at.key)
     else if (wallClockPassed(on)) exceedWallClock(on)
     else if (stepLimitReached(on)) exceedStepLimit(on)
@@ -37,17 +49,29 @@ export function advance(on: Draft): void {
   }
 }
 
-const pause = (on: Draft, step: string): void =>
-  emit(on, 'run.suspended', { step, payload: { step, wait_kind: 'timer', reason: 'pause' }, run: { status: 'suspended' }, note: { engine: { wait: { kind: 'pause', step, due: on.cause.at + 1 } } } })
+const finish = (on: Draft): void => (on.state.engine.ending ? concludeCleanup(on) : completeRun(on))
+/** Leave the rest to a commit of its own. */
+export const pause = (on: Draft, step: string): void =>
+  emit(on, 'run.suspended', { step, payload: { step, wait_kind: 'timer', reason: 'pause' }, run: { status: 'suspended' }, place: { wait: { kind: 'pause', step, due: on.cause.at + 1 } } })
 
 function take(on: Draft, step: Step): void {
-  if (step.if !== undefined && !predicate(step.if, rootsOf(on.state))) {
+  if (step.if !== undefined && !predicate(step.if, rootsOf(on))) {
     skipStep(on)
     return
   }
   beginStep(on)
-  if (step.kind === 'action') executeAction(on, step)
-  else if (step.kind === 'sleep') executeSleep(on, step)
-  else if (step.kind === 'interaction') executeInteraction(on, step)
-  else executeWait(on, step)
+  const execute = executors[step.kind] as (on: Draft, step: Step) => void
+  execute(on, step)
+}
+
+const executors: { readonly [K in Step['kind']]: (on: Draft, step: Extract<Step, { kind: K }>) => void } = {
+  action: executeAction,
+  sleep: executeSleep,
+  wait_for_event: executeWait,
+  interaction: executeInteraction,
+  check: executeCheck,
+  loop: executeLoop,
+  parallel: executeBranches,
+  for_each: executeBranches,
+  agent: (on) => failStep(on, { error_type: 'agent_steps_unavailable', error: 'This service has no agents yet' }, true),
 }

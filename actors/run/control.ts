@@ -5,21 +5,25 @@
 import type { Api } from '../../protocol/api.ts'
 import type { RunEvent, WorkflowRun } from '../../protocol/api/runs.ts'
 import type { Input } from '../../protocol/contract.ts'
-import { refuse, type Refusal } from '../../protocol/errors.ts'
+import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance } from './advance.ts'
-import { current, decided, draft, emit, tellQueue, unchanged, withdraw, type Draft } from './draft.ts'
+import { current, decided, draft, emit, unchanged, withdraw, type Draft } from './draft.ts'
+import { cancelRun } from './ending.ts'
 import { STEP_LIMIT, WALL_CLOCK } from './limits.ts'
-import { attemptsOf, cancelRun, completeStep, endWait, resumeStep } from './outcome.ts'
-import { hasEnded, type RunState } from './state.ts'
+import { attemptsOf, completeStep, endWait, resumeStep } from './outcome.ts'
+import { holdsWork } from './places.ts'
+import { hasEnded, keyOf, type RunState } from './state.ts'
+import { stopWork } from './stop.ts'
 
 type Reason = Pick<Input<Api['run.cancel']>, 'reason'>
-type Recover = Omit<Input<Api['run.retry']>, 'project' | 'id'>
+type Recover = Omit<Input<Api['run.recover']>, 'project' | 'id'>
+type Retry = Omit<Input<Api['run.retry']>, 'project' | 'id'>
 
 /**
- * Request cancellation. Without a job the run ends at once; a job is asked to stop, and the run ends with it, which is in
- * the same commit when no worker has it.
+ * Request cancellation. Without a job or a child the run ends at once; they are asked to stop, and the run ends with the last of
+ * them, which is in the same commit when no worker has it. What is only being cleaned up ends as it would have.
  */
 export function cancel(state: RunState | null, { reason }: Reason, cause: Cause): Decision<RunEvent, WorkflowRun> {
   if (!state) return refuse('not_found')
@@ -29,13 +33,16 @@ export function cancel(state: RunState | null, { reason }: Reason, cause: Cause)
     payload: { ...(reason !== undefined && { reason }) }, run: { cancel_requested: true, cancel_requested_at: timestamp(cause.at) },
     ...(reason !== undefined && { note: { engine: { cancel_reason: reason } } }),
   })
-  const { wait } = state.engine
-  if (wait?.kind === 'worker') tellQueue(on, 'queue.cancel', { job_ids: [wait.job_id], ...(reason !== undefined && { reason }) })
-  else cancelRun(on)
+  if (state.engine.ending) return decided(on)
+  stopWork(on)
+  if (!holdsWork(on.state)) {
+    cancelRun(on)
+    advance(on)
+  }
   return decided(on)
 }
 
-/** Resume a suspended run now: what it waits for counts as come, with an empty output; a job goes on as it is. */
+/** Resume a suspended run now: what it waits for counts as come, with an empty output; jobs, children and branches go on as they are. */
 export function resume(state: RunState | null, { reason }: Reason, cause: Cause): Decision<RunEvent, WorkflowRun> {
   if (!state) return refuse('not_found')
   const { wait } = state.engine
@@ -43,9 +50,9 @@ export function resume(state: RunState | null, { reason }: Reason, cause: Cause)
   if (state.record.cancel_requested) return unchanged
   const on = draft(state, cause)
   on.why = { reason: reason ?? 'resumption' }
-  if (wait.kind === 'worker') {
+  if (wait.kind === 'worker' || wait.kind === 'run' || wait.kind === 'branches') {
     emit(on, 'run.resumed', { step: wait.step, payload: { step: wait.step, ...on.why }, run: { status: 'running' } })
-    emit(on, 'run.suspended', { step: wait.step, payload: { step: wait.step, wait_id: wait.id, wait_kind: wait.kind, job_id: wait.job_id }, run: { status: 'suspended' } })
+    emit(on, 'run.suspended', { step: wait.step, payload: { step: wait.step, wait_id: wait.id, wait_kind: wait.kind, ...(wait.kind === 'worker' && { job_id: wait.job_id }) }, run: { status: 'suspended' } })
     return decided(on)
   }
   withdraw(on, 'the run was resumed without an answer')
@@ -56,29 +63,44 @@ export function resume(state: RunState | null, { reason }: Reason, cause: Cause)
   return decided(on)
 }
 
-/** Retry a failed run. */
-export const retry = (state: RunState | null, input: Recover, cause: Cause): Decision<RunEvent, WorkflowRun> => recovery(state, input, cause, 'retry')
+/** Retry a failed run, from the step that failed or from an earlier one. */
+export const retry = (state: RunState | null, input: Retry, cause: Cause): Decision<RunEvent, WorkflowRun> => recovery(state, input, cause, 'retry')
 /** Resume a run in place: a suspended one as `resume` does, a failed one from its last finished step. */
 export const recover = (state: RunState | null, input: Recover, cause: Cause): Decision<RunEvent, WorkflowRun> =>
   state?.record.status === 'suspended' ? resume(state, input, cause) : recovery(state, input, cause, 'resume')
 
-function recovery(state: RunState | null, input: Recover, cause: Cause, recovery_action: 'resume' | 'retry'): Decision<RunEvent, WorkflowRun> {
+function recovery(state: RunState | null, input: Retry, cause: Cause, recovery_action: 'resume' | 'retry'): Decision<RunEvent, WorkflowRun> {
   if (!state) return refuse('not_found')
   if (state.record.status !== 'failed') return refuse('run_not_failed', { status: state.record.status })
+  const from = input.from_step === undefined ? state.engine.position : positionOf(state, input.from_step)
+  if (typeof from !== 'number') return from
   const blocked = limitNotRaised(state, input, cause)
   if (blocked) return blocked
   const on = draft(state, cause)
-  const { attempt, wall_deadline } = state.engine
-  const { reason, wall_clock_extend_seconds: extend } = input
-  const at = current(on)
-  const payload = { recovery_action, attempt: attempt + 1, ...(at && { step: at.key }), ...(reason !== undefined && { reason }) }
+  const { attempt, wall_deadline, position } = state.engine
+  const { reason, from_step, wall_clock_extend_seconds: extend } = input
+  const back = from < position
+  const at = state.spec.steps[from]
+  const step = at && { step: keyOf(at, from) }
   emit(on, 'run.resumed', {
-    ...(at && { step: at.key }), payload, run: { status: 'queued', error_type: null, error_message: null, completed_at: null },
-    note: { engine: { attempt: attempt + 1, ...(extend !== undefined && wall_deadline !== undefined && { wall_deadline: cause.at + extend * 1000 }) } },
+    ...step, payload: { recovery_action, attempt: attempt + 1, ...step, ...(reason !== undefined && { reason }), ...(from_step !== undefined && { from_step }) },
+    run: { status: 'queued', error_type: null, error_message: null, completed_at: null, ...(state.record.cancel_requested && { cancel_requested: false, cancel_requested_at: null }) },
+    note: {
+      engine: { attempt: attempt + 1, ...(extend !== undefined && wall_deadline !== undefined && { wall_deadline: cause.at + extend * 1000 }), ...(back && { position: from, tries: 0 }), ...(state.record.cancel_requested && { cancel_reason: null }) },
+      ...(from_step !== undefined && state.join && { join: null }),
+    },
   })
-  repeatStep(on, recovery_action)
+  if (!back) repeatStep(on, recovery_action)
   advance(on)
   return decided(on)
+}
+
+/** The index of a step that the run has reached. */
+function positionOf(state: RunState, from_step: string): number | Refusal {
+  const index = state.spec.steps.findIndex((step, at) => keyOf(step, at) === from_step)
+  if (index < 0) return refuse('not_found', { step_key: from_step }, `The run has no step ${from_step}.`)
+  if (index <= state.engine.position) return index
+  return refuseFields({ field: 'from_step', message: 'the run has not reached this step', actual: from_step })
 }
 
 /** Begin another attempt of the step that failed, with its whole retry policy before it again. */

@@ -9,7 +9,8 @@ import type { InteractionCommands } from '../../protocol/internal.ts'
 import type { Patch } from '../../protocol/patch.ts'
 import type { Step } from '../../protocol/spec.ts'
 import type { Cause, Decided, Tell } from '../actor.ts'
-import { apply, keyOf, rowOf, type Note, type RunState } from './state.ts'
+import { stepsAt } from './places.ts'
+import { apply, branchAt, keyOf, rowOf, type Branch, type Engine, type Note, type Place, type RunState } from './state.ts'
 
 export interface Draft {
   readonly cause: Cause
@@ -19,10 +20,12 @@ export interface Draft {
   readonly tells: Tell[]
   /** Why the run moves, for `run.resumed`, should it turn out that it does. */
   why: Open
+  /** The branch that is looked at; undefined: the run itself. */
+  at: string | undefined
 }
 
 /** Begin a decision on a run. */
-export const draft = (state: RunState, cause: Cause): Draft => ({ cause, state, events: [], tells: [], why: {} })
+export const draft = (state: RunState, cause: Cause): Draft => ({ cause, state, events: [], tells: [], why: {}, at: undefined })
 
 /** The parts of an event. Every change of a record also sets its `updated_at`. */
 export interface Parts {
@@ -31,11 +34,14 @@ export interface Parts {
   readonly run?: Patch<WorkflowRun>
   readonly row?: Patch<RunStep>
   readonly note?: Note
+  /** Changes of the place that is looked at. */
+  readonly place?: Patch<Omit<Branch, 'key' | 'index' | 'rows'>>
 }
 
 /** Add an event and apply it. */
 export function emit(on: Draft, type: RunEventType, parts: Parts): void {
-  const { step, payload, run, row, note } = parts
+  const { step, payload, run, row } = parts
+  const note = parts.place || on.at !== undefined ? noteOf(on, parts) : parts.note
   const event: { -readonly [K in keyof RunEvent]: RunEvent[K] } = { type }
   if (step !== undefined) event.step = step
   if (payload) event.payload = payload
@@ -46,16 +52,26 @@ export function emit(on: Draft, type: RunEventType, parts: Parts): void {
   on.state = apply(on.state, event)
 }
 
+function noteOf({ at }: Draft, { step, row, note, place }: Parts): Note | undefined {
+  if (at !== undefined) return note?.place !== null && (place || (step !== undefined && row)) ? { ...note, at, ...(place && { place }) } : note
+  return note ? { ...note, engine: { ...note.engine, ...place } } : { engine: place as Patch<Engine> }
+}
+
 /** The time of the decision as the wire spells it. */
 export const now = (on: Draft): string => timestamp(on.cause.at)
 
-/** The step that the run is at, with its key and, once it was reached, its record; undefined when all are done. */
+/** Where the place that is looked at stands. */
+export const placeOf = ({ state, at }: Draft): Place => (at === undefined ? state.engine : (branchAt(state, at) ?? state.engine))
+
+/** The step that is taken, with its key and, once it was reached, its record; undefined when all are done. */
 export function current(on: Draft): { step: Step; key: string; row: RunStep | undefined } | undefined {
-  const { spec, engine } = on.state
-  const step = spec.steps[engine.position]
+  const { state, at } = on
+  const { position } = placeOf(on)
+  const step = stepsAt(state, at)[position]
   if (!step) return undefined
-  const key = keyOf(step, engine.position)
-  return { step, key, row: rowOf(on.state, key) }
+  const own = keyOf(step, position)
+  const key = at !== undefined ? `${at}.${own}` : state.engine.ending ? `cleanup.${own}` : own
+  return { step, key, row: rowOf(state, key, at) }
 }
 
 /** The queue of the run in the run's own shard: told in the same commit. */
@@ -69,8 +85,13 @@ export const tellInteraction = (on: Draft, id: string, name: keyof InteractionCo
 }
 /** Withdraw the interaction that the current step waits for, if it waits for one: whoever ends its wait calls this first. */
 export function withdraw(on: Draft, reason: string): void {
-  const { wait } = on.state.engine
+  const { wait } = placeOf(on)
   if (wait?.kind === 'interaction') tellInteraction(on, wait.interaction_id, 'interaction.withdraw', { reason })
+}
+
+/** A run of the own shard. */
+export const tellRun = (on: Draft, id: string, name: 'child.start' | 'child.cancel' | 'child.settled', input: unknown): void => {
+  on.tells.push({ to: { kind: 'run', id }, name, input })
 }
 
 const recordOf = (state: RunState): WorkflowRun => state.record

@@ -8,7 +8,9 @@ import type { Cause, Decision } from '../actor.ts'
 import { advance } from './advance.ts'
 import { current, draft, emit, nothing, silently, tellInteraction, type Draft } from './draft.ts'
 import { endWait, resumeStep } from './outcome.ts'
+import { waitingAt } from './places.ts'
 import { hasEnded, type RunState } from './state.ts'
+import { settleGate } from './steps/check.ts'
 import { finish, outputOf } from './steps/interaction.ts'
 import { offer } from './steps/wait.ts'
 
@@ -31,19 +33,22 @@ export function opened(state: RunState | null, { interaction_id, ...asked }: Tol
 export function responded(state: RunState | null, answer: Told<'interaction.responded'>, cause: Cause): Decision<RunEvent, undefined> {
   if (!state || hasEnded(state)) return nothing
   const on = draft(state, cause)
-  const { wait } = state.engine
-  const step = wait?.kind === 'interaction' && wait.interaction_id === answer.interaction_id ? wait.step : undefined
+  const step = asking(state, answer.interaction_id)?.place.wait?.step
   if (step === undefined && !state.engine.asked?.includes(answer.interaction_id)) return nothing
   emit(on, 'interaction.responded', { ...(step !== undefined && { step }), payload: { ...(step !== undefined && { step }), ...answer } })
   return silently(on)
 }
 
+const asking = (state: RunState, id: string) => waitingAt(state, (wait) => wait.kind === 'interaction' && wait.interaction_id === id)
+
 /** It is over. */
 export function settled(state: RunState | null, ended: Told<'interaction.settled'>, cause: Cause): Decision<RunEvent, undefined> {
   if (!state || hasEnded(state)) return nothing
   const on = draft(state, cause)
-  const { wait, asked } = state.engine
-  if (wait?.kind === 'interaction' && wait.interaction_id === ended.interaction_id) resume(on, ended)
+  const { asked } = state.engine
+  const found = asking(state, ended.interaction_id)
+  on.at = found?.at
+  if (found) resume(on, ended)
   else if (asked?.includes(ended.interaction_id)) signalled(on, ended, asked)
   else return nothing
   return silently(on)
@@ -51,12 +56,13 @@ export function settled(state: RunState | null, ended: Told<'interaction.settled
 
 function resume(on: Draft, ended: Told<'interaction.settled'>): void {
   const step = current(on)?.step
-  if (step?.kind !== 'interaction') return
+  if (step?.kind !== 'interaction' && step?.kind !== 'check') return
   on.why = { reason: `interaction ${ended.status}`, interaction_id: ended.interaction_id }
   if (ended.status === 'expired') endWait(on, 'wait.timed_out', { reason: 'expired', interaction_id: ended.interaction_id })
   else endWait(on, 'wait.resumed', { payload: outputOf(ended) })
   resumeStep(on)
-  finish(on, step, ended)
+  if (step.kind === 'check') settleGate(on, ended)
+  else finish(on, step, ended)
   advance(on)
 }
 

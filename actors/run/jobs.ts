@@ -6,8 +6,11 @@ import type { RunEvent } from '../../protocol/api/runs.ts'
 import type { RunCommands } from '../../protocol/internal.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance } from './advance.ts'
-import { current, draft, emit, nothing, silently } from './draft.ts'
-import { cancelRun, completeStep, endWait, failStep, resumeStep, type Fault } from './outcome.ts'
+import { current, draft, emit, nothing, silently, type Draft } from './draft.ts'
+import { leave } from './branches.ts'
+import { cancelRun, type Fault } from './ending.ts'
+import { completeStep, endWait, failStep, resumeStep } from './outcome.ts'
+import { holdsWork, waitingAt } from './places.ts'
 import type { RunState } from './state.ts'
 
 type Settled = RunCommands['job.settled']['input']
@@ -18,7 +21,7 @@ export function jobSettled(state: RunState | null, input: Settled, cause: Cause)
   const at = waitingFor(state, input.job_id, cause)
   if (!at) return nothing
   const { on, wait, row, call } = at
-  const { cancel_requested } = on.state.record
+  const cancelled = on.state.record.cancel_requested && !on.state.engine.ending
   const attempt = Math.max(row.attempt, wait.base + input.attempt)
   const log = { ...call, attempt: input.attempt, ...worker(input) }
   if (input.outcome === 'completed') {
@@ -28,15 +31,25 @@ export function jobSettled(state: RunState | null, input: Settled, cause: Cause)
     endWait(on, 'wait.resumed')
     resumeStep(on)
     completeStep(on, result)
-  } else if (input.outcome === 'failed' || !cancel_requested) {
+  } else if (input.outcome === 'failed' || !cancelled) {
     const fault = faultOf(input, input.outcome === 'failed' ? 'failed' : 'job_cancelled', `The job ${input.outcome === 'failed' ? 'failed' : 'was cancelled'}`)
     emit(on, 'action.failed', { step: wait.step, payload: { ...log, ...fault }, row: { attempt } })
     endWait(on, 'wait.closed', { reason: fault.error_type })
-    if (!cancel_requested) failStep(on, fault, true)
+    if (!cancelled) failStep(on, fault, true)
   }
-  if (cancel_requested) cancelRun(on)
+  if (cancelled) stopped(on)
   else advance(on)
   return silently(on)
+}
+
+/** A job of a run that was asked to cancel is over: with the last one the run is. */
+function stopped(on: Draft): void {
+  if (on.at !== undefined) {
+    leave(on, on.state.engine.cancel_reason ?? 'the run was cancelled')
+    if (holdsWork(on.state)) return
+  }
+  cancelRun(on)
+  advance(on)
 }
 
 /** An attempt of the job has ended without success, and the queue will make another. */
@@ -49,16 +62,18 @@ export function jobRetried(state: RunState | null, input: Retried, cause: Cause)
   const next = wait.base + input.attempt + 1
   emit(on, 'action.retried', { step: wait.step, payload: { ...call, attempt: input.attempt, max_attempts: input.max_attempts, ...fault, ...worker(input) } })
   emit(on, 'step.retried', {
-    step: wait.step, row: { attempt: next }, note: { engine: { wait: { ...wait, retried: input.attempt } } },
+    step: wait.step, row: { attempt: next }, place: { wait: { ...wait, retried: input.attempt } },
     payload: { step: wait.step, kind: 'action', attempt: next, max_attempts: wait.base + input.max_attempts, retry_scope: lost ? 'transient' : 'step_policy', ...fault },
   })
   return silently(on)
 }
 
 function waitingFor(state: RunState | null, job_id: string, cause: Cause) {
-  const wait = state?.engine.wait
-  if (!state || wait?.kind !== 'worker' || wait.job_id !== job_id) return undefined
+  const found = state && waitingAt(state, (wait) => wait.kind === 'worker' && wait.job_id === job_id)
+  const wait = found?.place.wait
+  if (!state || wait?.kind !== 'worker') return undefined
   const on = draft(state, cause)
+  on.at = found?.at
   const at = current(on)
   if (at?.step.kind !== 'action' || !at.row) return undefined
   return { on, wait, row: at.row, call: { action: at.step.config.action_name, step: wait.step, job_id } }

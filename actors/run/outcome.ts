@@ -1,59 +1,71 @@
 /**
- * How steps and runs begin and end. Nothing here decides what comes next: that is the engine's (advance.ts).
+ * How steps begin and end, in the run itself and in its branches. Nothing here decides what comes next: that is the engine's
+ * (advance.ts).
  *
  * Invariants:
- * O1. The event that ends a run is the last one of its commit, and carries the `status` that clients look for.
- * O2. A step begins with `step.started` once; later attempts begin with `step.retried`.
+ * O1. A step begins with `step.started` once; later attempts begin with `step.retried`.
+ * O2. A step that fails for good fails the run; in a branch it marks the branch, and in the cleanup it is passed over.
  */
 import type { RunEventType, RunStep } from '../../protocol/api/runs.ts'
 import { parseDuration, timestamp, type Open } from '../../protocol/common.ts'
 import { ExpressionError } from '../../protocol/language/expression.ts'
-import { renderNative } from '../../protocol/language/template.ts'
+import type { Patch } from '../../protocol/patch.ts'
 import type { Step } from '../../protocol/spec.ts'
-import { current, emit, now, tellInteraction, withdraw, type Draft } from './draft.ts'
-import { outputs, rootsOf } from './roots.ts'
-import type { Note, Wait } from './state.ts'
-
-/** Why a step or a run failed. */
-export interface Fault {
-  readonly error_type: string
-  readonly error: string
-}
+import { current, emit, now, placeOf, type Draft, type Parts } from './draft.ts'
+import { failRun, type Fault } from './ending.ts'
+import type { Wait } from './state.ts'
 
 /** Total attempts that a step allows; also bounded by the service. */
 export const attemptsOf = (step: Step): number => Math.min(step.retry?.max_attempts ?? 1, 10)
 
-/** Do something for the current step; an expression that fails while being evaluated fails the attempt. */
-export function attempting(on: Draft, work: () => void): void {
+/** Do something for the current step; an expression that fails while being evaluated fails the attempt, or what `otherwise` says. */
+export function attempting(on: Draft, work: () => void, otherwise?: (fault: Fault) => void): void {
   try {
     work()
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error
+    const fault = { error_type: 'expression_error', error: error.message }
+    if (otherwise) {
+      otherwise(fault)
+      return
+    }
     beginStep(on)
-    failStep(on, { error_type: 'expression_error', error: error.message })
+    failStep(on, fault)
   }
 }
 
-/** Begin the current step, unless it has begun. */
+/** Begin the current step, unless it has begun. One that was over, and that a recovery takes again, begins another attempt. */
 export function beginStep(on: Draft): void {
   const at = current(on)
-  if (!at || at.row) return
-  const { step, key } = at
+  if (!at) return
+  const { step, key, row } = at
+  if (row && !terminalRow(row)) return
+  const place = on.at === undefined ? { executed: on.state.engine.executed + 1, tries: 1 } : { tries: 1 }
+  if (row) {
+    emit(on, 'step.retried', {
+      step: key, payload: { step: key, kind: row.kind, attempt: row.attempt + 1, max_attempts: row.attempt + attemptsOf(step), retry_scope: 'run_recovery' },
+      row: { status: 'running', attempt: row.attempt + 1, ...cleared, result: null, completed_at: null, job_id: null, wait_id: null }, place, ...moving(on),
+    })
+    return
+  }
   emit(on, 'step.started', {
-    step: key, payload: { step: key, kind: step.kind }, row: { ...birth(on, step, key), status: 'running', started_at: now(on) }, ...moving(on),
-    note: { engine: { executed: on.state.engine.executed + 1, tries: 1 } },
+    step: key, payload: { step: key, kind: on.state.engine.ending ? 'cleanup' : step.kind }, row: { ...birth(on, step, key), status: 'running', started_at: now(on) }, ...moving(on), place,
   })
 }
+const terminalRow = ({ status }: RunStep): boolean => status === 'completed' || status === 'failed' || status === 'skipped' || status === 'cancelled'
+const cleared = { error_type: null, error_message: null } as const
 
 const birth = (on: Draft, step: Step, key: string): Partial<RunStep> => ({
-  id: `${on.state.record.id}:${key}`, run_id: on.state.record.id, step_key: key, kind: step.kind, seq: on.state.engine.position, attempt: 1, created_at: now(on),
+  id: `${on.state.record.id}:${key}`, run_id: on.state.record.id, step_key: key, kind: on.state.engine.ending ? 'cleanup' : step.kind, seq: seqOf(on), attempt: 1, created_at: now(on),
   ...(step.name !== undefined && { step_name: step.name }),
   parameters: { ...(step.kind === 'action' ? step.config.parameters : step.config) },
 })
+/** Branches are listed with the step that has them, cleanup after everything. */
+const seqOf = ({ state: { engine, spec } }: Draft): number => (engine.ending ? spec.steps.length + engine.position : engine.position)
 /** A recovered run is `queued` until its next step moves. */
 const moving = (on: Draft) => on.state.record.status === 'queued' && { run: { status: 'running' as const } }
-/** The engine at the step after this one. */
-const past = (on: Draft): Note => ({ engine: { position: on.state.engine.position + 1, tries: 0 } })
+/** The place at the step after this one. */
+const past = (on: Draft): Parts => ({ place: { position: placeOf(on).position + 1, tries: 0 } })
 
 /** The current step's condition is false. */
 export function skipStep(on: Draft): void {
@@ -61,38 +73,47 @@ export function skipStep(on: Draft): void {
   if (!at) return
   const { step, key, row } = at
   const rest = { status: 'skipped' as const, completed_at: now(on), waiting_on: null }
-  emit(on, 'step.skipped', { step: key, payload: { step: key, kind: step.kind, reason: 'the condition is false' }, row: row ? rest : { ...birth(on, step, key), ...rest }, ...moving(on), note: past(on) })
+  const reason = 'the condition is false'
+  emit(on, 'step.skipped', { step: key, payload: { step: key, kind: step.kind, reason }, row: row ? { ...rest, result: null } : { ...birth(on, step, key), ...rest }, ...moving(on), ...past(on) })
 }
 
-/** The current step is done. */
-export function completeStep(on: Draft, output: Open): void {
+/** The current step is done. @param row what its record shows besides. */
+export function completeStep(on: Draft, output: Open, row: Patch<RunStep> = {}): void {
   const key = current(on)?.key ?? ''
   emit(on, 'step.completed', {
-    step: key, payload: { step: key, output }, note: past(on),
-    row: { status: 'completed', result: output, completed_at: now(on), waiting_on: null, error_type: null, error_message: null },
+    step: key, payload: { step: key, output }, ...past(on),
+    row: { status: 'completed', result: output, completed_at: now(on), waiting_on: null, ...cleared, ...row },
+    ...(on.at === undefined && on.state.join?.step === key && { note: { join: null } }),
   })
 }
 
 /**
  * The current attempt of the current step failed: try again as its policy says, at once or after its delay, else fail the
- * run. With `final` the policy has no say, because it was applied elsewhere or no attempt could do better.
+ * run or the branch. With `final` the policy has no say, because it was applied elsewhere or no attempt could do better.
  */
-export function failStep(on: Draft, fault: Fault, final = false): void {
+export function failStep(on: Draft, fault: Fault, final = false, row: Patch<RunStep> = {}): void {
   const at = current(on)
-  if (!at?.row) failRun(on, fault)
-  else if (!final && on.state.engine.tries < attemptsOf(at.step)) retryStep(on, fault, at.step, at.row, at.key)
-  else {
-    const { key, row } = at
-    emit(on, 'step.failed', {
-      step: key, payload: { step: key, ...fault, attempt: row.attempt },
-      row: { status: 'failed', error_type: fault.error_type, error_message: fault.error, completed_at: now(on), waiting_on: null },
-    })
-    failRun(on, fault, key)
+  if (!at?.row) {
+    failRun(on, fault)
+    return
   }
+  if (!final && placeOf(on).tries < attemptsOf(at.step)) {
+    retryStep(on, fault, at.step, at.row, at.key)
+    return
+  }
+  const { key } = at
+  const cleaning = on.at === undefined && on.state.engine.ending !== undefined
+  emit(on, 'step.failed', {
+    step: key, payload: { step: key, ...fault, attempt: at.row.attempt },
+    row: { status: 'failed', error_type: fault.error_type, error_message: fault.error, completed_at: now(on), waiting_on: null, ...row },
+    ...(cleaning && past(on)), ...(on.at !== undefined && { place: { fault } }),
+  })
+  if (on.at === undefined && !cleaning) failRun(on, fault, key)
 }
 
 function retryStep(on: Draft, fault: Fault, step: Step, row: RunStep, key: string): void {
-  const { tries, executed } = on.state.engine
+  const { tries } = placeOf(on)
+  const { executed } = on.state.engine
   const delay = parseDuration(step.retry?.delay ?? '0') ?? 0
   const due = on.cause.at + delay
   const until = timestamp(due)
@@ -103,21 +124,21 @@ function retryStep(on: Draft, fault: Fault, step: Step, row: RunStep, key: strin
     row: wait
       ? { status: 'suspended', attempt: row.attempt + 1, waiting_on: { kind: 'retry', reason: `The next attempt begins at ${until}; the last one failed: ${fault.error}`, until, step_key: key } }
       : { status: 'running', attempt: row.attempt + 1, waiting_on: null },
-    note: { engine: { tries: tries + 1, executed: executed + 1, ...(wait && { wait }) } },
+    place: { tries: tries + 1, ...(wait && { wait }) }, ...(on.at === undefined && { note: { engine: { executed: executed + 1 } } }),
   })
-  if (wait && on.state.record.status !== 'suspended') {
+  if (wait && on.at === undefined && on.state.record.status !== 'suspended') {
     emit(on, 'run.suspended', { step: key, payload: { step: key, wait_kind: 'timer', deadline: until, reason: 'retry' }, run: { status: 'suspended' } })
   }
 }
 
 /** End the wait of the current step, if there is one, with the event that says how. */
 export function endWait(on: Draft, how: 'wait.resumed' | 'wait.timed_out' | 'wait.closed', payload: Open = {}, take?: string): void {
-  const { wait } = on.state.engine
+  const { wait } = placeOf(on)
   if (!wait) return
   const type: RunEventType = 'id' in wait ? how : 'wait.closed'
   emit(on, type, {
     step: wait.step, payload: { step: wait.step, ...('id' in wait && { wait_id: wait.id, wait_kind: wait.kind }), ...payload },
-    ...(wait.kind !== 'pause' && { row: { waiting_on: null } }), note: { engine: { wait: null }, ...(take !== undefined && { take }) },
+    ...(wait.kind !== 'pause' && { row: { waiting_on: null } }), place: { wait: null }, ...(take !== undefined && { note: { take } }),
   })
 }
 
@@ -125,36 +146,4 @@ export function endWait(on: Draft, how: 'wait.resumed' | 'wait.timed_out' | 'wai
 export function resumeStep(on: Draft): void {
   const at = current(on)
   if (at?.row?.status === 'suspended') emit(on, 'step.resumed', { step: at.key, payload: { step: at.key, kind: at.step.kind }, row: { status: 'running', waiting_on: null } })
-}
-
-/** The run has failed; `step` is the one that failed it. */
-export function failRun(on: Draft, fault: Fault, step?: string): void {
-  emit(on, 'run.failed', {
-    ...(step !== undefined && { step }), payload: { status: 'failed', ...fault, ...(step !== undefined && { step }) },
-    run: { status: 'failed', error_type: fault.error_type, error_message: fault.error, completed_at: now(on) },
-  })
-}
-
-/** End the run because it was asked to: its wait is closed and the step that was under way is cancelled. */
-export function cancelRun(on: Draft): void {
-  const reason = on.state.engine.cancel_reason
-  const because = reason !== undefined && { reason }
-  withdraw(on, reason ?? 'the run was cancelled')
-  for (const id of on.state.engine.asked ?? []) tellInteraction(on, id, 'interaction.withdraw', { reason: reason ?? 'the run was cancelled' })
-  endWait(on, 'wait.closed', { reason: 'cancelled' })
-  const at = current(on)
-  if (at?.row) emit(on, 'step.cancelled', { step: at.key, payload: { step: at.key, kind: at.step.kind, ...because }, row: { status: 'cancelled', completed_at: now(on), waiting_on: null } })
-  emit(on, 'run.cancelled', { payload: { status: 'cancelled', ...because }, run: { status: 'cancelled', completed_at: now(on) }, ...(on.state.engine.asked && { note: { engine: { asked: null } } }) })
-}
-
-/** Every step is done: the result is the rendered `output` block, else the outputs of all steps by key. */
-export function completeRun(on: Draft): void {
-  const { state } = on
-  try {
-    const output = state.spec.output ? (renderNative(state.spec.output, rootsOf(state)) as Open) : Object.fromEntries(outputs(state))
-    emit(on, 'run.completed', { payload: { output, status: 'completed' }, run: { status: 'completed', result: output, completed_at: now(on) } })
-  } catch (error) {
-    if (!(error instanceof ExpressionError)) throw error
-    failRun(on, { error_type: 'expression_error', error: `output: ${error.message}` })
-  }
 }

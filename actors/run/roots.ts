@@ -1,16 +1,25 @@
 /** What expressions and templates of a run can see. */
 import type { Open } from '../../protocol/common.ts'
-import { keyOf, rowOf, type RunState } from './state.ts'
+import type { Draft } from './draft.ts'
+import { keyBelow, stepsAt } from './places.ts'
+import { branchAt, keyOf, rowOf, type RunState } from './state.ts'
 
 /**
- * The roots: `input` and `event` (the same), `config`, `meta`, and `steps` by key and by index. Only completed steps are
- * there: a skipped one is as unknown as one that is still to come.
+ * The roots: `input` and `event` (the same), `config`, `meta`, and `steps` by key and by index; in a branch also the steps of
+ * the branch before this one, and for an item `item` and `index`. Only completed steps are there: a skipped one is as
+ * unknown as one that is still to come.
  */
-export function rootsOf(state: RunState): Open {
+export function rootsOf({ state, at }: Pick<Draft, 'state' | 'at'>): Open {
   const { record, engine } = state
   const input = record.input ?? {}
   const steps = outputs(state).flatMap(([key, output, index]) => [[key, { output }], [String(index), { output }]] as const)
-  return { input, event: input, config: engine.config, meta: engine.meta, steps: Object.fromEntries(steps) }
+  if (at === undefined) return { input, event: input, config: engine.config, meta: engine.meta, steps: Object.fromEntries(steps) }
+  const inner = outputsAt(state, at).map(([key, output]) => [key, { output }] as const)
+  const index = branchAt(state, at)?.index ?? 0
+  return {
+    input, event: input, config: engine.config, meta: engine.meta, steps: Object.fromEntries([...steps, ...inner]),
+    ...(state.join?.items && { item: state.join.items[index] ?? null, index }),
+  }
 }
 
 /** Key, output and index of the completed steps, in order. */
@@ -19,4 +28,11 @@ export const outputs = (state: RunState): [key: string, output: unknown, index: 
     const key = keyOf(step, index)
     const row = rowOf(state, key)
     return row?.status === 'completed' ? [[key, row.result, index]] : []
+  })
+
+/** Own key and output of the completed steps of a branch, in order. */
+export const outputsAt = (state: RunState, at: string): [key: string, output: unknown][] =>
+  stepsAt(state, at).flatMap((step, index) => {
+    const row = rowOf(state, keyBelow(at, step, index), at)
+    return row?.status === 'completed' ? [[keyOf(step, index), row.result]] : []
   })

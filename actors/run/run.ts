@@ -1,5 +1,5 @@
 /**
- * A run: executes the steps of a spec one after another. It moves only when a command comes: an operator's, a signal, the
+ * A run: executes the steps of a spec one after another, and those of branches side by side. It moves only when a command comes: an operator's, a signal, the
  * end of a job, or a time. Between commands it waits or has ended (advance.ts, E1).
  *
  *     queued → running → completed | failed | cancelled
@@ -11,12 +11,15 @@ import type { RunEvent } from '../../protocol/api/runs.ts'
 import type { StartExtra } from '../../protocol/directory.ts'
 import type { RunCommands } from '../../protocol/internal.ts'
 import type { Actor } from '../actor.ts'
+import { childCancel, childSettled, childStart } from './children.ts'
 import { cancel, recover, resume, retry } from './control.ts'
+import { deliver, awaiting } from './deliver.ts'
 import { opened, responded, settled } from './interactions.ts'
 import { jobRetried, jobSettled } from './jobs.ts'
+import { jobSpec } from './places.ts'
 import { signal } from './signal.ts'
 import { start } from './start.ts'
-import { apply, created, deadline, hasEnded, jobSpec, type RunState } from './state.ts'
+import { apply, created, deadline, hasEnded, type RunState } from './state.ts'
 import { wake } from './wake.ts'
 
 /** The run actor. */
@@ -36,6 +39,10 @@ export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands,
     'interaction.opened': opened,
     'interaction.responded': responded,
     'interaction.settled': settled,
+    'child.start': childStart,
+    'child.cancel': childCancel,
+    'child.settled': childSettled,
+    'event.deliver': deliver,
     wake,
   },
   evolve: {
@@ -68,10 +75,22 @@ export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands,
     'interaction.requested': apply,
     'interaction.responded': apply,
     'interaction.settled': apply,
+    'check.passed': apply,
+    'check.failed': apply,
+    'event.delivered': apply,
+    'cleanup.begun': apply,
+    'run.paused': apply,
+    'branches.begun': apply,
+    'branch.started': apply,
+    'branch.completed': apply,
+    'branch.failed': apply,
+    'branch.cancelled': apply,
   },
   ask: {
     /** What a worker gets of a job, or null when the run no longer waits for it. */
     job_spec: jobSpec,
+    /** Event types that steps wait for, with the ids of their waits. */
+    awaiting,
     /** The record, or null. */
     get: (state) => state?.record ?? null,
   },

@@ -9,8 +9,10 @@ import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import type { Cause, Decided, Decision } from '../actor.ts'
 import { advance } from './advance.ts'
-import { draft, emit, silently, tellQueue, withdraw } from './draft.ts'
+import { leaveBranches } from './branches.ts'
+import { draft, emit, silently, tellQueue, tellRun, withdraw } from './draft.ts'
 import { completeStep, endWait, resumeStep } from './outcome.ts'
+import { waitingAt } from './places.ts'
 import { hasEnded, keyOf, rowOf, signalKey, type RunState, type StoredSignal } from './state.ts'
 import { offer } from './steps/wait.ts'
 
@@ -41,12 +43,16 @@ function send(state: RunState, { name = '', payload = {}, idempotency_key }: Sig
 }
 
 function complete(state: RunState, key: string, result: Open, cause: Cause): Decision<RunEvent, Answer> {
-  if (!state.spec.steps.some((step, index) => keyOf(step, index) === key)) return refuse('not_found', { step_key: key }, `The run has no step ${key}.`)
+  const found = waitingAt(state, ({ kind, step }) => step === key && kind !== 'pause')
+  if (!found && !isKnown(state, key)) return refuse('not_found', { step_key: key }, `The run has no step ${key}.`)
   const { status, cancel_requested } = state.record
   if (hasEnded(state) || cancel_requested) return refuse('conflict', { status, cancel_requested })
-  const { wait } = state.engine
-  if (wait?.step !== key || wait.kind === 'pause') return refuseFields({ field: 'step_key', message: 'the step is not suspended', expected: 'suspended', actual: rowOf(state, key)?.status ?? 'pending' })
+  const wait = found?.place.wait
+  if (!wait) return refuseFields({ field: 'step_key', message: 'the step is not suspended', expected: 'suspended', actual: rowOf(state, key)?.status ?? 'pending' })
   const on = draft(state, cause)
+  if (found.at === undefined) leaveBranches(on, 'the step was completed by a signal')
+  on.at = found.at
+  if (wait.kind === 'run') tellRun(on, wait.run_id, 'child.cancel', { reason: 'the step was completed by a signal' })
   if (wait.kind === 'worker') tellQueue(on, 'queue.cancel', { job_ids: [wait.job_id], reason: 'the step was completed by a signal' })
   withdraw(on, 'the step was completed by a signal')
   on.why = { reason: 'signal' }
@@ -56,3 +62,7 @@ function complete(state: RunState, key: string, result: Open, cause: Cause): Dec
   advance(on)
   return { ...silently(on), reply: (after: RunState) => ({ ...after.record, status_code: 200 }) } satisfies Decided<RunEvent, Answer>
 }
+
+/** Whether the run has a step of this key: one of its own, or one of a branch that is under way. */
+const isKnown = (state: RunState, key: string): boolean =>
+  state.spec.steps.some((step, index) => keyOf(step, index) === key) || rowOf(state, key) !== undefined || (state.branches ?? []).some(({ rows }) => Object.hasOwn(rows, key))

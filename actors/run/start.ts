@@ -7,15 +7,18 @@ import type { RunEvent, WorkflowRun } from '../../protocol/api/runs.ts'
 import { parseDuration, timestamp, type Open } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import type { StartExtra } from '../../protocol/directory.ts'
+import type { ChildStart } from '../../protocol/internal.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import { applyDefaults } from '../../protocol/language/declared.ts'
+import { ExpressionError } from '../../protocol/language/expression.ts'
+import { renderText } from '../../protocol/language/template.ts'
 import type { Spec } from '../../protocol/spec.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { advance } from './advance.ts'
-import { decided, draft, emit, unchanged } from './draft.ts'
+import { advance, pause } from './advance.ts'
+import { current, decided, draft, emit, unchanged } from './draft.ts'
 import { created, hasEnded, note, type Engine, type RunState } from './state.ts'
 
-type Start = Input<Api['run.start']> & StartExtra
+type Start = Omit<Input<Api['run.start']>, 'project'> & StartExtra & Partial<Pick<ChildStart, 'parent' | 'depth'>>
 
 /** Start a run of a definition, or of the inline spec in the body, and go as far as it goes without waiting. */
 export function start(state: RunState | null, input: Start, cause: Cause): Decision<RunEvent, WorkflowRun> {
@@ -31,7 +34,9 @@ export function start(state: RunState | null, input: Start, cause: Cause): Decis
   if ('faults' in given || 'faults' in config) return refuseFields(...faults)
 
   const record = recordOf(input, spec, given.values, cause)
-  const birth: RunEvent = { type: 'run.created', run: record, spec, private: note({ engine: engineOf(input, record, config.values ?? {}, cause) }) }
+  const engine = engineOf(input, record, config.values ?? {}, cause)
+  const run = spec.run_name ? { ...record, ...nameOf(spec, given.values ?? {}, engine.meta, engine.config) } : record
+  const birth: RunEvent = { type: 'run.created', run, spec, private: note({ engine }) }
   const on = draft(created(null, birth), cause)
   on.events.push(birth)
   const wall = parseDuration(spec.limits?.wall_clock_timeout ?? '0')
@@ -40,7 +45,8 @@ export function start(state: RunState | null, input: Start, cause: Cause): Decis
     run: { status: 'running', started_at: timestamp(cause.at) },
     ...(wall && { note: { engine: { wall_deadline: cause.at + wall } } }),
   })
-  advance(on)
+  if (input.parent) pause(on, current(on)?.key ?? '')
+  else advance(on)
   return decided(on)
 }
 
@@ -73,7 +79,7 @@ const initiator = ({ credential, principal }: Cause): string => (principal.type 
 
 /** `meta` is the caller's metadata, in which the service's own names cannot be overridden. */
 const engineOf = (input: Start, record: WorkflowRun, config: Open, cause: Cause): Engine => ({
-  meta: { ...input.metadata, run_id: record.id, source: { type: 'api', label: initiator(cause), ...(cause.credential && { id: cause.credential.id }) } },
+  meta: { ...input.metadata, run_id: record.id, ...(input.parent && { parent_step_key: input.parent.step }), source: { type: 'api', label: initiator(cause), ...(cause.credential && { id: cause.credential.id }) } },
   config,
   priority: input.priority ?? 0,
   ...(input.fairness_key !== undefined && { fairness_key: input.fairness_key }),
@@ -81,4 +87,21 @@ const engineOf = (input: Start, record: WorkflowRun, config: Open, cause: Cause)
   executed: 0,
   tries: 0,
   attempt: 1,
+  ...(input.parent && { parent: { run_id: input.parent.run_id, waits: input.parent.waits }, depth: input.depth ?? 1 }),
+  ...(input.definitions && Object.keys(input.definitions).length > 0 && { definitions: input.definitions }),
 })
+
+/** What the workflow calls its runs. What cannot be made is left out: a name is no reason to refuse a start. */
+function nameOf({ run_name }: Spec, input: Open, meta: Open, config: Open): Pick<WorkflowRun, 'name' | 'description'> {
+  if (!run_name) return {}
+  const made = (template: string, length: number): string => {
+    try {
+      return String(renderText(template, { input, event: input, config, meta })).trim().slice(0, length)
+    } catch (error) {
+      if (!(error instanceof ExpressionError)) throw error
+      return ''
+    }
+  }
+  const [name, description] = [made(run_name.template, 160), made(run_name.description_template ?? '', 320)]
+  return { ...(name && { name }), ...(description && { description }) }
+}

@@ -5,13 +5,18 @@
  * S1. Every field of the run record and of a step's record comes from the `run` and `row` patches of events, every field
  *     of the engine from their `private` note. `apply` knows no rule; the views apply the same patches.
  * S2. A run that has not ended has `engine.wait` after every command, and its status is then `suspended`.
- * S3. `engine.position` is the index of the step that runs or waits, or the number of steps when all are done.
+ * S3. `engine.position` is the index of the step that runs or waits, or the number of steps when all are done. With
+ *     `engine.ending` it is an index of the cleanup steps, and the step that the run ended at is in there.
  * S4. The outputs of finished steps are the `result` of their records; nothing keeps them twice.
+ * S5. Branches and items under way are places of their own (`branches`), with the records of their steps; of one that is
+ *     over only what it gave is kept (`join`), in chunks, so that no event costs more because many items came before it.
  */
 import type { Open } from '../../protocol/common.ts'
+import type { Definition } from '../../protocol/directory.ts'
 import { patch, type Patch } from '../../protocol/patch.ts'
 import { terminal, type RunEvent, type RunStep, type WorkflowRun } from '../../protocol/api/runs.ts'
 import type { Spec, Step } from '../../protocol/spec.ts'
+import { applyBranches } from './kept.ts'
 
 interface Waiting {
   /** Key of the step that waits. */
@@ -29,7 +34,11 @@ export type OpenWait =
   | (Opened & { readonly kind: 'worker'; readonly job_id: string; readonly base: number; readonly retried?: number })
   | (Opened & { readonly kind: 'timer'; readonly due: number })
   | (Opened & { readonly kind: 'interaction'; readonly interaction_id: string })
-  | (Opened & { readonly kind: 'event'; readonly event_type: string; readonly match?: Open })
+  | (Opened & { readonly kind: 'event'; readonly event_type: string; readonly source_id?: string; readonly match?: Open })
+  /** A child run. */
+  | (Opened & { readonly kind: 'run'; readonly run_id: string })
+  /** The branches of this step. */
+  | (Opened & { readonly kind: 'branches' })
 /**
  * What a suspended run waits for: a wait, the delay before the next attempt of a step, or only the next turn (`pause`): it
  * has done as much as one commit takes.
@@ -45,25 +54,83 @@ export interface StoredSignal {
   readonly key?: string
 }
 
+/** Where steps are taken one after another: the run itself, or one of its branches. */
+export interface Place {
+  /** Index of the step that is taken. */
+  readonly position: number
+  /** Attempts of the current step that count against its retry policy; a recovery starts over. */
+  readonly tries: number
+  readonly wait?: Wait
+}
+/** A branch of a `parallel` step, or an item of a `for_each`, that is under way. */
+export interface Branch extends Place {
+  /** That of the step that has it, a dot, and its own name or number. */
+  readonly key: string
+  /** Its number among the branches or items. */
+  readonly index: number
+  readonly rows: Readonly<Record<string, RunStep>>
+  /** A step of it has failed for good. */
+  readonly fault?: { readonly error_type: string; readonly error: string }
+}
+/** What a branch or item gave. */
+export type Yield = { readonly output: Open } | { readonly fault: { readonly error_type: string; readonly error: string } }
+/** What the step that the run is at, a `parallel` or `for_each`, knows of its branches. */
+export interface Join {
+  /** Key of the step. */
+  readonly step: string
+  readonly count: number
+  /** The items of a `for_each`. */
+  readonly items?: readonly unknown[]
+  /** How many were begun: of all, or of those in `todo`. */
+  readonly next: number
+  /** A later attempt begins only these. */
+  readonly todo?: readonly number[]
+  readonly done: number
+  readonly failed: number
+  /** Characters of all outputs so far. */
+  readonly size: number
+  /** The first that completed. */
+  readonly winner?: number
+}
+/** How the run will have ended once its cleanup is done. */
+export interface Ending {
+  readonly type: 'run.completed' | 'run.failed' | 'run.cancelled'
+  readonly position: number
+  readonly step?: string
+  readonly payload: Open
+  readonly run: Patch<WorkflowRun>
+}
+/** The run that started this one and, when it waits for it, hears of its end. */
+interface Parent {
+  readonly run_id: string
+  readonly waits: boolean
+}
+
 /** What the engine remembers besides the records. */
-export interface Engine {
+export interface Engine extends Place {
   readonly meta: Open
   readonly config: Open
   readonly priority: number
   readonly fairness_key?: string
-  readonly position: number
-  /** Attempts of steps begun so far, over the whole life of the run. */
+  /** Attempts of steps begun so far, over the whole life of the run; those of branches are not counted. */
   readonly executed: number
-  /** Attempts of the current step that count against its retry policy; a recovery starts over. */
-  readonly tries: number
   /** 1, and one more for every recovery. */
   readonly attempt: number
   /** Unix milliseconds. */
   readonly wall_deadline?: number
-  readonly wait?: Wait
   readonly cancel_reason?: string
   /** Interactions that clients opened for this run and that are not over. */
   readonly asked?: readonly string[]
+  readonly ending?: Ending
+  readonly parent?: Parent
+  /** How many runs are above this one. */
+  readonly depth?: number
+  /** Workflows that `loop` steps name, as they were when the first of these runs started. */
+  readonly definitions?: Readonly<Record<string, Definition>>
+  /** Branches could go on, but one commit holds only so many events: when to take them up again, Unix milliseconds. */
+  readonly more_at?: number
+  /** Source events that were delivered last, so that a repeat is known. */
+  readonly delivered?: readonly string[]
 }
 
 export interface RunState {
@@ -76,6 +143,11 @@ export interface RunState {
   readonly signals: readonly StoredSignal[]
   /** Source event by signal name and idempotency key (`signalKey`). */
   readonly keys: Readonly<Record<string, string>>
+  /** Branches under way, as they began. A list, because it is copied with every event and is short. */
+  readonly branches?: readonly Branch[]
+  readonly join?: Join
+  /** What branches and items gave, by number, in chunks of CHUNK. */
+  readonly yields?: Readonly<Record<string, Readonly<Record<string, Yield>>>>
 }
 
 /** The private note of an event: changes that only the engine sees. */
@@ -85,6 +157,14 @@ export interface Note {
   readonly store?: StoredSignal
   /** Id of the signal that a step consumed. */
   readonly take?: string
+  /** The branch that the event is about; its record is then kept there. */
+  readonly at?: string
+  /** Changes of that branch; null: it is over. */
+  readonly place?: Patch<Branch> | null
+  /** Changes of the join; null: its step is over, and what its branches gave is forgotten. */
+  readonly join?: Patch<Join> | null
+  /** What a branch gave. */
+  readonly gave?: { readonly index: number; readonly what: Yield }
 }
 /** A note as an event carries it. */
 export const note = (content: Note): Open => ({ ...content })
@@ -102,40 +182,47 @@ export function created(_: RunState | null, event: RunEvent): RunState {
 /** Apply any later event. */
 export function apply(state: RunState | null, event: RunEvent): RunState {
   if (!state) throw new Error(`${event.type} before run.created`)
-  const { engine, store, take } = (event.private ?? {}) as Note
+  const note = (event.private ?? {}) as Note
+  const { engine, store, take } = note
   const { step, row } = event
-  return {
+  const next: { -readonly [K in keyof RunState]: RunState[K] } = {
     record: patch(state.record, event.run),
     spec: state.spec,
     engine: patch(state.engine, engine),
-    steps: step !== undefined && row ? { ...state.steps, [step]: patch(rowOf(state, step) ?? ({} as RunStep), row) } : state.steps,
+    steps: step !== undefined && row && note.at === undefined ? { ...state.steps, [step]: patch(rowOf(state, step) ?? ({} as RunStep), row) } : state.steps,
     signals: store ? [...state.signals, store] : take !== undefined ? state.signals.filter((signal) => signal.id !== take) : state.signals,
     keys: store?.key !== undefined ? { ...state.keys, [signalKey(store.name, store.key)]: store.id } : state.keys,
   }
+  if (state.branches || state.join || note.at !== undefined || note.join) applyBranches(next, state, event, note)
+  return next
 }
-
 /** The key of a step: its id, else its index as text. */
 export const keyOf = (step: Step, index: number): string => step.id ?? String(index)
-/** The record of a step, once the run has reached it. Keys are the author's, so `constructor` is a key like any other. */
-export const rowOf = (state: RunState, key: string): RunStep | undefined => (Object.hasOwn(state.steps, key) ? state.steps[key] : undefined)
+/** A branch that is under way. */
+export const branchAt = ({ branches }: RunState, at: string): Branch | undefined => branches?.find(({ key }) => key === at)
+/** The record of a step, once the run has reached it. Keys are the author's, so `constructor` is a key like any other. @param at its branch, if it has one. */
+export const rowOf = (state: RunState, key: string, at?: string): RunStep | undefined => {
+  const rows = at === undefined ? state.steps : (branchAt(state, at)?.rows ?? {})
+  return Object.hasOwn(rows, key) ? rows[key] : undefined
+}
 /** Whether the run has ended; a failed one may be recovered. */
 export const hasEnded = (state: RunState): boolean => terminal.has(state.record.status)
 
-/**
- * When the run wants to be woken, in Unix milliseconds. A run that was asked to cancel has no timers: its job ends within a
- * lease, and then so does the run.
- */
-export function deadline(state: RunState | null): number | undefined {
-  if (!state || hasEnded(state) || state.record.cancel_requested) return undefined
-  const { wait, wall_deadline } = state.engine
-  const times = [wait?.due, wall_deadline].filter((time) => time !== undefined)
-  return times.length ? Math.min(...times) : undefined
+/** Every place of the run with its key, `undefined` for the run itself. There are at most as many as may be under way at once. */
+export function placesOf(state: RunState): [at: string | undefined, place: Place][] {
+  const main: [undefined, Place] = [undefined, state.engine]
+  return state.branches ? [main, ...state.branches.map((branch): [string, Place] => [branch.key, branch])] : [main]
 }
 
-/** What the worker that takes a job needs to know: read when the job is delivered. Null when the run no longer wants it. */
-export function jobSpec(state: RunState | null, { job_id }: { job_id: string }): { parameters: Open; action_name: string } | null {
-  const wait = state?.engine.wait
-  if (!state || wait?.kind !== 'worker' || wait.job_id !== job_id) return null
-  const step = state.spec.steps[state.engine.position]
-  return step?.kind === 'action' ? { parameters: rowOf(state, wait.step)?.inputs ?? {}, action_name: step.config.action_name } : null
+/**
+ * When the run wants to be woken, in Unix milliseconds. A run that was asked to cancel has no timers: its jobs end within a
+ * lease, and then so does the run; only its cleanup may wait for a time.
+ */
+export function deadline(state: RunState | null): number | undefined {
+  if (!state || hasEnded(state)) return undefined
+  const { wait, wall_deadline, more_at, ending } = state.engine
+  if (state.record.cancel_requested && !ending) return more_at
+  let first = Math.min(wait?.due ?? Infinity, ending ? Infinity : (wall_deadline ?? Infinity), more_at ?? Infinity)
+  if (state.branches) for (const branch of state.branches) first = Math.min(first, branch.wait?.due ?? Infinity)
+  return first === Infinity ? undefined : first
 }

@@ -1,4 +1,4 @@
-/** How a step begins to wait: the step, the wait and the run say so, in this order, with the same details. */
+/** How a step begins to wait: the step, the wait and the run say so, in this order, with the same details. A branch waits alone: its run waits already. */
 import { timestamp, type Open } from '../../protocol/common.ts'
 import type { RunStep } from '../../protocol/api/runs.ts'
 import type { Patch } from '../../protocol/patch.ts'
@@ -13,6 +13,6 @@ import type { OpenWait } from './state.ts'
 export function suspend(on: Draft, wait: OpenWait, details: Open, row: Patch<RunStep>): void {
   const payload: Open = { step: wait.step, wait_id: wait.id, wait_kind: wait.kind, ...(wait.due !== undefined && { deadline: timestamp(wait.due) }), ...details }
   emit(on, 'step.suspended', { step: wait.step, payload, row: { status: 'suspended', wait_id: wait.id, ...row } })
-  emit(on, 'wait.opened', { step: wait.step, payload, note: { engine: { wait } } })
-  emit(on, 'run.suspended', { step: wait.step, payload, run: { status: 'suspended' } })
+  emit(on, 'wait.opened', { step: wait.step, payload, place: { wait } })
+  if (on.at === undefined) emit(on, 'run.suspended', { step: wait.step, payload, run: { status: 'suspended' } })
 }

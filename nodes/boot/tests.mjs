@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { createReader } from './tap.mjs'
 
-/** Tests that run a whole service measure real time: nothing runs beside them. */
-const ALONE = /^test.(scenarios|hostile)\b/
+/** Tests with many processes, and those that measure time or memory of a service: nothing runs beside them. */
+const ALONE = /^test.(hostile|scenarios.(answer-page|backup|interactions-kill|kill|two-gateways|upgrade|worker-(claims|leases)))\b/
 const signals = /** @type {const} */ (['SIGINT', 'SIGTERM'])
 
 /**

@@ -23,6 +23,8 @@ const run = {
   queue: Type.String(),
   external_id: Type.Optional(Type.String()),
   parent_run_id: Type.Optional(Type.String()),
+  name: Type.Optional(Type.String({ description: 'By run_name of the workflow' })),
+  description: Type.Optional(Type.String()),
   initiated_by: Type.Optional(Type.String()),
   input: Type.Optional(Open),
   result: Type.Optional(Open),
@@ -62,6 +64,8 @@ export const RunStep = Type.Object({
   error_type: Type.Optional(Type.String()),
   error_message: Type.Optional(Type.String()),
   waiting_on: Type.Optional(WaitingOn),
+  verdict: Type.Optional(Type.Enum(['pass', 'fail'], { description: 'Of a check' })),
+  verdict_detail: Type.Optional(Open),
   created_at: Timestamp,
   updated_at: Timestamp,
   started_at: Type.Optional(Timestamp),
@@ -122,11 +126,13 @@ const Recover = Closed({
   max_agent_turns: Type.Optional(Type.Integer({ minimum: 1 })),
   wall_clock_extend_seconds: Type.Optional(Type.Integer({ minimum: 1 })),
 })
+const Retry = Closed({ ...Recover.properties, from_step: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'Key of a step that the run has reached: it and all later ones are taken again, earlier ones keep their outputs' })) })
+const checkRecover = (body: Static<typeof Recover>) => (body.budget_usd !== undefined && body.credit_budget !== undefined ? [{ field: 'credit_budget', message: 'give budget_usd or credit_budget, not both' }] : [])
 const Signal = Closed({
   name: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$' })),
   payload: Type.Optional(Open),
   idempotency_key: Type.Optional(Type.String({ maxLength: 255 })),
-  step_key: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+  step_key: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   result: Type.Optional(Open),
 })
 const checkSignal = (body: Static<typeof Signal>) =>
@@ -142,6 +148,8 @@ const runFilters = {
   workflow_type: Type.Optional(Type.String()),
   queue: Type.Optional(Type.String()),
   parent_run_id: Type.Optional(Type.String()),
+  name: Type.Optional(Type.String({ description: 'By run_name of the workflow' })),
+  description: Type.Optional(Type.String()),
   initiated_by: Type.Optional(Type.String()),
   external_id: Type.Optional(Type.String()),
   loop_id: Type.Optional(Type.String()),
@@ -170,8 +178,8 @@ export const runs = {
 
   // Forms that newer clients use for the same things.
   'run.cancel_with_run': command(`POST ${P}/:id/cancel`, { summary: 'Request cancellation, answering the run', tag: 'compat', alias: 'run.cancel', as: 'run.cancel', permission: 'runs.operate', to: self, body: Reason, bodyOptional: true, reply: WorkflowRun, errors: ['not_found'] }),
-  'run.recover': command(`POST ${P}/:id/resume`, { summary: 'Resume a failed or suspended run in place', tag: 'compat', alias: 'run.resume', permission: 'runs.operate', to: self, body: Recover, bodyOptional: true, reply: WorkflowRun, status: 202, errors: ['not_found', 'run_not_failed', 'run_version_superseded', 'limit_not_raised'] }),
-  'run.retry': command(`POST ${P}/:id/retry`, { summary: 'Retry one failed run in place', tag: 'compat', alias: 'run.retry_many', permission: 'runs.operate', to: self, body: Recover, bodyOptional: true, reply: WorkflowRun, status: 202, errors: ['not_found', 'run_not_failed', 'run_version_superseded', 'limit_not_raised'] }),
+  'run.recover': command(`POST ${P}/:id/resume`, { summary: 'Resume a failed or suspended run in place', tag: 'compat', alias: 'run.resume', permission: 'runs.operate', to: self, body: Recover, check: checkRecover, bodyOptional: true, reply: WorkflowRun, status: 202, errors: ['not_found', 'run_not_failed', 'run_version_superseded', 'limit_not_raised'] }),
+  'run.retry': command(`POST ${P}/:id/retry`, { summary: 'Retry one failed run in place', tag: 'compat', alias: 'run.retry_many', permission: 'runs.operate', to: self, body: Retry, check: checkRecover, bodyOptional: true, reply: WorkflowRun, status: 202, errors: ['not_found', 'run_not_failed', 'run_version_superseded', 'limit_not_raised'] }),
   'run.project_steps': query(`GET ${P}/:id/steps`, { summary: 'Steps of a run', tag: 'compat', alias: 'run.steps', as: 'run.steps', permission: 'project.view', reply: listOf(RunStep), errors: ['not_found'] }),
   'run.project_events': stream(`GET ${P}/:id/events`, { summary: 'The timeline of a run', tag: 'compat', alias: 'run.events', as: 'run.events', permission: 'project.view', stream: 'accept', query: After, reply: RunEventPage, errors: ['not_found'] }),
   'run.events_stream': stream(`GET ${P}/:id/events.stream`, { summary: 'The timeline of a run, always as a stream', tag: 'compat', alias: 'run.events', as: 'run.events', permission: 'project.view', stream: 'sse', query: After, reply: RunEventPage, errors: ['not_found'] }),
@@ -182,7 +190,7 @@ export const timelineTypes: ReadonlySet<string> = new Set([
   'run.started', 'run.suspended', 'run.resumed', 'run.completed', 'run.failed', 'run.cancelled',
   'step.started', 'step.suspended', 'step.resumed', 'step.completed', 'step.failed', 'step.retried', 'step.skipped',
   'wait.opened', 'wait.resumed', 'wait.timed_out', 'action.called', 'action.completed', 'action.failed', 'action.retried', 'limit.reached',
-  'interaction.requested', 'interaction.responded',
+  'interaction.requested', 'interaction.responded', 'check.passed', 'check.failed', 'branch.completed', 'branch.failed',
 ])
 
 /**
@@ -207,6 +215,17 @@ export type RunEventType =
   | 'action.called' | 'action.completed' | 'action.failed' | 'action.retried'
   | 'signal.stored' | 'limit.reached'
   | 'interaction.requested' | 'interaction.responded' | 'interaction.settled'
+  | 'check.passed' | 'check.failed' | 'event.delivered' | 'cleanup.begun' | 'run.paused'
+  | 'branches.begun' | 'branch.started' | 'branch.completed' | 'branch.failed' | 'branch.cancelled'
+
+/** How an event changes what its run waits for from outside; undefined: not at all. An event that ends a run ends all its waits. */
+export function waitChange({ type, payload = {} }: RunEvent): { readonly opens: { readonly wait_id: string; readonly event_type: string; readonly source_id?: string } } | { readonly closes: string } | undefined {
+  const { wait_id, wait_kind, event_type, source_id } = payload
+  if (wait_kind !== 'event' || typeof wait_id !== 'string') return undefined
+  if (type === 'wait.opened') return { opens: { wait_id, event_type: String(event_type), ...(typeof source_id === 'string' && { source_id }) } }
+  return type === 'wait.resumed' || type === 'wait.timed_out' || type === 'wait.closed' || type === 'step.cancelled' ? { closes: wait_id } : undefined
+}
+
 /** The timeline record of an event, as every client sees it. @param cursor of the event. @param created_at of its entry. */
 export function timelineRecord(runId: string, cursor: number, created_at: string, event: RunEvent): RunEventRecord {
   return {

@@ -10,8 +10,9 @@ import type { Open } from '../../../protocol/common.ts'
 import { renderText } from '../../../protocol/language/template.ts'
 import type { Step } from '../../../protocol/spec.ts'
 import { sizes } from '../../../protocol/worker.ts'
-import { current, emit, now, tellQueue, type Draft } from '../draft.ts'
-import { attemptsOf, failStep, type Fault } from '../outcome.ts'
+import { current, emit, now, placeOf, tellQueue, tellRun, type Draft } from '../draft.ts'
+import type { Fault } from '../ending.ts'
+import { attemptsOf, failStep } from '../outcome.ts'
 import { rootsOf } from '../roots.ts'
 import type { OpenWait } from '../state.ts'
 import { suspend } from '../suspend.ts'
@@ -22,7 +23,7 @@ export type ActionStep = Extract<Step, { kind: 'action' }>
 
 /** Ask for the action to be done, and wait for it. */
 export function executeAction(on: Draft, step: ActionStep): void {
-  const parameters = renderText(step.config.parameters ?? {}, rootsOf(on.state)) as Open
+  const parameters = renderText(step.config.parameters ?? {}, rootsOf(on)) as Open
   const size = sizeOf(JSON.stringify(parameters))
   if (size <= sizes.spec) call(on, step, parameters)
   else failStep(on, { error_type: 'job_spec_too_large', error: `The rendered parameters have ${size} bytes; a job may have ${sizes.spec}` }, true)
@@ -46,7 +47,7 @@ function call(on: Draft, step: ActionStep, parameters: Open): void {
 
 function jobOf(on: Draft, step: ActionStep, key: string, id: string): { job: JobHeader; record: Job } {
   const { record: run, engine } = on.state
-  const attempts = attemptsOf(step) - engine.tries + 1
+  const attempts = attemptsOf(step) - placeOf(on).tries + 1
   const { environment_id, action_name } = step.config
   const { priority, fairness_key } = engine
   const step_id = `${run.id}:${key}`
@@ -65,10 +66,11 @@ function jobOf(on: Draft, step: ActionStep, key: string, id: string): { job: Job
 }
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** Give up the job that the run waits for, if it waits for one: the action has failed, and the queue stops the job. */
-export function abandonJob(on: Draft, fault: Fault): void {
+/** Give up the job or the child run that the current step waits for, if it waits for one: it is stopped, and the step goes on without it. */
+export function abandon(on: Draft, fault: Fault): void {
   const at = current(on)
-  const { wait } = on.state.engine
+  const { wait } = placeOf(on)
+  if (wait?.kind === 'run') tellRun(on, wait.run_id, 'child.cancel', { reason: fault.error_type })
   if (wait?.kind !== 'worker' || at?.step.kind !== 'action') return
   tellQueue(on, 'queue.cancel', { job_ids: [wait.job_id], reason: fault.error_type })
   emit(on, 'action.failed', { step: wait.step, payload: { action: at.step.config.action_name, step: wait.step, job_id: wait.job_id, ...fault } })

@@ -5,47 +5,36 @@
 import { parseDuration, parseTimestamp, timestamp, type Open } from '../../../protocol/common.ts'
 import { checkPolicy, checkQuestion } from '../../../protocol/interaction/check.ts'
 import type { Policy, Question } from '../../../protocol/interaction/shapes.ts'
-import type { InteractionOpening, InteractionSettled } from '../../../protocol/internal.ts'
+import type { InteractionSettled } from '../../../protocol/internal.ts'
 import { renderNative, renderText } from '../../../protocol/language/template.ts'
 import type { Step } from '../../../protocol/spec.ts'
-import { current, emit, tellInteraction, type Draft } from '../draft.ts'
-import { completeStep, failStep, type Fault } from '../outcome.ts'
+import type { Draft } from '../draft.ts'
+import type { Fault } from '../ending.ts'
+import { completeStep, failStep } from '../outcome.ts'
 import { rootsOf } from '../roots.ts'
-import type { OpenWait } from '../state.ts'
-import { suspend } from '../suspend.ts'
-import { dueOf } from './timeout.ts'
+import { ask, type Asked } from './asking.ts'
 
 /** The interaction step of the vocabulary. */
 export type InteractionStep = Extract<Step, { kind: 'interaction' }>
-type Asked = Omit<InteractionOpening, 'run_id' | 'signal_name' | 'step'>
 
 /** Ask, and wait for the answer. */
 export function executeInteraction(on: Draft, step: InteractionStep): void {
-  const key = current(on)?.key ?? ''
   const asked = render(on, step)
   if ('error' in asked) {
     failStep(on, asked, true)
     return
   }
-  const { kind: protocol, target_user_ids: targets, title, expires_at } = asked
+  const { target_user_ids: targets, expires_at } = asked
   if (expires_at !== undefined && (parseTimestamp(expires_at) ?? 0) <= on.cause.at) {
     finish(on, step, { status: 'expired' })
     return
   }
-  const interaction_id = on.cause.mint('interaction')
-  const due = dueOf(on, step)
-  const wait: OpenWait = { kind: 'interaction', step: key, id: on.cause.mint('wait'), interaction_id, ...(due !== undefined && { due }) }
-  const until = expires_at !== undefined && { expires_at }
-  emit(on, 'interaction.requested', { step: key, payload: { step: key, interaction_id, protocol, targets, title, ...until } })
-  const ends = [due, expires_at && parseTimestamp(expires_at)].filter((time) => typeof time === 'number')
-  const waiting_on = { kind: 'interaction' as const, reason: `Waits for an answer of ${targets.join(', ')}`, ...(ends.length > 0 && { until: timestamp(Math.min(...ends)) }), step_key: key, interaction_id }
-  suspend(on, wait, { interaction_id, subject: interaction_id, protocol, targets, ...until }, { inputs: { ...asked }, waiting_on })
-  tellInteraction(on, interaction_id, 'interaction.open', { ...asked, run_id: on.state.record.id, signal_name: `interaction.${key}`, step: key } satisfies InteractionOpening)
+  ask(on, step, targets, asked)
 }
 
 /** What is asked, with every template filled in, or why it cannot be asked. */
 function render(on: Draft, { name, config }: InteractionStep): Asked | Fault {
-  const roots = rootsOf(on.state)
+  const roots = rootsOf(on)
   const text = (source: string | undefined): string | undefined => (source === undefined ? undefined : String(renderText(source, roots)))
   const rendered = (renderNative(config.targets, roots) as unknown[]).flat()
   const targets = [...new Set(rendered.filter((target) => typeof target === 'string' && target !== ''))] as string[]

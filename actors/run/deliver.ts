@@ -1,0 +1,35 @@
+/**
+ * Source events: whatever happened elsewhere and was found to be what a run waits for. Each goes on with every step that waits
+ * for it, at once and not later: unlike a signal it is not kept for a step that does not wait yet.
+ */
+import type { RunEvent } from '../../protocol/api/runs.ts'
+import type { RunCommands } from '../../protocol/internal.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { advance } from './advance.ts'
+import { draft, emit, nothing, silently } from './draft.ts'
+import { hasEnded, placesOf, type RunState } from './state.ts'
+import { consumeEvent, isAwaited } from './steps/wait.ts'
+
+/** Events remembered, to tell a repeat. */
+const REMEMBERED = 64
+
+/** Give an event to the steps that wait for it. One that nobody waits for, or that was given before, changes nothing. */
+export function deliver(state: RunState | null, event: RunCommands['event.deliver']['input'], cause: Cause): Decision<RunEvent, undefined> {
+  if (!state || hasEnded(state) || state.record.cancel_requested || state.engine.delivered?.includes(event.source_event_id)) return nothing
+  const awaited = placesOf(state).filter(([, { wait }]) => isAwaited(wait, event))
+  if (awaited.length === 0) return nothing
+  const on = draft(state, cause)
+  on.why = { reason: 'event', event_type: event.event_type, source_event_id: event.source_event_id }
+  emit(on, 'event.delivered', { note: { engine: { delivered: [...(state.engine.delivered ?? []), event.source_event_id].slice(-REMEMBERED) } } })
+  for (const [at] of awaited) {
+    on.at = at
+    consumeEvent(on, event)
+  }
+  on.at = undefined
+  advance(on)
+  return silently(on)
+}
+
+/** What the run waits for from outside: event types with the ids of their waits. */
+export const awaiting = (state: RunState | null): readonly { wait_id: string; event_type: string }[] =>
+  !state || hasEnded(state) ? [] : placesOf(state).flatMap(([, { wait }]) => (wait?.kind === 'event' ? [{ wait_id: wait.id, event_type: wait.event_type }] : []))

@@ -1,0 +1,88 @@
+/**
+ * How a run ends: first its cleanup, if it has one, then the event that says so.
+ *
+ * Invariants:
+ * N1. The event that ends a run is the last one of its commit, and carries the `status` that clients look for.
+ * N2. Cleanup changes nothing of how the run ends: that was decided when it began.
+ * N3. A run that waits for this one is told in the commit that ends it.
+ */
+import type { WorkflowRun } from '../../protocol/api/runs.ts'
+import type { Open } from '../../protocol/common.ts'
+import { ExpressionError } from '../../protocol/language/expression.ts'
+import { renderNative } from '../../protocol/language/template.ts'
+import { leaveBranches } from './branches.ts'
+import { current, emit, now, placeOf, tellInteraction, tellRun, withdraw, type Draft } from './draft.ts'
+import { endWait } from './outcome.ts'
+import { outputs, rootsOf } from './roots.ts'
+import type { Ending } from './state.ts'
+
+/** Why a step or a run failed. */
+export interface Fault {
+  readonly error_type: string
+  readonly error: string
+}
+
+/** Begin the cleanup, or end. */
+function end(on: Draft, ending: Ending): void {
+  on.at = undefined
+  if (on.state.engine.ending || !on.state.spec.cleanup?.length) conclude(on, ending)
+  else emit(on, 'cleanup.begun', { note: { engine: { ending } }, place: { position: 0, tries: 0, wait: null }, run: { status: 'running' } })
+}
+
+/** The cleanup is done: end as it was decided. */
+export function concludeCleanup(on: Draft): void {
+  const { ending } = on.state.engine
+  if (ending) conclude(on, ending)
+}
+
+function conclude(on: Draft, { type, step, payload, run, position }: Ending): void {
+  const { asked, ending, more_at } = on.state.engine
+  const engine = { ...(ending && { ending: null, position }), ...(asked && type === 'run.cancelled' && { asked: null }), ...(more_at !== undefined && { more_at: null }) }
+  emit(on, type, {
+    ...(step !== undefined && { step }), payload, run: { ...run, completed_at: now(on) },
+    ...(Object.keys(engine).length > 0 && { note: { engine } }),
+  })
+  settleParent(on)
+}
+
+function settleParent(on: Draft): void {
+  const { record, engine: { parent } } = on.state
+  if (!parent?.waits) return
+  const { id: run_id, status, result, error_type, error_message } = record
+  tellRun(on, parent.run_id, 'child.settled', { run_id, status, ...(result && { result }), ...(error_type !== undefined && { error_type, error_message }) })
+}
+
+/** The run has failed; `step` is the one that failed it. */
+export function failRun(on: Draft, fault: Fault, step?: string): void {
+  end(on, {
+    type: 'run.failed', position: on.state.engine.position, ...(step !== undefined && { step }), payload: { status: 'failed', ...fault, ...(step !== undefined && { step }) },
+    run: { status: 'failed', error_type: fault.error_type, error_message: fault.error },
+  })
+}
+
+/** End the run because it was asked to: what it waits for is closed, and the steps that were under way are cancelled. */
+export function cancelRun(on: Draft): void {
+  on.at = undefined
+  const reason = on.state.engine.cancel_reason
+  const why = reason ?? 'the run was cancelled'
+  const because = reason !== undefined && { reason }
+  leaveBranches(on, why)
+  withdraw(on, why)
+  for (const id of on.state.engine.asked ?? []) tellInteraction(on, id, 'interaction.withdraw', { reason: why })
+  endWait(on, 'wait.closed', { reason: 'cancelled' })
+  const at = current(on)
+  if (at?.row) emit(on, 'step.cancelled', { step: at.key, payload: { step: at.key, kind: at.step.kind, ...because }, row: { status: 'cancelled', completed_at: now(on), waiting_on: null } })
+  end(on, { type: 'run.cancelled', position: placeOf(on).position, payload: { status: 'cancelled', ...because }, run: { status: 'cancelled' } })
+}
+
+/** Every step is done: the result is the rendered `output` block, else the outputs of all steps by key. */
+export function completeRun(on: Draft): void {
+  const { state } = on
+  try {
+    const output = state.spec.output ? (renderNative(state.spec.output, rootsOf(on)) as Open) : Object.fromEntries(outputs(state))
+    end(on, { type: 'run.completed', position: state.engine.position, payload: { output, status: 'completed' }, run: { status: 'completed', result: output } satisfies Partial<WorkflowRun> })
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error
+    failRun(on, { error_type: 'expression_error', error: `output: ${error.message}` })
+  }
+}

@@ -1,0 +1,40 @@
+/** Where in its spec a run stands: the lists of steps that its places take, and which place waits for what. */
+import type { Open } from '../../protocol/common.ts'
+import type { Step } from '../../protocol/spec.ts'
+import { branchAt, keyOf, rowOf, type Place, type RunState, type Wait } from './state.ts'
+
+/** The step of the run itself. */
+export const mainStep = ({ spec, engine }: RunState): Step | undefined => spec.steps[engine.position]
+
+/** The steps that a place takes. */
+export function stepsAt(state: RunState, at: string | undefined): readonly Step[] {
+  if (at === undefined) return state.engine.ending ? (state.spec.cleanup ?? []) : state.spec.steps
+  return bodyOf(state, at)?.steps ?? []
+}
+/** What a branch consists of: its steps and what it gives. */
+export function bodyOf(state: RunState, at: string): { readonly steps: readonly Step[]; readonly output?: Open } | undefined {
+  const step = mainStep(state)
+  if (step?.kind === 'for_each') return step.config
+  return step?.kind === 'parallel' ? step.config.branches[branchAt(state, at)?.index ?? -1] : undefined
+}
+
+/** The place whose wait satisfies a condition, first the run itself, then branches in the order in which they began. */
+export function waitingAt(state: RunState, holds: (wait: Wait) => boolean): { readonly at: string | undefined; readonly place: Place } | undefined {
+  const { engine, branches } = state
+  if (engine.wait && holds(engine.wait)) return { at: undefined, place: engine }
+  const branch = branches?.find(({ wait }) => wait && holds(wait))
+  return branch && { at: branch.key, place: branch }
+}
+/** Whether some place waits for a worker or a child run: something that ends by itself when it is asked to. */
+export const holdsWork = (state: RunState): boolean => waitingAt(state, ({ kind }) => kind === 'worker' || kind === 'run') !== undefined
+
+/** What the worker that takes a job needs to know: read when the job is delivered. Null when the run no longer wants it. */
+export function jobSpec(state: RunState | null, { job_id }: { job_id: string }): { parameters: Open; action_name: string } | null {
+  const found = state && waitingAt(state, (wait) => wait.kind === 'worker' && wait.job_id === job_id)
+  const wait = found?.place.wait
+  if (!state || !found || !wait) return null
+  const step = stepsAt(state, found.at)[found.place.position]
+  return step?.kind === 'action' ? { parameters: rowOf(state, wait.step, found.at)?.inputs ?? {}, action_name: step.config.action_name } : null
+}
+/** The key of the step at an index of a list, below that of its branch. */
+export const keyBelow = (at: string | undefined, step: Step, index: number): string => (at === undefined ? keyOf(step, index) : `${at}.${keyOf(step, index)}`)
