@@ -17,7 +17,7 @@ export interface Piece {
   readonly content: string | Uint8Array
 }
 /** Characters of a piece after which the next one begins. */
-const SIZE = 65_536
+const SIZE = 14_000
 
 const pieceOf = (items: readonly Item[], encoded: boolean): Piece => {
   const text = items.length === 1 ? (items[0]?.frame ?? '') : items.map(({ frame }) => frame).join('')

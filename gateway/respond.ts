@@ -6,8 +6,8 @@
  * W2. An answer goes out in one piece with its Content-Length, so that a client can tell it is whole.
  * W3. A value of a header has no line break: it is ours, or came in as a header's. The head goes to uWS as one piece, because
  *     each call costs.
- * W4. Every write is corked, alone or together with others. A stream knows how many bytes wait unsent: uWS tells it only at
- *     the write that follows a cork, so the estimate is never too low.
+ * W4. Every write to a stream is corked, and small enough to be gathered as a whole. A stream knows how many bytes wait
+ *     unsent: uWS tells it only at the write that follows a cork, so the estimate is never too low.
  */
 import { STATUS_CODES } from 'node:http'
 import type { HttpResponse } from 'uWebSockets.js'
@@ -38,6 +38,12 @@ export interface Sink {
 const statusLines = new Map(Object.entries(STATUS_CODES).map(([status, text]) => [Number(status), `${status} ${text}`]))
 /** Unsent bytes of a stream beyond which it counts as full. */
 const UNSENT_LIMIT = 1_048_576
+/**
+ * Bytes written at once to a stream. uWS gathers a corked write of up to 16 KiB, its length before it included. Of a larger one
+ * it writes what comes before the data first, and when that has to wait it takes the data for written: they are lost, and
+ * the length says otherwise (seen with uWebSockets.js 20; `AsyncSocket::uncork`).
+ */
+const WHOLE = 15_000
 /** A comment, so small that it costs nothing; writing is what makes uWS flush. */
 const NUDGE = ':\n\n'
 
@@ -112,13 +118,20 @@ export class Exchange {
     let accepted = true
     // One function for all writes: there are many.
     const put = () => { accepted = res.write(piece) }
-    const write = (given: string | Uint8Array) => {
-      if (!this.#open || given.length === 0) return
-      const size = typeof given === 'string' ? Buffer.byteLength(given) : given.byteLength
+    const send = (given: string | Uint8Array, size: number) => {
       piece = given
       res.cork(put)
       unsent = accepted ? size : unsent + size
       blocked = !accepted
+    }
+    const write = (given: string | Uint8Array) => {
+      if (!this.#open || given.length === 0) return
+      if (typeof given === 'string' && given.length * 3 <= WHOLE) return send(given, Buffer.byteLength(given))
+      const bytes = typeof given === 'string' ? Buffer.from(given) : given
+      for (let from = 0; from < bytes.length; from += WHOLE) {
+        const part = bytes.subarray(from, from + WHOLE)
+        send(part, part.length)
+      }
     }
     if (this.#open) {
       res.onWritable(() => {

@@ -162,7 +162,7 @@ const P = '/projects/:project/runs'
 const tag = 'runs'
 
 export const runs = {
-  'run.start': command(`POST ${P}`, { summary: 'Start a run of a workflow or of an inline spec', tag, permission: 'runs.operate', to: { kind: 'run', mint: 'run' }, body: StartRun, check: checkStart, reply: WorkflowRun, status: 202, limit: 1_048_576, errors: ['not_found', 'idempotency_key_conflict'] }),
+  'run.start': command(`POST ${P}`, { summary: 'Start a run of a workflow or of an inline spec', tag, permission: 'runs.operate', to: { kind: 'run', mint: 'run' }, body: StartRun, check: checkStart, reply: WorkflowRun, status: 202, limit: 1_048_576, errors: ['agent_steps_unavailable', 'not_found', 'idempotency_key_conflict'] }),
   'run.list': query(`GET ${P}`, { summary: 'List runs, newest first', tag, permission: 'project.view', query: Closed(runFilters), reply: runPageOf(WorkflowRun) }),
   'run.feed': stream(`GET ${P}/events`, { summary: 'Follow every run of the project', tag, permission: 'project.view', stream: 'sse', query: Closed({ since: Type.Optional(Type.Integer({ minimum: 0 })) }), reply: ProjectRunEvent }),
   'run.cancel_many': command(`POST ${P}/cancellations`, { summary: 'Cancel several runs', tag, permission: 'runs.operate', each: { over: 'run_ids', command: 'run.cancel', prefix: 'run' }, body: BulkRunRequest, reply: BulkRunResult }),
