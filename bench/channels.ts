@@ -9,7 +9,7 @@ import type { Told } from './followers.ts'
 import { shareOf } from './followers.ts'
 import { Http } from './http.ts'
 import { allowed } from './limits.ts'
-import { atRate, inFlight, inTurn, pause, percentile, type Figures, type Terms } from './measure.ts'
+import { atRate, inFlight, inTurn, pause, percentile, spread, type Figures, type Terms } from './measure.ts'
 import { cell, ms, note, table, whole } from './table.ts'
 
 export const about = 'Messages per second into one channel, pages of 50 of 1,000,000 messages, a message to 1,000 followers'
@@ -80,8 +80,7 @@ async function measure(sync: string, count: number, pages: number, clients: numb
       const get = () => pageOf(http, list, 1)
       await inFlight(4, 20, get)
       const taken = await atRate(PAGES_PER_SECOND, pages, get)
-      figures[`${name} p50`] = percentile(taken, 0.5)
-      figures[`${name} p99`] = percentile(taken, 0.99)
+      Object.assign(figures, spread(name, taken))
     }
     const { p50, p99, events } = await delivery(server.port, server.key, channel, http, clients, seconds)
     return { ...figures, 'delivered p50': p50, 'delivered p99': p99, events, expected: clients * MESSAGES_PER_SECOND * seconds }

@@ -1,7 +1,7 @@
 /** Whether it stays as fast as it begins: one-step runs without a pause, with the figure of every tenth of them. */
 import { startBaton } from './baton.ts'
-import { inFlight, percentile, type Terms } from './measure.ts'
-import { cpuSeconds, resident } from './processes.ts'
+import { costOf, inFlight, percentile, type Terms } from './measure.ts'
+import { resident } from './processes.ts'
 import { cell, ms, note, table, whole } from './table.ts'
 import { runsOf } from './work.ts'
 
@@ -20,16 +20,13 @@ export async function bench({ quick, say, profile }: Terms): Promise<string> {
     const { work, stop } = await runsOf(1, server, say)
     await inFlight(200, 3000, (i) => work(`warm-${i}`))
     for (let block = 1; block <= BLOCKS; block++) {
-      const before = cpuSeconds(server.parties)
-      const started = performance.now()
-      const times = await inFlight(200, size, (i) => work(`b${block}-${i}`))
-      const rate = size / ((performance.now() - started) / 1000)
-      const after = cpuSeconds(server.parties)
-      const cpu = (who: 'server' | 'store' | 'load') => (((after[who] ?? 0) - (before[who] ?? 0)) * 1000) / size
+      const { result: times, seconds, cpu } = await costOf(() => server.parties, () => inFlight(200, size, (i) => work(`b${block}-${i}`)))
+      const rate = size / seconds
+      const each = (who: 'server' | 'store' | 'load') => (cpu(who) * 1000) / size
       rates.push(rate)
       const memory = { server: resident(server.parties.server[0] ?? 0) / MIB, store: resident(server.parties.store[0] ?? 0) / MIB }
       say(`runs ${whole((block - 1) * size)} to ${whole(block * size)}: ${whole(rate)} done/s, server ${whole(memory.server)} MiB`)
-      lines.push([`${whole((block - 1) * size)}–${whole(block * size)}`, whole(rate), cell(ms(percentile(times, 0.5)), ms(percentile(times, 0.99))), cell(ms(cpu('server')), ms(cpu('store')), ms(cpu('load'))), cell(whole(memory.server), whole(memory.store))])
+      lines.push([`${whole((block - 1) * size)}–${whole(block * size)}`, whole(rate), cell(ms(percentile(times, 0.5)), ms(percentile(times, 0.99))), cell(ms(each('server')), ms(each('store')), ms(each('load'))), cell(whole(memory.server), whole(memory.store))])
     }
     stop()
   } finally {

@@ -7,8 +7,7 @@ import { join } from 'node:path'
 import { startBaton } from './baton.ts'
 import { Http } from './http.ts'
 import { allowed } from './limits.ts'
-import { atRate, inFlight, inTurn, pause, percentile, type Figures, type Terms } from './measure.ts'
-import { cpuSeconds } from './processes.ts'
+import { atRate, costOf, inFlight, inTurn, pause, percentile, type Figures, type Terms } from './measure.ts'
 import { cell, ms, note, table, whole } from './table.ts'
 import { instantWorker } from './worker.ts'
 import { runOf, startRun } from './work.ts'
@@ -44,22 +43,20 @@ async function measure(sync: string, clients: number, seconds: number, profile: 
     await pause(3000)
     child.send('begin')
     const parties = { ...server.parties, load: [child.pid ?? 0] }
-    const before = cpuSeconds(parties)
-    const started = performance.now()
     const runs = RUNS_PER_SECOND * seconds
-    const lag = await atRate(RUNS_PER_SECOND, runs, start)
-    await pause(2000)
-    const elapsed = (performance.now() - started) / 1000
-    const after = cpuSeconds(parties)
+    const { result: lag, seconds: elapsed, cpu } = await costOf(() => parties, async () => {
+      const late = await atRate(RUNS_PER_SECOND, runs, start)
+      await pause(2000)
+      return late
+    })
     child.send('end')
     const answer = await told()
     if (!('counts' in answer)) throw new Error('the followers told something else')
     stopWorker()
     const { counts, events } = answer
-    const cores = (who: 'server' | 'load') => ((after[who] ?? 0) - (before[who] ?? 0)) / elapsed
     return {
       expected: runs * EVENTS_PER_RUN * clients, events, p50: shareOf(counts, 0.5), p99: shareOf(counts, 0.99), max: counts.findLastIndex((n) => n > 0), lag: percentile(lag, 0.99),
-      server: cores('server') * 100, load: cores('load') * 100,
+      server: (cpu('server') / elapsed) * 100, load: (cpu('load') / elapsed) * 100,
     }
   } finally {
     child.kill()

@@ -1,8 +1,7 @@
 /** Reading one run over HTTP, with connections that are kept open. */
 import { startBaton } from './baton.ts'
 import { Http } from './http.ts'
-import { inFlight, inTurn, percentile, type Figures, type Terms } from './measure.ts'
-import { cpuSeconds } from './processes.ts'
+import { costOf, inFlight, inTurn, percentile, type Figures, type Terms } from './measure.ts'
 import { cell, ms, note, table, whole } from './table.ts'
 import { runOf, startRun } from './work.ts'
 
@@ -23,13 +22,8 @@ async function measure(sync: string, count: number, profile: string | undefined)
       if (status !== 200 || !body.startsWith(`{"id":"${id}"`)) throw new Error(`the run ${id} was answered ${status}: ${body}`)
     }
     await inFlight(CONNECTIONS, count / 4, get)
-    const before = cpuSeconds(server.parties)
-    const started = performance.now()
-    const times = await inFlight(CONNECTIONS, count, get)
-    const seconds = (performance.now() - started) / 1000
-    const after = cpuSeconds(server.parties)
-    const cpu = (who: 'server' | 'load') => (((after[who] ?? 0) - (before[who] ?? 0)) * 1e6) / count
-    return { rate: count / seconds, p50: percentile(times, 0.5), p99: percentile(times, 0.99), server: cpu('server'), load: cpu('load') }
+    const { result: times, seconds, cpu } = await costOf(() => server.parties, () => inFlight(CONNECTIONS, count, get))
+    return { rate: count / seconds, p50: percentile(times, 0.5), p99: percentile(times, 0.99), server: (cpu('server') * 1e6) / count, load: (cpu('load') * 1e6) / count }
   } finally {
     http.close()
     await server.stop()

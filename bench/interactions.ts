@@ -1,8 +1,7 @@
 /** Asking and answering over HTTP: an interaction is created, its only target answers, and it is over. */
 import { startBaton } from './baton.ts'
 import { Http } from './http.ts'
-import { inFlight, inTurn, percentile, type Figures, type Terms } from './measure.ts'
-import { cpuSeconds } from './processes.ts'
+import { costOf, inFlight, inTurn, percentile, type Figures, type Terms } from './measure.ts'
 import { cell, ms, note, table, whole } from './table.ts'
 
 export const about = 'Interactions: created and answered, per second over 128 connections'
@@ -32,13 +31,9 @@ async function measure(sync: string, count: number, profile: string | undefined)
     }
     await inFlight(CONNECTIONS, count / 4, one)
     answers.length = 0
-    const before = cpuSeconds(server.parties)
-    const started = performance.now()
-    await inFlight(CONNECTIONS, count, one)
-    const seconds = (performance.now() - started) / 1000
-    const after = cpuSeconds(server.parties)
-    const cpu = (who: 'server' | 'store' | 'load') => (((after[who] ?? 0) - (before[who] ?? 0)) * 1e3) / count
-    return { rate: count / seconds, p50: percentile(answers, 0.5), p99: percentile(answers, 0.99), server: cpu('server'), store: cpu('store'), load: cpu('load') }
+    const { seconds, cpu } = await costOf(() => server.parties, () => inFlight(CONNECTIONS, count, one))
+    const each = (who: 'server' | 'store' | 'load') => (cpu(who) * 1e3) / count
+    return { rate: count / seconds, p50: percentile(answers, 0.5), p99: percentile(answers, 0.99), server: each('server'), store: each('store'), load: each('load') }
   } finally {
     http.close()
     await server.stop()

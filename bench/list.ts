@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { newFolder, startBaton } from './baton.ts'
 import { fill } from './fill.ts'
 import { Http } from './http.ts'
-import { atRate, inFlight, inTurn, percentile, type Figures, type Terms } from './measure.ts'
+import { atRate, inFlight, inTurn, spread, type Figures, type Terms } from './measure.ts'
 import { cell, ms, note, table, whole } from './table.ts'
 
 export const about = 'Pages of 50 of 1,000,000 runs, filtered and deep: time of a page; how fast views are rebuilt'
@@ -49,8 +49,7 @@ async function measure(data: string, workflow: string, count: number, runs: numb
       const get = () => pageOf(http, `${RUNS}50${query}`, 50)
       await inFlight(4, 40, get)
       const times = await atRate(RATE, count, get)
-      figures[`${name} p50`] = percentile(times, 0.5)
-      figures[`${name} p99`] = percentile(times, 0.99)
+      Object.assign(figures, spread(name, times))
       const started = performance.now()
       await inFlight(16, count, get)
       figures[`${name} rate`] = count / ((performance.now() - started) / 1000)

@@ -91,14 +91,22 @@ export async function atRate(perSecond: number, count: number, piece: (index: nu
   return times
 }
 
-/** Warm up, then work with many in flight, then one at a time. @param parties whose processor time is counted while busy; asked twice, since servers start further processes. */
-export async function load(work: Work, { warm, count, idle, concurrency }: Amount, parties: () => Parties): Promise<Loaded> {
-  await inFlight(concurrency, warm, (i) => work(`warm-${i}`))
+/** What work gives, the seconds it took, and the seconds of processor time that a part used meanwhile; NaN for a part that there is not. @param parties asked twice, since servers start further processes. */
+export async function costOf<T>(parties: () => Parties, work: () => Promise<T>): Promise<{ readonly result: T; readonly seconds: number; cpu(who: keyof Parties): number }> {
   const before = cpuSeconds(parties())
   const started = performance.now()
-  const busy = await inFlight(concurrency, count, (i) => work(`busy-${i}`))
+  const result = await work()
   const seconds = (performance.now() - started) / 1000
   const after = cpuSeconds(parties())
+  return { result, seconds, cpu: (who) => (after[who] ?? Number.NaN) - (before[who] ?? Number.NaN) }
+}
+/** The median and the 99th percentile of times as figures `<name> p50` and `<name> p99`. */
+export const spread = (name: string, times: readonly number[]): Figures => ({ [`${name} p50`]: percentile(times, 0.5), [`${name} p99`]: percentile(times, 0.99) })
+
+/** Warm up, then work with many in flight, then one at a time. @param parties whose processor time is counted while busy. */
+export async function load(work: Work, { warm, count, idle, concurrency }: Amount, parties: () => Parties): Promise<Loaded> {
+  await inFlight(concurrency, warm, (i) => work(`warm-${i}`))
+  const { result: busy, seconds, cpu: used } = await costOf(parties, () => inFlight(concurrency, count, (i) => work(`busy-${i}`)))
   await pause(1000)
   const executed: number[] = []
   const done: number[] = []
@@ -109,7 +117,7 @@ export async function load(work: Work, { warm, count, idle, concurrency }: Amoun
     if (time !== undefined) executed.push(time - from)
     await pause(2)
   }
-  const cpu = (who: keyof Parties): number => (((after[who] ?? Number.NaN) - (before[who] ?? Number.NaN)) * 1000) / count
+  const cpu = (who: keyof Parties): number => (used(who) * 1000) / count
   return {
     throughput: count / seconds, busy_p50: percentile(busy, 0.5), busy_p99: percentile(busy, 0.99),
     executed_p50: percentile(executed, 0.5), executed_p99: percentile(executed, 0.99), done_p50: percentile(done, 0.5), done_p99: percentile(done, 0.99),

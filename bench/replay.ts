@@ -2,8 +2,7 @@
 import { rmSync } from 'node:fs'
 import { newFolder, startBaton, type Baton } from './baton.ts'
 import { fill } from './fill.ts'
-import { inTurn, pause, type Figures, type Terms } from './measure.ts'
-import { cpuSeconds } from './processes.ts'
+import { costOf, inTurn, pause, type Figures, type Terms } from './measure.ts'
 import { follow } from './sse.ts'
 import { cell, note, table, whole } from './table.ts'
 
@@ -35,13 +34,10 @@ async function read({ port, key }: Baton, most: number): Promise<{ events: numbe
 
 /** Several followers at once: their events together, by the slowest. */
 async function several(server: Baton, followers: number, events: number): Promise<Figures> {
-  const before = cpuSeconds(server.parties)
-  const all = await Promise.all(Array.from({ length: followers }, () => read(server, events)))
-  const after = cpuSeconds(server.parties)
+  const { result: all, cpu } = await costOf(() => server.parties, () => Promise.all(Array.from({ length: followers }, () => read(server, events))))
   const total = all.reduce((sum, one) => sum + one.events, 0)
   if (total !== events * followers) throw new Error(`${followers} followers got ${total} events instead of ${events} each`)
-  const cpu = (who: 'server' | 'load') => (((after[who] ?? 0) - (before[who] ?? 0)) * 1e6) / total
-  return { rate: total / (Math.max(...all.map(({ took }) => took)) / 1000), server: cpu('server'), load: cpu('load') }
+  return { rate: total / (Math.max(...all.map(({ took }) => took)) / 1000), server: (cpu('server') * 1e6) / total, load: (cpu('load') * 1e6) / total }
 }
 
 /** Run the benchmark. @returns its table. */

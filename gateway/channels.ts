@@ -9,6 +9,7 @@ import { isRefusal, refuseFields, type Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
 import type { Caller } from './authenticate.ts'
 import { homeOf, type Call, type Edge } from './call.ts'
+import { hexOf } from './hex.ts'
 import type { Identity } from './idempotency.ts'
 import type { Prepare, Prepared } from './prepare.ts'
 
@@ -119,6 +120,6 @@ export async function leaveChannels(edge: Edge, call: Call, origin: Origin): Pro
   if (isRefusal(known) || personOf(known, member_id)) return isRefusal(known) ? known : undefined
   const answer = (await world.view(project, 'channels_of', { member_id })) as ViewQuestions['channels_of']['reply'] | Refusal
   if (isRefusal(answer)) return answer
-  const outcomes = await Promise.all(answer.items.map((id) => world.command({ project, kind: 'channel', id, command_id: Buffer.from(world.random(16)).toString('hex'), name: 'channel.expel', input: { member_id }, origin })))
+  const outcomes = await Promise.all(answer.items.map((id) => world.command({ project, kind: 'channel', id, command_id: hexOf(world.random(16)), name: 'channel.expel', input: { member_id }, origin })))
   return outcomes.find(isRefusal)
 }

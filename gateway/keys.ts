@@ -4,6 +4,7 @@
  * keys and a `c`. Only the hash is ever stored.
  */
 import type { World } from './ports.ts'
+import { hexOf } from './hex.ts'
 
 /** A new key: its text, shown once, and what its owner keeps. */
 export interface NewKey {
@@ -34,7 +35,7 @@ export const keyHash = (world: Pick<World, 'hash'>, text: string): string => wor
  */
 export function newKey(world: Pick<World, 'random' | 'seal' | 'hash' | 'settings'>, project: string | undefined, from?: string, kind: 'key' | 'token' = 'key'): NewKey {
   const bytes = from === undefined ? world.random(20) : world.seal(`api key\n${project ?? ''}\n${from}`).subarray(0, 20)
-  const key = `${world.settings.key_prefix}${kind === 'token' ? 'c' : ''}_${Buffer.from(bytes).toString('hex')}${project === undefined ? '' : tagOf(project)}`
+  const key = `${world.settings.key_prefix}${kind === 'token' ? 'c' : ''}_${hexOf(bytes)}${project === undefined ? '' : tagOf(project)}`
   return { key, hash: keyHash(world, key), key_prefix: key.slice(0, TAG) }
 }
 

@@ -2,6 +2,7 @@
  * Items on their way to many clients: joined into pieces, made once for all of them, because each write is a call to the system.
  * A piece stays small beside what a client may leave unread, so that a slow one is noticed between two.
  */
+import { WHOLE } from './respond.ts'
 
 /** Something to show: its cursor and its bytes. */
 export interface Item {
@@ -16,8 +17,8 @@ export interface Piece {
   readonly last: number
   readonly content: string | Uint8Array
 }
-/** Characters of a piece after which the next one begins. */
-const SIZE = 14_000
+/** Characters of a piece after which the next one begins: with most last items it is still written at once. */
+const SIZE = WHOLE - 1000
 
 const pieceOf = (items: readonly Item[], encoded: boolean): Piece => {
   const text = items.length === 1 ? (items[0]?.frame ?? '') : items.map(({ frame }) => frame).join('')

@@ -42,7 +42,7 @@ const UNSENT_LIMIT = 1_048_576
  * Bytes written at once to a stream: what uWS gathers in its buffer of 16 KiB as a whole, the chunk's length included. With
  * writes of 53 KB, `npm run chaos` saw whole chunks vanish behind their length towards slow clients; with these, none.
  */
-const WHOLE = 15_000
+export const WHOLE = 15_000
 /** A comment, so small that it costs nothing; writing is what makes uWS flush. */
 const NUDGE = ':\n\n'
 
@@ -125,9 +125,10 @@ export class Exchange {
     }
     const write = (given: string | Uint8Array) => {
       if (!this.#open || given.length === 0) return
-      if (typeof given === 'string' && given.length * 3 <= WHOLE) return send(given, Buffer.byteLength(given))
+      const size = typeof given === 'string' ? Buffer.byteLength(given) : given.length
+      if (size <= WHOLE) return send(given, size)
       const bytes = typeof given === 'string' ? Buffer.from(given) : given
-      for (let from = 0; from < bytes.length; from += WHOLE) {
+      for (let from = 0; from < size; from += WHOLE) {
         const part = bytes.subarray(from, from + WHOLE)
         send(part, part.length)
       }

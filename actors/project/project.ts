@@ -6,7 +6,7 @@ import type { Api } from '../../protocol/api.ts'
 import type { HoldEvent, ProjectCommands, Reserved } from '../../protocol/configuration.ts'
 import { own } from '../../protocol/lookup.ts'
 import { patch } from '../../protocol/patch.ts'
-import type { Actor } from '../actor.ts'
+import type { Actor, Cause } from '../actor.ts'
 import { evolveKeys, evolveRecord, touch } from '../configuration.ts'
 import { createKey, revokeKey } from './keys.ts'
 import { createPrincipal, deletePrincipal, updatePrincipal } from './principals.ts'
@@ -36,71 +36,75 @@ function unassign(state: ProjectState, of: 'principal_id' | 'role_id', id: strin
 const KEEP_UNUSED = 86_400_000
 
 /** The actor of a project. */
-export const projectActor = (options: ProjectOptions): Actor<ProjectState, ProjectEvent, Api, 'project', ProjectCommands, Extra> => ({
-  kind: 'project',
-  initial: bare,
-  decide: {
-    'workflow.create': (state, input, cause) => createWorkflow(options, state, input, cause),
-    'workflow.update': (state, input, cause) => updateWorkflow(options, state, input, cause),
-    'workflow.delete': deleteWorkflow,
-    'key.create': (state, input, cause) => createKey(options, state, input, cause),
-    'key.revoke': revokeKey,
-    'principal.create': (state, input, cause) => createPrincipal(options, state, input, cause),
-    'principal.update': (state, input, cause) => updatePrincipal(options, state, input, cause),
-    'principal.delete': deletePrincipal,
-    'user.create': (state, input, cause) => createUser(options, state, input, cause),
-    'user.update': (state, input, cause) => updateUser(options, state, input, cause),
-    'user.delete': deleteUser,
-    'token.create': (state, input, cause) => createToken(options, state, input, cause),
-    'token.revoke': revokeToken,
-    'me.create_token': (state, input, cause) => createOwnToken(options, state, input, cause),
-    'me.revoke_token': revokeOwnToken,
-    'role.create': (state, input, cause) => createRole(options, state, input, cause),
-    'role.update': (state, input, cause) => updateRole(options, state, input, cause),
-    'role.delete': deleteRole,
-    'assignment.create': (state, input, cause) => assignRole(options, state, input, cause),
-    'assignment.delete': unassignRole,
-    'key.touch': touch,
-    'handle.settle': settleHandle,
-  },
-  evolve: {
-    'workflow.created': (state, { id, workflow, spec }) => {
-      state.workflows[id] = { workflow, spec }
-      return state
+export function projectActor(options: ProjectOptions): Actor<ProjectState, ProjectEvent, Api, 'project', ProjectCommands, Extra> {
+  /** A command that needs the options. */
+  const bound = <I, D>(decide: (options: ProjectOptions, state: ProjectState, input: I, cause: Cause) => D) => (state: ProjectState, input: I, cause: Cause): D => decide(options, state, input, cause)
+  return {
+    kind: 'project',
+    initial: bare,
+    decide: {
+      'workflow.create': bound(createWorkflow),
+      'workflow.update': bound(updateWorkflow),
+      'workflow.delete': deleteWorkflow,
+      'key.create': bound(createKey),
+      'key.revoke': revokeKey,
+      'principal.create': bound(createPrincipal),
+      'principal.update': bound(updatePrincipal),
+      'principal.delete': deletePrincipal,
+      'user.create': bound(createUser),
+      'user.update': bound(updateUser),
+      'user.delete': deleteUser,
+      'token.create': bound(createToken),
+      'token.revoke': revokeToken,
+      'me.create_token': bound(createOwnToken),
+      'me.revoke_token': revokeOwnToken,
+      'role.create': bound(createRole),
+      'role.update': bound(updateRole),
+      'role.delete': deleteRole,
+      'assignment.create': bound(assignRole),
+      'assignment.delete': unassignRole,
+      'key.touch': touch,
+      'handle.settle': settleHandle,
     },
-    'workflow.updated': (state, { id, workflow, spec }) => {
-      const kept = own(state.workflows, id)
-      if (kept) state.workflows[id] = { ...kept, workflow: patch(kept.workflow, workflow), ...(spec && { spec }) }
-      return state
+    evolve: {
+      'workflow.created': (state, { id, workflow, spec }) => {
+        state.workflows[id] = { workflow, spec }
+        return state
+      },
+      'workflow.updated': (state, { id, workflow, spec }) => {
+        const kept = own(state.workflows, id)
+        if (kept) state.workflows[id] = { ...kept, workflow: patch(kept.workflow, workflow), ...(spec && { spec }) }
+        return state
+      },
+      'workflow.deleted': (state, { id }) => {
+        delete state.workflows[id]
+        return state
+      },
+      ...evolveKeys,
+      'principal.created': principal.created,
+      'principal.updated': principal.updated,
+      'principal.deleted': (state, { id }) => principal.deleted(unassign(state, 'principal_id', id), { id }),
+      'role.created': role.created,
+      'role.updated': role.updated,
+      'role.deleted': (state, { id }) => role.deleted(unassign(state, 'role_id', id), { id }),
+      'assignment.created': assignment.created,
+      'assignment.deleted': assignment.deleted,
+      'handle.held': (state, { id, organization }) => {
+        state.claims[id] = organization
+        return state
+      },
+      'handle.freed': (state, { id, unused }, at) => {
+        delete state.claims[id]
+        for (const [old, since] of Object.entries(state.unused)) if (since < at - KEEP_UNUSED) delete state.unused[old]
+        if (unused) state.unused[id] = at
+        return state
+      },
     },
-    'workflow.deleted': (state, { id }) => {
-      delete state.workflows[id]
-      return state
+    react: {
+      'handle.freed': ({ id, organization }) => [{ tell: { to: { kind: 'organization', id: organization, project: organization }, name: 'handle.release', input: { id } } }],
     },
-    ...evolveKeys,
-    'principal.created': principal.created,
-    'principal.updated': principal.updated,
-    'principal.deleted': (state, { id }) => principal.deleted(unassign(state, 'principal_id', id), { id }),
-    'role.created': role.created,
-    'role.updated': role.updated,
-    'role.deleted': (state, { id }) => role.deleted(unassign(state, 'role_id', id), { id }),
-    'assignment.created': assignment.created,
-    'assignment.deleted': assignment.deleted,
-    'handle.held': (state, { id, organization }) => {
-      state.claims[id] = organization
-      return state
-    },
-    'handle.freed': (state, { id, unused }, at) => {
-      delete state.claims[id]
-      for (const [old, since] of Object.entries(state.unused)) if (since < at - KEEP_UNUSED) delete state.unused[old]
-      if (unused) state.unused[id] = at
-      return state
-    },
-  },
-  react: {
-    'handle.freed': ({ id, organization }) => [{ tell: { to: { kind: 'organization', id: organization, project: organization }, name: 'handle.release', input: { id } } }],
-  },
-  ask: { directory: directoryOf, definition: definitionOf, reach: reachOf },
-  // A snapshot of an older release lacks what that did not know.
-  recover: (state) => ({ ...bare(), ...state }),
-})
+    ask: { directory: directoryOf, definition: definitionOf, reach: reachOf },
+    // A snapshot of an older release lacks what that did not know.
+    recover: (state) => ({ ...bare(), ...state }),
+  }
+}

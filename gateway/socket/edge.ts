@@ -12,6 +12,7 @@ import { answers, type Answers } from './answers.ts'
 import type { Connection } from './connection.ts'
 import type { Market } from './offers.ts'
 import type { Session } from './session.ts'
+import { hexOf } from '../hex.ts'
 
 /** For whom a connection acts, as its upgrade established, and how to ask whether that still holds. */
 export interface Grant {
@@ -67,7 +68,7 @@ export const openEdge = (world: World): Edge => ({
 })
 
 /** An unguessable text of lower-case hex digits. */
-export const secret = (world: World, bytes: number): string => Buffer.from(world.random(bytes)).toString('hex')
+export const secret = (world: World, bytes: number): string => hexOf(world.random(bytes))
 
 /** Put a command to an actor for a worker. A throwing world counts as a refusal, so that callers see one kind of failure. `id` is kept over retries. */
 export function command(edge: Edge, grant: Grant, to: Address, name: string, input: unknown, id = secret(edge.world, 12)): Promise<Outcome> {
