@@ -12,7 +12,7 @@ import { systemRoles, type SystemRole } from '../protocol/access.ts'
 import type { ApiKey, PrincipalRecord } from '../protocol/api/access.ts'
 import { isPersonal } from '../protocol/api/users.ts'
 import { parseTimestamp } from '../protocol/common.ts'
-import type { OrganizationDirectory, ProjectDirectory } from '../protocol/directory.ts'
+import { principalOf, type OrganizationDirectory, type ProjectDirectory } from '../protocol/directory.ts'
 import type { Credential, Principal } from '../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
@@ -52,7 +52,6 @@ interface Found {
 
 const organizationPermissions = new Map<string, ReadonlySet<string>>(Object.entries(systemRoles).map(([role, granted]) => [role, new Set<string>(granted)]))
 const credentialOf = ({ id, name }: ApiKey): Credential => ({ type: isPersonal({ id }) ? 'cli_token' : 'api_key', id, name })
-const principalOf = ({ id, kind, name }: PrincipalRecord): Principal => ({ type: kind === 'service' ? 'service_account' : kind, id, name })
 
 const proofOf = (world: World, { text, handle }: Presented): Caller['proof'] => ({ hash: keyHash(world, text), tag: tagIn(text), ...(handle !== undefined && { handle }) })
 

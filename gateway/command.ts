@@ -6,6 +6,7 @@ import { isId, slotOf } from '../protocol/ids.ts'
 import { homeOf, meaning, rows, type Call, type Edge } from './call.ts'
 import { leaveChannels } from './channels.ts'
 import { identify, type Identity } from './idempotency.ts'
+import { originOf } from './origin.ts'
 import type { Outcome } from './ports.ts'
 import { prepare, type Prepared } from './prepare.ts'
 import type { Answer } from './respond.ts'
@@ -23,7 +24,7 @@ export function runCommand(edge: Edge, call: Call): Soon<Answer | Refusal> {
   if (call.row.shape.each) return runEach(edge, call, call.row.shape.each, identity)
   const address = addressOf(edge, call, identity)
   if (isRefusal(address)) return address
-  const origin = originOf(edge, call)
+  const origin = originOf(edge.world, call.caller, call.incoming, call.request_id)
   return soon(prepare(edge, call, identity, origin), (prepared) => {
     if (isRefusal(prepared)) return prepared
     const { command_id, fingerprint, seed } = identity
@@ -67,14 +68,6 @@ function answerOf(row: Row, reply: unknown, extra: Readonly<Record<string, unkno
   return { status, body }
 }
 
-const originOf = ({ world }: Edge, { caller, request_id, incoming }: Call): Origin => {
-  const agent = incoming.header('user-agent')?.slice(0, 256)
-  const origin: Writable<Origin> = { at: world.now(), principal: caller.principal, credential: caller.credential, request_id }
-  if (incoming.ip !== '') origin.ip = incoming.ip
-  if (agent !== undefined) origin.user_agent = agent
-  return origin
-}
-
 /** The actor that decides, from the row. A slot that cannot be an id names nothing that exists. */
 function addressOf(edge: Edge, call: Call, { seed }: Identity): Pick<Command, 'project' | 'kind' | 'id'> | Refusal {
   const { world } = edge
@@ -97,7 +90,7 @@ async function runEach(edge: Edge, call: Call, each: NonNullable<Row['shape']['e
   const { world } = edge
   const { [each.over]: over, ...shared } = call.body
   const ids = over as readonly string[]
-  const origin = originOf(edge, call)
+  const origin = originOf(edge.world, call.caller, call.incoming, call.request_id)
   const to = rows[each.command]?.shape.to
   if (!to) throw new Error(`${each.command} names no actor`)
   const { fingerprint } = identity

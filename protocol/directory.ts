@@ -5,6 +5,7 @@
 import type { ApiKey, PrincipalRecord } from './api/access.ts'
 import type { Project } from './api/projects.ts'
 import type { RoleAssignment } from './api/roles.ts'
+import type { Principal } from './entry.ts'
 import { own } from './lookup.ts'
 import type { KeptRole } from './roles.ts'
 import type { Spec } from './spec.ts'
@@ -54,6 +55,8 @@ export function activePrincipal({ principals }: ProjectDirectory, { keys }: Orga
   const key = Object.values(keys).find(({ principal_id }) => principal_id === id)
   return key && { id, kind: 'service', name: key.name }
 }
+/** As whom a party acts. */
+export const principalOf = ({ id, kind, name }: Party): Principal => ({ type: kind === 'service' ? 'service_account' : kind, id, name })
 /** The latest version of a workflow: what `project` answers to the read `definition`. */
 export interface Definition {
   readonly id: string

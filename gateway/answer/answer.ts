@@ -2,12 +2,14 @@
  * Answering by link, without signing in: the link is the credential, for one answer of one person to one question. What it may
  * do is decided by the interaction like any other answer.
  */
-import type { Credential, Origin, Principal } from '../../protocol/entry.ts'
+import { activePrincipal, principalOf } from '../../protocol/directory.ts'
+import type { Credential, Principal } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { roundOf } from '../../protocol/interaction/resolve.ts'
 import type { Interaction } from '../../protocol/interaction/shapes.ts'
 import { own } from '../../protocol/lookup.ts'
 import type { Edge } from '../call.ts'
+import { originOf } from '../origin.ts'
 import type { Incoming } from '../request.ts'
 import type { Answer } from '../respond.ts'
 import type { Handler } from '../serve.ts'
@@ -35,7 +37,7 @@ export const showForm = (edge: Edge): Handler => async (incoming) => {
 export const takeForm = (edge: Edge): Handler => async (incoming) => {
   const opened = await open(edge, incoming)
   if ('status' in opened) return opened
-  const { claim, record, principal, credential } = opened
+  const { claim, record } = opened
   const who = nameOf(opened)
   if (incoming.broken === 'too_large') return form(record, who, 'The answer is too long.')
   if (incoming.broken) return form(record, who, 'The answer cannot be read.')
@@ -45,8 +47,7 @@ export const takeForm = (edge: Edge): Handler => async (incoming) => {
   if (value === undefined) return over(opened) ?? form(record, who, 'Please choose an answer.', fields)
   const comment = fields.get('comment')?.trim().slice(0, COMMENT)
   const { world } = edge
-  const agent = incoming.header('user-agent')?.slice(0, 256)
-  const origin: Origin = { at: world.now(), principal, credential, ...(incoming.ip !== '' && { ip: incoming.ip }), ...(agent !== undefined && { user_agent: agent }) }
+  const origin = originOf(world, opened, incoming)
   const outcome = await world.command({
     project: claim.project, kind: 'interaction', id: claim.interaction, name: 'interaction.respond', origin,
     // The same form sent twice is one answer.
@@ -81,7 +82,7 @@ async function open(edge: Edge, incoming: Incoming): Promise<Opened | Answer> {
   if (limited?.refused) return notice(429, 'Please wait', 'There were too many requests. Reload the page in a minute.')
   if (!world.fresh()) return unavailable
   if (claim.expires !== undefined && claim.expires <= world.now()) return gone('The time to answer is over.')
-  const principal = await principalOf(edge, claim)
+  const principal = await speakerOf(edge, claim)
   if (isRefusal(principal)) return unavailable
   if (!principal) return gone('The person this link was made for cannot answer here any more.')
   const record = await read(edge, claim)
@@ -90,17 +91,15 @@ async function open(edge: Edge, incoming: Incoming): Promise<Opened | Answer> {
 }
 
 /** The person a link speaks for, while the project knows them; a project that was deleted knows nobody. */
-async function principalOf({ directory }: Edge, { project, target }: LinkClaim): Promise<Principal | undefined | Refusal> {
+async function speakerOf({ directory }: Edge, { project, target }: LinkClaim): Promise<Principal | undefined | Refusal> {
   const organization = await directory.organization()
   if (isRefusal(organization)) return organization
   const known = own(organization.projects, project)
   if (!known || known.deleted) return undefined
-  const key = Object.values(organization.keys).find(({ principal_id }) => principal_id === target)
-  if (key) return { type: 'service_account', id: target, name: key.name }
   const home = await directory.project(project)
   if (isRefusal(home)) return home
-  const record = own(home.principals, target)
-  return record?.state === 'active' ? { type: record.kind === 'service' ? 'service_account' : record.kind, id: target, name: record.name } : undefined
+  const party = activePrincipal(home, organization, target)
+  return party && principalOf(party)
 }
 
 /** Why the link is over, or undefined while it is not. */

@@ -5,11 +5,11 @@ import { routeOf, type Row } from '../../protocol/contract.ts'
 import { api } from '../../protocol/api.ts'
 import { service, type Frame } from '../service.ts'
 import { idsOf, listOf, pages, until } from './given.ts'
-import { person, type Person } from './talkers.ts'
+import { editor, person, type Person } from './people.ts'
 
 const s = await service()
 t.teardown(() => s.stop())
-const [ann, bob, out, admin, viewer] = await Promise.all([person(s, 'ann'), person(s, 'bob'), person(s, 'out'), person(s, 'admin', 'role_admin'), person(s, 'viewer', 'role_viewer')])
+const [ann, bob, out, admin, viewer] = await Promise.all([editor(s, 'ann'), editor(s, 'bob'), editor(s, 'out'), person(s, 'admin', 'role_admin'), person(s, 'viewer', 'role_viewer')])
 const rows = (Object.entries(api) as [RowName, Row][]).filter(([name, { route }]) => name.startsWith('channel.') && route.includes(':id'))
 /** Bodies that would be accepted. */
 const bodies: Readonly<Record<string, object>> = {

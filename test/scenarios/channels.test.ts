@@ -2,11 +2,11 @@
 import t from 'tap'
 import { service } from '../service.ts'
 import { fieldsOf, ids, idsOf, listOf, pages, until } from './given.ts'
-import { person } from './talkers.ts'
+import { editor, person } from './people.ts'
 
 const s = await service()
 t.teardown(() => s.stop())
-const [ann, bob, cyd, admin] = await Promise.all([person(s, 'ann'), person(s, 'bob'), person(s, 'cyd'), person(s, 'admin', 'role_admin')])
+const [ann, bob, cyd, admin] = await Promise.all([editor(s, 'ann'), editor(s, 'bob'), editor(s, 'cyd'), person(s, 'admin', 'role_admin')])
 let made = 0
 const channel = (input: Record<string, unknown> = {}) => ann.ok('channel.create', { name: `made-${++made}`, ...input })
 
@@ -217,7 +217,7 @@ t.test('channels and memberships are audited, messages are not', async (t) => {
 })
 
 t.test('who is no principal any more is no member', async (t) => {
-  const dan = await person(s, 'dan')
+  const dan = await editor(s, 'dan')
   const { id } = await channel({ member_ids: [dan.id] })
   const dm = await ann.ok('channel.create', { kind: 'dm', member_ids: [dan.id] })
   await s.ok('principal.update', { id: dan.id, state: 'disabled' })

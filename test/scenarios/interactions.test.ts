@@ -74,12 +74,12 @@ t.test('answers of each mode are checked; who is not asked is refused', async (t
   }
   const { id } = await ask()
   t.strictSame(fieldsOf(await s.refused('interaction.respond', { id }, 400, 'bad_request', as(ada))), ['value'])
-  const viewer = await person(s, 'watcher', ['role_viewer'])
+  const viewer = await person(s, 'watcher', 'role_viewer')
   await s.refused('interaction.respond', { id, value: true }, 403, 'forbidden', as(viewer))
 })
 
 t.test('whoever is asked answers, with whatever role; a key made for less does not', async (t) => {
-  const [viewer, idle, reviewer] = await Promise.all([person(s, 'viewer', ['role_viewer']), person(s, 'idle', ['role_viewer']), person(s, 'reviewer', ['role_viewer'])])
+  const [viewer, idle, reviewer] = await Promise.all([person(s, 'viewer', 'role_viewer'), person(s, 'idle', 'role_viewer'), person(s, 'reviewer', 'role_viewer')])
   const capped = async (of: { id: string }, scope_role_id: string) => ({ key: String((await s.ok('key.create', { name: `${of.id} ${scope_role_id}`, principal_id: of.id, scope_role_id }))['key']) })
   const made = await ask({ kind: 'request_review', spec: { mode: 'input' }, target_user_ids: [viewer.id], resolution_policy: { type: 'any_of', review: { reviewer_user_ids: [reviewer.id] } } })
   const { id } = made
@@ -106,7 +106,7 @@ t.test('all_of and quorum count distinct people', async (t) => {
 })
 
 t.test('a role as target: whoever holds it when the answer comes', async (t) => {
-  const eve = await person(s, 'eve', ['role_editor'])
+  const eve = await person(s, 'eve', 'role_editor')
   const { id } = await ask({ target_user_ids: ['role:Editor'], resolution_policy: { type: 'quorum', threshold: 1 }, spec: { mode: 'confirm' } })
   t.ok(idsOf(await s.ok('interaction.list', { inbox: true }, as(eve))).includes(String(id)))
   await s.refused('interaction.respond', { id, value: true }, 403, 'forbidden', as(ada))
