@@ -2,9 +2,13 @@
 import type { Address } from '../../protocol/entry.ts'
 import { cellKey, freshCell, LostSnapshot, restore, type Cell } from './cell.ts'
 import type { HostDeps } from './deps.ts'
+import type { Letter } from './letter.ts'
 
 /** Milliseconds that a message can be late: longer than any request waits for its answer. */
 const LATE = 30_000
+
+/** Snapshots that are read ahead at a time: a batch of them. */
+const AHEAD = 256
 
 /** A snapshot could not be read: the shard cannot go on, but nobody is to blame. */
 export class Unreadable extends Error {}
@@ -16,7 +20,8 @@ export class Cells {
   readonly #cells = new Map<string, Cell>()
   /** Actors that left memory lately, and when. */
   readonly #left = new Map<string, number>()
-
+  /** Snapshots that are being read ahead of the batch that needs them; of no actor that is in memory. */
+  readonly #ahead = new Map<string, ReturnType<HostDeps['snapshots']['get']>>()
   readonly #confirm: () => Promise<void>
 
   /** @param confirm throws when snapshots that were just read cannot be trusted to be the newest. */
@@ -39,6 +44,24 @@ export class Cells {
   get(address: Address): Cell | Promise<Cell> {
     return this.loaded(address) ?? this.#sure(this.#load(address))
   }
+  /** The actor that a letter is for, if it has to be read; one that is new is in memory afterwards, without a look at the snapshots. */
+  absent(letter: Letter): Address | undefined {
+    if (letter.type === 'task') return undefined
+    const address = letter.type === 'ask' ? letter.to : letter.command
+    if (this.loaded(address)) return undefined
+    if (letter.type === 'ask' || !letter.command.born || !this.believes(address)) return address
+    this.fresh(address)
+    return undefined
+  }
+  /** A letter waits while others are being committed: read the snapshot that it needs meanwhile. */
+  expect(letter: Letter): void {
+    const address = this.#ahead.size < AHEAD && this.absent(letter)
+    if (!address || this.#ahead.has(cellKey(address))) return
+    const key = cellKey(address)
+    const reading = this.#deps.snapshots.get(this.#partition, key)
+    reading.catch(() => this.#ahead.delete(key))
+    this.#ahead.set(key, reading)
+  }
   /** Bring actors into memory together, before a batch needs them one after the other. */
   async load(addresses: readonly Address[]): Promise<void> {
     const missing = new Map(addresses.filter((address) => !this.loaded(address)).map((address) => [cellKey(address), address]))
@@ -48,6 +71,8 @@ export class Cells {
   fresh(address: Address): Cell {
     const cell = freshCell(address, this.#deps.kinds[address.kind], this.#deps.clock.elapsed())
     this.#cells.set(cell.key, cell)
+    // What was read of it until now says nothing once it has changed here and left memory again.
+    this.#ahead.delete(cell.key)
     return cell
   }
   /** Leave memory; what it holds must be stored. */
@@ -73,6 +98,7 @@ export class Cells {
   }
   clear(): void {
     this.#cells.clear()
+    this.#ahead.clear()
   }
 
   /** What was read is worth something only if nothing stored had been lost by then. */
@@ -87,7 +113,8 @@ export class Cells {
     }
   }
   async #load(address: Address): Promise<Cell> {
-    const found = await this.#deps.snapshots.get(this.#partition, cellKey(address))
+    const key = cellKey(address)
+    const found = await (this.#ahead.get(key) ?? this.#deps.snapshots.get(this.#partition, key))
     const cell = this.fresh(address)
     if (!found) return cell
     restore(cell, found.data, this.#deps.clock.now())

@@ -142,7 +142,11 @@ export class Shard {
   #post(letter: Letter): void {
     if (this.#open) this.#mailbox.push(letter)
     else turnAway(letter)
-    if (!this.#open || this.#pumping) return
+    if (!this.#open) return
+    if (this.#pumping) {
+      this.cells.expect(letter)
+      return
+    }
     this.#pumping = true
     queueMicrotask(() => void this.#pump())
   }
@@ -174,8 +178,8 @@ export class Shard {
     const answers: (() => void)[] = []
     const waiting: Letter[] = []
     let taken = 0
-    await this.#gather()
-    for (; taken < this.#mailbox.length && taken < COMMANDS && batch.bytes < BYTES && batch.events < EVENTS && !batch.torn; taken++) {
+    const most = await this.#gather()
+    for (; taken < most && batch.bytes < BYTES && batch.events < EVENTS && !batch.torn; taken++) {
       const letter = this.#mailbox[taken] as Letter
       if (letter.type === 'task') {
         if (batch.entries.length > 0) break
@@ -203,18 +207,12 @@ export class Shard {
     if (batch.torn) this.#fail('an actor threw in the middle of a decision')
   }
 
-  /** Have the actors of the coming batch in memory; those that are new need no look at the snapshots. */
-  async #gather(): Promise<void> {
-    const missing: Address[] = []
-    for (let i = 0; i < this.#mailbox.length && i < COMMANDS; i++) {
-      const letter = this.#mailbox[i] as Letter
-      if (letter.type === 'task') continue
-      const address = letter.type === 'ask' ? letter.to : letter.command
-      if (this.cells.loaded(address)) continue
-      if (letter.type === 'command' && letter.command.born && this.cells.believes(address)) this.cells.fresh(address)
-      else missing.push(address)
-    }
+  /** Have the actors of the coming batch in memory. @returns how many letters that batch may take: those that come meanwhile are for the next. */
+  async #gather(): Promise<number> {
+    const most = Math.min(this.#mailbox.length, COMMANDS)
+    const missing = this.#mailbox.slice(0, most).flatMap((letter) => this.cells.absent(letter) ?? [])
     if (missing.length > 1) await this.cells.load(missing)
+    return most
   }
 
   async #read({ to, name, input, answer }: Extract<Letter, { type: 'ask' }>): Promise<() => void> {
