@@ -50,12 +50,13 @@ export async function install(registry: Registry, options: { rootKey: string | u
   return options.rootKey === undefined ? { ...made, generated: { key: raw, file } } : made
 }
 
-/** Have the organization, the project `default` and the owner key exist. Harmless when they do. */
+/** Have the organization, the project `default` and the owner key exist. Harmless when they do. @throws Error when nobody decides it in time: no shard has an owner yet. */
 export async function initialise(world: World, installation: Installation): Promise<void> {
   const outcome = await world.command({
     project: installation.organization, kind: 'organization', id: installation.organization, command_id: 'install', name: 'organization.init',
     input: { name: 'default', project_id: installation.project, root_key: { id: installation.root_key_id, hash: installation.root_hash, key_prefix: installation.root_prefix } },
     origin: { at: world.now(), principal: { type: 'system', id: 'system' }, credential: { type: 'internal', id: world.node } },
   })
-  if (isRefusal(outcome)) throw new Fault(`The organization could not be created (${outcome.refused}). Check that a node with the role "shards" runs.`)
+  if (isRefusal(outcome) && outcome.refused === 'service_unavailable') throw new Error('no node with the role "shards" answers')
+  if (isRefusal(outcome)) throw new Fault(`The organization could not be created (${outcome.refused}).`)
 }

@@ -21,7 +21,7 @@ import { createBlobs } from './nats/blobs.ts'
 import { createBus } from './nats/bus.ts'
 import { connectNats } from './nats/connect.ts'
 import { createJournal } from './nats/journal.ts'
-import { ensureCluster, provision } from './nats/provision.ts'
+import { ensureCluster, patiently, provision } from './nats/provision.ts'
 import { createRegistry } from './nats/registry.ts'
 import { createSnapshots } from './nats/snapshots.ts'
 import { openTelling } from './notify/open.ts'
@@ -89,7 +89,7 @@ export async function startNode(config: Config, servers: readonly string[], log:
   }
   try {
     await provision(nats, { partitions: config.partitions, shards: config.shards, replicas: config.replicas })
-    const installed = await install(createRegistry(nats, names.config), { rootKey: config.root_key, keyPrefix: config.key_prefix, data: config.data })
+    const installed = await patiently(nats, 'the installation', () => install(createRegistry(nats, names.config), { rootKey: config.root_key, keyPrefix: config.key_prefix, data: config.data }))
     const metrics = createMetrics(version)
     const journal = createJournal(nats, { appended: metrics.append, doubted: metrics.doubted })
     const snapshots = createSnapshots(nats)
@@ -128,13 +128,13 @@ export async function startNode(config: Config, servers: readonly string[], log:
       await host.round()
       for (let p = 0; p < config.partitions; p++) metrics.shardsOwned(p, host.owned().filter((name) => name.startsWith(`${p}.`)).length)
     }
-    await membership.start(round)
+    await patiently(nats, 'the list of nodes', () => membership.start(round))
     stops.push(() => membership.stop())
     if (hasShards) {
       stops.push(() => host.stop())
-      await round()
+      await patiently(nats, 'the ownership of shards', round)
     }
-    if (hasShards || config.roles.includes('gateway')) await Promise.race([initialise(world, installed), doomed])
+    if (hasShards || config.roles.includes('gateway')) await Promise.race([patiently(nats, 'the organization', () => initialise(world, installed)), doomed])
     // Only now: a view that has much to catch up with leaves little time for anything else.
     if (recent) {
       stops.push(await startViews({ data: config.data, organization: installed.organization, partitions: config.partitions, journal, end: (partition) => host.end(partition), recent, blobs, bus, clock: systemClock, log, metrics, stale: config.timing.stale * 1000, doomed: doom }))

@@ -70,8 +70,10 @@ async function ensureStream({ manager, log }: Nats, config: Configured): Promise
 export const ensureCluster = (nats: Nats, replicas: number): Promise<void> =>
   ensureStream(nats, bucketConfig(names.cluster, StorageType.Memory, replicas, Date.now()))
 
-/** Do something again while the servers elect a leader or lack peers. */
-async function patiently(nats: Nats, what: string, within: number, run: () => Promise<void>): Promise<void> {
+/** Milliseconds that a node waits for each thing while the servers elect. */
+const WITHIN = 60_000
+/** Do something again while the servers elect a leader or lack peers. @param within milliseconds; then a Fault says what to check. */
+export async function patiently<T>(nats: Pick<Nats, 'log'>, what: string, run: () => Promise<T>, within = WITHIN): Promise<T> {
   const started = Date.now()
   let told = started
   for (let attempt = 0; ; attempt++) {
@@ -97,7 +99,7 @@ async function patiently(nats: Nats, what: string, within: number, run: () => Pr
 export const RESTORING = 'restoring'
 /** The bucket of the installation's records; made when absent. @throws Fault when the servers do not provide it in time. */
 export const ensureConfig = (nats: Nats, replicas: number, within: number): Promise<void> =>
-  patiently(nats, `KV_${names.config}`, within, () => ensureStream(nats, bucketConfig(names.config, StorageType.File, replicas)))
+  patiently(nats, `KV_${names.config}`, () => ensureStream(nats, bucketConfig(names.config, StorageType.File, replicas)), within)
 
 /** Store the layout, or compare it with the stored one. */
 async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
@@ -125,18 +127,18 @@ async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
  * @param within milliseconds to wait for each thing while the servers elect; 60 s by default.
  * @throws Fault when the layout differs from the stored one, or the servers do not provide in time.
  */
-export async function provision(nats: Nats, layout: Layout, within = 60_000): Promise<void> {
+export async function provision(nats: Nats, layout: Layout, within = WITHIN): Promise<void> {
   const { partitions, replicas } = layout
-  const make = (config: Configured) => patiently(nats, config.name, within, () => ensureStream(nats, config))
+  const make = (config: Configured) => patiently(nats, config.name, () => ensureStream(nats, config), within)
   await ensureConfig(nats, replicas, within)
-  await patiently(nats, 'the stored layout', within, () => settleLayout(nats, layout))
+  await patiently(nats, 'the stored layout', () => settleLayout(nats, layout), within)
   for (let partition = 0; partition < partitions; partition++) {
     await make(journalConfig(partition, replicas))
     await make(stateConfig(partition, replicas))
   }
-  await patiently(nats, names.cluster, within, () => ensureCluster(nats, replicas))
-  await patiently(nats, names.blobs, within, async () => {
+  await patiently(nats, names.cluster, () => ensureCluster(nats, replicas), within)
+  await patiently(nats, names.blobs, async () => {
     await new Objm(nats.streams).create(names.blobs, { storage: StorageType.File, replicas })
     await ensureStream(nats, { name: `OBJ_${names.blobs}`, num_replicas: replicas })
-  })
+  }, within)
 }
