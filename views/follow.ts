@@ -56,6 +56,9 @@ const SAVE = 1000
 /** Milliseconds between two rounds of deleting. */
 const TIDY = 20
 
+/** Milliseconds until the journal's end is asked for again. */
+const AGAIN = 100
+
 export class ViewFollower {
   readonly #view: View
   readonly #journal: ViewJournal
@@ -146,8 +149,13 @@ export class ViewFollower {
         waiter = { target, done }
         this.#waiters.add(waiter)
       }
+      const find = (): void => void this.#readEnd().then(wait, () => {
+        // Nobody leads just now, or nobody knows who: until the timeout that may change.
+        if (over || !this.#running) done(false)
+        else this.#options.later(AGAIN, find)
+      })
       if (known !== undefined) wait(known)
-      else this.#readEnd().then(wait, () => done(false))
+      else find()
     })
   }
   /** The journal's end as of a moment after this call: a reading under way is too old, so all callers share the next one. */

@@ -18,8 +18,8 @@ export class Cells {
   readonly #partition: number
   #since = Number.NEGATIVE_INFINITY
   readonly #cells = new Map<string, Cell>()
-  /** Actors that left memory lately, and when. */
-  readonly #left = new Map<string, number>()
+  /** Actors that left memory lately, when, and the revision that their snapshot then had. */
+  readonly #left = new Map<string, { readonly at: number; readonly revision: number }>()
   /** Snapshots that are being read ahead of the batch that needs them; of no actor that is in memory. */
   readonly #ahead = new Map<string, ReturnType<HostDeps['snapshots']['get']>>()
   readonly #confirm: () => Promise<void>
@@ -79,8 +79,8 @@ export class Cells {
   evict(cell: Cell): void {
     this.#cells.delete(cell.key)
     this.#left.delete(cell.key)
-    this.#left.set(cell.key, this.#deps.clock.elapsed())
-    for (const [key, at] of this.#left) {
+    this.#left.set(cell.key, { at: this.#deps.clock.elapsed(), revision: cell.revision })
+    for (const [key, { at }] of this.#left) {
       if (this.#deps.clock.elapsed() - at < LATE) break
       this.#left.delete(key)
     }
@@ -115,6 +115,8 @@ export class Cells {
   async #load(address: Address): Promise<Cell> {
     const key = cellKey(address)
     const found = await (this.#ahead.get(key) ?? this.#deps.snapshots.get(this.#partition, key))
+    // A server that was cut off goes on believing that it leads, for less than `LATE` ms, and does not know what others stored since.
+    if ((found?.revision ?? 0) < (this.#left.get(key)?.revision ?? 0)) throw new Error('an older snapshot was read than the one that was stored')
     const cell = this.fresh(address)
     if (!found) return cell
     restore(cell, found.data, this.#deps.clock.now())

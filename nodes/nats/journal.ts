@@ -2,6 +2,7 @@
  * The journal over JetStream: a stream per partition, a subject per shard. An append is a compare-and-set on the subject's
  * last sequence. What is read for a decision comes from the stream's leader.
  */
+import type { StreamInfo } from '@nats-io/jetstream'
 import { InvalidArgumentError } from '@nats-io/transport-node'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { names, subjects } from '../../protocol/subjects.ts'
@@ -24,6 +25,21 @@ export interface JournalOptions {
 const IN_PROCESS = [10, 30, 100, 300]
 /** Attempts to go on reading without anything arriving, before `read` gives up. */
 const READ_ATTEMPTS = 6
+
+/**
+ * Milliseconds. Followers elect another leader 4 s at the earliest after they last heard of theirs (nats-server 2.15,
+ * `minElectionTimeoutDefault` in server/raft.go), and are in touch every second.
+ */
+const IN_TOUCH = 2500
+/**
+ * Whether the server that told this was the leader when it did: so many replicas were in touch with it that the others
+ * cannot have elected another one yet. One that is cut off goes on believing that it leads, and knows of no newer messages.
+ */
+export function leads(cluster: StreamInfo['cluster']): boolean {
+  const replicas = cluster?.replicas ?? []
+  const near = replicas.filter(({ active, offline }) => !offline && active < IN_TOUCH * 1e6).length
+  return near + 1 > (replicas.length + 1) / 2
+}
 
 /** The journal of a connection. */
 export function createJournal(nats: Nats, { timeout = 3000, appended = () => {}, doubted = () => {} }: JournalOptions = {}): Journal {
@@ -98,7 +114,8 @@ export function createJournal(nats: Nats, { timeout = 3000, appended = () => {},
     last,
     read,
     position: async (partition) => {
-      const { state } = await nats.manager.streams.info(names.journal(partition))
+      const { state, cluster } = await nats.manager.streams.info(names.journal(partition))
+      if (!leads(cluster)) throw new Error(`who told the end of ${names.journal(partition)} may not lead it any more`)
       return { first: state.first_seq, last: state.last_seq }
     },
     follow: (partition, from, on) => follow(nats, names.journal(partition), from, on),
