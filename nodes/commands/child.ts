@@ -19,7 +19,7 @@ export interface Child {
 
 /** Start a program of this checkout that sends a message when it is ready. @param before a command that is to start it, such as one that enters a network namespace. */
 export function startChild(name: string, args: readonly string[], settings: Readonly<Record<string, string>>, before: readonly string[] = []): Child {
-  const [command = process.execPath, ...rest] = [...before, process.execPath, `--import=${loader}`, ...args]
+  const [command = process.execPath, ...rest] = [...before, process.execPath, '--max-semi-space-size=32', `--import=${loader}`, ...args]
   const child = spawn(command, rest, { env: { ...process.env, ...settings }, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const exited = new Promise<string>((done) => {
     child.once('exit', (code, signal) => done(signal ?? String(code)))
