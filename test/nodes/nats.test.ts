@@ -1,22 +1,15 @@
 /** The world over a real nats-server: what the host relies on holds, also after the server was killed. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import t from 'tap'
-import type { Log } from '../../gateway/ports.ts'
 import { Fault } from '../../nodes/fault.ts'
 import type { Stored } from '../../nodes/host/ports.ts'
 import { createBlobs } from '../../nodes/nats/blobs.ts'
 import { createBus } from '../../nodes/nats/bus.ts'
-import { connectNats } from '../../nodes/nats/connect.ts'
-import { findServer } from '../../nodes/nats/install.ts'
 import { createJournal } from '../../nodes/nats/journal.ts'
 import { ensureCluster, provision } from '../../nodes/nats/provision.ts'
 import { createRegistry } from '../../nodes/nats/registry.ts'
-import { startServer } from '../../nodes/nats/server.ts'
 import { createSnapshots } from '../../nodes/nats/snapshots.ts'
+import { startStore } from './store.ts'
 
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 const bytes = (text: string) => new TextEncoder().encode(text)
 const words = (stored: { readonly data: Uint8Array } | undefined) => stored && new TextDecoder().decode(stored.data)
 /** Wait for something that happens by itself. */
@@ -24,18 +17,8 @@ const until = async (what: string, holds: () => boolean, within = 10_000) => {
   for (const started = Date.now(); !holds(); await new Promise((resolve) => setTimeout(resolve, 10))) if (Date.now() - started > within) throw new Error(`not within ${within} ms: ${what}`)
 }
 
-const folder = await mkdtemp(join(tmpdir(), 'baton-nats-'))
-const { path: binary } = await findServer(process.env)
 const layout = { partitions: 1, shards: 4, replicas: 1 }
-const start = (port: number) => startServer({ binary, data: folder, port, sync: 'always' })
-let server = await start(0)
-const connect = (name: string) => connectNats({ servers: [server.url], name, log: silent })
-const [one, two] = [await connect('one'), await connect('two')]
-t.teardown(async () => {
-  await Promise.all([one.close(), two.close()])
-  await server.stop()
-  await rm(folder, { recursive: true, force: true })
-})
+const { one, two, start, kill } = await startStore('always')
 await Promise.all([provision(one, layout), provision(two, layout)])
 
 t.test('an installation keeps its layout', async (t) => {
@@ -45,7 +28,7 @@ t.test('an installation keeps its layout', async (t) => {
 })
 
 t.test('a folder has one server', async (t) => {
-  await t.rejects(startServer({ binary, data: folder, port: 0, sync: 'always' }), { name: 'Fault', message: /already running/ })
+  await t.rejects(start(0), { name: 'Fault', message: /already running/ })
 })
 
 t.test('appends of one shard exclude each other', async (t) => {
@@ -224,10 +207,9 @@ t.test('followers and appends survive a killed server', async (t) => {
   for await (const { name } of two.manager.consumers.list('JOURNAL_0')) await two.manager.consumers.delete('JOURNAL_0', name)
   await append('h')
   await until('the follower has a new consumer', () => seen.at(-1) === last)
-  server.kill('SIGKILL')
-  await server.exited
+  const restart = await kill()
   t.equal(await journal.append(0, 0, bytes('lost'), last, 'lost'), 'unknown')
-  server = await start(server.port)
+  await restart()
   for (let i = 0; i < 20; i++) await append(`g${i}`)
   await until('the follower is there again', () => seen.at(-1) === last)
   t.same(seen, seen.slice().sort((a, b) => a - b), 'in order')

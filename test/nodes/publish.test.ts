@@ -1,29 +1,14 @@
 /** Storing messages over a real nats-server: every answer finds its question, and no question stays open. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { JetStreamApiError } from '@nats-io/jetstream'
 import { ClosedConnectionError, headers, InvalidArgumentError, NoRespondersError, TimeoutError } from '@nats-io/transport-node'
 import t from 'tap'
-import { connectNats } from '../../nodes/nats/connect.ts'
 import { isWrongSequence } from '../../nodes/nats/failures.ts'
-import { findServer } from '../../nodes/nats/install.ts'
 import { provision } from '../../nodes/nats/provision.ts'
 import { EXPECTED } from '../../nodes/nats/publish.ts'
-import { startServer } from '../../nodes/nats/server.ts'
 import { createSnapshots } from '../../nodes/nats/snapshots.ts'
-import { silent } from '../memory.ts'
+import { startStore } from './store.ts'
 
-const folder = await mkdtemp(join(tmpdir(), 'baton-publish-'))
-const { path: binary } = await findServer(process.env)
-let server = await startServer({ binary, data: folder, port: 0, sync: '2m' })
-const connect = (name: string) => connectNats({ servers: [server.url], name, log: silent })
-const [one, two] = [await connect('one'), await connect('two')]
-t.teardown(async () => {
-  await Promise.all([one.close(), two.close()])
-  await server.stop()
-  await rm(folder, { recursive: true, force: true })
-})
+const { one, two, connect, kill } = await startStore('2m')
 await provision(one, { partitions: 1, shards: 4, replicas: 1 })
 
 const bytes = (text: string) => new TextEncoder().encode(text)
@@ -77,12 +62,10 @@ t.test('snapshots compare many revisions at a time', async (t) => {
 })
 
 t.test('goes on after the server was away', async (t) => {
-  const { port } = new URL(server.url)
-  server.kill('SIGKILL')
-  await server.exited
+  const restart = await kill()
   const lost = failure(one.publish('journal.0.1', bytes('lost or not'), undefined, 300))
   t.ok((await lost) instanceof TimeoutError, 'nobody knows')
-  server = await startServer({ binary, data: folder, port: Number(port), sync: '2m' })
+  await restart()
   let sequence: number | undefined
   for (let i = 0; i < 50 && sequence === undefined; i++) sequence = await one.publish('journal.0.2', bytes('again'), undefined, 500).catch(() => undefined)
   t.ok((sequence ?? 0) > 501)
