@@ -7,8 +7,8 @@ import type { Letter } from './letter.ts'
 /** Milliseconds that a message can be late: longer than any request waits for its answer. */
 const LATE = 30_000
 
-/** Snapshots that are read ahead at a time: a batch of them. */
-const AHEAD = 256
+/** Snapshots that are read ahead at a time: a batch of them; and the milliseconds after which they are read again, because the server that told them may have been another one than tells now that all is well. */
+const AHEAD = { most: 256, lasts: 1000 }
 
 /** A snapshot could not be read: the shard cannot go on, but nobody is to blame. */
 export class Unreadable extends Error {}
@@ -21,7 +21,7 @@ export class Cells {
   /** Actors that left memory lately, when, and the revision that their snapshot then had. */
   readonly #left = new Map<string, { readonly at: number; readonly revision: number }>()
   /** Snapshots that are being read ahead of the batch that needs them; of no actor that is in memory. */
-  readonly #ahead = new Map<string, ReturnType<HostDeps['snapshots']['get']>>()
+  readonly #ahead = new Map<string, { readonly at: number; readonly reading: ReturnType<HostDeps['snapshots']['get']> }>()
   readonly #confirm: () => Promise<void>
 
   /** @param confirm throws when snapshots that were just read cannot be trusted to be the newest. */
@@ -55,12 +55,12 @@ export class Cells {
   }
   /** A letter waits while others are being committed: read the snapshot that it needs meanwhile. */
   expect(letter: Letter): void {
-    const address = this.#ahead.size < AHEAD && this.absent(letter)
+    const address = this.#ahead.size < AHEAD.most && this.absent(letter)
     if (!address || this.#ahead.has(cellKey(address))) return
     const key = cellKey(address)
     const reading = this.#deps.snapshots.get(this.#partition, key)
     reading.catch(() => this.#ahead.delete(key))
-    this.#ahead.set(key, reading)
+    this.#ahead.set(key, { at: this.#deps.clock.elapsed(), reading })
   }
   /** Bring actors into memory together, before a batch needs them one after the other. */
   async load(addresses: readonly Address[]): Promise<void> {
@@ -114,7 +114,8 @@ export class Cells {
   }
   async #load(address: Address): Promise<Cell> {
     const key = cellKey(address)
-    const found = await (this.#ahead.get(key) ?? this.#deps.snapshots.get(this.#partition, key))
+    const ahead = this.#ahead.get(key)
+    const found = await (ahead && this.#deps.clock.elapsed() - ahead.at < AHEAD.lasts ? ahead.reading : this.#deps.snapshots.get(this.#partition, key))
     // A server that was cut off goes on believing that it leads, for less than `LATE` ms, and does not know what others stored since.
     if ((found?.revision ?? 0) < (this.#left.get(key)?.revision ?? 0)) throw new Error('an older snapshot was read than the one that was stored')
     const cell = this.fresh(address)
