@@ -1,0 +1,54 @@
+/**
+ * Source events: what happens in a project and may start runs or wake waiting ones. They are published to one actor per
+ * project, so they have one order; every consumer sees them at least once.
+ */
+import type { Open } from './common.ts'
+
+/** What a producer says. */
+export interface Publication {
+  readonly event_type: string
+  readonly source_kind: string
+  readonly source_id: string
+  readonly event: Open
+  /** Routing fields: scalars and lists of strings. */
+  readonly meta: Open
+  /** A repeat with this key within a day publishes nothing and is answered the first id. */
+  readonly dedup_key: string
+  /** How many runs stand between this event and one that nothing in the project caused; 0 for those. */
+  readonly depth: number
+}
+/** A published event. */
+export interface SourceEvent extends Omit<Publication, 'dedup_key'> {
+  /** `sevt_…` */
+  readonly id: string
+  readonly occurred_at: string
+}
+/** A trigger as the matcher knows it: of an active loop, enabled. `http` ones watch `http_trigger.received` of their own id. */
+export interface Watch {
+  readonly trigger_id: string
+  readonly event_type: string
+  readonly source_id?: string
+  readonly condition?: string
+}
+/** A wait of a run as the matcher knows it. Matching of `match` against the event is the run's own business: it is delivered what fits type and source. */
+export interface Awaited {
+  readonly wait_id: string
+  readonly event_type: string
+  readonly source_id?: string
+}
+/** Decided by the `events` actor of a project, whose id is the project's. All are total and harmless when repeated. */
+export type SourceCommands = {
+  /** From a producer: publish. */
+  'source.publish': { input: Publication; reply: { source_event_id: string; deduped?: true } }
+  /** From a loop: these are its triggers that watch events, all of them; `version` orders what comes late. */
+  'triggers.set': { input: { loop_id: string; version: number; triggers: readonly Watch[] }; reply: undefined }
+  /** From a run: it waits for this from now on. Told back by `event.watched`, after which nothing is missed. */
+  'wait.watch': { input: { run_id: string; wait: Awaited }; reply: undefined }
+  /** From a run: this wait is over. */
+  'wait.unwatch': { input: { run_id: string; wait_id: string }; reply: undefined }
+}
+/** Decided by a loop: a trigger of it fires. Once per trigger and source event, however often it is said. */
+export interface Firing {
+  readonly trigger_id: string
+  readonly source: SourceEvent
+}
