@@ -8,6 +8,8 @@ import type { Interaction, LifecycleEvent, Response } from './shapes.ts'
 export interface Source {
   readonly event: Open
   readonly meta: Open
+  /** Runs between it and what nothing in the project caused. */
+  readonly depth: number
 }
 /** A delivery to an HTTP subscriber that is due: its stable id, where it goes, which secret signs it, and its body. */
 export interface Dispatch {
