@@ -138,7 +138,7 @@ export function endWait(on: Draft, how: 'wait.resumed' | 'wait.timed_out' | 'wai
   const type: RunEventType = 'id' in wait && !isAsked(wait) ? how : 'wait.closed'
   const note = { ...unwatching(wait), ...(take !== undefined && { take }) }
   emit(on, type, {
-    step: wait.step, payload: { step: wait.step, ...('id' in wait && { wait_id: wait.id, wait_kind: wait.kind }), ...payload },
+    step: wait.step, payload: { step: wait.step, ...('id' in wait && !isAsked(wait) && { wait_id: wait.id, wait_kind: wait.kind }), ...payload },
     ...(wait.kind !== 'pause' && { row: { waiting_on: null } }), place: { wait: null }, ...(Object.keys(note).length > 0 && { note }),
   })
 }

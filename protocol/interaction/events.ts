@@ -4,7 +4,7 @@ import type { Event } from '../entry.ts'
 import { patch, type Patch } from '../patch.ts'
 import type { Interaction, LifecycleEvent, Response } from './shapes.ts'
 
-/** What a source event says: its payload, and the fields that are copied for matching. The plane of source events reads it off the journal. */
+/** What a source event says: its payload, and the fields that are copied for matching. It is published when the event is committed. */
 export interface Source {
   readonly event: Open
   readonly meta: Open
