@@ -13,6 +13,7 @@ import { slug } from '../protocol/naming.ts'
 import { workflowsNamed, type Spec } from '../protocol/spec.ts'
 import { meaning, type Call, type Edge } from './call.ts'
 import { channelPreparations } from './channels.ts'
+import { eventPreparations } from './events.ts'
 import type { Identity } from './idempotency.ts'
 import { newKey } from './keys.ts'
 import { checkPeople, checkScope, rolesOf } from './people.ts'
@@ -122,6 +123,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   'me.create_token': (edge, call, identity) => makeKey(edge, call, call.project?.id, identity, 'token'),
   ...Object.fromEntries((['principal.create', 'principal.update', 'user.create', 'user.update', 'role.create', 'role.update', 'assignment.create'] as const).map((name) => [name, handing])),
   ...channelPreparations,
+  ...eventPreparations,
 }
 
 /** Prepare a call. */

@@ -10,7 +10,7 @@
 import type { Database } from 'better-sqlite3'
 
 /** Raise it with every change of the schema or of what is derived into it. */
-export const SCHEMA_VERSION = 4
+export const SCHEMA_VERSION = 5
 
 // Run lists are newest first. `runs_status`, `runs_queue` and `runs_type` are read once for each status and merged, so
 // that every combination of a status with a queue or a type is a range of one index.
@@ -107,6 +107,13 @@ CREATE INDEX messages_thread ON messages (channel, root, cursor) WHERE root IS N
 CREATE INDEX messages_pinned ON messages (channel, cursor) WHERE pinned = 1;
 CREATE VIRTUAL TABLE message_words USING fts5 (content, place, content = '', contentless_delete = 1);
 CREATE TABLE dropped (channel INTEGER PRIMARY KEY);
+
+CREATE TABLE source_events (
+  cursor INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL, event_type TEXT NOT NULL, source_kind TEXT NOT NULL, source_id TEXT NOT NULL, record TEXT NOT NULL
+);
+CREATE INDEX source_events_new ON source_events (project, cursor);
+CREATE INDEX source_events_type ON source_events (project, event_type, cursor);
+CREATE INDEX source_events_source ON source_events (project, source_id, cursor);
 
 CREATE TABLE audit (
   id TEXT PRIMARY KEY, project TEXT, resource_type TEXT NOT NULL, resource_id TEXT NOT NULL, action TEXT NOT NULL,

@@ -15,6 +15,7 @@ import { messageFacts, messageGet, messageList } from './messages.ts'
 import type { Paging } from './page.ts'
 import { runList, workflowRuns, type RunFilters } from './run-list.ts'
 import { locate, missingRun, runDetail, runRow } from './runs.ts'
+import { eventGet, eventList, type EventFilters } from './source-events.ts'
 import { stepsOf } from './steps.ts'
 import type { Store } from './store.ts'
 import { eventPage, timeline } from './timeline.ts'
@@ -72,6 +73,8 @@ const queries = {
   'channel.message': define<Asking & { id: string; message_id: string }>(({ store, project }, input) => messageGet(store, project, input)),
   'channel.search': define<Paging & Asking & { q: string; channel_id?: string }>(({ store, project }, input) => search(store, project, input)),
   'channel.events': define<Asking & { id: string; since?: number; limit?: number }>(({ store, project }, input) => channelEventPage(store, project, input)),
+  'event.list': define<EventFilters>(({ store, project }, input) => eventList(store, project, input)),
+  'event.get': define<OfRun>(({ store, project }, input) => eventGet(store, project, input)),
   'audit.list': define<AuditFilters>(({ store, organization }, input) => auditList(store, input, organization)),
   timeline: define<ViewQuestions['timeline']['input']>(({ store, project, oldest }, input) => timeline(store, project, input, oldest)),
   feed: define<ViewQuestions['feed']['input']>(({ store, project, current, oldest }, input) => feed(store, project, input, current, oldest)),

@@ -13,13 +13,14 @@ import type { RunCommands } from '../../protocol/internal.ts'
 import type { Actor } from '../actor.ts'
 import { childCancel, childSettled, childStart } from './children.ts'
 import { cancel, recover, resume, retry } from './control.ts'
-import { deliver, awaiting } from './deliver.ts'
+import { awaiting, deliver, watched } from './deliver.ts'
 import { opened, responded, settled } from './interactions.ts'
 import { jobRetried, jobSettled } from './jobs.ts'
 import { jobSpec } from './places.ts'
 import { signal } from './signal.ts'
 import { start } from './start.ts'
 import { apply, created, deadline, hasEnded, type RunState } from './state.ts'
+import { askToWatch, sayEnd, saySignal, sayVerdict, unwatch } from './telling.ts'
 import { wake } from './wake.ts'
 
 /** The run actor. */
@@ -42,6 +43,7 @@ export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands,
     'child.start': childStart,
     'child.cancel': childCancel,
     'child.settled': childSettled,
+    'event.watched': watched,
     'event.deliver': deliver,
     wake,
   },
@@ -77,6 +79,7 @@ export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands,
     'interaction.settled': apply,
     'check.passed': apply,
     'check.failed': apply,
+    'wait.asked': apply,
     'event.delivered': apply,
     'cleanup.begun': apply,
     'run.paused': apply,
@@ -85,6 +88,19 @@ export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands,
     'branch.completed': apply,
     'branch.failed': apply,
     'branch.cancelled': apply,
+  },
+  react: {
+    'wait.asked': askToWatch,
+    'wait.resumed': unwatch,
+    'wait.timed_out': unwatch,
+    'wait.closed': unwatch,
+    'step.cancelled': unwatch,
+    'signal.stored': saySignal,
+    'check.passed': sayVerdict,
+    'check.failed': sayVerdict,
+    'run.completed': sayEnd,
+    'run.failed': sayEnd,
+    'run.cancelled': sayEnd,
   },
   ask: {
     /** What a worker gets of a job, or null when the run no longer waits for it. */

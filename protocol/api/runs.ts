@@ -215,7 +215,7 @@ export type RunEventType =
   | 'action.called' | 'action.completed' | 'action.failed' | 'action.retried'
   | 'signal.stored' | 'limit.reached'
   | 'interaction.requested' | 'interaction.responded' | 'interaction.settled'
-  | 'check.passed' | 'check.failed' | 'event.delivered' | 'cleanup.begun' | 'run.paused'
+  | 'check.passed' | 'check.failed' | 'wait.asked' | 'event.delivered' | 'cleanup.begun' | 'run.paused'
   | 'branches.begun' | 'branch.started' | 'branch.completed' | 'branch.failed' | 'branch.cancelled'
 
 /** How an event changes what its run waits for from outside; undefined: not at all. An event that ends a run ends all its waits. */
