@@ -1,6 +1,7 @@
 /** What a schema cannot say about each kind of step: one arm for each, every fault with its exact path. */
 import type { FieldError } from '../errors.ts'
 import { parseDuration } from '../common.ts'
+import { isId } from '../ids.ts'
 import { checkPolicy, checkQuestion } from '../interaction/check.ts'
 import type { Step } from '../steps.ts'
 import { checkDuration, checkTime } from './bounds.ts'
@@ -28,6 +29,14 @@ function checkEventType(event_type: string, field: string): FieldError[] {
     return INTERNAL.has(event_type) ? [{ field, message: 'is an event that the service sends to itself; nobody can wait for it', actual: event_type }] : []
   }
   return [{ field, message: 'is not the exact type of an event, such as signal.approved or table.row.inserted', actual: event_type }]
+}
+
+/** Check what a trigger watches: an exact type, or a beginning with `.*`. Signals and what the service sends to itself start nothing. */
+export function checkWatched(event_type: string, field: string): FieldError[] {
+  const exact = event_type.endsWith('.*') ? `${event_type.slice(0, -2)}.any` : event_type
+  const known = EVENT_TYPE.test(exact)
+  if (known && !INTERNAL.has(event_type) && !event_type.startsWith('signal.')) return []
+  return [{ field, message: known ? 'is an event that starts no runs' : 'is not the type of an event, such as table.row.inserted, or a beginning such as table.*', actual: event_type }]
 }
 
 const checkMatch = (match: object, path: string): FieldError[] =>
@@ -73,9 +82,10 @@ const checks: Check<'check'> = ({ checks: assertions, on_fail, gate }, path, sco
   ...(gate ? templates({ targets: gate.targets, prompt: gate.prompt }, below(path, 'gate'), scope) : []),
 ]
 
-const starts: Check<'loop'> = ({ loop_id, workflow_id, event, config }, path, scope) => [
+const starts: Check<'loop'> = ({ loop_id, workflow_id, event, config, wait }, path, scope) => [
   ...((loop_id === undefined) === (workflow_id === undefined) ? [{ field: path, message: 'give exactly one of workflow_id and loop_id' }] : []),
-  ...(loop_id === undefined ? [] : [{ field: below(path, 'loop_id'), message: 'this service has no loops yet; give workflow_id', actual: loop_id }]),
+  ...(loop_id === undefined || isId(loop_id, 'loop') ? [] : [{ field: below(path, 'loop_id'), message: 'is not the id of a loop', actual: loop_id }]),
+  ...(loop_id !== undefined && wait ? [{ field: below(path, 'wait'), message: 'a step waits only for a workflow: the runs of a loop may have to wait their turn' }] : []),
   ...templates({ event, config }, path, scope),
 ]
 
