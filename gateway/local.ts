@@ -10,6 +10,7 @@ import { isPersonal } from '../protocol/api/users.ts'
 import type { Api } from '../protocol/api.ts'
 import type { Input } from '../protocol/contract.ts'
 import type { OrganizationDirectory, ProjectDirectory } from '../protocol/directory.ts'
+import { eventCatalog } from '../protocol/event-catalog.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
 import { roleRecord } from '../protocol/roles.ts'
@@ -108,4 +109,5 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
     items: newestFirst(assignments.filter((one) => (principal_id === undefined || one.principal_id === principal_id) && (role_id === undefined || one.role_id === role_id))),
   }))),
   'permission.list': answer<'permission.list'>(async ({ world }) => catalogOf(world.settings.brand.toLowerCase())),
+  'catalog.events': answer<'catalog.events'>(() => eventCatalog),
 }

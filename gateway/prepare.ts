@@ -13,6 +13,7 @@ import { workflowsNamed, type Spec } from '../protocol/spec.ts'
 import { meaning, type Call, type Edge } from './call.ts'
 import { channelPreparations } from './channels.ts'
 import { childrenOf } from './children.ts'
+import { eventPreparations } from './events.ts'
 import type { Identity } from './idempotency.ts'
 import { newKey } from './keys.ts'
 import { loopPreparations } from './loops.ts'
@@ -103,6 +104,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...Object.fromEntries((['principal.create', 'principal.update', 'user.create', 'user.update', 'role.create', 'role.update', 'assignment.create'] as const).map((name) => [name, handing])),
   ...channelPreparations,
   ...loopPreparations,
+  ...eventPreparations,
 }
 
 /** Prepare a call. */

@@ -30,7 +30,7 @@ export interface WorldParts {
 
 /** A message that is sent again: its actor may exist by now. */
 function repeated(message: ShardMessage): ShardMessage {
-  if (message.type === 'ask' || !message.command.born) return message
+  if (message.type !== 'command' || !message.command.born) return message
   const { born: _, ...command } = message.command
   return { type: 'command', command }
 }

@@ -7,6 +7,7 @@ import type { Definition } from './directory.ts'
 import type { Interaction, InteractionKind } from './interaction/shapes.ts'
 import type { RunOpening } from './loop/events.ts'
 import type { QueueReason } from './loop/run.ts'
+import type { SourceEvent } from './sources.ts'
 import type { Registration } from './worker.ts'
 
 /** Decided by a queue. All of them are total: a late, repeated or foreign message changes nothing. */
@@ -41,6 +42,8 @@ export interface ChildStart {
   readonly parent: { readonly run_id: string; readonly step: string; readonly waits: boolean }
   /** How many runs are above the child. */
   readonly depth: number
+  /** Depth of the source event that caused the parent. */
+  readonly cause_depth?: number
   readonly definition: Definition
   readonly definitions: Readonly<Record<string, Definition>>
   readonly input: Open
@@ -70,8 +73,10 @@ export type RunCommands = {
   'child.cancel': { input: { reason: string }; reply: undefined }
   /** From a run that a step of this one started: it has ended. */
   'child.settled': { input: { run_id: string; status: string; result?: Open; error_type?: string; error_message?: string }; reply: undefined }
-  /** From whoever knows source events: something happened that a step may wait for. Total, and harmless when it is said twice. */
-  'event.deliver': { input: { source_event_id: string; event_type: string; source_id?: string; event: Open; meta: Open }; reply: undefined }
+  /** From the matcher of source events: from now on it knows this wait, and nothing is missed. */
+  'event.watched': { input: { wait_id: string }; reply: undefined }
+  /** From the matcher: something happened that these waits fit. Without `wait_ids` the run matches its waits itself. Total, and harmless when it is said twice. */
+  'event.deliver': { input: Delivered; reply: undefined }
   wake: { input: unknown; reply: undefined }
   /** From its loop: begin to be. */
   'run.open': { input: RunOpening; reply: undefined }
@@ -101,6 +106,11 @@ export interface Usage {
   /** Agent turns that it took. */
   readonly agent_turns?: number
   readonly step_key?: string
+}
+/** A source event as a run is given it. */
+export interface Delivered extends Pick<SourceEvent, 'event_type' | 'event' | 'meta'>, Partial<Pick<SourceEvent, 'source_id' | 'source_kind'>> {
+  readonly source_event_id: string
+  readonly wait_ids?: readonly string[]
 }
 /** What the timeline of a run tells of an interaction that was opened. */
 export interface InteractionOpened {
@@ -134,6 +144,8 @@ export interface InteractionOpening extends Pick<Interaction, 'kind' | 'title' |
   readonly run_id: string
   readonly signal_name: string
   readonly step: string
+  /** Of its source events. */
+  readonly depth: number
 }
 
 /** Decided by the registry entry of one worker instance. */

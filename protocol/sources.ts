@@ -3,6 +3,7 @@
  * project, so they have one order; every consumer sees them at least once.
  */
 import type { Open } from './common.ts'
+import type { Event } from './entry.ts'
 
 /** What a producer says. */
 export interface Publication {
@@ -12,13 +13,18 @@ export interface Publication {
   readonly event: Open
   /** Routing fields: scalars and lists of strings. */
   readonly meta: Open
-  /** A repeat with this key within a day publishes nothing and is answered the first id. */
-  readonly dedup_key: string
+  /**
+   * A repeat with this key within a day publishes nothing and is answered the first id. Absent: the producer says it once, as
+   * an effect, whose repeats the receiver knows by their place in the journal.
+   */
+  readonly dedup_key?: string
   /** How many runs stand between this event and one that nothing in the project caused; 0 for those. */
   readonly depth: number
+  /** `sevt_…`, when the producer has given it one already. */
+  readonly id?: string
 }
-/** A published event. */
-export interface SourceEvent extends Omit<Publication, 'dedup_key'> {
+/** A published event. `truncated` in its payload: members were too large to be kept. */
+export interface SourceEvent extends Omit<Publication, 'dedup_key' | 'id'> {
   /** `sevt_…` */
   readonly id: string
   readonly occurred_at: string
@@ -30,16 +36,23 @@ export interface Watch {
   readonly source_id?: string
   readonly condition?: string
 }
-/** A wait of a run as the matcher knows it. Matching of `match` against the event is the run's own business: it is delivered what fits type and source. */
+/** A wait of a run as the matcher knows it, with its templates filled in. The run is delivered only what fits all of it. */
 export interface Awaited {
   readonly wait_id: string
   readonly event_type: string
   readonly source_id?: string
+  readonly match?: Open
+  readonly condition?: string
+}
+/** The id of what was published, now or by an earlier command with the same key. Empty: nobody listens to what runs say, so it is not kept. */
+export interface Published {
+  readonly source_event_id: string
+  readonly deduped?: true
 }
 /** Decided by the `events` actor of a project, whose id is the project's. All are total and harmless when repeated. */
 export type SourceCommands = {
   /** From a producer: publish. */
-  'source.publish': { input: Publication; reply: { source_event_id: string; deduped?: true } }
+  'source.publish': { input: Publication; reply: Published }
   /** From a loop: these are its triggers that watch events, all of them; `version` orders what comes late. */
   'triggers.set': { input: { loop_id: string; version: number; triggers: readonly Watch[] }; reply: undefined }
   /** From a run: it waits for this from now on. Told back by `event.watched`, after which nothing is missed. */
@@ -52,3 +65,19 @@ export interface Firing {
   readonly trigger_id: string
   readonly source: SourceEvent
 }
+
+/** What happened to the source events of a project, as it is stored. */
+export type SourcesEvent =
+  | (Event & SourceEvent & {
+    readonly type: 'source.published'
+    readonly dedup_key?: string
+    /** Triggers that fire, by loop. */
+    readonly fires?: Readonly<Record<string, readonly string[]>>
+    /** Waits that it fits, by run. */
+    readonly wakes?: Readonly<Record<string, readonly string[]>>
+    /** Triggers and waits whose conditions could not be evaluated. */
+    readonly faulty?: readonly string[]
+  })
+  | (Event & { readonly type: 'triggers.changed'; readonly loop_id: string; readonly version: number; readonly triggers: readonly Watch[] })
+  | (Event & { readonly type: 'wait.watched'; readonly run_id: string; readonly wait: Awaited })
+  | (Event & { readonly type: 'wait.unwatched'; readonly wait_id: string })

@@ -33,6 +33,7 @@ const WaitStep = kindOf('wait_for_event', Closed({
   event_type: Type.String({ minLength: 1, maxLength: 256 }),
   source_id: Type.Optional(Type.String()),
   match: Type.Optional(Open),
+  condition: Type.Optional(Expression),
   payload_mapping: Type.Optional(Type.Record(Type.String(), Expression)),
 }))
 const InteractionStep = kindOf('interaction', Closed({

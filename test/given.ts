@@ -3,7 +3,7 @@
  * next scene, so a story reads as a chain, and may branch: a scene never changes. A decision that brings its next state along is held to it in every story. Time stands still unless a cause moves it; ids count up: `job_1`, `wait_1`.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { evolve, fold, type AnyActor, type Cause, type Decided, type Tell } from '../actors/actor.ts'
+import { evolve, fold, type AnyActor, type Cause, type Decided, type Effect, type Tell } from '../actors/actor.ts'
 import type { Event } from '../protocol/entry.ts'
 import type { Refusal } from '../protocol/errors.ts'
 import { prefixes } from '../protocol/ids.ts'
@@ -29,6 +29,8 @@ export interface Outcome<S> extends Scene<S> {
   readonly events: readonly (Event & Readonly<Record<string, unknown>>)[]
   readonly tells: readonly Tell[]
   readonly soft: readonly Event[]
+  /** What the world does because of the events. */
+  readonly effects: readonly Effect[]
   /** The answer, from the state after the command if it asks for that. */
   readonly reply: unknown
   readonly refused?: Refusal
@@ -61,13 +63,14 @@ export function given<S = never>(actor: AnyActor, ...events: Event[]): Scene<S> 
       const arm = actor.decide[name]
       if (!arm) throw new Error(`${actor.kind} does not decide ${name}`)
       const decision = arm(state as never, input as never, cause)
-      if ('refused' in decision) return { ...scene(state, history, cause), events: [], tells: [], soft: [], reply: undefined, refused: decision }
+      if ('refused' in decision) return { ...scene(state, history, cause), events: [], tells: [], soft: [], effects: [], reply: undefined, refused: decision }
       const { events, tells = [], soft = [], reply, next } = decision as Decided<Event, unknown>
       freeze(events)
       const after = [...soft, ...events].reduce((before: unknown, event) => evolve(actor, before, event, cause.at), next === undefined ? structuredClone(state) : state) as S
       if (next !== undefined) agree(name, next, after)
       return {
         ...scene(after, [...history, ...events], cause), events: events as Outcome<S>['events'], tells, soft,
+        effects: events.flatMap((event) => actor.react?.[event.type]?.(event as never, cause.self) ?? []),
         reply: typeof reply === 'function' ? (reply as (state: never) => unknown)(after as never) : reply,
       }
     },

@@ -114,6 +114,13 @@ CREATE TABLE loops (id TEXT PRIMARY KEY, project INTEGER NOT NULL, name TEXT NOT
 CREATE INDEX loops_new ON loops (project, created_at, id);
 CREATE INDEX loops_name ON loops (project, name);
 
+CREATE TABLE source_events (
+  cursor INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL, event_type TEXT NOT NULL, source_kind TEXT NOT NULL, source_id TEXT NOT NULL, record TEXT NOT NULL
+);
+CREATE INDEX source_events_new ON source_events (project, cursor);
+CREATE INDEX source_events_type ON source_events (project, event_type, cursor);
+CREATE INDEX source_events_source ON source_events (project, source_id, cursor);
+
 CREATE TABLE audit (
   id TEXT PRIMARY KEY, project TEXT, resource_type TEXT NOT NULL, resource_id TEXT NOT NULL, action TEXT NOT NULL,
   actor_type TEXT NOT NULL, actor_id TEXT NOT NULL, user_id TEXT, created_at INTEGER NOT NULL, record TEXT NOT NULL

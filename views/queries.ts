@@ -16,6 +16,7 @@ import { messageFacts, messageGet, messageList } from './messages.ts'
 import type { Paging } from './page.ts'
 import { runList, workflowRuns, type RunFilters } from './run-list.ts'
 import { locate, missingRun, runDetail, runRow } from './runs.ts'
+import { eventGet, eventList, type EventFilters } from './source-events.ts'
 import { stepsOf } from './steps.ts'
 import type { Store } from './store.ts'
 import { eventPage, timeline } from './timeline.ts'
@@ -73,6 +74,8 @@ const queries = {
   'channel.message': define<Asking & { id: string; message_id: string }>(({ store, project }, input) => messageGet(store, project, input)),
   'channel.search': define<Paging & Asking & { q: string; channel_id?: string }>(({ store, project }, input) => search(store, project, input)),
   'channel.events': define<Asking & { id: string; since?: number; limit?: number }>(({ store, project }, input) => channelEventPage(store, project, input)),
+  'event.list': define<EventFilters>(({ store, project }, input) => eventList(store, project, input)),
+  'event.get': define<OfRun>(({ store, project }, input) => eventGet(store, project, input)),
   'audit.list': define<AuditFilters>(({ store, organization }, input) => auditList(store, input, organization)),
   'loop.list': define<Paging & { status?: string; agent_id?: string }>(({ store, project }, input) => loopList(store, project, input)),
   'loop.get': define<OfRun>(({ store, project }, input) => loopGet(store, project, input)),

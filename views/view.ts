@@ -25,6 +25,7 @@ import { deleteDropped, hasDropped } from './messages.ts'
 import { migrate } from './migrate.ts'
 import { queryOf } from './queries.ts'
 import { applyRun } from './runs.ts'
+import { applySourceEvents } from './source-events.ts'
 import { Store } from './store.ts'
 import { applyWorker } from './workers.ts'
 import { applyWorkflows } from './workflows.ts'
@@ -65,7 +66,7 @@ const start: Position = { sequence: 0, tails: [], oldest: 0 }
 /** Entries, and characters of rows, that wait in memory at most: what is written at once holds up everything else. */
 const WAITING = { entries: 512, size: 4_000_000 }
 /** Kinds whose arms only change what `Store` holds back; those of others write at once. */
-const gathered: ReadonlySet<string> = new Set<Kind>(['run', 'queue'])
+const gathered: ReadonlySet<string> = new Set<Kind>(['run', 'queue', 'events'])
 
 const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => void)[] } = {
   organization: [applyAudit],
@@ -78,6 +79,7 @@ const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => v
   channel_name: [],
   loop: [applyAudit, applyLoop],
   trigger_handle: [],
+  events: [applySourceEvents],
 }
 const armsOf = (kind: string) => (Object.hasOwn(arms, kind) ? arms[kind as Kind] : [])
 

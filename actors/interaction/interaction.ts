@@ -9,13 +9,19 @@
 import type { ByLink, CallerRoles, LinkedRound } from '../../protocol/api/interactions.ts'
 import type { Api } from '../../protocol/api.ts'
 import type { InteractionCommands } from '../../protocol/internal.ts'
-import type { InteractionEvent } from '../../protocol/interaction/events.ts'
-import type { Actor } from '../actor.ts'
+import type { InteractionEvent, Source } from '../../protocol/interaction/events.ts'
+import type { Address } from '../../protocol/entry.ts'
+import type { Publication } from '../../protocol/sources.ts'
+import type { Actor, Effect } from '../actor.ts'
 import { link } from './links.ts'
 import { create, open } from './open.ts'
 import { respond, review } from './respond.ts'
 import { cancel, remove, wake, withdraw } from './settle.ts'
 import { apply, expiry, isSettled, opened, type InteractionState } from './state.ts'
+
+const publish = ({ type, source }: Extract<InteractionEvent, { readonly source: Source }>, { id, project }: Address): Effect => ({
+  tell: { to: { kind: 'events', id: project }, name: 'source.publish', input: { event_type: type, source_kind: 'interaction', source_id: id, ...source } satisfies Publication },
+})
 
 /** The interaction actor. */
 export const interaction: Actor<InteractionState | null, InteractionEvent, Api, 'interaction', InteractionCommands, { 'interaction.respond': CallerRoles & ByLink; 'interaction.link': LinkedRound }> = {
@@ -42,9 +48,10 @@ export const interaction: Actor<InteractionState | null, InteractionEvent, Api, 
     'interaction.deleted': (state) => state && { ...state, deleted: true },
   },
   react: {
-    'interaction.created': () => [{ notify: { about: 'requested' } }],
+    'interaction.created': (event, self) => [{ notify: { about: 'requested' } }, publish(event, self)],
     'interaction.submitted': () => [{ notify: { about: 'submitted' } }],
     'interaction.reviewed': () => [{ notify: { about: 'changes_requested' } }],
+    'interaction.resolved': (event, self) => [publish(event, self)],
   },
   ask: {
     /** The record, or null. */

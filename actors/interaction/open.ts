@@ -25,18 +25,18 @@ export function create(state: InteractionState | null, input: Create, cause: Cau
 }
 
 /** Ask on behalf of a step: the run says so on its timeline itself. */
-export function open(state: InteractionState | null, { run_id, signal_name, step, ...input }: InteractionCommands['interaction.open']['input'], cause: Cause): Decided<InteractionEvent, undefined> {
+export function open(state: InteractionState | null, { run_id, signal_name, step, depth, ...input }: InteractionCommands['interaction.open']['input'], cause: Cause): Decided<InteractionEvent, undefined> {
   if (state) return { events: [], reply: undefined }
   const record: Interaction = { ...born(cause), ...input, run_id, signal_name, consumer: { kind: 'run', run: { run_id, signal_name } }, ...firstRound(input.resolution_policy) }
-  return { ...asked(record, step), reply: undefined }
+  return { ...asked(record, step, depth), reply: undefined }
 }
 
 /** What a run is told of an interaction. */
 const announced = ({ id, kind, target_user_ids, title, expires_at }: Interaction): InteractionOpened =>
   ({ interaction_id: id, protocol: kind, targets: target_user_ids, title, ...(expires_at !== undefined && { expires_at }) })
 
-const asked = (interaction: Interaction, step?: string): { events: InteractionEvent[] } =>
-  ({ events: [{ type: 'interaction.created', id: interaction.id, interaction, source: sourceOf(interaction), ...(step !== undefined && { step }) }] })
+const asked = (interaction: Interaction, step?: string, depth = 0): { events: InteractionEvent[] } =>
+  ({ events: [{ type: 'interaction.created', id: interaction.id, interaction, source: { ...sourceOf(interaction), depth }, ...(step !== undefined && { step }) }] })
 
 const born = ({ self, at, principal }: Cause, created_by?: string) => ({
   id: self.id, status: 'pending' as const, responses: [], created_at: timestamp(at), updated_at: timestamp(at), ...(created_by !== undefined && { created_by }),
@@ -70,7 +70,7 @@ function faultOf(record: Interaction, { at }: Cause): Refusal | undefined {
   return undefined
 }
 
-function sourceOf({ id, kind, status, title, description, target_user_ids, consumer, run_id, expires_at, created_by, context, spec }: Interaction): Source {
+function sourceOf({ id, kind, status, title, description, target_user_ids, consumer, run_id, expires_at, created_by, context, spec }: Interaction): Omit<Source, 'depth'> {
   const session_id = consumer.agent_tool?.session_id
   const event: Open = {
     interaction_id: id, kind, status, title, ...(description !== undefined && { description }), target_user_ids, consumer_kind: consumer.kind, ...(run_id !== undefined && { run_id }),

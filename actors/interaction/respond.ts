@@ -57,7 +57,7 @@ export function respond(state: InteractionState | null, { value, comment, roles,
     const lifecycle = { at, status: 'in_review' as const, action: 'submitted_for_review' as const, actor_id: person, round }
     return { events: [answered, { type: 'interaction.submitted', id: record.id, set: { status: 'in_review', submitted_at: at, responder }, lifecycle }], tells: told, reply: recordReply }
   }
-  const { events, tells } = conclude(after, {
+  const { events, tells } = conclude({ ...state, record: after }, {
     set: { status: 'completed', resolved_by: policy.type, responder, resolving_response_id: response.id }, outcome: { value: outcomeOf(policy, spec, responses) },
     lifecycle: { at, status: 'completed', action: 'resolved', actor_id: person },
   }, cause)
@@ -104,7 +104,7 @@ export function review(state: InteractionState | null, { action, comment }: Inpu
   }
   const last = submitted.at(-1)
   const accepted = { at, status: 'completed' as const, action: 'accepted' as const, actor_id: person, round, ...said }
-  const { events, tells } = conclude(record, {
+  const { events, tells } = conclude(state, {
     set: { status: 'completed', reviewer, resolved_by: 'review_accept', ...(last && { resolving_response_id: last.id }) }, outcome: { value: outcomeOf(record.resolution_policy, record.spec, submitted) }, lifecycle: accepted,
   }, cause)
   return { events, tells, reply: recordReply }

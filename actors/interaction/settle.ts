@@ -17,16 +17,16 @@ type Ended = { readonly events: InteractionEvent[]; readonly tells: Tell[] }
 export const recordReply = (after: InteractionState): Interaction => after.record
 
 /**
- * End it. @param record as it is when it ends, before the change. @param change names the new status; times are added.
+ * End it. @param state as it is when it ends, before the change. @param change names the new status; times are added.
  * @param silent the run that waits ended it itself.
  */
-export function conclude(record: Interaction, change: Change, cause: Cause, silent = false): Ended {
+export function conclude({ record, depth }: InteractionState, change: Change, cause: Cause, silent = false): Ended {
   const at = timestamp(cause.at)
   const full: Change = { ...change, set: { ...change.set, completed_at: at } }
   const after = changed(record, full, cause.at)
   const dispatch = dispatchOf(after, cause)
   return {
-    events: [{ type: 'interaction.resolved', id: record.id, ...full, source: sourceOf(after), ...(dispatch && { dispatch }) }],
+    events: [{ type: 'interaction.resolved', id: record.id, ...full, source: { ...sourceOf(after), depth }, ...(dispatch && { dispatch }) }],
     tells: silent ? [] : tellsOf(after),
   }
 }
@@ -38,12 +38,12 @@ export function cancel(state: InteractionState | null, { reason }: Input<Api['in
   if (cause.principal.type === 'agent') return refuse('forbidden', undefined, 'Agents do not cancel interactions.')
   if (record.status === 'cancelled') return { events: [], reply: record }
   if (!isOpen(state)) return refuseFields({ field: 'id', message: `the interaction is ${record.status}; only an open one can be cancelled`, actual: record.status })
-  return { ...conclude(record, cancellation(reason, cause, cause.principal.id), cause), reply: recordReply }
+  return { ...conclude(state, cancellation(reason, cause, cause.principal.id), cause), reply: recordReply }
 }
 
 /** Withdrawn by the run that waits for it. */
 export const withdraw = (state: InteractionState | null, { reason }: InteractionCommands['interaction.withdraw']['input'], cause: Cause): Decided<InteractionEvent, undefined> =>
-  isOpen(state) ? { ...conclude(state.record, cancellation(reason, cause, undefined), cause, true), reply: undefined } : { events: [], reply: undefined }
+  isOpen(state) ? { ...conclude(state, cancellation(reason, cause, undefined), cause, true), reply: undefined } : { events: [], reply: undefined }
 
 const cancellation = (reason: string | undefined, { at }: Cause, actor_id: string | undefined): Change => ({
   set: { status: 'cancelled', ...(reason !== undefined && { cancel_reason: reason }) },
@@ -54,7 +54,7 @@ const cancellation = (reason: string | undefined, { at }: Cause, actor_id: strin
 export function wake(state: InteractionState | null, _: unknown, cause: Cause): Decided<InteractionEvent, undefined> {
   const due = expiry(state)
   if (!state || due === undefined || due > cause.at) return { events: [], reply: undefined }
-  return { ...conclude(state.record, { set: { status: 'expired' }, lifecycle: { at: timestamp(cause.at), status: 'expired', action: 'expired' } }, cause), reply: undefined }
+  return { ...conclude(state, { set: { status: 'expired' }, lifecycle: { at: timestamp(cause.at), status: 'expired', action: 'expired' } }, cause), reply: undefined }
 }
 
 /** Take one that is over off the lists. */
@@ -78,7 +78,7 @@ function tellsOf(after: Interaction): Tell[] {
   return [{ to: { kind: 'run', id: run.run_id }, name: 'interaction.settled', input }]
 }
 
-function sourceOf(after: Interaction): Source {
+function sourceOf(after: Interaction): Omit<Source, 'depth'> {
   const { id, kind, status, consumer, resolving_response_id, resolved_by, cancel_reason, run_id, outcome } = after
   const responder = status === 'completed' ? after.responder : undefined
   const comment = commentOf(after)

@@ -11,12 +11,14 @@ import { settledStatuses, type Interaction } from '../../protocol/interaction/sh
 
 export interface InteractionState {
   readonly record: Interaction
+  /** Of its source events. */
+  readonly depth: number
   /** It was taken off the lists; nobody finds it any more. */
   readonly deleted?: true
 }
 
 /** Begin the state. */
-export const opened = (_: InteractionState | null, { interaction }: Extract<InteractionEvent, { type: 'interaction.created' }>): InteractionState => ({ record: interaction })
+export const opened = (_: InteractionState | null, { interaction, source }: Extract<InteractionEvent, { type: 'interaction.created' }>): InteractionState => ({ record: interaction, depth: source.depth })
 /** Apply a change of the record. */
 export function apply(state: InteractionState | null, event: Change, at: number): InteractionState {
   if (!state) throw new Error('an interaction changed before it was created')

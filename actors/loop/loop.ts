@@ -4,9 +4,12 @@
  *
  *     draft ⇄ active ⇄ paused → deleted
  */
+import type { TriggerFacts } from '../../protocol/api/loops.ts'
 import type { Api } from '../../protocol/api.ts'
 import type { LoopCommands, LoopEvent, Saving } from '../../protocol/loop/events.ts'
 import { handleId } from '../../protocol/loop/handles.ts'
+import type { Address } from '../../protocol/entry.ts'
+import type { Publication, SourceCommands } from '../../protocol/sources.ts'
 import type { Actor, AnyActor, Cause, Effect } from '../actor.ts'
 import { create, remove, settleHandle, update, type LoopOptions } from './define.ts'
 import { left, returns, spend, wake } from './runs.ts'
@@ -16,13 +19,12 @@ import { deadline, evolveLoop, isLiving, triggersOf, unborn, type LoopState } fr
 type Extra = { 'loop.create': Saving; 'loop.update': Saving; 'loop.delete': Pick<Saving, 'organization'>; 'loop.start': { readonly run_id: string } }
 const toHandle = (handle: string, organization: string, name: string, input: unknown): Effect => ({ tell: { to: { kind: 'trigger_handle', id: handleId(handle), project: organization }, name, input } })
 
-/** What the edge must know of a trigger to let a request fire it. */
-export interface TriggerFacts {
-  readonly status: string
-  readonly enabled: boolean
-  readonly key: string
-  readonly secret?: string
+/** A loop that paused itself says so, as the run that was one failure too many. */
+function sayPaused({ id: loop_id, run_id, consecutive_failures, threshold }: Extract<LoopEvent, { type: 'loop.auto_paused' }>, { project }: Address): Effect[] {
+  const said: Publication = { event_type: 'loop.auto_paused', source_kind: 'loop_run', source_id: run_id, event: { run_id, loop_id, consecutive_failures, threshold }, meta: { run_id, loop_id }, depth: 1 }
+  return [{ tell: { to: { kind: 'events', id: project }, name: 'source.publish', input: said } }]
 }
+
 function factsOf(state: LoopState, { trigger_id }: { trigger_id: string }): TriggerFacts | null {
   const known = isLiving(state) ? triggersOf(state.record, state.trigger_ids).find(({ id }) => id === trigger_id) : undefined
   if (!known || known.trigger.kind !== 'http' || !state.record) return null
@@ -51,6 +53,8 @@ export function loopActor(options: LoopOptions): AnyActor {
     },
     evolve: evolveLoop,
     react: {
+      'triggers.watched': ({ loop_id, version, triggers }, { project }) => [{ tell: { to: { kind: 'events', id: project }, name: 'triggers.set', input: { loop_id, version, triggers } satisfies SourceCommands['triggers.set']['input'] } }],
+      'loop.auto_paused': sayPaused,
       'handle.bound': ({ handle, loop_id, trigger_id, organization }, { project }) => [toHandle(handle, organization, 'handle.bind', { handle, loop_id, trigger_id, project })],
       'handle.freed': ({ handle, loop_id, trigger_id, organization }) => [toHandle(handle, organization, 'handle.free', { loop_id, ...(trigger_id !== '' && { trigger_id }) })],
       'child.answered': ({ to, type: _, ...input }) => [{ tell: { to: { kind: 'run', id: to }, name: 'child.answered', input } }],

@@ -2,7 +2,7 @@
  * The engine: takes steps in the order of the spec until one waits or the run ends.
  *
  * Invariants:
- * E1. A call ends with a wait (then the run is `suspended`) or with the run ended; never in between.
+ * E1. A call ends with a wait (then the run is `suspended`, unless the wait is only asked for) or with the run ended; never in between.
  * E2. Whether a suspended run moves is known only here: `run.resumed` is emitted when there is a step to take or the end to
  *     reach, and not when a step merely goes from one wait into its retry delay.
  * E3. One command gives a bounded number of events, because a commit holds so many: a run that could go on pauses, and a

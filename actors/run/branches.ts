@@ -16,7 +16,7 @@ import { yieldOf } from './kept.ts'
 import { attempting, completeStep, endWait, failStep, resumeStep } from './outcome.ts'
 import { bodyOf, mainStep } from './places.ts'
 import { outputsAt, rootsOf } from './roots.ts'
-import { branchAt, type Branch, type Join, type Yield } from './state.ts'
+import { branchAt, isAsked, unwatching, type Branch, type Join, type Yield } from './state.ts'
 
 /** The steps of the vocabulary that have branches. */
 export type JoinStep = Extract<Step, { kind: 'parallel' | 'for_each' }>
@@ -147,9 +147,9 @@ export function leave(on: Draft, reason: string): void {
   if (at === undefined || !join) return
   const step = current(on)
   const { wait } = placeOf(on)
-  const note = { at, place: null }
+  const note = { at, place: null, ...unwatching(wait) }
   const begun = step?.row && (step.row.status === 'running' || step.row.status === 'suspended')
-  if (begun) emit(on, 'step.cancelled', { step: step.key, payload: { step: step.key, kind: step.step.kind, reason, ...(wait && 'id' in wait && { wait_id: wait.id, wait_kind: wait.kind }) }, row: { status: 'cancelled', completed_at: now(on), waiting_on: null }, note })
+  if (begun) emit(on, 'step.cancelled', { step: step.key, payload: { step: step.key, kind: step.step.kind, reason, ...(wait && 'id' in wait && !isAsked(wait) && { wait_id: wait.id, wait_kind: wait.kind }) }, row: { status: 'cancelled', completed_at: now(on), waiting_on: null }, note })
   else emit(on, 'branch.cancelled', { step: join.step, payload: { step: join.step, reason }, note })
   on.at = undefined
 }

@@ -3,18 +3,19 @@
  * for it, at once and not later: unlike a signal it is not kept for a step that does not wait yet.
  */
 import type { RunEvent } from '../../protocol/api/runs.ts'
-import type { RunCommands } from '../../protocol/internal.ts'
+import type { Delivered } from '../../protocol/internal.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance } from './advance.ts'
 import { draft, emit, nothing, silently } from './draft.ts'
-import { hasEnded, placesOf, type RunState } from './state.ts'
-import { consumeEvent, isAwaited } from './steps/wait.ts'
+import { waitingAt } from './places.ts'
+import { hasEnded, isAsked, placesOf, type RunState } from './state.ts'
+import { consumeEvent, isAwaited, openWait } from './steps/wait.ts'
 
 /** Events remembered, to tell a repeat. */
 const REMEMBERED = 64
 
 /** Give an event to the steps that wait for it. One that nobody waits for, or that was given before, changes nothing. */
-export function deliver(state: RunState | null, event: RunCommands['event.deliver']['input'], cause: Cause): Decision<RunEvent, undefined> {
+export function deliver(state: RunState | null, event: Delivered, cause: Cause): Decision<RunEvent, undefined> {
   if (!state || hasEnded(state) || state.record.cancel_requested || state.engine.delivered?.includes(event.source_event_id)) return nothing
   const awaited = placesOf(state).filter(([, { wait }]) => isAwaited(wait, event))
   if (awaited.length === 0) return nothing
@@ -27,6 +28,17 @@ export function deliver(state: RunState | null, event: RunCommands['event.delive
   }
   on.at = undefined
   advance(on)
+  return silently(on)
+}
+
+/** The matcher knows this wait. One that is over, or open already, changes nothing. */
+export function watched(state: RunState | null, { wait_id }: { readonly wait_id: string }, cause: Cause): Decision<RunEvent, undefined> {
+  const found = state && !hasEnded(state) && waitingAt(state, (wait) => isAsked(wait) && 'id' in wait && wait.id === wait_id)
+  const wait = found ? found.place.wait : undefined
+  if (!state || !found || wait?.kind !== 'event') return nothing
+  const on = draft(state, cause)
+  on.at = found.at
+  openWait(on, wait)
   return silently(on)
 }
 

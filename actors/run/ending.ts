@@ -15,6 +15,7 @@ import { current, emit, now, placeOf, tellInteraction, tellLoop, tellRun, withdr
 import { endWait } from './outcome.ts'
 import { outputs, rootsOf } from './roots.ts'
 import type { Ending } from './state.ts'
+import { aboutOf, type About } from './telling.ts'
 
 /** Why a step or a run failed. */
 export interface Fault {
@@ -39,10 +40,12 @@ export function concludeCleanup(on: Draft): void {
 
 function conclude(on: Draft, { type, step, payload, run, position }: Ending): void {
   const { asked, ending, more_at } = on.state.engine
+  const { started_at, external_id, name, loop_name } = on.state.record
+  const about: About = { ...aboutOf(on.state), more: { ...(started_at !== undefined && { started_at }), ...(external_id !== undefined && { external_id }), ...(name !== undefined && { name }), ...(loop_name !== undefined && { loop_name }), ...(run.stop_reason && type !== 'run.completed' && { stop_reason: run.stop_reason }) } }
   const engine = { ...(ending && { ending: null, position }), ...(asked && type === 'run.cancelled' && { asked: null }), ...(more_at !== undefined && { more_at: null }) }
   emit(on, type, {
     ...(step !== undefined && { step }), payload, run: { ...run, completed_at: now(on) },
-    ...(Object.keys(engine).length > 0 && { note: { engine } }),
+    note: { about, ...(Object.keys(engine).length > 0 && { engine }) },
   })
   settleParent(on)
   const { id: run_id, status } = on.state.record

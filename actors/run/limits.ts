@@ -10,6 +10,7 @@ import { leaveBranches } from './branches.ts'
 import { failRun } from './ending.ts'
 import { endWait, failStep } from './outcome.ts'
 import { abandon } from './steps/action.ts'
+import { aboutOf } from './telling.ts'
 
 /** Attempts of steps that one run may begin in its whole life, those of branches included, unless its definition says otherwise. */
 export const MAX_EXECUTED = 1000
@@ -49,7 +50,7 @@ export function exceedWallClock(on: Draft): void {
 function exceedBudget(on: Draft, credit_spent: number, credit_budget: number): void {
   const step = current(on)?.key
   const percent_used = Math.floor((credit_spent / credit_budget) * 100)
-  emit(on, 'run.budget_exceeded', { ...(step !== undefined && { step }), payload: { ...(step !== undefined && { step }), credit_spent, credit_budget, percent_used } })
+  emit(on, 'run.budget_exceeded', { ...(step !== undefined && { step }), payload: { ...(step !== undefined && { step }), credit_spent, credit_budget, percent_used }, note: { about: aboutOf(on.state) } })
   stop(on, 'budget_exceeded', { limit_kind: 'budget', used: credit_spent, limit: credit_budget }, `The run spent ${credit_spent} of ${credit_budget} credits`)
 }
 

@@ -40,7 +40,7 @@ function recordOf({ loop, spec, event, meta, config, source, budget, queue_reaso
 /** What expressions see of `meta` and `config` is in the record, and not kept twice. */
 const engineOf = ({ source, definitions, depth, queue_reason }: RunOpening): Engine => ({
   meta: {}, config: {}, priority: 0, position: 0, executed: 0, tries: 0, attempt: 1,
-  ...(depth > 0 && { depth }), ...(source.trigger_id !== undefined && { trigger_id: source.trigger_id }),
+  ...(depth > 0 && { depth, cause_depth: depth }), ...(source.trigger_id !== undefined && { trigger_id: source.trigger_id }),
   ...(Object.keys(definitions).length > 0 && { definitions }), ...(queue_reason && { held: 'start' as const }),
 })
 const startedPayload = ({ state: { record } }: Draft): Open => {

@@ -14,7 +14,7 @@ import type { Patch } from '../../protocol/patch.ts'
 import type { Step } from '../../protocol/spec.ts'
 import { current, emit, now, placeOf, type Draft, type Parts } from './draft.ts'
 import { failRun, type Fault } from './ending.ts'
-import type { Wait } from './state.ts'
+import { isAsked, unwatching, type Wait } from './state.ts'
 
 /** Total attempts that a step allows; also bounded by the service. */
 export const attemptsOf = (step: Step): number => Math.min(step.retry?.max_attempts ?? 1, 10)
@@ -137,10 +137,11 @@ function retryStep(on: Draft, fault: Fault, step: Step, row: RunStep, key: strin
 export function endWait(on: Draft, how: 'wait.resumed' | 'wait.timed_out' | 'wait.closed', payload: Open = {}, take?: string): void {
   const { wait } = placeOf(on)
   if (!wait) return
-  const type: RunEventType = 'id' in wait ? how : 'wait.closed'
+  const type: RunEventType = 'id' in wait && !isAsked(wait) ? how : 'wait.closed'
+  const note = { ...unwatching(wait), ...(take !== undefined && { take }) }
   emit(on, type, {
-    step: wait.step, payload: { step: wait.step, ...('id' in wait && { wait_id: wait.id, wait_kind: wait.kind }), ...payload },
-    ...(wait.kind !== 'pause' && { row: { waiting_on: null } }), place: { wait: null }, ...(take !== undefined && { note: { take } }),
+    step: wait.step, payload: { step: wait.step, ...('id' in wait && !isAsked(wait) && { wait_id: wait.id, wait_kind: wait.kind }), ...payload },
+    ...(wait.kind !== 'pause' && { row: { waiting_on: null } }), place: { wait: null }, ...(Object.keys(note).length > 0 && { note }),
     ...(on.at === undefined && on.state.record.wake_at !== undefined && { run: { wake_at: null } }),
   })
 }

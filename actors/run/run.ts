@@ -13,7 +13,7 @@ import type { RunCommands } from '../../protocol/internal.ts'
 import type { Actor, Tell } from '../actor.ts'
 import { childCancel, childSettled, childStart } from './children.ts'
 import { cancel, recover, resume, retry } from './control.ts'
-import { deliver, awaiting } from './deliver.ts'
+import { awaiting, deliver, watched } from './deliver.ts'
 import { opened, responded, settled } from './interactions.ts'
 import { jobRetried, jobSettled } from './jobs.ts'
 import { shownRun } from '../../protocol/loop/record.ts'
@@ -24,6 +24,7 @@ import { start } from './start.ts'
 import { childAnswered } from './steps/loop.ts'
 import { halt, recordUsage } from './usage.ts'
 import { apply, created, deadline, hasEnded, type RunState } from './state.ts'
+import { askToWatch, sayEnd, saySignal, sayVerdict, unwatch } from './telling.ts'
 import { wake } from './wake.ts'
 
 /** The run actor. */
@@ -46,6 +47,7 @@ export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands,
     'child.start': childStart,
     'child.cancel': childCancel,
     'child.settled': childSettled,
+    'event.watched': watched,
     'event.deliver': deliver,
     wake,
     'run.open': open,
@@ -89,6 +91,7 @@ export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands,
     'interaction.settled': apply,
     'check.passed': apply,
     'check.failed': apply,
+    'wait.asked': apply,
     'event.delivered': apply,
     'cleanup.begun': apply,
     'run.paused': apply,
@@ -103,8 +106,21 @@ export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands,
     'loop.auto_paused': apply,
     'loop.asked': apply,
   },
+
   react: {
     'loop.asked': ({ private: ask }) => [{ tell: ask as unknown as Tell }],
+    'run.budget_exceeded': sayVerdict,
+    'wait.asked': askToWatch,
+    'wait.resumed': unwatch,
+    'wait.timed_out': unwatch,
+    'wait.closed': unwatch,
+    'step.cancelled': unwatch,
+    'signal.stored': saySignal,
+    'check.passed': sayVerdict,
+    'check.failed': sayVerdict,
+    'run.completed': sayEnd,
+    'run.failed': sayEnd,
+    'run.cancelled': sayEnd,
   },
   ask: {
     /** What a worker gets of a job, or null when the run no longer waits for it. */

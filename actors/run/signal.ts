@@ -14,7 +14,7 @@ import { leaveBranches } from './branches.ts'
 import { draft, emit, silently, tellQueue, tellRun, withdraw } from './draft.ts'
 import { completeStep, endWait, resumeStep } from './outcome.ts'
 import { waitingAt } from './places.ts'
-import { hasEnded, keyOf, rowOf, signalKey, type RunState, type StoredSignal } from './state.ts'
+import { hasEnded, isAsked, keyOf, rowOf, signalKey, type RunState, type StoredSignal } from './state.ts'
 import { offer } from './steps/wait.ts'
 
 type Signal = Input<Api['run.signal']>
@@ -44,7 +44,7 @@ function send(state: RunState, { name = '', payload = {}, idempotency_key }: Sig
 }
 
 function complete(state: RunState, key: string, result: Open, cause: Cause): Decision<RunEvent, Answer> {
-  const found = waitingAt(state, ({ kind, step }) => step === key && kind !== 'pause')
+  const found = waitingAt(state, (wait) => wait.step === key && wait.kind !== 'pause' && !isAsked(wait))
   if (!found && !isKnown(state, key)) return refuse('not_found', { step_key: key }, `The run has no step ${key}.`)
   const { status, cancel_requested } = state.record
   if (hasEnded(state) || cancel_requested) return refuse('conflict', { status, cancel_requested })

@@ -20,7 +20,7 @@ import { advance, pause } from './advance.ts'
 import { current, draft, emit, type Draft } from './draft.ts'
 import { created, hasEnded, note, type Engine, type RunState } from './state.ts'
 
-type Start = Omit<Input<Api['run.start']>, 'project'> & StartExtra & Partial<Pick<ChildStart, 'parent' | 'depth'>>
+type Start = Omit<Input<Api['run.start']>, 'project'> & StartExtra & Partial<Pick<ChildStart, 'parent' | 'depth' | 'cause_depth'>>
 
 /** Start a run of a definition, or of the inline spec in the body, and go as far as it goes without waiting. */
 export function start(state: RunState | null, input: Start, cause: Cause): Decision<RunEvent, WorkflowRun> {
@@ -107,6 +107,7 @@ const engineOf = (input: Start, record: RunRecord, config: Open, cause: Cause): 
   tries: 0,
   attempt: 1,
   ...(input.parent && { parent: { run_id: input.parent.run_id, waits: input.parent.waits }, depth: input.depth ?? 1 }),
+  ...(input.cause_depth !== undefined && { cause_depth: input.cause_depth }),
   ...(input.definitions && Object.keys(input.definitions).length > 0 && { definitions: input.definitions }),
 })
 

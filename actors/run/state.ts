@@ -4,8 +4,9 @@
  * Invariants:
  * S1. Every field of the run record and of a step's record comes from the `run` and `row` patches of events, every field
  *     of the engine from their `private` note. `apply` knows no rule; the views apply the same patches.
- * S2. A run that has not ended has `engine.wait` after every command, and its status is then `suspended`; or it is `held` in the
- *     line of its loop, and its status is `queued`.
+ * S2. A run that has not ended has `engine.wait` after every command, and its status is then `suspended`; but for a wait for an
+ *     event it is `running` until the matcher knows of it,
+ *     and while it is `held` in the line of its loop it is `queued` and waits for nothing else.
  * S3. `engine.position` is the index of the step that runs or waits, or the number of steps when all are done. With
  *     `engine.ending` it is an index of the cleanup steps, and the step that the run ended at is in there.
  * S4. The outputs of finished steps are the `result` of their records; nothing keeps them twice.
@@ -19,6 +20,7 @@ import { terminal, type RunEvent, type RunStep } from '../../protocol/api/runs.t
 import type { RunRecord } from '../../protocol/loop/record.ts'
 import type { Spec, Step } from '../../protocol/spec.ts'
 import { applyBranches } from './kept.ts'
+import type { About } from './telling.ts'
 
 interface Waiting {
   /** Key of the step that waits. */
@@ -36,7 +38,8 @@ export type OpenWait =
   | (Opened & { readonly kind: 'worker'; readonly job_id: string; readonly base: number; readonly retried?: number })
   | (Opened & { readonly kind: 'timer'; readonly due: number })
   | (Opened & { readonly kind: 'interaction'; readonly interaction_id: string })
-  | (Opened & { readonly kind: 'event'; readonly event_type: string; readonly source_id?: string; readonly match?: Open })
+  /** An event. `asked`: not open yet; the matcher was told of it and has not answered. */
+  | (Opened & { readonly kind: 'event'; readonly event_type: string; readonly source_id?: string; readonly match?: Open; readonly condition?: string; readonly asked?: true })
   /** A child run. */
   | (Opened & { readonly kind: 'run'; readonly run_id: string })
   /** A loop that was asked for a run. */
@@ -131,6 +134,8 @@ export interface Engine extends Place {
   readonly parent?: Parent
   /** How many runs are above this one. */
   readonly depth?: number
+  /** Depth of the source event that caused the run; absent: none did. */
+  readonly cause_depth?: number
   /** Workflows that `loop` steps name, as they were when the first of these runs started. */
   readonly definitions?: Readonly<Record<string, Definition>>
   /** Branches could go on, but one commit holds only so many events: when to take them up again, Unix milliseconds. */
@@ -171,15 +176,23 @@ export interface Note {
   readonly store?: StoredSignal
   /** Id of the signal that a step consumed. */
   readonly take?: string
+  /** The matcher need not know this wait any more. */
+  readonly unwatch?: string
   /** The branch that the event is about; its record is then kept there. */
   readonly at?: string
   /** Changes of that branch; null: it is over. */
   readonly place?: Patch<Branch> | null
   /** Changes of the join; null: its step is over, and what its branches gave is forgotten. */
   readonly join?: Patch<Join> | null
+  /** What source events say of the run. */
+  readonly about?: About
   /** What a branch gave. */
   readonly gave?: { readonly index: number; readonly what: Yield }
 }
+/** What the note says of a wait that ends: the matcher of events is told when it was told of the wait. */
+export const unwatching = (wait: Wait | undefined): Pick<Note, 'unwatch'> => (wait?.kind === 'event' && !wait.event_type.startsWith('signal.') ? { unwatch: wait.id } : {})
+/** Whether a wait is not open yet. */
+export const isAsked = (wait: Wait | undefined): boolean => wait?.kind === 'event' && wait.asked === true
 /** A note as an event carries it. */
 export const note = (content: Note): Open => ({ ...content })
 

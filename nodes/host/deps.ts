@@ -52,4 +52,5 @@ export const notOwner: ShardAnswer = { not_owner: true }
 /** Message to the owner of a shard (`subjects.shard`). */
 export type ShardMessage =
   | { readonly type: 'command'; readonly command: Command }
+  | { readonly type: 'commands'; readonly commands: readonly Command[] }
   | { readonly type: 'ask'; readonly to: Address; readonly name: string; readonly input: unknown }

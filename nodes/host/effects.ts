@@ -3,10 +3,11 @@
  * can drop repeats by remembering the last one taken from this shard.
  */
 import type { Effect, Push } from '../../actors/actor.ts'
-import { sequenceOf, type Address, type Command, type Event, type Placed } from '../../protocol/entry.ts'
-import { partitionOf, shardOf, subjects } from '../../protocol/subjects.ts'
+import { sequenceOf, type Address, type Event, type Placed } from '../../protocol/entry.ts'
+import { subjects } from '../../protocol/subjects.ts'
 import { cellKey, effectId } from './cell.ts'
-import type { Notice, ShardAnswer } from './deps.ts'
+import type { Notice } from './deps.ts'
+import { Line } from './line.ts'
 import type { Shard } from './shard.ts'
 
 /** An effect with its id, and the sequence of the envelope it follows from. */
@@ -16,10 +17,12 @@ export interface Planned {
   readonly from: Address
   readonly at: number
   readonly effect: Effect
+  /** Characters of the event that it follows from, about. */
+  readonly size: number
 }
 
-/** The effects of an entry, in order. */
-export function plan(shard: Shard, { cursor, entry }: Placed): Planned[] {
+/** The effects of an entry, in order. @param bytes of the entry, when known. */
+export function plan(shard: Shard, { cursor, entry }: Placed, bytes = UNKNOWN): Planned[] {
   const react = shard.deps.kinds[entry.kind].react
   if (!react) return []
   const planned: Planned[] = []
@@ -28,11 +31,14 @@ export function plan(shard: Shard, { cursor, entry }: Placed): Planned[] {
     const event = events[i] as Event
     const effects = react[event.type]?.(event as never, entry) ?? []
     for (let k = 0; k < effects.length; k++) {
-      planned.push({ id: effectId(shard.partition, shard.shard, cursor + i, k), sequence: sequenceOf(cursor), from: entry, at: entry.origin.at, effect: effects[k] as Effect })
+      planned.push({ id: effectId(shard.partition, shard.shard, cursor + i, k), sequence: sequenceOf(cursor), from: entry, at: entry.origin.at, effect: effects[k] as Effect, size: bytes / events.length })
     }
   }
   return planned
 }
+
+/** What an entry is taken for whose size nobody knows. */
+const UNKNOWN = 64 * 1024
 
 /** How often people are told at most, over some four minutes. */
 const TELLINGS = 9
@@ -41,8 +47,8 @@ export class Effects {
   readonly #shard: Shard
   /** Unfinished effects by sequence, oldest first. */
   readonly #pending = new Map<number, number>()
-  /** The tail of the line of tells to each receiver. */
-  readonly #lines = new Map<string, Promise<void>>()
+  /** Tells that wait or are under way, by receiver. */
+  readonly #lines = new Map<string, Line>()
   #stopped = false
 
   constructor(shard: Shard) {
@@ -60,8 +66,8 @@ export class Effects {
     for (const planned of pending) this.#start(planned)
   }
   /** Perform the effects of an entry that was just committed. */
-  perform(placed: Placed): void {
-    for (const planned of plan(this.#shard, placed)) this.#start(planned)
+  perform(placed: Placed, bytes: number): void {
+    for (const planned of plan(this.#shard, placed, bytes)) this.#start(planned)
   }
 
   #start(planned: Planned): void {
@@ -72,7 +78,7 @@ export class Effects {
     }
     if ('notify' in effect && !this.#shard.deps.notify) return
     this.#pending.set(planned.sequence, (this.#pending.get(planned.sequence) ?? 0) + 1)
-    const done = 'push' in effect ? this.#push(effect.push, from) : 'notify' in effect ? this.#notify(planned, effect.notify.about) : this.#line(planned)
+    const done = 'push' in effect ? this.#push(effect.push, from) : 'notify' in effect ? this.#notify(planned, effect.notify.about) : this.#tell(planned)
     done.catch((error) => this.#shard.deps.log.error({ err: error, effect: planned.id }, 'an effect failed')).finally(() => {
       // What a stop cut short stays unfinished: the checkpoint must not pass it, so that the next owner performs it.
       if (this.#stopped) return
@@ -82,30 +88,16 @@ export class Effects {
     })
   }
 
-  #line(planned: Planned): Promise<void> {
+  #tell(planned: Planned): Promise<void> {
     if (!('tell' in planned.effect)) return Promise.resolve()
-    const { tell } = planned.effect
-    const to: Address = { project: tell.to.project ?? planned.from.project, kind: tell.to.kind, id: tell.to.id }
-    const key = cellKey(to)
-    const before = this.#lines.get(key) ?? Promise.resolve()
-    const done = before.then(() => this.#tell({
-      ...to, command_id: planned.id, name: tell.name, input: tell.input,
-      origin: { at: planned.at, principal: { type: 'system', id: 'system' }, credential: { type: 'internal', id: planned.from.id } },
-    }))
-    this.#lines.set(key, done)
-    return done.finally(() => { if (this.#lines.get(key) === done) this.#lines.delete(key) })
-  }
-  async #tell(command: Command): Promise<void> {
-    const { bus, clock, log, partitions, shards } = this.#shard.deps
-    const shard = shardOf(command.kind, command.id, shards)
-    if (shard === undefined) return
-    const subject = subjects.shard(partitionOf(command.project, partitions), shard)
-    for (let attempt = 0; !this.#stopped; attempt++) {
-      const answer = await bus.request(subject, { type: 'command', command }, 10_000)
-      if (typeof answer === 'object' && !('not_owner' in (answer.answer as ShardAnswer))) return
-      if (attempt === 20) log.warn({ subject, command: command.name }, 'an effect is still waiting for its receiver')
-      await new Promise<void>((again) => clock.later(Math.min(1000, 10 * 2 ** Math.min(attempt, 7)), again))
+    const { to } = planned.effect.tell
+    const address: Address = { project: to.project ?? planned.from.project, kind: to.kind, id: to.id }
+    const key = cellKey(address)
+    let line = this.#lines.get(key)
+    if (!line) {
+      this.#lines.set(key, (line = new Line(this.#shard, address, () => this.#stopped, () => this.#lines.delete(key))))
     }
+    return line.add(planned)
   }
 
   /** A checkpoint waits for this, so it ends: who cannot be reached for minutes is not told. What is over by then needs no telling. */

@@ -15,7 +15,7 @@ import { Batch, EVENTS_PER_COMMAND, outcomeOf } from './batch.ts'
 import { addressOf, type Cell } from './cell.ts'
 import { Cells } from './cells.ts'
 import { encode, LARGE, stripped } from './codec.ts'
-import { notOwner, type HostDeps, type ShardAnswer } from './deps.ts'
+import { notOwner, type HostDeps, type ShardAnswer, type ShardMessage } from './deps.ts'
 import { Deadlines } from './deadlines.ts'
 import { Effects } from './effects.ts'
 import { Keeper } from './checkpoint.ts'
@@ -116,8 +116,9 @@ export class Shard {
     for (const letter of letters) turnAway(letter)
   }
 
-  /** A message from the bus. */
-  receive(message: { type: 'command'; command: Command } | { type: 'ask'; to: Address; name: string; input: unknown }): Promise<ShardAnswer> {
+  /** A message from the bus. Commands that come together are decided in their order, each for itself. */
+  receive(message: ShardMessage): Promise<ShardAnswer | ShardAnswer[]> {
+    if (message.type === 'commands') return Promise.all(message.commands.map((command) => this.submit(command)))
     return message.type === 'command' ? this.submit(message.command) : this.ask(message.to, message.name, message.input)
   }
   submit(command: Command): Promise<ShardAnswer> {
@@ -258,7 +259,7 @@ export class Shard {
     cell.used = this.deps.clock.elapsed()
     const placed = placedAt(sequence, index, entry)
     this.deps.bus.publish(subjects.live(entry.project, entry.kind, entry.id), bytes > LARGE ? stripped(placed) : placed)
-    this.effects.perform(placed)
+    this.effects.perform(placed, bytes)
   }
 
   #rearm(cell: Cell): void {

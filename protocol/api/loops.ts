@@ -43,3 +43,11 @@ export const loops = {
   'loop.delete': command(`DELETE ${P}/:id`, { summary: 'Delete a loop; its runs go on and stay readable', tag, permission: 'project.edit', to: self, status: 204, errors: ['not_found', 'conflict'] }),
   'loop.start': command(`POST ${P}/:id/runs`, { summary: 'Start a run of a loop', tag, permission: 'runs.operate', to: self, body: StartLoopRun, check: checkStart, bodyOptional: true, reply: LoopRun, status: 202, limit: LIMIT, errors: ['not_found', 'conflict', 'loop_paused', 'loop_not_runnable', 'budget_exhausted', 'idempotency_key_conflict'] }),
 } as const
+
+/** What the edge must know of a trigger to let a request fire it. */
+export interface TriggerFacts {
+  readonly status: string
+  readonly enabled: boolean
+  readonly key: string
+  readonly secret?: string
+}

@@ -218,7 +218,7 @@ export type RunEventType =
   | 'action.called' | 'action.completed' | 'action.failed' | 'action.retried'
   | 'signal.stored' | 'limit.reached'
   | 'interaction.requested' | 'interaction.responded' | 'interaction.settled'
-  | 'check.passed' | 'check.failed' | 'event.delivered' | 'cleanup.begun' | 'run.paused'
+  | 'check.passed' | 'check.failed' | 'wait.asked' | 'event.delivered' | 'cleanup.begun' | 'run.paused'
   | 'run.held' | 'usage.recorded' | 'run.budget_exceeded' | 'loop.auto_paused' | 'loop.asked'
   | 'branches.begun' | 'branch.started' | 'branch.completed' | 'branch.failed' | 'branch.cancelled'
 

@@ -4,10 +4,12 @@ import type { Event } from '../entry.ts'
 import { patch, type Patch } from '../patch.ts'
 import type { Interaction, LifecycleEvent, Response } from './shapes.ts'
 
-/** What a source event says: its payload, and the fields that are copied for matching. The plane of source events reads it off the journal. */
+/** What a source event says: its payload, and the fields that are copied for matching. It is published when the event is committed. */
 export interface Source {
   readonly event: Open
   readonly meta: Open
+  /** Runs between it and what nothing in the project caused. */
+  readonly depth: number
 }
 /** A delivery to an HTTP subscriber that is due: its stable id, where it goes, which secret signs it, and its body. */
 export interface Dispatch {

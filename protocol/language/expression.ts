@@ -8,6 +8,7 @@
  * - What is unknown is null, at any depth; comparing null by order is false; null counts as false.
  * - A step whose id has a `-` is read by index, `steps["my-step"].output`, because `steps.my-step` is a subtraction.
  */
+import type { Guard } from './guard.ts'
 import { isProgram, programOf, type Fault, type Program, type Reference, type Scope } from './program.ts'
 import { closingBraces } from './tokens.ts'
 import { ExpressionError, ROOM, typeName, weigh, WORK } from './values.ts'
@@ -45,8 +46,8 @@ export function compile(source: string, roots: readonly string[]): { ok: true } 
 
 const shown = (source: string) => (source.length > 120 ? `${source.slice(0, 120)}…` : source).trim()
 /** Run a bare expression within a scope whose budget it shares. @throws ExpressionError only. */
-export function run(source: string, scope: Scope): unknown {
-  const program: Program | Fault = programOf(source)
+export const run = (source: string, scope: Scope): unknown => runProgram(programOf(source), source, scope)
+function runProgram(program: Program | Fault, source: string, scope: Scope): unknown {
   if (!isProgram(program)) throw new ExpressionError(`${program.message}, in ${shown(source)}`)
   try {
     return program.run(scope) ?? null
@@ -65,9 +66,23 @@ export const scopeOf = (roots: Roots): Scope => ({ roots, left: WORK })
 export const evaluate = (source: string, roots: Roots): unknown => weigh(run(unwrap(source).expression, scopeOf(roots)), { left: ROOM })
 
 /** The truth of a condition; null is false. @throws ExpressionError also when the value is neither true, false nor null. */
-export function predicate(source: string, roots: Roots): boolean {
-  const value = evaluate(source, roots)
+export const predicate = (source: string, roots: Roots): boolean => truthOf(evaluate(source, roots), source)
+function truthOf(value: unknown, source: string): boolean {
   if (typeof value === 'boolean') return value
   if (value === null) return false
   throw new ExpressionError(`the condition must be true or false, not ${typeName(value)}, in ${shown(source)}`)
+}
+
+/** A condition that is asked again and again: whoever holds it keeps its program. */
+export interface Condition {
+  /** When the document has another value there, the condition is false. */
+  readonly guard?: Guard | undefined
+  /** As `predicate`. @param work that it may do at most. @throws ExpressionError */
+  test(roots: Roots, work: number): boolean
+}
+/** The condition of a text. One that does not compile throws when it is asked. */
+export function conditionOf(source: string): Condition {
+  const { expression } = unwrap(source)
+  const program = programOf(expression)
+  return { guard: isProgram(program) ? program.guard : undefined, test: (roots, left) => truthOf(runProgram(program, expression, { roots, left }) ?? null, source) }
 }

@@ -2,6 +2,7 @@
 import type { FieldError } from '../errors.ts'
 import { parseDuration } from '../common.ts'
 import { isId } from '../ids.ts'
+import { checkEventType } from '../event-types.ts'
 import { checkPolicy, checkQuestion } from '../interaction/check.ts'
 import type { Step } from '../steps.ts'
 import { checkDuration, checkTime } from './bounds.ts'
@@ -12,40 +13,18 @@ import { checkExpression, checkTemplate, hasTemplate } from './template.ts'
 type Of<K extends Step['kind']> = Extract<Step, { kind: K }>['config']
 type Check<K extends Step['kind']> = (config: Of<K>, path: string, scope: Scope) => FieldError[]
 
-/** Same alphabet as the names of signals that can be sent. */
-const SIGNAL = /^signal\.[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
-const EVENT_TYPE = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+$/
-/** Events that the service sends to itself. */
-const INTERNAL: ReadonlySet<string> = new Set([
-  'interaction.http_subscriber.dispatch', 'loop.http_trigger.received', 'loop.run_allocation.completed', 'loop.run_allocation.failed', 'loop.schedule.tick', 'loop_run.continue',
-  'loop_run.resume', 'run.progress_initial', 'run.resume', 'schedule.tick',
-])
 const UNAVAILABLE = 'this service has no agents yet, so no step can ask one'
 const templates = (values: Readonly<Record<string, unknown>>, path: string, { roots, rule }: Scope): FieldError[] =>
   Object.entries(values).flatMap(([name, value]) => checkTemplate(value, roots, below(path, name), rule))
 
-function checkEventType(event_type: string, field: string): FieldError[] {
-  if (event_type.startsWith('signal.') ? SIGNAL.test(event_type) : EVENT_TYPE.test(event_type)) {
-    return INTERNAL.has(event_type) ? [{ field, message: 'is an event that the service sends to itself; nobody can wait for it', actual: event_type }] : []
-  }
-  return [{ field, message: 'is not the exact type of an event, such as signal.approved or table.row.inserted', actual: event_type }]
-}
-
-/** Check what a trigger watches: an exact type, or a beginning with `.*`. Signals and what the service sends to itself start nothing. */
-export function checkWatched(event_type: string, field: string): FieldError[] {
-  const exact = event_type.endsWith('.*') ? `${event_type.slice(0, -2)}.any` : event_type
-  const known = EVENT_TYPE.test(exact)
-  if (known && !INTERNAL.has(event_type) && !event_type.startsWith('signal.')) return []
-  return [{ field, message: known ? 'is an event that starts no runs' : 'is not the type of an event, such as table.row.inserted, or a beginning such as table.*', actual: event_type }]
-}
-
 const checkMatch = (match: object, path: string): FieldError[] =>
   Object.keys(match).filter((key) => key.split('.').includes('')).map((key) => ({ field: below(path, key), message: 'is not a dotted path such as event.order.id' }))
 
-const waits: Check<'wait_for_event'> = ({ event_type, match, payload_mapping, source_id }, path, scope) => [
-  ...checkEventType(event_type, below(path, 'event_type')),
+const waits: Check<'wait_for_event'> = ({ event_type, match, condition, payload_mapping, source_id }, path, scope) => [
+  ...checkEventType(event_type, below(path, 'event_type'), 'wait'),
   ...(match ? checkMatch(match, below(path, 'match')) : []),
   ...templates({ match, source_id }, path, scope),
+  ...(condition === undefined ? [] : checkExpression(condition, EVENT_ROOTS, below(path, 'condition'))),
   ...Object.entries(payload_mapping ?? {}).flatMap(([name, source]) => checkExpression(source, EVENT_ROOTS, below(below(path, 'payload_mapping'), name))),
 ]
 

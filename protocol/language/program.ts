@@ -8,6 +8,7 @@
  * P2. A program is a pure function of its source; programs are remembered, at most REMEMBERED of them.
  */
 import { Environment, ParseError, type ASTNode } from '@marcbachmann/cel-js'
+import { guardOf, type Guard } from './guard.ts'
 import { add, arithmetic, functions, isIn, matchesPattern, negate, truth } from './operations.ts'
 import { compilePattern } from './pattern.ts'
 import { equal, ExpressionError, fail, member, order, type Budget } from './values.ts'
@@ -29,6 +30,7 @@ export interface Program {
   readonly roots: readonly Reference[]
   /** Steps named literally: `steps.x`, `steps["x"]`, `steps[0]`. */
   readonly steps: readonly Reference[]
+  readonly guard?: Guard | undefined
 }
 export interface Fault {
   readonly message: string
@@ -171,8 +173,9 @@ function parse(text: string): Program | Fault {
   if (text.trim() === '') return { message: 'the expression is empty' }
   const source = rewriteWords(text)
   try {
-    const built = build(source, cel.parse(source.text).ast)
-    return { run: built.run, roots: built.roots(), steps: built.steps }
+    const { ast } = cel.parse(source.text)
+    const built = build(source, ast)
+    return { run: built.run, roots: built.roots(), steps: built.steps, guard: guardOf(ast) }
   } catch (error) {
     if (error instanceof Refused) return { message: error.message, position: source.origin(error.at) }
     if (error instanceof ParseError) return { message: error.summary, ...(error.range && { position: source.origin(error.range.start) }) }

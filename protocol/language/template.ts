@@ -105,6 +105,12 @@ export function checkTemplate(value: unknown, roots: readonly string[], path: st
 }
 
 const lookUp = (document: unknown, path: string): unknown => path.split('.').reduce<unknown>(member, document)
+/** What an event has at a path of a `match`; null: nothing. */
+export function valueAt(document: unknown, path: string): unknown {
+  const prefix = path.startsWith('event.') ? 'event' : path.startsWith('meta.') ? 'meta' : undefined
+  if (prefix) return lookUp(member(document, prefix), path.slice(prefix.length + 1))
+  return lookUp(member(document, 'event'), path) ?? lookUp(member(document, 'meta'), path)
+}
 /**
  * Whether an event satisfies the `match` of a wait: every key is a dotted path below `event.` or `meta.`, or without such a
  * beginning below the event and, when that has no such value, below meta. The value there must deeply equal the wanted one;
@@ -112,11 +118,9 @@ const lookUp = (document: unknown, path: string): unknown => path.split('.').red
  */
 export function matches(match: object, document: unknown): boolean {
   const scope = scopeOf({})
-  const side = (name: string) => member(document, name)
   try {
     return Object.entries(match).every(([path, wanted]: [string, unknown]) => {
-      const prefix = /^(event|meta)\./.exec(path)?.[1]
-      const actual = prefix ? lookUp(side(prefix), path.slice(prefix.length + 1)) : (lookUp(side('event'), path) ?? lookUp(side('meta'), path))
+      const actual = valueAt(document, path)
       return equal(actual, wanted, scope) || (Array.isArray(wanted) && wanted.some((one) => equal(actual, one, scope)))
     })
   } catch (error) {

@@ -1,7 +1,7 @@
 /** What schemas cannot say about a loop, and about what its triggers say. Every fault carries its exact path. */
 import type { FieldError } from '../errors.ts'
+import { checkEventType } from '../event-types.ts'
 import { checkSpec } from '../language/check.ts'
-import { checkWatched } from '../language/kinds.ts'
 import { below } from '../language/path.ts'
 import { EVENT_ROOTS } from '../language/scope.ts'
 import { checkExpression } from '../language/template.ts'
@@ -16,7 +16,7 @@ function checkTrigger(trigger: Trigger, path: string): FieldError[] {
   }
   if (trigger.kind !== 'event') return []
   const { event_type, condition } = trigger.config
-  return [...checkWatched(event_type, below(config, 'event_type')), ...(condition === undefined ? [] : checkExpression(condition, EVENT_ROOTS, below(config, 'condition')))]
+  return [...checkEventType(event_type, below(config, 'event_type'), 'trigger'), ...(condition === undefined ? [] : checkExpression(condition, EVENT_ROOTS, below(config, 'condition')))]
 }
 
 function checkTriggers(triggers: readonly Trigger[]): FieldError[] {

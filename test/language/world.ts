@@ -1,10 +1,12 @@
 /**
  * A world for one run: the run actor with its children, and the least that they need around them. A queue that hands its jobs to
- * the script, questions that the script answers, a clock that the script moves. Nothing here knows what a step means.
+ * the script, questions that the script answers, a clock that the script moves, and a matcher of events that answers at once.
+ * Nothing here knows what a step means.
  */
 import { evolve, type AnyActor, type Cause, type Decided, type Tell } from '../../actors/actor.ts'
 import { run } from '../../actors/run/run.ts'
 import { placesOf, type RunState } from '../../actors/run/state.ts'
+import { watching } from '../actors/run/story.ts'
 import type { RunEvent, WorkflowRun } from '../../protocol/api/runs.ts'
 import type { Definition } from '../../protocol/directory.ts'
 import type { JobHeader } from '../../protocol/api/jobs.ts'
@@ -101,6 +103,7 @@ export class World {
     this.#runs.set(id, state as RunState | null)
     if (id === this.#id) this.events.push(...events)
     for (const tell of tells) this.#tell(tell)
+    for (const { wait_id } of watching(state as RunState | null)) this.#decide(id, 'event.watched', { wait_id })
     return undefined
   }
   #tell({ to, name, input }: Tell): void {

@@ -50,18 +50,22 @@ t.test('a step reads only steps before it', async (t) => {
   ])
 })
 
-t.test('a wait is for an exact type of event, and maps only the event', async (t) => {
+t.test('a wait is for a type of event or a pattern, and reads only the event', async (t) => {
   t.same(faults([
     wait({ event_type: 'schedule.tick' }), wait({ event_type: 'email.received' }), wait({ event_type: 'signal.' }), wait({ event_type: 'signal.*' }),
     wait({ event_type: 'signal.go', match: { 'event..x': 1, 'event.y': '${{ foo }}' }, payload_mapping: { ok: 'event.a', 'not ok': 'input.a', bad: '(' } }),
+    wait({ event_type: 'table.row.*', condition: 'event.n > 1' }), wait({ event_type: '*' }), wait({ event_type: 'x.*.y', condition: 'input.n' }),
   ]), [
     'spec.steps[0].config.event_type: is an event that the service sends to itself; nobody can wait for it',
-    'spec.steps[2].config.event_type: is not the exact type of an event, such as signal.approved or table.row.inserted',
-    'spec.steps[3].config.event_type: is not the exact type of an event, such as signal.approved or table.row.inserted',
+    'spec.steps[2].config.event_type: is not the exact name of a signal, such as signal.approved',
+    'spec.steps[3].config.event_type: is not the exact name of a signal, such as signal.approved',
     'spec.steps[4].config.match["event..x"]: is not a dotted path such as event.order.id',
     'spec.steps[4].config.match["event.y"]: there is no foo here; known: input, event, config, meta, steps (at character 5)',
     'spec.steps[4].config.payload_mapping["not ok"]: there is no input here; known: event, meta',
     'spec.steps[4].config.payload_mapping.bad: Unexpected token: EOF (at character 2)',
+    'spec.steps[6].config.event_type: is not the type of an event, such as table.row.inserted or table.row.*',
+    'spec.steps[7].config.event_type: is not the type of an event, such as table.row.inserted or table.row.*',
+    'spec.steps[7].config.condition: there is no input here; known: event, meta',
   ])
 })
 

@@ -54,9 +54,10 @@ const nameless: Plant = {
     bus: {
       ...deps.bus,
       request: (subject, message, timeout) => {
-        const { command } = message as { command?: Command }
-        if (!command?.command_id.startsWith('e:')) return deps.bus.request(subject, message, timeout)
-        return deps.bus.request(subject, { type: 'command', command: { ...command, command_id: `x:${[...deps.random.bytes(8)].join('.')}` } }, timeout)
+        const { command, commands } = message as { command?: Command; commands?: readonly Command[] }
+        const renamed = (one: Command): Command => (one.command_id.startsWith('e:') ? { ...one, command_id: `x:${[...deps.random.bytes(8)].join('.')}` } : one)
+        const sent = commands ? { type: 'commands', commands: commands.map(renamed) } : command ? { type: 'command', command: renamed(command) } : message
+        return deps.bus.request(subject, sent, timeout)
       },
     },
   }),

@@ -6,10 +6,11 @@ import { current, emit, tellInteraction, type Draft } from '../draft.ts'
 import { failStep } from '../outcome.ts'
 import type { OpenWait } from '../state.ts'
 import { suspend } from '../suspend.ts'
+import { aboutOf } from '../telling.ts'
 import { dueOf } from './timeout.ts'
 
 /** What is asked. */
-export type Asked = Omit<InteractionOpening, 'run_id' | 'signal_name' | 'step'>
+export type Asked = Omit<InteractionOpening, 'run_id' | 'signal_name' | 'step' | 'depth'>
 
 /** Ask, and wait for the answer. Whom nobody can ask fails the step. @param given the targets as they were rendered. */
 export function ask(on: Draft, step: Step, given: readonly unknown[], question: Omit<Asked, 'target_user_ids'>): void {
@@ -29,5 +30,5 @@ export function ask(on: Draft, step: Step, given: readonly unknown[], question: 
   const ends = [due, expires_at && parseTimestamp(expires_at)].filter((time) => typeof time === 'number')
   const waiting_on = { kind: 'interaction' as const, reason: `Waits for an answer of ${targets.join(', ')}`, ...(ends.length > 0 && { until: timestamp(Math.min(...ends)) }), step_key: key, interaction_id }
   suspend(on, wait, { interaction_id, subject: interaction_id, protocol, targets, ...until }, { inputs: { ...asked }, waiting_on })
-  tellInteraction(on, interaction_id, 'interaction.open', { ...asked, run_id: on.state.record.id, signal_name: `interaction.${key}`, step: key } satisfies InteractionOpening)
+  tellInteraction(on, interaction_id, 'interaction.open', { ...asked, run_id: on.state.record.id, signal_name: `interaction.${key}`, step: key, depth: aboutOf(on.state).depth } satisfies InteractionOpening)
 }

@@ -10,6 +10,7 @@ import type { Step } from '../../../protocol/spec.ts'
 import { current, emit, type Draft } from '../draft.ts'
 import { completeStep, failStep } from '../outcome.ts'
 import { rootsOf } from '../roots.ts'
+import { aboutOf } from '../telling.ts'
 import { ask } from './asking.ts'
 
 /** The check step of the vocabulary. */
@@ -25,7 +26,7 @@ export function executeCheck(on: Draft, step: CheckStep): void {
   const failed = results.filter(({ pass }) => pass !== true).map(({ name }) => name)
   const verdict = failed.length === 0 ? 'pass' as const : 'fail' as const
   const verdict_detail = { verdict, on_fail, checks: results, failed }
-  emit(on, verdict === 'pass' ? 'check.passed' : 'check.failed', { step: key, payload: { step: key, ...verdict_detail }, row: { verdict, verdict_detail } })
+  emit(on, verdict === 'pass' ? 'check.passed' : 'check.failed', { step: key, payload: { step: key, ...verdict_detail }, row: { verdict, verdict_detail }, note: { about: aboutOf(on.state) } })
   if (verdict === 'pass' || on_fail === 'continue') completeStep(on, verdict_detail)
   else if (on_fail === 'fail' || !gate) failStep(on, { error_type: 'check_failed', error: `Failed: ${failed.join(', ')}` }, !step.retry, {}, 'check_failed')
   else openGate(on, step, gate, failed)

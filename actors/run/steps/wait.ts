@@ -1,18 +1,22 @@
 /**
- * A step that waits for a signal. A signal that comes early is stored; a step consumes stored ones in the order of their
- * arrival, each at most once, and leaves those that do not match for a later step. A signal whose mapping fails was consumed
- * all the same: a retry waits for the next one instead of failing on this one forever.
+ * A step that waits for a signal or for a source event. A signal that comes early is stored; a step consumes stored ones in the
+ * order of their arrival, each at most once, and leaves those that do not match for a later step. A signal whose mapping fails
+ * was consumed all the same: a retry waits for the next one instead of failing on this one forever.
+ *
+ * Source events are not kept: the matcher of the project is told of the wait first, and the wait is open when it has answered.
+ * Whoever sees it open and publishes then is not missed.
  */
 import { timestamp, type Open } from '../../../protocol/common.ts'
-import { evaluate } from '../../../protocol/language/expression.ts'
-import { matches, renderNative, renderText } from '../../../protocol/language/template.ts'
+import { evaluate, ExpressionError } from '../../../protocol/language/expression.ts'
+import { renderNative, renderText } from '../../../protocol/language/template.ts'
 import type { Step } from '../../../protocol/spec.ts'
 import { current, emit, type Draft } from '../draft.ts'
-import type { RunCommands } from '../../../protocol/internal.ts'
+import type { Delivered } from '../../../protocol/internal.ts'
+import { fits } from '../../../protocol/matching.ts'
 import { attempting, completeStep, endWait, resumeStep } from '../outcome.ts'
 import { rootsOf } from '../roots.ts'
 import { waitingAt } from '../places.ts'
-import type { OpenWait, StoredSignal, Wait } from '../state.ts'
+import { isAsked, type OpenWait, type StoredSignal, type Wait } from '../state.ts'
 import { suspend } from '../suspend.ts'
 import { dueOf } from './timeout.ts'
 
@@ -23,20 +27,43 @@ type EventWait = Extract<OpenWait, { kind: 'event' }>
 /** Wait for an event, or go on at once with a signal that came before. */
 export function executeWait(on: Draft, step: WaitStep): void {
   const key = current(on)?.key ?? ''
-  const { event_type, match, source_id } = step.config
+  const { event_type, match, source_id, condition } = step.config
   const roots = rootsOf(on)
-  const due = dueOf(on, step)
   const source = source_id === undefined ? undefined : String(renderText(source_id, roots))
-  const wait: EventWait = { kind: 'event', step: key, id: on.cause.mint('wait'), event_type, ...(source !== undefined && { source_id: source }), ...(match && { match: renderNative(match, roots) as Open }), ...(due !== undefined && { due }) }
-  const until = due !== undefined && { until: timestamp(due) }
-  const details: Open = { event_type, subject: event_type, ...(source !== undefined && { source_id: source }), ...(wait.match && { match: wait.match }), ...(until && { expires_at: until.until }) }
-  const early = on.state.signals.find((signal) => answers(wait, signal, on))
-  if (!early) {
-    suspend(on, wait, details, { waiting_on: { kind: event_type.startsWith('signal.') ? 'signal' : 'event', event_type, reason: `Waits for ${event_type}`, ...until, step_key: key } })
+  const wait: EventWait = {
+    kind: 'event', step: key, id: on.cause.mint('wait'), event_type, ...(source !== undefined && { source_id: source }), ...(match && { match: renderNative(match, roots) as Open }),
+    ...(condition !== undefined && { condition }),
+  }
+  if (!event_type.startsWith('signal.')) {
+    emit(on, 'wait.asked', { step: key, place: { wait: { ...wait, asked: true } } })
     return
   }
-  emit(on, 'wait.opened', { step: key, payload: { step: key, wait_id: wait.id, wait_kind: wait.kind, ...details }, row: { wait_id: wait.id }, place: { wait } })
+  const timed = timedOf(on, step, wait)
+  const early = on.state.signals.find((signal) => answers(wait, signal, on))
+  if (!early) {
+    suspendFor(on, timed)
+    return
+  }
+  emit(on, 'wait.opened', { step: key, payload: { step: key, wait_id: wait.id, wait_kind: wait.kind, ...detailsOf(timed) }, row: { wait_id: wait.id }, place: { wait: timed } })
   consume(on, early, step)
+}
+
+/** The matcher knows the wait of the current step: it is open now, and its time begins. */
+export function openWait(on: Draft, { asked: _, ...wait }: EventWait): void {
+  const step = current(on)?.step
+  if (step) suspendFor(on, timedOf(on, step, wait))
+}
+function timedOf(on: Draft, step: Step, wait: EventWait): EventWait {
+  const due = dueOf(on, step)
+  return due === undefined ? wait : { ...wait, due }
+}
+const detailsOf = ({ event_type, source_id, match, condition, due }: EventWait): Open => ({
+  event_type, subject: event_type, ...(source_id !== undefined && { source_id }), ...(match && { match }), ...(condition !== undefined && { condition }), ...(due !== undefined && { expires_at: timestamp(due) }),
+})
+function suspendFor(on: Draft, wait: EventWait): void {
+  const { event_type, due, step: step_key } = wait
+  const until = due !== undefined && { until: timestamp(due) }
+  suspend(on, wait, detailsOf(wait), { waiting_on: { kind: event_type.startsWith('signal.') ? 'signal' : 'event', event_type, reason: `Waits for ${event_type}`, ...until, step_key } })
 }
 
 /** Give a stored signal to the first step that waits for it, if there is one. Returns whether it was consumed. */
@@ -49,18 +76,27 @@ export function offer(on: Draft, signal: StoredSignal): boolean {
   return true
 }
 
-type SourceEvent = RunCommands['event.deliver']['input']
-/** Whether a wait is for this event. */
-export const isAwaited = (wait: Wait | undefined, { event_type, source_id, event, meta }: SourceEvent): boolean =>
-  wait?.kind === 'event' && wait.event_type === event_type && (wait.source_id === undefined || wait.source_id === source_id) && (!wait.match || matches(wait.match, { event, meta }))
+/** Whether an open wait is for this event. The matcher has said which waits it fits, all others are for events that came before them. */
+export function isAwaited(wait: Wait | undefined, { wait_ids, ...event }: Delivered): boolean {
+  if (wait?.kind !== 'event' || isAsked(wait)) return false
+  return wait_ids ? wait_ids.includes(wait.id) : holds(wait, event)
+}
+function holds(wait: EventWait, event: Parameters<typeof fits>[1]): boolean {
+  try {
+    return fits(wait, event)
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error
+    return false
+  }
+}
 /** Go on with the step that waits for an event. */
-export function consumeEvent(on: Draft, { event, meta }: SourceEvent): void {
+export function consumeEvent(on: Draft, { event, meta }: Delivered): void {
   const step = current(on)?.step
   if (step?.kind === 'wait_for_event') take(on, { event, meta }, step)
 }
 
 const documentOf = (signal: StoredSignal, on: Draft): { event: Open; meta: Open } => ({ event: signal.payload, meta: { run_id: on.state.record.id, signal_name: signal.name, source_event_id: signal.id } })
-const answers = (wait: EventWait, signal: StoredSignal, on: Draft): boolean => wait.event_type === `signal.${signal.name}` && (!wait.match || matches(wait.match, documentOf(signal, on)))
+const answers = (wait: EventWait, signal: StoredSignal, on: Draft): boolean => wait.event_type === `signal.${signal.name}` && holds(wait, { event_type: wait.event_type, ...documentOf(signal, on) })
 
 const consume = (on: Draft, signal: StoredSignal, step: WaitStep): void => take(on, documentOf(signal, on), step, signal.id)
 

@@ -10,7 +10,7 @@ t.test('a creation keeps what was asked, and says what a source event needs', as
   t.match(record(scene), { id: 'interaction_1', status: 'pending', created_by: 'user_1', expires_at: hour, consumer: { kind: 'none' }, resolution_policy: { type: 'any_of' } })
   t.strictSame(scene.events[0]?.['source'], {
     event: { interaction_id: 'interaction_1', kind: 'request_approval', status: 'pending', title: 'Go?', target_user_ids: ['ada'], consumer_kind: 'none', expires_at: hour, created_by: 'user_1', context: { n: 1 }, spec: { mode: 'confirm' } },
-    meta: { interaction_id: 'interaction_1', kind: 'request_approval', target_user_ids: ['ada'] },
+    meta: { interaction_id: 'interaction_1', kind: 'request_approval', target_user_ids: ['ada'] }, depth: 0,
   })
   t.strictSame(scene.tells, [])
   t.strictSame(typesOf(scene.when('interaction.create', { kind: 'assign_work', title: 'other', target_user_ids: ['x'] })), [], 'a creation that comes again changes nothing')
@@ -24,8 +24,9 @@ t.test('the first answer that satisfies the policy freezes the outcome', async (
   t.match(record(done), { status: 'completed', outcome: false, responder: { user_id: 'ada' }, resolving_response_id: 'iresp_1', resolved_by: 'any_of', lifecycle: [{}, { action: 'resolved', actor_id: 'ada' }] })
   t.strictSame(done.events[1]?.['source'], {
     event: { interaction_id: 'interaction_1', kind: 'request_approval', status: 'completed', consumer_kind: 'none', responder_id: 'ada', resolving_response_id: 'iresp_1', outcome: false, comment: 'no', responder: { user_id: 'ada' }, resolved_by: 'any_of' },
-    meta: { interaction_id: 'interaction_1', kind: 'request_approval', status: 'completed', consumer_kind: 'none', responder_id: 'ada', resolving_response_id: 'iresp_1' },
+    meta: { interaction_id: 'interaction_1', kind: 'request_approval', status: 'completed', consumer_kind: 'none', responder_id: 'ada', resolving_response_id: 'iresp_1' }, depth: 0,
   })
+  t.match(done.effects, [{ tell: { to: { kind: 'events', id: 'prj_1' }, name: 'source.publish', input: { event_type: 'interaction.resolved', source_kind: 'interaction', source_id: 'interaction_1', depth: 0 } } }])
   t.match(answer(done, 'ada', false).refused, { refused: 'conflict', details: { status: 'completed' } })
   t.strictSame(record(answer(asked({ spec: undefined }), 'ada', null)).outcome, null, 'null is an answer where none is described')
 })

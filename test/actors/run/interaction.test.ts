@@ -13,7 +13,7 @@ t.test('a step asks in the commit that suspends the run', async (t) => {
   const expires_at = new Date(START + 3_600_000).toISOString()
   t.strictSame(scene.tells, [{ to: { kind: 'interaction', id: 'iact_1' }, name: 'interaction.open', input: {
     kind: 'request_approval', title: 'Ship it?', target_user_ids: ['ada', 'bo', 'role:Editor'], resolution_policy: { type: 'quorum', threshold: 2 }, spec: { mode: 'confirm' }, context: { n: 3 }, expires_at,
-    run_id: 'run_1', signal_name: 'interaction.q', step: 'q',
+    run_id: 'run_1', signal_name: 'interaction.q', step: 'q', depth: 1,
   } }])
   t.match(payload(scene, 'interaction.requested'), { step: 'q', interaction_id: 'iact_1', protocol: 'request_approval', targets: ['ada', 'bo', 'role:Editor'] })
   t.match(payload(scene, 'run.suspended'), { wait_kind: 'interaction', interaction_id: 'iact_1' })

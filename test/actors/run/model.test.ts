@@ -6,19 +6,19 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { fold } from '../../../actors/actor.ts'
 import { run } from '../../../actors/run/run.ts'
-import { placesOf, type Note, type RunState } from '../../../actors/run/state.ts'
+import { isAsked, placesOf, type Note, type RunState } from '../../../actors/run/state.ts'
 import type { RunEvent, RunStep, WorkflowRun } from '../../../protocol/api/runs.ts'
 import { patch } from '../../../protocol/patch.ts'
 import { checkSpec, type Spec } from '../../../protocol/spec.ts'
 import { given, START } from '../../given.ts'
-import type { After, Run } from './story.ts'
+import { watching, type After, type Run } from './story.ts'
 
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined })
 const duration = fc.constantFrom('0s', '5s', '30s')
 const kinds = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom({ action_name: 'x' }, { action_name: 'y', parameters: { n: '${{ input.n }}', bad: '${{ input.bad - 1 }}' } }).map((config) => ({ kind: 'action' as const, config })) },
   { weight: 2, arbitrary: duration.map((duration) => ({ kind: 'sleep' as const, config: { duration } })) },
-  { weight: 3, arbitrary: fc.record({ event_type: fc.constantFrom('signal.a', 'signal.b'), match: maybe(fc.constant({ n: 1 })), payload_mapping: maybe(fc.constant({ m: 'event.n - 1' })) }, { requiredKeys: ['event_type'] }).map((config) => ({ kind: 'wait_for_event' as const, config })) },
+  { weight: 3, arbitrary: fc.record({ event_type: fc.constantFrom('signal.a', 'signal.b', 'order.paid'), match: maybe(fc.constant({ n: 1 })), payload_mapping: maybe(fc.constant({ m: 'event.n - 1' })) }, { requiredKeys: ['event_type'] }).map((config) => ({ kind: 'wait_for_event' as const, config })) },
   { weight: 2, arbitrary: fc.record({ targets: fc.constantFrom(['ada'], ['ada', '${{ input.bad }}']), expires_in: maybe(fc.constant('20s')), on_expiry: maybe(fc.constant('continue' as const)) }).map((config) => ({ kind: 'interaction' as const, config: { protocol: 'request_approval' as const, ...config } })) },
 )
 /** Kinds that hold no other steps. */
@@ -51,7 +51,8 @@ const command = fc.oneof(
   { weight: 2, arbitrary: fc.tuple(fc.boolean(), fc.constantFrom('x1', 'x2'), fc.constantFrom('interaction.opened', 'interaction.responded')).map(([last, n, name]) => ({ name, last, input: { interaction_id: `iact_${n}`, protocol: 'request_approval', targets: ['ada'], title: 'Go?', response: 1, responder: { user_id: 'ada' } } })) },
   { weight: 6, arbitrary: fc.constantFrom(0, 1, 5_000, 30_000, 61_000).map((later) => ({ name: 'wake', input: {}, later })) },
   { weight: 2, arbitrary: fc.tuple(fc.boolean(), fc.integer({ min: 1, max: 6 }), fc.constantFrom('completed', 'failed', 'cancelled')).map(([last, n, status]) => ({ name: 'child.settled', last, input: { run_id: `run_${n}`, status } })) },
-  { weight: 3, arbitrary: fc.constantFrom('signal.a', 'signal.b').map((event_type) => ({ name: 'event.deliver', input: { source_event_id: `e_${event_type}`, event_type, event: { n: 1 }, meta: {} } })) },
+  { weight: 6, arbitrary: fc.tuple(fc.boolean(), fc.integer({ min: 1, max: 9 })).map(([last, n]) => ({ name: 'event.watched', last, input: { wait_id: `wait_${n}` } })) },
+  { weight: 3, arbitrary: fc.constantFrom('signal.a', 'signal.b', 'order.paid').map((event_type) => ({ name: 'event.deliver', input: { source_event_id: `e_${event_type}`, event_type, event: { n: 1 }, meta: {} } })) },
   { weight: 1, arbitrary: fc.constant({ name: 'child.cancel', input: { reason: 'r' } }) },
   { weight: 2, arbitrary: fc.constantFrom('s0', '1', 's2').map((from_step) => ({ name: 'run.retry', input: { from_step, wall_clock_extend_seconds: 60 } })) },
   { weight: 3, arbitrary: fc.constantFrom({}, {}, { wall_clock_extend_seconds: 60 }).chain((input) => fc.constantFrom('run.retry', 'run.recover').map((name) => ({ name, input }))) },
@@ -131,7 +132,7 @@ function checkRest(scene: Run): void {
     must(record.completed_at !== undefined && (record.status === 'failed') === (record.error_type !== undefined), 'an end without its fields')
     return
   }
-  must(record.status === 'suspended' && wait !== undefined, `nothing to wait for while ${record.status}`)
+  must((record.status === 'suspended' || (record.status === 'running' && isAsked(wait))) && wait !== undefined, `nothing to wait for while ${record.status}`)
   const stopping = record.cancel_requested && !ending
   for (const [at, place] of placesOf(scene.state)) {
     const { kind, due, step = '' } = place.wait ?? {}
@@ -139,7 +140,7 @@ function checkRest(scene: Run): void {
     if (kind === 'timer' || kind === 'retry' || kind === 'pause') must(stopping || (due !== undefined && (scene.deadline() ?? Infinity) <= due), 'a timer without a time')
     if (stopping && engine.more_at === undefined) must(kind === 'worker' || kind === 'run' || (at === undefined && kind === 'branches' && branches.length > 0), 'a cancelled run waits for something that does not end by itself')
     const rows = Object.values(at === undefined ? steps : (branches.find(({ key }) => key === at)?.rows ?? {}))
-    if (kind !== undefined && kind !== 'pause') must(rows.some((row) => row.step_key === step && row.status === 'suspended'), 'what waits is not suspended')
+    if (kind !== undefined && kind !== 'pause') must(rows.some((row) => row.step_key === step && row.status === (isAsked(place.wait) ? 'running' : 'suspended')), 'what waits is not suspended')
     must(rows.filter(({ status }) => status === 'suspended' || status === 'running').length <= 1, 'more than one step under way in one place')
     if (place.wait?.kind === 'worker') must(scene.ask('job_spec', { job_id: place.wait.job_id }) !== null, 'a job without its parameters')
     if (place.wait?.kind === 'event' && !place.wait.match) must(stopping || !signals.some(({ name }) => `signal.${name}` === (place.wait as { event_type: string }).event_type), 'waits for a signal that is there')
@@ -147,28 +148,40 @@ function checkRest(scene: Run): void {
   if (wait?.kind === 'branches' && !stopping) must(branches.length > 0 || engine.more_at !== undefined, 'waits for branches that are not there')
 }
 
+const listening = (scene: Run): Set<string> => new Set(placesOf(scene.state).flatMap(([, { wait }]) => (wait?.kind === 'event' && !wait.event_type.startsWith('signal.') ? [wait.id] : [])))
+
 /** One command, and everything that must hold after it. */
 function perform(scene: Run, { name, input, last, later }: { name: string; input: Record<string, unknown>; last?: boolean; later?: number }): After {
   const waits = placesOf(scene.state).flatMap(([, { wait }]) => wait ?? [])
   const job = waits.find((wait) => wait.kind === 'worker')
   const asked = waits.flatMap((wait) => (wait.kind === 'interaction' ? [wait.interaction_id] : []))
   const child = waits.find((wait) => wait.kind === 'run')
+  const asking = watching(scene.state)[0]?.wait_id
   const given = {
     ...input, ...(name.startsWith('job.') && { job_id: last && job ? job.job_id : input.job_id }), ...(name === 'child.settled' && last && child && { run_id: child.run_id }),
+    ...(name === 'event.watched' && last && asking && { wait_id: asking }),
     ...(name.startsWith('interaction.') && { interaction_id: last && asked[0] && name !== 'interaction.opened' ? asked[0] : input.interaction_id }),
   }
   frozen(scene.state)
+  const known = listening(scene)
   const after = scene.when(name, given, { at: scene.at + (later ?? 7) })
   for (const event of after.events) must(event.type in run.evolve, `no evolve arm for ${event.type}`)
   must(after.events.length <= 320, 'too many events for one command')
   const end = after.events.findIndex(({ type }) => ends.has(type))
   must(end < 0 || end === after.events.length - 1, 'something follows the end')
   checkRest(after)
-  if (name === 'job.settled' || name === 'interaction.settled' || name === 'child.settled' || name === 'event.deliver') must(after.when(name, given).events.length === 0, `a repeated ${name} changed something`)
+  if (name === 'job.settled' || name === 'interaction.settled' || name === 'child.settled' || name === 'event.deliver' || name === 'event.watched') must(after.when(name, given).events.length === 0, `a repeated ${name} changed something`)
   for (const tell of after.tells) must(tell.to.kind === 'interaction' ? tell.to.id.startsWith('iact_') : tell.to.kind === 'run' ? tell.name.startsWith('child.') : tell.to.id === '0.default' && tell.name.startsWith('queue.'), 'told somebody else')
   const withdrawn = after.tells.filter((tell) => tell.name === 'interaction.withdraw').map(({ to }) => to.id)
   const still = placesOf(after.state).flatMap(([, { wait }]) => (wait?.kind === 'interaction' ? [wait.interaction_id] : []))
   for (const id of asked) must(still.includes(id) || withdrawn.includes(id) || (name === 'interaction.settled' && given['interaction_id' as never] === id), 'a question that nobody waits for is left open')
+  // The matcher is told of every wait that it has to know, and of the end of each.
+  for (const effect of after.effects) {
+    const { name: told, input } = 'tell' in effect ? effect.tell : { name: '', input: {} }
+    if (told === 'wait.watch') known.add((input as { wait: { wait_id: string } }).wait.wait_id)
+    if (told === 'wait.unwatch') must(known.delete((input as { wait_id: string }).wait_id), 'a wait ended that the matcher did not know')
+  }
+  same([...known].sort(), [...listening(after)].sort(), 'waits that the matcher knows')
   const stopped = after.tells.flatMap(({ name, to, input }) => (name === 'queue.cancel' ? (input as { job_ids: string[] }).job_ids : name === 'child.cancel' ? [to.id] : []))
   const kept = new Set(placesOf(after.state).flatMap(([, { wait }]) => (wait?.kind === 'worker' ? [wait.job_id] : wait?.kind === 'run' ? [wait.run_id] : [])))
   const gone = waits.flatMap((wait) => (wait.kind === 'worker' ? [wait.job_id] : wait.kind === 'run' ? [wait.run_id] : [])).filter((id) => !kept.has(id) && !stopped.includes(id))

@@ -1,5 +1,5 @@
 /** Short words for stories about runs. */
-import type { RunState } from '../../../actors/run/state.ts'
+import { isAsked, placesOf, type RunState } from '../../../actors/run/state.ts'
 import { run } from '../../../actors/run/run.ts'
 import type { RunEvent, RunStep, WorkflowRun } from '../../../protocol/api/runs.ts'
 import type { Spec, Step } from '../../../protocol/spec.ts'
@@ -21,6 +21,11 @@ export const wait = (id: string, name = 'go', config: Record<string, unknown> = 
 /** A run of these steps, started. */
 export const started = (steps: readonly Step[], spec: Partial<Spec> = {}, input: Record<string, unknown> = {}): After =>
   given<RunState>(run).when('run.start', { spec: { steps, ...spec }, ...input })
+/** Waits that the matcher of events was told of and has not answered. */
+export const watching = (state: RunState | null): { readonly wait_id: string }[] =>
+  state ? placesOf(state).flatMap(([, { wait }]) => (wait && isAsked(wait) && 'id' in wait ? [{ wait_id: wait.id }] : [])) : []
+/** The matcher answers all that it was told of. */
+export const open = (scene: After): After => watching(scene.state).reduce((before: After, wait) => before.when('event.watched', wait), scene)
 /** The end of a job. */
 export const settle = (scene: Run, job_id: string, outcome: 'completed' | 'failed' | 'cancelled', more: Record<string, unknown> = {}): After =>
   scene.when('job.settled', { job_id, outcome, attempt: 1, worker_instance_id: 'w1', ...more })

@@ -1,0 +1,80 @@
+/**
+ * The source events of a project: their order, their repeats, and who is told of them.
+ *
+ * Invariants:
+ * E1. Events are compared in the order in which they are stored, each with the listeners as they were registered then.
+ * E2. Every command is total and may be repeated. What a decision of here tells others is an effect, so it is told at least
+ *     once; a loop knows a firing by trigger and event, a run a delivery by its wait.
+ */
+import type { Named } from '../../protocol/api/events.ts'
+import type { Api } from '../../protocol/api.ts'
+import type { Kind } from '../../protocol/entry.ts'
+import type { Delivered } from '../../protocol/internal.ts'
+import { own } from '../../protocol/lookup.ts'
+import type { Firing, SourceCommands, SourceEvent, SourcesEvent } from '../../protocol/sources.ts'
+import type { Actor, Effect } from '../actor.ts'
+import { arranged } from './listeners.ts'
+import { publish, publishMany, publishOne } from './publish.ts'
+import { blame, remember, silent, type SourcesState } from './state.ts'
+
+const LOOP = 'loop' as string as Kind
+type Stored = Extract<SourcesEvent, { type: 'source.published' }>
+
+function tellAll({ id, event_type, source_kind, source_id, event, meta, depth, occurred_at, fires = {}, wakes = {} }: Stored): Effect[] {
+  const source: SourceEvent = { id, event_type, source_kind, source_id, event, meta, depth, occurred_at }
+  const delivered: Delivered = { source_event_id: id, event_type, source_kind, source_id, event, meta }
+  return [
+    ...Object.entries(wakes).map(([run_id, wait_ids]): Effect => ({ tell: { to: { kind: 'run', id: run_id }, name: 'event.deliver', input: { ...delivered, wait_ids } satisfies Delivered } })),
+    ...Object.entries(fires).flatMap(([loop_id, ids]) => ids.map((trigger_id): Effect => ({ tell: { to: { kind: LOOP, id: loop_id }, name: 'trigger.fire', input: { trigger_id, source } satisfies Firing } }))),
+  ]
+}
+
+/** The actor of a project's source events. */
+export const eventsActor: Actor<SourcesState, SourcesEvent, Api, 'events', SourceCommands, { 'event.publish': Named; 'event.publish_many': Named }> = {
+  kind: 'events',
+  initial: silent,
+  decide: {
+    'event.publish': publishOne,
+    'event.publish_many': publishMany,
+    'source.publish': publish,
+    'triggers.set': ({ loops }, { loop_id, version, triggers }) =>
+      ({ events: (own(loops, loop_id)?.version ?? -1) >= version ? [] : [{ type: 'triggers.changed', loop_id, version, triggers }], reply: undefined }),
+    'wait.watch': (_, { run_id, wait }) => ({ events: [{ type: 'wait.watched', run_id, wait }], reply: undefined }),
+    'wait.unwatch': ({ waits }, { wait_id }) => ({ events: own(waits, wait_id) ? [{ type: 'wait.unwatched', wait_id }] : [], reply: undefined }),
+  },
+  evolve: {
+    'source.published': (state, event, at) => {
+      if (event.dedup_key !== undefined) remember(state, event.dedup_key, event.id, at)
+      blame(state, event)
+      return state
+    },
+    'triggers.changed': (state, { loop_id, version, triggers }) => {
+      const before = own(state.loops, loop_id)?.triggers ?? []
+      state.loops[loop_id] = { version, triggers }
+      for (const { trigger_id } of before) if (!triggers.some((one) => one.trigger_id === trigger_id)) delete state.faults[trigger_id]
+      arranged(state)?.removeLoop(loop_id, before)
+      arranged(state)?.addLoop(loop_id, triggers)
+      return state
+    },
+    'wait.watched': (state, { run_id, wait }) => {
+      state.waits[wait.wait_id] = { run_id, wait }
+      arranged(state)?.addWait(run_id, wait)
+      return state
+    },
+    'wait.unwatched': (state, { wait_id }) => {
+      delete state.waits[wait_id]
+      arranged(state)?.removeWait(wait_id)
+      return state
+    },
+  },
+  react: {
+    'source.published': tellAll,
+    'wait.watched': ({ run_id, wait: { wait_id } }) => [{ tell: { to: { kind: 'run', id: run_id }, name: 'event.watched', input: { wait_id } } }],
+  },
+  ask: {
+    /** How many listen. */
+    listening: ({ loops, waits }) => ({ triggers: Object.values(loops).reduce((sum, { triggers }) => sum + triggers.length, 0), waits: Object.keys(waits).length }),
+    /** How often the condition of each trigger of a loop could not be evaluated. */
+    faults: ({ loops, faults }, { loop_id }: { loop_id: string }) => Object.fromEntries((own(loops, loop_id)?.triggers ?? []).map(({ trigger_id }) => [trigger_id, own(faults, trigger_id) ?? 0])),
+  },
+}

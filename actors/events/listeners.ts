@@ -1,0 +1,165 @@
+/**
+ * Who listens, arranged so that an event is compared only with what it may fit: by type or the beginning of a pattern, then by
+ * the value that a listener wants to see first. Derived from the state and kept beside it, with compiled conditions.
+ *
+ * Invariants:
+ * L1. It says what `fits` (protocol/matching.ts) says of every listener, however it gets there.
+ * L2. It follows the state: whoever changes listeners there changes them here (`add`, `remove`); a new state gets a new one.
+ */
+import type { Open } from '../../protocol/common.ts'
+import { isPrivate } from '../../protocol/event-types.ts'
+import { conditionOf, ExpressionError, type Condition } from '../../protocol/language/expression.ts'
+import { matches, valueAt } from '../../protocol/language/template.ts'
+import { fitsSource } from '../../protocol/matching.ts'
+import type { Awaited, Publication, Watch } from '../../protocol/sources.ts'
+import type { SourcesState } from './state.ts'
+
+/** Work that one condition may do for one event: far more than a sensible one does, and still soon over. */
+const WORK = 100_000
+/** Events with more runs behind them than this start no runs. */
+const DEEPEST = 8
+
+type Document = { readonly event: Open; readonly meta: Open }
+interface Listener {
+  readonly key: string
+  readonly id: string
+  /** The loop of a trigger, or the run of a wait. */
+  readonly owner: string
+  readonly of: 'trigger' | 'wait'
+  readonly source_id?: string | undefined
+  readonly match?: Open | undefined
+  readonly condition?: Condition | undefined
+}
+/** What an event comes to. `heard`: somebody listens to its type. */
+export interface Matched {
+  heard: boolean
+  readonly fires: Record<string, string[]>
+  readonly wakes: Record<string, string[]>
+  readonly faulty: string[]
+}
+
+/** The value that a listener wants to see at a path; events with another one are not for it. */
+function guardOf({ match = {}, condition }: Listener): { readonly path: string; readonly value: unknown } | undefined {
+  for (const path in match) if (typeof match[path] !== 'object') return { path, value: match[path] }
+  const guard = condition?.guard
+  return guard && guard.path.length > 1 && (guard.path[0] === 'event' || guard.path[0] === 'meta') ? { path: guard.path.join('.'), value: guard.value } : undefined
+}
+
+/** Listeners to one type, or to one pattern. */
+class Audience {
+  size = 0
+  readonly #all = new Map<string, Listener>()
+  /** By path, then by the wanted value. */
+  readonly #guarded = new Map<string, Map<unknown, Map<string, Listener>>>()
+
+  #place(listener: Listener): Map<string, Listener> {
+    const guard = guardOf(listener)
+    if (!guard) return this.#all
+    const values = at(this.#guarded, guard.path, () => new Map<unknown, Map<string, Listener>>())
+    return at(values, guard.value, () => new Map<string, Listener>())
+  }
+  add(listener: Listener): void {
+    this.#place(listener).set(listener.key, listener)
+    this.size++
+  }
+  remove(listener: Listener): void {
+    const guard = guardOf(listener)
+    const place = this.#place(listener)
+    if (place.delete(listener.key)) this.size--
+    if (guard && place.size === 0) this.#guarded.get(guard.path)?.delete(guard.value)
+  }
+  each(document: Document, visit: (listener: Listener) => void): void {
+    for (const listener of this.#all.values()) visit(listener)
+    for (const [path, values] of this.#guarded) for (const listener of values.get(valueAt(document, path))?.values() ?? []) visit(listener)
+  }
+}
+function at<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const known = map.get(key)
+  if (known !== undefined) return known
+  const made = make()
+  map.set(key, made)
+  return made
+}
+
+export class Listeners {
+  /** By type, or by pattern. */
+  readonly #audiences = new Map<string, Audience>()
+  readonly #known = new Map<string, { readonly pattern: string; readonly listener: Listener }>()
+
+  constructor({ loops, waits }: SourcesState) {
+    for (const id in loops) this.addLoop(id, loops[id]?.triggers ?? [])
+    for (const id in waits) {
+      const { run_id, wait } = waits[id] as SourcesState['waits'][string]
+      this.addWait(run_id, wait)
+    }
+  }
+  addLoop(loop_id: string, triggers: readonly Watch[]): void {
+    for (const trigger of triggers) this.#add(`${loop_id} ${trigger.trigger_id}`, trigger.trigger_id, loop_id, 'trigger', trigger)
+  }
+  removeLoop(loop_id: string, triggers: readonly Watch[]): void {
+    for (const { trigger_id } of triggers) this.#remove(`${loop_id} ${trigger_id}`)
+  }
+  addWait(run_id: string, wait: Awaited): void {
+    this.#add(wait.wait_id, wait.wait_id, run_id, 'wait', wait)
+  }
+  removeWait(wait_id: string): void {
+    this.#remove(wait_id)
+  }
+  #add(key: string, id: string, owner: string, of: Listener['of'], { event_type, source_id, match, condition }: Omit<Awaited, 'wait_id'>): void {
+    this.#remove(key)
+    const listener: Listener = { key, id, owner, of, source_id, match, condition: condition === undefined ? undefined : conditionOf(condition) }
+    this.#known.set(key, { pattern: event_type, listener })
+    at(this.#audiences, event_type, () => new Audience()).add(listener)
+  }
+  #remove(key: string): void {
+    const known = this.#known.get(key)
+    if (!known) return
+    this.#known.delete(key)
+    const audience = this.#audiences.get(known.pattern)
+    audience?.remove(known.listener)
+    if (audience?.size === 0) this.#audiences.delete(known.pattern)
+  }
+
+  /** Whom an event is for. */
+  match({ event_type, source_kind, source_id, event, meta, depth }: Publication): Matched {
+    const matched: Matched = { heard: false, fires: {}, wakes: {}, faulty: [] }
+    if (isPrivate(event_type)) return matched
+    const about = { source_kind, source_id, meta }
+    const document = { event, meta }
+    const visit = ({ id, owner, of, source_id: wanted, match, condition }: Listener): void => {
+      if (of === 'trigger' && depth > DEEPEST) return
+      if (wanted !== undefined && !fitsSource(wanted, about)) return
+      if (match && !matches(match, document)) return
+      if (condition && !holds(condition, document, id, matched)) return
+      const into = of === 'trigger' ? matched.fires : matched.wakes
+      into[owner] = [...(into[owner] ?? []), id]
+    }
+    for (let dot = event_type.indexOf('.'); ; dot = event_type.indexOf('.', dot + 1)) {
+      const audience = this.#audiences.get(dot < 0 ? event_type : `${event_type.slice(0, dot)}.*`)
+      if (audience) {
+        matched.heard = true
+        audience.each(document, visit)
+      }
+      if (dot < 0) return matched
+    }
+  }
+}
+function holds(condition: Condition, document: Document, id: string, { faulty }: Matched): boolean {
+  try {
+    return condition.test(document, WORK)
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error
+    faulty.push(id)
+    return false
+  }
+}
+
+const known = new WeakMap<SourcesState, Listeners>()
+/** The listeners of a state, arranged on first use. */
+export function listenersOf(state: SourcesState): Listeners {
+  const found = known.get(state) ?? new Listeners(state)
+  known.set(state, found)
+  return found
+}
+/** Those that are arranged already: what is not will be made from the state as it is then. */
+export const arranged = (state: SourcesState): Listeners | undefined => known.get(state)

@@ -1,0 +1,56 @@
+/**
+ * What the matcher of a project knows between two commands: who listens to what, and which keys were used lately.
+ *
+ * Invariants:
+ * M1. The state does not grow with the events: it holds listeners, which are there as long as loops and waits are, and at most
+ *     2 × KEYS keys.
+ * M2. A key is remembered for a day at least, unless more than KEYS keys were used within that day; then for the last KEYS.
+ */
+import { own } from '../../protocol/lookup.ts'
+import type { Awaited, SourcesEvent, Watch } from '../../protocol/sources.ts'
+
+/** Keys of one generation, and how long it grows, in milliseconds. */
+const KEYS = 30_000
+const DAY = 24 * 3_600_000
+
+/** Keys with the ids of what they published: those of the present generation, and of the one before. */
+interface Keys {
+  since: number
+  count: number
+  young: Record<string, string>
+  old: Record<string, string>
+}
+export interface SourcesState {
+  /** By loop. One without triggers stays, so that an older list that comes late is known to be old. */
+  readonly loops: Record<string, { readonly version: number; readonly triggers: readonly Watch[] }>
+  /** By id of the wait. */
+  readonly waits: Record<string, { readonly run_id: string; readonly wait: Awaited }>
+  /** How often the condition of a trigger could not be evaluated. */
+  readonly faults: Record<string, number>
+  readonly keys: Keys
+}
+
+/** A project in which nobody listens. */
+export const silent = (): SourcesState => ({ loops: {}, waits: {}, faults: {}, keys: { since: 0, count: 0, young: {}, old: {} } })
+
+/** A place that no key of an object's own can take. */
+const placeOf = (key: string): string => `:${key}`
+/** The event that was published under a key, as far as it is remembered. @param at Unix milliseconds. */
+export const publishedBy = ({ keys }: SourcesState, key: string): string | undefined => own(keys.young, placeOf(key)) ?? own(keys.old, placeOf(key))
+
+/** Remember a key. The generation before the last is forgotten when the present one is a day old, or full. */
+export function remember({ keys }: SourcesState, key: string, id: string, at: number): void {
+  if (keys.count >= KEYS || at - keys.since >= DAY) {
+    keys.old = keys.young
+    keys.young = {}
+    keys.count = 0
+    keys.since = at
+  }
+  keys.young[placeOf(key)] = id
+  keys.count++
+}
+
+/** Count conditions that could not be evaluated, of triggers that are still there. */
+export function blame(state: SourcesState, { faulty = [] }: Extract<SourcesEvent, { type: 'source.published' }>): void {
+  for (const id of faulty) if (!own(state.waits, id)) state.faults[id] = (own(state.faults, id) ?? 0) + 1
+}

@@ -1,0 +1,56 @@
+/** What the source events of the project hear of a run: what it waits for, and what it says of itself. */
+import type { RunEvent } from '../../protocol/api/runs.ts'
+import type { Open } from '../../protocol/common.ts'
+import type { Address } from '../../protocol/entry.ts'
+import type { Awaited, Publication } from '../../protocol/sources.ts'
+import type { Effect } from '../actor.ts'
+import type { Note, RunState, StoredSignal } from './state.ts'
+
+/** What source events of a run say of the run besides; private part of the event that they follow from. */
+export interface About {
+  readonly depth: number
+  /** Fields of payload and meta: which definition or loop it is a run of. */
+  readonly of: Open
+  /** Fields of the payload only. */
+  readonly more?: Open
+}
+/** What a run is, for the source events that it publishes. */
+export function aboutOf({ record, engine }: RunState): About {
+  const { definition_id, loop_id } = record
+  return { depth: (engine.cause_depth ?? 0) + 1, of: loop_id !== undefined ? { loop_id } : definition_id === '' ? {} : { definition_id } }
+}
+
+const toEvents = ({ project }: Address, name: string, input: unknown): Effect[] => [{ tell: { to: { kind: 'events', id: project }, name, input } }]
+const publication = (self: Address, event_type: string, { depth, of, more }: About, payload: Open): Publication => ({
+  event_type, source_kind: 'loop_run', source_id: self.id, event: { run_id: self.id, ...of, ...more, ...payload }, meta: { run_id: self.id, ...of }, depth,
+})
+const aboutIn = ({ private: note }: RunEvent): About => (note as { readonly about?: About } | undefined)?.about ?? { depth: 1, of: {} }
+
+/** The run has ended. */
+export const sayEnd = (event: RunEvent, self: Address): Effect[] => {
+  const { completed_at } = event.run ?? {}
+  return toEvents(self, 'source.publish', publication(self, event.type, aboutIn(event), { ...event.payload, ...(typeof completed_at === 'string' && { completed_at }) }))
+}
+/** A check has given its verdict, or the budget is spent. */
+export const sayVerdict = (event: RunEvent, self: Address): Effect[] => toEvents(self, 'source.publish', publication(self, event.type, aboutIn(event), event.payload ?? {}))
+/** A signal was sent to the run. */
+export function saySignal({ private: note }: RunEvent, self: Address): Effect[] {
+  const { id, name, payload } = (note as { readonly store: StoredSignal }).store
+  return toEvents(self, 'source.publish', {
+    id, event_type: `signal.${name}`, source_kind: 'signal', source_id: self.id, event: { run_id: self.id, signal_name: name, payload }, meta: { run_id: self.id, signal_name: name }, depth: 0,
+  } satisfies Publication)
+}
+/** A step wants to wait for an event. */
+export function askToWatch({ private: content = {} }: RunEvent, self: Address): Effect[] {
+  const { engine, place } = content as Note
+  const wait = place?.wait ?? engine?.wait
+  if (wait?.kind !== 'event') return []
+  const { id: wait_id, event_type, source_id, match, condition } = wait
+  const awaited: Awaited = { wait_id, event_type, ...(source_id !== undefined && { source_id }), ...(match && { match }), ...(condition !== undefined && { condition }) }
+  return toEvents(self, 'wait.watch', { run_id: self.id, wait: awaited })
+}
+/** A wait is over, if the event says so of one that the matcher knows. */
+export function unwatch({ private: content }: RunEvent, self: Address): Effect[] {
+  const wait_id = (content as Note | undefined)?.unwatch
+  return wait_id === undefined ? [] : toEvents(self, 'wait.unwatch', { run_id: self.id, wait_id })
+}

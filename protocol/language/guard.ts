@@ -1,0 +1,32 @@
+/**
+ * What a condition asks first. When it begins with `a.b == "x"`, joined to the rest by `&&`, it is false for every document in
+ * which that is not so: whoever holds many conditions need not ask those.
+ */
+import type { ASTNode } from '@marcbachmann/cel-js'
+
+/** The value that the member at a path must have. */
+export interface Guard {
+  readonly path: readonly string[]
+  readonly value: string | number | boolean
+}
+
+/** The guard of a syntax tree; undefined when it does not begin with a comparison of a member with a literal. */
+export function guardOf(node: ASTNode): Guard | undefined {
+  if (node.op === '&&') return guardOf(node.args[0])
+  if (node.op !== '==') return undefined
+  const [a, b] = node.args
+  const path = pathOf(a) ?? pathOf(b)
+  const value = literalOf(pathOf(a) ? b : a)
+  return path && value !== undefined ? { path, value } : undefined
+}
+
+function pathOf(node: ASTNode): readonly string[] | undefined {
+  if (node.op === 'id') return [node.args]
+  const of = node.op === '.' ? pathOf(node.args[0]) : undefined
+  return of && node.op === '.' ? [...of, node.args[1]] : undefined
+}
+function literalOf(node: ASTNode): Guard['value'] | undefined {
+  if (node.op !== 'value') return undefined
+  const value: unknown = typeof node.args === 'bigint' ? Number(node.args) : node.args
+  return typeof value === 'string' || typeof value === 'boolean' || (typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER) ? value : undefined
+}

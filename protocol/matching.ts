@@ -1,0 +1,25 @@
+/** Whether a source event is one that a trigger or a wait is for: one rule for the matcher, for runs and for tests. */
+import type { Open } from './common.ts'
+import { fitsType } from './event-types.ts'
+import { predicate } from './language/expression.ts'
+import { matches } from './language/template.ts'
+import type { Awaited, SourceEvent, Watch } from './sources.ts'
+
+/** Fields of `meta` that name what an event of this kind belongs to: an author may give one of them instead of the exact source. */
+const scopes: Readonly<Record<string, readonly string[]>> = {
+  table_row: ['table_id', 'table_name'], loop_run: ['loop_id', 'definition_id'], session: ['agent_id'], email: ['agent_id'], http_trigger: ['http_handle'], artifact: ['loop_run_id'],
+}
+
+/** Whether an event comes from a source, or belongs to it. */
+export function fitsSource(wanted: string, { source_id, source_kind, meta }: Partial<Pick<SourceEvent, 'source_id' | 'source_kind'>> & { readonly meta: Open }): boolean {
+  if (wanted === source_id) return true
+  const names = source_kind !== undefined && Object.hasOwn(scopes, source_kind) ? scopes[source_kind] : undefined
+  return names?.some((name) => meta[name] === wanted) ?? false
+}
+
+/** Whether an event fits, in every respect. @throws ExpressionError when the condition cannot be evaluated. */
+export const fits = (wanted: Pick<Watch & Awaited, 'event_type'> & Partial<Pick<Awaited, 'source_id' | 'match' | 'condition'>>, event: Pick<SourceEvent, 'event_type' | 'event' | 'meta'> & Partial<Pick<SourceEvent, 'source_id' | 'source_kind'>>): boolean =>
+  fitsType(wanted.event_type, event.event_type)
+  && (wanted.source_id === undefined || fitsSource(wanted.source_id, event))
+  && (!wanted.match || matches(wanted.match, event))
+  && (wanted.condition === undefined || predicate(wanted.condition, { event: event.event, meta: event.meta }))

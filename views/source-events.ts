@@ -1,0 +1,46 @@
+/** Source events as they were published; each is a row that never changes, in the order of the journal. */
+import type { SourceEventRecord } from '../protocol/api/events.ts'
+import type { Placed } from '../protocol/entry.ts'
+import { refuse, type Refusal } from '../protocol/errors.ts'
+import type { SourcesEvent } from '../protocol/sources.ts'
+import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
+import type { Store, Value } from './store.ts'
+
+/** Apply an entry of the source events of a project. */
+export function applySourceEvents(store: Store, { cursor, entry }: Placed): void {
+  const project = store.numberOf(entry.project)
+  for (const [index, event] of (entry.events as readonly SourcesEvent[]).entries()) {
+    if (event.type !== 'source.published') continue
+    const { id, event_type, source_kind, source_id } = event
+    store.append('source_events', cursor + index, id, project, event_type, source_kind, source_id, JSON.stringify(recordOf(event)))
+  }
+}
+const count = (lists: Readonly<Record<string, readonly string[]>> = {}): number => Object.values(lists).reduce((sum, { length }) => sum + length, 0)
+const recordOf = ({ id, event_type, source_kind, source_id, event, meta, occurred_at, depth, fires, wakes }: Extract<SourcesEvent, { type: 'source.published' }>): SourceEventRecord => ({
+  id, event_type, source_kind, source_id, event, meta, occurred_at, ...(depth > 0 && { causation: { depth } }), fired_triggers: count(fires), resumed_waits: count(wakes),
+})
+
+interface Row { readonly cursor: number; readonly record: string }
+const read = ({ record }: Row): SourceEventRecord => JSON.parse(record) as SourceEventRecord
+
+/** Filters of the list; they all have to hold. */
+export interface EventFilters extends Paging {
+  readonly event_type?: string
+  readonly source_kind?: string
+  readonly source_id?: string
+}
+/** Published events, newest first. */
+export function eventList(store: Store, project: number, input: EventFilters): Page<SourceEventRecord> {
+  const after = beyond(['cursor'], 'DESC', input.after)
+  const filters = [['event_type', input.event_type], ['source_id', input.source_id], ['source_kind', input.source_kind]] as const
+  const given = filters.filter(([, value]) => value !== undefined)
+  const index = input.source_id !== undefined ? 'source_events_source' : input.event_type !== undefined ? 'source_events_type' : 'source_events_new'
+  const values: Value[] = [project, ...given.map(([, value]) => value as string), ...after.values, limitOf(input) + 1]
+  const rows = store.all<Row>(`SELECT cursor, record FROM source_events INDEXED BY ${index} WHERE project = ?${given.map(([name]) => ` AND ${name} = ?`).join('')}${after.sql} ORDER BY cursor DESC LIMIT ?`, ...values)
+  return page(rows, input, read, (row) => [row.cursor])
+}
+/** One published event. */
+export function eventGet(store: Store, project: number, { id }: { readonly id: string }): SourceEventRecord | Refusal {
+  const row = store.one<Row>('SELECT cursor, record FROM source_events WHERE id = ? AND project = ?', id, project)
+  return row ? read(row) : refuse('not_found', { resource: 'source_event' }, 'There is no such event in this project.')
+}
