@@ -50,7 +50,7 @@ t.test('a handle of its own belongs to one loop, and a secret demands a signatur
   t.equal((await post('deploys', sent, sign(sent, 'another secret'))).status, 401)
   t.equal((await post('deploys', `${sent} `, sign(sent))).status, 401)
   t.equal((await post('deploys', sent, sign(sent))).status, 202)
-  await s.ok('loop.update', { id: loop['id'], settings: { ...(loop['settings'] as object), theme: 'light' } })
+  await s.ok('loop.update', { id: loop['id'], settings: { ...(loop['settings'] as unknown as object), theme: 'light' } })
   t.equal((await post('deploys', sent, sign(sent))).status, 202, 'sent back redacted, the secret stays')
   await s.ok('loop.update', { id: loop['id'], settings: { theme: 'light' } })
   t.equal((await post('deploys', sent)).status, 202, 'without a secret, without a signature')
