@@ -17,7 +17,7 @@ import type { Prepare, Prepared } from './prepare.ts'
 import { sealSecret } from './secrets.ts'
 
 /** What is shown of a secret. Sent back, it leaves the secret as it is. */
-export const REDACTED = '[redacted]'
+const REDACTED = '[redacted]'
 /** Where the signing secret of a trigger of a loop is sealed for. */
 export const secretPlace = (loop_id: string, key: string): string => `loop/${loop_id}/${key}`
 

@@ -96,7 +96,7 @@ export type RunCommands = {
   'usage.record': { input: Usage; reply: undefined }
 }
 /** Something was spent. Costs are whole thousandths of a credit. */
-export interface Usage {
+interface Usage {
   readonly usage_id: string
   readonly category: string
   readonly quantity: number

@@ -14,8 +14,8 @@ import { emit, tellRun, type Draft } from './draft.ts'
 import { triggersOf, type LoopState } from './state.ts'
 
 /** Runs that one loop may have under way, whatever it says, and runs that may wait. */
-export const MOST_ACTIVE = 5000
-export const MOST_WAITING = 1000
+const MOST_ACTIVE = 5000
+const MOST_WAITING = 1000
 /** Runs that one commit lets in, and that it tells to stop. */
 const LET_IN = 10
 const TOLD = 50

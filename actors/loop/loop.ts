@@ -27,7 +27,7 @@ function sayPaused({ id: loop_id, run_id, consecutive_failures, threshold }: Ext
 
 function factsOf(state: LoopState, { trigger_id }: { trigger_id: string }): TriggerFacts | null {
   const known = isLiving(state) ? triggersOf(state.record, state.trigger_ids).find(({ id }) => id === trigger_id) : undefined
-  if (!known || known.trigger.kind !== 'http' || !state.record) return null
+  if (known?.trigger.kind !== 'http' || !state.record) return null
   const secret = state.secrets[known.key]
   return { status: state.record.status, enabled: known.trigger.enabled !== false, key: known.key, ...(secret !== undefined && { secret }) }
 }

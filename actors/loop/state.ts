@@ -12,7 +12,7 @@ import type { QueueReason } from '../../protocol/loop/run.ts'
 import { triggerKey, type Loop, type Trigger } from '../../protocol/loop/shapes.ts'
 import { patch } from '../../protocol/patch.ts'
 
-export interface Waiting {
+interface Waiting {
   readonly run_id: string
   readonly trigger_id?: string
   readonly reason: QueueReason
@@ -53,7 +53,7 @@ export const isLiving = (state: LoopState): state is Living => state.record !== 
 /** Firings remembered, to tell a repeat. */
 const REMEMBERED = 2000
 /** A day, and the windows in which spending is counted, in milliseconds. */
-export const DAY = 86_400_000
+const DAY = 86_400_000
 export const WINDOW = 300_000
 
 /** Thousandths of a credit that runs spent within a day. */

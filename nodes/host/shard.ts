@@ -74,7 +74,6 @@ export class Shard {
     return this.#open
   }
   get letters(): number { return this.#mailbox.length }
-
   /** Take over: fence older owners, replay, then listen. @param epoch higher than any epoch this shard was owned under. */
   async start(epoch: number): Promise<void> {
     const pending = await takeOver(this, epoch)
@@ -121,9 +120,7 @@ export class Shard {
     if (message.type === 'commands') return Promise.all(message.commands.map((command) => this.submit(command)))
     return message.type === 'command' ? this.submit(message.command) : this.ask(message.to, message.name, message.input)
   }
-  submit(command: Command): Promise<ShardAnswer> {
-    return new Promise((answer) => this.#post({ type: 'command', command, answer }))
-  }
+  submit(command: Command): Promise<ShardAnswer> { return new Promise((answer) => this.#post({ type: 'command', command, answer })) }
   ask(to: Address, name: string, input: unknown): Promise<ShardAnswer> {
     return new Promise((answer) => this.#post({ type: 'ask', to, name, input, answer }))
   }

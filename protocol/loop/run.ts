@@ -5,10 +5,10 @@ import { Open, Timestamp } from '../common.ts'
 export const runStatuses = ['queued', 'running', 'suspended', 'completed', 'failed', 'cancelled'] as const
 
 /** Why a run waits in the line of its loop. */
-export const queueReasons = ['plan_concurrency', 'loop_policy', 'trigger_concurrency'] as const
+const queueReasons = ['plan_concurrency', 'loop_policy', 'trigger_concurrency'] as const
 export type QueueReason = (typeof queueReasons)[number]
 /** Why a run ended. */
-export const stopReasons = [
+const stopReasons = [
   'completed', 'step_failed', 'check_failed', 'gate_rejected', 'budget_exceeded', 'turn_limit_reached', 'wall_clock_exceeded', 'step_limit_reached', 'progress_stalled', 'cancelled', 'replaced',
 ] as const
 export type StopReason = (typeof stopReasons)[number]

@@ -41,6 +41,7 @@ export interface Place {
   readonly loop: string
   /** The principal of the owner key, who administers the channel. */
   readonly owner: string
+  readonly event: string
 }
 let made = 0
 
@@ -66,6 +67,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   const [channel, keys] = await Promise.all([s.ok('channel.create', { ...at, name: handle, topic: mark, member_ids: [String(principal['id'])] }), s.ok('key.list_organization', { limit: 200 })])
   const message = await s.ok('channel.send', { ...at, id: channel['id'], content: `${mark} message` })
   const loop = await s.ok('loop.create', { ...at, name: `${name} loop`, ...instant() })
+  const event = await s.ok('event.publish', { ...at, event_type: 'order.paid', event: { mark } })
   const owner = String(listOf(keys).find(({ name }) => name === 'root')?.['principal_id'])
   const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
   const id = (record: Readonly<Record<string, unknown>> | undefined, field = 'id') => String(record?.[field])
@@ -73,7 +75,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     id: id(project), handle, run: id(run), failed: id(failed), working: id(working), job: id(job), workflow: id(workflow), workflow_handle: id(workflow, 'handle'),
     key: id(key), principal: id(principal), loose: id(loose), user: id(user), token: id(token), role: id(role), assignment: id(assignment), organization_key: id(organization_key), instance: `${mark}-worker-${made}`,
     interaction: id(interaction), settled: id(settled), submitted: id(submitted),
-    channel: id(channel), message: id(message), loop: id(loop), owner,
+    channel: id(channel), message: id(message), loop: id(loop), owner, event: id(event, 'source_event_id'),
   }
 }
 /** Every id of a place. */
@@ -94,6 +96,7 @@ function idIn(name: RowName, place: Place): string {
   if (name.startsWith('user.') || name.startsWith('token.')) return place.user
   if (name.startsWith('loop.')) return place.loop
   if (name.startsWith('channel.')) return place.channel
+  if (name.startsWith('event.')) return place.event
   if (/^key\.\w+_organization/.test(name)) return place.organization_key
   if (name.startsWith('key.')) return place.key
   throw new Error(`${name}: say here which record of a place stands in its path`)
@@ -120,6 +123,7 @@ const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'role.create': () => ({ name: `role ${++made}`, permissions: [] }), 'role.update': () => ({ description: 'changed' }), 'assignment.create': ({ principal, role }) => ({ principal_id: principal, role_id: role }),
   'user.create': () => ({ name: `person ${++made}` }), 'user.update': () => ({ description: 'changed' }), 'token.create': () => ({ name: `token ${++made}` }), 'me.create_token': () => ({ name: `token ${++made}` }),
   'channel.create': () => ({ name: `made-${++made}` }), 'channel.update': () => ({ topic: 'changed' }), 'channel.add_member': ({ loose }) => ({ user_id: loose }), 'channel.send': () => ({ content: 'said' }), 'channel.edit': () => ({ pinned: true }), 'channel.mark_read': () => ({ seq: 1 }),
+  'event.publish': () => ({ event_type: 'order.paid' }), 'event.publish_many': () => ({ events: [{ event_type: 'order.paid' }] }),
   'principal.create': () => ({ name: `bot ${++made}` }), 'principal.update': () => ({ description: 'changed' }),
 }
 /** A body that the row accepts; undefined when it takes none. */

@@ -7,6 +7,7 @@ import { terminal, type RunEvent, type WorkflowRun } from '../../protocol/api/ru
 import type { Command } from '../../protocol/entry.ts'
 import type { Interaction } from '../../protocol/interaction/shapes.ts'
 import { isRefusal } from '../../protocol/errors.ts'
+import type { Published } from '../../protocol/sources.ts'
 import { cellKey } from '../../nodes/host/cell.ts'
 import type { Past } from './history.ts'
 import type { Ledger } from './ledger.ts'
@@ -47,6 +48,7 @@ function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
 function changedNothing({ name, origin }: Command, reply: unknown, past: Past | undefined, at: number): boolean {
   if (name === 'interaction.cancel') return (reply as Interaction).status === 'cancelled'
   if (name === 'interaction.respond') return (reply as Interaction).responses.some(({ responder_user_id }) => responder_user_id === origin.principal.id)
+  if (name === 'event.publish') return (reply as Published).deduped === true
   const record = reply as WorkflowRun
   if (name === 'run.start') return past?.entries.some((entry) => entry.at <= at) ?? false
   if (name === 'run.signal') return past?.entries.some(({ place }) => place.entry.events.some((event) => event.type === 'signal.stored' && text((event as RunEvent).private).includes((reply as { source_event_id: string }).source_event_id))) ?? false

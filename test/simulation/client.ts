@@ -42,8 +42,9 @@ export class Clients {
     else if (what < 0.67) this.#steer(run, 'run.cancel', {})
     else if (what < 0.74) this.#steer(run, 'run.retry', { wall_clock_extend_seconds: 60 })
     else if (what < 0.8) this.#steer(run, 'run.resume', {})
-    else if (what < 0.84) this.#again()
-    else if (what < 0.88 && asked.length > 0) this.#answer(dice.pick(asked) as Past, 1)
+    else if (what < 0.83) this.#again()
+    else if (what < 0.86 && asked.length > 0) this.#answer(dice.pick(asked) as Past, 1)
+    else if (what < 0.96) this.#publish()
     else this.#note()
   }
 
@@ -84,6 +85,13 @@ export class Clients {
       else if (reviews) this.#steer(address, 'interaction.review', { action: dice.chance(0.6) ? 'accept' : 'request_changes', comment: 'so' }, person)
       else this.#steer(address, 'interaction.respond', { value: dice.chance(0.7), roles: [], ...(dice.chance(0.1) && { link: { round: 1 } }) }, person)
     }
+  }
+  #publish(): void {
+    const { dice, projects } = this.#sim
+    const project = dice.pick(projects) ?? ''
+    const id = this.#sim.up()[0]?.world.id('source_event') ?? ''
+    const one = { event_type: dice.chance(0.8) ? 'order.paid' : 'order.lost', event: { n: dice.below(3) }, ...(dice.chance(0.4) && { idempotency_key: `k${dice.below(4)}` }) }
+    this.#send({ project, kind: 'events', id: project, name: 'event.publish', input: { project, ids: [id], ...one } })
   }
   #note(): void {
     const { dice, ledgers } = this.#sim

@@ -7,6 +7,7 @@
 import { evolve } from '../../actors/actor.ts'
 import { lastCursor, placed, type Address, type Placed } from '../../protocol/entry.ts'
 import { cellKey } from '../../nodes/host/cell.ts'
+import { EventRules } from './events.ts'
 import { InteractionRules } from './interactions.ts'
 import { JobRules } from './jobs.ts'
 import { RunRules } from './runs.ts'
@@ -25,6 +26,7 @@ export class History {
   /** By cell key and command id. */
   readonly commands = new Map<string, { readonly place: Placed; readonly at: number }>()
   entries = 0
+  readonly events: EventRules
   readonly #sim: Simulation
   readonly #jobs: JobRules
   readonly #runs: RunRules
@@ -36,6 +38,7 @@ export class History {
     this.#sim = sim
     this.#jobs = new JobRules(sim)
     this.#runs = new RunRules(sim)
+    this.events = new EventRules(sim)
     this.#interactions = new InteractionRules(sim)
   }
   of(address: Address): Past | undefined {
@@ -70,7 +73,11 @@ export class History {
     if (before) this.#sim.violated(`${key}: command ${entry.command.id} (${entry.command.name}) took effect at ${before.place.cursor} and again at ${place.cursor}`)
     this.commands.set(id, { place, at })
     if (entry.kind === 'queue') this.#jobs.check(place)
-    if (entry.kind === 'run') this.#runs.check(place)
+    if (entry.kind === 'run') {
+      this.#runs.check(place)
+      this.events.checkRun(place)
+    }
+    if (entry.kind === 'events') this.events.check(place)
     if (entry.kind === 'interaction') this.#interactions.check(place)
     try {
       for (const event of entry.events) past.state = evolve(this.#sim.kinds[entry.kind], past.state, event, entry.origin.at)

@@ -1,7 +1,9 @@
 /** Faults planted on purpose. Each breaks one promise of the engine, so a simulation that does not find it looks in vain. */
-import type { AnyActor, Decision } from '../../actors/actor.ts'
+import type { AnyActor, Cause, Decision } from '../../actors/actor.ts'
 import type { InteractionState } from '../../actors/interaction/state.ts'
 import type { QueueState } from '../../actors/queue/state.ts'
+import { watched } from '../../actors/run/deliver.ts'
+import type { RunState } from '../../actors/run/state.ts'
 import { Batch } from '../../nodes/host/batch.ts'
 import type { Cell } from '../../nodes/host/cell.ts'
 import { Effects } from '../../nodes/host/effects.ts'
@@ -118,4 +120,27 @@ const greedy: Plant = {
   },
 }
 
-export const plants: readonly Plant[] = [early, unfenced, hasty, nameless, forgetful, credulous, deaf, greedy]
+/** A run shows a wait for an event as open without waiting for the matcher. */
+const rash: Plant = {
+  name: 'opens waits before the matcher knows of them',
+  kinds: (kinds) => {
+    const start = kinds.run.decide['run.start'] as unknown as (state: unknown, input: unknown, cause: Cause) => Decision<Event, unknown>
+    const opening = (state: unknown, input: unknown, cause: Cause) => {
+      const decided = start(state, input, cause)
+      const at = isRefusal(decided) || !decided.next ? undefined : (decided.next as RunState)
+      const { wait } = at?.engine ?? {}
+      if (isRefusal(decided) || !at || wait?.kind !== 'event' || !wait.asked) return decided
+      const opened = watched(at, { wait_id: wait.id }, cause)
+      return isRefusal(opened) ? decided : { ...decided, events: [...decided.events, ...opened.events], next: opened.next }
+    }
+    return { ...kinds, run: { ...kinds.run, decide: { ...kinds.run.decide, 'run.start': opening as unknown as AnyActor['decide'][string] } } }
+  },
+}
+
+/** What was published is stored, but nobody is told. */
+const mute: Plant = {
+  name: 'keeps events from the runs that wait for them',
+  kinds: (kinds) => ({ ...kinds, events: { ...kinds.events, react: { ...kinds.events.react, 'source.published': () => [] } } }),
+}
+
+export const plants: readonly Plant[] = [early, unfenced, hasty, nameless, forgetful, credulous, deaf, greedy, rash, mute]

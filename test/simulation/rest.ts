@@ -1,6 +1,6 @@
 /** Whether everything that could move has moved. */
 import type { QueueState } from '../../actors/queue/state.ts'
-import type { RunState } from '../../actors/run/state.ts'
+import { isAsked, type RunState } from '../../actors/run/state.ts'
 import { terminal } from '../../protocol/api/runs.ts'
 import { unsettledInteraction } from './interactions.ts'
 import type { Added, Ledger } from './ledger.ts'
@@ -29,13 +29,18 @@ export function unsettled(sim: Simulation): string | undefined {
       const { record, engine } = past.state as RunState
       if (terminal.has(record.status)) continue
       const { wait, wall_deadline } = engine
-      if (!wait) return `run ${id} is ${record.status} and waits for nothing`
+      if (!wait || isAsked(wait)) return `run ${id} is ${record.status} and waits for nothing`
+      const missed = sim.history.events.unsettledRun(past)
+      if (missed) return missed
       if (wait.kind === 'worker') return `run ${id} waits for job ${wait.job_id}`
       if (record.cancel_requested) return `run ${id} was cancelled and has not ended`
       const due = Math.min(wait.due ?? Number.POSITIVE_INFINITY, wall_deadline ?? Number.POSITIVE_INFINITY)
       if (due < now + CLOCKS) return `run ${id} has a ${wait.kind} due in ${due - now} ms`
     } else if (kind === 'interaction') {
       const why = unsettledInteraction(sim, past, now + CLOCKS)
+      if (why) return why
+    } else if (kind === 'events') {
+      const why = sim.history.events.unsettled(past)
       if (why) return why
     } else if (kind === 'project') {
       for (const { place } of past.entries) for (const event of place.entry.events) if (event.type === 'ledger.added') sent.set((event as Added).to, (sent.get((event as Added).to) ?? 0) + 1)

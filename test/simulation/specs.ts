@@ -18,6 +18,11 @@ function asking(dice: Dice): Extract<Step, { kind: 'interaction' }>['config'] {
   }
 }
 
+const awaiting = (dice: Dice): Extract<Step, { kind: 'wait_for_event' }>['config'] => ({
+  event_type: dice.pick(['order.paid', 'order.*', 'run.completed', 'run.*', 'interaction.resolved'] as const) ?? 'order.paid',
+  ...(dice.chance(0.3) && { match: { n: dice.below(3) } }), ...(dice.chance(0.3) && { condition: 'event.n > 0' }),
+})
+
 function stepOf(dice: Dice, index: number): Step {
   const id = `s${index}`
   const rest = {
@@ -30,7 +35,8 @@ function stepOf(dice: Dice, index: number): Step {
   if (kind < 0.6) return { ...rest, kind: 'action', config: { action_name: dice.chance(0.7) ? 'work' : 'toil', parameters: { n: index } } }
   if (kind < 0.74) return { ...rest, kind: 'sleep', config: { duration: `${dice.below(2500)}ms` } }
   if (kind < 0.88) return { ...rest, kind: 'interaction', config: asking(dice) }
-  return { ...rest, kind: 'wait_for_event', config: { event_type: `signal.${dice.pick(signals) ?? 'go'}` } }
+  if (kind < 0.93) return { ...rest, kind: 'wait_for_event', config: { event_type: `signal.${dice.pick(signals) ?? 'go'}` } }
+  return { ...rest, kind: 'wait_for_event', config: awaiting(dice) }
 }
 
 /** A workflow of one to four steps. */
