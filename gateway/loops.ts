@@ -112,6 +112,20 @@ const recover: Prepare = async (edge, { project, slots }) => {
   return isRefusal(known) ? known : { input: { ...known } }
 }
 
+/** The loops of a project end before it does: nothing would ever stop their schedules afterwards. */
+const endLoops: Prepare = async ({ world }, { project }, _, origin) => {
+  if (!project) return {}
+  for (;;) {
+    const page = (await world.view(project.id, 'loop.list', { limit: 200 })) as { readonly items: readonly { readonly id: string }[] } | Refusal
+    if (isRefusal(page)) return page
+    if (page.items.length === 0) return {}
+    for (const { id } of page.items) {
+      const outcome = await world.command({ project: project.id, kind: 'loop', id, command_id: `project.delete:${id}`, name: 'loop.delete', input: { organization: world.organization() }, origin })
+      if (isRefusal(outcome) && outcome.refused !== 'not_found') return outcome
+    }
+  }
+}
+
 const startRun: Prepare = async (edge, call, { seed }) => {
   const { world } = edge
   const { project, body } = call
@@ -139,6 +153,7 @@ export const loopPreparations: Readonly<Record<string, Prepare>> = {
     return isRefusal(id) ? id : { id, input: { organization: edge.world.organization() } }
   },
   'loop.start': startRun,
+  'project.delete': endLoops,
   'run.retry': recover,
   'run.recover': recover,
 }

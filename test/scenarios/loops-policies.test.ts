@@ -194,3 +194,15 @@ t.test('what cannot be saved says where', async (t) => {
   const loop = await s.ok('loop.create', { name: 'Good', steps: nap, output: { a: '${{ steps.nap.output }}' } })
   t.strictSame(fieldsOf(await s.refused('loop.update', { id: loop['id'], steps: [{ ...nap[0], id: 'other' }] }, 400, 'bad_request')), ['output.a'], 'a change is checked with what stays')
 })
+
+t.test('the loops of a project end with it', async (t) => {
+  const at = { project: 'brief' }
+  await s.ok('project.create', { name: 'Brief', handle: 'brief' })
+  const loop = await s.ok('loop.create', { ...at, name: 'Clock', steps: nap, triggers: [{ kind: 'schedule', config: { interval: '10s' } }, { kind: 'http', config: { http_handle: 'brief-hook' } }] })
+  const { id } = await s.ok('project.get', at)
+  await until(() => s.raw('POST', '/v1/triggers/http/brief-hook', { key: null, body: '{}' }), ({ status }) => status === 202)
+  await s.ok('project.delete', at)
+  t.equal((await s.raw('POST', '/v1/triggers/http/brief-hook', { key: null, body: '{}' })).status, 404)
+  t.match(listOf(await s.ok('audit.list', { resource_id: loop['id'] })).map(({ action }) => action), ['delete', 'create'])
+  t.ok(id)
+})
