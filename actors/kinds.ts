@@ -5,11 +5,13 @@ import type { AnyActor } from './actor.ts'
 import { interaction } from './interaction/interaction.ts'
 import { channel } from './channel/channel.ts'
 import { channelName } from './channel/name.ts'
+import { loopActor } from './loop/loop.ts'
 import { eventsActor } from './events/events.ts'
 import { organizationActor } from './organization/organization.ts'
 import { projectActor } from './project/project.ts'
 import { queueActor } from './queue/queue.ts'
 import { run } from './run/run.ts'
+import { triggerHandle } from './trigger/handle.ts'
 import { workerActor } from './worker/worker.ts'
 
 /** @param settings brand in the form of configuration, and the timing of workers. */
@@ -22,5 +24,7 @@ export const actorKinds = (settings: { brand: string; timing: WorkerTiming }): R
   interaction: interaction as unknown as AnyActor,
   channel: channel as unknown as AnyActor,
   channel_name: channelName as unknown as AnyActor,
+  loop: loopActor(settings),
+  trigger_handle: triggerHandle,
   events: eventsActor as unknown as AnyActor,
 })

@@ -6,6 +6,7 @@ import { isId, slotOf } from '../protocol/ids.ts'
 import { homeOf, meaning, rows, type Call, type Edge } from './call.ts'
 import { leaveChannels } from './channels.ts'
 import { identify, type Identity } from './idempotency.ts'
+import { versionOfRun } from './loops.ts'
 import { originOf } from './origin.ts'
 import type { Outcome } from './ports.ts'
 import { prepare, type Prepared } from './prepare.ts'
@@ -82,7 +83,7 @@ function addressOf(edge: Edge, call: Call, { seed }: Identity): Pick<Command, 'p
   if ('derive' in to) return { project: home, kind: to.kind, id: world.id(to.prefix, `${home}/${call.slots[to.derive] ?? ''}`) }
   if (!('slot' in to)) return { project: home, kind: to.kind, id: home }
   const id = call.slots[to.slot] ?? ''
-  return isId(id, to.prefix) ? { project: home, kind: to.kind, id } : refuse('not_found')
+  return isId(id, to.prefix) || to.named ? { project: home, kind: to.kind, id } : refuse('not_found')
 }
 
 /** Perform one command per id of the body, several at a time, and tell every outcome in the order of the ids. */
@@ -97,9 +98,8 @@ async function runEach(edge: Edge, call: Call, each: NonNullable<Row['shape']['e
   const target = { project: homeOf(edge, call), kind: to.kind, name: each.command, origin, ...(fingerprint !== undefined && { fingerprint }) }
   const results: unknown[] = []
   const one = async (run_id: string, index: number): Promise<unknown> => {
-    const outcome = isId(run_id, each.prefix)
-      ? await world.command({ ...target, id: run_id, command_id: `${identity.command_id}.${index}`, input: { ...shared, project: target.project, id: run_id } })
-      : refuse('not_found')
+    const known = !isId(run_id, each.prefix) ? refuse('not_found') : each.command === 'run.retry' ? await versionOfRun(edge, target.project, run_id) : {}
+    const outcome = isRefusal(known) ? known : await world.command({ ...target, id: run_id, command_id: `${identity.command_id}.${index}`, input: { ...shared, project: target.project, id: run_id, ...known } })
     if (isRefusal(outcome)) {
       const { code, message } = errorBody(outcome).error
       return { run_id, ok: false, error: { code, message } }

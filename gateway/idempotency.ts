@@ -3,6 +3,7 @@
  * decided it the first time, which answers what it answered then.
  */
 import { isRefusal, refuseFields, type Refusal } from '../protocol/errors.ts'
+import { startKeyOf } from '../protocol/api/loops.ts'
 import { homeOf, meaning, type Call, type Edge } from './call.ts'
 import { hexOf } from './hex.ts'
 
@@ -19,7 +20,7 @@ export interface Identity {
  * Rows with a key in their body, `idempotency_key`: it names the run itself, for the whole project and for as long as the run
  * exists, so it is stronger than the header, which clients mirror and which only makes one request repeatable.
  */
-const byBody: ReadonlySet<string> = new Set(['run.start', 'workflow.run'])
+const byBody: ReadonlySet<string> = new Set(['run.start', 'workflow.run', 'loop.start'])
 const LONGEST = 255
 
 /** The Idempotency-Key header; blank is none. */
@@ -36,8 +37,8 @@ export function identify(edge: Edge, call: Call): Identity | Refusal {
   const header = keyOf(call)
   if (isRefusal(header)) return header
   if (byBody.has(meaning(call))) {
-    const key = typeof body['idempotency_key'] === 'string' ? body['idempotency_key'].trim() : ''
-    if (key !== '') return { ...fresh, seed: JSON.stringify(['run', homeOf(edge, call), key]) }
+    const key = meaning(call) === 'loop.start' ? startKeyOf(body) : typeof body['idempotency_key'] === 'string' ? body['idempotency_key'].trim() : undefined
+    if (key) return { ...fresh, seed: JSON.stringify(['run', homeOf(edge, call), key]) }
   }
   if (header === undefined) return fresh
   const { method, path } = incoming

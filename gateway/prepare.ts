@@ -5,7 +5,6 @@
 import type { CreateInteraction } from '../protocol/api/interactions.ts'
 import type { Holds } from '../protocol/api/access.ts'
 import type { Reserved } from '../protocol/configuration.ts'
-import type { Definition } from '../protocol/directory.ts'
 import type { Origin } from '../protocol/entry.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
@@ -13,9 +12,11 @@ import { slug } from '../protocol/naming.ts'
 import { workflowsNamed, type Spec } from '../protocol/spec.ts'
 import { meaning, type Call, type Edge } from './call.ts'
 import { channelPreparations } from './channels.ts'
+import { childrenOf } from './children.ts'
 import { eventPreparations } from './events.ts'
 import type { Identity } from './idempotency.ts'
 import { newKey } from './keys.ts'
+import { loopPreparations } from './loops.ts'
 import { checkPeople, checkScope, rolesOf } from './people.ts'
 import { signLinks } from './answer/links.ts'
 import type { Soon } from './soon.ts'
@@ -47,27 +48,6 @@ async function definitionFor(edge: Edge, { project }: Call, name: unknown, field
   return isRefusal(children) ? children : { input: { definition, ...children } }
 }
 
-/** Workflows that one run and its children may name. */
-const MAX_NAMED = 50
-/** The workflows that the `loop` steps of a spec name, with those that theirs name: as they are now, for the whole family of runs. A name that is not known yet is the step's own fault. */
-async function childrenOf({ directory }: Edge, project: string, spec: Spec): Promise<{ definitions?: Readonly<Record<string, Definition>> } | Refusal> {
-  const todo = workflowsNamed(spec)
-  if (todo.length === 0) return {}
-  const known = await directory.project(project)
-  if (isRefusal(known)) return known
-  const definitions: Record<string, Definition> = {}
-  for (let name = todo.pop(); name !== undefined; name = todo.pop()) {
-    if (Object.hasOwn(definitions, name)) continue
-    const id = own(known.workflows, name) ? name : Object.entries(known.workflows).find(([, { handle }]) => handle === name)?.[0]
-    const definition = id === undefined ? undefined : await directory.definition(project, id)
-    if (definition === undefined) continue
-    if (isRefusal(definition)) return definition
-    definitions[name] = definition
-    if (Object.keys(definitions).length > MAX_NAMED) return refuseFields({ field: 'spec', message: `names more than ${MAX_NAMED} workflows, theirs included` })
-    todo.push(...workflowsNamed(definition.spec))
-  }
-  return { definitions }
-}
 /** A start by an inline spec names its workflows itself. */
 const inline: Prepare = (edge, { project, body }) => {
   const spec = body['spec'] as Spec | undefined
@@ -123,6 +103,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   'me.create_token': (edge, call, identity) => makeKey(edge, call, call.project?.id, identity, 'token'),
   ...Object.fromEntries((['principal.create', 'principal.update', 'user.create', 'user.update', 'role.create', 'role.update', 'assignment.create'] as const).map((name) => [name, handing])),
   ...channelPreparations,
+  ...loopPreparations,
   ...eventPreparations,
 }
 

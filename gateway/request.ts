@@ -12,7 +12,7 @@ import { isUtf8 } from 'node:buffer'
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 
 /** What a request is for: what is read of it follows from that, because asking for a header costs time. */
-type Purpose = 'command' | 'query' | 'stream' | 'other'
+type Purpose = 'command' | 'query' | 'stream' | 'signed' | 'other'
 
 /** What is known of all requests of a route. */
 export interface Asked {
@@ -23,6 +23,8 @@ export interface Asked {
   readonly slots: number
   /** Largest body kept, in bytes. */
   readonly limit: number
+  /** The header that carries the signature of a `signed` body, lower case. */
+  readonly signature?: string
   /** Whether pages of browsers may call at all. */
   readonly cors: boolean
 }
@@ -31,8 +33,8 @@ export interface Asked {
 const DRAIN = 16 * 1_048_576
 
 /** The headers that are kept: those that matter for such a request. Absent ones are empty. */
-function headersOf(req: HttpRequest, purpose: Purpose, bodiless: boolean, cors: boolean) {
-  const command = purpose === 'command'
+function headersOf(req: HttpRequest, purpose: Purpose, bodiless: boolean, cors: boolean, signature: string | undefined) {
+  const command = purpose === 'command' || purpose === 'signed'
   return {
     authorization: req.getHeader('authorization'),
     'x-request-id': req.getHeader('x-request-id'),
@@ -42,6 +44,8 @@ function headersOf(req: HttpRequest, purpose: Purpose, bodiless: boolean, cors: 
     'idempotency-key': command ? req.getHeader('idempotency-key') : '',
     accept: purpose === 'stream' ? req.getHeader('accept') : '',
     'last-event-id': purpose === 'stream' ? req.getHeader('last-event-id') : '',
+    'x-idempotency-key': purpose === 'signed' ? req.getHeader('x-idempotency-key') : '',
+    signature: signature === undefined ? '' : req.getHeader(signature),
     'access-control-request-headers': purpose === 'other' ? req.getHeader('access-control-request-headers') : '',
   }
 }
@@ -68,18 +72,18 @@ export class Incoming {
   readonly #headers: ReturnType<typeof headersOf>
 
   /** Copy what came before the body. */
-  constructor(res: HttpResponse, req: HttpRequest, { purpose, method, slots, limit, cors }: Asked) {
+  constructor(res: HttpResponse, req: HttpRequest, { purpose, method, slots, limit, cors, signature }: Asked) {
     this.method = method ?? req.getMethod().toUpperCase()
     const reading = this.method === 'GET' || this.method === 'HEAD' || this.method === 'OPTIONS'
     const length = reading ? '' : req.getHeader('content-length')
     this.#limit = limit
     this.#bodiless = reading || (length === '' && req.getHeader('transfer-encoding') === '')
     this.#closing = !this.#bodiless && !(length !== '' && Number(length) <= limit) && req.getHeader('connection').trim().toLowerCase() === 'close'
-    this.#headers = headersOf(req, purpose, this.#bodiless, cors)
+    this.#headers = headersOf(req, purpose, this.#bodiless, cors, signature)
     this.path = req.getUrl()
     this.query = req.getQuery() ?? ''
     this.slots = slots > 0 ? slotsOf(req, slots) : NONE
-    this.ip = purpose === 'command' ? addressOf(res) : ''
+    this.ip = purpose === 'command' || purpose === 'signed' ? addressOf(res) : ''
   }
 
   /** A header's value, trimmed; absent when empty. */

@@ -22,6 +22,7 @@ import { mountWorkerSocket } from './socket/mount.ts'
 import { soon } from './soon.ts'
 import { openStatus } from './status.ts'
 import { runStream } from './stream.ts'
+import { signatureHeader, takeTrigger, TRIGGER_LIMIT } from './trigger.ts'
 import { openTouches } from './touch.ts'
 
 export interface GatewayOptions {
@@ -87,6 +88,7 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
   const form = { operation: '/answer', slots: 1, limit: FORM_LIMIT } as const
   route('/answer/:token', { ...form, purpose: 'query', method: 'GET', handler: showForm(edge) }, true)
   route('/answer/:token', { ...form, purpose: 'command', method: 'POST', handler: takeForm(edge) }, false)
+  route('/v1/triggers/http/:handle', { operation: 'trigger.http', purpose: 'signed', method: 'POST', slots: 1, limit: TRIGGER_LIMIT, signature: signatureHeader(world.settings.brand), handler: takeTrigger(edge) }, false)
   for (const { pattern, allowed } of methods.values()) app.any(pattern, other(otherMethod(world, [...new Set(allowed)])))
   app.any('/*', other((incoming) =>
     incoming.method === 'OPTIONS' ? { status: 204, headers: preflightHeaders(world.settings, incoming.header('origin'), incoming.header('access-control-request-headers'), []) } : refuse('not_found', undefined, 'There is no such path.')))

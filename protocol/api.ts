@@ -1,6 +1,7 @@
 /** The one table of the API. */
 import { access } from './api/access.ts'
 import { interactions } from './api/interactions.ts'
+import { loops } from './api/loops.ts'
 import { channels } from './api/channels.ts'
 import { events } from './api/events.ts'
 import { audit, projects } from './api/projects.ts'
@@ -11,6 +12,6 @@ import { workflows } from './api/workflows.ts'
 import { workers } from './worker.ts'
 
 /** Every endpoint, by operation name. */
-export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers, ...events } as const
+export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers, ...events, ...loops } as const
 export type Api = typeof api
 export type RowName = keyof Api

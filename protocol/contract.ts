@@ -64,7 +64,7 @@ export interface Shape {
  */
 type To =
   | { readonly kind: Kind; readonly mint: Prefix; readonly near?: (body: never) => string | undefined }
-  | { readonly kind: Kind; readonly slot: string; readonly prefix: Prefix }
+  | { readonly kind: Kind; readonly slot: string; readonly prefix: Prefix; /** The slot may also be a name, which the edge looks up. */ readonly named?: true }
   | { readonly kind: Kind; readonly derive: string; readonly prefix: Prefix }
   | { readonly kind: 'project' | 'events' }
   | { readonly kind: 'organization' }

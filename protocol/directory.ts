@@ -63,6 +63,11 @@ export interface Definition {
   readonly version: number
   readonly spec: Spec
 }
+/** What the edge adds to the rows that recover a run. */
+export interface RecoverExtra {
+  /** The version that the loop of the run has now; absent for runs of no loop. */
+  readonly current_version?: number
+}
 /** What the edge adds to the rows that start a run. */
 export interface StartExtra {
   /** Absent for an inline spec. */

@@ -5,6 +5,8 @@ import type { Open } from './common.ts'
 import type { Refusal } from './errors.ts'
 import type { Definition } from './directory.ts'
 import type { Interaction, InteractionKind } from './interaction/shapes.ts'
+import type { RunOpening } from './loop/events.ts'
+import type { QueueReason } from './loop/run.ts'
 import type { SourceEvent } from './sources.ts'
 import type { Registration } from './worker.ts'
 
@@ -76,6 +78,34 @@ export type RunCommands = {
   /** From the matcher: something happened that these waits fit. Without `wait_ids` the run matches its waits itself. Total, and harmless when it is said twice. */
   'event.deliver': { input: Delivered; reply: undefined }
   wake: { input: unknown; reply: undefined }
+  /** From its loop: begin to be. */
+  'run.open': { input: RunOpening; reply: undefined }
+  /** From its loop: its turn has come; `later`: in a commit of its own. */
+  'run.begin': { input: { later?: true }; reply: undefined }
+  /** From its loop: it has to wait. */
+  'run.hold': { input: { queue_reason: QueueReason }; reply: undefined }
+  /** From its loop: another run takes its place. */
+  'run.displace': { input: unknown; reply: undefined }
+  /** From its loop: the daily budget is spent. */
+  'run.halt': { input: unknown; reply: undefined }
+  /** From its loop: this run was one failure too many. */
+  'loop.paused': { input: { consecutive_failures: number; threshold: number }; reply: undefined }
+  /** From the loop that a step asked for a run. */
+  'child.answered': { input: { wait_id: string; run_id?: string; fault?: { readonly error_type: string; readonly error: string } }; reply: undefined }
+  /** From whoever spends on behalf of the run: once per `usage_id`. */
+  'usage.record': { input: Usage; reply: undefined }
+}
+/** Something was spent. Costs are whole thousandths of a credit. */
+interface Usage {
+  readonly usage_id: string
+  readonly category: string
+  readonly quantity: number
+  readonly credit_cost_milli: number
+  /** What counts against budgets, when that is something else than what is paid. */
+  readonly budget_cost_milli?: number
+  /** Agent turns that it took. */
+  readonly agent_turns?: number
+  readonly step_key?: string
 }
 /** A source event as a run is given it. */
 export interface Delivered extends Pick<SourceEvent, 'event_type' | 'event' | 'meta'>, Partial<Pick<SourceEvent, 'source_id' | 'source_kind'>> {
@@ -146,6 +176,8 @@ export interface ViewQuestions {
   channel_facts: { input: { id: string; message_id: string }; reply: { facts?: MessageFacts } }
   /** Channels that have a member. */
   channels_of: { input: { member_id: string }; reply: { items: readonly string[] } }
+  /** The loop with an id, or the only one with a name. */
+  loop_named: { input: { name: string }; reply: { id?: string } }
   /** Jobs that a worker session holds a lease of. */
   leases: { input: { session: string }; reply: { items: readonly { job_id: string; queue: string }[] } }
 }

@@ -13,6 +13,8 @@ import { api } from './api.ts'
 import { routeOf, type Row } from './contract.ts'
 import { errors, type Code } from './errors.ts'
 import { Consumer, Interaction, Policy, Reference, Response } from './interaction/shapes.ts'
+import { LoopRun } from './loop/run.ts'
+import { Loop, Trigger } from './loop/shapes.ts'
 import { Spec } from './spec.ts'
 import { Step } from './steps.ts'
 import { Worker } from './worker.ts'
@@ -20,6 +22,7 @@ import { Worker } from './worker.ts'
 /** Schemas that the document names once and refers to. */
 const named = {
   ActionLogEntry, ApiKey, ApiKeyCreated, AuditEntry, Interaction, InteractionConsumer: Consumer, InteractionReference: Reference, InteractionResponse: Response, Job, PrincipalRecord, Project, ProjectRunEvent,
+  Loop, LoopRun, Trigger,
   ResolutionPolicy: Policy, Role, RoleAssignment, RunEventRecord, RunStep, Spec, Step, WaitingOn, Worker,
   Workflow, WorkflowRun, WorkflowRunDetail, WorkflowVersion,
 }
@@ -32,6 +35,7 @@ const tags: Readonly<Record<string, string>> = {
   access: 'Principals, roles and permissions.',
   'audit logs': 'Who changed what.',
   workflows: 'Workflow definitions and their versions.',
+  loops: 'Loops: workflows with what starts them, and how many of their runs may be under way.',
   runs: 'Runs: starting, reading, controlling and following them.',
   interactions: 'Questions to people: approvals, answers and reviews, and the links with which they are answered.',
   people: 'People of a project, their tokens, and who the caller is.',

@@ -11,10 +11,10 @@ const Declared = Type.Record(Type.String(), Closed({
 }))
 const count = Type.Optional(Type.Integer({ minimum: 0 }))
 const money = Type.Optional(Type.Number({ minimum: 0 }))
-/** Guardrails of a run; absent or 0: no bound. Those on money and agents are kept, and bind once agents spend. */
+/** Guardrails of a run; absent or 0: no bound. Money is counted as usages are recorded. Daily budgets and failures in a row are those of a loop. */
 const Limits = Closed({
   wall_clock_timeout: Type.Optional(Duration),
-  max_steps: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000, description: 'Attempts of steps that the run may begin; 1000 by default. Steps of branches and items are not counted' })),
+  max_steps: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Attempts of steps that the run may begin, those of branches and items included; 1000 by default' })),
   budget_usd: money, credit_budget: count, daily_budget_usd: money, daily_credit_budget: count,
   max_agent_turns: count, max_duplicate_tool_calls: count, pause_after_consecutive_failures: count,
 })

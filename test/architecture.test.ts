@@ -7,7 +7,7 @@ const root = join(import.meta.dirname, '..')
 const folders = ['protocol', 'actors', 'gateway', 'views', 'nodes', 'client'] as const
 /** Per folder: the project folders and the packages it may import. */
 const may: Record<(typeof folders)[number], { folders: readonly string[]; packages: RegExp }> = {
-  protocol: { folders: ['protocol'], packages: /^typebox(\/|$)|^@marcbachmann\/cel-js$/ },
+  protocol: { folders: ['protocol'], packages: /^typebox(\/|$)|^@marcbachmann\/cel-js$|^croner$/ },
   actors: { folders: ['actors', 'protocol'], packages: /^$/ },
   gateway: { folders: ['gateway', 'protocol'], packages: /^node:|^uWebSockets\.js$|^typebox(\/|$)|^rate-limiter-flexible$/ },
   views: { folders: ['views', 'protocol'], packages: /^node:|^better-sqlite3$/ },
@@ -26,6 +26,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]uWebSockets\.js['"]/, /^gateway\//],
   [/['"]@nats-io\//, /^nodes\/nats\//],
   [/['"]better-sqlite3['"]/, /^views\//],
+  [/['"]croner['"]/, /^protocol\/schedule\.ts$/],
   [/['"]nodemailer['"]/, /^nodes\/notify\//],
   [/process\.env/, /^nodes\/|^client\/cli\//],
 ]

@@ -11,9 +11,12 @@ import { isPersonal } from '../protocol/api/users.ts'
 import type { Changes, WorkflowEvent } from '../protocol/api/workflows.ts'
 import type { ChannelAuditEvent } from '../protocol/channels.ts'
 import type { Entry, Event } from '../protocol/entry.ts'
+import type { LoopEvent } from '../protocol/loop/events.ts'
 import type { InteractionEvent } from '../protocol/interaction/events.ts'
 
-type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent
+type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent | LoopAuditEvent
+/** The rest of what happens to a loop is its work. */
+type LoopAuditEvent = Extract<LoopEvent, { readonly type: 'loop.created' | 'loop.updated' | 'loop.deleted' | 'loop.auto_paused' }>
 
 /** What an event says about the changed record. */
 interface Reading {
@@ -78,6 +81,10 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'channel.created': created<'channel.created'>('channel', ({ channel }) => ({ name: channel.name })),
   'channel.updated': updated('channel'),
   'channel.deleted': deleted<'channel.deleted'>('channel', named),
+  'loop.created': created<'loop.created'>('loop', ({ loop }) => named(loop)),
+  'loop.updated': updated<'loop.updated'>('loop', named),
+  'loop.deleted': deleted<'loop.deleted'>('loop', named),
+  'loop.auto_paused': updated<'loop.auto_paused'>('loop', () => ({ changes: { status: { from: 'active', to: 'paused' } } })),
   'member.added': created('channel_member'),
   'member.removed': deleted('channel_member'),
 }

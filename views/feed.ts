@@ -23,13 +23,13 @@ const called = (run: string, { cursor, at }: { readonly cursor: number; readonly
 /** Frames of a run event; `row` is the run as the event leaves it. @param at Unix milliseconds. */
 export function feedRun(store: Store, row: RunRow, event: RunEvent, cursor: number, at: number): void {
   const { type, step = null, payload = null, run } = event
-  const { id, definition_id } = row.record
+  const { id, definition_id, loop_id } = row.record
   if (type.startsWith('action.') && timelineTypes.has(type)) {
     const call = { cursor, type, step, payload, at }
     let json: string | undefined
     store.tail.add(row.project, { cursor, kind: 'action_appended', json: () => (json ??= called(id, call, call)), stored: [cursor, row.n, id, at] })
   }
-  if (run?.status) add(store, row.project, cursor, 'run_updated', text('run_updated', id, cursor, at, { status: run.status, ...(definition_id && { definition_id }) }))
+  if (run?.status) add(store, row.project, cursor, 'run_updated', text('run_updated', id, cursor, at, { status: run.status, ...(run.stop_reason && { stop_reason: run.stop_reason }), ...(definition_id && { definition_id }), ...(loop_id !== undefined && { loop_id }) }))
 }
 /** Frame of a job event that set a status; `job` is the job as the event leaves it. Jobs outside runs have none. */
 export function feedJob(store: Store, { entry }: Placed, cursor: number, job: Job): void {

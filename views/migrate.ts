@@ -21,7 +21,7 @@ CREATE TABLE projects (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
 
 CREATE TABLE runs (
   n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL, created_at INTEGER NOT NULL, status TEXT NOT NULL, queue TEXT NOT NULL,
-  workflow_type TEXT, parent TEXT, initiated_by TEXT, external_id TEXT, definition_id TEXT,
+  workflow_type TEXT, parent TEXT, initiated_by TEXT, external_id TEXT, definition_id TEXT, loop TEXT, source_event TEXT,
   spec TEXT, last INTEGER NOT NULL, record TEXT NOT NULL
 );
 CREATE INDEX runs_new ON runs (project, created_at, id);
@@ -32,6 +32,8 @@ CREATE INDEX runs_parent ON runs (project, parent, created_at, id) WHERE parent 
 CREATE INDEX runs_initiator ON runs (project, initiated_by, created_at, id) WHERE initiated_by IS NOT NULL;
 CREATE INDEX runs_external ON runs (project, external_id, created_at, id) WHERE external_id IS NOT NULL;
 CREATE INDEX runs_definition ON runs (project, definition_id, created_at, id) WHERE definition_id IS NOT NULL;
+CREATE INDEX runs_loop ON runs (project, loop, created_at, id) WHERE loop IS NOT NULL;
+CREATE INDEX runs_source ON runs (project, source_event, created_at, id) WHERE source_event IS NOT NULL;
 CREATE TABLE specs (project INTEGER NOT NULL, hash TEXT NOT NULL, spec TEXT NOT NULL, PRIMARY KEY (project, hash)) WITHOUT ROWID;
 
 CREATE TABLE steps (
@@ -107,6 +109,10 @@ CREATE INDEX messages_thread ON messages (channel, root, cursor) WHERE root IS N
 CREATE INDEX messages_pinned ON messages (channel, cursor) WHERE pinned = 1;
 CREATE VIRTUAL TABLE message_words USING fts5 (content, place, content = '', contentless_delete = 1);
 CREATE TABLE dropped (channel INTEGER PRIMARY KEY);
+
+CREATE TABLE loops (id TEXT PRIMARY KEY, project INTEGER NOT NULL, name TEXT NOT NULL, status TEXT NOT NULL, agent TEXT, created_at INTEGER NOT NULL, record TEXT NOT NULL);
+CREATE INDEX loops_new ON loops (project, created_at, id);
+CREATE INDEX loops_name ON loops (project, name);
 
 CREATE TABLE source_events (
   cursor INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL, event_type TEXT NOT NULL, source_kind TEXT NOT NULL, source_id TEXT NOT NULL, record TEXT NOT NULL

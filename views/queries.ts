@@ -9,6 +9,7 @@ import { channelEventPage, channelEvents } from './channel-events.ts'
 import { access, channelGet, channelList, channelRow, channelsOf, memberList, type Asking } from './channels.ts'
 import { feed } from './feed.ts'
 import { jobsById, leases, runJobs } from './jobs.ts'
+import { loopGet, loopList, loopNamed } from './loops.ts'
 import { interactionGet, interactionList, type InteractionFilters } from './interactions.ts'
 import { search } from './message-search.ts'
 import { messageFacts, messageGet, messageList } from './messages.ts'
@@ -76,6 +77,9 @@ const queries = {
   'event.list': define<EventFilters>(({ store, project }, input) => eventList(store, project, input)),
   'event.get': define<OfRun>(({ store, project }, input) => eventGet(store, project, input)),
   'audit.list': define<AuditFilters>(({ store, organization }, input) => auditList(store, input, organization)),
+  'loop.list': define<Paging & { status?: string; agent_id?: string }>(({ store, project }, input) => loopList(store, project, input)),
+  'loop.get': define<OfRun>(({ store, project }, input) => loopGet(store, project, input)),
+  loop_named: define<ViewQuestions['loop_named']['input']>(({ store, project }, { name }) => loopNamed(store, project, name)),
   timeline: define<ViewQuestions['timeline']['input']>(({ store, project, oldest }, input) => timeline(store, project, input, oldest)),
   feed: define<ViewQuestions['feed']['input']>(({ store, project, current, oldest }, input) => feed(store, project, input, current, oldest)),
   channel_events: define<ViewQuestions['channel_events']['input']>(({ store, project, oldest }, input) => channelEvents(store, project, input, oldest)),

@@ -1,5 +1,7 @@
 /** Lists of runs, newest first. Every combination of filters is read along one index, chosen here and not by chance. */
-import { runStatuses, type WorkflowRun } from '../protocol/api/runs.ts'
+import type { Run, WorkflowRun } from '../protocol/api/runs.ts'
+import { runStatuses } from '../protocol/loop/run.ts'
+import { shownRun, type RunRecord } from '../protocol/loop/record.ts'
 import type { Refusal } from '../protocol/errors.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
 import type { Store, Value } from './store.ts'
@@ -21,8 +23,10 @@ interface ListRow { readonly id: string; readonly created_at: number; readonly r
 
 // The most telling filter first. Indexes with a status are read once for each status that is wanted.
 const filters = [
+  { name: 'source_event_id', column: 'source_event', index: 'runs_source', byStatus: false },
   { name: 'external_id', column: 'external_id', index: 'runs_external', byStatus: false },
   { name: 'parent_run_id', column: 'parent', index: 'runs_parent', byStatus: false },
+  { name: 'loop_id', column: 'loop', index: 'runs_loop', byStatus: false },
   { name: 'definition_id', column: 'definition_id', index: 'runs_definition', byStatus: false },
   { name: 'workflow_type', column: 'workflow_type', index: 'runs_type', byStatus: true },
   { name: 'queue', column: 'queue', index: 'runs_queue', byStatus: true },
@@ -50,12 +54,11 @@ export function planRuns(project: number, input: RunFilters): { sql: string; val
 
 const newest = (a: ListRow, b: ListRow) => b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
 
-/** Runs of the project. There are no loops and no triggers here, so a list of their runs is empty. */
-export function runList(store: Store, project: number, input: RunFilters): Page<WorkflowRun> {
-  if (input.loop_id !== undefined || input.source_event_id !== undefined) return { items: [] }
+/** Runs of the project, each in the shape of its origin. Filters that runs of loops have no field for (queue, type, initiator, external id) leave them out. */
+export function runList(store: Store, project: number, input: RunFilters): Page<Run> {
   const lists = planRuns(project, input).map(({ sql, values }) => store.all<ListRow>(sql, ...values))
   const rows = lists.length === 1 ? (lists[0] ?? []) : lists.flat().sort(newest)
-  return page(rows, input, (row) => JSON.parse(row.record) as WorkflowRun, (row) => [row.created_at, row.id])
+  return page(rows, input, (row) => shownRun(JSON.parse(row.record) as RunRecord), (row) => [row.created_at, row.id])
 }
 
 /** Runs of a workflow, of every version and status. */
@@ -63,5 +66,5 @@ export function workflowRuns(store: Store, project: number, input: Paging & { re
   const workflow = findWorkflow(store, project, input.id)
   if (!workflow) return missingWorkflow
   const { id: _, ...paging } = input
-  return runList(store, project, { ...paging, definition_id: workflow.id })
+  return runList(store, project, { ...paging, definition_id: workflow.id }) as Page<WorkflowRun>
 }

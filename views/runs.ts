@@ -1,9 +1,10 @@
 /** Runs: the patches of run events, folded into one row for each run with what lists filter by. */
 import { createHash } from 'node:crypto'
-import { terminal, type RunEvent, type WorkflowRun, type WorkflowRunDetail } from '../protocol/api/runs.ts'
+import { terminal, type Run, type RunEvent, type WorkflowRunDetail } from '../protocol/api/runs.ts'
 import { parseTimestamp } from '../protocol/common.ts'
 import { lastCursor, type Placed } from '../protocol/entry.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'
+import { isOfLoop, shownRun, type RunRecord } from '../protocol/loop/record.ts'
 import { patch } from '../protocol/patch.ts'
 import type { Spec } from '../protocol/spec.ts'
 import { feedRun } from './feed.ts'
@@ -21,15 +22,20 @@ export interface RunRow {
   readonly created_at: number
   /** Its JSON, or the hash of one that runs share. */
   readonly spec: string | null
-  record: WorkflowRun
+  record: RunRecord
   last: number
   /** The indexed columns as they are stored; undefined before the first write. */
   stored: readonly Value[] | undefined
 }
 
-const COLUMNS = ['status', 'queue', 'workflow_type', 'parent', 'initiated_by', 'external_id', 'definition_id'] as const
-const indexed = ({ status = 'queued', queue = 'default', workflow_type, parent_run_id, initiated_by, external_id, definition_id }: WorkflowRun): Value[] =>
-  [status, queue, workflow_type ?? null, parent_run_id ?? null, initiated_by ?? null, external_id ?? null, definition_id || null]
+const COLUMNS = ['status', 'queue', 'workflow_type', 'parent', 'initiated_by', 'external_id', 'definition_id', 'loop', 'source_event'] as const
+/** A run of a loop has no queue, initiator or external id that clients see: it is not found by them. */
+function indexed(record: RunRecord): Value[] {
+  const { status = 'queued', queue = 'default', workflow_type, parent_run_id, initiated_by, external_id, definition_id } = record
+  if (!isOfLoop(record)) return [status, queue, workflow_type ?? null, parent_run_id ?? null, initiated_by ?? null, external_id ?? null, definition_id || null, null, null]
+  const source = record.meta?.['source_event_id']
+  return [status, '', null, parent_run_id ?? null, null, null, null, record.loop_id, typeof source === 'string' ? source : null]
+}
 
 const INSERT = `INSERT INTO runs (n, id, project, created_at, spec, last, record, ${COLUMNS.join(', ')}) VALUES (?, ?, ?, ?, ?, ?, ?${', ?'.repeat(COLUMNS.length)})`
 const TOUCH = 'UPDATE runs SET last = ?, record = ? WHERE n = ?'
@@ -52,7 +58,7 @@ interface Stored { readonly n: number; readonly project: number; readonly create
 function load(store: Store, id: string): RunRow | undefined {
   const row = store.one<Stored>('SELECT n, project, created_at, spec, record, last FROM runs WHERE id = ?', id)
   if (!row) return undefined
-  const record = JSON.parse(row.record) as WorkflowRun
+  const record = JSON.parse(row.record) as RunRecord
   return { ...row, record, stored: indexed(record) }
 }
 /** Runs by id, for whoever applies an entry. */
@@ -99,7 +105,7 @@ export function applyRun(store: Store, place: Placed): void {
   runs.set(entry.id, row)
 }
 function begin(store: Store, { entry }: Placed, event: RunEvent): RunRow {
-  const record = patch({ id: entry.id } as WorkflowRun, event.run)
+  const record = patch({ id: entry.id } as RunRecord, event.run)
   const project = store.numberOf(entry.project)
   const created_at = parseTimestamp(record.created_at ?? '') ?? entry.origin.at
   const spec = event.spec && (record.definition_id ? keepSpec(store, project, event.spec) : JSON.stringify(event.spec))
@@ -115,16 +121,17 @@ export function runRow(store: Store, project: number, id: string): RunRow | unde
 export const missingRun: Refusal = refuse('not_found', { resource: 'run' }, 'There is no such run in this project.')
 
 /** One run with its spec, its steps counted and what it waits for. A run is one path. */
-export function runDetail(store: Store, project: number, id: string, watch: Watch): WorkflowRunDetail | Refusal {
+export function runDetail(store: Store, project: number, id: string, watch: Watch): WorkflowRunDetail | Run | Refusal {
   const row = runRow(store, project, id)
   if (!row) return missingRun
   const { record } = row
+  if (isOfLoop(record)) return shownRun(record)
   const steps = stepsOf(store, row)
   const waiting_on = waitingOfRun(record, steps, jobsById(store, project), watch)
   const spec = row.spec?.startsWith('{') ? row : row.spec === null ? undefined : store.one<{ spec: string }>('SELECT spec FROM specs WHERE project = ? AND hash = ?', project, row.spec)
   const is = (...statuses: string[]) => (statuses.includes(record.status) ? 1 : 0)
   return {
-    ...record,
+    ...(shownRun(record) as WorkflowRunDetail),
     spec: (spec?.spec ? JSON.parse(spec.spec) : { steps: [] }) as Spec,
     step_counts: stepCounts(steps),
     path_counts: { total: 1, working: is('queued', 'running'), waiting: is('suspended'), completed: is('completed'), failed: is('failed') },

@@ -19,6 +19,7 @@ import { defaultTiming } from '../protocol/worker.ts'
 import { applyAudit } from './audit.ts'
 import { applyChannel } from './channel-events.ts'
 import { applyQueue } from './jobs.ts'
+import { applyLoop } from './loops.ts'
 import { applyInteraction } from './interactions.ts'
 import { deleteDropped, hasDropped } from './messages.ts'
 import { migrate } from './migrate.ts'
@@ -76,6 +77,8 @@ const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => v
   interaction: [applyAudit, applyInteraction],
   channel: [applyAudit, applyChannel],
   channel_name: [],
+  loop: [applyAudit, applyLoop],
+  trigger_handle: [],
   events: [applySourceEvents],
 }
 const armsOf = (kind: string) => (Object.hasOwn(arms, kind) ? arms[kind as Kind] : [])

@@ -13,7 +13,7 @@ import { predicate } from '../../protocol/language/expression.ts'
 import type { Step } from '../../protocol/spec.ts'
 import { turn } from './branches.ts'
 import { current, emit, type Draft } from './draft.ts'
-import { exceedStepLimit, exceedWallClock, stepLimitReached, wallClockPassed } from './limits.ts'
+import { stopped } from './limits.ts'
 import { completeRun, concludeCleanup } from './ending.ts'
 import { attempting, beginStep, failStep, skipStep } from './outcome.ts'
 import { rootsOf } from './roots.ts'
@@ -43,9 +43,7 @@ export function advance(on: Draft): void {
     if (record.status === 'suspended') emit(on, 'run.resumed', { ...(at && { step: at.key }), payload: { ...(at && { step: at.key }), ...on.why }, run: { status: 'running' } })
     if (!at) finish(on)
     else if (on.events.length >= PAUSE_AFTER) pause(on, at.key)
-    else if (wallClockPassed(on)) exceedWallClock(on)
-    else if (stepLimitReached(on)) exceedStepLimit(on)
-    else attempting(on, () => take(on, at.step))
+    else if (!stopped(on)) attempting(on, () => take(on, at.step))
   }
 }
 
@@ -59,6 +57,8 @@ function take(on: Draft, step: Step): void {
     skipStep(on)
     return
   }
+  // The run itself was asked above, before it moved.
+  if (on.at !== undefined && stopped(on)) return
   beginStep(on)
   const execute = executors[step.kind] as (on: Draft, step: Step) => void
   execute(on, step)

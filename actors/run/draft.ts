@@ -3,9 +3,11 @@
  * ones before it left; so a draft applies every event as it is emitted. `apply` never changes the state it is given, so
  * the actor's state stays as it was; the state of the finished draft is handed on with the decision, and need not be computed again.
  */
-import type { RunEvent, RunEventType, RunStep, WorkflowRun } from '../../protocol/api/runs.ts'
+import type { Run, RunEvent, RunEventType, RunStep } from '../../protocol/api/runs.ts'
 import { timestamp, type Open } from '../../protocol/common.ts'
 import type { InteractionCommands } from '../../protocol/internal.ts'
+import type { LoopCommands } from '../../protocol/loop/events.ts'
+import { shownRun, type RunRecord } from '../../protocol/loop/record.ts'
 import type { Patch } from '../../protocol/patch.ts'
 import type { Step } from '../../protocol/spec.ts'
 import type { Cause, Decided, Tell } from '../actor.ts'
@@ -31,7 +33,7 @@ export const draft = (state: RunState, cause: Cause): Draft => ({ cause, state, 
 export interface Parts {
   readonly step?: string
   readonly payload?: Open
-  readonly run?: Patch<WorkflowRun>
+  readonly run?: Patch<RunRecord>
   readonly row?: Patch<RunStep>
   readonly note?: Note
   /** Changes of the place that is looked at. */
@@ -94,12 +96,18 @@ export const tellRun = (on: Draft, id: string, name: 'child.start' | 'child.canc
   on.tells.push({ to: { kind: 'run', id }, name, input })
 }
 
-const recordOf = (state: RunState): WorkflowRun => state.record
+/** The loop of the run, which lives in the run's own shard: told in the same commit. */
+export const tellLoop = <N extends 'run.left' | 'run.returns' | 'run.spent'>(on: Draft, name: N, input: LoopCommands[N]['input']): void => {
+  const { loop_id } = on.state.record
+  if (loop_id !== undefined) on.tells.push({ to: { kind: 'loop', id: loop_id }, name, input })
+}
+
+const recordOf = (state: RunState): Run => shownRun(state.record)
 /** The decision, with an answer that tells the record as it is once the whole commit is decided. */
-export const decided = (on: Draft): Decided<RunEvent, WorkflowRun> => ({ events: on.events, reply: recordOf, tells: on.tells, next: on.state })
+export const decided = (on: Draft): Decided<RunEvent, Run> => ({ events: on.events, reply: recordOf, tells: on.tells, next: on.state })
 /** The decision of a command that nobody waits for. */
 export const silently = (on: Draft): Decided<RunEvent, undefined> => ({ events: on.events, reply: undefined, tells: on.tells, next: on.state })
 /** Nothing to do: the answer is the record as it is. */
-export const unchanged: Decided<RunEvent, WorkflowRun> = { events: [], reply: recordOf }
+export const unchanged: Decided<RunEvent, Run> = { events: [], reply: recordOf }
 /** Nothing to do, and nobody waits for an answer. */
 export const nothing: Decided<RunEvent, undefined> = { events: [], reply: undefined }

@@ -4,14 +4,14 @@
  * Invariants:
  * N1. The event that ends a run is the last one of its commit, and carries the `status` that clients look for.
  * N2. Cleanup changes nothing of how the run ends: that was decided when it began.
- * N3. A run that waits for this one is told in the commit that ends it.
+ * N3. A run that waits for this one, and the loop that it is of, are told in the commit that ends it.
  */
-import type { WorkflowRun } from '../../protocol/api/runs.ts'
 import type { Open } from '../../protocol/common.ts'
+import type { StopReason } from '../../protocol/loop/run.ts'
 import { ExpressionError } from '../../protocol/language/expression.ts'
 import { renderNative } from '../../protocol/language/template.ts'
 import { leaveBranches } from './branches.ts'
-import { current, emit, now, placeOf, tellInteraction, tellRun, withdraw, type Draft } from './draft.ts'
+import { current, emit, now, placeOf, tellInteraction, tellLoop, tellRun, withdraw, type Draft } from './draft.ts'
 import { endWait } from './outcome.ts'
 import { outputs, rootsOf } from './roots.ts'
 import type { Ending } from './state.ts'
@@ -26,8 +26,10 @@ export interface Fault {
 /** Begin the cleanup, or end. */
 function end(on: Draft, ending: Ending): void {
   on.at = undefined
-  if (on.state.engine.ending || !on.state.spec.cleanup?.length) conclude(on, ending)
-  else emit(on, 'cleanup.begun', { note: { engine: { ending } }, place: { position: 0, tries: 0, wait: null }, run: { status: 'running' } })
+  const { ending: already, held } = on.state.engine
+  // A run that never began leaves nothing to clean up.
+  if (already || !on.state.spec.cleanup?.length || held === 'start') conclude(on, ending)
+  else emit(on, 'cleanup.begun', { note: { engine: { ending, ...(held && { held: null }) } }, place: { position: 0, tries: 0, wait: null }, run: { status: 'running' } })
 }
 
 /** The cleanup is done: end as it was decided. */
@@ -38,14 +40,16 @@ export function concludeCleanup(on: Draft): void {
 
 function conclude(on: Draft, { type, step, payload, run, position }: Ending): void {
   const { asked, ending, more_at } = on.state.engine
-  const { started_at, external_id, name } = on.state.record
-  const about: About = { ...aboutOf(on.state), more: { ...(started_at !== undefined && { started_at }), ...(external_id !== undefined && { external_id }), ...(name !== undefined && { name }) } }
+  const { started_at, external_id, name, loop_name } = on.state.record
+  const about: About = { ...aboutOf(on.state), more: { ...(started_at !== undefined && { started_at }), ...(external_id !== undefined && { external_id }), ...(name !== undefined && { name }), ...(loop_name !== undefined && { loop_name }), ...(run.stop_reason && type !== 'run.completed' && { stop_reason: run.stop_reason }) } }
   const engine = { ...(ending && { ending: null, position }), ...(asked && type === 'run.cancelled' && { asked: null }), ...(more_at !== undefined && { more_at: null }) }
   emit(on, type, {
     ...(step !== undefined && { step }), payload, run: { ...run, completed_at: now(on) },
     note: { about, ...(Object.keys(engine).length > 0 && { engine }) },
   })
   settleParent(on)
+  const { id: run_id, status } = on.state.record
+  if (status === 'completed' || status === 'failed' || status === 'cancelled') tellLoop(on, 'run.left', { run_id, status })
 }
 
 function settleParent(on: Draft): void {
@@ -55,11 +59,11 @@ function settleParent(on: Draft): void {
   tellRun(on, parent.run_id, 'child.settled', { run_id, status, ...(result && { result }), ...(error_type !== undefined && { error_type, error_message }) })
 }
 
-/** The run has failed; `step` is the one that failed it. */
-export function failRun(on: Draft, fault: Fault, step?: string): void {
+/** The run has failed; `step` is the one that failed it, `stop_reason` why. */
+export function failRun(on: Draft, fault: Fault, step?: string, stop_reason: StopReason = 'step_failed'): void {
   end(on, {
     type: 'run.failed', position: on.state.engine.position, ...(step !== undefined && { step }), payload: { status: 'failed', ...fault, ...(step !== undefined && { step }) },
-    run: { status: 'failed', error_type: fault.error_type, error_message: fault.error },
+    run: { status: 'failed', stop_reason, error_type: fault.error_type, error_message: fault.error },
   })
 }
 
@@ -75,7 +79,7 @@ export function cancelRun(on: Draft): void {
   endWait(on, 'wait.closed', { reason: 'cancelled' })
   const at = current(on)
   if (at?.row) emit(on, 'step.cancelled', { step: at.key, payload: { step: at.key, kind: at.step.kind, ...because }, row: { status: 'cancelled', completed_at: now(on), waiting_on: null } })
-  end(on, { type: 'run.cancelled', position: placeOf(on).position, payload: { status: 'cancelled', ...because }, run: { status: 'cancelled' } })
+  end(on, { type: 'run.cancelled', position: placeOf(on).position, payload: { status: 'cancelled', ...because }, run: { status: 'cancelled', stop_reason: on.state.engine.replaced ? 'replaced' : 'cancelled', ...(on.state.record.queue_reason && { queue_reason: null }) } })
 }
 
 /** Every step is done: the result is the rendered `output` block, else the outputs of all steps by key. */
@@ -83,7 +87,7 @@ export function completeRun(on: Draft): void {
   const { state } = on
   try {
     const output = state.spec.output ? (renderNative(state.spec.output, rootsOf(on)) as Open) : Object.fromEntries(outputs(state))
-    end(on, { type: 'run.completed', position: state.engine.position, payload: { output, status: 'completed' }, run: { status: 'completed', result: output } satisfies Partial<WorkflowRun> })
+    end(on, { type: 'run.completed', position: state.engine.position, payload: { output, status: 'completed' }, run: { status: 'completed', stop_reason: 'completed', result: output } })
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error
     failRun(on, { error_type: 'expression_error', error: `output: ${error.message}` })

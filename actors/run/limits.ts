@@ -1,41 +1,68 @@
-/** Guardrails of a run. A run that one of them stopped goes on only when a recovery raises the limit. */
+/**
+ * Guardrails of a run, looked at before every step. A run that one of them stopped goes on only when a recovery raises the limit.
+ *
+ * Money is what usages say that was spent; a call that was under way may have spent more than was left.
+ */
 import { parseTimestamp, type Open } from '../../protocol/common.ts'
+import type { StopReason } from '../../protocol/loop/run.ts'
 import { current, emit, withdraw, type Draft } from './draft.ts'
 import { leaveBranches } from './branches.ts'
-import { failRun, type Fault } from './ending.ts'
+import { failRun } from './ending.ts'
 import { endWait, failStep } from './outcome.ts'
 import { abandon } from './steps/action.ts'
+import { aboutOf } from './telling.ts'
 
-/** Attempts of steps that one run may begin in its whole life, unless its workflow says otherwise. */
+/** Attempts of steps that one run may begin in its whole life, those of branches included, unless its definition says otherwise. */
 export const MAX_EXECUTED = 1000
 const stepsAllowed = ({ state }: Draft): number => state.spec.limits?.max_steps ?? MAX_EXECUTED
-export const WALL_CLOCK = 'wall_clock_exceeded'
-export const STEP_LIMIT = 'step_limit_reached'
 
 /** Whether the run's time is over. */
 export const wallClockPassed = ({ state, cause }: Draft): boolean => !state.engine.ending && (state.engine.wall_deadline ?? Infinity) <= cause.at
 /** Whether the attempt that is about to begin, or that `step.retried` has begun, is one too many. */
-export const stepLimitReached = (on: Draft): boolean => !on.state.engine.ending && on.state.engine.executed + (current(on)?.row ? 0 : 1) > stepsAllowed(on)
+const stepLimitReached = (on: Draft): boolean => on.state.engine.executed + (current(on)?.row ? 0 : 1) > stepsAllowed(on)
+const asksAgent = (on: Draft): boolean => {
+  const step = current(on)?.step
+  return step?.kind === 'agent' || (step?.kind === 'check' && step.config.checks.some(({ kind }) => kind === 'agent'))
+}
+
+/** Ends the run when a limit does not let the current step begin. Gives whether it did. */
+export function stopped(on: Draft): boolean {
+  if (on.state.engine.ending) return false
+  const { credit_budget = 0, credit_spent = 0, max_agent_turns = 0, agent_turns_used = 0 } = on.state.record
+  if (wallClockPassed(on)) exceedWallClock(on)
+  else if (stepLimitReached(on)) stop(on, 'step_limit_reached', { limit_kind: 'steps', used: on.state.engine.executed, limit: stepsAllowed(on) }, `The run began more than ${stepsAllowed(on)} steps`)
+  else if (credit_budget > 0 && credit_spent >= credit_budget) exceedBudget(on, credit_spent, credit_budget)
+  else if (on.state.engine.spent_out) stop(on, 'budget_exceeded', { limit_kind: 'daily_budget' }, 'The loop has spent its daily budget')
+  else if (max_agent_turns > 0 && (agent_turns_used > max_agent_turns || (agent_turns_used === max_agent_turns && asksAgent(on)))) {
+    stop(on, 'turn_limit_reached', { limit_kind: 'agent_turns', used: agent_turns_used, limit: max_agent_turns }, `The run used ${agent_turns_used} of ${max_agent_turns} agent turns`)
+  } else return false
+  return true
+}
 
 /** End the run because its time is over, also in the middle of a step. */
 export function exceedWallClock(on: Draft): void {
   const started = parseTimestamp(on.state.record.started_at ?? '') ?? on.cause.at
   const seconds = (at: number): number => Math.round((at - started) / 1000)
   const limit = seconds(on.state.engine.wall_deadline ?? on.cause.at)
-  stop(on, { limit_kind: 'wall_clock', used: seconds(on.cause.at), limit }, { error_type: WALL_CLOCK, error: `The run took longer than ${limit} seconds` })
+  stop(on, 'wall_clock_exceeded', { limit_kind: 'wall_clock', used: seconds(on.cause.at), limit }, `The run took longer than ${limit} seconds`)
 }
 
-/** End the run because it has begun too many attempts of steps. */
-export const exceedStepLimit = (on: Draft): void =>
-  stop(on, { limit_kind: 'steps', used: on.state.engine.executed, limit: stepsAllowed(on) }, { error_type: STEP_LIMIT, error: `The run began more than ${stepsAllowed(on)} steps` })
+function exceedBudget(on: Draft, credit_spent: number, credit_budget: number): void {
+  const step = current(on)?.key
+  const percent_used = Math.floor((credit_spent / credit_budget) * 100)
+  emit(on, 'run.budget_exceeded', { ...(step !== undefined && { step }), payload: { ...(step !== undefined && { step }), credit_spent, credit_budget, percent_used }, note: { about: aboutOf(on.state) } })
+  stop(on, 'budget_exceeded', { limit_kind: 'budget', used: credit_spent, limit: credit_budget }, `The run spent ${credit_spent} of ${credit_budget} credits`)
+}
 
-function stop(on: Draft, reached: Open, fault: Fault): void {
+function stop(on: Draft, reason: StopReason, reached: Open, error: string): void {
+  on.at = undefined
+  const fault = { error_type: reason, error }
   const at = current(on)
   emit(on, 'limit.reached', { ...(at && { step: at.key }), payload: { ...(at && { step: at.key }), ...reached } })
   leaveBranches(on, fault.error)
   abandon(on, fault)
   withdraw(on, fault.error)
   endWait(on, 'wait.closed', { reason: fault.error_type })
-  if (at?.row) failStep(on, fault, true)
-  else failRun(on, fault)
+  if (at?.row) failStep(on, fault, true, {}, reason)
+  else failRun(on, fault, undefined, reason)
 }

@@ -9,6 +9,7 @@
 import type { RunEventType, RunStep } from '../../protocol/api/runs.ts'
 import { parseDuration, timestamp, type Open } from '../../protocol/common.ts'
 import { ExpressionError } from '../../protocol/language/expression.ts'
+import type { StopReason } from '../../protocol/loop/run.ts'
 import type { Patch } from '../../protocol/patch.ts'
 import type { Step } from '../../protocol/spec.ts'
 import { current, emit, now, placeOf, type Draft, type Parts } from './draft.ts'
@@ -40,16 +41,16 @@ export function beginStep(on: Draft): void {
   if (!at) return
   const { step, key, row } = at
   if (row && !terminalRow(row)) return
-  const place = on.at === undefined ? { executed: on.state.engine.executed + 1, tries: 1 } : { tries: 1 }
+  const place = { place: { tries: 1 }, note: { engine: { executed: on.state.engine.executed + 1 } } }
   if (row) {
     emit(on, 'step.retried', {
       step: key, payload: { step: key, kind: row.kind, attempt: row.attempt + 1, max_attempts: row.attempt + attemptsOf(step), retry_scope: 'run_recovery' },
-      row: { status: 'running', attempt: row.attempt + 1, ...cleared, result: null, completed_at: null, job_id: null, wait_id: null }, place, ...moving(on),
+      row: { status: 'running', attempt: row.attempt + 1, ...cleared, result: null, completed_at: null, job_id: null, wait_id: null }, ...place, ...moving(on),
     })
     return
   }
   emit(on, 'step.started', {
-    step: key, payload: { step: key, kind: on.state.engine.ending ? 'cleanup' : step.kind }, row: { ...birth(on, step, key), status: 'running', started_at: now(on) }, ...moving(on), place,
+    step: key, payload: { step: key, kind: on.state.engine.ending ? 'cleanup' : step.kind }, row: { ...birth(on, step, key), status: 'running', started_at: now(on) }, ...moving(on), ...place,
   })
 }
 const terminalRow = ({ status }: RunStep): boolean => status === 'completed' || status === 'failed' || status === 'skipped' || status === 'cancelled'
@@ -90,11 +91,12 @@ export function completeStep(on: Draft, output: Open, row: Patch<RunStep> = {}):
 /**
  * The current attempt of the current step failed: try again as its policy says, at once or after its delay, else fail the
  * run or the branch. With `final` the policy has no say, because it was applied elsewhere or no attempt could do better.
+ * @param stop why the run ends, should it end: the step failed, by default.
  */
-export function failStep(on: Draft, fault: Fault, final = false, row: Patch<RunStep> = {}): void {
+export function failStep(on: Draft, fault: Fault, final = false, row: Patch<RunStep> = {}, stop?: StopReason): void {
   const at = current(on)
   if (!at?.row) {
-    failRun(on, fault)
+    failRun(on, fault, undefined, stop)
     return
   }
   if (!final && placeOf(on).tries < attemptsOf(at.step)) {
@@ -108,7 +110,7 @@ export function failStep(on: Draft, fault: Fault, final = false, row: Patch<RunS
     row: { status: 'failed', error_type: fault.error_type, error_message: fault.error, completed_at: now(on), waiting_on: null, ...row },
     ...(cleaning && past(on)), ...(on.at !== undefined && { place: { fault } }),
   })
-  if (on.at === undefined && !cleaning) failRun(on, fault, key)
+  if (on.at === undefined && !cleaning) failRun(on, fault, key, stop)
 }
 
 function retryStep(on: Draft, fault: Fault, step: Step, row: RunStep, key: string): void {
@@ -124,7 +126,7 @@ function retryStep(on: Draft, fault: Fault, step: Step, row: RunStep, key: strin
     row: wait
       ? { status: 'suspended', attempt: row.attempt + 1, waiting_on: { kind: 'retry', reason: `The next attempt begins at ${until}; the last one failed: ${fault.error}`, until, step_key: key } }
       : { status: 'running', attempt: row.attempt + 1, waiting_on: null },
-    place: { tries: tries + 1, ...(wait && { wait }) }, ...(on.at === undefined && { note: { engine: { executed: executed + 1 } } }),
+    place: { tries: tries + 1, ...(wait && { wait }) }, note: { engine: { executed: executed + 1 } },
   })
   if (wait && on.at === undefined && on.state.record.status !== 'suspended') {
     emit(on, 'run.suspended', { step: key, payload: { step: key, wait_kind: 'timer', deadline: until, reason: 'retry' }, run: { status: 'suspended' } })
@@ -140,6 +142,7 @@ export function endWait(on: Draft, how: 'wait.resumed' | 'wait.timed_out' | 'wai
   emit(on, type, {
     step: wait.step, payload: { step: wait.step, ...('id' in wait && !isAsked(wait) && { wait_id: wait.id, wait_kind: wait.kind }), ...payload },
     ...(wait.kind !== 'pause' && { row: { waiting_on: null } }), place: { wait: null }, ...(Object.keys(note).length > 0 && { note }),
+    ...(on.at === undefined && on.state.record.wake_at !== undefined && { run: { wake_at: null } }),
   })
 }
 

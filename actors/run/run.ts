@@ -8,23 +8,27 @@
  */
 import type { Api } from '../../protocol/api.ts'
 import type { RunEvent } from '../../protocol/api/runs.ts'
-import type { StartExtra } from '../../protocol/directory.ts'
+import type { RecoverExtra, StartExtra } from '../../protocol/directory.ts'
 import type { RunCommands } from '../../protocol/internal.ts'
-import type { Actor } from '../actor.ts'
+import type { Actor, Tell } from '../actor.ts'
 import { childCancel, childSettled, childStart } from './children.ts'
 import { cancel, recover, resume, retry } from './control.ts'
 import { awaiting, deliver, watched } from './deliver.ts'
 import { opened, responded, settled } from './interactions.ts'
 import { jobRetried, jobSettled } from './jobs.ts'
+import { shownRun } from '../../protocol/loop/record.ts'
+import { autoPaused, displace, open, turnCame, wait } from './opening.ts'
 import { jobSpec } from './places.ts'
 import { signal } from './signal.ts'
 import { start } from './start.ts'
+import { childAnswered } from './steps/loop.ts'
+import { halt, recordUsage } from './usage.ts'
 import { apply, created, deadline, hasEnded, type RunState } from './state.ts'
 import { askToWatch, sayEnd, saySignal, sayVerdict, unwatch } from './telling.ts'
 import { wake } from './wake.ts'
 
 /** The run actor. */
-export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands, keyof RunCommands>, { 'run.start': StartExtra; 'workflow.run': StartExtra }> = {
+export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands, keyof RunCommands>, { 'run.start': StartExtra; 'workflow.run': StartExtra; 'run.retry': RecoverExtra; 'run.recover': RecoverExtra }> = {
   kind: 'run',
   initial: () => null,
   decide: {
@@ -46,6 +50,14 @@ export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands,
     'event.watched': watched,
     'event.deliver': deliver,
     wake,
+    'run.open': open,
+    'run.begin': turnCame,
+    'run.hold': wait,
+    'run.displace': displace,
+    'run.halt': halt,
+    'loop.paused': autoPaused,
+    'child.answered': childAnswered,
+    'usage.record': recordUsage,
   },
   evolve: {
     'run.created': created,
@@ -88,8 +100,16 @@ export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands,
     'branch.completed': apply,
     'branch.failed': apply,
     'branch.cancelled': apply,
+    'run.held': apply,
+    'usage.recorded': apply,
+    'run.budget_exceeded': apply,
+    'loop.auto_paused': apply,
+    'loop.asked': apply,
   },
+
   react: {
+    'loop.asked': ({ private: ask }) => [{ tell: ask as unknown as Tell }],
+    'run.budget_exceeded': sayVerdict,
     'wait.asked': askToWatch,
     'wait.resumed': unwatch,
     'wait.timed_out': unwatch,
@@ -108,7 +128,7 @@ export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands,
     /** Event types that steps wait for, with the ids of their waits. */
     awaiting,
     /** The record, or null. */
-    get: (state) => state?.record ?? null,
+    get: (state) => state && shownRun(state.record),
   },
   deadline,
   ended: (state) => state !== null && hasEnded(state),

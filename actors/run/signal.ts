@@ -3,10 +3,11 @@
  * By step: the suspended step is completed with the given result, whatever it waits for.
  */
 import type { Api } from '../../protocol/api.ts'
-import type { RunEvent, WorkflowRun } from '../../protocol/api/runs.ts'
+import type { Run, RunEvent } from '../../protocol/api/runs.ts'
 import type { Open } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
+import { shownRun } from '../../protocol/loop/record.ts'
 import type { Cause, Decided, Decision } from '../actor.ts'
 import { advance } from './advance.ts'
 import { leaveBranches } from './branches.ts'
@@ -17,7 +18,7 @@ import { hasEnded, isAsked, keyOf, rowOf, signalKey, type RunState, type StoredS
 import { offer } from './steps/wait.ts'
 
 type Signal = Input<Api['run.signal']>
-type Answer = { source_event_id: string } | WorkflowRun
+type Answer = { source_event_id: string } | Run
 
 /** Signals that may be stored and not yet consumed. */
 export const MAX_STORED = 1000
@@ -60,7 +61,7 @@ function complete(state: RunState, key: string, result: Open, cause: Cause): Dec
   resumeStep(on)
   completeStep(on, result)
   advance(on)
-  return { ...silently(on), reply: (after: RunState) => ({ ...after.record, status_code: 200 }) } satisfies Decided<RunEvent, Answer>
+  return { ...silently(on), reply: (after: RunState) => ({ ...shownRun(after.record), status_code: 200 }) } satisfies Decided<RunEvent, Answer>
 }
 
 /** Whether the run has a step of this key: one of its own, or one of a branch that is under way. */

@@ -12,10 +12,12 @@ import { refuse, refuseFields } from '../../protocol/errors.ts'
 import { applyDefaults } from '../../protocol/language/declared.ts'
 import { ExpressionError } from '../../protocol/language/expression.ts'
 import { renderText } from '../../protocol/language/template.ts'
+import { creditsOf, milliOf } from '../../protocol/loop/credits.ts'
+import { shownRun, type RunRecord } from '../../protocol/loop/record.ts'
 import type { Spec } from '../../protocol/spec.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance, pause } from './advance.ts'
-import { current, decided, draft, emit, unchanged } from './draft.ts'
+import { current, draft, emit, type Draft } from './draft.ts'
 import { created, hasEnded, note, type Engine, type RunState } from './state.ts'
 
 type Start = Omit<Input<Api['run.start']>, 'project'> & StartExtra & Partial<Pick<ChildStart, 'parent' | 'depth' | 'cause_depth'>>
@@ -24,7 +26,7 @@ type Start = Omit<Input<Api['run.start']>, 'project'> & StartExtra & Partial<Pic
 export function start(state: RunState | null, input: Start, cause: Cause): Decision<RunEvent, WorkflowRun> {
   if (state) {
     const { id, status } = state.record
-    return input.idempotency_key?.trim() && hasEnded(state) ? refuse('idempotency_key_conflict', { run_id: id, status }) : unchanged
+    return input.idempotency_key?.trim() && hasEnded(state) ? refuse('idempotency_key_conflict', { run_id: id, status }) : { events: [], reply: workflowRun }
   }
   const spec = input.definition?.spec ?? input.spec
   if (!spec) return refuse('not_found')
@@ -36,25 +38,41 @@ export function start(state: RunState | null, input: Start, cause: Cause): Decis
   const record = recordOf(input, spec, given.values, cause)
   const engine = engineOf(input, record, config.values ?? {}, cause)
   const run = spec.run_name ? { ...record, ...nameOf(spec, given.values ?? {}, engine.meta, engine.config) } : record
-  const birth: RunEvent = { type: 'run.created', run, spec, private: note({ engine }) }
-  const on = draft(created(null, birth), cause)
-  on.events.push(birth)
-  const wall = parseDuration(spec.limits?.wall_clock_timeout ?? '0')
+  const on = birth(run, spec, engine, cause)
+  begin(on, { run_id: record.id, definition_id: record.definition_id, definition_version: record.definition_version, source: on.state.engine.meta['source'] }, input.parent !== undefined)
+  return { events: on.events, reply: workflowRun, tells: on.tells, next: on.state }
+}
+const workflowRun = (state: RunState): WorkflowRun => shownRun(state.record) as WorkflowRun
+
+/** The draft of a run that is being made. */
+export function birth(run: RunRecord, spec: Spec, engine: Engine, cause: Cause): Draft {
+  const first: RunEvent = { type: 'run.created', run, spec, private: note({ engine }) }
+  const on = draft(created(null, first), cause)
+  on.events.push(first)
+  return on
+}
+/** Begin a run. @param later go on in a commit of its own. */
+export function begin(on: Draft, payload: Open, later: boolean): void {
+  const wall = parseDuration(on.state.spec.limits?.wall_clock_timeout ?? '0')
+  const { at } = on.cause
+  const { loop_id, queue_reason } = on.state.record
   emit(on, 'run.started', {
-    payload: { run_id: record.id, definition_id: record.definition_id, definition_version: record.definition_version, source: on.state.engine.meta.source },
-    run: { status: 'running', started_at: timestamp(cause.at) },
-    ...(wall && { note: { engine: { wall_deadline: cause.at + wall } } }),
+    payload, run: { status: 'running', started_at: timestamp(at), ...(queue_reason && { queue_reason: null }), ...(wall && loop_id !== undefined && { wall_clock_deadline_at: timestamp(Math.ceil(at + wall)) }) },
+    ...((wall || on.state.engine.held) && { note: { engine: { ...(wall && { wall_deadline: at + wall }), ...(on.state.engine.held && { held: null }) } } }),
   })
-  if (input.parent) pause(on, current(on)?.key ?? '')
+  if (later) pause(on, current(on)?.key ?? '')
   else advance(on)
-  return decided(on)
+}
+/** What the limits of a definition allow a run to spend. */
+export function allowances({ limits }: Spec, budget = milliOf(limits ?? {})): Pick<RunRecord, 'credit_budget' | 'max_agent_turns'> {
+  return { ...(budget !== undefined && { credit_budget: creditsOf(budget) }), ...(limits?.max_agent_turns && { max_agent_turns: limits.max_agent_turns }) }
 }
 
 /** Values with the declared defaults filled in. What declares nothing takes anything. */
 const declared = (rules: Spec['input'], given: Open | undefined, path: string): ReturnType<typeof applyDefaults> | { values: Open | undefined } =>
   rules ? applyDefaults(rules, given ?? {}, path) : { values: given }
 
-function recordOf(input: Start, spec: Spec, values: Open | undefined, cause: Cause): WorkflowRun {
+function recordOf(input: Start, spec: Spec, values: Open | undefined, cause: Cause): RunRecord {
   const { definition, external_id, parent_run_id } = input
   const workflow_type = input.workflow_type ?? spec.workflow_type
   return {
@@ -69,16 +87,17 @@ function recordOf(input: Start, spec: Spec, values: Open | undefined, cause: Cau
     ...(external_id !== undefined && { external_id }),
     ...(parent_run_id !== undefined && { parent_run_id }),
     ...(values && { input: values }),
+    ...allowances(spec),
     created_at: timestamp(cause.at),
     updated_at: timestamp(cause.at),
   }
 }
 
 /** A person by name, whatever token they used; anybody else by the name of the key. */
-const initiator = ({ credential, principal }: Cause): string => (principal.type === 'user' ? principal.name : undefined) ?? credential?.name ?? principal.name ?? principal.id
+export const initiator = ({ credential, principal }: Cause): string => (principal.type === 'user' ? principal.name : undefined) ?? credential?.name ?? principal.name ?? principal.id
 
 /** `meta` is the caller's metadata, in which the service's own names cannot be overridden. */
-const engineOf = (input: Start, record: WorkflowRun, config: Open, cause: Cause): Engine => ({
+const engineOf = (input: Start, record: RunRecord, config: Open, cause: Cause): Engine => ({
   meta: { ...input.metadata, run_id: record.id, ...(input.parent && { parent_step_key: input.parent.step }), source: { type: 'api', label: initiator(cause), ...(cause.credential && { id: cause.credential.id }) } },
   config,
   priority: input.priority ?? 0,
@@ -93,7 +112,7 @@ const engineOf = (input: Start, record: WorkflowRun, config: Open, cause: Cause)
 })
 
 /** What the workflow calls its runs. What cannot be made is left out: a name is no reason to refuse a start. */
-function nameOf({ run_name }: Spec, input: Open, meta: Open, config: Open): Pick<WorkflowRun, 'name' | 'description'> {
+export function nameOf({ run_name }: Spec, input: Open, meta: Open, config: Open): Pick<WorkflowRun, 'name' | 'description'> {
   if (!run_name) return {}
   const made = (template: string, length: number): string => {
     try {

@@ -5,7 +5,8 @@
  * S1. Every field of the run record and of a step's record comes from the `run` and `row` patches of events, every field
  *     of the engine from their `private` note. `apply` knows no rule; the views apply the same patches.
  * S2. A run that has not ended has `engine.wait` after every command, and its status is then `suspended`; but for a wait for an
- *     event it is `running` until the matcher knows of it.
+ *     event it is `running` until the matcher knows of it,
+ *     and while it is `held` in the line of its loop it is `queued` and waits for nothing else.
  * S3. `engine.position` is the index of the step that runs or waits, or the number of steps when all are done. With
  *     `engine.ending` it is an index of the cleanup steps, and the step that the run ended at is in there.
  * S4. The outputs of finished steps are the `result` of their records; nothing keeps them twice.
@@ -15,7 +16,8 @@
 import type { Open } from '../../protocol/common.ts'
 import type { Definition } from '../../protocol/directory.ts'
 import { patch, type Patch } from '../../protocol/patch.ts'
-import { terminal, type RunEvent, type RunStep, type WorkflowRun } from '../../protocol/api/runs.ts'
+import { terminal, type RunEvent, type RunStep } from '../../protocol/api/runs.ts'
+import type { RunRecord } from '../../protocol/loop/record.ts'
 import type { Spec, Step } from '../../protocol/spec.ts'
 import { applyBranches } from './kept.ts'
 import type { About } from './telling.ts'
@@ -40,6 +42,8 @@ export type OpenWait =
   | (Opened & { readonly kind: 'event'; readonly event_type: string; readonly source_id?: string; readonly match?: Open; readonly condition?: string; readonly asked?: true })
   /** A child run. */
   | (Opened & { readonly kind: 'run'; readonly run_id: string })
+  /** A loop that was asked for a run. */
+  | (Opened & { readonly kind: 'loop'; readonly loop_id: string })
   /** The branches of this step. */
   | (Opened & { readonly kind: 'branches' })
 /**
@@ -101,7 +105,7 @@ export interface Ending {
   readonly position: number
   readonly step?: string
   readonly payload: Open
-  readonly run: Patch<WorkflowRun>
+  readonly run: Patch<RunRecord>
 }
 /** The run that started this one and, when it waits for it, hears of its end. */
 interface Parent {
@@ -115,13 +119,15 @@ export interface Engine extends Place {
   readonly config: Open
   readonly priority: number
   readonly fairness_key?: string
-  /** Attempts of steps begun so far, over the whole life of the run; those of branches are not counted. */
+  /** Attempts of steps begun so far, over the whole life of the run, those of branches included. */
   readonly executed: number
   /** 1, and one more for every recovery. */
   readonly attempt: number
   /** Unix milliseconds. */
   readonly wall_deadline?: number
   readonly cancel_reason?: string
+  /** It is cancelled because its loop starts another one in its place. */
+  readonly replaced?: true
   /** Interactions that clients opened for this run and that are not over. */
   readonly asked?: readonly string[]
   readonly ending?: Ending
@@ -136,10 +142,18 @@ export interface Engine extends Place {
   readonly more_at?: number
   /** Source events that were delivered last, so that a repeat is known. */
   readonly delivered?: readonly string[]
+  /** The run waits for its turn: to begin, or to go on in this way. */
+  readonly held?: 'start' | 'resume' | 'retry'
+  /** The trigger that started it. */
+  readonly trigger_id?: string
+  /** Ids of the usages that were recorded last, so that a repeat is known. */
+  readonly usages?: readonly string[]
+  /** The loop has spent its daily budget: the next step does not begin. */
+  readonly spent_out?: true
 }
 
 export interface RunState {
-  readonly record: WorkflowRun
+  readonly record: RunRecord
   readonly spec: Spec
   readonly engine: Engine
   /** Records of the steps that were reached, by step key. */
@@ -189,7 +203,7 @@ export const signalKey = (name: string, key: string): string => `${name} ${key}`
 export function created(_: RunState | null, event: RunEvent): RunState {
   const { engine } = (event.private ?? {}) as Note
   if (!event.run || !event.spec || !engine) throw new Error('run.created without its record, spec or engine')
-  return { record: patch({} as WorkflowRun, event.run), spec: event.spec, engine: patch({} as Engine, engine), steps: {}, signals: [], keys: {} }
+  return { record: patch({} as RunRecord, event.run), spec: event.spec, engine: patch({} as Engine, engine), steps: {}, signals: [], keys: {} }
 }
 
 /** Apply any later event. */
@@ -233,8 +247,8 @@ export function placesOf(state: RunState): [at: string | undefined, place: Place
  */
 export function deadline(state: RunState | null): number | undefined {
   if (!state || hasEnded(state)) return undefined
-  const { wait, wall_deadline, more_at, ending } = state.engine
-  if (state.record.cancel_requested && !ending) return more_at
+  const { wait, wall_deadline, more_at, ending, held } = state.engine
+  if (held || (state.record.cancel_requested && !ending)) return more_at
   let first = Math.min(wait?.due ?? Infinity, ending ? Infinity : (wall_deadline ?? Infinity), more_at ?? Infinity)
   if (state.branches) for (const branch of state.branches) first = Math.min(first, branch.wait?.due ?? Infinity)
   return first === Infinity ? undefined : first

@@ -14,5 +14,6 @@ export function suspend(on: Draft, wait: OpenWait, details: Open, row: Patch<Run
   const payload: Open = { step: wait.step, wait_id: wait.id, wait_kind: wait.kind, ...(wait.due !== undefined && { deadline: timestamp(wait.due) }), ...details }
   emit(on, 'step.suspended', { step: wait.step, payload, row: { status: 'suspended', wait_id: wait.id, ...row } })
   emit(on, 'wait.opened', { step: wait.step, payload, place: { wait } })
-  if (on.at === undefined) emit(on, 'run.suspended', { step: wait.step, payload, run: { status: 'suspended' } })
+  const wakes = wait.kind === 'timer' && on.state.record.loop_id !== undefined && { wake_at: timestamp(wait.due) }
+  if (on.at === undefined) emit(on, 'run.suspended', { step: wait.step, payload, run: { status: 'suspended', ...wakes } })
 }

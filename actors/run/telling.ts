@@ -16,8 +16,8 @@ export interface About {
 }
 /** What a run is, for the source events that it publishes. */
 export function aboutOf({ record, engine }: RunState): About {
-  const { definition_id } = record
-  return { depth: (engine.cause_depth ?? 0) + 1, of: definition_id === '' ? {} : { definition_id } }
+  const { definition_id, loop_id } = record
+  return { depth: (engine.cause_depth ?? 0) + 1, of: loop_id !== undefined ? { loop_id } : definition_id === '' ? {} : { definition_id } }
 }
 
 const toEvents = ({ project }: Address, name: string, input: unknown): Effect[] => [{ tell: { to: { kind: 'events', id: project }, name, input } }]
@@ -31,7 +31,7 @@ export const sayEnd = (event: RunEvent, self: Address): Effect[] => {
   const { completed_at } = event.run ?? {}
   return toEvents(self, 'source.publish', publication(self, event.type, aboutIn(event), { ...event.payload, ...(typeof completed_at === 'string' && { completed_at }) }))
 }
-/** A check has given its verdict. */
+/** A check has given its verdict, or the budget is spent. */
 export const sayVerdict = (event: RunEvent, self: Address): Effect[] => toEvents(self, 'source.publish', publication(self, event.type, aboutIn(event), event.payload ?? {}))
 /** A signal was sent to the run. */
 export function saySignal({ private: note }: RunEvent, self: Address): Effect[] {

@@ -4,15 +4,17 @@ import { Closed, Id, Open, Timestamp, listOf, many, pageOf, paging, runPageOf } 
 import { command, query, stream } from '../contract.ts'
 import { checkSpec, Spec } from '../spec.ts'
 import type { Event } from '../entry.ts'
+import { checkBudget } from '../loop/credits.ts'
+import type { RunRecord } from '../loop/record.ts'
+import { LoopRun, runStatuses } from '../loop/run.ts'
 import type { Patch } from '../patch.ts'
 import { ActionLogEntry, Job } from './jobs.ts'
 import { WaitingOn } from './waiting.ts'
 
-export const runStatuses = ['queued', 'running', 'suspended', 'completed', 'failed', 'cancelled'] as const
 /** Statuses that never change again, unless a failed run is retried. */
 export const terminal: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 
-const run = {
+export const WorkflowRun = Type.Object({
   id: Type.String(),
   status: Type.Enum([...runStatuses]),
   definition_id: Type.String({ description: 'Empty for a run of an inline spec' }),
@@ -34,11 +36,13 @@ const run = {
   started_at: Type.Optional(Timestamp),
   completed_at: Type.Optional(Timestamp),
   updated_at: Timestamp,
-}
-export const WorkflowRun = Type.Object(run)
+})
 export type WorkflowRun = Static<typeof WorkflowRun>
+/** A run in the shape of its origin. */
+export const Run = Type.Union([WorkflowRun, LoopRun])
+export type Run = Static<typeof Run>
 export const WorkflowRunDetail = Type.Object({
-  ...run,
+  ...WorkflowRun.properties,
   spec: Spec,
   step_counts: Type.Record(Type.String(), Type.Integer()),
   path_counts: Type.Optional(Type.Object({ total: Type.Integer(), working: Type.Integer(), waiting: Type.Integer(), completed: Type.Integer(), failed: Type.Integer() })),
@@ -127,7 +131,7 @@ const Recover = Closed({
   wall_clock_extend_seconds: Type.Optional(Type.Integer({ minimum: 1 })),
 })
 const Retry = Closed({ ...Recover.properties, from_step: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'Key of a step that the run has reached: it and all later ones are taken again, earlier ones keep their outputs' })) })
-const checkRecover = (body: Static<typeof Recover>) => (body.budget_usd !== undefined && body.credit_budget !== undefined ? [{ field: 'credit_budget', message: 'give budget_usd or credit_budget, not both' }] : [])
+const checkRecover = (body: Static<typeof Recover>) => checkBudget(body)
 const Signal = Closed({
   name: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$' })),
   payload: Type.Optional(Open),
@@ -148,8 +152,6 @@ const runFilters = {
   workflow_type: Type.Optional(Type.String()),
   queue: Type.Optional(Type.String()),
   parent_run_id: Type.Optional(Type.String()),
-  name: Type.Optional(Type.String({ description: 'By run_name of the workflow' })),
-  description: Type.Optional(Type.String()),
   initiated_by: Type.Optional(Type.String()),
   external_id: Type.Optional(Type.String()),
   loop_id: Type.Optional(Type.String()),
@@ -163,23 +165,23 @@ const tag = 'runs'
 
 export const runs = {
   'run.start': command(`POST ${P}`, { summary: 'Start a run of a workflow or of an inline spec', tag, permission: 'runs.operate', to: { kind: 'run', mint: 'run' }, body: StartRun, check: checkStart, reply: WorkflowRun, status: 202, limit: 1_048_576, errors: ['agent_steps_unavailable', 'not_found', 'idempotency_key_conflict'] }),
-  'run.list': query(`GET ${P}`, { summary: 'List runs, newest first', tag, permission: 'project.view', query: Closed(runFilters), reply: runPageOf(WorkflowRun) }),
+  'run.list': query(`GET ${P}`, { summary: 'List runs, newest first', tag, permission: 'project.view', query: Closed(runFilters), reply: runPageOf(Run) }),
   'run.feed': stream(`GET ${P}/events`, { summary: 'Follow every run of the project', tag, permission: 'project.view', stream: 'sse', query: Closed({ since: Type.Optional(Type.Integer({ minimum: 0 })) }), reply: ProjectRunEvent }),
   'run.cancel_many': command(`POST ${P}/cancellations`, { summary: 'Cancel several runs', tag, permission: 'runs.operate', each: { over: 'run_ids', command: 'run.cancel', prefix: 'run' }, body: BulkRunRequest, reply: BulkRunResult }),
   'run.retry_many': command(`POST ${P}/retries`, { summary: 'Retry several failed runs', tag, permission: 'runs.operate', each: { over: 'run_ids', command: 'run.retry', prefix: 'run' }, body: BulkRunRequest, reply: BulkRunResult }),
-  'run.get': query(`GET ${P}/:id`, { summary: 'One run, with its spec and what it waits for', tag, permission: 'project.view', reply: WorkflowRunDetail, errors: ['not_found'] }),
+  'run.get': query(`GET ${P}/:id`, { summary: 'One run, with its spec and what it waits for', tag, permission: 'project.view', reply: Type.Union([WorkflowRunDetail, LoopRun]), errors: ['not_found'] }),
   'run.action_log': query(`GET ${P}/:id/action-log`, { summary: 'Calls of actions of a run, oldest first', tag, permission: 'project.view', query: Closed(paging), reply: pageOf(ActionLogEntry), errors: ['not_found'] }),
   'run.jobs': query(`GET ${P}/:id/jobs`, { summary: 'Jobs of a run, oldest first', tag, permission: 'project.view', query: Closed(paging), reply: pageOf(Job), errors: ['not_found'] }),
   'run.steps': query('GET /runs/:id/steps', { summary: 'Structured state of the steps of a run', tag, permission: 'project.view', reply: listOf(RunStep), errors: ['not_found'] }),
   'run.events': stream('GET /runs/:id/events', { summary: 'The timeline of a run: a page of JSON, or a stream until the run ends', tag, permission: 'project.view', stream: 'accept', query: After, reply: RunEventPage, errors: ['not_found'] }),
-  'run.cancel': command(`POST ${P}/:id/cancellations`, { summary: 'Request cancellation', tag, permission: 'runs.operate', to: self, body: Reason, bodyOptional: true, reply: WorkflowRun, status: 204, errors: ['not_found'] }),
-  'run.resume': command(`POST ${P}/:id/resumptions`, { summary: 'Resume a suspended run now, whatever it waits for', tag, permission: 'runs.operate', to: self, body: Reason, bodyOptional: true, reply: WorkflowRun, status: 204, errors: ['not_found', 'run_not_suspended'] }),
-  'run.signal': command(`POST ${P}/:id/signals`, { summary: 'Send a named signal, or complete a suspended step', tag, permission: 'runs.operate', to: self, body: Signal, check: checkSignal, reply: Type.Union([Type.Object({ source_event_id: Type.String() }), WorkflowRun]), status: 202, alsoStatus: [200], errors: ['not_found', 'conflict'] }),
+  'run.cancel': command(`POST ${P}/:id/cancellations`, { summary: 'Request cancellation', tag, permission: 'runs.operate', to: self, body: Reason, bodyOptional: true, reply: Run, status: 204, errors: ['not_found'] }),
+  'run.resume': command(`POST ${P}/:id/resumptions`, { summary: 'Resume a suspended run now, whatever it waits for', tag, permission: 'runs.operate', to: self, body: Reason, bodyOptional: true, reply: Run, status: 204, errors: ['not_found', 'run_not_suspended'] }),
+  'run.signal': command(`POST ${P}/:id/signals`, { summary: 'Send a named signal, or complete a suspended step', tag, permission: 'runs.operate', to: self, body: Signal, check: checkSignal, reply: Type.Union([Type.Object({ source_event_id: Type.String() }), WorkflowRun, LoopRun]), status: 202, alsoStatus: [200], errors: ['not_found', 'conflict'] }),
 
   // Forms that newer clients use for the same things.
-  'run.cancel_with_run': command(`POST ${P}/:id/cancel`, { summary: 'Request cancellation, answering the run', tag: 'compat', alias: 'run.cancel', as: 'run.cancel', permission: 'runs.operate', to: self, body: Reason, bodyOptional: true, reply: WorkflowRun, errors: ['not_found'] }),
-  'run.recover': command(`POST ${P}/:id/resume`, { summary: 'Resume a failed or suspended run in place', tag: 'compat', alias: 'run.resume', permission: 'runs.operate', to: self, body: Recover, check: checkRecover, bodyOptional: true, reply: WorkflowRun, status: 202, errors: ['not_found', 'run_not_failed', 'run_version_superseded', 'limit_not_raised'] }),
-  'run.retry': command(`POST ${P}/:id/retry`, { summary: 'Retry one failed run in place', tag: 'compat', alias: 'run.retry_many', permission: 'runs.operate', to: self, body: Retry, check: checkRecover, bodyOptional: true, reply: WorkflowRun, status: 202, errors: ['not_found', 'run_not_failed', 'run_version_superseded', 'limit_not_raised'] }),
+  'run.cancel_with_run': command(`POST ${P}/:id/cancel`, { summary: 'Request cancellation, answering the run', tag: 'compat', alias: 'run.cancel', as: 'run.cancel', permission: 'runs.operate', to: self, body: Reason, bodyOptional: true, reply: Run, errors: ['not_found'] }),
+  'run.recover': command(`POST ${P}/:id/resume`, { summary: 'Resume a failed or suspended run in place', tag: 'compat', alias: 'run.resume', permission: 'runs.operate', to: self, body: Recover, check: checkRecover, bodyOptional: true, reply: Run, status: 202, errors: ['not_found', 'run_not_failed', 'run_version_superseded', 'limit_not_raised'] }),
+  'run.retry': command(`POST ${P}/:id/retry`, { summary: 'Retry one failed run in place', tag: 'compat', alias: 'run.retry_many', permission: 'runs.operate', to: self, body: Retry, check: checkRecover, bodyOptional: true, reply: Run, status: 202, errors: ['not_found', 'run_not_failed', 'run_version_superseded', 'limit_not_raised'] }),
   'run.project_steps': query(`GET ${P}/:id/steps`, { summary: 'Steps of a run', tag: 'compat', alias: 'run.steps', as: 'run.steps', permission: 'project.view', reply: listOf(RunStep), errors: ['not_found'] }),
   'run.project_events': stream(`GET ${P}/:id/events`, { summary: 'The timeline of a run', tag: 'compat', alias: 'run.events', as: 'run.events', permission: 'project.view', stream: 'accept', query: After, reply: RunEventPage, errors: ['not_found'] }),
   'run.events_stream': stream(`GET ${P}/:id/events.stream`, { summary: 'The timeline of a run, always as a stream', tag: 'compat', alias: 'run.events', as: 'run.events', permission: 'project.view', stream: 'sse', query: After, reply: RunEventPage, errors: ['not_found'] }),
@@ -191,6 +193,7 @@ export const timelineTypes: ReadonlySet<string> = new Set([
   'step.started', 'step.suspended', 'step.resumed', 'step.completed', 'step.failed', 'step.retried', 'step.skipped',
   'wait.opened', 'wait.resumed', 'wait.timed_out', 'action.called', 'action.completed', 'action.failed', 'action.retried', 'limit.reached',
   'interaction.requested', 'interaction.responded', 'check.passed', 'check.failed', 'branch.completed', 'branch.failed',
+  'usage.recorded', 'run.budget_exceeded', 'loop.auto_paused',
 ])
 
 /**
@@ -201,7 +204,7 @@ export interface RunEvent extends Event {
   readonly type: RunEventType
   readonly step?: string
   readonly payload?: Open
-  readonly run?: Patch<WorkflowRun>
+  readonly run?: Patch<RunRecord>
   readonly row?: Patch<RunStep>
   /** run.created only: what the run executes. */
   readonly spec?: Spec
@@ -216,6 +219,7 @@ export type RunEventType =
   | 'signal.stored' | 'limit.reached'
   | 'interaction.requested' | 'interaction.responded' | 'interaction.settled'
   | 'check.passed' | 'check.failed' | 'wait.asked' | 'event.delivered' | 'cleanup.begun' | 'run.paused'
+  | 'run.held' | 'usage.recorded' | 'run.budget_exceeded' | 'loop.auto_paused' | 'loop.asked'
   | 'branches.begun' | 'branch.started' | 'branch.completed' | 'branch.failed' | 'branch.cancelled'
 
 /** How an event changes what its run waits for from outside; undefined: not at all. An event that ends a run ends all its waits. */

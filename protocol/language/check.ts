@@ -57,9 +57,10 @@ function checkLimits(limits: NonNullable<Spec['limits']>, path: string): FieldEr
 /**
  * Check a workflow that satisfies the schema.
  * @param path of the spec in the request, such as `spec`.
+ * @param input what the declared inputs are called there.
  * @returns every fault, at most 50; none means that the spec can run.
  */
-export function checkSpec(spec: Spec, path: string): FieldError[] {
+export function checkSpec(spec: Spec, path: string, input = 'input'): FieldError[] {
   const size = checkSize(spec, path)
   if (size.length > 0) return size
   const { steps, cleanup = [], limits, run_name } = spec
@@ -67,7 +68,7 @@ export function checkSpec(spec: Spec, path: string): FieldError[] {
   return [
     ...checkSteps(steps, below(path, 'steps'), ROOTS),
     ...checkSteps(cleanup, below(path, 'cleanup'), ROOTS, after),
-    ...checkDeclared(spec.input, below(path, 'input')),
+    ...checkDeclared(spec.input, below(path, input)),
     ...checkDeclared(spec.config, below(path, 'config')),
     ...checkTemplate(spec.output, ROOTS, below(path, 'output'), after.rule),
     ...(limits ? checkLimits(limits, below(path, 'limits')) : []),

@@ -1,6 +1,7 @@
 /** What a schema cannot say about each kind of step: one arm for each, every fault with its exact path. */
 import type { FieldError } from '../errors.ts'
 import { parseDuration } from '../common.ts'
+import { isId } from '../ids.ts'
 import { checkEventType } from '../event-types.ts'
 import { checkPolicy, checkQuestion } from '../interaction/check.ts'
 import type { Step } from '../steps.ts'
@@ -60,9 +61,10 @@ const checks: Check<'check'> = ({ checks: assertions, on_fail, gate }, path, sco
   ...(gate ? templates({ targets: gate.targets, prompt: gate.prompt }, below(path, 'gate'), scope) : []),
 ]
 
-const starts: Check<'loop'> = ({ loop_id, workflow_id, event, config }, path, scope) => [
+const starts: Check<'loop'> = ({ loop_id, workflow_id, event, config, wait }, path, scope) => [
   ...((loop_id === undefined) === (workflow_id === undefined) ? [{ field: path, message: 'give exactly one of workflow_id and loop_id' }] : []),
-  ...(loop_id === undefined ? [] : [{ field: below(path, 'loop_id'), message: 'this service has no loops yet; give workflow_id', actual: loop_id }]),
+  ...(loop_id === undefined || isId(loop_id, 'loop') ? [] : [{ field: below(path, 'loop_id'), message: 'is not the id of a loop', actual: loop_id }]),
+  ...(loop_id !== undefined && wait ? [{ field: below(path, 'wait'), message: 'a step waits only for a workflow: the runs of a loop may have to wait their turn' }] : []),
   ...templates({ event, config }, path, scope),
 ]
 

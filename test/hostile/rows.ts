@@ -38,6 +38,7 @@ export interface Place {
   readonly submitted: string
   readonly channel: string
   readonly message: string
+  readonly loop: string
   /** The principal of the owner key, who administers the channel. */
   readonly owner: string
   readonly event: string
@@ -65,6 +66,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   const [token, assignment] = await Promise.all([s.ok('token.create', { ...at, id: user['id'], name }), s.ok('assignment.create', { ...at, principal_id: loose['id'], role_id: role['id'] })])
   const [channel, keys] = await Promise.all([s.ok('channel.create', { ...at, name: handle, topic: mark, member_ids: [String(principal['id'])] }), s.ok('key.list_organization', { limit: 200 })])
   const message = await s.ok('channel.send', { ...at, id: channel['id'], content: `${mark} message` })
+  const loop = await s.ok('loop.create', { ...at, name: `${name} loop`, ...instant() })
   const event = await s.ok('event.publish', { ...at, event_type: 'order.paid', event: { mark } })
   const owner = String(listOf(keys).find(({ name }) => name === 'root')?.['principal_id'])
   const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
@@ -73,7 +75,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     id: id(project), handle, run: id(run), failed: id(failed), working: id(working), job: id(job), workflow: id(workflow), workflow_handle: id(workflow, 'handle'),
     key: id(key), principal: id(principal), loose: id(loose), user: id(user), token: id(token), role: id(role), assignment: id(assignment), organization_key: id(organization_key), instance: `${mark}-worker-${made}`,
     interaction: id(interaction), settled: id(settled), submitted: id(submitted),
-    channel: id(channel), message: id(message), owner, event: id(event, 'source_event_id'),
+    channel: id(channel), message: id(message), loop: id(loop), owner, event: id(event, 'source_event_id'),
   }
 }
 /** Every id of a place. */
@@ -92,6 +94,7 @@ function idIn(name: RowName, place: Place): string {
   if (name.startsWith('role.')) return place.role
   if (name.startsWith('assignment.')) return place.assignment
   if (name.startsWith('user.') || name.startsWith('token.')) return place.user
+  if (name.startsWith('loop.')) return place.loop
   if (name.startsWith('channel.')) return place.channel
   if (name.startsWith('event.')) return place.event
   if (/^key\.\w+_organization/.test(name)) return place.organization_key
@@ -111,6 +114,7 @@ export function filled(name: RowName, place: Place): Record<string, string> {
 /** Bodies of rows that a schema alone does not describe. */
 const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'run.start': () => ({ spec: instant() }), 'run.signal': () => ({ name: 'go' }), 'run.cancel_many': ({ run }) => ({ run_ids: [run] }), 'run.retry_many': ({ failed }) => ({ run_ids: [failed] }),
+  'loop.create': () => ({ name: `Loop ${++made}`, ...instant() }), 'loop.update': () => ({ description: 'changed' }), 'loop.start': () => ({ meta: { by: 'a test' } }),
   'workflow.create': () => ({ name: `Flow ${++made}`, spec: instant() }), 'workflow.update': () => ({ description: 'changed' }),
   'project.create': () => ({ name: `Made ${++made}` }), 'project.update': () => ({ description: 'changed' }),
   'key.create': () => ({ name: `key ${++made}` }), 'key.create_organization': () => ({ name: `key ${++made}`, role: 'Viewer' }), 'key.create_organization_old': () => ({ name: `key ${++made}`, role: 'Viewer' }),
@@ -138,7 +142,7 @@ export const placedPath = (name: RowName, place: Place): string => pathOf(name, 
 /** All that a project and the organization show, without what moves by itself. */
 export async function shownIn(s: Service, { handle }: Place): Promise<Readonly<Record<string, Readonly<Record<string, unknown>>>>> {
   const at = { project: handle }
-  const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at, 'interaction.list': at, 'channel.list': at, 'role.list': at, 'assignment.list': at, 'user.list': { ...at, include_disabled: true } } as const
+  const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'loop.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at, 'interaction.list': at, 'channel.list': at, 'role.list': at, 'assignment.list': at, 'user.list': { ...at, include_disabled: true } } as const
   return Object.fromEntries(await Promise.all(Object.entries(lists).map(async ([name, input]) => {
     const { status, body } = await s.call(name as RowName, { ...input, ...(name !== 'assignment.list' && { limit: 200 }) })
     const items = status === 200 ? listOf(body) : []

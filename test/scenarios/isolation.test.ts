@@ -20,6 +20,7 @@ const bodies: Readonly<Record<string, object>> = {
   'interaction.create': { kind: 'request_approval', title: 'taken over', target_user_ids: ['svc_x'] }, 'interaction.respond': { value: true }, 'interaction.review': { action: 'accept' },
   'principal.create': { name: 'taken over' }, 'principal.update': { state: 'disabled' },
   'user.create': { name: 'taken over' }, 'user.update': { state: 'disabled' }, 'token.create': { name: 'taken over' }, 'me.create_token': { name: 'taken over' }, 'role.create': { name: 'taken over', permissions: [] }, 'role.update': { permissions: [] }, 'assignment.create': { principal_id: 'svc_x', role_id: 'role_viewer' },
+  'loop.create': { name: 'taken over', ...instant() }, 'loop.update': { name: 'taken over' },
   'channel.create': { name: 'taken-over' }, 'channel.update': { topic: 'taken over' }, 'channel.add_member': { user_id: 'svc_x' }, 'channel.send': { content: 'taken over' }, 'channel.edit': { content: 'taken over' }, 'channel.mark_read': { seq: 0 },
   'event.publish': { event_type: 'taken.over' }, 'event.publish_many': { events: [{ event_type: 'taken.over' }] },
 }
@@ -57,12 +58,13 @@ const token = await s.ok('token.create', { project, id: user['id'], name: `${MAR
 const role = await s.ok('role.create', { project, name: `${MARK} role`, permissions: ['service.project.view'] })
 const assignment = await s.ok('assignment.create', { project, principal_id: user['id'], role_id: role['id'] })
 const event = await s.ok('event.publish', { project, event_type: 'order.paid', event: { word: MARK } })
+const loop = await s.ok('loop.create', { project, name: `${MARK} loop`, ...sleeping() })
 const project_id = String((await s.ok('project.get', { project }))['id'])
 
 /** Ids of the other project that fit a row's slot, the real ones first. */
 const idsFor = (name: string): unknown[] =>
   name.startsWith('run.') ? [run['id'], failed['id']] : name.startsWith('workflow.') ? [workflow['id'], workflow['handle']] : name.startsWith('key.') ? [held['id']] : name.startsWith('principal.') ? [principal['id'], user['id']]
-    : /^(user|token)\./.test(name) ? [user['id'], principal['id']] : name.startsWith('interaction.') ? [asked['id']] : name.startsWith('channel.') ? [channel['id']] : name.startsWith('event.') ? [event['source_event_id']] : name.startsWith('assignment.') ? [assignment['id']] : [role['id']]
+    : /^(user|token)\./.test(name) ? [user['id'], principal['id']] : name.startsWith('interaction.') ? [asked['id']] : name.startsWith('loop.') ? [loop['id'], loop['name']] : name.startsWith('channel.') ? [channel['id']] : name.startsWith('event.') ? [event['source_event_id']] : name.startsWith('assignment.') ? [assignment['id']] : [role['id']]
 
 t.test('without a credential, or with one that is unknown, every row answers 401 and nothing else', async (t) => {
   for (const [name, row] of rows) {
@@ -128,5 +130,6 @@ t.test('and nothing of the other project was changed by all of this', async (t) 
   t.equal(listOf(await s.ok('project.list')).length, 2, 'no project was made')
   t.equal(listOf(await s.ok('key.list', { project })).length, 1)
   t.equal(listOf(await s.ok('workflow.list', { project })).length, 1)
+  t.match(await s.ok('loop.list', { project }), { items: [{ name: `${MARK} loop`, status: 'active' }] })
   t.equal(listOf(await s.ok('run.list', { project })).length, 3)
 })

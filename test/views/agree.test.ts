@@ -10,6 +10,7 @@ import { run as runActor } from '../../actors/run/run.ts'
 import type { RunState } from '../../actors/run/state.ts'
 import type { Job, QueueEvent } from '../../protocol/api/jobs.ts'
 import { terminal, timelineTypes, type RunEvent, type RunStep, type WorkflowRunDetail } from '../../protocol/api/runs.ts'
+import { shownRun } from '../../protocol/loop/record.ts'
 import type { Spec, Step } from '../../protocol/spec.ts'
 import { defaultTiming } from '../../protocol/worker.ts'
 import { View } from '../../views/view.ts'
@@ -88,7 +89,7 @@ t.test('the view shows the records that the run and the queue have', (t) => {
     const events = journal.messages.flatMap(({ data }) => data.entries.filter(({ kind }) => kind === 'run').flatMap((entry) => entry.events as RunEvent[]))
     const told = ask<{ items: { event_type: string; payload?: { status?: string } }[]; ended: boolean }>(view, 'timeline', { run_id: 'run_1', after: 0, limit: 10_000 }, 'prj_1')
     const problems = [
-      [detail, record], [shown, spec],
+      [detail, shownRun(record)], [shown, spec],
       [ask<{ items: RunStep[] }>(view, 'run.steps', { id: 'run_1' }, 'prj_1').items.map(counted), sorted.map(counted)],
       [told.items.map(({ event_type }) => event_type), events.map(({ type }) => type).filter((type) => timelineTypes.has(type))],
       [told.ended, terminal.has(record.status)],

@@ -28,7 +28,7 @@ export function executeCheck(on: Draft, step: CheckStep): void {
   const verdict_detail = { verdict, on_fail, checks: results, failed }
   emit(on, verdict === 'pass' ? 'check.passed' : 'check.failed', { step: key, payload: { step: key, ...verdict_detail }, row: { verdict, verdict_detail }, note: { about: aboutOf(on.state) } })
   if (verdict === 'pass' || on_fail === 'continue') completeStep(on, verdict_detail)
-  else if (on_fail === 'fail' || !gate) failStep(on, { error_type: 'check_failed', error: `Failed: ${failed.join(', ')}` }, !step.retry)
+  else if (on_fail === 'fail' || !gate) failStep(on, { error_type: 'check_failed', error: `Failed: ${failed.join(', ')}` }, !step.retry, {}, 'check_failed')
   else openGate(on, step, gate, failed)
 }
 
@@ -57,5 +57,5 @@ export function settleGate(on: Draft, { status, value, responder, interaction_id
   const gate = { interaction_id, status, ...(status === 'completed' && { value }), ...(responder && { responder }), ...(comment !== undefined && { comment }), ...(reason !== undefined && { reason }) }
   const verdict_detail = { ...detail, ...(responder && value === true && { overridden_by: responder.user_id }), gate }
   if (status === 'completed' && value === true) completeStep(on, verdict_detail, { verdict_detail })
-  else failStep(on, { error_type: 'gate_rejected', error: status === 'completed' ? `Rejected by ${responder?.user_id ?? 'somebody'}` : `The approval was ${status}` }, true, { verdict_detail })
+  else failStep(on, { error_type: 'gate_rejected', error: status === 'completed' ? `Rejected by ${responder?.user_id ?? 'somebody'}` : `The approval was ${status}` }, true, { verdict_detail }, 'gate_rejected')
 }

@@ -28,7 +28,7 @@ function begin(items: number, width: number) {
   const settle = (): void => {
     for (let due = run.deadline?.(state); due !== undefined; due = run.deadline?.(state)) decide('wake', {}, due)
   }
-  decide('run.start', { spec: { steps: [{ id: 'all', kind: 'for_each', config: { items: 'input.list', max_concurrency: width, steps: [{ kind: 'action', config: { action_name: 'x', parameters: { n: '${{ item }}' } } }] } }] }, input: { list: Array.from({ length: items }, (_, i) => i) } })
+  decide('run.start', { spec: { limits: { max_steps: 100_000 }, steps: [{ id: 'all', kind: 'for_each', config: { items: 'input.list', max_concurrency: width, steps: [{ kind: 'action', config: { action_name: 'x', parameters: { n: '${{ item }}' } } }] } }] }, input: { list: Array.from({ length: items }, (_, i) => i) } })
   settle()
   return {
     end: (count: number): void => {

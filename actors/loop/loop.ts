@@ -1,0 +1,71 @@
+/**
+ * A loop: the one writer of a definition with its versions and triggers, and of who may run when. Its runs live in its slot, so a
+ * start and the run that comes of it are one commit, and so are the end of a run and the beginning of the next in the line.
+ *
+ *     draft ⇄ active ⇄ paused → deleted
+ */
+import type { TriggerFacts } from '../../protocol/api/loops.ts'
+import type { Api } from '../../protocol/api.ts'
+import type { LoopCommands, LoopEvent, Saving } from '../../protocol/loop/events.ts'
+import { handleId } from '../../protocol/loop/handles.ts'
+import type { Address } from '../../protocol/entry.ts'
+import type { Publication, SourceCommands } from '../../protocol/sources.ts'
+import type { Actor, AnyActor, Cause, Effect } from '../actor.ts'
+import { create, remove, settleHandle, update, type LoopOptions } from './define.ts'
+import { left, returns, spend, wake } from './runs.ts'
+import { answerStep, fire, start } from './start.ts'
+import { deadline, evolveLoop, isLiving, triggersOf, unborn, type LoopState } from './state.ts'
+
+type Extra = { 'loop.create': Saving; 'loop.update': Saving; 'loop.delete': Pick<Saving, 'organization'>; 'loop.start': { readonly run_id: string } }
+const toHandle = (handle: string, organization: string, name: string, input: unknown): Effect => ({ tell: { to: { kind: 'trigger_handle', id: handleId(handle), project: organization }, name, input } })
+
+/** A loop that paused itself says so, as the run that was one failure too many. */
+function sayPaused({ id: loop_id, run_id, consecutive_failures, threshold }: Extract<LoopEvent, { type: 'loop.auto_paused' }>, { project }: Address): Effect[] {
+  const said: Publication = { event_type: 'loop.auto_paused', source_kind: 'loop_run', source_id: run_id, event: { run_id, loop_id, consecutive_failures, threshold }, meta: { run_id, loop_id }, depth: 1 }
+  return [{ tell: { to: { kind: 'events', id: project }, name: 'source.publish', input: said } }]
+}
+
+function factsOf(state: LoopState, { trigger_id }: { trigger_id: string }): TriggerFacts | null {
+  const known = isLiving(state) ? triggersOf(state.record, state.trigger_ids).find(({ id }) => id === trigger_id) : undefined
+  if (known?.trigger.kind !== 'http' || !state.record) return null
+  const secret = state.secrets[known.key]
+  return { status: state.record.status, enabled: known.trigger.enabled !== false, key: known.key, ...(secret !== undefined && { secret }) }
+}
+
+/** The actor of a loop. */
+export function loopActor(options: LoopOptions): AnyActor {
+  const bound = <I, D>(decide: (options: LoopOptions, state: LoopState, input: I, cause: Cause) => D) => (state: LoopState, input: I, cause: Cause): D => decide(options, state, input, cause)
+  const actor: Actor<LoopState, LoopEvent, Api, 'loop', LoopCommands, Extra> = {
+    kind: 'loop',
+    initial: unborn,
+    decide: {
+      'loop.create': bound(create),
+      'loop.update': bound(update),
+      'loop.delete': remove,
+      'loop.start': start as never,
+      'trigger.fire': fire,
+      'loop.ask': answerStep,
+      'run.left': left,
+      'run.returns': returns,
+      'run.spent': spend,
+      'handle.settle': settleHandle,
+      wake,
+    },
+    evolve: evolveLoop,
+    react: {
+      'triggers.watched': ({ loop_id, version, triggers }, { project }) => [{ tell: { to: { kind: 'events', id: project }, name: 'triggers.set', input: { loop_id, version, triggers } satisfies SourceCommands['triggers.set']['input'] } }],
+      'loop.auto_paused': sayPaused,
+      'handle.bound': ({ handle, loop_id, trigger_id, organization }, { project }) => [toHandle(handle, organization, 'handle.bind', { handle, loop_id, trigger_id, project })],
+      'handle.freed': ({ handle, loop_id, trigger_id, organization }) => [toHandle(handle, organization, 'handle.free', { loop_id, ...(trigger_id !== '' && { trigger_id }) })],
+      'child.answered': ({ to, type: _, ...input }) => [{ tell: { to: { kind: 'run', id: to }, name: 'child.answered', input } }],
+    },
+    ask: {
+      /** The version that a start takes, or null when there is no such loop. */
+      version: (state) => (isLiving(state) ? state.version : null),
+      trigger: factsOf,
+    },
+    deadline,
+    ended: ({ deleted, line, active }) => deleted === true && line.length === 0 && Object.keys(active).length === 0,
+  }
+  return actor as unknown as AnyActor
+}

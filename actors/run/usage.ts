@@ -1,0 +1,37 @@
+/**
+ * What a run spends. A usage is recorded when it is known, whether the run still goes on or not; what it means for the run is
+ * looked at before the next step (limits.ts).
+ */
+import type { RunEvent } from '../../protocol/api/runs.ts'
+import type { RunCommands } from '../../protocol/internal.ts'
+import { creditsOf } from '../../protocol/loop/credits.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { draft, emit, nothing, silently, tellLoop } from './draft.ts'
+import type { RunState } from './state.ts'
+
+/** Usages remembered, to tell a repeat. */
+const REMEMBERED = 256
+
+/** Add a usage to what the run has spent, once per id. */
+export function recordUsage(state: RunState | null, usage: RunCommands['usage.record']['input'], cause: Cause): Decision<RunEvent, undefined> {
+  const { usage_id, category, quantity, credit_cost_milli: milli, budget_cost_milli: counted = milli, agent_turns = 0, step_key } = usage
+  if (!state || state.engine.usages?.includes(usage_id)) return nothing
+  const on = draft(state, cause)
+  const spent = Math.round((state.record.credit_spent ?? 0) * 1000) + counted
+  const payload = { category, quantity, credit_cost: creditsOf(milli), budget_cost: creditsOf(counted), credit_spent: creditsOf(spent), ...(step_key !== undefined && { step_id: `${state.record.id}:${step_key}` }) }
+  emit(on, 'usage.recorded', {
+    ...(step_key !== undefined && { step: step_key }), payload,
+    run: { credit_spent: creditsOf(spent), ...(agent_turns > 0 && { agent_turns_used: (state.record.agent_turns_used ?? 0) + agent_turns }) },
+    note: { engine: { usages: [...(state.engine.usages ?? []), usage_id].slice(-REMEMBERED) } },
+  })
+  if (counted > 0) tellLoop(on, 'run.spent', { run_id: state.record.id, milli: counted })
+  return silently(on)
+}
+
+/** The loop has spent its daily budget: no further step of this run begins. */
+export function halt(state: RunState | null, _: unknown, cause: Cause): Decision<RunEvent, undefined> {
+  if (!state || state.engine.spent_out) return nothing
+  const on = draft(state, cause)
+  emit(on, 'run.held', { note: { engine: { spent_out: true } } })
+  return silently(on)
+}

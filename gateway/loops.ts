@@ -1,0 +1,159 @@
+/** What rows of loops need looked up, reserved or sealed before they are decided. */
+import { startKeyOf, type StartLoopRun } from '../protocol/api/loops.ts'
+import type { Run } from '../protocol/api/runs.ts'
+import type { Open } from '../protocol/common.ts'
+import type { RecoverExtra } from '../protocol/directory.ts'
+import type { Origin } from '../protocol/entry.ts'
+import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
+import { isId, slotOf } from '../protocol/ids.ts'
+import { terminal } from '../protocol/api/runs.ts'
+import type { Saving } from '../protocol/loop/events.ts'
+import { handleId } from '../protocol/loop/handles.ts'
+import type { Trigger } from '../protocol/loop/shapes.ts'
+import { workflowsNamed, type Spec, type Step } from '../protocol/spec.ts'
+import type { Call, Edge } from './call.ts'
+import { childrenOf } from './children.ts'
+import type { Prepare, Prepared } from './prepare.ts'
+import { sealSecret } from './secrets.ts'
+
+/** What is shown of a secret. Sent back, it leaves the secret as it is. */
+const REDACTED = '[redacted]'
+/** Where the signing secret of a trigger of a loop is sealed for. */
+export const secretPlace = (loop_id: string, key: string): string => `loop/${loop_id}/${key}`
+
+/** The id of the loop of a path, which may be a name. */
+async function loopId({ world }: Edge, { slots }: Call, project: string): Promise<string | Refusal> {
+  const name = slots['id'] ?? ''
+  if (isId(name, 'loop')) return name
+  const found = (await world.view(project, 'loop_named', { name })) as { readonly id?: string } | Refusal
+  if (isRefusal(found)) return found
+  return found.id ?? refuse('not_found', { resource: 'loop' }, 'There is no such loop in this project.')
+}
+
+/** Refuses steps that name workflows which are not there: the loop would keep failing, because it keeps what it finds now. */
+function unknownWorkflow(steps: readonly Step[], known: Readonly<Record<string, unknown>>): Refusal | undefined {
+  const index = steps.findIndex((step) => workflowsNamed({ steps: [step] }).some((name) => !Object.hasOwn(known, name)))
+  const step = steps[index]
+  if (!step) return undefined
+  const name = workflowsNamed({ steps: [step] }).find((one) => !Object.hasOwn(known, one))
+  return refuseFields({ field: `steps[${index}].config${step.kind === 'loop' ? '.workflow_id' : ''}`, message: `there is no workflow ${name}`, actual: name })
+}
+async function workflowsOf(edge: Edge, project: string, steps: readonly Step[] | undefined): Promise<Pick<Saving, 'definitions'> | Refusal> {
+  if (!steps) return {}
+  const found = await childrenOf(edge, project, { steps } as unknown as Spec)
+  if (isRefusal(found)) return found
+  const { definitions = {} } = found
+  return unknownWorkflow(steps, definitions) ?? { definitions }
+}
+
+/** Reserve the handles that triggers name. */
+async function reserve({ world }: Edge, project: string, loop_id: string, triggers: readonly Trigger[] | undefined, origin: Origin): Promise<Pick<Saving, 'reserved'> | Refusal> {
+  const reserved: Record<string, number> = {}
+  for (const [index, trigger] of (triggers ?? []).entries()) {
+    const handle = trigger.kind === 'http' ? trigger.config?.http_handle : undefined
+    if (handle === undefined) continue
+    if (isId(handle, 'trigger')) {
+      const owner = (await world.ask({ project: world.organization(), kind: 'trigger_handle', id: handleId(handle) }, 'owner', { handle })) as { loop_id: string } | null | Refusal
+      if (isRefusal(owner)) return owner
+      if (owner?.loop_id !== loop_id) return refuseFields({ field: `triggers[${index}].config.http_handle`, message: 'has the form of an id; leave it out, and it will be that of the trigger', actual: handle })
+    }
+    const id = handleId(handle)
+    const outcome = await world.command({ project: world.organization(), kind: 'trigger_handle', id, command_id: `handle.reserve:${loop_id}:${world.id('delivery')}`, name: 'handle.reserve', input: { handle, project, loop_id }, origin })
+    if (isRefusal(outcome)) return outcome
+    reserved[handle] = (outcome.reply as { until: number }).until
+  }
+  return { reserved }
+}
+
+const isObject = (value: unknown): value is Open => typeof value === 'object' && value !== null && !Array.isArray(value)
+/** Take signing secrets out of the settings, sealed. */
+function secretsOf({ world }: Edge, loop_id: string, settings: unknown): (Pick<Saving, 'secrets'> & { readonly settings?: Open }) | Refusal {
+  if (!isObject(settings)) return {}
+  const triggers = settings['http_triggers']
+  if (triggers === undefined) return { secrets: {} }
+  if (!isObject(triggers)) return refuseFields({ field: 'settings.http_triggers', message: 'must be an object: settings by the key of a trigger' })
+  const secrets: Record<string, string | true> = {}
+  const shown: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(triggers)) {
+    shown[key] = value
+    if (!isObject(value) || value['signing_secret'] === undefined) continue
+    const secret = value['signing_secret']
+    if (typeof secret !== 'string' || secret.length < 8 || secret.length > 1024) return refuseFields({ field: `settings.http_triggers.${key}.signing_secret`, message: 'must be a text of 8 to 1024 characters' })
+    secrets[key] = secret === REDACTED ? true : sealSecret(world, secretPlace(loop_id, key), secret)
+    shown[key] = { ...value, signing_secret: REDACTED }
+  }
+  return { secrets, settings: { ...settings, http_triggers: shown } }
+}
+
+async function save(edge: Edge, { project, body }: Call, id: string, origin: Origin): Promise<Prepared | Refusal> {
+  if (!project) return {}
+  const workflows = await workflowsOf(edge, project.id, body['steps'] as readonly Step[] | undefined)
+  if (isRefusal(workflows)) return workflows
+  const secrets = secretsOf(edge, id, body['settings'])
+  if (isRefusal(secrets)) return secrets
+  const reserved = await reserve(edge, project.id, id, body['triggers'] as readonly Trigger[] | undefined, origin)
+  if (isRefusal(reserved)) return reserved
+  return { id, input: { organization: edge.world.organization(), ...workflows, ...secrets, ...reserved } }
+}
+
+/** The version that the loop of a run has now; nothing for a run of no loop. */
+export async function versionOfRun({ world }: Edge, project: string, run_id: string): Promise<RecoverExtra | Refusal> {
+  const run = (await world.ask({ project, kind: 'run', id: run_id }, 'get')) as Run | null | Refusal
+  if (isRefusal(run)) return run
+  if (!run || !('loop_id' in run)) return {}
+  const version = (await world.ask({ project, kind: 'loop', id: run.loop_id }, 'version')) as { readonly number: number } | null | Refusal
+  if (isRefusal(version)) return version
+  return version ? { current_version: version.number } : {}
+}
+const recover: Prepare = async (edge, { project, slots }) => {
+  const id = slots['id'] ?? ''
+  if (!project || !isId(id, 'run')) return {}
+  const known = await versionOfRun(edge, project.id, id)
+  return isRefusal(known) ? known : { input: { ...known } }
+}
+
+/** The loops of a project end before it does: nothing would ever stop their schedules afterwards. */
+const endLoops: Prepare = async ({ world }, { project }, _, origin) => {
+  if (!project) return {}
+  for (;;) {
+    const page = (await world.view(project.id, 'loop.list', { limit: 200 })) as { readonly items: readonly { readonly id: string }[] } | Refusal
+    if (isRefusal(page)) return page
+    if (page.items.length === 0) return {}
+    for (const { id } of page.items) {
+      const outcome = await world.command({ project: project.id, kind: 'loop', id, command_id: `project.delete:${id}`, name: 'loop.delete', input: { organization: world.organization() }, origin })
+      if (isRefusal(outcome) && outcome.refused !== 'not_found') return outcome
+    }
+  }
+}
+
+const startRun: Prepare = async (edge, call, { seed }) => {
+  const { world } = edge
+  const { project, body } = call
+  if (!project) return {}
+  const id = await loopId(edge, call, project.id)
+  if (isRefusal(id)) return id
+  const run_id = world.id('run', seed, slotOf(id))
+  const read = async (): Promise<Run | null | Refusal> => (await world.ask({ project: project.id, kind: 'run', id: run_id }, 'get')) as Run | null | Refusal
+  if (startKeyOf(body as StartLoopRun) !== undefined) {
+    const known = await read()
+    if (known && isRefusal(known)) return known
+    if (known && terminal.has(known.status)) return refuse('idempotency_key_conflict', { run_id, status: known.status })
+  }
+  return { id, input: { run_id }, answer: async () => (await read()) ?? refuse('service_unavailable') }
+}
+
+export const loopPreparations: Readonly<Record<string, Prepare>> = {
+  'loop.create': (edge, call, { seed }, origin) => save(edge, call, edge.world.id('loop', seed), origin),
+  'loop.update': async (edge, call, _, origin) => {
+    const id = call.project ? await loopId(edge, call, call.project.id) : ''
+    return isRefusal(id) ? id : save(edge, call, id, origin)
+  },
+  'loop.delete': async (edge, call) => {
+    const id = call.project ? await loopId(edge, call, call.project.id) : ''
+    return isRefusal(id) ? id : { id, input: { organization: edge.world.organization() } }
+  },
+  'loop.start': startRun,
+  'project.delete': endLoops,
+  'run.retry': recover,
+  'run.recover': recover,
+}

@@ -1,0 +1,111 @@
+/**
+ * Requests that fire the HTTP triggers of loops: without signing in, the handle in the path and, where the trigger has a secret, the
+ * signature of the body are the credential. What was accepted is stored before it is answered; the run begins later.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { TriggerFacts } from '../protocol/api/loops.ts'
+import type { Open } from '../protocol/common.ts'
+import type { Origin } from '../protocol/entry.ts'
+import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
+import { own } from '../protocol/lookup.ts'
+import type { HandleOwner } from '../protocol/loop/events.ts'
+import { handleId } from '../protocol/loop/handles.ts'
+import type { Publication, Published } from '../protocol/sources.ts'
+import type { Edge } from './call.ts'
+import { secretPlace } from './loops.ts'
+import type { Incoming } from './request.ts'
+import { openSecret } from './secrets.ts'
+import type { Handler } from './serve.ts'
+import { unsafe } from './validate.ts'
+
+/** Largest body in bytes. */
+export const TRIGGER_LIMIT = 262_144
+/** Where triggers are asked for that do not exist, so that an unknown handle takes as long as a known one. */
+const NOBODY: HandleOwner = { project: 'prj_00000000000000000000000000', loop_id: 'loop_00000000000000000000000000', trigger_id: 'trig_00000000000000000000000000' }
+const LONGEST_KEY = 255
+const missing = (): Refusal => refuse('not_found', undefined, 'There is no such trigger.')
+
+/** The header of a signature, in lower case. @param brand header brand. */
+export const signatureHeader = (brand: string): string => `x-${brand.toLowerCase()}-signature`
+
+/** Take a request. */
+export const takeTrigger = (edge: Edge): Handler => async (incoming) => {
+  const { world, limits } = edge
+  const handle = decoded(incoming.slots[0] ?? '')
+  const limited = await limits?.(`http_trigger:${world.hash(handle).slice(0, 24)}`, world.organization())
+  if (limited?.refused) return limited.refused
+  if (!world.fresh()) return refuse('service_unavailable')
+  if (incoming.broken === 'too_large') return refuse('payload_too_large', { limit: TRIGGER_LIMIT })
+  const found = await find(edge, handle)
+  if (isRefusal(found)) return found
+  const { owner, facts } = found
+  if (!signed(edge, owner, facts, incoming)) return refuse('invalid_signature')
+  if (facts.status !== 'active') return facts.status === 'paused' ? refuse('loop_paused') : refuse('loop_not_runnable')
+  const event = bodyOf(incoming)
+  if (isRefusal(event)) return event
+  const key = keyOf(incoming)
+  if (isRefusal(key)) return key
+  const publication: Publication = {
+    event_type: 'http_trigger.received', source_kind: 'http_trigger', source_id: owner.trigger_id, event, meta: { trigger_id: owner.trigger_id, http_handle: handle }, depth: 0,
+    ...(key !== undefined && { dedup_key: `http_trigger:${owner.trigger_id}:${key}` }),
+  }
+  const agent = incoming.header('user-agent')?.slice(0, 256)
+  const origin: Origin = {
+    at: world.now(), principal: { type: 'system', id: owner.trigger_id, name: `HTTP trigger ${facts.key}` }, credential: { type: 'internal', id: owner.trigger_id },
+    ...(incoming.ip !== '' && { ip: incoming.ip }), ...(agent !== undefined && { user_agent: agent }),
+  }
+  const outcome = await world.command({ project: owner.project, kind: 'events', id: owner.project, command_id: `http_trigger:${world.id('source_event')}`, name: 'source.publish', input: publication, origin })
+  if (isRefusal(outcome)) return outcome
+  const { source_event_id, deduped } = outcome.reply as Published
+  return { status: 202, body: { source_event_id, status: 'accepted', ...(deduped && { deduped }) } }
+}
+
+function decoded(slot: string): string {
+  try {
+    return decodeURIComponent(slot)
+  } catch {
+    return ''
+  }
+}
+
+async function find({ world, directory }: Edge, handle: string): Promise<{ owner: HandleOwner; facts: TriggerFacts } | Refusal> {
+  const owner = (await world.ask({ project: world.organization(), kind: 'trigger_handle', id: handleId(handle) }, 'owner', { handle })) as HandleOwner | null | Refusal
+  if (owner && isRefusal(owner)) return owner
+  const { project, loop_id, trigger_id } = owner ?? NOBODY
+  const facts = (await world.ask({ project, kind: 'loop', id: loop_id }, 'trigger', { trigger_id })) as TriggerFacts | null | Refusal
+  if (facts && isRefusal(facts)) return facts
+  const organization = await directory.organization()
+  if (isRefusal(organization)) return organization
+  const home = own(organization.projects, project)
+  return owner && facts?.enabled && home && !home.deleted ? { owner, facts } : missing()
+}
+
+/** Whether the body was signed with the secret of the trigger, if it has one. */
+function signed({ world }: Edge, { loop_id }: HandleOwner, { key, secret }: TriggerFacts, incoming: Incoming): boolean {
+  if (secret === undefined) return true
+  const opened = openSecret(world, secretPlace(loop_id, key), secret)
+  const given = /^sha256=([0-9a-f]{64})$/i.exec(incoming.header('signature') ?? '')?.[1]
+  if (opened === undefined || given === undefined || incoming.broken) return false
+  return timingSafeEqual(Buffer.from(given, 'hex'), createHmac('sha256', opened).update(incoming.body, 'utf8').digest())
+}
+
+/** The body as a JSON object; none is an empty one. */
+function bodyOf({ body, broken }: Incoming): Open | Refusal {
+  if (broken) return refuseFields({ field: 'body', message: 'is not UTF-8' })
+  if (body.trim() === '') return {}
+  let value: unknown
+  try {
+    value = JSON.parse(body)
+  } catch {
+    return refuseFields({ field: 'body', message: 'is not JSON' })
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuseFields({ field: 'body', message: 'must be a JSON object', expected: 'object' })
+  const fault = unsafe(value)
+  return fault ? refuseFields({ ...fault, field: fault.field || 'body' }) : (value as Open)
+}
+
+/** The key of the request: that of the query, else that of the header; blank is none. */
+function keyOf(incoming: Incoming): string | undefined | Refusal {
+  const key = new URLSearchParams(incoming.query).get('idempotency_key')?.trim() || incoming.header('x-idempotency-key')
+  return key === undefined || key.length <= LONGEST_KEY ? key : refuseFields({ field: 'idempotency_key', message: `must have at most ${LONGEST_KEY} characters` })
+}

@@ -1,0 +1,48 @@
+/** What schemas cannot say about a loop, and about what its triggers say. Every fault carries its exact path. */
+import type { FieldError } from '../errors.ts'
+import { checkEventType } from '../event-types.ts'
+import { checkSpec } from '../language/check.ts'
+import { below } from '../language/path.ts'
+import { EVENT_ROOTS } from '../language/scope.ts'
+import { checkExpression } from '../language/template.ts'
+import { scheduleFault } from '../schedule.ts'
+import { specOf, triggerKey, type Authored, type Trigger } from './shapes.ts'
+
+function checkTrigger(trigger: Trigger, path: string): FieldError[] {
+  const config = below(path, 'config')
+  if (trigger.kind === 'schedule') {
+    const fault = scheduleFault(trigger.config)
+    return fault ? [{ field: below(config, fault.field), message: fault.message, actual: trigger.config[fault.field] }] : []
+  }
+  if (trigger.kind !== 'event') return []
+  const { event_type, condition } = trigger.config
+  return [...checkEventType(event_type, below(config, 'event_type'), 'trigger'), ...(condition === undefined ? [] : checkExpression(condition, EVENT_ROOTS, below(config, 'condition')))]
+}
+
+function checkTriggers(triggers: readonly Trigger[]): FieldError[] {
+  const keys = triggers.map(triggerKey)
+  const handles = triggers.map((trigger) => (trigger.kind === 'http' ? trigger.config?.http_handle : undefined))
+  return triggers.flatMap((trigger, index) => {
+    const at = below('triggers', index)
+    const handle = handles[index]
+    return [
+      ...(keys.indexOf(keys[index] ?? '') < index ? [{ field: below(at, 'key'), message: `is already the key of trigger ${keys.indexOf(keys[index] ?? '')}`, actual: trigger.key }] : []),
+      ...(handle !== undefined && handles.indexOf(handle) < index ? [{ field: below(below(at, 'config'), 'http_handle'), message: `is already that of trigger ${handles.indexOf(handle)}`, actual: handle }] : []),
+      ...checkTrigger(trigger, at),
+    ]
+  })
+}
+
+function checkRepositories({ repositories = [], triggers = [] }: Authored): FieldError[] {
+  return repositories.flatMap(({ source = 'static', full_name }, index) => {
+    const at = below('repositories', index)
+    return [
+      ...(source === 'static' && full_name === undefined ? [{ field: below(at, 'full_name'), message: 'is required' }] : []),
+      ...(source === 'match' && !triggers.some(({ kind }) => kind === 'event') ? [{ field: below(at, 'source'), message: 'match needs a trigger of kind event' }] : []),
+    ]
+  })
+}
+
+/** Check what a loop consists of, as a whole. */
+export const checkLoop = (authored: Authored): FieldError[] =>
+  [...checkSpec(specOf(authored), '', 'event').map((fault) => (fault.field === '' ? { ...fault, field: 'body' } : fault)), ...checkTriggers(authored.triggers ?? []), ...checkRepositories(authored)].slice(0, 50)

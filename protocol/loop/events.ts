@@ -1,0 +1,125 @@
+/** What happens to a loop, and what loops, runs and the edge say to each other about it. */
+import type { Changes } from '../api/workflows.ts'
+import type { Open } from '../common.ts'
+import type { Definition } from '../directory.ts'
+import type { Event } from '../entry.ts'
+import type { Patch } from '../patch.ts'
+import type { Firing, Watch } from '../sources.ts'
+import type { Spec } from '../spec.ts'
+import type { QueueReason, RunSource } from './run.ts'
+import type { Loop } from './shapes.ts'
+
+/** When a schedule fires next, Unix milliseconds; `anchor`: from when its interval is counted. */
+export interface Clock {
+  readonly next: number
+  readonly anchor: number
+}
+/** What is derived from a loop when it is saved. */
+export interface Derived {
+  readonly version: { readonly id: string; readonly number: number }
+  /** Workflows that its steps name, theirs included, as they were at that time. */
+  readonly definitions: Readonly<Record<string, Definition>>
+  /** Ids of its triggers by key. */
+  readonly trigger_ids: Readonly<Record<string, string>>
+}
+export type LoopEvent =
+  | (Event & Derived & { readonly type: 'loop.created'; readonly id: string; readonly loop: Loop; readonly secrets: Readonly<Record<string, string>> })
+  /** `derived` comes with a new version; secrets are sealed, by trigger key, all of them when any changed. */
+  | (Event & { readonly type: 'loop.updated'; readonly id: string; readonly name: string; readonly loop: Patch<Loop>; readonly changes: Changes; readonly derived?: Derived; readonly secrets?: Readonly<Record<string, string>> })
+  | (Event & { readonly type: 'loop.deleted'; readonly id: string; readonly name: string })
+  | (Event & { readonly type: 'loop.auto_paused'; readonly id: string; readonly run_id: string; readonly consecutive_failures: number; readonly threshold: number })
+  /** A run begins, or takes its place in the line. `fire`: the firing that this settles. */
+  | (Event & { readonly type: 'run.admitted'; readonly run_id: string; readonly trigger_id?: string; readonly fire?: string; readonly last_run_at: string })
+  | (Event & { readonly type: 'run.lined_up'; readonly run_id: string; readonly trigger_id?: string; readonly fire?: string; readonly reason: QueueReason; readonly last_run_at: string })
+  /** It is its turn. */
+  | (Event & { readonly type: 'run.promoted'; readonly run_id: string })
+  /** It was told to make place; one that waited leaves the line at once. */
+  | (Event & { readonly type: 'run.displaced'; readonly run_id: string })
+  /** It has ended; `failures`: failed runs in a row since then. */
+  | (Event & { readonly type: 'run.left'; readonly run_id: string; readonly failures: number })
+  /** A trigger fired, and no run came of it. */
+  | (Event & { readonly type: 'trigger.skipped'; readonly trigger_id: string; readonly fire: string; readonly reason: string })
+  | (Event & { readonly type: 'schedules.set'; readonly clocks: Readonly<Record<string, Clock | null>> })
+  /** Runs spent money: `milli` thousandths of a credit, in a window that began at `at`. */
+  | (Event & { readonly type: 'credits.spent'; readonly at: number; readonly milli: number })
+  /** There is more to do than one commit takes. */
+  | (Event & { readonly type: 'loop.busy'; readonly more_at: number | null })
+  /** The triggers that watch events are these from now on. */
+  | (Event & { readonly type: 'triggers.watched'; readonly loop_id: string; readonly version: number; readonly triggers: readonly Watch[] })
+  | (Event & { readonly type: 'handle.bound' | 'handle.freed'; readonly handle: string; readonly loop_id: string; readonly trigger_id: string; readonly organization: string })
+  /** The run whose step asked for a run is told what came of it. */
+  | (Event & { readonly type: 'child.answered'; readonly to: string; readonly wait_id: string; readonly run_id?: string; readonly fault?: { readonly error_type: string; readonly error: string } })
+
+/** What a loop gives to a run that it opens. */
+export interface RunOpening {
+  readonly loop: { readonly id: string; readonly version_id: string; readonly version: number; readonly name: string }
+  readonly spec: Spec
+  readonly definitions: Readonly<Record<string, Definition>>
+  readonly event: Open
+  readonly config: Open
+  readonly meta: Open
+  readonly source: RunSource
+  /** Thousandths of a credit. */
+  readonly budget?: number
+  /** It waits in the line, for this reason. */
+  readonly queue_reason?: QueueReason
+  /** It begins in a commit of its own. */
+  readonly later?: true
+  readonly parent?: { readonly run_id: string; readonly loop_id?: string; readonly step: string }
+  /** How many runs are above it, or between it and an event that no run caused. */
+  readonly depth: number
+}
+/** What a step of a run asks of a loop. */
+export interface ChildRequest {
+  readonly from: { readonly run_id: string; readonly loop_id?: string; readonly step: string; readonly wait_id: string }
+  readonly event: Open
+  readonly config: Open
+  readonly depth: number
+}
+
+/** Decided by a loop, besides its rows. All are total: a late, repeated or foreign message changes nothing. */
+export type LoopCommands = {
+  /** From the matcher. */
+  'trigger.fire': { input: Firing; reply: undefined }
+  /** From a step of a run, perhaps of another shard. */
+  'loop.ask': { input: ChildRequest; reply: undefined }
+  /** From a run of this loop, in the commit that ends it; `known`: it was opened twice, nothing ended. */
+  'run.left': { input: { run_id: string; status: 'completed' | 'failed' | 'cancelled' | 'known' }; reply: undefined }
+  /** From a failed run of this loop that is recovered: it begins again when it is its turn. */
+  'run.returns': { input: { run_id: string; trigger_id?: string }; reply: undefined }
+  /** From a run of this loop: it has spent so many thousandths of a credit. */
+  'run.spent': { input: { run_id: string; milli: number }; reply: undefined }
+  /** From a handle that was reserved a while ago: is it used? */
+  'handle.settle': { input: { handle: string; organization: string }; reply: undefined }
+  wake: { input: unknown; reply: undefined }
+}
+
+/** Private events of the handle of an HTTP trigger. */
+export type HandleEvent =
+  | (Event & { readonly type: 'handle.reserved'; readonly handle: string; readonly project: string; readonly loop_id: string; readonly until: number })
+  | (Event & { readonly type: 'handle.taken'; readonly handle: string; readonly project: string; readonly loop_id: string; readonly trigger_id: string })
+  | (Event & { readonly type: 'handle.questioned'; readonly handle: string; readonly project: string; readonly loop_id: string; readonly organization: string; readonly until: number })
+  | (Event & { readonly type: 'handle.released' })
+/** Decided by the handle of an HTTP trigger. `handle.reserve` is refused while another loop has it; the others are total. */
+export type HandleCommands = {
+  'handle.reserve': { input: { handle: string; project: string; loop_id: string }; reply: { until: number } }
+  'handle.bind': { input: { handle: string; loop_id: string; trigger_id: string; project: string }; reply: undefined }
+  'handle.free': { input: { loop_id: string; trigger_id?: string }; reply: undefined }
+  wake: { input: unknown; reply: undefined }
+}
+/** Whose trigger a handle is. */
+export interface HandleOwner {
+  readonly project: string
+  readonly loop_id: string
+  readonly trigger_id: string
+}
+/** What the edge adds to the rows that save a loop. */
+export interface Saving {
+  readonly organization: string
+  /** Workflows that steps name; absent when the request has no steps. */
+  readonly definitions?: Readonly<Record<string, Definition>>
+  /** Until when reserved handles may be used, Unix milliseconds, by handle. */
+  readonly reserved?: Readonly<Record<string, number>>
+  /** Sealed signing secrets by trigger key; those that are to stay as they are: `true`. */
+  readonly secrets?: Readonly<Record<string, string | true>>
+}
