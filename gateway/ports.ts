@@ -21,6 +21,10 @@ export interface World {
   hash(text: string): string
   /** HMAC-SHA-256 under the installation's sealing secret, for cursors, derived ids and derived keys. */
   seal(text: string): Uint8Array
+  /** Bytes under the installation's key, for what must be kept but not read (AES-256-GCM); `context` must be given again to open them. */
+  lock(bytes: Uint8Array, context: string): string
+  /** What was locked, or undefined when it was not locked here, for this context. */
+  unlock(text: string, context: string): Uint8Array | undefined
   /** A new id; with `from`, the same text gives the same id (idempotency keys, worker instances). `slot`: where it lives, by chance otherwise. */
   id(prefix: Prefix, from?: string, slot?: number): string
   /** Id of the organization, once known. */

@@ -1,4 +1,5 @@
 /** Commands that no client sends: between actors, from the shard host, and from gateways on behalf of workers. */
+import type { ActorOf, InvocationFacts } from './action/invocation.ts'
 import type { Job, JobHeader } from './api/jobs.ts'
 import type { ChannelEventRecord, MessageFacts, Viewer } from './channels.ts'
 import type { Open } from './common.ts'
@@ -14,7 +15,7 @@ export type QueueCommands = {
   /** From a run: stop these jobs; a waiting one ends at once, a leased one is asked to stop. */
   'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
   /** From the matcher: these waiting jobs go to these sessions of one gateway. */
-  'queue.claim': { input: { gateway: string; takes: readonly { job_id: string; session: string; instance: string }[] }; reply: { claimed: readonly string[] } }
+  'queue.claim': { input: { gateway: string; takes: readonly Take[] }; reply: { claimed: readonly string[] } }
   /** From a gateway: a worker's terminal outcome. */
   'queue.report': { input: JobReport; reply: { outcome: 'accepted' | 'duplicate' | 'lease_lost' } }
   /** From a gateway: a sign of life; `alive: false` when the lease is lost. */
@@ -25,6 +26,17 @@ export type QueueCommands = {
   'queue.lose': { input: { session: string; job_ids: readonly string[] }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
+/**
+ * A job that somebody takes. `losses`: an executor found the work safe to repeat, so that the lease may be lost this often;
+ * `served`: the service does it itself.
+ */
+export interface Take {
+  readonly job_id: string
+  readonly session: string
+  readonly instance: string
+  readonly served?: true
+  readonly losses?: number
+}
 export interface JobReport {
   readonly job_id: string
   readonly lease_token: string
@@ -32,6 +44,12 @@ export interface JobReport {
   readonly result?: Open
   readonly error_type?: string
   readonly error_message?: string
+  /** Trying again cannot help: whatever attempts are left. */
+  readonly final?: true
+  /** Milliseconds until the next attempt, if there is one. */
+  readonly retry_in?: number
+  /** What the executor knows of the call. */
+  readonly invocation?: InvocationFacts
 }
 
 /** What the step of a run gives to the child that it starts. */
@@ -46,6 +64,7 @@ export interface ChildStart {
   readonly queue: string
   readonly priority: number
   readonly fairness_key?: string
+  readonly actor?: ActorOf
 }
 
 /** Decided by a run; sent by the queue of the same shard in the same commit. */

@@ -63,11 +63,17 @@ export const subjects = {
   /** What a gateway listens to: every queue and every capability unless named. */
   offerFilter: (project: string, queue: string | undefined, capability: string | undefined) => `offer.${project}.${queue === undefined ? '*' : token(queue)}.${capability ?? '*'}`,
   offerGroup: 'gateways',
+  /** Work that no worker gets is offered here: executors listen to all of it in one queue group. */
+  serve: (project: string, queue: string, capability: string) => `serve.${project}.${token(queue)}.${capability}`,
+  serveAll: 'serve.>',
+  serveGroup: 'executors',
   /** A gateway says that it gained slots for a project. */
   demand: (project: string) => `demand.${project}`,
   demandAll: 'demand.*',
   /** The mailbox of one gateway: assigned jobs, cancels, barriers. */
   gateway: (node: string) => `gateway.${node}`,
+  /** The name of an executor's mailbox, beside that of a gateway of the same node. */
+  executor: (node: string) => `x-${node}`,
   /** Broadcast to all gateways. */
   gateways: 'gateways',
   /** Questions to the views of a partition, answered by one of a queue group. */
