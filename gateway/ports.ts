@@ -3,6 +3,7 @@ import type { Address, Command, Kind, Placed } from '../protocol/entry.ts'
 import type { Code, Refusal } from '../protocol/errors.ts'
 import type { Prefix } from '../protocol/ids.ts'
 import type { GatewayMessage, Offer, Taking, WorkerTiming } from '../protocol/worker.ts'
+import type { Soon } from './soon.ts'
 
 /** Answer of a command: the actor's reply, or its refusal. */
 export type Outcome = { readonly reply: unknown } | Refusal
@@ -51,7 +52,7 @@ export interface World {
   /** This gateway's mailbox. */
   onMessage(handler: (message: GatewayMessage) => Promise<{ ok: boolean }> | { ok: boolean }): void
   /** Listen to offers of work with a filter: `queue` and `capability` undefined mean any. Returns a function that stops listening. */
-  onOffer(project: string, queue: string | undefined, capability: string | undefined, handler: (offer: Offer) => Taking | undefined): () => void
+  onOffer(project: string, queue: string | undefined, capability: string | undefined, handler: (offer: Offer) => Soon<Taking | undefined>): () => void
   /** Announce that a worker of the project gained slots. */
   demand(project: string): void
   /** Whether this gateway's knowledge can be trusted now: its own lease is fresh. While it is not, the edge answers 503. */

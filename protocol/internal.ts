@@ -1,11 +1,14 @@
 /** Commands that no client sends: between actors, from the shard host, and from gateways on behalf of workers. */
 import type { ActorOf, InvocationFacts } from './action/invocation.ts'
+import type { Action } from './api/actions.ts'
 import type { Job, JobHeader } from './api/jobs.ts'
+import type { OrganizationAction } from './api/organization-actions.ts'
 import type { ChannelEventRecord, MessageFacts, Viewer } from './channels.ts'
 import type { Open } from './common.ts'
 import type { Refusal } from './errors.ts'
 import type { Definition } from './directory.ts'
 import type { Interaction, InteractionKind } from './interaction/shapes.ts'
+import type { Spec } from './spec.ts'
 import type { Registration } from './worker.ts'
 
 /** Decided by a queue. All of them are total: a late, repeated or foreign message changes nothing. */
@@ -153,6 +156,13 @@ export interface ViewQuestions {
   channel_facts: { input: { id: string; message_id: string }; reply: { facts?: MessageFacts } }
   /** Channels that have a member. */
   channels_of: { input: { member_id: string }; reply: { items: readonly string[] } }
+  /** What a project defines that can be called, one of them by its name in the catalog: actions, with whether a connected worker takes them, and published workflows. */
+  callable: {
+    input: { name?: string }
+    reply: { actions: readonly { action: Action; reachable: boolean }[]; workflows: readonly { handle: string; name: string; description?: string; input?: NonNullable<Spec['input']> }[] }
+  }
+  /** Actions of the organization; a question for the partition of the organization. */
+  shared_actions: { input: { name?: string }; reply: { items: readonly OrganizationAction[] } }
   /** Jobs that a worker session holds a lease of. */
   leases: { input: { session: string }; reply: { items: readonly { job_id: string; queue: string }[] } }
 }

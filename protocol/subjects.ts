@@ -81,8 +81,10 @@ export const subjects = {
   viewGroup: 'views',
 }
 
-/** What a worker must be able to do to take a job, as one subject token: an action name or a (provider, model) pair, and the environment it is pinned to. */
-export function offerCapability(job: { kind: string; action_name?: string; provider?: string; model?: string; environment_id?: string }): string {
-  const what = job.kind === 'llm_generation' ? `m${token(`${job.provider ?? ''}/${job.model ?? ''}`)}` : `a${token(job.action_name ?? '')}`
+/** What a worker must be able to do to take a job, as one subject token: an action name or a (provider, model) pair, the environment it is pinned to, and whether it is for a worker at all. */
+export function offerCapability(job: { kind: string; executor_kind?: string; action_name?: string; provider?: string; model?: string; environment_id?: string }): string {
+  const what = (job.executor_kind === 'server_worker' ? 's' : '') + task(job)
   return job.environment_id ? `${what}@${token(job.environment_id)}` : what
 }
+const task = (job: { kind: string; action_name?: string; provider?: string; model?: string }): string =>
+  job.kind === 'llm_generation' ? `m${token(`${job.provider ?? ''}/${job.model ?? ''}`)}` : `a${token(job.action_name ?? '')}`
