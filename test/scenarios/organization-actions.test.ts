@@ -22,7 +22,7 @@ t.test('an action of the organization is kept by its administrators', async (t) 
   await s.refused('organization_action.update', { action_id, name: 'other' }, 409, 'already_exists')
   await s.refused('organization_action.create', { name: 'other', endpoint_url: 'https://example.org/' }, 409, 'already_exists')
   for (const [body, field] of [[{ endpoint_url: 'http://example.org/' }, 'endpoint_url'], [{ name: 'service.x' }, 'name'], [{ input_schema: { $ref: '#/x' } }, 'input_schema'], [{ invocation_format: 'legacy' }, 'invocation_format']] as const) {
-    t.strictSame(fieldsOf(await s.refused('organization_action.create', { name: 'bad', endpoint_url: 'https://example.org/', ...body }, 400, 'bad_request')), [field])
+    t.strictSame(fieldsOf(await s.refused('organization_action.create', Object.assign({ name: 'bad', endpoint_url: 'https://example.org/' }, body), 400, 'bad_request')), [field])
   }
   const key = String((await s.ok('key.create', { name: 'inside', principal_id: (await s.ok('principal.create', { name: 'inside', role_ids: ['role_owner'] }))['id'] }))['key'])
   await s.refused('organization_action.list', {}, 403, 'permission_denied', { key })
