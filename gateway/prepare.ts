@@ -10,6 +10,7 @@ import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/error
 import { own } from '../protocol/lookup.ts'
 import { slug } from '../protocol/naming.ts'
 import { workflowsNamed, type Spec } from '../protocol/spec.ts'
+import { actionPreparations } from './actions.ts'
 import { meaning, type Call, type Edge } from './call.ts'
 import { channelPreparations } from './channels.ts'
 import { childrenOf } from './children.ts'
@@ -29,6 +30,8 @@ export interface Prepared {
   readonly id?: string
   /** What is answered instead of the actor's reply. */
   readonly answer?: (reply: unknown) => Promise<unknown>
+  /** What is answered without asking the actor at all. */
+  readonly done?: unknown
 }
 const NOTHING: Prepared = {}
 export type Prepare = (edge: Edge, call: Call, identity: Identity, origin: Origin) => Soon<Prepared | Refusal>
@@ -105,6 +108,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...channelPreparations,
   ...loopPreparations,
   ...eventPreparations,
+  ...actionPreparations,
 }
 
 /** Prepare a call. */

@@ -4,7 +4,9 @@
  * `null` says that one is no change by anybody. Kinds other than organization and project need the arm `applyAudit` in
  * view.ts as well.
  */
+import type { ActionEvent } from '../protocol/api/actions.ts'
 import type { KeyEvent, PrincipalEvent } from '../protocol/api/access.ts'
+import type { OrganizationActionEvent } from '../protocol/api/organization-actions.ts'
 import type { AuditEntry, OrganizationProjectEvent } from '../protocol/api/projects.ts'
 import type { RoleAssignment, RoleEvent } from '../protocol/api/roles.ts'
 import { isPersonal } from '../protocol/api/users.ts'
@@ -14,7 +16,7 @@ import type { Entry, Event } from '../protocol/entry.ts'
 import type { LoopEvent } from '../protocol/loop/events.ts'
 import type { InteractionEvent } from '../protocol/interaction/events.ts'
 
-type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent | LoopAuditEvent
+type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent | LoopAuditEvent | ActionEvent | OrganizationActionEvent
 /** The rest of what happens to a loop is its work. */
 type LoopAuditEvent = Extract<LoopEvent, { readonly type: 'loop.created' | 'loop.updated' | 'loop.deleted' | 'loop.auto_paused' }>
 
@@ -87,6 +89,15 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'loop.auto_paused': updated<'loop.auto_paused'>('loop', () => ({ changes: { status: { from: 'active', to: 'paused' } } })),
   'member.added': created('channel_member'),
   'member.removed': deleted('channel_member'),
+  'action.created': created<'action.created'>('action', ({ action }) => named(action)),
+  'action.updated': updated<'action.updated'>('action', named),
+  'action.deleted': deleted<'action.deleted'>('action', named),
+  'action.secret_rotated': updated<'action.secret_rotated'>('action', ({ name, version }) => ({ name, changes: { secret_version: { from: version - 1, to: version } } })),
+  'organization_action.created': created<'organization_action.created'>('organization_action', ({ action }) => named(action)),
+  'organization_action.updated': updated<'organization_action.updated'>('organization_action', ({ action }) => ({ name: action.name })),
+  'organization_action.deleted': deleted<'organization_action.deleted'>('organization_action', named),
+  'organization_action.secret_changed': updated<'organization_action.secret_changed'>('organization_action', ({ what, version }) => ({ changes: { secret_version: { to: version }, secret: { to: what } } })),
+  'organization_action.secret_retired': null,
 }
 /** How an event is audited; undefined: not at all. */
 export const ruleOf = (type: string): Rule | undefined => (Object.hasOwn(rules, type) ? (rules as Readonly<Record<string, Rule | null>>)[type] : null) ?? undefined

@@ -16,6 +16,7 @@ import { cursorOf, EVENTS_PER_ENVELOPE, placed, type Envelope, type Kind, type P
 import { refuse } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
 import { defaultTiming } from '../protocol/worker.ts'
+import { applyActions } from './definitions.ts'
 import { applyAudit } from './audit.ts'
 import { applyChannel } from './channel-events.ts'
 import { applyQueue } from './jobs.ts'
@@ -69,8 +70,8 @@ const WAITING = { entries: 512, size: 4_000_000 }
 const gathered: ReadonlySet<string> = new Set<Kind>(['run', 'queue', 'events'])
 
 const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => void)[] } = {
-  organization: [applyAudit],
-  project: [applyAudit, applyWorkflows],
+  organization: [applyAudit, applyActions],
+  project: [applyAudit, applyWorkflows, applyActions],
   run: [applyRun],
   queue: [applyQueue],
   worker: [applyWorker],

@@ -39,6 +39,7 @@ export interface Place {
   readonly channel: string
   readonly message: string
   readonly loop: string
+  readonly organization_action: string
   /** The principal of the owner key, who administers the channel. */
   readonly owner: string
   readonly event: string
@@ -68,6 +69,9 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   const message = await s.ok('channel.send', { ...at, id: channel['id'], content: `${mark} message` })
   const loop = await s.ok('loop.create', { ...at, name: `${name} loop`, ...instant() })
   const event = await s.ok('event.publish', { ...at, event_type: 'order.paid', event: { mark } })
+  // Whatever is called there is refused by the guard: the call ends, and fails.
+  const [, shared] = await Promise.all([s.ok('action.create', { ...at, name: handle, title: mark, endpoint_url: 'http://127.0.0.1:9/' }), s.ok('organization_action.create', { name: `shared.${handle}`, endpoint_url: 'https://127.0.0.1:9/' })])
+  await s.ok('organization_action.rotate_secret', { action_id: shared['id'] })
   const owner = String(listOf(keys).find(({ name }) => name === 'root')?.['principal_id'])
   const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
   const id = (record: Readonly<Record<string, unknown>> | undefined, field = 'id') => String(record?.[field])
@@ -75,7 +79,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     id: id(project), handle, run: id(run), failed: id(failed), working: id(working), job: id(job), workflow: id(workflow), workflow_handle: id(workflow, 'handle'),
     key: id(key), principal: id(principal), loose: id(loose), user: id(user), token: id(token), role: id(role), assignment: id(assignment), organization_key: id(organization_key), instance: `${mark}-worker-${made}`,
     interaction: id(interaction), settled: id(settled), submitted: id(submitted),
-    channel: id(channel), message: id(message), loop: id(loop), owner, event: id(event, 'source_event_id'),
+    channel: id(channel), message: id(message), loop: id(loop), organization_action: id(shared), owner, event: id(event, 'source_event_id'),
   }
 }
 /** Every id of a place. */
@@ -103,7 +107,7 @@ function idIn(name: RowName, place: Place): string {
 }
 /** The path slots of a row, filled from a place. */
 export function filled(name: RowName, place: Place): Record<string, string> {
-  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance, message_id: () => place.message, token: () => place.token, user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal) }
+  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance, message_id: () => place.message, token: () => place.token, action_name: () => place.handle, action_id: () => place.organization_action, version: () => '2', user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal) }
   return Object.fromEntries(slotsOf(name).map((slot) => {
     const value = known[slot]?.()
     if (value === undefined) throw new Error(`${name}: say in test/hostile/rows.ts what stands in its path as ${slot}`)
@@ -124,6 +128,8 @@ const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'user.create': () => ({ name: `person ${++made}` }), 'user.update': () => ({ description: 'changed' }), 'token.create': () => ({ name: `token ${++made}` }), 'me.create_token': () => ({ name: `token ${++made}` }),
   'channel.create': () => ({ name: `made-${++made}` }), 'channel.update': () => ({ topic: 'changed' }), 'channel.add_member': ({ loose }) => ({ user_id: loose }), 'channel.send': () => ({ content: 'said' }), 'channel.edit': () => ({ pinned: true }), 'channel.mark_read': () => ({ seq: 1 }),
   'event.publish': () => ({ event_type: 'order.paid' }), 'event.publish_many': () => ({ events: [{ event_type: 'order.paid' }] }),
+  'action.create': () => ({ name: `made-${++made}`, endpoint_url: 'https://example.org/' }), 'action.update': () => ({ title: 'changed' }), 'action.invoke': () => ({ input: {} }),
+  'organization_action.create': () => ({ name: `made.shared-${++made}`, endpoint_url: 'https://example.org/' }), 'organization_action.update': () => ({ title: 'changed' }),
   'principal.create': () => ({ name: `bot ${++made}` }), 'principal.update': () => ({ description: 'changed' }),
 }
 /** A body that the row accepts; undefined when it takes none. */
@@ -142,7 +148,7 @@ export const placedPath = (name: RowName, place: Place): string => pathOf(name, 
 /** All that a project and the organization show, without what moves by itself. */
 export async function shownIn(s: Service, { handle }: Place): Promise<Readonly<Record<string, Readonly<Record<string, unknown>>>>> {
   const at = { project: handle }
-  const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'loop.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at, 'interaction.list': at, 'channel.list': at, 'role.list': at, 'assignment.list': at, 'user.list': { ...at, include_disabled: true } } as const
+  const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'loop.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at, 'interaction.list': at, 'channel.list': at, 'role.list': at, 'assignment.list': at, 'user.list': { ...at, include_disabled: true }, 'action.list': at, 'organization_action.list': {} } as const
   return Object.fromEntries(await Promise.all(Object.entries(lists).map(async ([name, input]) => {
     const { status, body } = await s.call(name as RowName, { ...input, ...(name !== 'assignment.list' && { limit: 200 }) })
     const items = status === 200 ? listOf(body) : []
