@@ -1,8 +1,6 @@
 /** What the outside saw must agree with the journal; and the owners, asked at rest, with both. */
 import type { QueueState } from '../../actors/queue/state.ts'
 import { waiting } from '../../actors/queue/line.ts'
-import type { RunState } from '../../actors/run/state.ts'
-import type { InteractionState } from '../../actors/interaction/state.ts'
 import { terminal, type RunEvent, type WorkflowRun } from '../../protocol/api/runs.ts'
 import type { Command } from '../../protocol/entry.ts'
 import type { Interaction } from '../../protocol/interaction/shapes.ts'
@@ -127,8 +125,7 @@ function checkLedgers(sim: Simulation): void {
 /** The owner of every actor has in memory what the journal says. */
 async function askOwners(sim: Simulation): Promise<void> {
   const asked = [...sim.history.actors.values()].flatMap(({ address, state }) => {
-    if (address.kind === 'run') return [{ address, name: 'get', wanted: (state as RunState).record as unknown }]
-    if (address.kind === 'interaction') return [{ address, name: 'get', wanted: (state as InteractionState).record as unknown }]
+    if (address.kind === 'run' || address.kind === 'interaction') return [{ address, name: 'get', wanted: sim.kinds[address.kind].ask?.['get']?.(state as never, undefined as never, 0) }]
     if (address.kind === 'queue') return [{ address, name: 'waiting', wanted: waiting(state as QueueState, 64) as unknown }]
     return address.kind === 'project' ? [{ address, name: 'ledger', wanted: (state as { ledger?: Ledger }).ledger }] : []
   })

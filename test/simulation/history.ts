@@ -17,7 +17,7 @@ export interface Past {
   readonly address: Address
   state: unknown
   prev: number
-  /** Every entry with the time it was stored, and, of runs and interactions, the record after it as JSON. */
+  /** Every entry with the time it was stored, and, of runs and interactions, what a read shows after it, as JSON. */
   readonly entries: { readonly place: Placed; readonly at: number; readonly record?: string }[]
 }
 
@@ -85,7 +85,7 @@ export class History {
       this.#sim.violated(`${key}: entry ${place.cursor} cannot be folded: ${String(error)}`)
     }
     past.prev = lastCursor(place)
-    const record = entry.kind === 'run' || entry.kind === 'interaction' ? JSON.stringify((past.state as { record: unknown } | null)?.record ?? null) : undefined
+    const record = entry.kind === 'run' || entry.kind === 'interaction' ? JSON.stringify(this.#sim.kinds[entry.kind].ask?.['get']?.(past.state as never, undefined as never, at) ?? null) : undefined
     past.entries.push({ place, at, ...(record !== undefined && { record }) })
   }
 }
