@@ -1,5 +1,6 @@
 /** The one table of the API. */
 import { access } from './api/access.ts'
+import { agents } from './api/agents.ts'
 import { interactions } from './api/interactions.ts'
 import { channels } from './api/channels.ts'
 import { audit, projects } from './api/projects.ts'
@@ -10,6 +11,6 @@ import { workflows } from './api/workflows.ts'
 import { workers } from './worker.ts'
 
 /** Every endpoint, by operation name. */
-export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers } as const
+export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers, ...agents } as const
 export type Api = typeof api
 export type RowName = keyof Api

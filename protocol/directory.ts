@@ -2,6 +2,7 @@
  * What the edge knows of configuration to admit a request: read from the owners of the organization and project actors,
  * kept by every gateway, and forgotten by all of them before a change of it is answered.
  */
+import type { AgentEntry } from './agents.ts'
 import type { ApiKey, PrincipalRecord } from './api/access.ts'
 import type { Project } from './api/projects.ts'
 import type { RoleAssignment } from './api/roles.ts'
@@ -30,6 +31,8 @@ export interface ProjectDirectory {
   readonly assignments: readonly RoleAssignment[]
   /** Workflows by id; the spec of a version is asked for when a run starts. */
   readonly workflows: Readonly<Record<string, { readonly handle: string; readonly latest_version: number }>>
+  /** Agents by id; what a turn of one needs is asked for when it begins. */
+  readonly agents: Readonly<Record<string, AgentEntry>>
 }
 /** A principal as others refer to it: a member of a channel, a target of an interaction, an owner. */
 export interface Party {

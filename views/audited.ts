@@ -4,6 +4,7 @@
  * `null` says that one is no change by anybody. Kinds other than organization and project need the arm `applyAudit` in
  * view.ts as well.
  */
+import type { AgentEvent } from '../protocol/agents.ts'
 import type { KeyEvent, PrincipalEvent } from '../protocol/api/access.ts'
 import type { AuditEntry, OrganizationProjectEvent } from '../protocol/api/projects.ts'
 import type { RoleAssignment, RoleEvent } from '../protocol/api/roles.ts'
@@ -13,7 +14,7 @@ import type { ChannelAuditEvent } from '../protocol/channels.ts'
 import type { Entry, Event } from '../protocol/entry.ts'
 import type { InteractionEvent } from '../protocol/interaction/events.ts'
 
-type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent
+type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent | AgentEvent
 
 /** What an event says about the changed record. */
 interface Reading {
@@ -80,6 +81,9 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'channel.deleted': deleted<'channel.deleted'>('channel', named),
   'member.added': created('channel_member'),
   'member.removed': deleted('channel_member'),
+  'agent.created': created<'agent.created'>('agent', ({ agent }) => named(agent)),
+  'agent.updated': updated<'agent.updated'>('agent', ({ agent }) => ({ name: agent.name })),
+  'agent.deleted': deleted<'agent.deleted'>('agent', named),
 }
 /** How an event is audited; undefined: not at all. */
 export const ruleOf = (type: string): Rule | undefined => (Object.hasOwn(rules, type) ? (rules as Readonly<Record<string, Rule | null>>)[type] : null) ?? undefined

@@ -10,7 +10,7 @@
 import type { Database } from 'better-sqlite3'
 
 /** Raise it with every change of the schema or of what is derived into it. */
-export const SCHEMA_VERSION = 4
+export const SCHEMA_VERSION = 5
 
 // Run lists are newest first. `runs_status`, `runs_queue` and `runs_type` are read once for each status and merged, so
 // that every combination of a status with a queue or a type is a range of one index.
@@ -116,6 +116,10 @@ CREATE INDEX audit_new ON audit (created_at, id);
 CREATE INDEX audit_project ON audit (project, created_at, id);
 CREATE INDEX audit_resource ON audit (resource_id, created_at, id);
 CREATE INDEX audit_actor ON audit (actor_id, created_at, id);
+
+CREATE TABLE agents (id TEXT PRIMARY KEY, project INTEGER NOT NULL, name TEXT NOT NULL, status TEXT NOT NULL, created_at INTEGER NOT NULL, record TEXT NOT NULL);
+CREATE INDEX agents_new ON agents (project, created_at, id);
+CREATE INDEX agents_name ON agents (project, name);
 `
 
 /** Make sure that a just opened database has the schema. Gives false when it holds another version: then the file is of no use. Throws what SQLite throws when the file is damaged. */

@@ -4,6 +4,7 @@ import type { Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
 import type { Row } from '../protocol/contract.ts'
 import { actionLog } from './actions.ts'
+import { agentGet, agentList, type AgentFilters } from './agents.ts'
 import { auditList, type AuditFilters } from './audit.ts'
 import { channelEventPage, channelEvents } from './channel-events.ts'
 import { access, channelGet, channelList, channelRow, channelsOf, memberList, type Asking } from './channels.ts'
@@ -73,6 +74,8 @@ const queries = {
   'channel.search': define<Paging & Asking & { q: string; channel_id?: string }>(({ store, project }, input) => search(store, project, input)),
   'channel.events': define<Asking & { id: string; since?: number; limit?: number }>(({ store, project }, input) => channelEventPage(store, project, input)),
   'audit.list': define<AuditFilters>(({ store, organization }, input) => auditList(store, input, organization)),
+  'agent.list': define<AgentFilters>(({ store, project }, input) => agentList(store, project, input)),
+  'agent.get': define<OfRun>(({ store, project }, input) => agentGet(store, project, input)),
   timeline: define<ViewQuestions['timeline']['input']>(({ store, project, oldest }, input) => timeline(store, project, input, oldest)),
   feed: define<ViewQuestions['feed']['input']>(({ store, project, current, oldest }, input) => feed(store, project, input, current, oldest)),
   channel_events: define<ViewQuestions['channel_events']['input']>(({ store, project, oldest }, input) => channelEvents(store, project, input, oldest)),

@@ -16,6 +16,7 @@ import { cursorOf, EVENTS_PER_ENVELOPE, placed, type Envelope, type Kind, type P
 import { refuse } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
 import { defaultTiming } from '../protocol/worker.ts'
+import { applyAgents } from './agents.ts'
 import { applyAudit } from './audit.ts'
 import { applyChannel } from './channel-events.ts'
 import { applyQueue } from './jobs.ts'
@@ -68,7 +69,7 @@ const gathered: ReadonlySet<string> = new Set<Kind>(['run', 'queue'])
 
 const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => void)[] } = {
   organization: [applyAudit],
-  project: [applyAudit, applyWorkflows],
+  project: [applyAudit, applyWorkflows, applyAgents],
   run: [applyRun],
   queue: [applyQueue],
   worker: [applyWorker],

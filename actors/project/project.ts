@@ -1,4 +1,5 @@
 /** A project: the one writer of its workflows, keys, principals and roles. */
+import type { AgentEvent } from '../../protocol/agents.ts'
 import type { Holds, KeyEvent, KeyMaterial, PrincipalEvent } from '../../protocol/api/access.ts'
 import type { RoleEvent } from '../../protocol/api/roles.ts'
 import type { WorkflowEvent } from '../../protocol/api/workflows.ts'
@@ -8,6 +9,7 @@ import { own } from '../../protocol/lookup.ts'
 import { patch } from '../../protocol/patch.ts'
 import type { Actor, Cause } from '../actor.ts'
 import { evolveKeys, evolveRecord, touch } from '../configuration.ts'
+import { createAgent, deleteAgent, updateAgent } from './agents.ts'
 import { createKey, revokeKey } from './keys.ts'
 import { createPrincipal, deletePrincipal, updatePrincipal } from './principals.ts'
 import { assignRole, createRole, deleteRole, unassignRole, updateRole } from './roles.ts'
@@ -16,7 +18,7 @@ import { bare, definitionOf, directoryOf, type ProjectOptions, type ProjectState
 import { createOwnToken, createToken, createUser, deleteUser, revokeOwnToken, revokeToken, updateUser } from './users.ts'
 import { createWorkflow, deleteWorkflow, settleHandle, updateWorkflow } from './workflows.ts'
 
-type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent
+type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent | AgentEvent
 /** What the edge adds to rows. */
 type Extra = { readonly [N in 'principal.create' | 'principal.update' | 'user.create' | 'user.update' | 'role.create' | 'role.update' | 'assignment.create']: Holds } & {
   'key.create': KeyMaterial & Holds
@@ -25,7 +27,7 @@ type Extra = { readonly [N in 'principal.create' | 'principal.update' | 'user.cr
   'workflow.create': { readonly reserved: Reserved }
 }
 
-const [principal, role, assignment] = [evolveRecord('principals', 'principal'), evolveRecord('roles', 'role'), evolveRecord('assignments', 'assignment')]
+const [principal, role, assignment, agent] = [evolveRecord('principals', 'principal'), evolveRecord('roles', 'role'), evolveRecord('assignments', 'assignment'), evolveRecord('agents', 'agent')]
 /** Take the assignments of a principal or a role that is gone. */
 function unassign(state: ProjectState, of: 'principal_id' | 'role_id', id: string): ProjectState {
   for (const one of Object.values(state.assignments)) if (one[of] === id) delete state.assignments[one.id]
@@ -65,6 +67,9 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       'assignment.delete': unassignRole,
       'key.touch': touch,
       'handle.settle': settleHandle,
+      'agent.create': bound(createAgent),
+      'agent.update': bound(updateAgent),
+      'agent.delete': deleteAgent,
     },
     evolve: {
       'workflow.created': (state, { id, workflow, spec }) => {
@@ -98,6 +103,12 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
         for (const [old, since] of Object.entries(state.unused)) if (since < at - KEEP_UNUSED) delete state.unused[old]
         if (unused) state.unused[id] = at
         return state
+      },
+      'agent.created': agent.created,
+      'agent.updated': agent.updated,
+      'agent.deleted': (state, { id, external_ref }) => {
+        if (external_ref !== undefined) state.retired[id] = external_ref
+        return agent.deleted(state, { id })
       },
     },
     react: {

@@ -1,4 +1,5 @@
 /** What a project knows: its workflows with their latest specs, its keys, and its principals with their roles. Deleted records are gone from here; journal and views keep their history. */
+import type { Agent } from '../../protocol/agents.ts'
 import type { KeptPrincipal } from '../../protocol/api/access.ts'
 import type { RoleAssignment } from '../../protocol/api/roles.ts'
 import type { Workflow } from '../../protocol/api/workflows.ts'
@@ -27,6 +28,9 @@ export interface ProjectState {
   claims: Record<string, string>
   /** Workflow ids that must never be created, with the time of that promise in Unix milliseconds (H2 of protocol/configuration.ts). */
   unused: Record<string, number>
+  agents: Record<string, Agent>
+  /** External references of deleted agents, by their ids. */
+  retired: Record<string, string>
 }
 export interface ProjectOptions {
   /** Header brand; its lower-case form prefixes reserved tags. */
@@ -34,10 +38,10 @@ export interface ProjectOptions {
 }
 
 /** A project without any configuration. */
-export const bare = (): ProjectState => ({ workflows: {}, keys: {}, principals: {}, roles: {}, assignments: {}, claims: {}, unused: {} })
+export const bare = (): ProjectState => ({ workflows: {}, keys: {}, principals: {}, roles: {}, assignments: {}, claims: {}, unused: {}, agents: {}, retired: {} })
 
 /** What gateways keep of a project; its state does not hold its id, so the question does. */
-export function directoryOf({ keys, principals, roles, assignments, workflows }: ProjectState, { id }: { readonly id: string }): ProjectDirectory {
+export function directoryOf({ keys, principals, roles, assignments, workflows, agents }: ProjectState, { id }: { readonly id: string }): ProjectDirectory {
   const held = new Map<string, string[]>()
   for (const { principal_id, role_id } of Object.values(assignments)) {
     const ids = held.get(principal_id)
@@ -48,6 +52,7 @@ export function directoryOf({ keys, principals, roles, assignments, workflows }:
     id, keys: byHash(keys), roles: { ...roles }, assignments: Object.values(assignments),
     principals: Object.fromEntries(Object.values(principals).map((principal) => [principal.id, principalRecord(principal, held.get(principal.id) ?? [])])),
     workflows: Object.fromEntries(Object.values(workflows).map(({ workflow }) => [workflow.id, { handle: workflow.handle, latest_version: workflow.latest_version }])),
+    agents: Object.fromEntries(Object.values(agents).map(({ id, name, external_ref, status }) => [id, { name, status, ...(external_ref !== undefined && { external_ref }) }])),
   }
 }
 
