@@ -9,6 +9,7 @@ import { organizationActor } from './organization/organization.ts'
 import { projectActor } from './project/project.ts'
 import { queueActor } from './queue/queue.ts'
 import { run } from './run/run.ts'
+import { sessionActor } from './session/session.ts'
 import { workerActor } from './worker/worker.ts'
 
 /** @param settings brand in the form of configuration, and the timing of workers. */
@@ -21,4 +22,5 @@ export const actorKinds = (settings: { brand: string; timing: WorkerTiming }): R
   interaction: interaction as unknown as AnyActor,
   channel: channel as unknown as AnyActor,
   channel_name: channelName as unknown as AnyActor,
+  session: sessionActor(settings) as unknown as AnyActor,
 })

@@ -60,12 +60,13 @@ export interface Shape {
 /**
  * The actor that decides: its kind, and where its id comes from: a new id (`mint`; `near`: in the slot of an id in the body, so
  * that the two can move in one commit), a path slot that is an id (`slot`), a path slot that is a name from which the id is derived (`derive`), the project of the path, or the
- * organization.
+ * organization; or it depends on the body, and the edge finds it (`found`).
  */
 type To =
   | { readonly kind: Kind; readonly mint: Prefix; readonly near?: (body: never) => string | undefined }
   | { readonly kind: Kind; readonly slot: string; readonly prefix: Prefix }
   | { readonly kind: Kind; readonly derive: string; readonly prefix: Prefix }
+  | { readonly kind: Kind; readonly found: Prefix }
   | { readonly kind: 'project' }
   | { readonly kind: 'organization' }
 export type Table = Readonly<Record<string, Row>>

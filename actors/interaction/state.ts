@@ -13,10 +13,12 @@ export interface InteractionState {
   readonly record: Interaction
   /** It was taken off the lists; nobody finds it any more. */
   readonly deleted?: true
+  /** The session that asks, and hears of every change. */
+  readonly session?: string
 }
 
 /** Begin the state. */
-export const opened = (_: InteractionState | null, { interaction }: Extract<InteractionEvent, { type: 'interaction.created' }>): InteractionState => ({ record: interaction })
+export const opened = (_: InteractionState | null, { interaction, session }: Extract<InteractionEvent, { type: 'interaction.created' }>): InteractionState => ({ record: interaction, ...(session !== undefined && { session }) })
 /** Apply a change of the record. */
 export function apply(state: InteractionState | null, event: Change, at: number): InteractionState {
   if (!state) throw new Error('an interaction changed before it was created')

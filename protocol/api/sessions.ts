@@ -4,11 +4,12 @@
  * label that product views may use; whoever may view the project reads its sessions.
  */
 import { Type, type Static } from 'typebox'
+import { AgentName, CompactionPolicy, compactionFaults, ThinkingEffort } from '../agents.ts'
 import { Closed, Id, Open, Timestamp, many, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { FieldError } from '../errors.ts'
-import { checkAppended, checkContent, checkContext, checkMetadata, checkOutput, checkPolicy } from '../session/check.ts'
-import { CompactionPolicy, InlineConfig, Retention, ThinkingEffort } from '../session/config.ts'
+import { checkAppended, checkContent, checkContext, checkMetadata, checkOutput } from '../session/check.ts'
+import { InlineConfig, Retention } from '../session/config.ts'
 import { limits } from '../session/limits.ts'
 import { AgentTurn, MessagePage, NudgeAck, NudgeStatus, Session, SessionDetail, sessionStatuses, SessionNudge, TurnAck } from '../session/shapes.ts'
 
@@ -27,11 +28,11 @@ const seed = {
 const CreateSession = Closed({ agent_id: Id, model: Type.Optional(Type.String({ maxLength: 256 })), ...seed })
 export type SessionSeed = Partial<Omit<Static<typeof CreateSession>, 'agent_id'>>
 const checkSeed = ({ compaction_policy, retention, metadata }: SessionSeed, under = ''): FieldError[] => [
-  ...(compaction_policy ? checkPolicy(compaction_policy, `${under}compaction_policy`) : []), ...checkMetadata(metadata, `${under}metadata`),
+  ...compactionFaults(compaction_policy, `${under}compaction_policy`), ...checkMetadata(metadata, `${under}metadata`),
   ...(retention?.mode === 'bounded' && retention.ttl_seconds === undefined ? [{ field: `${under}retention.ttl_seconds`, message: 'is required for bounded' }] : []),
 ]
 const Invoke = Closed({
-  agent_ref: Closed({ id: Type.Optional(Id), name: Type.Optional(Type.String({ minLength: 1, maxLength: 63 })) }),
+  agent_ref: Closed({ id: Type.Optional(Id), name: Type.Optional(AgentName) }),
   session: Type.Optional(Closed(seed)), config: Type.Optional(InlineConfig), operation: Type.Optional(Operation),
   input: Closed({ content: Content, idempotency_key: Type.Optional(Key), context: Type.Optional(Context), metadata: Type.Optional(Open) }),
   output: Type.Optional(Output),
@@ -49,7 +50,7 @@ const StartTurn = Closed({
 const checkStart = ({ content, context, output, metadata }: Static<typeof StartTurn>): FieldError[] =>
   [...checkContent(content, 'content'), ...checkContext(context ?? [], 'context'), ...checkMetadata(metadata, 'metadata'), ...(output ? checkOutput(output.schema, 'output.schema') : [])]
 const UpdateSession = Closed({ title: Type.Optional(Title), status: Type.Optional(Type.Enum([...sessionStatuses])), compaction_policy: Type.Optional(CompactionPolicy), thinking_effort: Type.Optional(ThinkingEffort) })
-const checkUpdate = ({ compaction_policy }: Static<typeof UpdateSession>): FieldError[] => (compaction_policy ? checkPolicy(compaction_policy, 'compaction_policy') : [])
+const checkUpdate = ({ compaction_policy }: Static<typeof UpdateSession>): FieldError[] => compactionFaults(compaction_policy)
 const Total = Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000_000_000 }))
 const Append = Closed({
   messages: Type.Array(Closed({ role: Type.Enum(['system', 'user', 'assistant', 'tool']), content: Type.Array(Open, { maxItems: limits.blocks }), metadata: Type.Optional(Open), created_at: Type.Optional(Timestamp) }), { minItems: 1, maxItems: limits.append }),
@@ -81,7 +82,7 @@ export const sessions = {
   'session.list': query(`GET ${P}/sessions`, {
     ...read, summary: 'Sessions, the latest activity first', reply: pageOf(Session), errors: ['session_agent_ref_conflict', 'session_key_scope_required', 'not_found'],
     query: Closed({
-      agent_id: Type.Optional(Id), agent_name: Type.Optional(Type.String({ minLength: 1, maxLength: 63 })), session_key: Type.Optional(SessionKey), scope_name: Type.Optional(SessionKey), status: Type.Optional(many(Type.Enum([...sessionStatuses]))),
+      agent_id: Type.Optional(Id), agent_name: Type.Optional(AgentName), session_key: Type.Optional(SessionKey), scope_name: Type.Optional(SessionKey), status: Type.Optional(many(Type.Enum([...sessionStatuses]))),
       scope: Type.Optional(Type.Enum(['agent', 'loop'])), provider: Type.Optional(Id), integration_id: Type.Optional(Id), since: Type.Optional(Timestamp), ...paging,
     }),
   }),

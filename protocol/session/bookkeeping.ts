@@ -16,6 +16,8 @@ export interface Call {
   readonly state: 'ready' | 'job' | 'asking' | 'waiting' | 'done'
   readonly action?: ResolvedAction
   readonly job_id?: string
+  /** Queue of its job. */
+  readonly queue?: string
   readonly interaction_id?: string
   readonly expires_at?: string
   /** What the answer decides: the tool's own result, or whether the action may be dispatched. */
@@ -47,6 +49,8 @@ export interface TurnWork {
   /** Revision before its first frame, and sequence of its input. */
   readonly boundary: number
   readonly after_sequence: number
+  /** Sequence before its first row, context included. */
+  readonly before: number
   /** Generations so far, and the turn_index of the next row. */
   readonly generations: number
   readonly next_index: number
@@ -63,12 +67,15 @@ export interface TurnWork {
   readonly skills?: readonly string[]
   /** An output that satisfied the schema. */
   readonly output?: Open
+  readonly output_source?: 'tool' | 'text'
   readonly ending?: Ending
+  /** Calls whose questions are withdrawn for a nudge. */
+  readonly interrupted?: readonly string[]
 }
 
 export type SessionBookkeeping =
   | (Event & { readonly type: 'turn.admitted'; readonly id: string; readonly key?: string; readonly work: TurnWork })
-  | (Event & { readonly type: 'turn.noted'; readonly id: string; readonly work: Patch<TurnWork> })
+  | (Event & { readonly type: 'turn.noted'; readonly id: string; readonly work: Patch<TurnWork>; readonly tokens?: number })
   | (Event & { readonly type: 'call.noted'; readonly turn_id: string; readonly id: string; readonly call: Patch<Call> })
   | (Event & { readonly type: 'nudge.keyed'; readonly id: string; readonly key?: string; readonly content_hash: string; readonly kept: NudgeWork })
 /** What a session keeps of a nudge. */

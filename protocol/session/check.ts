@@ -2,7 +2,6 @@
 import type { Open } from '../common.ts'
 import type { FieldError } from '../errors.ts'
 import { blockTypes, type Block } from './blocks.ts'
-import type { CompactionPolicy } from './config.ts'
 import { limits } from './limits.ts'
 import { schemaFaults } from './schema.ts'
 
@@ -99,10 +98,6 @@ export function checkOutput(schema: Open, path: string): FieldError[] {
   if (size > limits.output_schema) return [{ field: path, message: `must have at most ${limits.output_schema} bytes as JSON`, expected: { maxBytes: limits.output_schema }, actual: size }]
   return schema['type'] === 'object' ? schemaFaults(schema, path) : [{ field: `${path}.type`, message: 'must be object', expected: 'object', actual: schema['type'] }]
 }
-
-/** Faults of a compaction policy. */
-export const checkPolicy = ({ threshold, threshold_tokens }: CompactionPolicy, path: string): FieldError[] =>
-  threshold !== undefined && threshold_tokens !== undefined ? [{ field: `${path}.threshold_tokens`, message: 'give threshold or threshold_tokens, not both' }] : []
 
 /** Faults of appended messages: every tool use is answered by the next message, so that no history ends with one that is not. */
 export function checkAppended(messages: readonly { readonly role: string; readonly content: readonly Open[]; readonly metadata?: Open }[]): FieldError[] {

@@ -1,10 +1,10 @@
 /** Commands to a session that no client sends, what the edge adds to its rows, and what it answers to reads of its owner. */
+import type { CompactionPolicy } from '../agents.ts'
 import type { Open } from '../common.ts'
 import type { Interaction } from '../interaction/shapes.ts'
 import type { RunCommands } from '../internal.ts'
 import type { Block } from './blocks.ts'
 import type { TurnWork } from './bookkeeping.ts'
-import type { CompactionPolicy } from './config.ts'
 import type { Defined, TurnDefinition } from './definition.ts'
 import type { CompactionProgress, Session } from './shapes.ts'
 

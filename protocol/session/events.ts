@@ -17,6 +17,7 @@ import type { Interaction } from '../interaction/shapes.ts'
 import type { Patch } from '../patch.ts'
 import type { Block, ResolvedAction } from './blocks.ts'
 import type { SessionBookkeeping } from './bookkeeping.ts'
+import type { TurnDefinition } from './definition.ts'
 import type { Session, SessionNudge, TranscriptMessage, TranscriptTurn, TurnExtra } from './shapes.ts'
 
 /** A frame of the transcript that is stored; `type` is the frame's `event_type`. */
@@ -58,7 +59,7 @@ export type SessionEvent =
   | (Event & { readonly type: 'turn.extra'; readonly id: string; readonly extra: TurnExtra })
   | (Event & { readonly type: 'nudge.queued'; readonly nudge: SessionNudge })
   | (Event & { readonly type: 'nudge.changed'; readonly id: string; readonly nudge: Patch<SessionNudge> })
-  | (Event & { readonly type: 'compaction.started'; readonly at: number; readonly deadline: number; readonly job_id: string; readonly pass: Pass })
+  | (Event & { readonly type: 'compaction.started'; readonly at: number; readonly deadline: number; readonly job_id: string; readonly pass: Pass; readonly definition: TurnDefinition })
   /** Follows the `message.upsert` of the summary row. */
   | (Event & { readonly type: 'compaction.created'; readonly message_id: string; readonly sequence: number; readonly covers_through_sequence: number; readonly pass: Pass })
   | (Event & { readonly type: 'compaction.failed'; readonly error_type: string; readonly error_message: string; readonly pass: Pass })

@@ -3,10 +3,11 @@
  * transcript needs is here too: a message and a turn of the transcript are what the frames carry.
  */
 import { Type, type Static } from 'typebox'
+import { CompactionPolicy, ThinkingEffort } from '../agents.ts'
 import { Open, Timestamp } from '../common.ts'
 import { Interaction } from '../interaction/shapes.ts'
 import { Block } from './blocks.ts'
-import { CompactionPolicy, InlineConfig, Retention, ThinkingEffort } from './config.ts'
+import { InlineConfig, Retention } from './config.ts'
 
 const closed = { additionalProperties: false } as const
 const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()])
