@@ -61,7 +61,7 @@ t.test('settings are replaced, cleared, and judged together', async (t) => {
   t.match(change({ compaction_policy: { strategy: 'manual' } }), { compaction_policy: { strategy: 'manual' } })
   const bare = change({ system_prompt: '', timeout_seconds: 0, compaction_policy: {}, memory_context: {}, thinking_effort: 'inherit', color: '', tags: {} })
   t.same(Object.keys(bare).sort(), ['created_at', 'created_by', 'id', 'name', 'principal_id', 'status', 'tool_presentation', 'updated_at', 'updated_by'])
-  t.same((project.events[0]?.['changes'] as Record<string, unknown>)['system_prompt'], { from: { characters: 9 }, to: { characters: 0 } }, 'texts stay out of the audit log')
+  t.same((project.events[0] as unknown as { changes: Record<string, unknown> }).changes['system_prompt'], { from: { characters: 9 }, to: { characters: 0 } }, 'texts stay out of the audit log')
   t.match(change({ model_route: { mode: 'worker' } }), { refused: 'bad_request', details: { fields: [{ field: 'model_route.provider' }] } })
   t.match(change({ model: 'ollama/llama3', model_route: { mode: 'worker' } }), { model_route: { mode: 'worker' } })
   t.match(change({ model: '' }), { refused: 'bad_request' }, 'the route needs the model')
