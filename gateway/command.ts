@@ -86,6 +86,7 @@ function addressOf(edge: Edge, call: Call, { seed }: Identity): Pick<Command, 'p
     const near = to.near?.(call.body as never)
     return { project: home, kind: to.kind, id: world.id(to.mint, seed, near === undefined ? undefined : slotOf(near)) }
   }
+  if ('found' in to) return { project: home, kind: to.kind, id: '' }
   if ('derive' in to) return { project: home, kind: to.kind, id: world.id(to.prefix, `${home}/${call.slots[to.derive] ?? ''}`) }
   if (!('slot' in to)) return { project: home, kind: to.kind, id: home }
   const id = call.slots[to.slot] ?? ''

@@ -17,6 +17,7 @@ import type { Identity } from './idempotency.ts'
 import { newKey } from './keys.ts'
 import { checkPeople, checkScope, rolesOf } from './people.ts'
 import { signLinks } from './answer/links.ts'
+import { sessionPreparations } from './session/prepare.ts'
 import type { Soon } from './soon.ts'
 
 /** What is added to the command's input, and to the reply that the caller gets. */
@@ -122,6 +123,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   'me.create_token': (edge, call, identity) => makeKey(edge, call, call.project?.id, identity, 'token'),
   ...Object.fromEntries((['principal.create', 'principal.update', 'user.create', 'user.update', 'role.create', 'role.update', 'assignment.create'] as const).map((name) => [name, handing])),
   ...channelPreparations,
+  ...sessionPreparations,
 }
 
 /** Prepare a call. */

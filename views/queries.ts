@@ -16,6 +16,7 @@ import { messageFacts, messageGet, messageList } from './messages.ts'
 import type { Paging } from './page.ts'
 import { runList, workflowRuns, type RunFilters } from './run-list.ts'
 import { locate, missingRun, runDetail, runRow } from './runs.ts'
+import { messagesOfSession, messagesOfTurn, nudgeGet, nudgeList, sessionGet, sessionList, turnGet, turnList } from './session-lists.ts'
 import { stepsOf } from './steps.ts'
 import type { Store } from './store.ts'
 import { eventPage, timeline } from './timeline.ts'
@@ -73,6 +74,14 @@ const queries = {
   'channel.message': define<Asking & { id: string; message_id: string }>(({ store, project }, input) => messageGet(store, project, input)),
   'channel.search': define<Paging & Asking & { q: string; channel_id?: string }>(({ store, project }, input) => search(store, project, input)),
   'channel.events': define<Asking & { id: string; since?: number; limit?: number }>(({ store, project }, input) => channelEventPage(store, project, input)),
+  'session.list': define<Parameters<typeof sessionList>[2]>(({ store, project }, input) => sessionList(store, project, input)),
+  'session.get': define<Parameters<typeof sessionGet>[2]>(({ store, project, now }, input) => sessionGet(store, project, input, now)),
+  'session.messages': define<Parameters<typeof messagesOfSession>[2]>(({ store, project }, input) => messagesOfSession(store, project, input)),
+  'session.turn_messages': define<Parameters<typeof messagesOfTurn>[2]>(({ store, project }, input) => messagesOfTurn(store, project, input)),
+  'session.turns': define<Parameters<typeof turnList>[2]>(({ store, project }, input) => turnList(store, project, input)),
+  'session.turn': define<Parameters<typeof turnGet>[2]>(({ store, project }, input) => turnGet(store, project, input)),
+  'session.nudges': define<Parameters<typeof nudgeList>[2]>(({ store, project }, input) => nudgeList(store, project, input)),
+  'session.get_nudge': define<Parameters<typeof nudgeGet>[2]>(({ store, project }, input) => nudgeGet(store, project, input)),
   'audit.list': define<AuditFilters>(({ store, organization }, input) => auditList(store, input, organization)),
   'agent.list': define<AgentFilters>(({ store, project }, input) => agentList(store, project, input)),
   'agent.get': define<OfRun>(({ store, project }, input) => agentGet(store, project, input)),

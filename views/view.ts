@@ -25,6 +25,7 @@ import { deleteDropped, hasDropped } from './messages.ts'
 import { migrate } from './migrate.ts'
 import { queryOf } from './queries.ts'
 import { applyRun } from './runs.ts'
+import { applySession } from './sessions.ts'
 import { Store } from './store.ts'
 import { applyWorker } from './workers.ts'
 import { applyWorkflows } from './workflows.ts'
@@ -76,6 +77,7 @@ const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => v
   interaction: [applyAudit, applyInteraction],
   channel: [applyAudit, applyChannel],
   channel_name: [],
+  session: [applySession],
 }
 const armsOf = (kind: string) => (Object.hasOwn(arms, kind) ? arms[kind as Kind] : [])
 

@@ -43,7 +43,7 @@ interface Admitted { readonly turn_id: string; readonly user_message: Transcript
 /** Write the rows of a new turn: changed context, the input, and the turn, which is queued. */
 export function admit(on: Draft, { owner, content, key, context = [], output_schema, of, metadata, turn_id = on.cause.mint('turn'), ...asking }: Admission): Admitted {
   const { record, revision: boundary, sequence: before } = on.state
-  writeContext(on, context)
+  writeContext(on, turn_id, context)
   const after_sequence = on.state.sequence + 1
   const work: TurnWork = { ...asking, owner, boundary, before, after_sequence, generations: 0, next_index: 1, spent: 0, repeats: {}, usage: {}, ...(output_schema && { output_schema }) }
   emit(on, { type: 'turn.admitted', id: turn_id, work, ...(key !== undefined && { key }) })
@@ -56,12 +56,12 @@ export function admit(on: Draft, { owner, content, key, context = [], output_sch
 /** Names of context kept while their values are not in the window. */
 const NAMES = 32
 /** Context that the model does not see as it is now: new, changed, or gone with a compaction. */
-function writeContext(on: Draft, given: readonly { readonly name: string; readonly content: string }[]): void {
+function writeContext(on: Draft, id: string, given: readonly { readonly name: string; readonly content: string }[]): void {
   const wanted = { ...on.state.contexts, ...Object.fromEntries(given.map(({ name, content }) => [`app-${name}`, content])) }
   const shown = new Map(on.state.window.flatMap(({ content }) => content.flatMap((block) => (block.type === 'reminder' && block.name.startsWith('app-') ? [[block.name, block.content] as const] : []))))
   for (const [name, content] of Object.entries(wanted).slice(-NAMES)) {
     const block: ReminderBlock = { type: 'reminder', name, tier: 'contextual', content }
-    if (shown.get(name) !== content) writeHidden(on, { role: 'system', content: [block] })
+    if (shown.get(name) !== content) writeHidden(on, { turn: { id, index: null }, role: 'system', content: [block] })
   }
 }
 

@@ -54,7 +54,7 @@ export function count(on: Draft, added: Partial<Record<'token_input_total' | 'to
 /** What a row is made of. */
 export interface Row {
   readonly id?: string
-  readonly turn?: { readonly id: string; readonly index: number }
+  readonly turn?: { readonly id: string; readonly index: number | null }
   readonly role: TranscriptMessage['role']
   readonly content: readonly Block[]
   readonly metadata?: TranscriptMessage['metadata'] | undefined

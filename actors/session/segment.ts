@@ -8,7 +8,7 @@ import type { Call } from '../../protocol/session/bookkeeping.ts'
 import type { GrantedTool } from '../../protocol/session/definition.ts'
 import { limits } from '../../protocol/session/limits.ts'
 import { canonicalJson, valueFaults } from '../../protocol/session/schema.ts'
-import { allows, meaningOf } from '../../protocol/session/tools.ts'
+import { allows, meaningOf, type Reserved } from '../../protocol/session/tools.ts'
 import { askPerson, askApproval } from './asking.ts'
 import { emit, note, noteCall, patchCall, turnOf, write, type Draft } from './draft.ts'
 import { enqueue, queueOf, type Settled } from './jobs.ts'
@@ -63,14 +63,14 @@ function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): 
   const meaning = meaningOf(definition, on.brand, output_schema, name, input)
   if (meaning.kind === 'fault') settle(on, id, call, { status: 'error', content: meaning.text })
   else if (meaning.kind === 'help') settle(on, id, call, { status: 'ok', content: meaning.text })
-  else if (meaning.kind === 'reserved' && meaning.which === 'ask') askPerson(on, id, call, input)
-  else if (meaning.kind === 'reserved') own(on, id, call, meaning.which, input)
-  else act(on, id, call, meaning.tool, meaning.input, skills)
+  else if (meaning.kind === 'action') act(on, id, call, meaning.tool, meaning.input, skills)
+  else if (meaning.which === 'ask') askPerson(on, id, call, input)
+  else own(on, id, call, meaning.which, input)
   return true
 }
 
 /** The tools that the session answers itself. */
-function own(on: Draft, id: string, call: string, which: 'submit_output' | 'skill', input: Open): void {
+function own(on: Draft, id: string, call: string, which: Exclude<Reserved, 'ask'>, input: Open): void {
   const { definition, output_schema, skills = [] } = (turnOf(on, id) as Turn).work
   if (which === 'submit_output') {
     const faults = valueFaults(output_schema ?? {}, input, '')
@@ -92,7 +92,7 @@ function act(on: Draft, id: string, call: string, tool: GrantedTool, input: Open
   noteCall(on, id, call, { action })
   patchCall(on, id, index, { resolved_action: action })
   const restricting = definition.skills.filter(({ name, allowed_tools }) => active?.includes(name) && allowed_tools.length > 0)
-  if (restricting.length > 0 && !restricting.some(({ allowed_tools }) => allows(allowed_tools, tool.name))) {
+  if (restricting.length > 0 && !restricting.some(({ allowed_tools }) => allows(allowed_tools, tool))) {
     return settle(on, id, call, { status: 'error', content: `The skill ${restricting.map(({ name }) => name).join(', ')} does not allow ${tool.name}.` })
   }
   const faults = tool.input_schema ? valueFaults(tool.input_schema, input, '') : []

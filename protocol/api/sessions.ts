@@ -5,11 +5,12 @@
  */
 import { Type, type Static } from 'typebox'
 import { AgentName, CompactionPolicy, compactionFaults, ThinkingEffort } from '../agents.ts'
+import { InlineConfig } from '../agents/inline.ts'
 import { Closed, Id, Open, Timestamp, many, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { FieldError } from '../errors.ts'
 import { checkAppended, checkContent, checkContext, checkMetadata, checkOutput } from '../session/check.ts'
-import { InlineConfig, Retention } from '../session/config.ts'
+import { Retention } from '../session/retention.ts'
 import { limits } from '../session/limits.ts'
 import { AgentTurn, MessagePage, NudgeAck, NudgeStatus, Session, SessionDetail, sessionStatuses, SessionNudge, TurnAck } from '../session/shapes.ts'
 

@@ -80,7 +80,7 @@ const known: Readonly<Record<string, (block: Open) => boolean>> = {
   image: () => true, document: ({ source }) => isObject(source),
 }
 /** Blocks of providers that have no name of their own here are kept whole behind an empty text, and shown to the provider again. */
-const foreign = (original: Open): Block => (original['type'] === 'redacted_thinking' ? { type: 'thinking', thinking: '', original } : { type: 'text', text: '', original }) as Block
+const foreign = (original: Open): Block => Object.assign(original['type'] === 'redacted_thinking' ? { type: 'thinking' as const, thinking: '' } : { type: 'text' as const, text: '' }, { original })
 const owned: ReadonlySet<string> = new Set(['tool_result', 'reminder'])
 const whole = (value: unknown): number => (typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.round(value) : 0)
 

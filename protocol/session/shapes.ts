@@ -4,10 +4,11 @@
  */
 import { Type, type Static } from 'typebox'
 import { CompactionPolicy, ThinkingEffort } from '../agents.ts'
+import { InlineConfig } from '../agents/inline.ts'
 import { Open, Timestamp } from '../common.ts'
 import { Interaction } from '../interaction/shapes.ts'
 import { Block } from './blocks.ts'
-import { InlineConfig, Retention } from './config.ts'
+import { Retention } from './retention.ts'
 
 const closed = { additionalProperties: false } as const
 const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()])

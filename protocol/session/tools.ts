@@ -3,8 +3,10 @@
  * router for each group, the first part of the actions' names, with the input `{command, args}`. Names that models take have
  * at most 64 letters, digits, `_` and `-`; equal ones get a number.
  */
+import type { EffectiveSkill } from '../agents/definition.ts'
+import { textSelects } from '../agents/selectors.ts'
 import type { Open } from '../common.ts'
-import type { GrantedSkill, GrantedTool, TurnDefinition } from './definition.ts'
+import type { GrantedTool, TurnDefinition } from './definition.ts'
 
 /** A tool as a model is shown it. */
 export interface ShownTool {
@@ -69,7 +71,7 @@ export function presented(definition: TurnDefinition, brand: string, output: Ope
     ...(output ? [{ name: names.submit_output, description: 'Submit the result of the whole task, once it is done.', input_schema: output }] : []),
   ]
 }
-const describe = ({ name, description }: GrantedSkill): string => `- ${name}${description ? `: ${description}` : ''}`
+const describe = ({ name, description }: EffectiveSkill): string => `- ${name}${description ? `: ${description}` : ''}`
 /** Arguments of the tool that asks people. */
 export const askSchema: Open = {
   type: 'object', required: ['title'], additionalProperties: false,
@@ -103,6 +105,5 @@ function help(group: readonly GrantedTool[], command: unknown): string {
   return JSON.stringify(about.map((tool) => ({ command: commandOf(tool), ...(tool.description !== undefined && { description: tool.description }), args: tool.input_schema ?? anything })))
 }
 
-/** Whether a skill's list of tools lets an action through: a name, `group.*`, or `*`. */
-export const allows = (allowed: readonly string[], action: string): boolean =>
-  allowed.some((one) => one === '*' || one === action || (one.endsWith('.*') && action.startsWith(one.slice(0, -1))) || (!one.includes('.') && action.startsWith(`${one}.`)))
+/** Whether a skill's list of tools lets an action through. */
+export const allows = (allowed: readonly string[], { name, kind }: GrantedTool): boolean => allowed.some((text) => textSelects(text, { name, source: kind === 'builtin' ? 'platform' : 'custom' }))
