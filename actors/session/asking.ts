@@ -90,7 +90,7 @@ function resolved(on: Draft, id: string, tool_call_id: string, interaction: Inte
     patchCall(on, id, call.index, { status: 'pending', progress: null })
     noteCall(on, id, tool_call_id, { state: 'ready' })
   } else if (turn.work.interrupted?.includes(tool_call_id)) settle(on, id, tool_call_id, { status: 'ok', content: JSON.stringify({ interrupted: true, reason: 'user_direction' }) })
-  else settle(on, id, tool_call_id, { status: statusOf(interaction, call.asks), content: JSON.stringify(told(interaction, call.asks)), fine: interaction.status !== 'completed' })
+  else settle(on, id, tool_call_id, { status: statusOf(interaction, call.asks), content: JSON.stringify(told(interaction, call.asks)), fine: interaction.status !== 'completed' || call.asks !== 'approval' })
   resume(on, id)
 }
 const statusOf = ({ status }: Interaction, asks: 'person' | 'approval' | undefined) => (status === 'cancelled' ? 'cancelled' : status === 'completed' && asks === 'approval' ? 'error' : 'ok')
