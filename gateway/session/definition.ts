@@ -22,7 +22,7 @@ export async function agentOf(edge: Edge, call: Call, ref: { readonly id?: strin
   const known = await edge.directory.project(project)
   if (isRefusal(known)) return known
   const id = ref.id ?? Object.entries(known.agents).find(([, { name }]) => name === ref.name)?.[0] ?? ''
-  if (!own(known.agents, id)) return refuse('not_found', { resource: 'agent', ...ref }, 'There is no such agent in this project.')
+  if (!own(known.agents, id)) return refuse('not_found', { resource: 'agent' }, 'There is no such agent in this project.')
   const agent = (await edge.world.view(project, 'agent.get', { id })) as Agent | Refusal
   if (isRefusal(agent)) return agent
   return agent.status === 'active' ? agent : refuse('agent_inactive', { agent_id: id })
