@@ -34,6 +34,7 @@ export const errors = {
   last_admin: { status: 409, message: 'The last administrator of a channel that has other members cannot leave it; add another one first, or delete the channel.' },
   pin_limit_reached: { status: 409, message: 'The channel has as many pinned messages as it may; unpin one first.' },
   agent_steps_unavailable: { status: 400, message: 'This service has no agents yet; leave out steps and checks that ask one.' },
+  skill_in_use: { status: 409, message: 'Agents have this skill, or are just being given it; take it from them first.' },
   payload_too_large: { status: 413, message: 'The request body is larger than this endpoint accepts.' },
   unsupported_media_type: { status: 415, message: 'Send the body as application/json.' },
   rate_limit_exceeded: { status: 429, message: 'Too many requests; wait for Retry-After seconds.', retryable: true },
