@@ -42,7 +42,7 @@ t.test('every folder imports only what it may', async (t) => {
     const rule = may[folder]
     if (!rule) continue
     const text = code(readFileSync(join(root, file), 'utf8'))
-    const imports = [...text.matchAll(/(?:from|import)\s*\(?\s*['"]([^'"]+)['"]/g)].map((match) => match[1] ?? '')
+    const imports = [...text.matchAll(/(?<!\.)\b(?:from|import)\s*\(?\s*['"]([^'"]+)['"]/g)].map((match) => match[1] ?? '')
     const bad = imports.filter((name) => {
       if (!name.startsWith('.')) return !rule.packages.test(name)
       const target = relative(root, normalize(join(root, dirname(file), name)))

@@ -147,13 +147,13 @@ export const pathOf = (name: RowName, slots: Readonly<Record<string, string>>): 
 /** The path of a row in a place, encoded. */
 export const placedPath = (name: RowName, place: Place): string => pathOf(name, Object.fromEntries(Object.entries(filled(name, place)).map(([slot, value]) => [slot, encodeURIComponent(value)])))
 
-/** All that a project and the organization show, without what moves by itself. */
+/** All that a project and the organization show, without what moves by itself. Skills of the organization belong to no project. */
 export async function shownIn(s: Service, { handle }: Place): Promise<Readonly<Record<string, Readonly<Record<string, unknown>>>>> {
   const at = { project: handle }
   const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at, 'interaction.list': at, 'channel.list': at, 'role.list': at, 'assignment.list': at, 'user.list': { ...at, include_disabled: true }, 'agent.list': at, 'toolkit.list': at, 'skill.list': at } as const
   return Object.fromEntries(await Promise.all(Object.entries(lists).map(async ([name, input]) => {
     const { status, body } = await s.call(name as RowName, { ...input, ...(!['assignment.list', 'toolkit.list', 'skill.list'].includes(name) && { limit: 200 }) })
-    const items = status === 200 ? listOf(body) : []
+    const items = (status === 200 ? listOf(body) : []).filter(({ source }) => source !== 'organization')
     return [name, Object.fromEntries(items.map(({ last_used_at: _, ...record }: Record<string, unknown>) => [record['id'], record]))]
   })))
 }
