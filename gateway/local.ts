@@ -109,5 +109,8 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
     items: newestFirst(assignments.filter((one) => (principal_id === undefined || one.principal_id === principal_id) && (role_id === undefined || one.role_id === role_id))),
   }))),
   'permission.list': answer<'permission.list'>(async ({ world }) => catalogOf(world.settings.brand.toLowerCase())),
+  'catalog.models': answer<'catalog.models'>(async ({ world: { settings: { models } } }) => ({
+    default_model: models.default_model, items: models.providers.map(({ models: all, ...provider }) => ({ ...provider, models: all.map(({ max_effort: _, ...model }) => model) })),
+  })),
   ...definitionQueries,
 }

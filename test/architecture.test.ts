@@ -11,7 +11,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
   actors: { folders: ['actors', 'protocol'], packages: /^$/ },
   gateway: { folders: ['gateway', 'protocol'], packages: /^node:|^uWebSockets\.js$|^typebox(\/|$)|^rate-limiter-flexible$|^yaml$/ },
   views: { folders: ['views', 'protocol'], packages: /^node:|^better-sqlite3$/ },
-  nodes: { folders: ['nodes', 'actors', 'gateway', 'views', 'protocol', 'client'], packages: /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^nodemailer$/ },
+  nodes: { folders: ['nodes', 'actors', 'gateway', 'views', 'protocol', 'client'], packages: /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^nodemailer$|^typebox\/value$|^typebox$/ },
   client: { folders: ['client', 'protocol'], packages: /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$/ },
 }
 /** Words that break a folder's promise, each with the reason. */

@@ -21,7 +21,7 @@ import { stepsOf } from './steps.ts'
 import type { Store } from './store.ts'
 import { eventPage, timeline } from './timeline.ts'
 import { waitingOfStep } from './waiting.ts'
-import { watch, workerList } from './workers.ts'
+import { watch, workerList, workerModels } from './workers.ts'
 import { workflowGet, workflowList, workflowVersions } from './workflows.ts'
 import type { RunStep } from '../protocol/api/runs.ts'
 
@@ -66,6 +66,7 @@ const queries = {
   'workflow.runs': define<OfRun>(({ store, project }, input) => workflowRuns(store, project, input)),
   'interaction.list': define<InteractionFilters>(({ store, project }, input) => interactionList(store, project, input)),
   'interaction.get': define<OfRun>(({ store, project }, input) => interactionGet(store, project, input)),
+  'catalog.worker_models': define(({ store, project, now }) => workerModels(watch(store, project, now))),
   'worker.list': define(({ store, project, now, stale }) => workerList(store, project, now, stale)),
   'channel.list': define<Paging & Asking>(({ store, project }, input) => channelList(store, project, input)),
   'channel.get': define<OfRun & Asking>(({ store, project }, input) => channelGet(store, project, input)),
