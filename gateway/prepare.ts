@@ -16,6 +16,7 @@ import { channelPreparations } from './channels.ts'
 import { definitionPreparations } from './definitions.ts'
 import type { Identity } from './idempotency.ts'
 import { newKey } from './keys.ts'
+import { memoryPreparations } from './memory.ts'
 import { checkPeople, checkScope, rolesOf } from './people.ts'
 import { signLinks } from './answer/links.ts'
 import type { Soon } from './soon.ts'
@@ -126,6 +127,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...Object.fromEntries((['principal.create', 'principal.update', 'user.create', 'user.update', 'role.create', 'role.update', 'assignment.create'] as const).map((name) => [name, handing])),
   ...channelPreparations,
   ...definitionPreparations,
+  ...memoryPreparations,
 }
 
 /** Prepare a call. */

@@ -7,6 +7,7 @@ import { audit, projects } from './api/projects.ts'
 import { roles } from './api/roles.ts'
 import { runs } from './api/runs.ts'
 import { users } from './api/users.ts'
+import { memory } from './api/memory.ts'
 import { models } from './api/models.ts'
 import { skills } from './api/skills.ts'
 import { toolkits } from './api/toolkits.ts'
@@ -14,6 +15,6 @@ import { workflows } from './api/workflows.ts'
 import { workers } from './worker.ts'
 
 /** Every endpoint, by operation name. */
-export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers, ...agents, ...toolkits, ...skills, ...models } as const
+export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers, ...agents, ...toolkits, ...skills, ...models, ...memory } as const
 export type Api = typeof api
 export type RowName = keyof Api

@@ -5,6 +5,7 @@ import type { Open } from './common.ts'
 import type { Refusal } from './errors.ts'
 import type { Definition } from './directory.ts'
 import type { Interaction, InteractionKind } from './interaction/shapes.ts'
+import type { MemoryChange } from './memory.ts'
 import type { Registration } from './worker.ts'
 
 /** Decided by a queue. All of them are total: a late, repeated or foreign message changes nothing. */
@@ -136,6 +137,8 @@ export interface ViewQuestions {
   channels_of: { input: { member_id: string }; reply: { items: readonly string[] } }
   /** Projects of one partition whose agents have a skill. */
   skill_usage: { input: { id: string }; reply: { items: readonly { project_id: string; agent_count: number }[] } }
+  /** Changes of an agent's memory after a position, oldest first; `last` is where to go on. */
+  memory_changes: { input: { id: string; after?: number; limit: number }; reply: { items: readonly MemoryChange[]; last: number; more: boolean } | Refusal }
   /** Jobs that a worker session holds a lease of. */
   leases: { input: { session: string }; reply: { items: readonly { job_id: string; queue: string }[] } }
 }

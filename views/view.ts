@@ -23,6 +23,7 @@ import { applyQueue } from './jobs.ts'
 import { applyInteraction } from './interactions.ts'
 import { applyDefinitions } from './definitions.ts'
 import { deleteDropped, hasDropped } from './messages.ts'
+import { applyMemory } from './memory.ts'
 import { migrate } from './migrate.ts'
 import { queryOf } from './queries.ts'
 import { applyRun } from './runs.ts'
@@ -77,6 +78,7 @@ const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => v
   interaction: [applyAudit, applyInteraction],
   channel: [applyAudit, applyChannel],
   channel_name: [],
+  memory: [applyMemory],
 }
 const armsOf = (kind: string) => (Object.hasOwn(arms, kind) ? arms[kind as Kind] : [])
 

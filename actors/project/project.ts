@@ -139,6 +139,7 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       ...evolveEquipment,
     },
     react: {
+      'agent.deleted': ({ id }) => [{ tell: { to: { kind: 'memory', id }, name: 'memory.clear', input: {} } }],
       'handle.freed': ({ id, organization }) => [{ tell: { to: { kind: 'organization', id: organization, project: organization }, name: 'handle.release', input: { id } } }],
     },
     ask: { directory: directoryOf, definition: definitionOf, reach: reachOf, equipment: equippedOf },
