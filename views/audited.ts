@@ -6,6 +6,7 @@
  */
 import type { AgentEvent } from '../protocol/agents.ts'
 import type { KeyEvent, PrincipalEvent } from '../protocol/api/access.ts'
+import type { BindingEvent } from '../protocol/bindings.ts'
 import type { AuditEntry, OrganizationProjectEvent } from '../protocol/api/projects.ts'
 import type { RoleAssignment, RoleEvent } from '../protocol/api/roles.ts'
 import { isPersonal } from '../protocol/api/users.ts'
@@ -17,7 +18,7 @@ import type { InteractionEvent } from '../protocol/interaction/events.ts'
 import type { SkillEvent } from '../protocol/skills.ts'
 import type { ToolkitEvent } from '../protocol/toolkits.ts'
 
-type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent | AgentEvent | ToolkitEvent | SkillEvent | EquipmentEvent
+type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent | AgentEvent | ToolkitEvent | SkillEvent | EquipmentEvent | BindingEvent
 
 /** What an event says about the changed record. */
 interface Reading {
@@ -93,6 +94,9 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'skill.created': created<'skill.created'>('skill', ({ skill }) => named(skill)),
   'skill.updated': updated<'skill.updated'>('skill', ({ skill }) => ({ name: skill.name })),
   'skill.deleted': deleted<'skill.deleted'>('skill', named),
+  'binding.created': created<'binding.created'>('messaging_binding', ({ binding }) => ({ name: `${binding.provider} ${binding.integration_id}`, changes: { agent_id: { to: binding.agent_id } } })),
+  'binding.updated': updated('messaging_binding'),
+  'binding.deleted': deleted('messaging_binding'),
   'toolkits.assigned': updated<'toolkits.assigned'>('agent', ({ toolkits }) => ({ changes: { toolkits: { to: toolkits.map(({ id }) => id) } } })),
   'skills.assigned': updated<'skills.assigned'>('agent', ({ skills }) => ({ changes: { skills: { to: skills.map(({ id }) => id) } } })),
 }

@@ -5,6 +5,7 @@ import type { RoleAssignment } from '../../protocol/api/roles.ts'
 import type { Workflow } from '../../protocol/api/workflows.ts'
 import type { Definition, ProjectDirectory } from '../../protocol/directory.ts'
 import type { Equipment } from '../../protocol/equipment.ts'
+import type { MessagingBinding } from '../../protocol/bindings.ts'
 import { own } from '../../protocol/lookup.ts'
 import type { KeptRole } from '../../protocol/roles.ts'
 import type { Skill } from '../../protocol/skills.ts'
@@ -38,6 +39,8 @@ export interface ProjectState {
   skills: Record<string, Skill>
   /** What agents were given, by agent. */
   equipment: Record<string, Equipment>
+  /** Messaging bindings by id. */
+  bindings: Record<string, MessagingBinding>
 }
 export interface ProjectOptions {
   /** Header brand; its lower-case form prefixes reserved tags. */
@@ -45,7 +48,7 @@ export interface ProjectOptions {
 }
 
 /** A project without any configuration. */
-export const bare = (): ProjectState => ({ workflows: {}, keys: {}, principals: {}, roles: {}, assignments: {}, claims: {}, unused: {}, agents: {}, retired: {}, toolkits: {}, skills: {}, equipment: {} })
+export const bare = (): ProjectState => ({ workflows: {}, keys: {}, principals: {}, roles: {}, assignments: {}, claims: {}, unused: {}, agents: {}, retired: {}, toolkits: {}, skills: {}, equipment: {}, bindings: {} })
 
 /** What gateways keep of a project; its state does not hold its id, so the question does. */
 export function directoryOf({ keys, principals, roles, assignments, workflows, agents }: ProjectState, { id }: { readonly id: string }): ProjectDirectory {

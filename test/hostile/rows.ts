@@ -42,6 +42,7 @@ export interface Place {
   readonly owner: string
   readonly agent: string
   readonly toolkit: string
+  readonly binding: string
   readonly skill: string
   /** A skill of the organization, which no agent has. */
   readonly shared: string
@@ -72,6 +73,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   const [agent, toolkit, skill, shared] = await Promise.all([
     s.ok('agent.create', { ...at, name: `${name} agent` }), s.ok('toolkit.create', { ...at, name: `${name} toolkit` }), s.ok('skill.create', { ...at, name: `${name} skill`, instructions: mark }), s.ok('skill.create_organization', { name: `shared ${made}`, instructions: 'for all' }),
   ])
+  const binding = await s.ok('agent.set_binding', { ...at, id: agent?.['id'], provider: 'slack', integration_id: handle })
   const owner = String(listOf(keys).find(({ name }) => name === 'root')?.['principal_id'])
   const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
   const id = (record: Readonly<Record<string, unknown>> | undefined, field = 'id') => String(record?.[field])
@@ -80,7 +82,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     key: id(key), principal: id(principal), loose: id(loose), user: id(user), token: id(token), role: id(role), assignment: id(assignment), organization_key: id(organization_key), instance: `${mark}-worker-${made}`,
     interaction: id(interaction), settled: id(settled), submitted: id(submitted),
     channel: id(channel), message: id(message), owner,
-    agent: id(agent), toolkit: id(toolkit), skill: id(skill), shared: id(shared),
+    agent: id(agent), toolkit: id(toolkit), binding: id(binding), skill: id(skill), shared: id(shared),
   }
 }
 /** Every id of a place. */
@@ -110,7 +112,7 @@ function idIn(name: RowName, place: Place): string {
 }
 /** The path slots of a row, filled from a place. */
 export function filled(name: RowName, place: Place): Record<string, string> {
-  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance, message_id: () => place.message, token: () => place.token, memory_key: () => 'likes', user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal) }
+  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance, message_id: () => place.message, token: () => place.token, memory_key: () => 'likes', binding_id: () => place.binding, user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal) }
   return Object.fromEntries(slotsOf(name).map((slot) => {
     const value = known[slot]?.()
     if (value === undefined) throw new Error(`${name}: say in test/hostile/rows.ts what stands in its path as ${slot}`)
@@ -131,7 +133,7 @@ const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'channel.create': () => ({ name: `made-${++made}` }), 'channel.update': () => ({ topic: 'changed' }), 'channel.add_member': ({ loose }) => ({ user_id: loose }), 'channel.send': () => ({ content: 'said' }), 'channel.edit': () => ({ pinned: true }), 'channel.mark_read': () => ({ seq: 1 }),
   'principal.create': () => ({ name: `bot ${++made}` }), 'principal.update': () => ({ description: 'changed' }),
   'agent.create': () => ({ name: `agent ${++made}` }), 'agent.update': () => ({ description: 'changed' }), 'agent.assign_toolkits': ({ toolkit }) => ({ toolkit_ids: [toolkit, 'kit_system_all'] }), 'agent.assign_skills': ({ skill }) => ({ skill_ids: [skill] }),
-  'memory.save': () => ({ content: 'changed' }),
+  'agent.set_binding': ({ handle }) => ({ provider: 'telegram', integration_id: handle }), 'memory.save': () => ({ content: 'changed' }),
   'toolkit.create': () => ({ name: 'kit' }), 'toolkit.replace': () => ({ name: 'kit', actions: [{ selector_type: 'wildcard', selector: 'crm.*' }] }),
   ...Object.fromEntries(['skill.create', 'skill.replace', 'skill.create_organization', 'skill.replace_organization'].map((name) => [name, () => ({ name: 'skill', instructions: 'do' })])), 'skill.import': () => ({ content: '---\nname: read\n---\ndo' }), 'skill.import_organization': () => ({ content: 'do', name: 'read' }),
 }

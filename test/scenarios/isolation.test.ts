@@ -22,7 +22,7 @@ const bodies: Readonly<Record<string, object>> = {
   'user.create': { name: 'taken over' }, 'user.update': { state: 'disabled' }, 'token.create': { name: 'taken over' }, 'me.create_token': { name: 'taken over' }, 'role.create': { name: 'taken over', permissions: [] }, 'role.update': { permissions: [] }, 'assignment.create': { principal_id: 'svc_x', role_id: 'role_viewer' },
   'channel.create': { name: 'taken-over' }, 'channel.update': { topic: 'taken over' }, 'channel.add_member': { user_id: 'svc_x' }, 'channel.send': { content: 'taken over' }, 'channel.edit': { content: 'taken over' }, 'channel.mark_read': { seq: 0 },
   'agent.create': { name: 'taken over' }, 'agent.update': { name: 'taken over' }, 'agent.assign_toolkits': { toolkit_ids: [] }, 'agent.assign_skills': { skill_ids: [] },
-  'memory.save': { content: 'taken over' },
+  'agent.set_binding': { provider: 'slack', integration_id: 'taken over' }, 'memory.save': { content: 'taken over' },
   'toolkit.create': { name: 'taken over' }, 'toolkit.replace': { name: 'taken over' }, 'skill.import': { content: 'taken over', name: 'taken over' }, 'skill.import_organization': { content: 'taken over', name: 'taken over' },
   ...Object.fromEntries(['skill.create', 'skill.replace', 'skill.create_organization', 'skill.replace_organization'].map((name) => [name, { name: 'taken over', instructions: 'taken over' }])),
 }
@@ -30,7 +30,7 @@ const slotsOf = (row: Row): string[] => routeOf(row).slots
 /** What the answer of a row is, whatever its kind: its status and text; a stream is read only until it begins. */
 async function ask(name: RowName, input: Record<string, unknown>, key: string | null): Promise<{ status: number; text: string; type: string }> {
   const { id, project, worker_instance_id, ...rest } = input
-  const given: Record<string, unknown> = { id, project, worker_instance_id, message_id: message['id'], user_id: principal['id'], token: token['id'], memory_key: 'likes' }
+  const given: Record<string, unknown> = { id, project, worker_instance_id, message_id: message['id'], user_id: principal['id'], token: token['id'], memory_key: 'likes', binding_id: binding['id'] }
   const { method, path, body } = requestOf(api[name], { ...bodies[name], ...rest, ...Object.fromEntries(slotsOf(api[name]).map((slot) => [slot, given[slot]])) })
   const abort = new AbortController()
   const answer = await fetch(s.url + path, { method, signal: abort.signal, headers: { ...(key !== null && { authorization: `Bearer ${key}` }), ...(body !== undefined && { 'content-type': 'application/json' }) }, ...(body !== undefined && { body }) })
@@ -65,6 +65,7 @@ const skill = await s.ok('skill.create', { project, name: `${MARK} skill`, instr
 await s.ok('agent.assign_toolkits', { project, id: agent['id'], toolkit_ids: [toolkit['id']] })
 await s.ok('agent.assign_skills', { project, id: agent['id'], skill_ids: [skill['id']] })
 await s.ok('memory.save', { project, id: agent['id'], memory_key: 'likes', content: MARK })
+const binding = await s.ok('agent.set_binding', { project, id: agent['id'], provider: 'slack', integration_id: MARK })
 const project_id = String((await s.ok('project.get', { project }))['id'])
 
 /** Ids of the other project that fit a row's slot, the real ones first. */
@@ -134,6 +135,7 @@ t.test('and nothing of the other project was changed by all of this', async (t) 
   t.match(await s.ok('channel.message', { project, id: channel['id'], message_id: message['id'] }), { content: `${MARK} message` })
   t.match(await s.ok('agent.list', { project }), { items: [{ id: agent['id'], name: `${MARK} agent`, status: 'active' }] })
   t.match(await s.ok('memory.entries', { project, id: agent['id'] }), { items: [{ key: 'likes', content: MARK, version: 1 }] })
+  t.match(await s.ok('agent.bindings', { project, id: agent['id'] }), { items: [{ id: binding['id'], integration_id: MARK }] })
   t.match(await s.ok('agent.toolkits', { project, id: agent['id'] }), { items: [{ toolkit: { name: `${MARK} toolkit` } }] })
   t.match(await s.ok('agent.skills', { project, id: agent['id'] }), { items: [{ skill: { name: `${MARK} skill` } }] })
   t.match(await s.ok('worker.list', { project }), { items: [{ state: 'online' }] })

@@ -74,7 +74,7 @@ t.test('a client that follows the feed has what the service has', async (t) => {
   t.strictSame(keys(await s.ok('memory.entries', at)), ['b'])
 })
 
-t.test('a memory goes with its agent', async (t) => {
+t.test('a memory goes with its agent', async () => {
   const at = await fresh('Mortal')
   await s.ok('memory.save', { ...at, memory_key: 'a', content: 'last words' })
   await s.ok('agent.delete', at)
