@@ -11,6 +11,7 @@ import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/error
 import { own } from '../protocol/lookup.ts'
 import { slug } from '../protocol/naming.ts'
 import { workflowsNamed, type Spec } from '../protocol/spec.ts'
+import { actionPreparations } from './actions.ts'
 import { meaning, type Call, type Edge } from './call.ts'
 import { channelPreparations } from './channels.ts'
 import { definitionPreparations } from './definitions.ts'
@@ -31,6 +32,8 @@ export interface Prepared {
   readonly answer?: (reply: unknown) => Promise<unknown>
   /** What is done once the command was decided, whatever came of it, before it is answered. */
   readonly after?: () => Promise<void>
+  /** What is answered without asking the actor at all. */
+  readonly done?: unknown
 }
 const NOTHING: Prepared = {}
 export type Prepare = (edge: Edge, call: Call, identity: Identity, origin: Origin) => Soon<Prepared | Refusal>
@@ -128,6 +131,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...channelPreparations,
   ...definitionPreparations,
   ...memoryPreparations,
+  ...actionPreparations,
 }
 
 /** Prepare a call. */

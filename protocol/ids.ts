@@ -14,6 +14,7 @@ export const prefixes = {
   workflow: 'wfd', run: 'run', job: 'job', worker: 'wrk', source_event: 'sevt', audit: 'aud', wait: 'wait', lease: 'lt', session: 'wst', interaction: 'iact', response: 'iresp', delivery: 'whd',
   channel: 'chan', channel_name: 'chn', message: 'cmsg',
   agent: 'agt', toolkit: 'kit', skill: 'skill', memory_entry: 'mem', memory_change: 'mchg', binding: 'amb',
+  action: 'act', invocation: 'ainv',
 } as const
 export type Prefix = keyof typeof prefixes
 

@@ -1,6 +1,7 @@
 /** A project: the one writer of its workflows, keys, principals and roles. */
 import type { AgentEvent } from '../../protocol/agents.ts'
 import type { Holds, KeyEvent, KeyMaterial, PrincipalEvent } from '../../protocol/api/access.ts'
+import type { ActionEvent, SealedSecret } from '../../protocol/api/actions.ts'
 import type { RoleEvent } from '../../protocol/api/roles.ts'
 import type { WorkflowEvent } from '../../protocol/api/workflows.ts'
 import type { Api } from '../../protocol/api.ts'
@@ -16,6 +17,7 @@ import { evolveKeys, evolveRecord, touch } from '../configuration.ts'
 import { createAgent, deleteAgent, openInbox, updateAgent, type Domain } from './agents.ts'
 import { bindingsOf, deleteBinding, setBinding } from './bindings.ts'
 import { assignSkills, assignToolkits, equippedOf, evolveEquipment, take, type Held } from './equipment.ts'
+import { actionOf, createAction, deleteAction, evolveActions, rotateSecret, updateAction } from './actions.ts'
 import { createKey, revokeKey } from './keys.ts'
 import { createPrincipal, deletePrincipal, updatePrincipal } from './principals.ts'
 import { assignRole, createRole, deleteRole, unassignRole, updateRole } from './roles.ts'
@@ -26,7 +28,7 @@ import { bare, definitionOf, directoryOf, type ProjectOptions, type ProjectState
 import { createOwnToken, createToken, createUser, deleteUser, revokeOwnToken, revokeToken, updateUser } from './users.ts'
 import { createWorkflow, deleteWorkflow, settleHandle, updateWorkflow } from './workflows.ts'
 
-type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent | AgentEvent | ToolkitEvent | SkillEvent | EquipmentEvent | BindingEvent
+type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent | AgentEvent | ToolkitEvent | SkillEvent | EquipmentEvent | BindingEvent | ActionEvent
 /** What the edge adds to rows. */
 type Extra = { readonly [N in 'principal.create' | 'principal.update' | 'user.create' | 'user.update' | 'role.create' | 'role.update' | 'assignment.create']: Holds } & {
   'key.create': KeyMaterial & Holds
@@ -36,6 +38,8 @@ type Extra = { readonly [N in 'principal.create' | 'principal.update' | 'user.cr
   'skill.import': { readonly skill: SkillBody }
   'agent.assign_skills': Held
   'agent.inbox': Domain
+  'action.create': SealedSecret
+  'action.rotate_secret': SealedSecret
 }
 
 const [toolkit, skill, binding] = [evolveRecord('toolkits', 'toolkit'), evolveRecord('skills', 'skill'), evolveRecord('bindings', 'binding')]
@@ -95,6 +99,10 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       'skill.import': (state, { skill }, cause) => createSkill(skills, state, skill, cause),
       'skill.replace': (state, input, cause) => replaceSkill(skills, state, input, cause),
       'skill.delete': (state, { id }) => deleteSkill(state, id),
+      'action.create': bound(createAction),
+      'action.update': updateAction,
+      'action.delete': deleteAction,
+      'action.rotate_secret': bound(rotateSecret),
     },
     evolve: {
       'workflow.created': (state, { id, workflow, spec }) => {
@@ -147,12 +155,13 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       'binding.created': binding.created,
       'binding.updated': binding.created,
       'binding.deleted': binding.deleted,
+      ...evolveActions,
     },
     react: {
       'agent.deleted': ({ id }) => [{ tell: { to: { kind: 'memory', id }, name: 'memory.clear', input: {} } }],
       'handle.freed': ({ id, organization }) => [{ tell: { to: { kind: 'organization', id: organization, project: organization }, name: 'handle.release', input: { id } } }],
     },
-    ask: { directory: directoryOf, definition: definitionOf, reach: reachOf, equipment: equippedOf, bindings: bindingsOf },
+    ask: { directory: directoryOf, definition: definitionOf, reach: reachOf, equipment: equippedOf, bindings: bindingsOf, action: actionOf },
     // A snapshot of an older release lacks what that did not know.
     recover: (state) => ({ ...bare(), ...state }),
   }

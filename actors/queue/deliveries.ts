@@ -32,6 +32,7 @@ const offer = (_event: unknown, self: Address): readonly Effect[] => [{ offer: {
 export const deliveries = (timing: WorkerTiming): Reactions => ({
   'job.queued': offer,
   'job.requeued': offer,
+  'job.rested': offer,
   'job.claimed': ({ id, header, lease }, self) => {
     const { push } = toGateway(lease.gateway, { type: 'assign', project: self.project, session: lease.session, job: claimedJob(header, lease, nameOf(self), timing) })
     return [{ push: { ...push, ...(header.run_id !== undefined && { spec: { kind: 'run', id: header.run_id, ask: 'job_spec', input: { job_id: id } } }) } }]

@@ -18,6 +18,7 @@ const bodies: Readonly<Record<string, object>> = {
   'workflow.create': { name: 'Taken over', spec: instant() }, 'workflow.update': { name: 'Taken over' }, 'project.update': { name: 'Taken over' }, 'project.create': { name: 'Taken over' },
   'key.create': { name: 'taken over' }, 'key.create_organization': { name: 'taken over' }, 'key.create_organization_old': { name: 'taken over' },
   'interaction.create': { kind: 'request_approval', title: 'taken over', target_user_ids: ['svc_x'] }, 'interaction.respond': { value: true }, 'interaction.review': { action: 'accept' },
+  'action.create': { name: 'taken-over', endpoint_url: 'https://example.org' }, 'action.update': { title: 'taken over' }, 'action.invoke': { input: {} }, 'organization_action.create': { name: 'taken-over', endpoint_url: 'https://example.org' }, 'organization_action.update': { title: 'taken over' },
   'principal.create': { name: 'taken over' }, 'principal.update': { state: 'disabled' },
   'user.create': { name: 'taken over' }, 'user.update': { state: 'disabled' }, 'token.create': { name: 'taken over' }, 'me.create_token': { name: 'taken over' }, 'role.create': { name: 'taken over', permissions: [] }, 'role.update': { permissions: [] }, 'assignment.create': { principal_id: 'svc_x', role_id: 'role_viewer' },
   'channel.create': { name: 'taken-over' }, 'channel.update': { topic: 'taken over' }, 'channel.add_member': { user_id: 'svc_x' }, 'channel.send': { content: 'taken over' }, 'channel.edit': { content: 'taken over' }, 'channel.mark_read': { seq: 0 },
@@ -30,7 +31,7 @@ const slotsOf = (row: Row): string[] => routeOf(row).slots
 /** What the answer of a row is, whatever its kind: its status and text; a stream is read only until it begins. */
 async function ask(name: RowName, input: Record<string, unknown>, key: string | null): Promise<{ status: number; text: string; type: string }> {
   const { id, project, worker_instance_id, ...rest } = input
-  const given: Record<string, unknown> = { id, project, worker_instance_id, message_id: message['id'], user_id: principal['id'], token: token['id'], memory_key: 'likes', binding_id: binding['id'] }
+  const given: Record<string, unknown> = { id, project, worker_instance_id, message_id: message['id'], user_id: principal['id'], token: token['id'], memory_key: 'likes', binding_id: binding['id'], action_name: ACTION, action_id: shared['id'], version: '1' }
   const { method, path, body } = requestOf(api[name], { ...bodies[name], ...rest, ...Object.fromEntries(slotsOf(api[name]).map((slot) => [slot, given[slot]])) })
   const abort = new AbortController()
   const answer = await fetch(s.url + path, { method, signal: abort.signal, headers: { ...(key !== null && { authorization: `Bearer ${key}` }), ...(body !== undefined && { 'content-type': 'application/json' }) }, ...(body !== undefined && { body }) })
@@ -66,6 +67,9 @@ await s.ok('agent.assign_toolkits', { project, id: agent['id'], toolkit_ids: [to
 await s.ok('agent.assign_skills', { project, id: agent['id'], skill_ids: [skill['id']] })
 await s.ok('memory.save', { project, id: agent['id'], memory_key: 'likes', content: MARK })
 const binding = await s.ok('agent.set_binding', { project, id: agent['id'], provider: 'slack', integration_id: MARK })
+const ACTION = 'theirs-only'
+await s.ok('action.create', { project, name: ACTION, title: MARK, endpoint_url: 'https://example.org' })
+const shared = await s.ok('organization_action.create', { name: 'shared', endpoint_url: 'https://example.org' })
 const project_id = String((await s.ok('project.get', { project }))['id'])
 
 /** Ids of the other project that fit a row's slot, the real ones first. */
@@ -104,7 +108,7 @@ t.test('in its own project it finds nothing under the ids of another one, and ca
       const { status, text } = await ask(name, { project: 'default', id, worker_instance_id: `${MARK}-worker` }, key)
       t.notMatch(text, MARK, `${name} answered ${status} with a record of another project`)
       t.notMatch(text, String(run['id']), name)
-      const names = slots.includes('id') || slots.includes('worker_instance_id')
+      const names = slots.includes('id') || slots.includes('worker_instance_id') || slots.includes('action_name') || slots.includes('action_id')
       if (names && status !== 403 && status !== 404) t.fail(`${name} answered ${status} ${text} for an id of another project`)
     }
   }
@@ -138,6 +142,8 @@ t.test('and nothing of the other project was changed by all of this', async (t) 
   t.match(await s.ok('agent.bindings', { project, id: agent['id'] }), { items: [{ id: binding['id'], integration_id: MARK }] })
   t.match(await s.ok('agent.toolkits', { project, id: agent['id'] }), { items: [{ toolkit: { name: `${MARK} toolkit` } }] })
   t.match(await s.ok('agent.skills', { project, id: agent['id'] }), { items: [{ skill: { name: `${MARK} skill` } }] })
+  t.match(await s.ok('action.get', { project, action_name: ACTION }), { title: MARK, endpoint_url: 'https://example.org' })
+  t.match(await s.ok('organization_action.list'), { items: [{ id: shared['id'], enabled: true, secret_versions: [{ version: 1, status: 'active' }] }] })
   t.match(await s.ok('worker.list', { project }), { items: [{ state: 'online' }] })
   t.equal(listOf(await s.ok('project.list')).length, 2, 'no project was made')
   t.equal(listOf(await s.ok('key.list', { project })).length, 1)
