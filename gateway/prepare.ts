@@ -11,11 +11,13 @@ import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/error
 import { own } from '../protocol/lookup.ts'
 import { slug } from '../protocol/naming.ts'
 import { workflowsNamed, type Spec } from '../protocol/spec.ts'
+import { actionPreparations } from './actions.ts'
 import { meaning, type Call, type Edge } from './call.ts'
 import { channelPreparations } from './channels.ts'
 import { definitionPreparations } from './definitions.ts'
 import type { Identity } from './idempotency.ts'
 import { newKey } from './keys.ts'
+import { memoryPreparations } from './memory.ts'
 import { checkPeople, checkScope, rolesOf } from './people.ts'
 import { signLinks } from './answer/links.ts'
 import { sessionPreparations } from './session/prepare.ts'
@@ -31,6 +33,8 @@ export interface Prepared {
   readonly answer?: (reply: unknown) => Promise<unknown>
   /** What is done once the command was decided, whatever came of it, before it is answered. */
   readonly after?: () => Promise<void>
+  /** What is answered without asking the actor at all. */
+  readonly done?: unknown
 }
 const NOTHING: Prepared = {}
 export type Prepare = (edge: Edge, call: Call, identity: Identity, origin: Origin) => Soon<Prepared | Refusal>
@@ -128,6 +132,8 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...channelPreparations,
   ...sessionPreparations,
   ...definitionPreparations,
+  ...memoryPreparations,
+  ...actionPreparations,
 }
 
 /** Prepare a call. */

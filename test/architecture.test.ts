@@ -9,9 +9,9 @@ const folders = ['protocol', 'actors', 'gateway', 'views', 'nodes', 'client'] as
 const may: Record<(typeof folders)[number], { folders: readonly string[]; packages: RegExp }> = {
   protocol: { folders: ['protocol'], packages: /^typebox(\/|$)|^@marcbachmann\/cel-js$/ },
   actors: { folders: ['actors', 'protocol'], packages: /^$/ },
-  gateway: { folders: ['gateway', 'protocol'], packages: /^node:|^uWebSockets\.js$|^typebox(\/|$)|^rate-limiter-flexible$|^yaml$/ },
+  gateway: { folders: ['gateway', 'protocol'], packages: /^node:|^uWebSockets\.js$|^typebox(\/|$)|^rate-limiter-flexible$|^yaml$|^@cfworker\/json-schema$/ },
   views: { folders: ['views', 'protocol'], packages: /^node:|^better-sqlite3$/ },
-  nodes: { folders: ['nodes', 'actors', 'gateway', 'views', 'protocol', 'client'], packages: /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^nodemailer$|^typebox\/value$|^typebox$/ },
+  nodes: { folders: ['nodes', 'actors', 'gateway', 'views', 'protocol', 'client'], packages: /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^nodemailer$|^typebox\/value$|^typebox$|^ipaddr\.js$/ },
   client: { folders: ['client', 'protocol'], packages: /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$/ },
 }
 /** Words that break a folder's promise, each with the reason. */
@@ -29,6 +29,8 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]nodemailer['"]/, /^nodes\/notify\//],
   // Front matter of skills, and nothing else that clients send, is YAML.
   [/['"]yaml['"]/, /^gateway\/front-matter\.ts$/],
+  [/['"]ipaddr\.js['"]/, /^nodes\/outbound\//],
+  [/['"]@cfworker\/json-schema['"]/, /^gateway\/schema\.ts$/],
   [/process\.env/, /^nodes\/|^client\/cli\//],
 ]
 

@@ -5,7 +5,10 @@
  * view.ts as well.
  */
 import type { AgentEvent } from '../protocol/agents.ts'
+import type { ActionEvent } from '../protocol/api/actions.ts'
 import type { KeyEvent, PrincipalEvent } from '../protocol/api/access.ts'
+import type { BindingEvent } from '../protocol/bindings.ts'
+import type { OrganizationActionEvent } from '../protocol/api/organization-actions.ts'
 import type { AuditEntry, OrganizationProjectEvent } from '../protocol/api/projects.ts'
 import type { RoleAssignment, RoleEvent } from '../protocol/api/roles.ts'
 import { isPersonal } from '../protocol/api/users.ts'
@@ -17,7 +20,7 @@ import type { InteractionEvent } from '../protocol/interaction/events.ts'
 import type { SkillEvent } from '../protocol/skills.ts'
 import type { ToolkitEvent } from '../protocol/toolkits.ts'
 
-type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent | AgentEvent | ToolkitEvent | SkillEvent | EquipmentEvent
+type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent | AgentEvent | ToolkitEvent | SkillEvent | EquipmentEvent | BindingEvent | ActionEvent | OrganizationActionEvent
 
 /** What an event says about the changed record. */
 interface Reading {
@@ -93,8 +96,20 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'skill.created': created<'skill.created'>('skill', ({ skill }) => named(skill)),
   'skill.updated': updated<'skill.updated'>('skill', ({ skill }) => ({ name: skill.name })),
   'skill.deleted': deleted<'skill.deleted'>('skill', named),
+  'binding.created': created<'binding.created'>('messaging_binding', ({ binding }) => ({ name: `${binding.provider} ${binding.integration_id}`, changes: { agent_id: { to: binding.agent_id } } })),
+  'binding.updated': updated('messaging_binding'),
+  'binding.deleted': deleted('messaging_binding'),
   'toolkits.assigned': updated<'toolkits.assigned'>('agent', ({ toolkits }) => ({ changes: { toolkits: { to: toolkits.map(({ id }) => id) } } })),
   'skills.assigned': updated<'skills.assigned'>('agent', ({ skills }) => ({ changes: { skills: { to: skills.map(({ id }) => id) } } })),
+  'action.created': created<'action.created'>('action', ({ action }) => named(action)),
+  'action.updated': updated<'action.updated'>('action', named),
+  'action.deleted': deleted<'action.deleted'>('action', named),
+  'action.secret_rotated': updated<'action.secret_rotated'>('action', ({ name, version }) => ({ name, changes: { secret_version: { from: version - 1, to: version } } })),
+  'organization_action.created': created<'organization_action.created'>('organization_action', ({ action }) => named(action)),
+  'organization_action.updated': updated<'organization_action.updated'>('organization_action', ({ action }) => ({ name: action.name })),
+  'organization_action.deleted': deleted<'organization_action.deleted'>('organization_action', named),
+  'organization_action.secret_changed': updated<'organization_action.secret_changed'>('organization_action', ({ what, version }) => ({ changes: { secret_version: { to: version }, secret: { to: what } } })),
+  'organization_action.secret_retired': null,
 }
 /** How an event is audited; undefined: not at all. */
 export const ruleOf = (type: string): Rule | undefined => (Object.hasOwn(rules, type) ? (rules as Readonly<Record<string, Rule | null>>)[type] : null) ?? undefined
