@@ -7,11 +7,13 @@ import { channel } from './channel/channel.ts'
 import { channelName } from './channel/name.ts'
 import { loopActor } from './loop/loop.ts'
 import { eventsActor } from './events/events.ts'
+import { memory } from './memory/memory.ts'
 import { organizationActor } from './organization/organization.ts'
 import { projectActor } from './project/project.ts'
 import { queueActor } from './queue/queue.ts'
 import { run } from './run/run.ts'
 import { triggerHandle } from './trigger/handle.ts'
+import { sessionActor } from './session/session.ts'
 import { workerActor } from './worker/worker.ts'
 
 /** @param settings brand in the form of configuration, and the timing of workers. */
@@ -27,4 +29,6 @@ export const actorKinds = (settings: { brand: string; timing: WorkerTiming }): R
   loop: loopActor(settings),
   trigger_handle: triggerHandle,
   events: eventsActor as unknown as AnyActor,
+  session: sessionActor(settings) as unknown as AnyActor,
+  memory: memory as unknown as AnyActor,
 })

@@ -108,7 +108,7 @@ export const channelPreparations: Readonly<Record<string, Prepare>> = {
   'channel.edit': edit,
 }
 
-const LEAVING: ReadonlySet<string> = new Set(['principal.delete', 'user.delete'])
+const LEAVING: ReadonlySet<string> = new Set(['principal.delete', 'user.delete', 'agent.delete'])
 const CHANGING: ReadonlySet<string> = new Set(['principal.update', 'user.update'])
 /** A principal that was disabled or archived is a member of no channel any more, before that is answered. Repeating the request repeats this. */
 export async function leaveChannels(edge: Edge, call: Call, origin: Origin): Promise<Refusal | undefined> {

@@ -37,7 +37,8 @@ export function runCommand(edge: Edge, call: Call): Soon<Answer | Refusal> {
     if (seed === undefined && to && 'mint' in to && prepared.id === undefined) command.born = true
     const decided = edge.world.command(command)
     const published = address.kind === 'project' || address.kind === 'organization' ? publish(edge, call, origin, address.kind, decided) : decided
-    return published.then((outcome) => (isRefusal(outcome) ? outcome : replied(call.row, outcome.reply, prepared)))
+    const done = prepared.after ? published.then(async (outcome) => { await prepared.after?.(); return outcome }) : published
+    return done.then((outcome) => (isRefusal(outcome) ? outcome : replied(call.row, outcome.reply, prepared)))
   })
 }
 
@@ -81,6 +82,7 @@ function addressOf(edge: Edge, call: Call, { seed }: Identity): Pick<Command, 'p
     const near = to.near?.(call.body as never)
     return { project: home, kind: to.kind, id: world.id(to.mint, seed, near === undefined ? undefined : slotOf(near)) }
   }
+  if ('found' in to) return { project: home, kind: to.kind, id: '' }
   if ('derive' in to) return { project: home, kind: to.kind, id: world.id(to.prefix, `${home}/${call.slots[to.derive] ?? ''}`) }
   if (!('slot' in to)) return { project: home, kind: to.kind, id: home }
   const id = call.slots[to.slot] ?? ''

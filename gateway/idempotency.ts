@@ -21,6 +21,11 @@ export interface Identity {
  * exists, so it is stronger than the header, which clients mirror and which only makes one request repeatable.
  */
 const byBody: ReadonlySet<string> = new Set(['run.start', 'workflow.run', 'loop.start'])
+/**
+ * Rows whose body has a key of its own that decides: for them the header is only a hint that this is a repeat, and whatever
+ * else a repeat says is passed over.
+ */
+const bySession: ReadonlySet<string> = new Set(['agent.invoke', 'session.start_turn', 'session.nudge'])
 const LONGEST = 255
 
 /** The Idempotency-Key header; blank is none. */
@@ -40,7 +45,7 @@ export function identify(edge: Edge, call: Call): Identity | Refusal {
     const key = meaning(call) === 'loop.start' ? startKeyOf(body) : typeof body['idempotency_key'] === 'string' ? body['idempotency_key'].trim() : undefined
     if (key) return { ...fresh, seed: JSON.stringify(['run', homeOf(edge, call), key]) }
   }
-  if (header === undefined) return fresh
+  if (header === undefined || bySession.has(meaning(call))) return fresh
   const { method, path } = incoming
   const seed = JSON.stringify(['request', homeOf(edge, call), caller.principal.id, method, path, header])
   return { command_id: world.hash(seed).slice(0, 40), seed, fingerprint: world.hash(JSON.stringify([method, path, call.query, body])).slice(0, 40) }

@@ -17,7 +17,10 @@ import { roleRecord } from '../protocol/roles.ts'
 import type { Caller } from './authenticate.ts'
 import { catalogQueries } from './action-catalog.ts'
 import { catalogOf, rolesOf } from './catalog.ts'
+import { definitionQueries } from './definitions.ts'
 import { answer, before, DEFAULT_LIMIT, found, newestFirst, newestPage, organizationOf, pageOf, projectOf, type LocalContext, type LocalQuery } from './listing.ts'
+import { manifestQueries } from './manifest.ts'
+import { memoryQueries } from './memory.ts'
 
 const keyIn = (keys: readonly ApiKey[], id: string): ApiKey | undefined => keys.find((key) => key.id === id)
 /** Keys as their owner has them now, with their last use: API keys, or the tokens of one person. */
@@ -112,4 +115,10 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   ...catalogQueries,
   'permission.list': answer<'permission.list'>(async ({ world }) => catalogOf(world.settings.brand.toLowerCase())),
   'catalog.events': answer<'catalog.events'>(() => eventCatalog),
+  'catalog.models': answer<'catalog.models'>(async ({ world: { settings: { models } } }) => ({
+    default_model: models.default_model, items: models.providers.map(({ models: all, ...provider }) => ({ ...provider, models: all.map(({ max_effort: _, ...model }) => model) })),
+  })),
+  ...definitionQueries,
+  ...memoryQueries,
+  ...manifestQueries,
 }

@@ -14,12 +14,15 @@ import { actionPreparations } from './actions.ts'
 import { meaning, type Call, type Edge } from './call.ts'
 import { channelPreparations } from './channels.ts'
 import { childrenOf } from './children.ts'
+import { definitionPreparations } from './definitions.ts'
 import { eventPreparations } from './events.ts'
 import type { Identity } from './idempotency.ts'
 import { newKey } from './keys.ts'
 import { loopPreparations } from './loops.ts'
+import { memoryPreparations } from './memory.ts'
 import { checkPeople, checkScope, rolesOf } from './people.ts'
 import { signLinks } from './answer/links.ts'
+import { sessionPreparations } from './session/prepare.ts'
 import type { Soon } from './soon.ts'
 
 /** What is added to the command's input, and to the reply that the caller gets. */
@@ -30,6 +33,8 @@ export interface Prepared {
   readonly id?: string
   /** What is answered instead of the actor's reply. */
   readonly answer?: (reply: unknown) => Promise<unknown>
+  /** What is done once the command was decided, whatever came of it, before it is answered. */
+  readonly after?: () => Promise<void>
   /** What is answered without asking the actor at all. */
   readonly done?: unknown
 }
@@ -108,6 +113,9 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...channelPreparations,
   ...loopPreparations,
   ...eventPreparations,
+  ...sessionPreparations,
+  ...definitionPreparations,
+  ...memoryPreparations,
   ...actionPreparations,
 }
 

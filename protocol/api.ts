@@ -1,5 +1,6 @@
 /** The one table of the API. */
 import { access } from './api/access.ts'
+import { agents } from './api/agents.ts'
 import { actions } from './api/actions.ts'
 import { interactions } from './api/interactions.ts'
 import { loops } from './api/loops.ts'
@@ -9,11 +10,16 @@ import { organizationActions } from './api/organization-actions.ts'
 import { audit, projects } from './api/projects.ts'
 import { roles } from './api/roles.ts'
 import { runs } from './api/runs.ts'
+import { sessions } from './api/sessions.ts'
 import { users } from './api/users.ts'
+import { memory } from './api/memory.ts'
+import { models } from './api/models.ts'
+import { skills } from './api/skills.ts'
+import { toolkits } from './api/toolkits.ts'
 import { workflows } from './api/workflows.ts'
 import { workers } from './worker.ts'
 
 /** Every endpoint, by operation name. */
-export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers, ...events, ...loops, ...actions, ...organizationActions } as const
+export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers, ...events, ...loops, ...agents, ...toolkits, ...skills, ...models, ...memory, ...actions, ...organizationActions, ...sessions } as const
 export type Api = typeof api
 export type RowName = keyof Api

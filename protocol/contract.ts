@@ -60,12 +60,13 @@ export interface Shape {
 /**
  * The actor that decides: its kind, and where its id comes from: a new id (`mint`; `near`: in the slot of an id in the body, so
  * that the two can move in one commit), a path slot that is an id (`slot`), a path slot that is a name from which the id is derived (`derive`), the project of the path (its configuration, or its source events), or the
- * organization.
+ * organization; or it depends on the body, and the edge finds it (`found`).
  */
 type To =
   | { readonly kind: Kind; readonly mint: Prefix; readonly near?: (body: never) => string | undefined }
   | { readonly kind: Kind; readonly slot: string; readonly prefix: Prefix; /** The slot may also be a name, which the edge looks up. */ readonly named?: true }
   | { readonly kind: Kind; readonly derive: string; readonly prefix: Prefix }
+  | { readonly kind: Kind; readonly found: Prefix }
   | { readonly kind: 'project' | 'events' }
   | { readonly kind: 'organization' }
 export type Table = Readonly<Record<string, Row>>

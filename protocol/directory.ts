@@ -2,6 +2,7 @@
  * What the edge knows of configuration to admit a request: read from the owners of the organization and project actors,
  * kept by every gateway, and forgotten by all of them before a change of it is answered.
  */
+import type { AgentEntry } from './agents.ts'
 import type { ApiKey, PrincipalRecord } from './api/access.ts'
 import type { Project } from './api/projects.ts'
 import type { RoleAssignment } from './api/roles.ts'
@@ -18,6 +19,8 @@ export interface OrganizationDirectory {
   readonly projects: Readonly<Record<string, Project & { readonly deleted?: true }>>
   /** Project ids by handle, without deleted ones. */
   readonly handles: Readonly<Record<string, string>>
+  /** Names of the organization's skills by id. */
+  readonly skills: Readonly<Record<string, string>>
   /** Its actions by name; absent from an owner of an older release. */
   readonly actions?: Readonly<Record<string, ActionSketch>>
 }
@@ -33,6 +36,8 @@ export interface ProjectDirectory {
   readonly assignments: readonly RoleAssignment[]
   /** Workflows by id; the spec of a version is asked for when a run starts. */
   readonly workflows: Readonly<Record<string, { readonly handle: string; readonly latest_version: number }>>
+  /** Agents by id; what a turn of one needs is asked for when it begins. */
+  readonly agents: Readonly<Record<string, AgentEntry>>
   /** Its actions by name; absent from an owner of an older release. */
   readonly actions?: Readonly<Record<string, ActionSketch>>
 }

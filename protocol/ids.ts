@@ -14,7 +14,9 @@ export const prefixes = {
   workflow: 'wfd', run: 'run', job: 'job', worker: 'wrk', source_event: 'sevt', audit: 'aud', wait: 'wait', lease: 'lt', session: 'wst', interaction: 'iact', response: 'iresp', delivery: 'whd',
   channel: 'chan', channel_name: 'chn', message: 'cmsg',
   loop: 'loop', loop_version: 'lver', trigger: 'trig', trigger_handle: 'trgh',
+  agent: 'agt', toolkit: 'kit', skill: 'skill', memory_entry: 'mem', memory_change: 'mchg', binding: 'amb',
   action: 'act', invocation: 'ainv',
+  agent_session: 'ses', turn: 'turn', session_message: 'sesmsg', nudge: 'nudge',
 } as const
 export type Prefix = keyof typeof prefixes
 

@@ -11,6 +11,7 @@ import type { Interaction, InteractionKind } from './interaction/shapes.ts'
 import type { RunOpening } from './loop/events.ts'
 import type { QueueReason } from './loop/run.ts'
 import type { SourceEvent } from './sources.ts'
+import type { MemoryChange } from './memory.ts'
 import type { Spec } from './spec.ts'
 import type { Registration } from './worker.ts'
 
@@ -157,6 +158,8 @@ export interface InteractionSettled {
 export type InteractionCommands = {
   /** From a step of a run of the same shard: ask. */
   'interaction.open': { input: InteractionOpening; reply: undefined }
+  /** From a turn of a session of the same shard: ask, and tell the session of every change. */
+  'interaction.ask': { input: Omit<InteractionOpening, 'run_id' | 'signal_name' | 'step'> & Pick<Interaction, 'consumer'>; reply: undefined }
   /** From the run that waits: it does not want an answer any more. Nothing happens to one that is over. */
   'interaction.withdraw': { input: { reason?: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
@@ -200,6 +203,10 @@ export interface ViewQuestions {
   channels_of: { input: { member_id: string }; reply: { items: readonly string[] } }
   /** The loop with an id, or the only one with a name. */
   loop_named: { input: { name: string }; reply: { id?: string } }
+  /** Projects of one partition whose agents have a skill. */
+  skill_usage: { input: { id: string }; reply: { items: readonly { project_id: string; agent_count: number }[] } }
+  /** Changes of an agent's memory after a position, oldest first; `last` is where to go on. */
+  memory_changes: { input: { id: string; after?: number; limit: number }; reply: { items: readonly MemoryChange[]; last: number; more: boolean } | Refusal }
   /** What a project defines that can be called, one of them by its name in the catalog: actions, with whether a connected worker takes them, and published workflows. */
   callable: {
     input: { name?: string }

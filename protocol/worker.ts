@@ -59,6 +59,9 @@ export interface ClaimedJob {
   readonly model?: string
   readonly run_id?: string
   readonly step_id?: string
+  readonly agent_turn_id?: string
+  readonly session_id?: string
+  readonly tool_call_id?: string
   readonly spec: Open
   readonly lease_token: string
   readonly claim_attempt: number

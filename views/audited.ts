@@ -4,8 +4,10 @@
  * `null` says that one is no change by anybody. Kinds other than organization and project need the arm `applyAudit` in
  * view.ts as well.
  */
+import type { AgentEvent } from '../protocol/agents.ts'
 import type { ActionEvent } from '../protocol/api/actions.ts'
 import type { KeyEvent, PrincipalEvent } from '../protocol/api/access.ts'
+import type { BindingEvent } from '../protocol/bindings.ts'
 import type { OrganizationActionEvent } from '../protocol/api/organization-actions.ts'
 import type { AuditEntry, OrganizationProjectEvent } from '../protocol/api/projects.ts'
 import type { RoleAssignment, RoleEvent } from '../protocol/api/roles.ts'
@@ -13,10 +15,13 @@ import { isPersonal } from '../protocol/api/users.ts'
 import type { Changes, WorkflowEvent } from '../protocol/api/workflows.ts'
 import type { ChannelAuditEvent } from '../protocol/channels.ts'
 import type { Entry, Event } from '../protocol/entry.ts'
+import type { EquipmentEvent } from '../protocol/equipment.ts'
 import type { LoopEvent } from '../protocol/loop/events.ts'
 import type { InteractionEvent } from '../protocol/interaction/events.ts'
+import type { SkillEvent } from '../protocol/skills.ts'
+import type { ToolkitEvent } from '../protocol/toolkits.ts'
 
-type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent | LoopAuditEvent | ActionEvent | OrganizationActionEvent
+type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent | LoopAuditEvent | AgentEvent | ToolkitEvent | SkillEvent | EquipmentEvent | BindingEvent | ActionEvent | OrganizationActionEvent
 /** The rest of what happens to a loop is its work. */
 type LoopAuditEvent = Extract<LoopEvent, { readonly type: 'loop.created' | 'loop.updated' | 'loop.deleted' | 'loop.auto_paused' }>
 
@@ -89,6 +94,20 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'loop.auto_paused': updated<'loop.auto_paused'>('loop', () => ({ changes: { status: { from: 'active', to: 'paused' } } })),
   'member.added': created('channel_member'),
   'member.removed': deleted('channel_member'),
+  'agent.created': created<'agent.created'>('agent', ({ agent }) => named(agent)),
+  'agent.updated': updated<'agent.updated'>('agent', ({ agent }) => ({ name: agent.name })),
+  'agent.deleted': deleted<'agent.deleted'>('agent', named),
+  'toolkit.created': created<'toolkit.created'>('toolkit', ({ toolkit }) => named(toolkit)),
+  'toolkit.updated': updated<'toolkit.updated'>('toolkit', ({ toolkit }) => ({ name: toolkit.name })),
+  'toolkit.deleted': deleted<'toolkit.deleted'>('toolkit', named),
+  'skill.created': created<'skill.created'>('skill', ({ skill }) => named(skill)),
+  'skill.updated': updated<'skill.updated'>('skill', ({ skill }) => ({ name: skill.name })),
+  'skill.deleted': deleted<'skill.deleted'>('skill', named),
+  'binding.created': created<'binding.created'>('messaging_binding', ({ binding }) => ({ name: `${binding.provider} ${binding.integration_id}`, changes: { agent_id: { to: binding.agent_id } } })),
+  'binding.updated': updated('messaging_binding'),
+  'binding.deleted': deleted('messaging_binding'),
+  'toolkits.assigned': updated<'toolkits.assigned'>('agent', ({ toolkits }) => ({ changes: { toolkits: { to: toolkits.map(({ id }) => id) } } })),
+  'skills.assigned': updated<'skills.assigned'>('agent', ({ skills }) => ({ changes: { skills: { to: skills.map(({ id }) => id) } } })),
   'action.created': created<'action.created'>('action', ({ action }) => named(action)),
   'action.updated': updated<'action.updated'>('action', named),
   'action.deleted': deleted<'action.deleted'>('action', named),

@@ -10,7 +10,7 @@
 import type { Database } from 'better-sqlite3'
 
 /** Raise it with every change of the schema or of what is derived into it. */
-export const SCHEMA_VERSION = 5
+export const SCHEMA_VERSION = 6
 
 // Run lists are newest first. `runs_status`, `runs_queue` and `runs_type` are read once for each status and merged, so
 // that every combination of a status with a queue or a type is a range of one index.
@@ -143,6 +143,42 @@ CREATE INDEX audit_new ON audit (created_at, id);
 CREATE INDEX audit_project ON audit (project, created_at, id);
 CREATE INDEX audit_resource ON audit (resource_id, created_at, id);
 CREATE INDEX audit_actor ON audit (actor_id, created_at, id);
+
+CREATE TABLE agents (id TEXT PRIMARY KEY, project INTEGER NOT NULL, name TEXT NOT NULL, status TEXT NOT NULL, created_at INTEGER NOT NULL, record TEXT NOT NULL);
+CREATE INDEX agents_new ON agents (project, created_at, id);
+CREATE TABLE definitions (id TEXT PRIMARY KEY, project INTEGER NOT NULL, type TEXT NOT NULL, created_at INTEGER NOT NULL, record TEXT NOT NULL);
+CREATE INDEX definitions_new ON definitions (project, type, created_at, id);
+CREATE TABLE skilled (skill TEXT NOT NULL, project INTEGER NOT NULL, agent TEXT NOT NULL, PRIMARY KEY (skill, project, agent)) WITHOUT ROWID;
+CREATE INDEX skilled_agent ON skilled (agent);
+CREATE TABLE memory (
+  project INTEGER NOT NULL, agent TEXT NOT NULL, key TEXT NOT NULL, kind TEXT NOT NULL, pinned INTEGER NOT NULL, importance INTEGER NOT NULL, updated_at INTEGER NOT NULL, words TEXT NOT NULL, record TEXT NOT NULL,
+  PRIMARY KEY (project, agent, key)
+);
+CREATE INDEX memory_first ON memory (project, agent, pinned, importance, updated_at, key);
+CREATE TABLE memory_changes (project INTEGER NOT NULL, agent TEXT NOT NULL, cursor INTEGER NOT NULL, at INTEGER NOT NULL, record TEXT NOT NULL, PRIMARY KEY (project, agent, cursor)) WITHOUT ROWID;
+CREATE INDEX agents_name ON agents (project, name);
+CREATE TABLE sessions (
+  n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, project INTEGER NOT NULL, agent TEXT NOT NULL, session_key TEXT NOT NULL, scope TEXT NOT NULL, status TEXT NOT NULL, provider TEXT, integration TEXT,
+  active_at INTEGER NOT NULL, revision INTEGER NOT NULL, gone INTEGER NOT NULL, record TEXT NOT NULL, compaction TEXT NOT NULL,
+  UNIQUE (project, id)
+);
+CREATE INDEX sessions_active ON sessions (project, status, active_at, id);
+CREATE INDEX sessions_agent ON sessions (project, agent, session_key);
+CREATE TABLE session_messages (
+  session INTEGER NOT NULL, id TEXT NOT NULL, turn TEXT, sequence INTEGER, hidden INTEGER NOT NULL, revision INTEGER NOT NULL, record TEXT NOT NULL,
+  PRIMARY KEY (session, id)
+);
+CREATE INDEX session_messages_sequence ON session_messages (session, sequence);
+CREATE INDEX session_messages_turn ON session_messages (session, turn, sequence) WHERE turn IS NOT NULL;
+CREATE TABLE session_turns (
+  session INTEGER NOT NULL, id TEXT NOT NULL, project INTEGER NOT NULL, seq INTEGER NOT NULL, status TEXT NOT NULL, revision INTEGER NOT NULL, extra TEXT NOT NULL, record TEXT NOT NULL,
+  PRIMARY KEY (session, id)
+);
+CREATE INDEX session_turns_seq ON session_turns (session, seq);
+CREATE INDEX session_turns_id ON session_turns (id);
+CREATE TABLE session_interactions (session INTEGER NOT NULL, id TEXT NOT NULL, status TEXT NOT NULL, revision INTEGER NOT NULL, record TEXT NOT NULL, PRIMARY KEY (session, id));
+CREATE TABLE session_nudges (session INTEGER NOT NULL, id TEXT NOT NULL, created_at INTEGER NOT NULL, status TEXT NOT NULL, turn TEXT NOT NULL, record TEXT NOT NULL, PRIMARY KEY (session, id));
+CREATE INDEX session_nudges_new ON session_nudges (session, created_at, id);
 `
 
 /** Make sure that a just opened database has the schema. Gives false when it holds another version: then the file is of no use. Throws what SQLite throws when the file is damaged. */

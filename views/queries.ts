@@ -5,26 +5,30 @@ import type { Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
 import type { Row } from '../protocol/contract.ts'
 import { actionLog } from './actions.ts'
+import { agentGet, agentList, type AgentFilters } from './agents.ts'
 import { auditList, type AuditFilters } from './audit.ts'
 import { channelEventPage, channelEvents } from './channel-events.ts'
 import { access, channelGet, channelList, channelRow, channelsOf, memberList, type Asking } from './channels.ts'
+import { definitionGet, definitionList, skillUsage } from './toolkits.ts'
 import { actionGet, actionList, actionsOf, callable } from './definitions.ts'
 import { feed } from './feed.ts'
 import { invocationList, type InvocationFilters } from './invocations.ts'
 import { jobsById, leases, runJobs } from './jobs.ts'
 import { loopGet, loopList, loopNamed } from './loops.ts'
 import { interactionGet, interactionList, type InteractionFilters } from './interactions.ts'
+import { memoryChanges, memoryEntries, memoryGet, type MemoryFilters } from './memory.ts'
 import { search } from './message-search.ts'
 import { messageFacts, messageGet, messageList } from './messages.ts'
 import type { Paging } from './page.ts'
 import { runList, workflowRuns, type RunFilters } from './run-list.ts'
 import { locate, missingRun, runDetail, runRow } from './runs.ts'
+import { messagesOfSession, messagesOfTurn, nudgeGet, nudgeList, sessionGet, sessionList, turnGet, turnList } from './session-lists.ts'
 import { eventGet, eventList, type EventFilters } from './source-events.ts'
 import { stepsOf } from './steps.ts'
 import type { Store } from './store.ts'
 import { eventPage, timeline } from './timeline.ts'
 import { waitingOfStep } from './waiting.ts'
-import { watch, workerList } from './workers.ts'
+import { watch, workerList, workerModels } from './workers.ts'
 import { workflowGet, workflowList, workflowVersions } from './workflows.ts'
 import type { RunStep } from '../protocol/api/runs.ts'
 
@@ -69,6 +73,7 @@ const queries = {
   'workflow.runs': define<OfRun>(({ store, project }, input) => workflowRuns(store, project, input)),
   'interaction.list': define<InteractionFilters>(({ store, project }, input) => interactionList(store, project, input)),
   'interaction.get': define<OfRun>(({ store, project }, input) => interactionGet(store, project, input)),
+  'catalog.worker_models': define(({ store, project, now }) => workerModels(watch(store, project, now))),
   'worker.list': define(({ store, project, now, stale }) => workerList(store, project, now, stale)),
   'channel.list': define<Paging & Asking>(({ store, project }, input) => channelList(store, project, input)),
   'channel.get': define<OfRun & Asking>(({ store, project }, input) => channelGet(store, project, input)),
@@ -79,10 +84,30 @@ const queries = {
   'channel.events': define<Asking & { id: string; since?: number; limit?: number }>(({ store, project }, input) => channelEventPage(store, project, input)),
   'event.list': define<EventFilters>(({ store, project }, input) => eventList(store, project, input)),
   'event.get': define<OfRun>(({ store, project }, input) => eventGet(store, project, input)),
-  'audit.list': define<AuditFilters>(({ store, organization }, input) => auditList(store, input, organization)),
   'loop.list': define<Paging & { status?: string; agent_id?: string }>(({ store, project }, input) => loopList(store, project, input)),
   'loop.get': define<OfRun>(({ store, project }, input) => loopGet(store, project, input)),
   loop_named: define<ViewQuestions['loop_named']['input']>(({ store, project }, { name }) => loopNamed(store, project, name)),
+  'session.list': define<Parameters<typeof sessionList>[2]>(({ store, project }, input) => sessionList(store, project, input)),
+  'session.get': define<Parameters<typeof sessionGet>[2]>(({ store, project, now }, input) => sessionGet(store, project, input, now)),
+  'session.messages': define<Parameters<typeof messagesOfSession>[2]>(({ store, project }, input) => messagesOfSession(store, project, input)),
+  'session.turn_messages': define<Parameters<typeof messagesOfTurn>[2]>(({ store, project }, input) => messagesOfTurn(store, project, input)),
+  'session.turns': define<Parameters<typeof turnList>[2]>(({ store, project }, input) => turnList(store, project, input)),
+  'session.turn': define<Parameters<typeof turnGet>[2]>(({ store, project }, input) => turnGet(store, project, input)),
+  'session.nudges': define<Parameters<typeof nudgeList>[2]>(({ store, project }, input) => nudgeList(store, project, input)),
+  'session.get_nudge': define<Parameters<typeof nudgeGet>[2]>(({ store, project }, input) => nudgeGet(store, project, input)),
+  'audit.list': define<AuditFilters>(({ store, organization }, input) => auditList(store, input, organization)),
+  'agent.list': define<AgentFilters>(({ store, project }, input) => agentList(store, project, input)),
+  'agent.get': define<OfRun>(({ store, project }, input) => agentGet(store, project, input)),
+  'toolkit.list': define(({ store, project }) => definitionList(store, project, 'toolkit')),
+  'toolkit.get': define<OfRun>(({ store, project }, input) => definitionGet(store, project, 'toolkit', input)),
+  'skill.list': define(({ store, project }) => definitionList(store, project, 'skill')),
+  'skill.get': define<OfRun>(({ store, project }, input) => definitionGet(store, project, 'skill', input)),
+  'skill.list_organization': define(({ store, project }) => definitionList(store, project, 'skill')),
+  'skill.get_organization': define<OfRun>(({ store, project }, input) => definitionGet(store, project, 'skill', input)),
+  'memory.get': define<OfRun>(({ store, project }, input) => memoryGet(store, project, input)),
+  'memory.entries': define<MemoryFilters>(({ store, project }, input) => memoryEntries(store, project, input)),
+  memory_changes: define<ViewQuestions['memory_changes']['input']>(({ store, project, now }, input) => memoryChanges(store, project, input, now)),
+  skill_usage: define<ViewQuestions['skill_usage']['input']>(({ store }, input) => skillUsage(store, input)),
   timeline: define<ViewQuestions['timeline']['input']>(({ store, project, oldest }, input) => timeline(store, project, input, oldest)),
   feed: define<ViewQuestions['feed']['input']>(({ store, project, current, oldest }, input) => feed(store, project, input, current, oldest)),
   channel_events: define<ViewQuestions['channel_events']['input']>(({ store, project, oldest }, input) => channelEvents(store, project, input, oldest)),

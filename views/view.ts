@@ -16,17 +16,21 @@ import { cursorOf, EVENTS_PER_ENVELOPE, placed, type Envelope, type Kind, type P
 import { refuse } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
 import { defaultTiming } from '../protocol/worker.ts'
+import { applyAgents } from './agents.ts'
 import { applyActions } from './definitions.ts'
 import { applyAudit } from './audit.ts'
 import { applyChannel } from './channel-events.ts'
 import { applyQueue } from './jobs.ts'
 import { applyLoop } from './loops.ts'
 import { applyInteraction } from './interactions.ts'
+import { applyDefinitions } from './toolkits.ts'
 import { deleteDropped, hasDropped } from './messages.ts'
+import { applyMemory } from './memory.ts'
 import { migrate } from './migrate.ts'
 import { queryOf } from './queries.ts'
 import { applyRun } from './runs.ts'
 import { applySourceEvents } from './source-events.ts'
+import { applySession } from './sessions.ts'
 import { Store } from './store.ts'
 import { applyWorker } from './workers.ts'
 import { applyWorkflows } from './workflows.ts'
@@ -70,8 +74,8 @@ const WAITING = { entries: 512, size: 4_000_000 }
 const gathered: ReadonlySet<string> = new Set<Kind>(['run', 'queue', 'events'])
 
 const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => void)[] } = {
-  organization: [applyAudit, applyActions],
-  project: [applyAudit, applyWorkflows, applyActions],
+  organization: [applyAudit, applyDefinitions, applyActions],
+  project: [applyAudit, applyWorkflows, applyAgents, applyDefinitions, applyActions],
   run: [applyRun],
   queue: [applyQueue],
   worker: [applyWorker],
@@ -81,6 +85,8 @@ const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => v
   loop: [applyAudit, applyLoop],
   trigger_handle: [],
   events: [applySourceEvents],
+  memory: [applyMemory],
+  session: [applySession],
 }
 const armsOf = (kind: string) => (Object.hasOwn(arms, kind) ? arms[kind as Kind] : [])
 

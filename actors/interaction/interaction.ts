@@ -14,8 +14,9 @@ import type { Address } from '../../protocol/entry.ts'
 import type { Publication } from '../../protocol/sources.ts'
 import type { Actor, Effect } from '../actor.ts'
 import { link } from './links.ts'
-import { create, open } from './open.ts'
+import { ask, create, open } from './open.ts'
 import { respond, review } from './respond.ts'
+import { hearing } from './session.ts'
 import { cancel, remove, wake, withdraw } from './settle.ts'
 import { apply, expiry, isSettled, opened, type InteractionState } from './state.ts'
 
@@ -30,13 +31,14 @@ export const interaction: Actor<InteractionState | null, InteractionEvent, Api, 
   decide: {
     'interaction.create': create,
     'interaction.open': open,
-    'interaction.respond': respond,
-    'interaction.review': review,
-    'interaction.cancel': cancel,
-    'interaction.withdraw': withdraw,
+    'interaction.ask': hearing(ask),
+    'interaction.respond': hearing(respond),
+    'interaction.review': hearing(review),
+    'interaction.cancel': hearing(cancel),
+    'interaction.withdraw': hearing(withdraw),
     'interaction.delete': remove,
     'interaction.link': link,
-    wake,
+    wake: hearing(wake),
   },
   evolve: {
     'interaction.created': opened,

@@ -28,15 +28,22 @@ export function create(state: InteractionState | null, input: Create, cause: Cau
 export function open(state: InteractionState | null, { run_id, signal_name, step, depth, ...input }: InteractionCommands['interaction.open']['input'], cause: Cause): Decided<InteractionEvent, undefined> {
   if (state) return { events: [], reply: undefined }
   const record: Interaction = { ...born(cause), ...input, run_id, signal_name, consumer: { kind: 'run', run: { run_id, signal_name } }, ...firstRound(input.resolution_policy) }
-  return { ...asked(record, step, depth), reply: undefined }
+  return { ...asked(record, step, undefined, depth), reply: undefined }
+}
+
+/** Ask on behalf of a turn. */
+export function ask(state: InteractionState | null, input: InteractionCommands['interaction.ask']['input'], cause: Cause): Decided<InteractionEvent, undefined> {
+  if (state) return { events: [], reply: undefined }
+  const record: Interaction = { ...born(cause), ...input, ...firstRound(input.resolution_policy) }
+  return { ...asked(record, undefined, input.consumer.agent_tool?.session_id), reply: undefined }
 }
 
 /** What a run is told of an interaction. */
 const announced = ({ id, kind, target_user_ids, title, expires_at }: Interaction): InteractionOpened =>
   ({ interaction_id: id, protocol: kind, targets: target_user_ids, title, ...(expires_at !== undefined && { expires_at }) })
 
-const asked = (interaction: Interaction, step?: string, depth = 0): { events: InteractionEvent[] } =>
-  ({ events: [{ type: 'interaction.created', id: interaction.id, interaction, source: { ...sourceOf(interaction), depth }, ...(step !== undefined && { step }) }] })
+const asked = (interaction: Interaction, step?: string, session?: string, depth = 0): { events: InteractionEvent[] } =>
+  ({ events: [{ type: 'interaction.created', id: interaction.id, interaction, source: { ...sourceOf(interaction), depth }, ...(step !== undefined && { step }), ...(session !== undefined && { session }) }] })
 
 const born = ({ self, at, principal }: Cause, created_by?: string) => ({
   id: self.id, status: 'pending' as const, responses: [], created_at: timestamp(at), updated_at: timestamp(at), ...(created_by !== undefined && { created_by }),

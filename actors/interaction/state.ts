@@ -15,10 +15,12 @@ export interface InteractionState {
   readonly depth: number
   /** It was taken off the lists; nobody finds it any more. */
   readonly deleted?: true
+  /** The session that asks, and hears of every change. */
+  readonly session?: string
 }
 
 /** Begin the state. */
-export const opened = (_: InteractionState | null, { interaction, source }: Extract<InteractionEvent, { type: 'interaction.created' }>): InteractionState => ({ record: interaction, depth: source.depth })
+export const opened = (_: InteractionState | null, { interaction, source, session }: Extract<InteractionEvent, { type: 'interaction.created' }>): InteractionState => ({ record: interaction, depth: source.depth, ...(session !== undefined && { session }) })
 /** Apply a change of the record. */
 export function apply(state: InteractionState | null, event: Change, at: number): InteractionState {
   if (!state) throw new Error('an interaction changed before it was created')

@@ -7,8 +7,10 @@ import type { RoleEvent } from '../../protocol/api/roles.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { isRefusal, refuse, refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
+import { slotText } from '../../protocol/ids.ts'
 import { own } from '../../protocol/lookup.ts'
 import { reservedTags, slug } from '../../protocol/naming.ts'
+import { hashOf } from '../../protocol/subjects.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf, unexpired } from '../configuration.ts'
 import { lackingForRoles, principalRecord, reassign, roleFaults } from './rights.ts'
@@ -22,7 +24,7 @@ export const withName = ({ principals }: ProjectState, name: string): KeptPrinci
   Object.values(principals).find((principal) => principal.kind === 'service' && principal.name === name)
 
 /** A free handle such as `svc:<slug>`, numbered when names differ only in characters that handles lack. */
-function handleOf({ principals }: ProjectState, kind: 'svc' | 'user', name: string): string | undefined {
+function handleOf({ principals }: ProjectState, kind: 'svc' | 'user' | 'agent', name: string): string | undefined {
   const base = slug(name)
   if (base === '') return undefined
   const taken = new Set(Object.values(principals).map(({ handle }) => handle))
@@ -58,6 +60,15 @@ export function bornPrincipal(state: ProjectState, kind: 'service' | 'user', dra
   }
   const { events, role_ids } = reassign(state, principal.id, draft.role_ids ?? [], cause)
   return { principal, role_ids, events: [{ type: 'principal.created', id: principal.id, principal }, ...events] }
+}
+
+/** The principal of a new agent, under the id that both have. It has no roles until it is given some. */
+export function bornAgent(state: ProjectState, name: string, cause: Cause): { readonly id: string; readonly event: PrincipalEvent } {
+  const now = timestamp(cause.at)
+  // A slot of its own: what belongs to agents, such as their memory, spreads over the shards.
+  const id = cause.mint('agent').slice(0, -2) + slotText(hashOf(cause.secret()))
+  const handle = handleOf(state, 'agent', name)
+  return { id, event: { type: 'principal.created', id, principal: { id, kind: 'agent', state: 'active', name, ...(handle !== undefined && { handle }), created_at: now, updated_at: now } } }
 }
 
 /** Faults of what both kinds of requests have in common. */

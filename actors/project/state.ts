@@ -1,12 +1,17 @@
 /** What a project knows: its workflows with their latest specs, its keys, and its principals with their roles. Deleted records are gone from here; journal and views keep their history. */
+import type { Agent } from '../../protocol/agents.ts'
 import type { KeptPrincipal } from '../../protocol/api/access.ts'
 import type { KeptAction } from '../../protocol/api/actions.ts'
 import type { RoleAssignment } from '../../protocol/api/roles.ts'
 import type { Workflow } from '../../protocol/api/workflows.ts'
 import type { Definition, ProjectDirectory } from '../../protocol/directory.ts'
+import type { Equipment } from '../../protocol/equipment.ts'
+import type { MessagingBinding } from '../../protocol/bindings.ts'
 import { own } from '../../protocol/lookup.ts'
 import type { KeptRole } from '../../protocol/roles.ts'
+import type { Skill } from '../../protocol/skills.ts'
 import type { Spec } from '../../protocol/spec.ts'
+import type { Toolkit } from '../../protocol/toolkits.ts'
 import { byHash, sketchOf, type Keys } from '../configuration.ts'
 import { principalRecord } from './rights.ts'
 
@@ -30,6 +35,15 @@ export interface ProjectState {
   actions: Record<string, KeptAction>
   /** Workflow ids that must never be created, with the time of that promise in Unix milliseconds (H2 of protocol/configuration.ts). */
   unused: Record<string, number>
+  agents: Record<string, Agent>
+  /** External references of deleted agents, by their ids. */
+  retired: Record<string, string>
+  toolkits: Record<string, Toolkit>
+  skills: Record<string, Skill>
+  /** What agents were given, by agent. */
+  equipment: Record<string, Equipment>
+  /** Messaging bindings by id. */
+  bindings: Record<string, MessagingBinding>
 }
 export interface ProjectOptions {
   /** Header brand; its lower-case form prefixes reserved tags. */
@@ -37,10 +51,10 @@ export interface ProjectOptions {
 }
 
 /** A project without any configuration. */
-export const bare = (): ProjectState => ({ workflows: {}, keys: {}, principals: {}, roles: {}, assignments: {}, claims: {}, unused: {}, actions: {} })
+export const bare = (): ProjectState => ({ workflows: {}, keys: {}, principals: {}, roles: {}, assignments: {}, claims: {}, unused: {}, agents: {}, retired: {}, toolkits: {}, skills: {}, equipment: {}, bindings: {}, actions: {} })
 
 /** What gateways keep of a project; its state does not hold its id, so the question does. */
-export function directoryOf({ keys, principals, roles, assignments, workflows, actions }: ProjectState, { id }: { readonly id: string }): ProjectDirectory {
+export function directoryOf({ keys, principals, roles, assignments, workflows, agents, actions }: ProjectState, { id }: { readonly id: string }): ProjectDirectory {
   const held = new Map<string, string[]>()
   for (const { principal_id, role_id } of Object.values(assignments)) {
     const ids = held.get(principal_id)
@@ -51,6 +65,7 @@ export function directoryOf({ keys, principals, roles, assignments, workflows, a
     id, keys: byHash(keys), roles: { ...roles }, assignments: Object.values(assignments),
     principals: Object.fromEntries(Object.values(principals).map((principal) => [principal.id, principalRecord(principal, held.get(principal.id) ?? [])])),
     workflows: Object.fromEntries(Object.values(workflows).map(({ workflow }) => [workflow.id, { handle: workflow.handle, latest_version: workflow.latest_version }])),
+    agents: Object.fromEntries(Object.values(agents).map(({ id, name, external_ref, status }) => [id, { name, status, ...(external_ref !== undefined && { external_ref }) }])),
     actions: Object.fromEntries(Object.values(actions).map(({ action }) => [action.name, sketchOf(action)])),
   }
 }

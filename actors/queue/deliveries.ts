@@ -3,7 +3,7 @@
  * session that took it, and a stop that was asked for goes to the gateway where the session was seen last.
  */
 import type { Actor, Effect } from '../actor.ts'
-import type { JobHeader, LeaseGrant, QueueEvent } from '../../protocol/api/jobs.ts'
+import { ownerOf, type JobHeader, type LeaseGrant, type QueueEvent } from '../../protocol/api/jobs.ts'
 import type { Address } from '../../protocol/entry.ts'
 import type { ClaimedJob, GatewayMessage, WorkerTiming } from '../../protocol/worker.ts'
 
@@ -21,6 +21,9 @@ const claimedJob = (header: JobHeader, { token, attempt }: LeaseGrant, queue: st
   ...(header.model !== undefined && { model: header.model }),
   ...(header.run_id !== undefined && { run_id: header.run_id }),
   ...(header.step_id !== undefined && { step_id: header.step_id }),
+  ...(header.agent_turn_id !== undefined && { agent_turn_id: header.agent_turn_id }),
+  ...(header.session_id !== undefined && { session_id: header.session_id }),
+  ...(header.tool_call_id !== undefined && { tool_call_id: header.tool_call_id }),
   spec: {}, lease_token: token, claim_attempt: attempt,
   lease_duration_seconds: timing.lease, heartbeat_cadence_seconds: timing.cadence,
 })
@@ -35,7 +38,8 @@ export const deliveries = (timing: WorkerTiming): Reactions => ({
   'job.rested': offer,
   'job.claimed': ({ id, header, lease }, self) => {
     const { push } = toGateway(lease.gateway, { type: 'assign', project: self.project, session: lease.session, job: claimedJob(header, lease, nameOf(self), timing) })
-    return [{ push: { ...push, ...(header.run_id !== undefined && { spec: { kind: 'run', id: header.run_id, ask: 'job_spec', input: { job_id: id } } }) } }]
+    const owner = ownerOf(header)
+    return [{ push: { ...push, ...(owner && { spec: { ...owner, ask: 'job_spec', input: { job_id: id } } }) } }]
   },
   'job.cancel_requested': ({ id, gateway, session, reason, at }, self) =>
     [toGateway(gateway, { type: 'cancel', project: self.project, session, job_id: id, ...(reason !== undefined && { reason }), at })],

@@ -16,7 +16,7 @@ type Message = Exclude<GatewayMessage, { type: 'forget' }>
 
 /** The members a worker gets; strict clients refuse any other. */
 const members = [
-  'id', 'kind', 'origin', 'executor_kind', 'queue', 'action_name', 'environment_id', 'provider', 'model', 'run_id', 'step_id', 'spec',
+  'id', 'kind', 'origin', 'executor_kind', 'queue', 'action_name', 'environment_id', 'provider', 'model', 'run_id', 'step_id', 'agent_turn_id', 'session_id', 'tool_call_id', 'spec',
   'lease_token', 'claim_attempt', 'lease_duration_seconds', 'heartbeat_cadence_seconds',
 ] as const satisfies readonly (keyof ClaimedJob)[]
 

@@ -108,8 +108,9 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
       const target = await find(project, job.action_name ?? '')
       if (!target) return NOT_OURS
       if ('status' in target) return target
-      const call = job.run_id === undefined ? null : ((await world.ask({ project, kind: 'run', id: job.run_id }, 'action_call', { job_id: job.id })) as ActionCall | null | undefined | Refusal)
-      if (isRefusal(call)) throw new Error(`the run could not be asked: ${call.refused}`)
+      const owner = job.session_id !== undefined ? { kind: 'session' as const, id: job.session_id } : job.run_id !== undefined ? { kind: 'run' as const, id: job.run_id } : undefined
+      const call = owner && ((await world.ask({ project, ...owner }, 'action_call', { job_id: job.id })) as ActionCall | null | undefined | Refusal)
+      if (isRefusal(call)) throw new Error(`the ${owner?.kind} could not be asked: ${call.refused}`)
       return call ? send(project, job, target, call, signal) : { status: 'cancelled' }
     },
   }

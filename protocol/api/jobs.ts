@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import type { InvocationFacts } from '../action/invocation.ts'
 import { Open, Timestamp } from '../common.ts'
-import type { Event } from '../entry.ts'
+import type { Event, Kind } from '../entry.ts'
 import type { Patch } from '../patch.ts'
 import { WaitingOn } from './waiting.ts'
 
@@ -62,7 +62,10 @@ export const ActionLogEntry = Type.Object({
 })
 export type ActionLogEntry = Static<typeof ActionLogEntry>
 
-/** What a queue knows of a job while it waits or is leased. The parameters stay with the run that wants it done. */
+/** Who wants a job done: the actor that keeps its parameters and hears of its end. */
+export const ownerOf = ({ owner, run_id }: JobHeader): { readonly kind: Kind; readonly id: string } | undefined => owner ?? (run_id === undefined ? undefined : { kind: 'run', id: run_id })
+
+/** What a queue knows of a job while it waits or is leased. The parameters stay with whoever wants it done. */
 export interface JobHeader {
   readonly id: string
   readonly kind: Job['kind']
@@ -75,6 +78,11 @@ export interface JobHeader {
   readonly run_id?: string
   readonly step_id?: string
   readonly step_key?: string
+  readonly session_id?: string
+  readonly agent_turn_id?: string
+  readonly tool_call_id?: string
+  /** The actor of the same shard that wants it, keeps its parameters and is told how it ends; absent: the run. */
+  readonly owner?: { readonly kind: Kind; readonly id: string }
   readonly priority: number
   readonly fairness_key: string
   /** Unix milliseconds; retries keep it. */

@@ -27,8 +27,8 @@ export interface Change {
 }
 type Changed<T> = Event & Change & { readonly type: T; readonly id: string }
 export type InteractionEvent =
-  /** `step`: a step of its run opened it. */
-  | (Event & { readonly type: 'interaction.created'; readonly id: string; readonly interaction: Interaction; readonly source: Source; readonly step?: string })
+  /** `step`: a step of its run opened it; `session`: a turn of this session, of the same shard, did. */
+  | (Event & { readonly type: 'interaction.created'; readonly id: string; readonly interaction: Interaction; readonly source: Source; readonly step?: string; readonly session?: string })
   | Changed<'interaction.responded'> | Changed<'interaction.submitted'> | Changed<'interaction.reviewed'>
   /** It is over: completed, cancelled or expired. */
   | (Event & Change & { readonly type: 'interaction.resolved'; readonly id: string; readonly source: Source; readonly dispatch?: Dispatch })

@@ -35,7 +35,7 @@ const counter: AnyActor = {
   ask: { get: ((state: Count) => state) as never },
   deadline: ((state: Count) => (state.wake > 0 ? state.wake : undefined)) as never,
 }
-const kinds = Object.fromEntries(['organization', 'project', 'run', 'queue', 'worker', 'channel', 'channel_name'].map((kind) => [kind, { ...counter, kind: kind as Kind }])) as unknown as Record<Kind, AnyActor>
+const kinds = Object.fromEntries(['organization', 'project', 'run', 'queue', 'worker', 'channel', 'channel_name', 'memory'].map((kind) => [kind, { ...counter, kind: kind as Kind }])) as unknown as Record<Kind, AnyActor>
 
 /** A world of memory that outlives the nodes started in it. */
 export class ToyWorld {
@@ -45,15 +45,18 @@ export class ToyWorld {
   readonly blobs = new MemoryBlobs()
   readonly random = seeded(7)
   readonly tick: Tick
+  readonly kinds: HostDeps['kinds']
   #nodes = 0
-  constructor(tick: Tick = () => {}) {
+  /** @param actors the toys, unless a test brings the real ones. */
+  constructor(tick: Tick = () => {}, actors: HostDeps['kinds'] = kinds) {
     this.tick = tick
+    this.kinds = actors
     this.journal = new MemoryJournal(tick)
     this.snapshots = new MemorySnapshots(tick)
   }
   deps(bus = new MemoryBus(this.tick)): HostDeps {
     return {
-      node: `n${++this.#nodes}`, kinds, partitions: 1, shards: 2, timing: defaultTiming, journal: this.journal, snapshots: this.snapshots, blobs: this.blobs,
+      node: `n${++this.#nodes}`, kinds: this.kinds, partitions: 1, shards: 2, timing: defaultTiming, journal: this.journal, snapshots: this.snapshots, blobs: this.blobs,
       bus, clock: this.clock, random: this.random, log: silent, measure: { commit() {}, command() {}, offer() {} }, fresh: () => true,
     }
   }

@@ -43,6 +43,16 @@ export interface Place {
   /** The principal of the owner key, who administers the channel. */
   readonly owner: string
   readonly event: string
+  readonly agent: string
+  readonly toolkit: string
+  readonly binding: string
+  readonly skill: string
+  /** A skill of the organization, which no agent has. */
+  readonly shared: string
+  /** A session of it with a turn under way and a nudge that waits. */
+  readonly session: string
+  readonly turn: string
+  readonly nudge: string
 }
 let made = 0
 
@@ -69,9 +79,15 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   const message = await s.ok('channel.send', { ...at, id: channel['id'], content: `${mark} message` })
   const loop = await s.ok('loop.create', { ...at, name: `${name} loop`, ...instant() })
   const event = await s.ok('event.publish', { ...at, event_type: 'order.paid', event: { mark } })
+  const [agent, toolkit, skill, common] = await Promise.all([
+    s.ok('agent.create', { ...at, name: `${name} agent`, model_route: { mode: 'worker', provider: mark, model: 'm' } }), s.ok('toolkit.create', { ...at, name: `${name} toolkit` }), s.ok('skill.create', { ...at, name: `${name} skill`, instructions: mark }), s.ok('skill.create_organization', { name: `shared ${made}`, instructions: 'for all' }),
+  ])
+  const binding = await s.ok('agent.set_binding', { ...at, id: agent?.['id'], provider: 'slack', integration_id: handle })
   // Whatever is called there is refused by the guard: the call ends, and fails.
   const [, shared] = await Promise.all([s.ok('action.create', { ...at, name: handle, title: mark, endpoint_url: 'http://127.0.0.1:9/' }), s.ok('organization_action.create', { name: `shared.${handle}`, endpoint_url: 'https://127.0.0.1:9/' })])
   await s.ok('organization_action.rotate_secret', { action_id: shared['id'] })
+  const talk = (await s.ok('agent.invoke', { ...at, agent_ref: { id: agent?.['id'] }, input: { content: [{ type: 'text', text: mark }] } })) as Record<string, Record<string, never>>
+  const nudge = await s.ok('session.nudge', { ...at, session_id: talk['session']?.['id'], content: mark })
   const owner = String(listOf(keys).find(({ name }) => name === 'root')?.['principal_id'])
   const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
   const id = (record: Readonly<Record<string, unknown>> | undefined, field = 'id') => String(record?.[field])
@@ -80,6 +96,8 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     key: id(key), principal: id(principal), loose: id(loose), user: id(user), token: id(token), role: id(role), assignment: id(assignment), organization_key: id(organization_key), instance: `${mark}-worker-${made}`,
     interaction: id(interaction), settled: id(settled), submitted: id(submitted),
     channel: id(channel), message: id(message), loop: id(loop), organization_action: id(shared), owner, event: id(event, 'source_event_id'),
+    agent: id(agent), toolkit: id(toolkit), binding: id(binding), skill: id(skill), shared: id(common),
+    session: id(talk['session']), turn: id(talk['turn']), nudge: id(nudge, 'nudge_id'),
   }
 }
 /** Every id of a place. */
@@ -101,13 +119,17 @@ function idIn(name: RowName, place: Place): string {
   if (name.startsWith('loop.')) return place.loop
   if (name.startsWith('channel.')) return place.channel
   if (name.startsWith('event.')) return place.event
+  if (name.startsWith('agent.') || name.startsWith('memory.')) return place.agent
+  if (name.startsWith('toolkit.')) return place.toolkit
+  if (name === 'skill.usage' || /^skill\.\w+_organization/.test(name)) return place.shared
+  if (name.startsWith('skill.')) return place.skill
   if (/^key\.\w+_organization/.test(name)) return place.organization_key
   if (name.startsWith('key.')) return place.key
   throw new Error(`${name}: say here which record of a place stands in its path`)
 }
 /** The path slots of a row, filled from a place. */
 export function filled(name: RowName, place: Place): Record<string, string> {
-  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance, message_id: () => place.message, token: () => place.token, action_name: () => place.handle, action_id: () => place.organization_action, version: () => '2', user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal) }
+  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance, message_id: () => place.message, token: () => place.token, memory_key: () => 'likes', binding_id: () => place.binding, action_name: () => place.handle, action_id: () => place.organization_action, version: () => '2', session_id: () => place.session, turn_id: () => place.turn, nudge_id: () => place.nudge, user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal) }
   return Object.fromEntries(slotsOf(name).map((slot) => {
     const value = known[slot]?.()
     if (value === undefined) throw new Error(`${name}: say in test/hostile/rows.ts what stands in its path as ${slot}`)
@@ -131,6 +153,12 @@ const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'action.create': () => ({ name: `made-${++made}`, endpoint_url: 'https://example.org/' }), 'action.update': () => ({ title: 'changed' }), 'action.invoke': () => ({ input: {} }),
   'organization_action.create': () => ({ name: `made.shared-${++made}`, endpoint_url: 'https://example.org/' }), 'organization_action.update': () => ({ title: 'changed' }),
   'principal.create': () => ({ name: `bot ${++made}` }), 'principal.update': () => ({ description: 'changed' }),
+  'agent.invoke': ({ agent }) => ({ agent_ref: { id: agent }, session: { mode: 'new' }, input: { content: [{ type: 'text', text: 'hello' }] } }), 'session.create': ({ agent }) => ({ agent_id: agent }), 'session.update': () => ({ title: 'changed' }),
+  'session.append': () => ({ messages: [{ role: 'user', content: [{ type: 'text', text: 'said' }] }] }), 'session.start_turn': () => ({ content: [{ type: 'text', text: 'go' }] }), 'session.nudge': () => ({ content: 'faster' }),
+  'agent.create': () => ({ name: `agent ${++made}` }), 'agent.update': () => ({ description: 'changed' }), 'agent.assign_toolkits': ({ toolkit }) => ({ toolkit_ids: [toolkit, 'kit_system_all'] }), 'agent.assign_skills': ({ skill }) => ({ skill_ids: [skill] }),
+  'agent.set_binding': ({ handle }) => ({ provider: 'telegram', integration_id: handle }), 'memory.save': () => ({ content: 'changed' }),
+  'toolkit.create': () => ({ name: 'kit' }), 'toolkit.replace': () => ({ name: 'kit', actions: [{ selector_type: 'wildcard', selector: 'crm.*' }] }),
+  ...Object.fromEntries(['skill.create', 'skill.replace', 'skill.create_organization', 'skill.replace_organization'].map((name) => [name, () => ({ name: 'skill', instructions: 'do' })])), 'skill.import': () => ({ content: '---\nname: read\n---\ndo' }), 'skill.import_organization': () => ({ content: 'do', name: 'read' }),
 }
 /** A body that the row accepts; undefined when it takes none. */
 export function bodyFor(name: RowName, place: Place): object | undefined {
@@ -145,13 +173,13 @@ export const pathOf = (name: RowName, slots: Readonly<Record<string, string>>): 
 /** The path of a row in a place, encoded. */
 export const placedPath = (name: RowName, place: Place): string => pathOf(name, Object.fromEntries(Object.entries(filled(name, place)).map(([slot, value]) => [slot, encodeURIComponent(value)])))
 
-/** All that a project and the organization show, without what moves by itself. */
+/** All that a project and the organization show, without what moves by itself. Skills of the organization belong to no project. */
 export async function shownIn(s: Service, { handle }: Place): Promise<Readonly<Record<string, Readonly<Record<string, unknown>>>>> {
   const at = { project: handle }
-  const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'loop.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at, 'interaction.list': at, 'channel.list': at, 'role.list': at, 'assignment.list': at, 'user.list': { ...at, include_disabled: true }, 'action.list': at, 'organization_action.list': {} } as const
+  const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'loop.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at, 'interaction.list': at, 'channel.list': at, 'role.list': at, 'assignment.list': at, 'user.list': { ...at, include_disabled: true }, 'agent.list': at, 'session.list': at, 'toolkit.list': at, 'skill.list': at, 'action.list': at, 'organization_action.list': {} } as const
   return Object.fromEntries(await Promise.all(Object.entries(lists).map(async ([name, input]) => {
-    const { status, body } = await s.call(name as RowName, { ...input, ...(name !== 'assignment.list' && { limit: 200 }) })
-    const items = status === 200 ? listOf(body) : []
+    const { status, body } = await s.call(name as RowName, { ...input, ...(!['assignment.list', 'toolkit.list', 'skill.list'].includes(name) && { limit: 200 }) })
+    const items = (status === 200 ? listOf(body) : []).filter(({ source }) => source !== 'organization')
     return [name, Object.fromEntries(items.map(({ last_used_at: _, ...record }: Record<string, unknown>) => [record['id'], record]))]
   })))
 }

@@ -1,0 +1,126 @@
+/**
+ * Admission: one command finds or makes the session, recognises a repeat, refuses a second turn, or writes everything that
+ * belongs to a new one. All of it is one commit, so two requests that race see each other whole.
+ */
+import type { Api } from '../../protocol/api.ts'
+import type { Open } from '../../protocol/common.ts'
+import type { Input } from '../../protocol/contract.ts'
+import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import { own } from '../../protocol/lookup.ts'
+import { ingest } from '../../protocol/session/check.ts'
+import type { Block, ReminderBlock } from '../../protocol/session/blocks.ts'
+import type { TurnWork } from '../../protocol/session/bookkeeping.ts'
+import type { Defined, Placing, SessionCommands } from '../../protocol/session/commands.ts'
+import type { SessionEvent } from '../../protocol/session/events.ts'
+import { limits } from '../../protocol/session/limits.ts'
+import type { AgentTurn, TranscriptMessage, TurnAck } from '../../protocol/session/shapes.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { answering, change, draft, emit, live, now, recordOf, silently, nothing, turnOf, write, writeHidden, type Draft } from './draft.ts'
+import { place } from './place.ts'
+import { directTurn, type SessionState, type Turn } from './state.ts'
+import { pump } from './turns.ts'
+
+type Invoke = Input<Api['agent.invoke']> & Placing & Defined
+type Start = Input<Api['session.start_turn']> & Defined
+
+/** Who wants a turn, and with what. */
+export interface Asking {
+  readonly asker: TurnWork['asker']
+  readonly definition: TurnWork['definition']
+  readonly metadata: Open | undefined
+}
+interface Admission extends Asking {
+  readonly owner: TurnWork['owner']
+  readonly content: readonly Block[]
+  readonly key?: string | undefined
+  readonly context?: readonly { readonly name: string; readonly content: string }[]
+  readonly output_schema?: Open | undefined
+  readonly of?: Partial<Pick<Turn['record'], 'run_id' | 'step_key' | 'channel_exchange_id' | 'attempt'>>
+  readonly turn_id?: string
+}
+interface Admitted { readonly turn_id: string; readonly user_message: TranscriptMessage; readonly boundary: number; readonly after_sequence: number }
+
+/** Write the rows of a new turn: changed context, the input, and the turn, which is queued. */
+export function admit(on: Draft, { owner, content, key, context = [], output_schema, of, metadata, turn_id = on.cause.mint('turn'), ...asking }: Admission): Admitted {
+  const { record, revision: boundary, sequence: before } = on.state
+  writeContext(on, turn_id, context)
+  const after_sequence = on.state.sequence + 1
+  const work: TurnWork = { ...asking, owner, boundary, before, after_sequence, generations: 0, next_index: 1, spent: 0, repeats: {}, usage: {}, ...(output_schema && { output_schema }) }
+  emit(on, { type: 'turn.admitted', id: turn_id, work, ...(key !== undefined && { key }) })
+  emit(on, { type: 'turn.extra', id: turn_id, extra: { effective_timeout_seconds: asking.definition.timeout_seconds } })
+  const user_message = write(on, { turn: { id: turn_id, index: 0 }, role: 'user', content, metadata })
+  emit(on, { type: 'turn.upsert', id: turn_id, agent_id: record.agent_id, session_id: record.id, attempt: 1, ...of, status: 'queued', phase: 'queued', seq: on.state.turn_count, created_at: now(on), updated_at: now(on) })
+  return { turn_id, user_message, boundary, after_sequence }
+}
+
+/** Names of context kept while their values are not in the window. */
+const NAMES = 32
+/** Context that the model does not see as it is now: new, changed, or gone with a compaction. */
+function writeContext(on: Draft, id: string, given: readonly { readonly name: string; readonly content: string }[]): void {
+  const wanted = { ...on.state.contexts, ...Object.fromEntries(given.map(({ name, content }) => [`app-${name}`, content])) }
+  const shown = new Map(on.state.window.flatMap(({ content }) => content.flatMap((block) => (block.type === 'reminder' && block.name.startsWith('app-') ? [[block.name, block.content] as const] : []))))
+  for (const [name, content] of Object.entries(wanted).slice(-NAMES)) {
+    const block: ReminderBlock = { type: 'reminder', name, tier: 'contextual', content }
+    if (shown.get(name) !== content) writeHidden(on, { turn: { id, index: null }, role: 'system', content: [block] })
+  }
+}
+
+const askerOf = ({ principal: { id, type } }: Cause): TurnWork['asker'] => ({ id, type })
+/** Store the inline config that came along; null clears it. */
+function configure(on: Draft, config: Defined['config']): void {
+  if (config !== undefined) change(on, { config })
+}
+
+/** Send an agent a message. */
+export const invoke = (brand: string) => (state: SessionState, input: Invoke, cause: Cause): Decision<SessionEvent, TurnAck> => {
+  const { content, idempotency_key, context, metadata } = input.input
+  const session = input.session ?? {}
+  const placed = place(brand, state, { ...session, agent_id: input.place.agent_id }, input.place, cause)
+  if (isRefusal(placed)) return placed
+  const channel_context = input.channel_context
+  return start(placed, { key: idempotency_key, content, context, metadata: channel_context ? { ...metadata, channel_context } : metadata, output: input.output?.schema }, input)
+}
+/** Start a turn in a session that there is. */
+export const startTurn = (brand: string) => (state: SessionState, input: Start, cause: Cause): Decision<SessionEvent, TurnAck> => {
+  const session = live(state, cause)
+  if (!session) return refuse('not_found')
+  const { content, idempotency_key: key, context, metadata, output } = input
+  return start(draft(session, cause, brand), { key, content, context, metadata, output: output?.schema }, input)
+}
+
+interface Asked { readonly key: string | undefined; readonly content: readonly Open[]; readonly context: readonly { readonly name: string; readonly content: string }[] | undefined; readonly metadata: Open | undefined; readonly output: Open | undefined }
+function start(on: Draft, asked: Asked, { definition, config }: Defined): Decision<SessionEvent, TurnAck> {
+  const key = asked.key?.trim() || undefined
+  const known = key === undefined ? undefined : own(on.state.keys, `:${key}`)
+  if (known) {
+    const turn = turnOf(on, known.turn_id)
+    // What has ended is completed by the edge.
+    const current = turn ? recordOf(turn) : ({ id: known.turn_id } as AgentTurn)
+    return { events: [], reply: { session: on.state.record, turn: current, resume_cursor: String(known.boundary), after_sequence: known.after_sequence, deduped: true } }
+  }
+  const refused = blocked(on)
+  if (refused) return refused
+  if (on.state.record.status === 'archived') change(on, { status: 'active' })
+  configure(on, config)
+  const { turn_id, user_message, boundary, after_sequence } = admit(on, { owner: 'direct', asker: askerOf(on.cause), definition, content: ingest(asked.content), key, metadata: asked.metadata, output_schema: asked.output, ...(asked.context && { context: asked.context }) })
+  const turn = recordOf(turnOf(on, turn_id) as Turn)
+  pump(on)
+  return answering(on, ({ record }) => ({ session: record, turn, user_message, resume_cursor: String(boundary), after_sequence, deduped: false }))
+}
+function blocked({ state }: Draft): Refusal | undefined {
+  const active = directTurn(state)
+  if (active) return refuse('session_turn_active', { turn_id: active.record.id, status: active.record.status })
+  return Object.keys(state.turns).length >= limits.turns ? refuse('conflict', { limit: limits.turns }, 'The session has as many turns that have not ended as it may have.') : undefined
+}
+
+/** A turn of a run or of a channel: they have their own admission, and this one's rule does not count for them. */
+export const openTurn = (brand: string) => (state: SessionState, input: SessionCommands['turn.open']['input'], cause: Cause): Decision<SessionEvent, undefined> => {
+  const session = live(state, cause)
+  if (!session || session.turns[input.turn_id] || session.keys[`turn:${input.turn_id}`]) return nothing
+  const on = draft(session, cause, brand)
+  const { owner, attempt, content, definition, asker, output_schema, metadata, turn_id } = input
+  admit(on, { owner: 'run_id' in owner ? 'run' : 'channel', of: { ...owner, attempt }, turn_id, content, definition, asker, output_schema, metadata, key: `turn:${turn_id}` })
+  pump(on)
+  return silently(on)
+}
+

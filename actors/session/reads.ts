@@ -1,0 +1,39 @@
+/** Reads of a session's committed state. */
+import type { ActionCall } from '../../protocol/action/invocation.ts'
+import type { Open } from '../../protocol/common.ts'
+import type { Compacting } from '../../protocol/session/commands.ts'
+import { generationSpec, messagesOf, type GenerationSpec } from '../../protocol/session/request.ts'
+import { presented } from '../../protocol/session/tools.ts'
+import { summarySpec } from './compaction.ts'
+import { shownTo } from './generate.ts'
+import { jobOf } from './jobs.ts'
+import { progressOf, type SessionState } from './state.ts'
+
+/** What whoever executes a job gets; null: the session does not wait for it any more. */
+export const jobSpec = (brand: string) => (state: SessionState, { job_id }: { readonly job_id: string }): GenerationSpec | { readonly parameters: Open; readonly action_name: string } | null => {
+  const found = jobOf(state, job_id)
+  if (!found) return null
+  if ('compaction' in found) return summarySpec(state, brand) ?? null
+  const { work } = found.turn
+  if (found.call !== undefined) {
+    const action = work.segment?.calls[found.call]?.action
+    return action ? { parameters: action.input, action_name: action.name } : null
+  }
+  return work.generation ? generationSpec(work.definition, brand, messagesOf(shownTo(state, work.generation.through)), presented(work.definition, brand, work.output_schema)) : null
+}
+/** The call of an action that a job makes, as its executor signs it: the agent acts. Null: the session does not wait for it any more. */
+export function actionCall(state: SessionState, { job_id }: { readonly job_id: string }): ActionCall | null {
+  const found = jobOf(state, job_id)
+  if (!found || 'compaction' in found || found.call === undefined) return null
+  const { record, work } = found.turn
+  const action = work.segment?.calls[found.call]?.action
+  return action ? {
+    action_name: action.name, parameters: action.input, actor: { principal_id: record.agent_id, principal_type: 'agent' }, origin: 'agent_tool_call', ...(record.run_id !== undefined && { run_id: record.run_id }),
+    ...(record.step_key !== undefined && { step_key: record.step_key }), session_id: record.session_id, agent_turn_id: record.id, tool_call_id: found.call,
+  } : null
+}
+/** How a compaction goes. */
+export const detail = (state: SessionState, _: unknown, at: number): Compacting => {
+  const { strategy, threshold_tokens } = state.definition?.compaction ?? {}
+  return { compaction: progressOf(state, at, strategy === 'auto' ? threshold_tokens : undefined) }
+}

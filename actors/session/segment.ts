@@ -1,0 +1,165 @@
+/**
+ * A segment: a row of the assistant that uses tools. It stays open, and out of the log, until all of its calls are settled; then
+ * the row and one row with all results are committed together. A call that was settled is never made again.
+ */
+import type { Open } from '../../protocol/common.ts'
+import type { Block, ToolResultBlock, ToolUseBlock } from '../../protocol/session/blocks.ts'
+import type { Call } from '../../protocol/session/bookkeeping.ts'
+import type { GrantedTool } from '../../protocol/session/definition.ts'
+import { limits } from '../../protocol/session/limits.ts'
+import { canonicalJson, valueFaults } from '../../protocol/session/schema.ts'
+import { allows, meaningOf, type Reserved } from '../../protocol/session/tools.ts'
+import { askPerson, askApproval } from './asking.ts'
+import { emit, note, noteCall, patchCall, turnOf, write, type Draft } from './draft.ts'
+import { enqueue, queueOf, type Settled } from './jobs.ts'
+import type { Turn } from './state.ts'
+import { end, fail, goOn, wait } from './turns.ts'
+
+const DEFAULT_RESULT = { content: '' } as const
+/** What a call came to. `fine`: whatever its status, it is no error to the model. */
+export interface Came { readonly status: 'ok' | 'error' | 'cancelled'; readonly content: string; readonly fine?: boolean }
+
+/** The model wants tools used. */
+export function openSegment(on: Draft, id: string, given: readonly Block[]): void {
+  const { generation } = (turnOf(on, id) as Turn).work
+  if (!generation) return
+  const content = unique(on, given)
+  content.forEach((block, content_index) => {
+    emit(on, { type: 'message.block', session_id: on.state.record.id, message_id: generation.message_id, content_index, block: block.type === 'tool_use' ? { ...block, status: 'pending' } : block })
+  })
+  note(on, id, { generation: null })
+  const uses = content.flatMap((block, index) => (block.type === 'tool_use' ? [{ block, index }] : []))
+  for (const { block, index } of uses) noteCall(on, id, block.id, { id: block.id, index, state: 'ready' })
+  if (uses.length > limits.calls) return void fail(on, id, 'too_many_calls', `One answer used ${uses.length} tools; at most ${limits.calls} are done.`)
+  for (const { block } of uses) {
+    if (!begin(on, id, block)) return
+  }
+  goOn(on, id)
+}
+
+/** Ids of tool uses are unique in what the model is shown: a repeated one gets a number. */
+function unique(on: Draft, content: readonly Block[]): Block[] {
+  const used = new Set(on.state.window.flatMap((row) => row.content.flatMap((block) => (block.type === 'tool_use' ? [block.id] : []))))
+  for (const { work } of Object.values(on.state.turns)) for (const call of Object.keys(work.segment?.calls ?? {})) used.add(call)
+  return content.map((block) => {
+    if (block.type !== 'tool_use') return block
+    let { id } = block
+    for (let n = 2; used.has(id); n++) id = `${block.id}_${on.state.sequence + 1}_${n}`
+    used.add(id)
+    return { ...block, id }
+  })
+}
+
+/** Find out what a call means and what has to happen first. False: the turn is over. */
+function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): boolean {
+  const { definition, output_schema, repeats, skills } = (turnOf(on, id) as Turn).work
+  const signature = `${name} ${canonicalJson(input)}`
+  const times = (repeats[signature] ?? 0) + 1
+  note(on, id, { repeats: { ...repeats, [signature]: times } })
+  if (times > limits.repeats) {
+    fail(on, id, 'progress_stalled', `${name} was called more than ${limits.repeats} times with the same arguments.`)
+    return false
+  }
+  const meaning = meaningOf(definition, on.brand, output_schema, name, input)
+  if (meaning.kind === 'fault') settle(on, id, call, { status: 'error', content: meaning.text })
+  else if (meaning.kind === 'help') settle(on, id, call, { status: 'ok', content: meaning.text })
+  else if (meaning.kind === 'action') act(on, id, call, meaning.tool, meaning.input, skills)
+  else if (meaning.which === 'ask') askPerson(on, id, call, input)
+  else own(on, id, call, meaning.which, input)
+  return true
+}
+
+/** The tools that the session answers itself. */
+function own(on: Draft, id: string, call: string, which: Exclude<Reserved, 'ask'>, input: Open): void {
+  const { definition, output_schema, skills = [] } = (turnOf(on, id) as Turn).work
+  if (which === 'submit_output') {
+    const faults = valueFaults(output_schema ?? {}, input, '')
+    if (faults.length > 0) return void settle(on, id, call, { status: 'error', content: JSON.stringify({ error: 'the output does not fit its schema', fields: faults.slice(0, 20) }) })
+    note(on, id, { output: input, output_source: 'tool' })
+    return void settle(on, id, call, { status: 'ok', content: 'The output was accepted.' })
+  }
+  const skill = definition.skills.find(({ name }) => name === input['name'])
+  if (!skill) return void settle(on, id, call, { status: 'error', content: `There is no skill ${JSON.stringify(input['name'] ?? null)}.` })
+  note(on, id, { skills: [...new Set([...skills, skill.name])] })
+  settle(on, id, call, { status: 'ok', content: skill.instructions })
+}
+
+/** An action: checked against its schema and the skills in force; a destructive one is asked of a person first. */
+function act(on: Draft, id: string, call: string, tool: GrantedTool, input: Open, active: readonly string[] | undefined): void {
+  const { definition } = (turnOf(on, id) as Turn).work
+  const { index } = callOf(on, id, call) as Call
+  const action = { name: tool.name, input }
+  noteCall(on, id, call, { action })
+  patchCall(on, id, index, { resolved_action: action })
+  const restricting = definition.skills.filter(({ name, allowed_tools }) => active?.includes(name) && allowed_tools.length > 0)
+  if (restricting.length > 0 && !restricting.some(({ allowed_tools }) => allows(allowed_tools, tool))) {
+    return void settle(on, id, call, { status: 'error', content: `The skill ${restricting.map(({ name }) => name).join(', ')} does not allow ${tool.name}.` })
+  }
+  const faults = tool.input_schema ? valueFaults(tool.input_schema, input, '') : []
+  if (faults.length > 0) return void settle(on, id, call, { status: 'error', content: JSON.stringify({ error: 'the arguments do not fit the tool', fields: faults.slice(0, 20) }) })
+  if (tool.annotations.destructive) askApproval(on, id, call, tool, input)
+}
+
+export const callOf = (on: Draft, id: string, call: string): Call | undefined => turnOf(on, id)?.work.segment?.calls[call]
+
+/** A call is settled. */
+export function settle(on: Draft, id: string, call: string, { status, content, fine = status === 'ok' }: Came): void {
+  const known = callOf(on, id, call)
+  if (!known || known.state === 'done') return
+  const result: ToolResultBlock = { type: 'tool_result', tool_use_id: call, content, ...(!fine && { is_error: true }) }
+  patchCall(on, id, known.index, { status, progress: null })
+  noteCall(on, id, call, { state: 'done', result })
+}
+
+/** A turn that runs takes its calls further: what is ready is dispatched; when nothing but people is waited for, the turn waits; when all are settled, the rows are committed. */
+export function advanceSegment(on: Draft, id: string): void {
+  const calls = () => Object.values(turnOf(on, id)?.work.segment?.calls ?? {})
+  for (const call of calls()) if (call.state === 'ready') dispatch(on, id, call)
+  const states = new Set(calls().map(({ state }) => state))
+  if (states.has('job') || states.has('asking')) return
+  const waiting = calls().find(({ state }) => state === 'waiting')
+  if (waiting) return void wait(on, id, waitOf(waiting))
+  commit(on, id)
+}
+/** What a turn says it waits for. */
+export const waitOf = ({ id, interaction_id = '', expires_at }: Call): Parameters<typeof wait>[2] => ({ kind: 'interaction', interaction_id, tool_call_id: id, ...(expires_at !== undefined && { expires_at }) })
+
+function dispatch(on: Draft, id: string, { id: call, index, action }: Call): void {
+  const turn = turnOf(on, id) as Turn
+  const tool = turn.work.definition.tools.find(({ name }) => name === action?.name)
+  if (!action || !tool) return void settle(on, id, call, { status: 'error', content: 'The tool is not there any more.' })
+  const job_id = on.cause.mint('job')
+  const queue = tool.queue ?? queueOf(turn.work.definition)
+  noteCall(on, id, call, { state: 'job', job_id, queue })
+  patchCall(on, id, index, { status: 'running' })
+  // What is not said to be safe to repeat is done once; its lease may be lost once.
+  const attempts = tool.annotations.idempotent || tool.annotations.read_only ? limits.attempts : 1
+  enqueue(on, queue, {
+    id: job_id, kind: 'action_execution', executor_kind: tool.kind === 'worker' ? 'customer_worker' : 'server_worker', action_name: tool.name, agent_turn_id: id, tool_call_id: call,
+    ...(tool.environment_id !== undefined && { environment_id: tool.environment_id }), max_attempts: attempts, max_losses: attempts,
+  }, turn)
+}
+
+/** The job of a call has ended. */
+export function callSettled(on: Draft, id: string, call: string, { outcome, result, error_type, error_message }: Settled): void {
+  const failed = { error_type: error_type ?? outcome, error_message: error_message ?? `The action ${outcome === 'failed' ? 'failed' : 'was cancelled'}.` }
+  settle(on, id, call, outcome === 'completed' ? { status: 'ok', content: JSON.stringify(result ?? {}) } : { status: outcome === 'cancelled' ? 'cancelled' : 'error', content: JSON.stringify(failed) })
+  goOn(on, id)
+}
+
+/** All calls are settled: the row and the results enter the log, and the turn goes on. */
+function commit(on: Draft, id: string): void {
+  const { segment, next_index, output } = (turnOf(on, id) as Turn).work
+  if (!segment) return
+  const results = Object.values(segment.calls).sort((a, b) => a.index - b.index).map(({ id: call, result }): ToolResultBlock => result ?? { type: 'tool_result', tool_use_id: call, ...DEFAULT_RESULT, is_error: true })
+  const content = segment.content.map((block): Block => {
+    if (block.type !== 'tool_use') return block
+    const { progress: _, ...frozen } = block
+    return frozen
+  })
+  write(on, { id: segment.message_id, turn: { id, index: segment.turn_index }, role: 'assistant', content, metadata: { response_message_index: segment.turn_index }, created_at: segment.created_at })
+  write(on, { turn: { id, index: next_index }, role: 'user', content: results })
+  note(on, id, { next_index: next_index + 1 })
+  if (output) end(on, id, { status: 'completed' })
+  else goOn(on, id)
+}

@@ -1,0 +1,65 @@
+/**
+ * A session: one conversation with an agent, and the one writer of its messages, turns, nudges and compactions. A turn is a
+ * machine that moves when a command comes: its model's answer, the end of a tool call, what a person said, a nudge, a time.
+ * Between commands everything it needs is in the journal, so any node goes on with it.
+ *
+ * Invariants: S (state.ts), L (turns.ts), T (protocol/session/events.ts).
+ */
+import type { Api } from '../../protocol/api.ts'
+import type { Defined, Hashed, Placing, SessionCommands } from '../../protocol/session/commands.ts'
+import type { SessionEvent } from '../../protocol/session/events.ts'
+import type { Actor } from '../actor.ts'
+import { invoke, openTurn, startTurn } from './admit.ts'
+import { interactionChanged } from './asking.ts'
+import { evolve } from './evolve.ts'
+import { jobRetried, jobSettled } from './jobs.ts'
+import { cancelNudge, nudge } from './nudges.ts'
+import { create, standing, succeed } from './place.ts'
+import { actionCall, detail, jobSpec } from './reads.ts'
+import { append, cancel, cancelTurn, compact, deadline, remove, update, wake } from './settings.ts'
+import { unborn, type SessionState } from './state.ts'
+
+type Extra = {
+  'agent.invoke': Placing & Defined; 'session.create': Placing; 'session.start_turn': Defined; 'session.nudge': Defined & Hashed; 'session.append': Partial<Defined>; 'session.compact': Defined
+}
+
+/** The actor of a session. @param brand as configured. */
+export function sessionActor({ brand: configured }: { readonly brand: string }): Actor<SessionState, SessionEvent, Api, 'session', SessionCommands, Extra> {
+  const brand = configured.toLowerCase()
+  return {
+    kind: 'session',
+    initial: unborn,
+    decide: {
+      'agent.invoke': invoke(brand),
+      'session.create': create(brand),
+      'session.start_turn': startTurn(brand),
+      'session.update': update(brand),
+      'session.delete': remove(brand),
+      'session.append': append(brand),
+      'session.cancel': cancel(brand),
+      'session.cancel_turn': cancelTurn(brand),
+      'session.compact': compact(brand),
+      'session.nudge': nudge(brand),
+      'session.cancel_nudge': cancelNudge(brand),
+      'session.succeed': succeed,
+      'turn.open': openTurn(brand),
+      'job.settled': jobSettled(brand),
+      'job.retried': jobRetried(brand),
+      'interaction.changed': interactionChanged(brand),
+      wake: wake(brand),
+    },
+    evolve,
+    ask: {
+      /** Whether it lives, for an edge that looks for the session of a key. */
+      standing,
+      /** What a worker gets of a job, or null when the session no longer waits for it. */
+      job_spec: jobSpec(brand),
+      /** The call that a job makes, for whoever makes it for the service. */
+      action_call: actionCall,
+      /** How a compaction goes. */
+      detail,
+    },
+    deadline,
+    ended: ({ gone }) => gone,
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * What a session is between two commands: its record, the rows that the model is shown, the turns that have not ended, and
+ * which keys were used. `evolve` makes it from events alone.
+ *
+ * Invariants:
+ * S1. `window` holds the final rows after the last compaction, its summary first; older rows are in views only.
+ * S2. Only turns that have not ended are kept; of others their keys, the newest `limits.keys` of them.
+ * S3. The state that an arm is given is never changed: a decision applies events to it before they are committed.
+ */
+import { parseTimestamp, timestamp } from '../../protocol/common.ts'
+import type { NudgeWork, TurnWork } from '../../protocol/session/bookkeeping.ts'
+import type { TurnDefinition } from '../../protocol/session/definition.ts'
+import type { Pass } from '../../protocol/session/events.ts'
+import type { CompactionProgress, Session, SessionDetail, SessionNudge, TranscriptMessage, TranscriptTurn, TurnExtra } from '../../protocol/session/shapes.ts'
+
+/** A turn that has not ended. */
+export interface Turn {
+  readonly record: TranscriptTurn
+  readonly extra: TurnExtra
+  readonly work: TurnWork
+}
+interface KeyedTurn {
+  readonly turn_id: string
+  readonly boundary: number
+  readonly after_sequence: number
+}
+export interface KeyedNudge {
+  readonly nudge: SessionNudge
+  readonly content_hash: string
+  readonly kept: NudgeWork
+}
+/** A compaction under way; `deadline` in Unix milliseconds. */
+interface Compacting {
+  readonly job_id: string
+  readonly at: number
+  readonly deadline: number
+  readonly pass: Pass
+  readonly definition: TurnDefinition
+}
+export interface SessionState {
+  /** Absent before it was created. */
+  readonly record?: Session
+  /** The first session of the same key, and how many were before this one. */
+  readonly root: string
+  readonly generation: number
+  /** What the first session knows of the newest one. */
+  readonly newest: number
+  readonly gone: boolean
+  readonly sequence: number
+  readonly revision: number
+  /** Turns so far. */
+  readonly turn_count: number
+  readonly window: readonly TranscriptMessage[]
+  readonly latest?: SessionDetail['latest_compaction']
+  readonly turns: Readonly<Record<string, Turn>>
+  readonly keys: Readonly<Record<string, KeyedTurn>>
+  readonly nudges: Readonly<Record<string, KeyedNudge>>
+  readonly nudge_keys: Readonly<Record<string, string>>
+  readonly compacting?: Compacting
+  /** That of the last turn. */
+  readonly definition?: TurnDefinition
+  /** Application context as it was given last, by name. */
+  readonly contexts: Readonly<Record<string, string>>
+  /** Tokens that the last generation took in and gave out: how full the window is. */
+  readonly tokens: number
+}
+export const unborn = (): SessionState => ({ root: '', generation: 0, newest: 0, gone: false, sequence: 0, revision: 0, turn_count: 0, window: [], turns: {}, keys: {}, nudges: {}, nudge_keys: {}, contexts: {}, tokens: 0 })
+
+/** A session that can be used. */
+export type Live = SessionState & { readonly record: Session }
+/** Unix milliseconds of the time when it is pruned for idleness; undefined: never, or not while a turn runs. */
+export function expiry({ record, gone, turns }: SessionState): number | undefined {
+  const ttl = record?.retention?.mode === 'bounded' ? record.retention.ttl_seconds : undefined
+  if (!record || gone || ttl === undefined || !record.last_message_at || Object.keys(turns).length > 0) return undefined
+  const last = parseTimestamp(record.last_message_at)
+  return last === undefined ? undefined : last + ttl * 1000
+}
+/** Whether it can be used: made, not deleted, and not idle for longer than it is kept. @param at Unix milliseconds. */
+export const isLive = (state: SessionState, at: number): state is Live => state.record !== undefined && !state.gone && (expiry(state) ?? Infinity) > at
+
+/** Turns in the order they were admitted. */
+export const turnsOf = ({ turns }: SessionState): Turn[] => Object.values(turns).sort((a, b) => (a.record.seq ?? 0) - (b.record.seq ?? 0))
+/** The turn that holds the slot: at most one runs. */
+export const runningTurn = (state: SessionState): Turn | undefined => turnsOf(state).find(({ record }) => record.status === 'running')
+/** The direct turn that has not ended. */
+export const directTurn = (state: SessionState): Turn | undefined => turnsOf(state).find(({ work }) => work.owner === 'direct')
+/** Nudges that wait for a turn, oldest first. */
+export const pendingNudges = ({ nudges }: SessionState, turn_id: string): KeyedNudge[] => Object.values(nudges).filter(({ nudge, kept }) => nudge.status === 'pending' && kept.turn_id === turn_id)
+
+/** How far a compaction is. @param at Unix milliseconds. @param threshold tokens at which it begins by itself. */
+export function progressOf({ compacting }: SessionState, at: number, threshold: number | undefined): CompactionProgress {
+  const sized = threshold !== undefined && { threshold_tokens: threshold }
+  if (!compacting || compacting.deadline <= at) return { in_progress: false, ...sized }
+  const { from_sequence, through_sequence, message_count } = compacting.pass
+  return { in_progress: true, started_at: timestamp(compacting.at), deadline: timestamp(compacting.deadline), from_sequence, through_sequence, message_count, ...sized }
+}

@@ -1,0 +1,21 @@
+/** The list of sessions: what its filters mean before a view is asked. */
+import { parseTimestamp } from '../../protocol/common.ts'
+import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { homeOf, type Call, type Edge } from '../call.ts'
+
+type Question = Readonly<Record<string, unknown>>
+/** Ask for a page of sessions. */
+export async function listSessions(edge: Edge, call: Call, { agent_name, scope_name, since, ...question }: Question): Promise<unknown | Refusal> {
+  const { agent_id } = question
+  const given = question['session_key'] ?? scope_name
+  const session_key = typeof given === 'string' ? given.trim() : undefined
+  if (agent_id !== undefined && agent_name !== undefined) return refuse('session_agent_ref_conflict')
+  if (session_key !== undefined && agent_id === undefined && agent_name === undefined) return refuse('session_key_scope_required')
+  const after = since === undefined ? undefined : parseTimestamp(String(since))
+  if (since !== undefined && after === undefined) return refuseFields({ field: 'since', message: 'must be an RFC 3339 time', actual: since })
+  const known = agent_name === undefined ? undefined : await edge.directory.project(homeOf(edge, call))
+  if (isRefusal(known)) return known
+  const id = known ? Object.entries(known.agents).find(([, { name }]) => name === agent_name)?.[0] : agent_id
+  if (known && id === undefined) return { items: [] }
+  return edge.world.view(homeOf(edge, call), 'session.list', { ...question, ...(id !== undefined && { agent_id: id }), ...(session_key !== undefined && { session_key }), ...(after !== undefined && { since: after }) })
+}

@@ -1,0 +1,116 @@
+/** Rows of sessions: what is looked up before their commands are decided, and how their answers are completed. */
+import type { Agent } from '../../protocol/agents.ts'
+import type { SessionSeed } from '../../protocol/api/sessions.ts'
+import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import { isId } from '../../protocol/ids.ts'
+import type { Compacting } from '../../protocol/session/commands.ts'
+import type { AgentTurn, NudgeAck, Session, SessionNudge, TurnAck } from '../../protocol/session/shapes.ts'
+import { homeOf, type Call, type Edge } from '../call.ts'
+import type { Prepare, Prepared } from '../prepare.ts'
+import { agentOf, define, type Wanted } from './definition.ts'
+import { locate, standingOf } from './place.ts'
+import { sealRevision } from './boundary.ts'
+
+const missing: Refusal = refuse('not_found', { resource: 'session' }, 'There is no such session in this project.')
+
+/** A turn as it is now. */
+const turnNow = (edge: Edge, call: Call, session_id: string, turn_id: string): Promise<AgentTurn | Refusal> =>
+  edge.world.view(homeOf(edge, call), 'session.turn', { session_id, turn_id }) as Promise<AgentTurn | Refusal>
+
+/** The acknowledgement of a turn: its boundary is sealed, and a repeat shows the turn as it is now. */
+async function acknowledged(edge: Edge, call: Call, reply: unknown): Promise<TurnAck | Refusal> {
+  const ack = reply as TurnAck
+  const turn = ack.deduped ? await turnNow(edge, call, ack.session.id, ack.turn.id) : ack.turn
+  if (isRefusal(turn)) return turn
+  return { ...ack, turn, resume_cursor: sealRevision(edge.world, homeOf(edge, call), ack.session.id, Number(ack.resume_cursor)) }
+}
+
+async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
+  const { agent_ref, session: seed = {} } = call.body as { agent_ref: { id?: string; name?: string }; session?: SessionSeed }
+  const agent = await agentOf(edge, call, agent_ref)
+  if (isRefusal(agent)) return agent
+  const located = await locate(edge, call, agent, seed)
+  if (isRefusal(located)) return located
+  const { id, place, session } = located
+  const defined = await define(edge, call, agent, session ?? seeded(seed), call.body as Wanted)
+  return isRefusal(defined) ? defined : { id, input: { place, ...defined }, answer: (reply) => acknowledged(edge, call, reply) }
+}
+const seeded = ({ thinking_effort, compaction_policy }: SessionSeed): Pick<Session, 'thinking_effort' | 'compaction_policy'> => ({ ...(thinking_effort && { thinking_effort }), ...(compaction_policy && { compaction_policy }) })
+
+async function create(edge: Edge, call: Call): Promise<Prepared | Refusal> {
+  const agent = await agentOf(edge, call, { id: String(call.body['agent_id']) })
+  if (isRefusal(agent)) return agent
+  const located = await locate(edge, call, agent, call.body as SessionSeed)
+  return isRefusal(located) ? located : { id: located.id, input: { place: located.place } }
+}
+
+/** The session of the path with its agent. */
+async function sessionOf(edge: Edge, call: Call): Promise<{ readonly session: Session; readonly agent: Agent } | Refusal> {
+  const id = call.slots['session_id'] ?? ''
+  if (!isId(id, 'agent_session')) return missing
+  const known = await standingOf(edge, homeOf(edge, call), id)
+  if (isRefusal(known)) return known
+  const { session, gone } = known
+  if (!session || gone) return missing
+  const agent = await agentOf(edge, call, { id: session.agent_id })
+  return isRefusal(agent) ? agent : { session, agent }
+}
+/** Rows that may begin a turn in a session that there is. */
+const turning = (more: (edge: Edge, call: Call) => Prepared): Prepare => async (edge, call) => {
+  const found = await sessionOf(edge, call)
+  if (isRefusal(found)) return found
+  const { operation } = call.body as Wanted
+  const defined = await define(edge, call, found.agent, found.session, operation ? { operation } : {})
+  if (isRefusal(defined)) return defined
+  const { input, ...rest } = more(edge, call)
+  return { ...rest, input: { ...defined, ...input } }
+}
+/** What is appended may make a session compact, if its agent has a model for that. */
+const append: Prepare = async (edge, call) => {
+  const found = await sessionOf(edge, call)
+  if (isRefusal(found)) return found.refused === 'agent_inactive' ? {} : found
+  const defined = await define(edge, call, found.agent, found.session, {})
+  return isRefusal(defined) ? {} : { input: { ...defined } }
+}
+
+/** Milliseconds between looks at a compaction. */
+const LOOK = 100
+/** Wait until no compaction is under way, which is at most its own deadline, and answer the session. */
+async function compacted(edge: Edge, call: Call): Promise<Session | Refusal> {
+  const { world } = edge
+  const to = { project: homeOf(edge, call), kind: 'session', id: call.slots['session_id'] ?? '' } as const
+  for (;;) {
+    const answer = (await world.ask(to, 'detail', {})) as Compacting | Refusal
+    if (isRefusal(answer)) return answer
+    if (!answer.compaction.in_progress) break
+    await new Promise<void>((look) => world.later(LOOK, look))
+  }
+  const known = await standingOf(edge, to.project, to.id)
+  if (isRefusal(known)) return known
+  return known.session ?? missing
+}
+
+async function nudged(edge: Edge, call: Call, reply: unknown): Promise<NudgeAck | Refusal> {
+  const ack = reply as NudgeAck
+  if (!ack.deduped) return ack
+  const turn = await turnNow(edge, call, ack.session.id, ack.turn.id)
+  return isRefusal(turn) ? turn : { ...ack, turn }
+}
+/** A nudge that was delivered cannot be taken back. */
+async function takenBack(edge: Edge, call: Call): Promise<SessionNudge | Refusal> {
+  const { session_id = '', nudge_id = '' } = call.slots
+  const nudge = (await edge.world.view(homeOf(edge, call), 'session.get_nudge', { session_id, nudge_id })) as SessionNudge | Refusal
+  return isRefusal(nudge) || nudge.status !== 'delivered' ? nudge : refuse('nudge_already_delivered', { nudge })
+}
+
+/** By row name. */
+export const sessionPreparations: Readonly<Record<string, Prepare>> = {
+  'agent.invoke': invoke,
+  'session.create': create,
+  'session.start_turn': turning((edge, call) => ({ answer: (reply) => acknowledged(edge, call, reply) })),
+  'session.nudge': turning((edge, call) => ({ input: { content_hash: edge.world.hash(JSON.stringify([call.body['content'], call.body['metadata'] ?? null])) }, answer: (reply) => nudged(edge, call, reply) })),
+  'session.append': append,
+  'session.compact': turning((edge, call) => ({ answer: () => compacted(edge, call) })),
+  'session.cancel_turn': (edge, call) => ({ answer: () => turnNow(edge, call, call.slots['session_id'] ?? '', call.slots['turn_id'] ?? '') }),
+  'session.cancel_nudge': (edge, call) => ({ answer: () => takenBack(edge, call) }),
+}

@@ -1,0 +1,38 @@
+/**
+ * What a turn runs with, resolved when it is admitted: by whom, with which model, tools and budget. It stays as it was
+ * admitted for as long as the turn lives, however the agent changes meanwhile.
+ */
+import type { EffectiveDefinition, EffectiveSkill } from '../agents/definition.ts'
+import type { InlineConfig } from '../agents/inline.ts'
+import type { Open } from '../common.ts'
+
+/** A tool that a turn may use. Whoever resolves tools has checked grants and rights; the session only offers and dispatches them. */
+export interface GrantedTool {
+  /** Dotted name of the action. */
+  readonly name: string
+  readonly description?: string
+  readonly input_schema?: Open
+  /** A destructive action is asked of a person each time. */
+  readonly annotations: { readonly idempotent?: boolean; readonly destructive?: boolean; readonly read_only?: boolean }
+  /** Who does it: a worker of the project, or the service itself. */
+  readonly kind: 'worker' | 'http' | 'builtin'
+  readonly queue?: string
+  readonly environment_id?: string
+}
+/** A definition with every layer settled. */
+export interface TurnDefinition extends Pick<EffectiveDefinition, 'instructions' | 'route' | 'effort' | 'timeout_seconds' | 'compaction' | 'tool_presentation'> {
+  readonly agent_id: string
+  readonly agent_name: string
+  /** Where it runs, for whoever executes its jobs. */
+  readonly scope: { readonly org_id: string; readonly project_id: string }
+  readonly tools: readonly GrantedTool[]
+  readonly skills: readonly EffectiveSkill[]
+  /** Text about the agent's memory that goes to the model after the instructions. */
+  readonly memory?: string
+  readonly max_tokens?: number
+}
+/** What the edge hands over with a turn: the settled definition, and the inline config to store: absent keeps, null clears. */
+export interface Defined {
+  readonly definition: TurnDefinition
+  readonly config?: InlineConfig | null
+}

@@ -1,0 +1,23 @@
+/** Bounds of sessions. Lengths in characters unless they say otherwise. */
+export const limits = {
+  /** Bytes of inline images and documents after decoding, and of a request's content as a whole. */
+  inline: 262_144,
+  /** Application context: items, their names, bytes of one and of all. */
+  context: { items: 8, name: 64, content: 8192, total: 16_384 },
+  /** Bytes of an output schema. */
+  output_schema: 32_768,
+  nudge: 32_768, key: 255, session_key: 512, title: 512,
+  /** Rows of one append, and blocks of one message. */
+  append: 100, blocks: 200,
+  metadata: 16_384,
+  /** Equal tool calls of one turn that are allowed, generations of one turn, and calls of one segment. */
+  repeats: 3, generations: 100, calls: 64,
+  /** Keys of turns and of nudges that a session remembers; the oldest are forgotten. */
+  keys: 5000, nudge_keys: 1000,
+  /** Nudges that wait at one time, and turns that have not ended. */
+  pending: 100, turns: 50,
+  /** Milliseconds that a compaction may take. */
+  compaction: 30_000,
+  /** Attempts at a generation, and at a call of an action that may be repeated. */
+  attempts: 3,
+} as const

@@ -1,0 +1,115 @@
+/** What a model is asked: the rows of a session in the form that messages interfaces take, and what a valid answer looks like. */
+import type { Open } from '../common.ts'
+import type { Block } from './blocks.ts'
+import type { TurnDefinition } from './definition.ts'
+import type { Usage, TranscriptMessage } from './shapes.ts'
+import type { ShownTool } from './tools.ts'
+
+export interface ModelMessage {
+  readonly role: 'user' | 'assistant'
+  readonly content: readonly Open[]
+}
+/** The spec of a generation job. The member named like the brand tells where it came from. */
+export interface GenerationSpec {
+  readonly route: Open
+  readonly request: Open
+}
+
+/** A block as a model is shown it: without what only clients are shown. */
+function toModel(block: Block): Open {
+  const { original, ...open } = block as Block & { original?: Open }
+  if (original) return original
+  if (open.type === 'tool_use') {
+    const { status: _, progress: __, resolved_action: ___, ...rest } = open
+    return rest
+  }
+  return open.type === 'reminder' ? { type: 'text', text: `<reminder name="${open.name}" tier="${open.tier}">\n${open.content}\n</reminder>` } : open
+}
+const SUMMARY = 'Summary of the conversation so far, in place of its older part:'
+function spoken({ role, content, entry_type }: TranscriptMessage): ModelMessage {
+  const blocks = content.map(toModel)
+  return { role: role === 'assistant' ? 'assistant' : 'user', content: entry_type === 'compaction' ? [{ type: 'text', text: SUMMARY }, ...blocks] : blocks }
+}
+
+/** Rows as messages: a summary first, then by number; neighbours of one role are one message. A model must be spoken to first. */
+export function messagesOf(rows: readonly TranscriptMessage[]): ModelMessage[] {
+  const messages: ModelMessage[] = []
+  for (const message of rows.map(spoken)) {
+    if (message.content.length === 0) continue
+    const last = messages.at(-1)
+    if (last?.role === message.role) messages[messages.length - 1] = { role: last.role, content: [...last.content, ...message.content] }
+    else messages.push(message)
+  }
+  return messages[0]?.role === 'assistant' ? [{ role: 'user', content: [{ type: 'text', text: 'The conversation begins with what you said.' }] }, ...messages] : messages
+}
+/** What is wrong with a conversation, or nothing: every tool use is answered by the next message, and a person speaks last. */
+export function conversationFault(messages: readonly ModelMessage[]): string | undefined {
+  for (const [index, { content }] of messages.entries()) {
+    const open = content.flatMap((block) => (block['type'] === 'tool_use' ? [block['id']] : []))
+    const answered = new Set(messages[index + 1]?.content.map((block) => block['tool_use_id']))
+    const left = open.find((id) => !answered.has(id))
+    if (left !== undefined) return `the tool use ${String(left)} has no result`
+  }
+  return messages.at(-1)?.role === 'user' ? undefined : 'nothing was said to the agent'
+}
+
+/** The spec of a generation. */
+export function generationSpec(definition: TurnDefinition, brand: string, messages: readonly ModelMessage[], tools: readonly ShownTool[]): GenerationSpec {
+  const { route, instructions, memory, effort, max_tokens, scope } = definition
+  const system = [instructions, ...(memory === undefined ? [] : [memory])].filter((text) => text !== '').map((text) => ({ type: 'text', text }))
+  return {
+    route: { ...route }, [brand]: { ...scope },
+    request: {
+      model: route.model, ...(system.length > 0 && { system }), messages, ...(max_tokens !== undefined && { max_tokens }), ...(effort !== undefined && { reasoning_effort: effort }),
+      ...(tools.length > 0 && { tools, tool_choice: { type: 'auto' } }),
+    },
+  } as GenerationSpec
+}
+
+/** A model's answer, as far as a session reads it. */
+export interface Answer {
+  readonly content: readonly Block[]
+  readonly model: string
+  readonly stop_reason: string
+  readonly usage: Usage
+}
+const isObject = (value: unknown): value is Open => typeof value === 'object' && value !== null && !Array.isArray(value)
+const known: Readonly<Record<string, (block: Open) => boolean>> = {
+  text: ({ text }) => typeof text === 'string', thinking: ({ thinking }) => typeof thinking === 'string',
+  tool_use: ({ id, name, input }) => typeof id === 'string' && id !== '' && typeof name === 'string' && isObject(input),
+  image: () => true, document: ({ source }) => isObject(source),
+}
+/** Blocks of providers that have no name of their own here are kept whole behind an empty text, and shown to the provider again. */
+const foreign = (original: Open): Block => Object.assign(original['type'] === 'redacted_thinking' ? { type: 'thinking' as const, thinking: '' } : { type: 'text' as const, text: '' }, { original })
+const owned: ReadonlySet<string> = new Set(['tool_result', 'reminder'])
+const whole = (value: unknown): number => (typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.round(value) : 0)
+
+/** Read the result of a generation: `{llm_response}` with a message of an assistant. Gives a sentence when it is none. */
+export function readAnswer(result: Open | undefined): Answer | string {
+  const message = result?.['llm_response']
+  if (!isObject(message)) return 'the result has no llm_response'
+  const { type, role, content, model, stop_reason, usage } = message
+  if (type !== undefined && type !== 'message') return 'llm_response.type must be message'
+  if (role !== 'assistant') return 'llm_response.role must be assistant'
+  if (typeof model !== 'string') return 'llm_response.model must be a text'
+  if (!Array.isArray(content)) return 'llm_response.content must be a list of blocks'
+  if (stop_reason !== undefined && stop_reason !== null && typeof stop_reason !== 'string') return 'llm_response.stop_reason must be a text'
+  if (usage !== undefined && usage !== null && !isObject(usage)) return 'llm_response.usage must be an object'
+  const odd = content.findIndex((block) => !isObject(block) || typeof block['type'] !== 'string' || owned.has(block['type']) || known[block['type']]?.(block) === false)
+  if (odd >= 0) return `llm_response.content[${odd}] is not a block that a model writes`
+  const blocks = (content as readonly Open[]).map((block) => (Object.hasOwn(known, String(block['type'])) ? (block as Block) : foreign(block)))
+  return { content: blocks, model, stop_reason: typeof stop_reason === 'string' ? stop_reason : blocks.some((block) => block.type === 'tool_use') ? 'tool_use' : 'end_turn', usage: usageOf(isObject(usage) ? usage : {}) }
+}
+function usageOf(usage: Open): Usage {
+  const details = isObject(usage['output_tokens_details']) ? usage['output_tokens_details'] : {}
+  const counts = { cache_read_input_tokens: whole(usage['cache_read_input_tokens']), cache_creation_input_tokens: whole(usage['cache_creation_input_tokens']), reasoning_tokens: whole(usage['reasoning_tokens'] ?? details['reasoning_tokens']) }
+  return { input_tokens: whole(usage['input_tokens']), output_tokens: whole(usage['output_tokens']), ...nonzero(counts), calls: 1 }
+}
+const nonzero = (counts: Readonly<Record<string, number>>): Usage => Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
+/** Two usages in one. */
+export function addUsage(a: Usage, b: Usage): Usage {
+  const sum = (name: keyof Usage): number => (a[name] ?? 0) + (b[name] ?? 0)
+  return { input_tokens: sum('input_tokens'), output_tokens: sum('output_tokens'), ...nonzero({ cache_read_input_tokens: sum('cache_read_input_tokens'), cache_creation_input_tokens: sum('cache_creation_input_tokens'), reasoning_tokens: sum('reasoning_tokens'), calls: sum('calls') }) }
+}
+/** Roughly the tokens of rows of which no model has said anything: a quarter of their characters. */
+export const estimateTokens = (rows: readonly TranscriptMessage[]): number => Math.ceil(rows.reduce((sum, { content }) => sum + JSON.stringify(content).length, 0) / 4)

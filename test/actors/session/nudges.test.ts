@@ -1,0 +1,109 @@
+/** Nudges, context, outputs and compaction. */
+import t from 'tap'
+import type { NudgeAck } from '../../../protocol/session/shapes.ts'
+import { ask, begun, definition, message, say, tool, use, type Story } from './story.ts'
+
+const nudge = (s: Story, content: string, more: Record<string, unknown> = {}): NudgeAck | string => s.do('session.nudge', { session_id: 'ses_1', content, content_hash: content, definition: definition(), ...more }) ?? (s.last?.reply as NudgeAck)
+const statuses = (s: Story) => Object.fromEntries(s.log.flatMap((event) => (event.type === 'nudge.queued' ? [[event.nudge.content, event.nudge.status]] : [])).map(([content, status], n) => [content, s.log.filter((event) => event.type === 'nudge.changed').filter(({ id }) => id === `nudge_${n + 1}`).at(-1)?.nudge.status ?? status]))
+
+t.test('a nudge is delivered at the next boundary, also the one just before the end', async (t) => {
+  const s = begun('go', {}, definition([tool('act')]))
+  s.answers(use('1', 'act'))
+  t.match(nudge(s, 'left'), { delivery: 'current_turn', status: 'pending' })
+  s.settle(s.job('action_execution'), { outcome: 'completed', result: {} })
+  t.match(s.rows().slice(-1), ['user: user-direction'])
+  t.match(nudge(s, 'right'), { delivery: 'current_turn' })
+  s.answers(say('fine'))
+  t.match(s.turn(), { status: 'running' })
+  s.answers(say('right it is'))
+  t.match(s.turn(), { status: 'completed' })
+  t.strictSame(statuses(s), { left: 'delivered', right: 'delivered' })
+  const indexes = s.log.flatMap((event) => (event.type === 'message.upsert' && event.status === 'final' ? [event.turn_index] : []))
+  t.strictSame(indexes, indexes.map((_, n) => n), 'rows of a turn are numbered as they come')
+})
+
+t.test('what a failing turn did not take becomes a turn of its own; a cancelled one takes it along', async (t) => {
+  const s = begun('go')
+  nudge(s, 'help')
+  s.settle(s.job(), { outcome: 'failed', error_type: 'x', error_message: 'y' })
+  t.match([s.turn(1).status, s.turn(2).status], ['failed', 'running'])
+  t.match(s.log.find((event) => event.type === 'message.upsert' && event.metadata?.['session_nudge_id'] === 'nudge_1'), { content: [{ type: 'text', text: 'help' }] })
+  nudge(s, 'more')
+  s.do('session.cancel_turn', { session_id: 'ses_1', turn_id: s.turn(2).id })
+  t.strictSame(statuses(s), { help: 'delivered', more: 'cancelled' })
+  t.match(nudge(s, 'alone'), { delivery: 'new_turn', status: 'delivered' })
+  t.equal(s.invoke('direct'), undefined, 'a nudge\'s turn does not stand in the way')
+  t.match(s.turn(4), { status: 'queued' })
+})
+
+t.test('a nudge that wakes interrupts a question, not an approval', async (t) => {
+  const s = begun('go', {}, definition([tool('rm', { destructive: true })]))
+  s.answers(ask('q'))
+  t.match(nudge(s, 'stop', { wake: true }), { delivery: 'current_turn', woke_turn: true })
+  t.match(s.rows().slice(-2), ['user: q={"interrupted":true,"reason":"user_direction"}', 'user: user-direction'])
+  t.match(s.turn(), { status: 'running' })
+  s.answers(use('2', 'rm'))
+  t.match(nudge(s, 'now', { wake: true }), { woke_turn: false })
+  t.match(s.turn(), { status: 'waiting' })
+})
+
+t.test('the key of a nudge is good for one nudge', async (t) => {
+  const s = begun('go')
+  const first = nudge(s, 'a', { idempotency_key: 'k' })
+  t.match(nudge(s, 'a', { idempotency_key: 'k' }), { nudge_id: (first as NudgeAck).nudge_id, deduped: true, delivery: 'current_turn' })
+  t.equal(nudge(s, 'b', { idempotency_key: 'k' }), 'conflict')
+  s.answers(say('x'))
+  t.match(nudge(s, 'a', { idempotency_key: 'k' }), { deduped: true, status: 'pending' }, 'the answer is that of the admission')
+})
+
+t.test('an output that was submitted ends the turn, one that does not fit does not', async (t) => {
+  const output = { schema: { type: 'object', required: ['n'], properties: { n: { type: 'integer' } } } }
+  const s = begun('go', { output })
+  s.answers(use('1', 'service_submit_output', { n: 'x' }))
+  s.answers(use('2', 'service_submit_output', { n: 2 }))
+  t.match(s.turn(), { status: 'completed', output: { n: 2 }, output_source: 'tool' })
+  const failing = begun('go', { output })
+  failing.answers(say('{"n": 1.5}'))
+  t.match(failing.turn(), { status: 'failed', error_type: 'output_schema_unsatisfied' })
+})
+
+t.test('context is written when it is new, changed, or was compacted away', async (t) => {
+  const small = definition([], { compaction: { strategy: 'auto', threshold_tokens: 10 } })
+  const rows = (s: Story) => s.log.flatMap((event) => (event.type === 'context.stored' ? event.message.content.map((block) => (block.type === 'reminder' ? `${block.name}=${block.content}` : '')) : []))
+  const s = begun('1', { input: { context: [{ name: 'a', content: 'x' }] } }, small)
+  s.answers(say('y'))
+  t.match(s.job(), { kind: 'llm_generation', provider: 'local' })
+  t.notOk(s.job().agent_turn_id, 'a compaction belongs to no turn')
+  t.match(s.types().slice(-2), ['compaction.started', 'session.updated'])
+  s.answers(say('summary'))
+  t.match(s.log.filter((event) => event.type === 'message.upsert').at(-1), { role: 'compaction', entry_type: 'compaction', covers_through_sequence: 3, sequence: 4, turn_index: null })
+  s.invoke('2', {}, small)
+  t.strictSame(rows(s), ['app-a=x', 'app-a=x'])
+  t.match(s.spec(s.job()), { request: { messages: [{ role: 'user', content: [{ text: /Summary/ }, { text: 'summary' }, { text: /app-a.*x/s }, say('2')] }] } })
+  s.settle(s.job(), { outcome: 'completed', result: message([say('z')], { usage: { input_tokens: 1, output_tokens: 1 } }) })
+  s.settle(s.job(), { outcome: 'failed', error_type: 'x', error_message: 'no' })
+  t.match(s.log.filter((event) => event.type === 'compaction.failed').at(-1), { error_type: 'summarizer_error' })
+  s.invoke('3', { input: { context: [{ name: 'a', content: 'x' }, { name: 'b', content: 'y' }] } }, small)
+  t.strictSame(rows(s), ['app-a=x', 'app-a=x', 'app-b=y'])
+})
+
+t.test('a compaction ends after its time, and the session may be compacted again', async (t) => {
+  const s = begun('1')
+  s.answers(say('2'))
+  const compact = () => s.do('session.compact', { session_id: 'ses_1', definition: definition() })
+  compact()
+  t.equal(compact(), 'conflict')
+  t.match(s.session.ask('detail'), { compaction: { in_progress: true, through_sequence: 2, message_count: 2 } })
+  s.pass(30_000)
+  s.do('wake', {})
+  t.match(s.session.ask('detail'), { compaction: { in_progress: false } })
+  t.match(s.log.filter((event) => event.type === 'compaction.failed').at(-1), { error_type: 'timeout' })
+  compact()
+  s.answers(say(' '))
+  t.match(s.log.filter((event) => event.type === 'compaction.failed').at(-1), { error_type: 'empty_summary' })
+  compact()
+  s.answers(say('all'))
+  const before = s.log.length
+  t.equal(compact(), undefined)
+  t.equal(s.log.length, before, 'nothing is new')
+})
