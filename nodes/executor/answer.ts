@@ -23,7 +23,7 @@ function parse(text: string): { readonly value: unknown } | undefined {
  * The result that an answer of 2xx carries: the `output` of an envelope, a JSON object itself, other JSON as `{output}`, text as
  * `{text}`, nothing as `{}`. Undefined: it calls itself an envelope, and is none. @param envelope media type of envelopes.
  */
-export function resultOf({ content_type, body }: Pick<Received, 'content_type' | 'body'>, envelope: string): Open | undefined {
+function resultOf({ content_type, body }: Pick<Received, 'content_type' | 'body'>, envelope: string): Open | undefined {
   const text = body.toString('utf8')
   const type = content_type.split(';')[0]?.trim().toLowerCase() ?? ''
   const parsed = type === envelope || /^application\/(.*\+)?json$/.test(type) ? parse(text) : undefined
@@ -33,7 +33,7 @@ export function resultOf({ content_type, body }: Pick<Received, 'content_type' |
 }
 
 /** Milliseconds that a receiver asks to be left alone. @param now Unix milliseconds. */
-export function pauseOf(after: string | undefined, now: number): number {
+function pauseOf(after: string | undefined, now: number): number {
   if (after === undefined) return 0
   const ms = /^\d+(\.\d+)?$/.test(after) ? Number(after) * 1000 : Date.parse(after) - now
   return Number.isFinite(ms) ? Math.min(LONGEST, Math.max(0, ms)) : 0

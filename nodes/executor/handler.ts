@@ -9,7 +9,7 @@ import type { ClaimedJob } from '../../protocol/worker.ts'
 import type { Soon } from '../../gateway/soon.ts'
 
 /** A job under a lease. */
-export interface Work {
+interface Work {
   readonly project: string
   readonly job: ClaimedJob
   /** The lease is lost, the job was cancelled, or the executor stops: what comes of the work is not asked for any more. */

@@ -23,12 +23,11 @@ export function checkSchema(schema: unknown, path: string): FieldError[] {
 function walk(value: unknown, path: string, depth: number, faults: FieldError[]): void {
   if (typeof value !== 'object' || value === null) return
   if (depth > DEEPEST) return void faults.push({ field: path, message: `is nested deeper than ${DEEPEST} levels` })
-  if (Array.isArray(value)) return value.forEach((item, index) => { walk(item, below(path, index), depth + 1, faults) })
-  for (const [name, part] of Object.entries(value)) {
+  for (const [name, part] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
     const field = below(path, name)
     if ((name === '$ref' || name === '$dynamicRef' || name === '$recursiveRef') && typeof part === 'string' && !part.startsWith('#')) faults.push({ field, message: 'must point into the schema itself, such as #/$defs/name', actual: part })
     else if (name === 'pattern' && typeof part === 'string' && !isPattern(part)) faults.push({ field, message: 'is not a regular expression', actual: part })
-    if (!data.has(name)) walk(part, field, depth + 1, faults)
+    if (typeof name === 'number' || !data.has(name)) walk(part, field, depth + 1, faults)
   }
 }
 function isPattern(text: string): boolean {

@@ -30,7 +30,7 @@ export class QueueStage extends Stage<QueueState, QueueCommands> {
     const last = done.events.at(-1) as (typeof done.events[number] & { readonly lease: LeaseGrant }) | undefined
     return last?.lease.token ?? ''
   }
-  report(job_id: string, lease_token: string, status: 'completed' | 'failed' | 'cancelled' = 'completed', more: { error_type?: string; error_message?: string; result?: Record<string, unknown> } = {}) {
+  report(job_id: string, lease_token: string, status: 'completed' | 'failed' | 'cancelled' = 'completed', more: { error_type?: string; error_message?: string; result?: Record<string, unknown>; retry_in?: number; final?: true } = {}) {
     return this.run('queue.report', { job_id, lease_token, status, ...more })
   }
   beat(job_id: string, lease_token: string, gateway = 'g1') {

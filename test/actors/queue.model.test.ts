@@ -13,7 +13,7 @@ const job = fc.integer({ min: 0, max: JOBS - 1 })
 const step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant('put' as const), job, priority: fc.integer({ min: 0, max: 1 }), key: fc.constantFrom('x', 'y'), action: fc.constantFrom('mail', 'call') }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('claim' as const), from: fc.nat(4), count: fc.nat(3), session: fc.constantFrom('s1', 's2') }) },
-  { weight: 5, arbitrary: fc.record({ do: fc.constant('report' as const), job, age: fc.nat(2), status: fc.constantFrom('completed' as const, 'failed' as const, 'cancelled' as const), type: fc.constantFrom('Error', 'Cancelled', 'WorkerOverCapacity') }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('report' as const), job, age: fc.nat(2), status: fc.constantFrom('completed' as const, 'failed' as const, 'cancelled' as const), type: fc.constantFrom('Error', 'Cancelled', 'WorkerOverCapacity'), pause: fc.constantFrom(0, 0, 5000, 40_000), final: fc.nat(5).map((n) => n === 0) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('beat' as const), job, age: fc.nat(1) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('cancel' as const), job }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('release' as const), job, age: fc.nat(1) }) },
@@ -25,7 +25,7 @@ type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 
 /** What an observer knows of one job from the events alone. */
 interface Seen {
-  status: 'waiting' | 'leased' | 'ended'
+  status: 'waiting' | 'resting' | 'leased' | 'ended'
   readonly tokens: string[]
   /** Tokens whose outcome is known. */
   readonly reported: string[]
@@ -55,7 +55,7 @@ class Observer {
         const seen = this.jobs.get(id)
         const token = this.token(id, step.age)
         const before = JSON.stringify(queue.state)
-        const done = queue.report(id, token, step.status, { error_type: step.type })
+        const done = queue.report(id, token, step.status, { error_type: step.type, ...(step.pause > 0 && { retry_in: step.pause }), ...(step.final && { final: true }) })
         if (seen?.status !== 'ended' && (step.age > 0 || !seen?.tokens.length)) {
           if (done.reply.outcome === 'accepted' || JSON.stringify(queue.state) !== before) throw new Error('a superseded token had an effect')
         }
@@ -89,7 +89,7 @@ class Observer {
     if ([...line].sort().join() !== by('waiting') || leased.sort().join() !== by('leased')) throw new Error('a job is in no place, or in two')
   }
   #note(done: Done<unknown>): void {
-    for (const event of done.events as readonly (Event & { id: string; lease?: LeaseGrant; counted?: string })[]) {
+    for (const event of done.events as readonly (Event & { id: string; lease?: LeaseGrant; counted?: string; not_before?: number })[]) {
       this.journal.push({ event, at: this.queue.at })
       const seen = this.jobs.get(event.id) ?? { status: 'waiting', tokens: [], reported: [], failures: 0, losses: 0, settled: 0, stop: false }
       this.jobs.set(event.id, seen)
@@ -103,10 +103,14 @@ class Observer {
         seen.tokens.push(event.lease?.token ?? '')
       } else if (event.type === 'job.requeued') {
         must(seen.status === 'leased' && !seen.stop, 'only a leased job goes back')
-        seen.status = 'waiting'
+        seen.status = event.not_before === undefined ? 'waiting' : 'resting'
+        must(event.not_before === undefined || (event.not_before > this.queue.at && event.counted === 'failure'), 'only a failed attempt is followed by a pause')
         if (event.counted === 'failure') seen.failures++
         if (event.counted === 'loss') seen.losses++
         must(seen.failures < this.limits.max_attempts && seen.losses < this.limits.max_losses, 'attempts are bounded')
+      } else if (event.type === 'job.rested') {
+        must(seen.status === 'resting', 'only a pause ends')
+        seen.status = 'waiting'
       } else if (event.type === 'job.cancel_requested') {
         must(seen.status === 'leased' && !seen.stop, 'a stop is asked for once')
         seen.stop = true
@@ -126,9 +130,10 @@ t.test('every history keeps the promises, and every job ends', async (t) => {
     const observer = new Observer()
     for (const step of steps) observer.note(observer.play(step))
     for (let round = 0; observer.queue.line().length > 0 || observer.queue.deadline() !== undefined; round++) {
-      if (round > 10) throw new Error('a job is never handed out')
+      if (round > 20) throw new Error('a job is never handed out')
       observer.note(observer.play({ do: 'claim', from: 0, count: 1000, session: 's1' }))
       for (const [id, seen] of observer.jobs) if (seen.status === 'leased') observer.note([observer.queue.report(id, observer.token(id, 0))])
+      observer.note(observer.play({ do: 'pass', seconds: 45 }))
     }
     for (const [, seen] of observer.jobs) if (seen.settled !== 1) throw new Error('a job did not end')
   }), { numRuns: 600 })
