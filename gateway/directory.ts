@@ -45,6 +45,8 @@ const DEFINITIONS = 200
 const ATTEMPTS = 10
 /** Milliseconds between looks at the own lease, and at who has ended. */
 const WATCH = 250
+/** What an owner of an older release does not tell. */
+const lacking = { organization: { skills: {} }, project: { agents: {} } } as const
 const unavailable = (): Refusal => refuse('service_unavailable')
 
 /** Open an empty directory. */
@@ -98,7 +100,7 @@ export function openDirectory(world: World): Directory {
           if (loads.get(id) === load) loads.delete(id)
           return unavailable()
         }
-        if (loads.get(id) === load) return trusted() ? ((load.known ??= { ...(answer as T) }) as T) : unavailable()
+        if (loads.get(id) === load) return trusted() ? ((load.known ??= { ...lacking[kind], ...(answer as T) }) as T) : unavailable()
       } catch (error) {
         world.log.warn({ err: error, kind, id }, 'configuration could not be read')
         return unavailable()

@@ -25,7 +25,7 @@ const Settings = Type.Object({
 }, closed)
 
 /** How a provider is reached. */
-export interface ProviderAccess extends Pick<Static<typeof Provider>, 'provider' | 'kind' | 'base_url'> {
+interface ProviderAccess extends Pick<Static<typeof Provider>, 'provider' | 'kind' | 'base_url'> {
   /** Where its key is: `env:<variable>` or `file:<absolute path>`. */
   readonly key?: string
 }

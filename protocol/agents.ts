@@ -36,7 +36,7 @@ const AgentStatus = Type.Enum(['active', 'inactive'])
 const Nothing = Type.Object({}, { additionalProperties: false, maxProperties: 0 })
 
 export const AgentName = Type.String({ minLength: 1, maxLength: agentLimits.name })
-export const ExternalRef = Type.String({ minLength: 1, maxLength: agentLimits.external_ref })
+const ExternalRef = Type.String({ minLength: 1, maxLength: agentLimits.external_ref })
 export const Agent = Type.Object({
   id: Type.String(), principal_id: Type.String(), name: Type.String(), external_ref: Type.Optional(Type.String()), description: Type.Optional(Type.String()), color: Type.Optional(Type.String()),
   model: Type.Optional(Type.String()), model_route: Type.Optional(ModelRoute), tool_presentation: Type.Optional(ToolPresentation), system_prompt: Type.Optional(Type.String()),

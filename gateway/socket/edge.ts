@@ -27,6 +27,8 @@ export interface Grant {
   readonly key: string
   /** The refusal that a new connection would get now, if any. */
   recheck(): Promise<Refusal | undefined>
+  /** Whether the caller takes no new jobs for now although it may connect: an agent that is not active, or of which that is not known at the moment. Looked at again after each `recheck`. */
+  readonly asleep?: () => boolean
 }
 
 /** Limits of one connection: frames per second on average and at once; milliseconds for the timers. */

@@ -9,8 +9,9 @@ import { receive } from './assign.ts'
 import { dismiss } from './claim.ts'
 import { Connection, type Pipe } from './connection.ts'
 import { dispatch } from './dispatch.ts'
-import { limits, openEdge, type Grant, type Serves } from './edge.ts'
-import { settle } from './offers.ts'
+import { limits, openEdge, type Edge, type Grant, type Serves } from './edge.ts'
+import { demand, settle } from './offers.ts'
+import { room, type Session } from './session.ts'
 
 export interface Hub {
   /** A socket was opened for this grant. */
@@ -48,6 +49,7 @@ export function openHub(world: World, serves: Serves = () => false): Hub {
       const refusal = await group[0]?.grant.recheck().catch(() => undefined)
       const code = refusal && verdicts[refusal.refused]
       if (code !== undefined) for (const connection of group) expel(connection, code, refusal?.message)
+      else if (group[0]?.grant.asleep) for (const { session } of group) if (session) wake(edge, session)
     }))
   }
   const recheck = (): Promise<void> => {
@@ -91,6 +93,12 @@ export function openHub(world: World, serves: Serves = () => false): Hub {
       await quiet(world, edge.pending)
     },
   }
+}
+
+/** An agent may have become active, or have ceased to be: what it waits for is looked at anew. */
+function wake(edge: Edge, session: Session): void {
+  settle(edge, session)
+  if (room(session) > 0) demand(edge, session.project)
 }
 
 function expel(connection: Connection, code: number, reason = 'the credential is no longer valid'): void {

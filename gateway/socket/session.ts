@@ -78,7 +78,7 @@ export function room(session: Session): number {
 }
 
 /** Whether the session takes work at all. */
-export const takes = (session: Session): boolean => session.counted && !session.draining && !session.closed
+export const takes = (session: Session): boolean => session.counted && !session.draining && !session.closed && session.connection.grant.asleep?.() !== true
 
 /** Whether the session should be told to claim: it has nothing outstanding and could take something. */
 export const idle = (session: Session): boolean => takes(session) && session.claims.length === 0 && (free(session) > 0 || session.ready.length > 0)

@@ -75,7 +75,12 @@ async function grantOf(world: World, directory: Directory, authentication: Authe
   const refusal = may(caller)
   if (refusal) return refusal
   const { principal, credential, proof } = caller
+  const asleep = (): boolean => {
+    const home = directory.project(project.id)
+    return home instanceof Promise || isRefusal(home) || own(home.agents, principal.id)?.status === 'inactive'
+  }
   return {
+    ...(principal.type === 'agent' && { asleep }),
     project: project.id, handle: project.handle, principal, credential, key: `${proof.hash}.${proof.handle ?? ''} ${project.id}`,
     recheck: () => still(directory, project.id, async (now) => {
       const again = await authentication.again(caller)

@@ -35,7 +35,7 @@ export interface Layers {
   readonly binding_route?: ModelRoute
 }
 /** Where and by what a turn's text is generated. */
-export interface EffectiveRoute {
+interface EffectiveRoute {
   readonly mode: 'managed' | 'worker'
   readonly provider: string
   readonly model: string
@@ -64,7 +64,7 @@ export interface EffectiveDefinition {
 }
 
 /** Seconds of active execution when nobody says how many. */
-export const DEFAULT_TIMEOUT = 600
+const DEFAULT_TIMEOUT = 600
 const MEMORY_BYTES = { index: 1536, full: 131_072, off: 0 } as const
 /** Share of the window at which a session is summed up. */
 const SHARES = { xs: 0.1, sm: 0.2, md: 0.4, lg: 0.6, xl: 0.8 } as const

@@ -19,5 +19,8 @@ export const InlineConfig = Closed({
   toolkits: Type.Optional(Type.Array(InlineToolkit, { maxItems: toolkitLimits.assigned })), skills: Type.Optional(Type.Array(InlineSkill, { maxItems: skillLimits.assigned })),
 })
 export type InlineConfig = Static<typeof InlineConfig>
-/** Whether a config clears what is stored. */
+/**
+ * Whether a config clears what is stored.
+ * @public
+ */
 export const clearsConfig = (config: InlineConfig): boolean => Object.keys(config).length === 0

@@ -2,10 +2,10 @@
 import { Type, type Static } from 'typebox'
 import { providerOf, type ThinkingEffort } from '../agents.ts'
 
-export const CatalogModel = Type.Object({
+const CatalogModel = Type.Object({
   id: Type.String(), provider: Type.String(), label: Type.String(), context_window_tokens: Type.Integer({ minimum: 1 }), description: Type.Optional(Type.String()), recommended: Type.Optional(Type.Boolean()),
 })
-export type CatalogModel = Static<typeof CatalogModel>
+type CatalogModel = Static<typeof CatalogModel>
 export const CatalogProvider = Type.Object({ provider: Type.String(), display_name: Type.String(), source: Type.Enum(['byok', 'platform']), models: Type.Array(CatalogModel) })
 export type CatalogProvider = Static<typeof CatalogProvider>
 
@@ -27,7 +27,7 @@ export interface ModelProvider extends Omit<CatalogProvider, 'models'> {
   readonly models: readonly Model[]
 }
 /** Bounds that no agent, session or request can exceed. */
-export interface Ceiling {
+interface Ceiling {
   readonly timeout_seconds?: number
   readonly effort?: Effort
   /** Ids `provider/model` that may be used at all; absent: all. */

@@ -40,7 +40,7 @@ const order = [...rows].sort(([a], [b]) => rank(a) - rank(b))
 /** Only its targets answer an interaction, and only its reviewers review it; a key that is capped to less does neither. */
 const notAsked = (name: string, code: string, what = ''): boolean => (code === 'forbidden' || (code === 'permission_denied' && what.endsWith(' capped'))) && (name === 'interaction.respond' || name === 'interaction.review')
 /** What an allowed caller may still be refused: the records it acts on are used up by the callers before it, and nobody hands out a role above their own. */
-const spent = new Set(['not_found', 'conflict', 'already_exists', 'run_not_suspended', 'run_not_failed'])
+const spent = new Set(['not_found', 'conflict', 'already_exists', 'run_not_suspended', 'run_not_failed', 'session_turn_active'])
 /** In channels the membership decides further: most callers are no members of the channel, and none but its owner administers it. */
 const unjoined = new Set(['forbidden', 'not_channel_member', 'already_member'])
 

@@ -51,6 +51,9 @@ export interface Place {
   readonly shared: string
   /** A session of it with a turn under way and a nudge that waits. */
   readonly session: string
+  /** Another one, with none; and one in which nothing was said. */
+  readonly resting: string
+  readonly silent: string
   readonly turn: string
   readonly nudge: string
 }
@@ -87,6 +90,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   const [, shared] = await Promise.all([s.ok('action.create', { ...at, name: handle, title: mark, endpoint_url: 'http://127.0.0.1:9/' }), s.ok('organization_action.create', { name: `shared.${handle}`, endpoint_url: 'https://127.0.0.1:9/' })])
   await s.ok('organization_action.rotate_secret', { action_id: shared['id'] })
   const talk = (await s.ok('agent.invoke', { ...at, agent_ref: { id: agent?.['id'] }, input: { content: [{ type: 'text', text: mark }] } })) as Record<string, Record<string, never>>
+  const [resting, silent] = await Promise.all(['resting', 'silent'].map((session_key) => s.ok('session.create', { ...at, agent_id: agent?.['id'], session_key })))
   const nudge = await s.ok('session.nudge', { ...at, session_id: talk['session']?.['id'], content: mark })
   const owner = String(listOf(keys).find(({ name }) => name === 'root')?.['principal_id'])
   const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
@@ -97,7 +101,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     interaction: id(interaction), settled: id(settled), submitted: id(submitted),
     channel: id(channel), message: id(message), loop: id(loop), organization_action: id(shared), owner, event: id(event, 'source_event_id'),
     agent: id(agent), toolkit: id(toolkit), binding: id(binding), skill: id(skill), shared: id(common),
-    session: id(talk['session']), turn: id(talk['turn']), nudge: id(nudge, 'nudge_id'),
+    session: id(talk['session']), resting: id(resting), silent: id(silent), turn: id(talk['turn']), nudge: id(nudge, 'nudge_id'),
   }
 }
 /** Every id of a place. */
@@ -129,7 +133,7 @@ function idIn(name: RowName, place: Place): string {
 }
 /** The path slots of a row, filled from a place. */
 export function filled(name: RowName, place: Place): Record<string, string> {
-  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance, message_id: () => place.message, token: () => place.token, memory_key: () => 'likes', binding_id: () => place.binding, action_name: () => place.handle, action_id: () => place.organization_action, version: () => '2', session_id: () => place.session, turn_id: () => place.turn, nudge_id: () => place.nudge, user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal) }
+  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance, message_id: () => place.message, token: () => place.token, memory_key: () => 'likes', binding_id: () => place.binding, action_name: () => place.handle, action_id: () => place.organization_action, version: () => '2', session_id: () => (name === 'session.start_turn' || name === 'session.delete' ? place.resting : name === 'session.compact' ? place.silent : place.session), turn_id: () => place.turn, nudge_id: () => place.nudge, user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal) }
   return Object.fromEntries(slotsOf(name).map((slot) => {
     const value = known[slot]?.()
     if (value === undefined) throw new Error(`${name}: say in test/hostile/rows.ts what stands in its path as ${slot}`)

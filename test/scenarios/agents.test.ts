@@ -1,7 +1,7 @@
 /** Agents over HTTP: their records, who they are, and what an agent's own key may do. */
 import t from 'tap'
 import { service } from '../service.ts'
-import { fieldsOf, ids, listOf, pages } from './given.ts'
+import { acting, ended, fieldsOf, ids, listOf, pages } from './given.ts'
 
 const s = await service()
 t.teardown(() => s.stop())
@@ -106,4 +106,26 @@ t.test('bindings say where an agent answers; one account has one that is active'
   t.strictSame(listOf(await s.ok('agent.bindings', { id: one['id'] })), [])
   await s.refused('agent.bindings', { id: 'agt_none' }, 404, 'not_found')
   t.strictSame(listOf(await s.ok('audit.list', { resource_id: made['id'] })).map(({ action }) => action), ['delete', 'update', 'update', 'create'])
+})
+
+t.test('an agent that is not active claims no jobs, but stays connected and keeps what it has', async (t) => {
+  const agent = await s.ok('agent.create', { name: 'Laborer' })
+  await s.ok('assignment.create', { principal_id: agent['id'], role_name: 'Operator' })
+  const key = String((await s.ok('key.create', { name: 'laborer', principal_id: agent['id'] }))['key'])
+  const worker = await s.worker({ action_names: ['labor'] }, { key })
+  const start = () => s.ok('run.start', { spec: acting('labor') })
+  const first = await start()
+  const job = await worker.job()
+  await s.ok('agent.update', { id: agent['id'], status: 'inactive' })
+  const second = await start()
+  worker.send({ type: 'jobs.claim', message_id: 'asleep', available_slots: 1 })
+  await worker.report(job)
+  t.match(await ended(s, first['id']), { status: 'completed' }, 'what it holds it may finish')
+  t.match(await s.ok('run.get', { id: second['id'] }), { status: 'suspended' })
+  t.notOk(worker.frames.some((frame) => frame['message_id'] === 'asleep' && (frame['jobs'] as unknown[] | undefined)?.length), 'nothing was assigned')
+  await s.ok('agent.update', { id: agent['id'], status: 'active' })
+  const next = await worker.wait((frame) => frame['type'] === 'jobs.claimed' && (frame['jobs'] as unknown[]).length > 0, 'a job')
+  await worker.report(listOf(next, 'jobs')[0] ?? {})
+  t.match(await ended(s, second['id']), { status: 'completed' }, 'the claim that waited is answered')
+  worker.close()
 })
