@@ -11,6 +11,7 @@ import type { Published } from '../../protocol/sources.ts'
 import { cellKey } from '../../nodes/host/cell.ts'
 import type { Past } from './history.ts'
 import type { Ledger } from './ledger.ts'
+import { shownRun } from '../../protocol/loop/record.ts'
 import type { Read, Sent } from './records.ts'
 import type { Simulation } from './simulation.ts'
 
@@ -127,7 +128,7 @@ function checkLedgers(sim: Simulation): void {
 /** The owner of every actor has in memory what the journal says. */
 async function askOwners(sim: Simulation): Promise<void> {
   const asked = [...sim.history.actors.values()].flatMap(({ address, state }) => {
-    if (address.kind === 'run') return [{ address, name: 'get', wanted: (state as RunState).record as unknown }]
+    if (address.kind === 'run') return [{ address, name: 'get', wanted: shownRun((state as RunState).record) as unknown }]
     if (address.kind === 'interaction') return [{ address, name: 'get', wanted: (state as InteractionState).record as unknown }]
     if (address.kind === 'queue') return [{ address, name: 'waiting', wanted: waiting(state as QueueState, 64) as unknown }]
     return address.kind === 'project' ? [{ address, name: 'ledger', wanted: (state as { ledger?: Ledger }).ledger }] : []

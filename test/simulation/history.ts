@@ -12,6 +12,7 @@ import { InteractionRules } from './interactions.ts'
 import { JobRules } from './jobs.ts'
 import { RunRules } from './runs.ts'
 import type { Simulation } from './simulation.ts'
+import { shownRun, type RunRecord } from '../../protocol/loop/record.ts'
 
 export interface Past {
   readonly address: Address
@@ -85,7 +86,8 @@ export class History {
       this.#sim.violated(`${key}: entry ${place.cursor} cannot be folded: ${String(error)}`)
     }
     past.prev = lastCursor(place)
-    const record = entry.kind === 'run' || entry.kind === 'interaction' ? JSON.stringify((past.state as { record: unknown } | null)?.record ?? null) : undefined
+    const kept = (past.state as { record: unknown } | null)?.record ?? null
+    const record = entry.kind === 'run' ? JSON.stringify(kept && shownRun(kept as RunRecord)) : entry.kind === 'interaction' ? JSON.stringify(kept) : undefined
     past.entries.push({ place, at, ...(record !== undefined && { record }) })
   }
 }
