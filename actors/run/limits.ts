@@ -12,14 +12,18 @@ import { endWait, failStep } from './outcome.ts'
 import { abandon } from './steps/action.ts'
 import { aboutOf } from './telling.ts'
 
-/** Attempts of steps that one run may begin in its whole life, those of branches included, unless its definition says otherwise. */
+/**
+ * Attempts of steps that one run may begin in its whole life, unless its definition says otherwise. It keeps a run from going
+ * round for ever; branches and items cannot, so only a limit that an author has set counts their steps.
+ */
 export const MAX_EXECUTED = 1000
 const stepsAllowed = ({ state }: Draft): number => state.spec.limits?.max_steps ?? MAX_EXECUTED
+const stepsUsed = ({ state: { spec, engine } }: Draft): number => engine.executed - (spec.limits?.max_steps === undefined ? (engine.aside ?? 0) : 0)
 
 /** Whether the run's time is over. */
 export const wallClockPassed = ({ state, cause }: Draft): boolean => !state.engine.ending && (state.engine.wall_deadline ?? Infinity) <= cause.at
 /** Whether the attempt that is about to begin, or that `step.retried` has begun, is one too many. */
-const stepLimitReached = (on: Draft): boolean => on.state.engine.executed + (current(on)?.row ? 0 : 1) > stepsAllowed(on)
+const stepLimitReached = (on: Draft): boolean => stepsUsed(on) + (current(on)?.row || (on.at !== undefined && on.state.spec.limits?.max_steps === undefined) ? 0 : 1) > stepsAllowed(on)
 const asksAgent = (on: Draft): boolean => {
   const step = current(on)?.step
   return step?.kind === 'agent' || (step?.kind === 'check' && step.config.checks.some(({ kind }) => kind === 'agent'))
@@ -30,7 +34,7 @@ export function stopped(on: Draft): boolean {
   if (on.state.engine.ending) return false
   const { credit_budget = 0, credit_spent = 0, max_agent_turns = 0, agent_turns_used = 0 } = on.state.record
   if (wallClockPassed(on)) exceedWallClock(on)
-  else if (stepLimitReached(on)) stop(on, 'step_limit_reached', { limit_kind: 'steps', used: on.state.engine.executed, limit: stepsAllowed(on) }, `The run began more than ${stepsAllowed(on)} steps`)
+  else if (stepLimitReached(on)) stop(on, 'step_limit_reached', { limit_kind: 'steps', used: stepsUsed(on), limit: stepsAllowed(on) }, `The run began more than ${stepsAllowed(on)} steps`)
   else if (credit_budget > 0 && credit_spent >= credit_budget) exceedBudget(on, credit_spent, credit_budget)
   else if (on.state.engine.spent_out) stop(on, 'budget_exceeded', { limit_kind: 'daily_budget' }, 'The loop has spent its daily budget')
   else if (max_agent_turns > 0 && (agent_turns_used > max_agent_turns || (agent_turns_used === max_agent_turns && asksAgent(on)))) {

@@ -35,13 +35,16 @@ export function attempting(on: Draft, work: () => void, otherwise?: (fault: Faul
   }
 }
 
+/** One attempt more. */
+const counted = ({ at, state: { engine: { executed, aside = 0 } } }: Draft): { executed: number; aside?: number } => ({ executed: executed + 1, ...(at !== undefined && { aside: aside + 1 }) })
+
 /** Begin the current step, unless it has begun. One that was over, and that a recovery takes again, begins another attempt. */
 export function beginStep(on: Draft): void {
   const at = current(on)
   if (!at) return
   const { step, key, row } = at
   if (row && !terminalRow(row)) return
-  const place = { place: { tries: 1 }, note: { engine: { executed: on.state.engine.executed + 1 } } }
+  const place = { place: { tries: 1 }, note: { engine: counted(on) } }
   if (row) {
     emit(on, 'step.retried', {
       step: key, payload: { step: key, kind: row.kind, attempt: row.attempt + 1, max_attempts: row.attempt + attemptsOf(step), retry_scope: 'run_recovery' },
@@ -115,7 +118,6 @@ export function failStep(on: Draft, fault: Fault, final = false, row: Patch<RunS
 
 function retryStep(on: Draft, fault: Fault, step: Step, row: RunStep, key: string): void {
   const { tries } = placeOf(on)
-  const { executed } = on.state.engine
   const delay = parseDuration(step.retry?.delay ?? '0') ?? 0
   const due = on.cause.at + delay
   const until = timestamp(due)
@@ -126,7 +128,7 @@ function retryStep(on: Draft, fault: Fault, step: Step, row: RunStep, key: strin
     row: wait
       ? { status: 'suspended', attempt: row.attempt + 1, waiting_on: { kind: 'retry', reason: `The next attempt begins at ${until}; the last one failed: ${fault.error}`, until, step_key: key } }
       : { status: 'running', attempt: row.attempt + 1, waiting_on: null },
-    place: { tries: tries + 1, ...(wait && { wait }) }, note: { engine: { executed: executed + 1 } },
+    place: { tries: tries + 1, ...(wait && { wait }) }, note: { engine: counted(on) },
   })
   if (wait && on.at === undefined && on.state.record.status !== 'suspended') {
     emit(on, 'run.suspended', { step: key, payload: { step: key, wait_kind: 'timer', deadline: until, reason: 'retry' }, run: { status: 'suspended' } })

@@ -122,6 +122,8 @@ export interface Engine extends Place {
   readonly fairness_key?: string
   /** Attempts of steps begun so far, over the whole life of the run, those of branches included. */
   readonly executed: number
+  /** Those of them that were steps of branches. */
+  readonly aside?: number
   /** 1, and one more for every recovery. */
   readonly attempt: number
   /** Unix milliseconds. */

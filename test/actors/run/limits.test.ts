@@ -62,3 +62,13 @@ t.test('a run begins only so many steps', async (t) => {
   t.match(record(over), { status: 'failed', error_type: 'step_limit_reached' })
   t.match(over.when('run.retry', { wall_clock_extend_seconds: 1 }).refused, { refused: 'limit_not_raised' })
 })
+
+t.test('steps of items count only for a limit that the author has set', async (t) => {
+  const [born, ...rest] = failed().history as [RunEvent, ...RunEvent[]]
+  const { engine } = born.private as { engine: Engine }
+  const long = { ...born, type: 'run.created', private: { engine: { ...engine, executed: 20_000, aside: 19_990 } } } as RunEvent
+  const after = rest.map((event) => (event.type === 'step.started' ? { ...event, private: { engine: { executed: 20_001, tries: 1 } } } : event))
+  t.match(record(given<RunState>(run, long, ...after).when('run.retry')), { status: 'suspended' })
+  const limited = { ...long, spec: { ...born.spec, steps: born.spec?.steps ?? [], limits: { max_steps: 15_000 } } } as RunEvent
+  t.match(record(given<RunState>(run, limited, ...after).when('run.retry')), { status: 'failed', error_type: 'step_limit_reached' })
+})
