@@ -10,7 +10,7 @@ import type { Patch } from './patch.ts'
 import { toolkitLimits } from './toolkits.ts'
 
 /** Bounds of skills. Lengths are in characters. */
-export const skillLimits = { name: 80, description: 1000, instructions: 65_536, allowed: 200, skills: 500, assigned: 32, import: 131_072 } as const
+export const skillLimits = { name: 80, description: 1000, instructions: 65_536, allowed: 200, skills: 2000, assigned: 32, import: 131_072 } as const
 
 const AllowedTools = Type.Array(Type.String({ minLength: 1, maxLength: toolkitLimits.selector, pattern: '^\\S+$' }), { maxItems: skillLimits.allowed, description: 'Names, groups and patterns as toolkits spell them; empty: no restriction' })
 export const Skill = Type.Object({

@@ -1,6 +1,6 @@
 /**
  * `baton cluster`: a whole installation on this machine's loopback: three NATS servers with three replicas, two gateways,
- * two shard nodes and one view node, each a process of its own. Whoever dies is started again, so that any of them can be
+ * two shard nodes and one node for views and HTTP actions, each a process of its own. Whoever dies is started again, so that any of them can be
  * killed to see that nothing is lost.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -87,7 +87,7 @@ export async function runCluster(config: Config): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
 
   members.push(await node('shards-1', 'shards'))
-  members.push(...await Promise.all([node('shards-2', 'shards'), node('views-1', 'views')]))
+  members.push(...await Promise.all([node('shards-2', 'shards'), node('views-1', 'views,executor')]))
   members.push(...await Promise.all([node('gateway-1', 'gateway', config.port), node('gateway-2', 'gateway', config.port === 0 ? 0 : config.port + 1)]))
   say(`\nThe cluster is ready: http://${config.host}:${config.port} and http://${config.host}:${config.port + 1}`)
   if (config.root_key === undefined) say(`The owner key is in ${join(folder, 'root.key')}`)
