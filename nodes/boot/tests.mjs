@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import { createReader } from './tap.mjs'
 
 /** Tests with many processes, and those that measure time or memory of a service: nothing runs beside them. */
-const ALONE = /^test.(hostile.(pressure|transport)|scenarios.(answer-page|backup|interactions-kill|kill|two-gateways|upgrade|worker-(claims|leases)))\b/
+const ALONE = /^test.(hostile.(pressure|transport)|scenarios.(answer-page|backup|(\w+-)?kill|two-gateways|upgrade|worker-(claims|leases)))\b/
 const signals = /** @type {const} */ (['SIGINT', 'SIGTERM'])
 
 /**
