@@ -14,7 +14,6 @@ import { workflowsNamed, type Spec, type Step } from '../protocol/spec.ts'
 import type { Call, Edge } from './call.ts'
 import { childrenOf } from './children.ts'
 import type { Prepare, Prepared } from './prepare.ts'
-import { sealSecret } from './secrets.ts'
 
 /** What is shown of a secret. Sent back, it leaves the secret as it is. */
 const REDACTED = '[redacted]'
@@ -79,7 +78,7 @@ function secretsOf({ world }: Edge, loop_id: string, settings: unknown): (Pick<S
     if (!isObject(value) || value['signing_secret'] === undefined) continue
     const secret = value['signing_secret']
     if (typeof secret !== 'string' || secret.length < 8 || secret.length > 1024) return refuseFields({ field: `settings.http_triggers.${key}.signing_secret`, message: 'must be a text of 8 to 1024 characters' })
-    secrets[key] = secret === REDACTED ? true : sealSecret(world, secretPlace(loop_id, key), secret)
+    secrets[key] = secret === REDACTED ? true : world.lock(Buffer.from(secret), secretPlace(loop_id, key))
     shown[key] = { ...value, signing_secret: REDACTED }
   }
   return { secrets, settings: { ...settings, http_triggers: shown } }

@@ -5,7 +5,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { TriggerFacts } from '../protocol/api/loops.ts'
 import type { Open } from '../protocol/common.ts'
-import type { Origin } from '../protocol/entry.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
 import type { HandleOwner } from '../protocol/loop/events.ts'
@@ -13,8 +12,8 @@ import { handleId } from '../protocol/loop/handles.ts'
 import type { Publication, Published } from '../protocol/sources.ts'
 import type { Edge } from './call.ts'
 import { secretPlace } from './loops.ts'
+import { originOf } from './origin.ts'
 import type { Incoming } from './request.ts'
-import { openSecret } from './secrets.ts'
 import type { Handler } from './serve.ts'
 import { unsafe } from './validate.ts'
 
@@ -49,11 +48,8 @@ export const takeTrigger = (edge: Edge): Handler => async (incoming) => {
     event_type: 'http_trigger.received', source_kind: 'http_trigger', source_id: owner.trigger_id, event, meta: { trigger_id: owner.trigger_id, http_handle: handle }, depth: 0,
     ...(key !== undefined && { dedup_key: `http_trigger:${owner.trigger_id}:${key}` }),
   }
-  const agent = incoming.header('user-agent')?.slice(0, 256)
-  const origin: Origin = {
-    at: world.now(), principal: { type: 'system', id: owner.trigger_id, name: `HTTP trigger ${facts.key}` }, credential: { type: 'internal', id: owner.trigger_id },
-    ...(incoming.ip !== '' && { ip: incoming.ip }), ...(agent !== undefined && { user_agent: agent }),
-  }
+  const { trigger_id } = owner
+  const origin = originOf(world, { principal: { type: 'system', id: trigger_id, name: `HTTP trigger ${facts.key}` }, credential: { type: 'internal', id: trigger_id } }, incoming)
   const outcome = await world.command({ project: owner.project, kind: 'events', id: owner.project, command_id: `http_trigger:${world.id('source_event')}`, name: 'source.publish', input: publication, origin })
   if (isRefusal(outcome)) return outcome
   const { source_event_id, deduped } = outcome.reply as Published
@@ -83,7 +79,7 @@ async function find({ world, directory }: Edge, handle: string): Promise<{ owner
 /** Whether the body was signed with the secret of the trigger, if it has one. */
 function signed({ world }: Edge, { loop_id }: HandleOwner, { key, secret }: TriggerFacts, incoming: Incoming): boolean {
   if (secret === undefined) return true
-  const opened = openSecret(world, secretPlace(loop_id, key), secret)
+  const opened = world.unlock(secret, secretPlace(loop_id, key))
   const given = /^sha256=([0-9a-f]{64})$/i.exec(incoming.header('signature') ?? '')?.[1]
   if (opened === undefined || given === undefined || incoming.broken) return false
   return timingSafeEqual(Buffer.from(given, 'hex'), createHmac('sha256', opened).update(incoming.body, 'utf8').digest())
