@@ -15,6 +15,8 @@ export type Taking = Required<Pick<Filters, 'queues' | 'action_names' | 'models'
 export interface Watch {
   readonly now: number
   readonly workers: () => readonly Taking[]
+  /** Whether an action is one of the project's that the service calls itself. */
+  readonly served?: (action: string) => boolean
 }
 
 /** Whether a worker may take a job: the same rule that claims go by. A worker that lists models only takes no actions. */
@@ -30,7 +32,7 @@ export function waitingOfJob(job: Job, watch: Watch): WaitingOn | undefined {
   if (job.status === 'claimed') return held(job, watch.now)
   if (job.status !== 'queued') return undefined
   const about = { job_id: job.id, queue: job.queue, ...(job.action_name !== undefined && { action_name: job.action_name }) }
-  if (job.executor_kind === 'server_worker') return { kind: 'worker', reason: 'waiting for a free slot of the service itself', ...about }
+  if (job.executor_kind === 'server_worker' || (job.action_name !== undefined && job.environment_id === undefined && watch.served?.(job.action_name))) return { kind: 'worker', reason: 'waiting for a free slot of the service itself', ...about }
   const able = watch.workers().filter((worker) => takes(worker, job)).length
   return { kind: 'worker', reason: able > 0 ? `waiting for a free slot: ${able} ${able === 1 ? 'worker' : 'workers'} can take it` : `no worker ${wanted(job)}`, ...about }
 }

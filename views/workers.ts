@@ -1,9 +1,11 @@
 /** Worker instances as the registry's events tell: what they take, whether they are connected, what they hold. */
 import type { Api } from '../protocol/api.ts'
+import type { Action } from '../protocol/api/actions.ts'
 import { timestamp } from '../protocol/common.ts'
 import type { Reply } from '../protocol/contract.ts'
 import type { Event, Placed } from '../protocol/entry.ts'
 import type { Registration, Worker, WorkerEvent } from '../protocol/worker.ts'
+import { actionsOf } from './definitions.ts'
 import type { Store } from './store.ts'
 import type { Taking, Watch } from './waiting.ts'
 
@@ -67,7 +69,8 @@ export function workerList(store: Store, project: number, now: number, lasting: 
 /** What the project's workers take that are connected and not draining, read at most once; and the time in Unix milliseconds. */
 export function watch(store: Store, project: number, now: number): Watch {
   let known: Taking[] | undefined
-  return { now, workers: () => (known ??= store.all<{ registration: string }>('SELECT registration FROM workers WHERE project = ? AND gone_at IS NULL AND draining = 0', project)
+  const served = (action: string) => actionsOf<Action>(store, project, action).some(({ endpoint_kind }) => endpoint_kind === 'http')
+  return { now, served, workers: () => (known ??= store.all<{ registration: string }>('SELECT registration FROM workers WHERE project = ? AND gone_at IS NULL AND draining = 0', project)
     .map(({ registration }): Taking => {
       const { queues, action_names, models, environment_id } = JSON.parse(registration) as Registration
       return { queues: queues ?? [], action_names: action_names ?? [], models: models ?? [], ...(environment_id !== undefined && { environment_id }) }

@@ -42,10 +42,10 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
   const word = brand.toLowerCase()
   const envelope = `application/vnd.${word}.action+json`
 
-  /** The action that a name means now; undefined when workers do it, or the name of why it cannot be called. */
-  async function find(project: string, name: string): Promise<Target | undefined | Outcome> {
+  /** The action that a name means now; undefined when workers do it; or why it cannot be called, or be found now. */
+  async function find(project: string, name: string): Promise<Target | undefined | Outcome | Refusal> {
     const mine = (await world.ask({ project, kind: 'project', id: project }, 'action', { name })) as KeptAction | null | undefined | Refusal
-    if (isRefusal(mine)) throw new Error(`the project could not be asked: ${mine.refused}`)
+    if (isRefusal(mine)) return mine
     if (mine) {
       const { action, secret } = mine
       if (action.endpoint_kind !== 'http' || !secret || action.endpoint_url === undefined) return undefined
@@ -53,7 +53,7 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
     }
     const home = world.organization()
     const shared = (await world.ask({ project: home, kind: 'organization', id: home }, 'action', { name })) as KeptOrganizationAction | null | undefined | Refusal
-    if (isRefusal(shared)) throw new Error(`the organization could not be asked: ${shared.refused}`)
+    if (isRefusal(shared)) return shared
     if (!shared) return undefined
     const { action, secrets } = shared
     if (!action.enabled) return failed('action_disabled', `The action ${name} is disabled.`)
@@ -106,11 +106,12 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
     },
     async perform({ project, job, signal }) {
       const target = await find(project, job.action_name ?? '')
-      if (!target) return NOT_OURS
+      // Who cannot be asked now can be later: nothing was called, so no attempt is used.
+      if (!target || isRefusal(target)) return NOT_OURS
       if ('status' in target) return target
       const owner = job.session_id !== undefined ? { kind: 'session' as const, id: job.session_id } : job.run_id !== undefined ? { kind: 'run' as const, id: job.run_id } : undefined
       const call = owner && ((await world.ask({ project, ...owner }, 'action_call', { job_id: job.id })) as ActionCall | null | undefined | Refusal)
-      if (isRefusal(call)) throw new Error(`the ${owner?.kind} could not be asked: ${call.refused}`)
+      if (isRefusal(call)) return NOT_OURS
       return call ? send(project, job, target, call, signal) : { status: 'cancelled' }
     },
   }

@@ -19,6 +19,8 @@ export interface Filled {
   readonly interaction: string
   readonly channel: string
   readonly message: string
+  readonly action: string
+  readonly shared: string
 }
 
 /** Make it. */
@@ -65,18 +67,27 @@ export async function fill(s: Service): Promise<Filled> {
   await s.ok('channel.send', { id: channel['id'], content: 'another word', reply_to: message['id'] })
   await s.ok('channel.edit', { id: channel['id'], message_id: message['id'], pinned: true })
   await s.ok('channel.delete', { id: (await s.ok('channel.create', { name: 'gone' }))['id'] })
+  const action = await s.ok('action.create', { name: 'crm.find', endpoint_url: 'http://127.0.0.1:9/', input_schema: { type: 'object' } })
+  await s.ok('action.update', { action_name: 'crm.find', title: 'Find' })
+  await s.ok('action.rotate_secret', { action_name: 'crm.find' })
+  await s.ok('action.delete', { action_name: (await s.ok('action.create', { name: 'gone', endpoint_kind: 'worker' }))['name'] })
+  const shared = await s.ok('organization_action.create', { name: 'ledger.post', endpoint_url: 'https://ledger.example.org/' })
+  await s.ok('organization_action.rotate_secret', { action_id: shared['id'] })
+  await s.ok('organization_action.activate_secret', { action_id: shared['id'], version: 2 })
+  // The guard refuses it: a call that was made, and failed.
+  runs.push(String((await s.ok('action.invoke', { action_name: 'crm.find' }))['run_id']))
   const inDay = await start({ spec: waiting('never', { timeout: { duration: '24h' } }) })
   worker.close()
   await until(() => s.ok('worker.list'), ({ items }) => !JSON.stringify(items).includes('online'))
   await until(() => s.ok('key.list_organization'), (keys) => listOf(keys).every(({ name, last_used_at }) => name !== 'root' || last_used_at !== undefined))
   return {
     runs, asleep, early, inDay, workflow: String(workflow['id']), principal: String(principal['id']), key: String(key['id']), organization: String(organization['id']), user: String(user['id']), role: String(role['id']),
-    interaction: String(interaction['id']), channel: String(channel['id']), message: String(message['id']),
+    interaction: String(interaction['id']), channel: String(channel['id']), message: String(message['id']), action: String(action['name']), shared: String(shared['id']),
   }
 }
 
 /** The answers of every row that reads, for every record there is. */
-export async function everything(s: Service, { runs, workflow, principal, key, organization, user, role, interaction, channel, message }: Filled): Promise<Record<string, string>> {
+export async function everything(s: Service, { runs, workflow, principal, key, organization, user, role, interaction, channel, message, action, shared }: Filled): Promise<Record<string, string>> {
   const answers: Record<string, string> = {}
   for (const [name, row] of Object.entries(api) as [RowName, Row][]) {
     if (row.verb !== 'query' && row.shape.stream !== 'accept') continue
@@ -86,7 +97,7 @@ export async function everything(s: Service, { runs, workflow, principal, key, o
       : name.startsWith('key.') ? [name.includes('organization') ? organization : key] : name.startsWith('principal.') ? [principal, user] : /^(user|token)\./.test(name) ? [user] : name.startsWith('interaction.') ? [interaction] : name.startsWith('channel.') ? [channel] : ['role_admin', role]
     for (const id of named) {
       const list = row.shape.query && JSON.stringify(row.shape.query).includes('"limit"')
-      const { method, path } = requestOf(row, { ...(id !== undefined && { id }), ...(list && { limit: 200 }), ...(name === 'channel.message' && { message_id: message }), ...(name === 'channel.search' && { q: 'word' }), ...(name === 'workflow.versions' && { include_spec: true }), ...(/^(principal|user)\.list$/.test(name) && { include_disabled: true }) })
+      const { method, path } = requestOf(row, { ...(id !== undefined && { id }), ...(row.route.includes(':action_name') && { action_name: action }), ...(row.route.includes(':action_id') && { action_id: shared }), ...(list && { limit: 200 }), ...(name === 'channel.message' && { message_id: message }), ...(name === 'channel.search' && { q: 'word' }), ...(name === 'workflow.versions' && { include_spec: true }), ...(/^(principal|user)\.list$/.test(name) && { include_disabled: true }) })
       const { status, text } = await s.raw(method, path)
       answers[`${name} ${String(id ?? '')}`] = `${status} ${text}`
     }
