@@ -136,6 +136,6 @@ export interface ViewQuestions {
   channel_facts: { input: { id: string; message_id: string }; reply: { facts?: MessageFacts } }
   /** Channels that have a member. */
   channels_of: { input: { member_id: string }; reply: { items: readonly string[] } }
-  /** Jobs that a worker session holds a lease of. */
-  leases: { input: { session: string }; reply: { items: readonly { job_id: string; queue: string }[] } }
+  /** Jobs that a worker session holds a lease of; `session_id`: the agent session that a generation belongs to. */
+  leases: { input: { session: string }; reply: { items: readonly { job_id: string; queue: string; session_id?: string }[] } }
 }

@@ -2,6 +2,7 @@
 import type { Open } from '../../protocol/common.ts'
 import type { Compacting } from '../../protocol/session/commands.ts'
 import { generationSpec, messagesOf, type GenerationSpec } from '../../protocol/session/request.ts'
+import type { Generating } from '../../protocol/session/previews.ts'
 import { presented } from '../../protocol/session/tools.ts'
 import { summarySpec } from './compaction.ts'
 import { shownTo } from './generate.ts'
@@ -19,6 +20,12 @@ export const jobSpec = (brand: string) => (state: SessionState, { job_id }: { re
     return action ? { parameters: action.input, action_name: action.name } : null
   }
   return work.generation ? generationSpec(work.definition, brand, messagesOf(shownTo(state, work.generation.through)), presented(work.definition, brand, work.output_schema)) : null
+}
+/** The row that a generation writes; null: the session does not wait for it, or it writes none. */
+export const generation = (state: SessionState, { job_id }: { readonly job_id: string }): Generating | null => {
+  const found = jobOf(state, job_id)
+  const open = found && 'turn' in found ? found.turn.work.generation : undefined
+  return found && 'turn' in found && open?.job_id === job_id ? { turn_id: found.turn.record.id, message_id: open.message_id, revision: state.revision } : null
 }
 /** How a compaction goes. */
 export const detail = (state: SessionState, _: unknown, at: number): Compacting => {
