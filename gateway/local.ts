@@ -15,6 +15,7 @@ import { own } from '../protocol/lookup.ts'
 import { roleRecord } from '../protocol/roles.ts'
 import type { Caller } from './authenticate.ts'
 import { catalogOf, rolesOf } from './catalog.ts'
+import { definitionQueries } from './definitions.ts'
 import { answer, before, DEFAULT_LIMIT, found, newestFirst, newestPage, organizationOf, pageOf, projectOf, type LocalContext, type LocalQuery } from './listing.ts'
 
 const keyIn = (keys: readonly ApiKey[], id: string): ApiKey | undefined => keys.find((key) => key.id === id)
@@ -108,4 +109,8 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
     items: newestFirst(assignments.filter((one) => (principal_id === undefined || one.principal_id === principal_id) && (role_id === undefined || one.role_id === role_id))),
   }))),
   'permission.list': answer<'permission.list'>(async ({ world }) => catalogOf(world.settings.brand.toLowerCase())),
+  'catalog.models': answer<'catalog.models'>(async ({ world: { settings: { models } } }) => ({
+    default_model: models.default_model, items: models.providers.map(({ models: all, ...provider }) => ({ ...provider, models: all.map(({ max_effort: _, ...model }) => model) })),
+  })),
+  ...definitionQueries,
 }

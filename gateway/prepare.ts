@@ -13,6 +13,7 @@ import { slug } from '../protocol/naming.ts'
 import { workflowsNamed, type Spec } from '../protocol/spec.ts'
 import { meaning, type Call, type Edge } from './call.ts'
 import { channelPreparations } from './channels.ts'
+import { definitionPreparations } from './definitions.ts'
 import type { Identity } from './idempotency.ts'
 import { newKey } from './keys.ts'
 import { checkPeople, checkScope, rolesOf } from './people.ts'
@@ -28,6 +29,8 @@ export interface Prepared {
   readonly id?: string
   /** What is answered instead of the actor's reply. */
   readonly answer?: (reply: unknown) => Promise<unknown>
+  /** What is done once the command was decided, whatever came of it, before it is answered. */
+  readonly after?: () => Promise<void>
 }
 const NOTHING: Prepared = {}
 export type Prepare = (edge: Edge, call: Call, identity: Identity, origin: Origin) => Soon<Prepared | Refusal>
@@ -124,6 +127,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...Object.fromEntries((['principal.create', 'principal.update', 'user.create', 'user.update', 'role.create', 'role.update', 'assignment.create'] as const).map((name) => [name, handing])),
   ...channelPreparations,
   ...sessionPreparations,
+  ...definitionPreparations,
 }
 
 /** Prepare a call. */

@@ -3,6 +3,7 @@
  * environment variable, else it has its default. `BATON_RATE_KEY` and `--rate-key` are the same setting.
  */
 import { parseDuration } from '../protocol/common.ts'
+import { readModels, type ModelSettings } from './models.ts'
 import { checkTiming, defaultTiming, type WorkerTiming } from '../protocol/worker.ts'
 
 /** What a node can do. */
@@ -53,6 +54,10 @@ export interface Config {
   readonly anonymous_worker?: string
   readonly log_level: (typeof levels)[number]
   readonly node_id?: string
+  /** Models that the service itself speaks to, and how. */
+  readonly models: ModelSettings
+  /** Domain of the addresses of agents; absent: they have none. */
+  readonly inbox_domain?: string
 }
 
 /** A faulty text gives a sentence that says what is accepted. */
@@ -131,6 +136,8 @@ const table = {
   BATON_WORKER_TAKEOVER: seconds('takeover', 'How long a lost worker connection can be resumed'),
   BATON_ANONYMOUS_WORKER: setting('off', switched('anonymous', /^\w{1,64}$/), 'Accept workers from this machine without a key, as this principal (on: `anonymous`); for development'),
   BATON_LOG_LEVEL: setting('info', oneOf(...levels), 'Least important log line that is written'),
+  BATON_MODELS: setting('', (text) => text, 'Models of the service: JSON, or the path of a file with JSON; see docs/agents.md'),
+  BATON_INBOX_DOMAIN: optional(matching(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/, 'must be a domain such as agents.example.org'), 'Domain of the e-mail addresses of agents; absent: agents get none'),
   BATON_NODE_ID: optional(matching(/^[A-Za-z0-9_-]{1,64}$/, 'must be up to 64 letters, digits, - or _'), 'Name of this node, unique in the installation; random when absent'),
 } as const
 type Name = keyof typeof table
@@ -190,20 +197,23 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
     register: defaultTiming.register,
   }
   if (faults.length === 0) faults.push(...checkTiming(timing).map((fault) => `${fault}; see BATON_WORKER_*`))
+  const models = readModels(v.BATON_MODELS ?? '', v.BATON_BRAND ?? 'Service')
+  if ('wrong' in models) faults.push(`BATON_MODELS ${models.wrong}`)
   if (v.BATON_ROLES?.length === 0) faults.push(`BATON_ROLES is empty: name at least one of ${roles.join(', ')}`)
   if (v.BATON_REPLICAS > 1 && v.BATON_NATS?.length === 0) {
     faults.push('BATON_REPLICAS is more than 1, but the NATS server beside this process is only one: name a cluster in BATON_NATS, or use `baton cluster`')
   }
   const { BATON_NOTIFY_SMTP: smtp, BATON_NOTIFY_FROM: from } = v
   if (smtp !== undefined && from === undefined) faults.push('BATON_NOTIFY_SMTP is set: name the sender of letters in BATON_NOTIFY_FROM')
-  if (faults.length > 0) return { faults }
+  if (faults.length > 0 || 'wrong' in models) return { faults }
   return {
     config: {
       host: v.BATON_HOST, port: v.BATON_PORT, data: v.BATON_DATA, nats: v.BATON_NATS, nats_port: v.BATON_NATS_PORT, sync: v.BATON_SYNC,
       roles: [...new Set(v.BATON_ROLES)], brand: v.BATON_BRAND, key_prefix: v.BATON_KEY_PREFIX,
       partitions: v.BATON_PARTITIONS, shards: v.BATON_SHARDS, replicas: v.BATON_REPLICAS,
       rate: { key: v.BATON_RATE_KEY, organization: v.BATON_RATE_ORG, window_seconds: v.BATON_RATE_WINDOW },
-      deadline: v.BATON_DEADLINE, drain: v.BATON_DRAIN * 1000, keepalive: v.BATON_KEEPALIVE * 1000, sessions: { age: v.BATON_STREAM_AGE * 1000, idle: v.BATON_STREAM_IDLE * 1000 }, cors: v.BATON_CORS, timing, log_level: v.BATON_LOG_LEVEL,
+      deadline: v.BATON_DEADLINE, drain: v.BATON_DRAIN * 1000, keepalive: v.BATON_KEEPALIVE * 1000, cors: v.BATON_CORS, timing, log_level: v.BATON_LOG_LEVEL, models,
+      sessions: { age: v.BATON_STREAM_AGE * 1000, idle: v.BATON_STREAM_IDLE * 1000 },
       ...(v.BATON_PUBLIC_URL !== undefined && { public_url: v.BATON_PUBLIC_URL }),
       ...(v.BATON_NOTIFY_URL !== undefined && { notify: { url: v.BATON_NOTIFY_URL, ...(v.BATON_NOTIFY_SECRET !== undefined && { secret: v.BATON_NOTIFY_SECRET }) } }),
       ...(smtp !== undefined && from !== undefined && { letters: { url: smtp, from } }),
@@ -211,6 +221,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
       ...(v.BATON_NATS_SERVER !== undefined && { nats_server: v.BATON_NATS_SERVER }),
       ...(v.BATON_ROOT_KEY !== undefined && { root_key: v.BATON_ROOT_KEY }),
       ...(v.BATON_ANONYMOUS_WORKER !== '' && { anonymous_worker: v.BATON_ANONYMOUS_WORKER }),
+      ...(v.BATON_INBOX_DOMAIN !== undefined && { inbox_domain: v.BATON_INBOX_DOMAIN }),
       ...(v.BATON_NODE_ID !== undefined && { node_id: v.BATON_NODE_ID }),
     },
   }

@@ -18,6 +18,8 @@ export interface OrganizationDirectory {
   readonly projects: Readonly<Record<string, Project & { readonly deleted?: true }>>
   /** Project ids by handle, without deleted ones. */
   readonly handles: Readonly<Record<string, string>>
+  /** Names of the organization's skills by id. */
+  readonly skills: Readonly<Record<string, string>>
 }
 export interface ProjectDirectory {
   readonly id: string

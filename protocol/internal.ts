@@ -136,6 +136,8 @@ export interface ViewQuestions {
   channel_facts: { input: { id: string; message_id: string }; reply: { facts?: MessageFacts } }
   /** Channels that have a member. */
   channels_of: { input: { member_id: string }; reply: { items: readonly string[] } }
+  /** Projects of one partition whose agents have a skill. */
+  skill_usage: { input: { id: string }; reply: { items: readonly { project_id: string; agent_count: number }[] } }
   /** Jobs that a worker session holds a lease of; `session_id`: the agent session that a generation belongs to. */
   leases: { input: { session: string }; reply: { items: readonly { job_id: string; queue: string; session_id?: string }[] } }
 }

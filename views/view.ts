@@ -21,6 +21,7 @@ import { applyAudit } from './audit.ts'
 import { applyChannel } from './channel-events.ts'
 import { applyQueue } from './jobs.ts'
 import { applyInteraction } from './interactions.ts'
+import { applyDefinitions } from './definitions.ts'
 import { deleteDropped, hasDropped } from './messages.ts'
 import { migrate } from './migrate.ts'
 import { queryOf } from './queries.ts'
@@ -69,8 +70,8 @@ const WAITING = { entries: 512, size: 4_000_000 }
 const gathered: ReadonlySet<string> = new Set<Kind>(['run', 'queue'])
 
 const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => void)[] } = {
-  organization: [applyAudit],
-  project: [applyAudit, applyWorkflows, applyAgents],
+  organization: [applyAudit, applyDefinitions],
+  project: [applyAudit, applyWorkflows, applyAgents, applyDefinitions],
   run: [applyRun],
   queue: [applyQueue],
   worker: [applyWorker],

@@ -1,7 +1,9 @@
 /** What the organization knows: its keys, all projects there ever were, and who holds which workflow handle. */
 import type { Project } from '../../protocol/api/projects.ts'
 import type { OrganizationDirectory } from '../../protocol/directory.ts'
+import type { Skill } from '../../protocol/skills.ts'
 import { byHash, type Keys } from '../configuration.ts'
+import type { SkillHolds } from './skills.ts'
 
 /** A project as the organization keeps it; a deleted one stays, so that its handle is never given again. */
 type KeptProject = Project & { readonly deleted?: true }
@@ -11,7 +13,7 @@ interface Claim {
   readonly project: string
   readonly due?: number
 }
-export interface OrganizationState {
+export interface OrganizationState extends SkillHolds {
   /** Empty until `organization.init`. */
   id: string
   name: string
@@ -19,6 +21,7 @@ export interface OrganizationState {
   projects: Record<string, KeptProject>
   /** By workflow id. */
   claims: Record<string, Claim>
+  skills: Record<string, Skill>
 }
 export interface OrganizationOptions {
   /** Header brand; its lower-case form prefixes reserved tags and permissions. */
@@ -31,10 +34,10 @@ export interface OrganizationOptions {
 export const QUESTION_AFTER = 60_000
 
 /** The organization before its first start. */
-export const nobody = (): OrganizationState => ({ id: '', name: '', keys: {}, projects: {}, claims: {} })
+export const nobody = (): OrganizationState => ({ id: '', name: '', keys: {}, projects: {}, claims: {}, skills: {}, holds: {}, grants: {} })
 
 /** What gateways keep of the organization. */
-export function directoryOf({ id, keys, projects }: OrganizationState): OrganizationDirectory {
+export function directoryOf({ id, keys, projects, skills }: OrganizationState): OrganizationDirectory {
   const live = Object.values(projects).filter((project) => !project.deleted)
-  return { id, keys: byHash(keys), projects: { ...projects }, handles: Object.fromEntries(live.map((project) => [project.handle, project.id])) }
+  return { id, keys: byHash(keys), projects: { ...projects }, handles: Object.fromEntries(live.map((project) => [project.handle, project.id])), skills: Object.fromEntries(Object.values(skills).map((skill) => [skill.id, skill.name])) }
 }

@@ -23,7 +23,9 @@ const bodies: Readonly<Record<string, object>> = {
   'channel.create': { name: 'taken-over' }, 'channel.update': { topic: 'taken over' }, 'channel.add_member': { user_id: 'svc_x' }, 'channel.send': { content: 'taken over' }, 'channel.edit': { content: 'taken over' }, 'channel.mark_read': { seq: 0 },
   'agent.invoke': { agent_ref: { name: `${MARK} agent` }, input: { content: [{ type: 'text', text: 'taken over' }] } }, 'session.create': { agent_id: 'agt_x' }, 'session.update': { title: 'taken over' }, 'session.append': { messages: [{ role: 'user', content: [{ type: 'text', text: 'taken over' }] }] },
   'session.start_turn': { content: [{ type: 'text', text: 'taken over' }] }, 'session.nudge': { content: 'taken over' },
-  'agent.create': { name: 'taken over' }, 'agent.update': { name: 'taken over' },
+  'agent.create': { name: 'taken over' }, 'agent.update': { name: 'taken over' }, 'agent.assign_toolkits': { toolkit_ids: [] }, 'agent.assign_skills': { skill_ids: [] },
+  'toolkit.create': { name: 'taken over' }, 'toolkit.replace': { name: 'taken over' }, 'skill.import': { content: 'taken over', name: 'taken over' }, 'skill.import_organization': { content: 'taken over', name: 'taken over' },
+  ...Object.fromEntries(['skill.create', 'skill.replace', 'skill.create_organization', 'skill.replace_organization'].map((name) => [name, { name: 'taken over', instructions: 'taken over' }])),
 }
 const slotsOf = (row: Row): string[] => routeOf(row).slots
 /** What the answer of a row is, whatever its kind: its status and text; a stream is read only until it begins. */
@@ -59,6 +61,10 @@ const token = await s.ok('token.create', { project, id: user['id'], name: `${MAR
 const role = await s.ok('role.create', { project, name: `${MARK} role`, permissions: ['service.project.view'] })
 const assignment = await s.ok('assignment.create', { project, principal_id: user['id'], role_id: role['id'] })
 const agent = await s.ok('agent.create', { project, name: `${MARK} agent`, system_prompt: MARK, model_route: { mode: 'worker', provider: MARK, model: 'm' } })
+const toolkit = await s.ok('toolkit.create', { project, name: `${MARK} toolkit` })
+const skill = await s.ok('skill.create', { project, name: `${MARK} skill`, instructions: MARK })
+await s.ok('agent.assign_toolkits', { project, id: agent['id'], toolkit_ids: [toolkit['id']] })
+await s.ok('agent.assign_skills', { project, id: agent['id'], skill_ids: [skill['id']] })
 const talk = (await s.ok('agent.invoke', { project, agent_ref: { id: agent['id'] }, session: { title: MARK }, input: { content: [{ type: 'text', text: MARK }] } })) as Record<string, Record<string, unknown>>
 const nudge = await s.ok('session.nudge', { project, session_id: talk['session']?.['id'], content: MARK })
 const project_id = String((await s.ok('project.get', { project }))['id'])
@@ -66,7 +72,7 @@ const project_id = String((await s.ok('project.get', { project }))['id'])
 /** Ids of the other project that fit a row's slot, the real ones first. */
 const idsFor = (name: string): unknown[] =>
   name.startsWith('run.') ? [run['id'], failed['id']] : name.startsWith('workflow.') ? [workflow['id'], workflow['handle']] : name.startsWith('key.') ? [held['id']] : name.startsWith('principal.') ? [principal['id'], user['id']]
-    : /^(user|token)\./.test(name) ? [user['id'], principal['id']] : name.startsWith('interaction.') ? [asked['id']] : name.startsWith('channel.') ? [channel['id']] : name.startsWith('agent.') ? [agent['id']] : name.startsWith('session.') ? [talk['session']?.['id']] : name.startsWith('assignment.') ? [assignment['id']] : [role['id']]
+    : /^(user|token)\./.test(name) ? [user['id'], principal['id']] : name.startsWith('interaction.') ? [asked['id']] : name.startsWith('channel.') ? [channel['id']] : name.startsWith('agent.') ? [agent['id']] : name.startsWith('toolkit.') ? [toolkit['id']] : name.startsWith('skill.') ? [skill['id']] : name.startsWith('session.') ? [talk['session']?.['id']] : name.startsWith('assignment.') ? [assignment['id']] : [role['id']]
 
 t.test('without a credential, or with one that is unknown, every row answers 401 and nothing else', async (t) => {
   for (const [name, row] of rows) {
@@ -133,6 +139,8 @@ t.test('and nothing of the other project was changed by all of this', async (t) 
   t.match(await s.ok('session.get', { project, session_id }), { title: MARK, message_count: 1, status: 'active' })
   t.match(await s.ok('session.turns', { project, session_id }), { items: [{ status: 'running' }] })
   t.match(await s.ok('session.nudges', { project, session_id }), { items: [{ status: 'pending' }] })
+  t.match(await s.ok('agent.toolkits', { project, id: agent['id'] }), { items: [{ toolkit: { name: `${MARK} toolkit` } }] })
+  t.match(await s.ok('agent.skills', { project, id: agent['id'] }), { items: [{ skill: { name: `${MARK} skill` } }] })
   t.match(await s.ok('worker.list', { project }), { items: [{ state: 'online' }] })
   t.equal(listOf(await s.ok('project.list')).length, 2, 'no project was made')
   t.equal(listOf(await s.ok('key.list', { project })).length, 1)
