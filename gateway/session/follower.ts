@@ -22,6 +22,7 @@ import { settledTurns, type TranscriptMessage } from '../../protocol/session/sha
 import type { Sink } from '../respond.ts'
 import { endsTurn, type Change, type Dialect, type End } from './change.ts'
 import { LiveRows } from './live.ts'
+import { readiness } from './readable.ts'
 
 /** What a follower needs to know of its session and the world. Milliseconds. */
 export interface Ports {
@@ -58,7 +59,7 @@ export class SessionFollower {
   readonly #all = new Set<Client>()
   readonly #clients = new Set<Client>()
   /** Rows whose publisher is being asked. */
-  readonly #seeking = new Map<string, Promise<void>>()
+  readonly #seeking = new Map<string, { again: boolean; done: Promise<void> }>()
   readonly #active = new Set<string>()
   #head: Head | undefined
   #heard = 0
@@ -124,7 +125,7 @@ export class SessionFollower {
     this.#heard = Math.max(this.#heard, page.last)
     while (this.#behind()) await this.notice(0)
     this.#seekAll()
-    await Promise.all(this.#seeking.values())
+    await Promise.all([...this.#seeking.values()].map(({ done }) => done))
   }
 
   /** A committed entry. */
@@ -222,19 +223,28 @@ export class SessionFollower {
       else this.#catchUp(client, rest, page.more ? [] : this.#live.rows())
     }
   }
-  /** Ask for everything a row has shown; once at a time. */
+  /** Ask for everything a row has shown. One question at a time; a hole that is noticed meanwhile asks once more, for the answer may be older. */
   #seek(id: string): Promise<void> {
-    const under = this.#seeking.get(id) ?? this.#sought(id).finally(() => this.#seeking.delete(id))
-    this.#seeking.set(id, under)
-    return under
+    const under = this.#seeking.get(id)
+    if (under) {
+      under.again = true
+      return under.done
+    }
+    const seeking = { again: false, done: Promise.resolve() }
+    this.#seeking.set(id, seeking)
+    seeking.done = this.#sought(id, seeking).finally(() => this.#seeking.delete(id))
+    return seeking.done
   }
   #seekAll(): void {
     for (const id of this.#live.unsought()) void this.#seek(id)
   }
-  async #sought(id: string): Promise<void> {
-    const shown = await this.#ports.shown(id).catch(() => undefined)
-    const taken = shown && this.#live.take(shown)
-    if (taken) this.#tell([{ kind: 'row', ...taken, at: this.#ports.now() }])
+  async #sought(id: string, seeking: { again: boolean }): Promise<void> {
+    do {
+      seeking.again = false
+      const shown = await this.#ports.shown(id).catch(() => undefined)
+      const taken = shown && this.#live.take(shown)
+      if (taken) this.#tell([{ kind: 'row', ...taken, at: this.#ports.now() }])
+    } while (seeking.again && !this.#closed)
   }
 
   #turn(id: string, status: string): void {
@@ -287,11 +297,3 @@ export class SessionFollower {
 
 /** Rows of a transcript that is opened without a cursor. */
 const NEWEST = 20
-
-/** Waits until a sink can be written to, or is closed. */
-function readiness(sink: Sink): () => Promise<void> {
-  let wake = () => {}
-  sink.onDrain(() => wake())
-  sink.onClose(() => wake())
-  return () => (sink.full && !sink.closed ? new Promise<void>((resolve) => { wake = resolve }) : Promise.resolve())
-}
