@@ -41,7 +41,7 @@ export const endsTurn = (change: Change): boolean => change.kind === 'frame' && 
 /** Characters that some clients take for the end of a line, spelled so that none does. */
 const LINES = /[\u0085\u2028\u2029]/g
 /** JSON on one line, whatever a reader takes for one. */
-export function oneLine(data: Open): string {
+function oneLine(data: Open): string {
   const json = JSON.stringify(data)
   return json.search(LINES) >= 0 ? json.replace(LINES, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`) : json
 }

@@ -8,7 +8,10 @@ import { isRefusal } from '../../protocol/errors.ts'
 import { appendDelta, type Generating, type Preview, type PreviewOf, type Previewed } from '../../protocol/session/previews.ts'
 import type { World } from '../ports.ts'
 
-/** A generation under way. `attempt` tells a later attempt at the same job apart, such as its lease token. */
+/**
+ * A generation under way. `attempt` tells a later attempt at the same job apart, such as its lease token.
+ * @public
+ */
 export interface Generation {
   readonly project: string
   readonly session_id: string

@@ -20,7 +20,7 @@ import { View } from '../../views/view.ts'
 import { Story } from '../actors/session/story.ts'
 import { seal } from './given.ts'
 
-export const SESSION = 'ses_01AAAAAAAAAAAAAAAAAAAAAA0C'
+const SESSION = 'ses_01AAAAAAAAAAAAAAAAAAAAAA0C'
 const PROJECT = 'prj_1'
 type Open = Record<string, unknown>
 /** Timers beyond are fired only when a history says so; shorter ones are pauses between tries. */

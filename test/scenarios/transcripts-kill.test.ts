@@ -27,7 +27,9 @@ t.test('whoever follows sees every word once, whichever gateway is killed', { ti
   const session_id = (ack['session'] as { id: string }).id
   const job = await model.job()
   let spoken = 0
-  const say = (words: readonly string[]): void => words.forEach((word) => model.send({ type: 'generation.delta', job_id: job['id'], lease_token: job['lease_token'], sequence: ++spoken, delta: { text: `${word} ` } }))
+  const say = (words: readonly string[]): void => {
+    for (const word of words) model.send({ type: 'generation.delta', job_id: job['id'], lease_token: job['lease_token'], sequence: ++spoken, delta: { text: `${word} ` } })
+  }
 
   const both = { key: it.key, session_id }
   const transcript = new Transcript(String(ack['resume_cursor']))

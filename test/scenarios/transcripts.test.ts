@@ -15,7 +15,7 @@ const events = (frames: readonly Frame[]): string[] => frames.map(({ event = '' 
 /** A generation that comes in pieces. */
 async function speak(model: TestWorker, pieces: readonly Open[]): Promise<Found> {
   const job = await model.job()
-  pieces.forEach((delta, index) => model.send({ type: 'generation.delta', job_id: job['id'], lease_token: job['lease_token'], sequence: index + 1, delta }))
+  for (const [index, delta] of pieces.entries()) model.send({ type: 'generation.delta', job_id: job['id'], lease_token: job['lease_token'], sequence: index + 1, delta })
   return job
 }
 /** The transcript as it was stored, compared as a client keeps it. */
