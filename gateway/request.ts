@@ -42,7 +42,7 @@ function headersOf(req: HttpRequest, purpose: Purpose, bodiless: boolean, cors: 
     'content-type': bodiless ? '' : req.getHeader('content-type'),
     'user-agent': command ? req.getHeader('user-agent') : '',
     'idempotency-key': command ? req.getHeader('idempotency-key') : '',
-    accept: purpose === 'stream' ? req.getHeader('accept') : '',
+    accept: purpose === 'stream' || command ? req.getHeader('accept') : '',
     'last-event-id': purpose === 'stream' ? req.getHeader('last-event-id') : '',
     'x-idempotency-key': purpose === 'signed' ? req.getHeader('x-idempotency-key') : '',
     signature: signature === undefined ? '' : req.getHeader(signature),
