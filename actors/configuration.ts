@@ -1,7 +1,8 @@
 /** What configuration records of the organization and of projects have in common: patches, expiry, use of keys. */
 import type { ApiKey, KeyEvent } from '../protocol/api/access.ts'
 import type { Changes } from '../protocol/api/workflows.ts'
-import { parseTimestamp, timestamp } from '../protocol/common.ts'
+import { parseTimestamp, timestamp, type Open } from '../protocol/common.ts'
+import type { ActionSketch } from '../protocol/directory.ts'
 import { refuseFields, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
 import { patch, type Patch } from '../protocol/patch.ts'
@@ -61,6 +62,11 @@ export const unexpired = (key: ApiKey, at: number): boolean => key.expires_at ==
 export const hasName = (keys: Keys, name: string, counts: (key: ApiKey) => boolean = () => true): boolean => Object.values(keys).some(({ key }) => key.name === name && counts(key))
 /** Keys by the hash of their text, as directories hold them. */
 export const byHash = (keys: Keys): Record<string, ApiKey> => Object.fromEntries(Object.values(keys).map(({ key, hash }) => [hash, key]))
+
+/** What must be known of an action to say who does it. */
+export function sketchOf({ endpoint_kind = 'http', annotations = {} }: { readonly endpoint_kind?: ActionSketch['kind']; readonly annotations?: Open }): ActionSketch {
+  return { kind: endpoint_kind, ...((annotations['idempotent'] === true || annotations['read_only'] === true) && { repeatable: true }) }
+}
 
 const TOUCH_EVERY = 60_000
 /** Note that keys were used; several gateways may say so within a minute, one of them is written down. */

@@ -7,9 +7,10 @@ import { own } from '../protocol/lookup.ts'
 import { allows } from '../protocol/roles.ts'
 import type { Caller } from './authenticate.ts'
 
-/** Refuses a caller that lacks the permission of a row. @param brand header brand in any case. */
-export function authorize(brand: string, permission: Permission | 'authenticated', { permissions }: Caller): Refusal | undefined {
+/** Refuses a caller that lacks the permission of a row. @param brand header brand in any case. @param action that the path names: whoever may execute it needs no more. */
+export function authorize(brand: string, permission: Permission | 'authenticated', { permissions }: Caller, action?: string): Refusal | undefined {
   if (permission === 'authenticated' || allows(permissions, permission)) return undefined
+  if (permission === 'actions.execute.*' && action !== undefined && allows(permissions, `actions.execute.${action}`)) return undefined
   return refuse('permission_denied', { permission: brandedPermission(permission, brand.toLowerCase()) })
 }
 

@@ -7,6 +7,7 @@ import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/error
 import { authorize, enter } from './authorize.ts'
 import type { Authentication, Caller } from './authenticate.ts'
 import type { Directory } from './directory.ts'
+import type { Followers } from './followers.ts'
 import type { World } from './ports.ts'
 import type { Limits } from './rate.ts'
 import type { Incoming } from './request.ts'
@@ -21,6 +22,7 @@ export interface Edge {
   readonly authentication: Authentication
   /** Absent when nothing is limited. */
   readonly limits: Limits | undefined
+  readonly followers: Followers
 }
 
 export interface Call {
@@ -111,7 +113,7 @@ function enterRow(edge: Edge, routed: Routed, incoming: Incoming, exchange: Exch
 
 /** The last part of admission: what the caller may do, and what was sent. */
 function accept(edge: Edge, { name, row }: Routed, incoming: Incoming, request_id: string, caller: Caller, slots: Record<string, string>, project: Project | undefined): Call | Refusal {
-  const refused = authorize(edge.world.settings.brand, row.shape.permission, caller)
+  const refused = authorize(edge.world.settings.brand, row.shape.permission, caller, slots['action_name'])
   if (refused) return refused
   const query = readQuery(row, incoming.query)
   if (isRefusal(query)) return query

@@ -26,6 +26,7 @@ export function runCommand(edge: Edge, call: Call): Soon<Answer | Refusal> {
   const origin = originOf(edge, call)
   return soon(prepare(edge, call, identity, origin), (prepared) => {
     if (isRefusal(prepared)) return prepared
+    if (prepared.done !== undefined) return answerOf(call.row, prepared.done, undefined)
     const { command_id, fingerprint, seed } = identity
     const { to } = call.row.shape
     const input = Object.assign({}, call.query, call.body, call.slots, prepared.input)

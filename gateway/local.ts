@@ -14,6 +14,7 @@ import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
 import { roleRecord } from '../protocol/roles.ts'
 import type { Caller } from './authenticate.ts'
+import { catalogQueries } from './action-catalog.ts'
 import { catalogOf, rolesOf } from './catalog.ts'
 import { answer, before, DEFAULT_LIMIT, found, newestFirst, newestPage, organizationOf, pageOf, projectOf, type LocalContext, type LocalQuery } from './listing.ts'
 
@@ -107,5 +108,6 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   'assignment.list': answer<'assignment.list'>((context, { principal_id, role_id }) => projectOf(context, ({ assignments }) => ({
     items: newestFirst(assignments.filter((one) => (principal_id === undefined || one.principal_id === principal_id) && (role_id === undefined || one.role_id === role_id))),
   }))),
+  ...catalogQueries,
   'permission.list': answer<'permission.list'>(async ({ world }) => catalogOf(world.settings.brand.toLowerCase())),
 }

@@ -3,6 +3,7 @@ import type { Address, Command, Kind, Placed } from '../protocol/entry.ts'
 import type { Code, Refusal } from '../protocol/errors.ts'
 import type { Prefix } from '../protocol/ids.ts'
 import type { GatewayMessage, Offer, Taking, WorkerTiming } from '../protocol/worker.ts'
+import type { Soon } from './soon.ts'
 
 /** Answer of a command: the actor's reply, or its refusal. */
 export type Outcome = { readonly reply: unknown } | Refusal
@@ -21,6 +22,10 @@ export interface World {
   hash(text: string): string
   /** HMAC-SHA-256 under the installation's sealing secret, for cursors, derived ids and derived keys. */
   seal(text: string): Uint8Array
+  /** Bytes under the installation's key, for what must be kept but not read (AES-256-GCM); `context` must be given again to open them. */
+  lock(bytes: Uint8Array, context: string): string
+  /** What was locked, or undefined when it was not locked here, for this context. */
+  unlock(text: string, context: string): Uint8Array | undefined
   /** A new id; with `from`, the same text gives the same id (idempotency keys, worker instances). `slot`: where it lives, by chance otherwise. */
   id(prefix: Prefix, from?: string, slot?: number): string
   /** Id of the organization, once known. */
@@ -47,7 +52,7 @@ export interface World {
   /** This gateway's mailbox. */
   onMessage(handler: (message: GatewayMessage) => Promise<{ ok: boolean }> | { ok: boolean }): void
   /** Listen to offers of work with a filter: `queue` and `capability` undefined mean any. Returns a function that stops listening. */
-  onOffer(project: string, queue: string | undefined, capability: string | undefined, handler: (offer: Offer) => Taking | undefined): () => void
+  onOffer(project: string, queue: string | undefined, capability: string | undefined, handler: (offer: Offer) => Soon<Taking | undefined>): () => void
   /** Announce that a worker of the project gained slots. */
   demand(project: string): void
   /** Whether this gateway's knowledge can be trusted now: its own lease is fresh. While it is not, the edge answers 503. */

@@ -11,6 +11,7 @@ import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/error
 import { own } from '../protocol/lookup.ts'
 import { slug } from '../protocol/naming.ts'
 import { workflowsNamed, type Spec } from '../protocol/spec.ts'
+import { actionPreparations } from './actions.ts'
 import { meaning, type Call, type Edge } from './call.ts'
 import { channelPreparations } from './channels.ts'
 import type { Identity } from './idempotency.ts'
@@ -28,6 +29,8 @@ export interface Prepared {
   readonly id?: string
   /** What is answered instead of the actor's reply. */
   readonly answer?: (reply: unknown) => Promise<unknown>
+  /** What is answered without asking the actor at all. */
+  readonly done?: unknown
 }
 const NOTHING: Prepared = {}
 export type Prepare = (edge: Edge, call: Call, identity: Identity, origin: Origin) => Soon<Prepared | Refusal>
@@ -124,6 +127,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...Object.fromEntries((['principal.create', 'principal.update', 'user.create', 'user.update', 'role.create', 'role.update', 'assignment.create'] as const).map((name) => [name, handing])),
   ...channelPreparations,
   ...sessionPreparations,
+  ...actionPreparations,
 }
 
 /** Prepare a call. */

@@ -44,8 +44,8 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
   const app = uWS.App()
   const touches = openTouches(world)
   const authentication = openAuthentication(world, directory, touches)
-  const edge: Edge = { world, directory, authentication, limits: createLimits(world) }
-  const followers = openFollowers(world)
+  const edge: Edge = { world, directory, authentication, limits: createLimits(world), followers: openFollowers(world) }
+  const { followers } = edge
   const service: Service = { world, inFlight: new Set(), newId: requestIds(world), idle: () => {}, leaving: false, stopping: false }
   let listening: us_listen_socket | undefined
 

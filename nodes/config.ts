@@ -3,6 +3,7 @@
  * environment variable, else it has its default. `BATON_RATE_KEY` and `--rate-key` are the same setting.
  */
 import { parseDuration } from '../protocol/common.ts'
+import { wrongNetwork } from './outbound/guard.ts'
 import { checkTiming, defaultTiming, type WorkerTiming } from '../protocol/worker.ts'
 
 /** What a node can do. */
@@ -49,6 +50,10 @@ export interface Config {
   readonly timing: WorkerTiming
   /** Principal of workers on this machine that show no key; absent: they are refused. */
   readonly anonymous_worker?: string
+  /** Networks that may be called on behalf of users beside public addresses. */
+  readonly outbound_allow: readonly string[]
+  /** Jobs that an executor does at once. */
+  readonly executor_limit: number
   readonly log_level: (typeof levels)[number]
   readonly node_id?: string
 }
@@ -79,6 +84,10 @@ const switched = (on: string, pattern: RegExp): Parse<string> => (text) =>
 const any = matching(/^[^\0]+$/, 'must not be empty')
 const address = matching(/^((nats|tls|ws|wss):\/\/)?[^\s/]+(:\d+)?$/, 'must be addresses such as nats://10.0.0.1:4222, comma-separated')
 const origin = matching(/^(\*|https?:\/\/[^\s/,]+)$/, 'must be origins such as https://example.org, or *')
+const network: Parse<string> = (text) => {
+  const sentence = wrongNetwork(text)
+  return sentence === undefined ? text : wrong(sentence)
+}
 const sync: Parse<string> = (text) => (text === 'always' || (parseDuration(text) ?? 0) >= 1000 ? text : wrong('must be always or a duration of at least 1s, such as 2m'))
 const replicas: Parse<number> = (text) => ([1, 3, 5].includes(Number(text)) ? Number(text) : wrong('must be 1, 3 or 5'))
 
@@ -126,6 +135,8 @@ const table = {
   BATON_WORKER_STALE: seconds('stale', 'Silence after which a worker counts as gone'),
   BATON_WORKER_TAKEOVER: seconds('takeover', 'How long a lost worker connection can be resumed'),
   BATON_ANONYMOUS_WORKER: setting('off', switched('anonymous', /^\w{1,64}$/), 'Accept workers from this machine without a key, as this principal (on: `anonymous`); for development'),
+  BATON_OUTBOUND_ALLOW: setting('', each(network), 'Networks that HTTP actions may call beside public addresses, such as 127.0.0.1/32,10.0.0.0/8'),
+  BATON_EXECUTOR_CONCURRENCY: setting('64', integer(1, 10_000), 'Calls that a node with the role executor makes at once'),
   BATON_LOG_LEVEL: setting('info', oneOf(...levels), 'Least important log line that is written'),
   BATON_NODE_ID: optional(matching(/^[A-Za-z0-9_-]{1,64}$/, 'must be up to 64 letters, digits, - or _'), 'Name of this node, unique in the installation; random when absent'),
 } as const
@@ -200,6 +211,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
       partitions: v.BATON_PARTITIONS, shards: v.BATON_SHARDS, replicas: v.BATON_REPLICAS,
       rate: { key: v.BATON_RATE_KEY, organization: v.BATON_RATE_ORG, window_seconds: v.BATON_RATE_WINDOW },
       deadline: v.BATON_DEADLINE, drain: v.BATON_DRAIN * 1000, keepalive: v.BATON_KEEPALIVE * 1000, cors: v.BATON_CORS, timing, log_level: v.BATON_LOG_LEVEL,
+      outbound_allow: v.BATON_OUTBOUND_ALLOW, executor_limit: v.BATON_EXECUTOR_CONCURRENCY,
       ...(v.BATON_PUBLIC_URL !== undefined && { public_url: v.BATON_PUBLIC_URL }),
       ...(v.BATON_NOTIFY_URL !== undefined && { notify: { url: v.BATON_NOTIFY_URL, ...(v.BATON_NOTIFY_SECRET !== undefined && { secret: v.BATON_NOTIFY_SECRET }) } }),
       ...(smtp !== undefined && from !== undefined && { letters: { url: smtp, from } }),

@@ -26,6 +26,7 @@ import { createRegistry } from './nats/registry.ts'
 import { createSnapshots } from './nats/snapshots.ts'
 import { openTelling } from './notify/open.ts'
 import { readiness } from './ready.ts'
+import { startExecutorRole } from './roles/executor.ts'
 import { startViews } from './roles/views.ts'
 import { serveStatus } from './status.ts'
 import { version } from './version.ts'
@@ -139,14 +140,16 @@ export async function startNode(config: Config, servers: readonly string[], log:
     if (recent) {
       stops.push(await startViews({ data: config.data, organization: installed.organization, partitions: config.partitions, journal, end: (partition) => host.end(partition), recent, blobs, bus, clock: systemClock, log, metrics, stale: config.timing.stale * 1000, doomed: doom }))
     }
-    if (!config.roles.includes('gateway')) {
+    const edge = config.roles.includes('gateway')
+    const directory = edge || config.roles.includes('executor') ? openDirectory(world) : undefined
+    if (directory) stops.push(async () => directory.close())
+    if (directory && config.roles.includes('executor')) stops.push(startExecutorRole({ world, bus, directory, allow: config.outbound_allow, limit: config.executor_limit }))
+    if (!edge || !directory) {
       if (config.status_port === undefined) return { id, installed, owned: () => host.owned(), leave: () => {}, stop }
       const status = await serveStatus(config.host, config.status_port, { unready, metrics: metrics.text })
       stops.push(status.close)
       return { id, installed, owned: () => host.owned(), leave: status.leave, status: status.url, stop }
     }
-    const directory = openDirectory(world)
-    stops.push(async () => directory.close())
     const gateway = createGateway(world, directory)
     const port = await gateway.listen(config.host, config.port)
     stops.push(() => gateway.stop())

@@ -9,6 +9,7 @@ import type { GatewayMessage, Offer } from '../protocol/worker.ts'
 import type { ShardAnswer, ShardMessage } from './host/deps.ts'
 import type { Membership } from './host/membership.ts'
 import type { Bus, Clock, Random } from './host/ports.ts'
+import { createLocks } from './locks.ts'
 
 /** What the world is made of. `secret` seals cursors and derived ids; `organization` is its id. */
 export interface WorldParts {
@@ -40,6 +41,7 @@ const TRY = 2000
 
 export function createWorld(parts: WorldParts): World {
   const { bus, clock, settings, partitions, shards } = parts
+  const locks = createLocks(parts.secret, parts.random)
   const sleep = (ms: number) => new Promise<void>((done) => clock.later(ms, done))
 
   /** Ask the owner of a shard until it answers or the deadline has passed. */
@@ -79,6 +81,8 @@ export function createWorld(parts: WorldParts): World {
     random: (bytes) => parts.random.bytes(bytes),
     hash: (text) => createHash('sha256').update(text).digest('hex'),
     seal: (text) => createHmac('sha256', parts.secret).update(text).digest(),
+    lock: locks.lock,
+    unlock: locks.unlock,
     id: (prefix, from, slot) => {
       if (from === undefined) return makeId(prefix, clock.now(), parts.random.bytes(10), slot)
       const bytes = createHmac('sha256', parts.secret).update(`id/${prefix}/${from}`).digest()
@@ -97,7 +101,9 @@ export function createWorld(parts: WorldParts): World {
     live: (project, kind, id, on) => bus.subscribe(id === undefined ? subjects.liveKind(project, kind) : subjects.live(project, kind, id), (message) => { on(message as Placed) }),
     forget: async (project) => {
       await parts.membership.refresh().catch(() => {})
-      await Promise.all(parts.membership.members('gateway').map(({ id }) => forgetAt(id, project)))
+      const gateways = parts.membership.members('gateway')
+      const executors = parts.membership.members('executor').filter(({ id }) => !gateways.some((gateway) => gateway.id === id))
+      await Promise.all([...gateways.map(({ id }) => forgetAt(id, id, project)), ...executors.map(({ id }) => forgetAt(id, subjects.executor(id), project))])
     },
 
     onMessage: (handler) => { bus.subscribe(subjects.gateway(parts.node), (message) => handler(message as GatewayMessage)) },
@@ -111,13 +117,13 @@ export function createWorld(parts: WorldParts): World {
     count: parts.count,
   }
 
-  /** Until the gateway has forgotten, or is dead: a dead one answers nobody, and a cut-off one knows that it is. */
-  async function forgetAt(id: string, project: string): Promise<void> {
+  /** Until the node has forgotten, or is dead: a dead one answers nobody, and a cut-off one knows that it is. An executor keeps what a gateway keeps, and shares it with one in the same process. */
+  async function forgetAt(id: string, mailbox: string, project: string): Promise<void> {
     const message: GatewayMessage = { type: 'forget', project }
     for (;;) {
-      const answer = await bus.request(subjects.gateway(id), message, 1000)
+      const answer = await bus.request(subjects.gateway(mailbox), message, 1000)
       if (typeof answer === 'object') return
-      if (!parts.membership.members('gateway').some((member) => member.id === id)) return
+      if (!(['gateway', 'executor'] as const).some((role) => parts.membership.members(role).some((member) => member.id === id))) return
       await sleep(50)
     }
   }

@@ -1,8 +1,10 @@
 /** The one table of the API. */
 import { access } from './api/access.ts'
 import { agents } from './api/agents.ts'
+import { actions } from './api/actions.ts'
 import { interactions } from './api/interactions.ts'
 import { channels } from './api/channels.ts'
+import { organizationActions } from './api/organization-actions.ts'
 import { audit, projects } from './api/projects.ts'
 import { roles } from './api/roles.ts'
 import { runs } from './api/runs.ts'
@@ -12,6 +14,6 @@ import { workflows } from './api/workflows.ts'
 import { workers } from './worker.ts'
 
 /** Every endpoint, by operation name. */
-export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers, ...agents, ...sessions } as const
+export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers, ...agents, ...sessions, ...actions, ...organizationActions } as const
 export type Api = typeof api
 export type RowName = keyof Api

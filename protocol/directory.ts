@@ -18,6 +18,8 @@ export interface OrganizationDirectory {
   readonly projects: Readonly<Record<string, Project & { readonly deleted?: true }>>
   /** Project ids by handle, without deleted ones. */
   readonly handles: Readonly<Record<string, string>>
+  /** Its actions by name; absent from an owner of an older release. */
+  readonly actions?: Readonly<Record<string, ActionSketch>>
 }
 export interface ProjectDirectory {
   readonly id: string
@@ -33,7 +35,17 @@ export interface ProjectDirectory {
   readonly workflows: Readonly<Record<string, { readonly handle: string; readonly latest_version: number }>>
   /** Agents by id; what a turn of one needs is asked for when it begins. */
   readonly agents: Readonly<Record<string, AgentEntry>>
+  /** Its actions by name; absent from an owner of an older release. */
+  readonly actions?: Readonly<Record<string, ActionSketch>>
 }
+/** What must be known of an action to say who does it; `repeatable`: it may safely be called again when nobody knows whether it was. */
+export interface ActionSketch {
+  readonly kind: 'http' | 'worker'
+  readonly repeatable?: true
+}
+/** The action of this name: that of the project, else that of the organization. Undefined: nobody defined one. */
+export const actionNamed = (home: ProjectDirectory, organization: OrganizationDirectory, name: string): ActionSketch | undefined =>
+  own(home.actions ?? {}, name) ?? own(organization.actions ?? {}, name)
 /** A principal as others refer to it: a member of a channel, a target of an interaction, an owner. */
 export interface Party {
   readonly id: string

@@ -15,6 +15,7 @@ export const prefixes = {
   channel: 'chan', channel_name: 'chn', message: 'cmsg',
   agent: 'agt',
   agent_session: 'ses', turn: 'turn', session_message: 'sesmsg', nudge: 'nudge',
+  action: 'act', invocation: 'ainv',
 } as const
 export type Prefix = keyof typeof prefixes
 

@@ -1,10 +1,14 @@
 /** Commands that no client sends: between actors, from the shard host, and from gateways on behalf of workers. */
+import type { ActorOf, InvocationFacts } from './action/invocation.ts'
+import type { Action } from './api/actions.ts'
 import type { Job, JobHeader } from './api/jobs.ts'
+import type { OrganizationAction } from './api/organization-actions.ts'
 import type { ChannelEventRecord, MessageFacts, Viewer } from './channels.ts'
 import type { Open } from './common.ts'
 import type { Refusal } from './errors.ts'
 import type { Definition } from './directory.ts'
 import type { Interaction, InteractionKind } from './interaction/shapes.ts'
+import type { Spec } from './spec.ts'
 import type { Registration } from './worker.ts'
 
 /** Decided by a queue. All of them are total: a late, repeated or foreign message changes nothing. */
@@ -14,7 +18,7 @@ export type QueueCommands = {
   /** From a run: stop these jobs; a waiting one ends at once, a leased one is asked to stop. */
   'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
   /** From the matcher: these waiting jobs go to these sessions of one gateway. */
-  'queue.claim': { input: { gateway: string; takes: readonly { job_id: string; session: string; instance: string }[] }; reply: { claimed: readonly string[] } }
+  'queue.claim': { input: { gateway: string; takes: readonly Take[] }; reply: { claimed: readonly string[] } }
   /** From a gateway: a worker's terminal outcome. */
   'queue.report': { input: JobReport; reply: { outcome: 'accepted' | 'duplicate' | 'lease_lost' } }
   /** From a gateway: a sign of life; `alive: false` when the lease is lost. */
@@ -25,6 +29,17 @@ export type QueueCommands = {
   'queue.lose': { input: { session: string; job_ids: readonly string[] }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
+/**
+ * A job that somebody takes. `losses`: an executor found the work safe to repeat, so that the lease may be lost this often;
+ * `served`: the service does it itself.
+ */
+export interface Take {
+  readonly job_id: string
+  readonly session: string
+  readonly instance: string
+  readonly served?: true
+  readonly losses?: number
+}
 export interface JobReport {
   readonly job_id: string
   readonly lease_token: string
@@ -32,6 +47,12 @@ export interface JobReport {
   readonly result?: Open
   readonly error_type?: string
   readonly error_message?: string
+  /** Trying again cannot help: whatever attempts are left. */
+  readonly final?: true
+  /** Milliseconds until the next attempt, if there is one. */
+  readonly retry_in?: number
+  /** What the executor knows of the call. */
+  readonly invocation?: InvocationFacts
 }
 
 /** What the step of a run gives to the child that it starts. */
@@ -46,6 +67,7 @@ export interface ChildStart {
   readonly queue: string
   readonly priority: number
   readonly fairness_key?: string
+  readonly actor?: ActorOf
 }
 
 /** Decided by a run; sent by the queue of the same shard in the same commit. */
@@ -136,6 +158,13 @@ export interface ViewQuestions {
   channel_facts: { input: { id: string; message_id: string }; reply: { facts?: MessageFacts } }
   /** Channels that have a member. */
   channels_of: { input: { member_id: string }; reply: { items: readonly string[] } }
+  /** What a project defines that can be called, one of them by its name in the catalog: actions, with whether a connected worker takes them, and published workflows. */
+  callable: {
+    input: { name?: string }
+    reply: { actions: readonly { action: Action; reachable: boolean }[]; workflows: readonly { handle: string; name: string; description?: string; input?: NonNullable<Spec['input']> }[] }
+  }
+  /** Actions of the organization; a question for the partition of the organization. */
+  shared_actions: { input: { name?: string }; reply: { items: readonly OrganizationAction[] } }
   /** Jobs that a worker session holds a lease of. */
   leases: { input: { session: string }; reply: { items: readonly { job_id: string; queue: string }[] } }
 }

@@ -63,11 +63,17 @@ export const subjects = {
   /** What a gateway listens to: every queue and every capability unless named. */
   offerFilter: (project: string, queue: string | undefined, capability: string | undefined) => `offer.${project}.${queue === undefined ? '*' : token(queue)}.${capability ?? '*'}`,
   offerGroup: 'gateways',
+  /** Work that no worker gets is offered here: executors listen to all of it in one queue group. */
+  serve: (project: string, queue: string, capability: string) => `serve.${project}.${token(queue)}.${capability}`,
+  serveAll: 'serve.>',
+  serveGroup: 'executors',
   /** A gateway says that it gained slots for a project. */
   demand: (project: string) => `demand.${project}`,
   demandAll: 'demand.*',
   /** The mailbox of one gateway: assigned jobs, cancels, barriers. */
   gateway: (node: string) => `gateway.${node}`,
+  /** The name of an executor's mailbox, beside that of a gateway of the same node. */
+  executor: (node: string) => `x-${node}`,
   /** Broadcast to all gateways. */
   gateways: 'gateways',
   /** Questions to the views of a partition, answered by one of a queue group. */
@@ -75,8 +81,10 @@ export const subjects = {
   viewGroup: 'views',
 }
 
-/** What a worker must be able to do to take a job, as one subject token: an action name or a (provider, model) pair, and the environment it is pinned to. */
-export function offerCapability(job: { kind: string; action_name?: string; provider?: string; model?: string; environment_id?: string }): string {
-  const what = job.kind === 'llm_generation' ? `m${token(`${job.provider ?? ''}/${job.model ?? ''}`)}` : `a${token(job.action_name ?? '')}`
+/** What a worker must be able to do to take a job, as one subject token: an action name or a (provider, model) pair, the environment it is pinned to, and whether it is for a worker at all. */
+export function offerCapability(job: { kind: string; executor_kind?: string; action_name?: string; provider?: string; model?: string; environment_id?: string }): string {
+  const what = (job.executor_kind === 'server_worker' ? 's' : '') + task(job)
   return job.environment_id ? `${what}@${token(job.environment_id)}` : what
 }
+const task = (job: { kind: string; action_name?: string; provider?: string; model?: string }): string =>
+  job.kind === 'llm_generation' ? `m${token(`${job.provider ?? ''}/${job.model ?? ''}`)}` : `a${token(job.action_name ?? '')}`

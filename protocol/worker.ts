@@ -7,6 +7,7 @@ import { Closed, Open, Timestamp, listOf } from './common.ts'
 import { query, command, stream } from './contract.ts'
 import type { Event } from './entry.ts'
 import type { JobHeader } from './api/jobs.ts'
+import type { Take } from './internal.ts'
 
 const message_id = Type.Optional(Type.String({ minLength: 1, maxLength: 128 }))
 const Names = Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 1000 }))
@@ -168,7 +169,9 @@ export type GatewayMessage =
 export interface Offer { readonly project: string; readonly queue: string; readonly jobs: readonly JobHeader[] }
 export interface Taking {
   readonly gateway: string
-  readonly takes: readonly { readonly job_id: string; readonly session: string; readonly instance: string }[]
+  readonly takes: readonly Take[]
   /** Nothing was taken because no slot is free right now; the gateway has stopped listening, so another one may be asked at once. */
   readonly busy?: true
+  /** What was left is work that the service does itself: no worker gets it. */
+  readonly served?: true
 }

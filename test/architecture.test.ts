@@ -9,9 +9,9 @@ const folders = ['protocol', 'actors', 'gateway', 'views', 'nodes', 'client'] as
 const may: Record<(typeof folders)[number], { folders: readonly string[]; packages: RegExp }> = {
   protocol: { folders: ['protocol'], packages: /^typebox(\/|$)|^@marcbachmann\/cel-js$/ },
   actors: { folders: ['actors', 'protocol'], packages: /^$/ },
-  gateway: { folders: ['gateway', 'protocol'], packages: /^node:|^uWebSockets\.js$|^typebox(\/|$)|^rate-limiter-flexible$/ },
+  gateway: { folders: ['gateway', 'protocol'], packages: /^node:|^uWebSockets\.js$|^typebox(\/|$)|^rate-limiter-flexible$|^@cfworker\/json-schema$/ },
   views: { folders: ['views', 'protocol'], packages: /^node:|^better-sqlite3$/ },
-  nodes: { folders: ['nodes', 'actors', 'gateway', 'views', 'protocol', 'client'], packages: /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^nodemailer$/ },
+  nodes: { folders: ['nodes', 'actors', 'gateway', 'views', 'protocol', 'client'], packages: /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^nodemailer$|^ipaddr\.js$/ },
   client: { folders: ['client', 'protocol'], packages: /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$/ },
 }
 /** Words that break a folder's promise, each with the reason. */
@@ -27,6 +27,8 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]@nats-io\//, /^nodes\/nats\//],
   [/['"]better-sqlite3['"]/, /^views\//],
   [/['"]nodemailer['"]/, /^nodes\/notify\//],
+  [/['"]ipaddr\.js['"]/, /^nodes\/outbound\//],
+  [/['"]@cfworker\/json-schema['"]/, /^gateway\/schema\.ts$/],
   [/process\.env/, /^nodes\/|^client\/cli\//],
 ]
 

@@ -5,7 +5,9 @@
  * view.ts as well.
  */
 import type { AgentEvent } from '../protocol/agents.ts'
+import type { ActionEvent } from '../protocol/api/actions.ts'
 import type { KeyEvent, PrincipalEvent } from '../protocol/api/access.ts'
+import type { OrganizationActionEvent } from '../protocol/api/organization-actions.ts'
 import type { AuditEntry, OrganizationProjectEvent } from '../protocol/api/projects.ts'
 import type { RoleAssignment, RoleEvent } from '../protocol/api/roles.ts'
 import { isPersonal } from '../protocol/api/users.ts'
@@ -14,7 +16,7 @@ import type { ChannelAuditEvent } from '../protocol/channels.ts'
 import type { Entry, Event } from '../protocol/entry.ts'
 import type { InteractionEvent } from '../protocol/interaction/events.ts'
 
-type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent | AgentEvent
+type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent | AgentEvent | ActionEvent | OrganizationActionEvent
 
 /** What an event says about the changed record. */
 interface Reading {
@@ -84,6 +86,15 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'agent.created': created<'agent.created'>('agent', ({ agent }) => named(agent)),
   'agent.updated': updated<'agent.updated'>('agent', ({ agent }) => ({ name: agent.name })),
   'agent.deleted': deleted<'agent.deleted'>('agent', named),
+  'action.created': created<'action.created'>('action', ({ action }) => named(action)),
+  'action.updated': updated<'action.updated'>('action', named),
+  'action.deleted': deleted<'action.deleted'>('action', named),
+  'action.secret_rotated': updated<'action.secret_rotated'>('action', ({ name, version }) => ({ name, changes: { secret_version: { from: version - 1, to: version } } })),
+  'organization_action.created': created<'organization_action.created'>('organization_action', ({ action }) => named(action)),
+  'organization_action.updated': updated<'organization_action.updated'>('organization_action', ({ action }) => ({ name: action.name })),
+  'organization_action.deleted': deleted<'organization_action.deleted'>('organization_action', named),
+  'organization_action.secret_changed': updated<'organization_action.secret_changed'>('organization_action', ({ what, version }) => ({ changes: { secret_version: { to: version }, secret: { to: what } } })),
+  'organization_action.secret_retired': null,
 }
 /** How an event is audited; undefined: not at all. */
 export const ruleOf = (type: string): Rule | undefined => (Object.hasOwn(rules, type) ? (rules as Readonly<Record<string, Rule | null>>)[type] : null) ?? undefined

@@ -7,6 +7,7 @@ import type { Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
 import { patch, type Patch } from '../protocol/patch.ts'
 import { feedJob } from './feed.ts'
+import { addInvocation } from './invocations.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
 import { missingRun, runRow, type RunRow } from './runs.ts'
 import { Kept, type Store } from './store.ts'
@@ -51,6 +52,7 @@ export function applyQueue(store: Store, place: Placed): void {
     const session = event.type === 'job.claimed' ? event.lease.session : record.status === 'claimed' ? (row?.session ?? null) : null
     jobs.set(event.id, { project, record, session, stored: row?.stored ?? false })
     if (change.status) feedJob(store, place, place.cursor + i, record)
+    if (event.type === 'job.completed' || event.type === 'job.failed' || event.type === 'job.cancelled') addInvocation(store, project, place.cursor + i, record, event)
   })
 }
 

@@ -10,7 +10,7 @@
 import type { Database } from 'better-sqlite3'
 
 /** Raise it with every change of the schema or of what is derived into it. */
-export const SCHEMA_VERSION = 6
+export const SCHEMA_VERSION = 7
 
 // Run lists are newest first. `runs_status`, `runs_queue` and `runs_type` are read once for each status and merged, so
 // that every combination of a status with a queue or a type is a range of one index.
@@ -69,6 +69,20 @@ CREATE TABLE versions (
   definition TEXT NOT NULL, version INTEGER NOT NULL, project INTEGER NOT NULL, record TEXT NOT NULL, spec TEXT NOT NULL,
   PRIMARY KEY (definition, version)
 );
+
+CREATE TABLE actions (id TEXT PRIMARY KEY, project INTEGER NOT NULL, name TEXT NOT NULL, created_at INTEGER NOT NULL, record TEXT NOT NULL);
+CREATE INDEX actions_new ON actions (project, created_at, id);
+CREATE INDEX actions_name ON actions (project, name);
+CREATE TABLE invocations (
+  cursor INTEGER PRIMARY KEY, project INTEGER NOT NULL, run TEXT, job TEXT NOT NULL, environment TEXT, action_name TEXT NOT NULL, action TEXT, scope TEXT,
+  secret_version INTEGER, delivery TEXT, correlation TEXT, status TEXT NOT NULL, record TEXT NOT NULL
+);
+CREATE INDEX invocations_new ON invocations (project, cursor);
+CREATE INDEX invocations_run ON invocations (run, cursor) WHERE run IS NOT NULL;
+CREATE INDEX invocations_job ON invocations (job);
+CREATE INDEX invocations_name ON invocations (project, action_name, cursor);
+CREATE INDEX invocations_status ON invocations (project, status, cursor);
+CREATE INDEX invocations_delivery ON invocations (delivery) WHERE delivery IS NOT NULL;
 
 CREATE TABLE interactions (
   id TEXT PRIMARY KEY, project INTEGER NOT NULL, created_at INTEGER NOT NULL, status TEXT NOT NULL, kind TEXT NOT NULL, run TEXT, session TEXT, record TEXT NOT NULL

@@ -1,5 +1,6 @@
 /** Every question a view answers, by name: the query rows of the API that need history, and what gateways ask to follow. */
 import { api, type RowName } from '../protocol/api.ts'
+import type { OrganizationAction } from '../protocol/api/organization-actions.ts'
 import type { Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
 import type { Row } from '../protocol/contract.ts'
@@ -8,7 +9,9 @@ import { agentGet, agentList, type AgentFilters } from './agents.ts'
 import { auditList, type AuditFilters } from './audit.ts'
 import { channelEventPage, channelEvents } from './channel-events.ts'
 import { access, channelGet, channelList, channelRow, channelsOf, memberList, type Asking } from './channels.ts'
+import { actionGet, actionList, actionsOf, callable } from './definitions.ts'
 import { feed } from './feed.ts'
+import { invocationList, type InvocationFilters } from './invocations.ts'
 import { jobsById, leases, runJobs } from './jobs.ts'
 import { interactionGet, interactionList, type InteractionFilters } from './interactions.ts'
 import { search } from './message-search.ts'
@@ -93,6 +96,13 @@ const queries = {
   channels_of: define<ViewQuestions['channels_of']['input']>(({ store, project }, { member_id }) => channelsOf(store, project, member_id)),
   locate: define<ViewQuestions['locate']['input']>(({ store }, { run_id }) => locate(store, run_id)),
   leases: define<ViewQuestions['leases']['input']>(({ store, project }, { session }) => leases(store, project, session)),
+  'action.list': define<Paging>(({ store, project }, input) => actionList(store, project, input)),
+  'action.get': define<{ action_name: string }>(({ store, project }, { action_name }) => actionGet(store, project, 'name', action_name)),
+  'organization_action.list': define<Paging>(({ store, project }, input) => actionList(store, project, input)),
+  'organization_action.get': define<{ action_id: string }>(({ store, project }, { action_id }) => actionGet(store, project, 'id', action_id)),
+  'invocation.list': define<InvocationFilters>(({ store, project }, input) => invocationList(store, project, input)),
+  callable: define<ViewQuestions['callable']['input']>(({ store, project, now }, { name }) => callable(store, project, watch(store, project, now), name)),
+  shared_actions: define<ViewQuestions['shared_actions']['input']>(({ store, project }, { name }) => ({ items: actionsOf<OrganizationAction>(store, project, name) })),
 } satisfies Partial<Record<RowName, Query<never>>> & { readonly [N in keyof ViewQuestions]: Query<never> }
 
 /** The query of a name, or of the row that the named one is another form of; undefined when this view does not know it. */

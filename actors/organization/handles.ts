@@ -23,10 +23,8 @@ export const release = ({ claims }: OrganizationState, { id }: In<'handle.releas
   own(claims, id) ? { events: [{ type: 'handle.released', id }], reply: undefined } : nothing
 
 /** Ask the projects for the workflows of claims that are old enough; the answer is a release, or nothing. */
-export const question = ({ claims }: OrganizationState, _: unknown, { at }: Cause): Decided => ({
-  events: Object.entries(claims).flatMap(([id, { due, project }]) => (due !== undefined && due <= at ? [{ type: 'handle.questioned', id, project }] : [])),
-  reply: undefined,
-})
+export const question = ({ claims }: OrganizationState, { at }: Cause): ClaimEvent[] =>
+  Object.entries(claims).flatMap(([id, { due, project }]): ClaimEvent[] => (due !== undefined && due <= at ? [{ type: 'handle.questioned', id, project }] : []))
 
 /** When the next claim is due to be asked about. */
 export function nextQuestion({ claims }: OrganizationState): number | undefined {

@@ -3,20 +3,23 @@
  * handles. There is exactly one; it exists after `organization.init`.
  */
 import type { KeyEvent, KeyMaterial } from '../../protocol/api/access.ts'
+import type { SealedSecret } from '../../protocol/api/actions.ts'
+import type { OrganizationActionEvent } from '../../protocol/api/organization-actions.ts'
 import type { OrganizationProjectEvent } from '../../protocol/api/projects.ts'
 import type { Api } from '../../protocol/api.ts'
 import type { ClaimEvent, OrganizationCommands } from '../../protocol/configuration.ts'
 import { own } from '../../protocol/lookup.ts'
 import type { Actor, Cause, Decision } from '../actor.ts'
 import { evolveKeys, evolveRecord, touch } from '../configuration.ts'
+import { actionOf, activateSecret, createAction, deleteAction, evolveActions, nextRetirement, retire, revokeSecret, rotateSecret, updateAction } from './actions.ts'
 import { nextQuestion, question, release, reserve } from './handles.ts'
 import { bornKey, createOrganizationKey, revokeOrganizationKey } from './keys.ts'
 import { born, createProject, deleteProject, updateProject } from './projects.ts'
 import { directoryOf, nobody, QUESTION_AFTER, type OrganizationOptions, type OrganizationState } from './state.ts'
 
-type OrganizationEvent = OrganizationProjectEvent | KeyEvent | ClaimEvent
+type OrganizationEvent = OrganizationProjectEvent | KeyEvent | ClaimEvent | OrganizationActionEvent
 /** What the edge adds to rows. */
-type Extra = { 'key.create_organization': KeyMaterial }
+type Extra = { 'key.create_organization': KeyMaterial; 'organization_action.create': SealedSecret; 'organization_action.rotate_secret': SealedSecret }
 
 function init(state: OrganizationState, { name, project_id, root_key }: OrganizationCommands['organization.init']['input'], cause: Cause): Decision<OrganizationEvent, undefined> {
   if (state.id !== '') return { events: [], reply: undefined }
@@ -47,7 +50,13 @@ export const organizationActor = (options: OrganizationOptions): Actor<Organizat
     'key.touch': touch,
     'handle.reserve': reserve,
     'handle.release': release,
-    wake: question,
+    'organization_action.create': (state, input, cause) => createAction(options, state, input, cause),
+    'organization_action.update': (state, input, cause) => updateAction(options, state, input, cause),
+    'organization_action.delete': deleteAction,
+    'organization_action.rotate_secret': rotateSecret,
+    'organization_action.activate_secret': activateSecret,
+    'organization_action.revoke_secret': revokeSecret,
+    wake: (state, _, cause) => ({ events: [...question(state, cause), ...retire(state, cause)], reply: undefined }),
   },
   evolve: {
     'organization.created': (state, { id, name }) => Object.assign(state, { id, name }),
@@ -73,10 +82,16 @@ export const organizationActor = (options: OrganizationOptions): Actor<Organizat
       delete state.claims[id]
       return state
     },
+    ...evolveActions,
   },
   react: {
     'handle.questioned': ({ id, project }, self) => [{ tell: { to: { kind: 'project', id: project, project }, name: 'handle.settle', input: { id, organization: self.id } } }],
   },
-  ask: { directory: directoryOf },
-  deadline: nextQuestion,
+  ask: { directory: directoryOf, action: actionOf },
+  deadline: (state) => {
+    const [asked, retired] = [nextQuestion(state), nextRetirement(state)]
+    return asked === undefined || retired === undefined ? (asked ?? retired) : Math.min(asked, retired)
+  },
+  // A snapshot of an older release lacks what that did not know.
+  recover: (state) => ({ ...nobody(), ...state }),
 })

@@ -1,7 +1,8 @@
 /** What the organization knows: its keys, all projects there ever were, and who holds which workflow handle. */
+import type { KeptOrganizationAction } from '../../protocol/api/organization-actions.ts'
 import type { Project } from '../../protocol/api/projects.ts'
 import type { OrganizationDirectory } from '../../protocol/directory.ts'
-import { byHash, type Keys } from '../configuration.ts'
+import { byHash, sketchOf, type Keys } from '../configuration.ts'
 
 /** A project as the organization keeps it; a deleted one stays, so that its handle is never given again. */
 type KeptProject = Project & { readonly deleted?: true }
@@ -19,6 +20,8 @@ export interface OrganizationState {
   projects: Record<string, KeptProject>
   /** By workflow id. */
   claims: Record<string, Claim>
+  /** By id. */
+  actions: Record<string, KeptOrganizationAction>
 }
 export interface OrganizationOptions {
   /** Header brand; its lower-case form prefixes reserved tags and permissions. */
@@ -31,10 +34,10 @@ export interface OrganizationOptions {
 export const QUESTION_AFTER = 60_000
 
 /** The organization before its first start. */
-export const nobody = (): OrganizationState => ({ id: '', name: '', keys: {}, projects: {}, claims: {} })
+export const nobody = (): OrganizationState => ({ id: '', name: '', keys: {}, projects: {}, claims: {}, actions: {} })
 
 /** What gateways keep of the organization. */
-export function directoryOf({ id, keys, projects }: OrganizationState): OrganizationDirectory {
+export function directoryOf({ id, keys, projects, actions }: OrganizationState): OrganizationDirectory {
   const live = Object.values(projects).filter((project) => !project.deleted)
-  return { id, keys: byHash(keys), projects: { ...projects }, handles: Object.fromEntries(live.map((project) => [project.handle, project.id])) }
+  return { id, keys: byHash(keys), projects: { ...projects }, handles: Object.fromEntries(live.map((project) => [project.handle, project.id])), actions: Object.fromEntries(Object.values(actions).map(({ action }) => [action.name, sketchOf(action)])) }
 }

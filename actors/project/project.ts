@@ -1,6 +1,7 @@
 /** A project: the one writer of its workflows, keys, principals and roles. */
 import type { AgentEvent } from '../../protocol/agents.ts'
 import type { Holds, KeyEvent, KeyMaterial, PrincipalEvent } from '../../protocol/api/access.ts'
+import type { ActionEvent, SealedSecret } from '../../protocol/api/actions.ts'
 import type { RoleEvent } from '../../protocol/api/roles.ts'
 import type { WorkflowEvent } from '../../protocol/api/workflows.ts'
 import type { Api } from '../../protocol/api.ts'
@@ -10,6 +11,7 @@ import { patch } from '../../protocol/patch.ts'
 import type { Actor, Cause } from '../actor.ts'
 import { evolveKeys, evolveRecord, touch } from '../configuration.ts'
 import { createAgent, deleteAgent, updateAgent } from './agents.ts'
+import { actionOf, createAction, deleteAction, evolveActions, rotateSecret, updateAction } from './actions.ts'
 import { createKey, revokeKey } from './keys.ts'
 import { createPrincipal, deletePrincipal, updatePrincipal } from './principals.ts'
 import { assignRole, createRole, deleteRole, unassignRole, updateRole } from './roles.ts'
@@ -18,13 +20,15 @@ import { bare, definitionOf, directoryOf, type ProjectOptions, type ProjectState
 import { createOwnToken, createToken, createUser, deleteUser, revokeOwnToken, revokeToken, updateUser } from './users.ts'
 import { createWorkflow, deleteWorkflow, settleHandle, updateWorkflow } from './workflows.ts'
 
-type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent | AgentEvent
+type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent | AgentEvent | ActionEvent
 /** What the edge adds to rows. */
 type Extra = { readonly [N in 'principal.create' | 'principal.update' | 'user.create' | 'user.update' | 'role.create' | 'role.update' | 'assignment.create']: Holds } & {
   'key.create': KeyMaterial & Holds
   'token.create': KeyMaterial & Holds
   'me.create_token': KeyMaterial & Holds
   'workflow.create': { readonly reserved: Reserved }
+  'action.create': SealedSecret
+  'action.rotate_secret': SealedSecret
 }
 
 const [principal, role, assignment, agent] = [evolveRecord('principals', 'principal'), evolveRecord('roles', 'role'), evolveRecord('assignments', 'assignment'), evolveRecord('agents', 'agent')]
@@ -70,6 +74,10 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       'agent.create': bound(createAgent),
       'agent.update': bound(updateAgent),
       'agent.delete': deleteAgent,
+      'action.create': bound(createAction),
+      'action.update': updateAction,
+      'action.delete': deleteAction,
+      'action.rotate_secret': bound(rotateSecret),
     },
     evolve: {
       'workflow.created': (state, { id, workflow, spec }) => {
@@ -110,11 +118,12 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
         if (external_ref !== undefined) state.retired[id] = external_ref
         return agent.deleted(state, { id })
       },
+      ...evolveActions,
     },
     react: {
       'handle.freed': ({ id, organization }) => [{ tell: { to: { kind: 'organization', id: organization, project: organization }, name: 'handle.release', input: { id } } }],
     },
-    ask: { directory: directoryOf, definition: definitionOf, reach: reachOf },
+    ask: { directory: directoryOf, definition: definitionOf, reach: reachOf, action: actionOf },
     // A snapshot of an older release lacks what that did not know.
     recover: (state) => ({ ...bare(), ...state }),
   }

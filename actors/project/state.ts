@@ -1,13 +1,14 @@
 /** What a project knows: its workflows with their latest specs, its keys, and its principals with their roles. Deleted records are gone from here; journal and views keep their history. */
 import type { Agent } from '../../protocol/agents.ts'
 import type { KeptPrincipal } from '../../protocol/api/access.ts'
+import type { KeptAction } from '../../protocol/api/actions.ts'
 import type { RoleAssignment } from '../../protocol/api/roles.ts'
 import type { Workflow } from '../../protocol/api/workflows.ts'
 import type { Definition, ProjectDirectory } from '../../protocol/directory.ts'
 import { own } from '../../protocol/lookup.ts'
 import type { KeptRole } from '../../protocol/roles.ts'
 import type { Spec } from '../../protocol/spec.ts'
-import { byHash, type Keys } from '../configuration.ts'
+import { byHash, sketchOf, type Keys } from '../configuration.ts'
 import { principalRecord } from './rights.ts'
 
 /** A workflow without its spec, and the spec of its latest version. */
@@ -26,6 +27,8 @@ export interface ProjectState {
   assignments: Record<string, RoleAssignment>
   /** The organization that holds the claim on a workflow's handle, by workflow id. */
   claims: Record<string, string>
+  /** By id. */
+  actions: Record<string, KeptAction>
   /** Workflow ids that must never be created, with the time of that promise in Unix milliseconds (H2 of protocol/configuration.ts). */
   unused: Record<string, number>
   agents: Record<string, Agent>
@@ -38,10 +41,10 @@ export interface ProjectOptions {
 }
 
 /** A project without any configuration. */
-export const bare = (): ProjectState => ({ workflows: {}, keys: {}, principals: {}, roles: {}, assignments: {}, claims: {}, unused: {}, agents: {}, retired: {} })
+export const bare = (): ProjectState => ({ workflows: {}, keys: {}, principals: {}, roles: {}, assignments: {}, claims: {}, unused: {}, agents: {}, retired: {}, actions: {} })
 
 /** What gateways keep of a project; its state does not hold its id, so the question does. */
-export function directoryOf({ keys, principals, roles, assignments, workflows, agents }: ProjectState, { id }: { readonly id: string }): ProjectDirectory {
+export function directoryOf({ keys, principals, roles, assignments, workflows, agents, actions }: ProjectState, { id }: { readonly id: string }): ProjectDirectory {
   const held = new Map<string, string[]>()
   for (const { principal_id, role_id } of Object.values(assignments)) {
     const ids = held.get(principal_id)
@@ -53,6 +56,7 @@ export function directoryOf({ keys, principals, roles, assignments, workflows, a
     principals: Object.fromEntries(Object.values(principals).map((principal) => [principal.id, principalRecord(principal, held.get(principal.id) ?? [])])),
     workflows: Object.fromEntries(Object.values(workflows).map(({ workflow }) => [workflow.id, { handle: workflow.handle, latest_version: workflow.latest_version }])),
     agents: Object.fromEntries(Object.values(agents).map(({ id, name, external_ref, status }) => [id, { name, status, ...(external_ref !== undefined && { external_ref }) }])),
+    actions: Object.fromEntries(Object.values(actions).map(({ action }) => [action.name, sketchOf(action)])),
   }
 }
 

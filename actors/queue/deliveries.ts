@@ -35,6 +35,7 @@ const offer = (_event: unknown, self: Address): readonly Effect[] => [{ offer: {
 export const deliveries = (timing: WorkerTiming): Reactions => ({
   'job.queued': offer,
   'job.requeued': offer,
+  'job.rested': offer,
   'job.claimed': ({ id, header, lease }, self) => {
     const { push } = toGateway(lease.gateway, { type: 'assign', project: self.project, session: lease.session, job: claimedJob(header, lease, nameOf(self), timing) })
     const owner = ownerOf(header)

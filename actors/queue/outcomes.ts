@@ -8,6 +8,7 @@
  *   often than it may fail, one that is not may be lost less often.
  */
 import type { Decided, Tell } from '../actor.ts'
+import type { InvocationFacts } from '../../protocol/action/invocation.ts'
 import { ownerOf, type Job, type QueueEvent } from '../../protocol/api/jobs.ts'
 import { timestamp, type Open } from '../../protocol/common.ts'
 import type { Patch } from '../../protocol/patch.ts'
@@ -17,6 +18,12 @@ export type Ended = Pick<Decided<QueueEvent, never>, 'events' | 'tells'>
 interface Fault {
   readonly error_type?: string
   readonly error_message?: string
+}
+/** What an executor says of an attempt that failed. */
+interface Served {
+  readonly final?: true
+  readonly retry_in?: number
+  readonly invocation?: InvocationFacts
 }
 export type Outcome = { readonly outcome: 'completed'; readonly result?: Open } | ({ readonly outcome: 'failed' | 'cancelled' } & Fault)
 type Requeued = Extract<QueueEvent, { type: 'job.requeued' }>
@@ -34,7 +41,7 @@ const tellOwner = (held: Held, name: 'job.settled' | 'job.retried', input: Reado
 }
 
 /** The job has ended. @param at Unix milliseconds. */
-export function settle(held: Held, outcome: Outcome, at: number): Ended {
+export function settle(held: Held, outcome: Outcome, at: number, invocation?: InvocationFacts): Ended {
   const { id } = held.header
   const [worker, attempt] = [workerOf(held), attemptOf(held)]
   const more = outcome.outcome === 'completed' ? { ...(outcome.result && { result: outcome.result }) } : faultOf(outcome)
@@ -43,13 +50,13 @@ export function settle(held: Held, outcome: Outcome, at: number): Ended {
     ...(outcome.outcome === 'cancelled' && { cancel_requested: true }), ...more, completed_at: timestamp(at), updated_at: timestamp(at),
   }
   return {
-    events: [{ type: `job.${outcome.outcome}`, id, job }],
+    events: [{ type: `job.${outcome.outcome}`, id, job, ...(invocation && { invocation }) }],
     tells: tellOwner(held, 'job.settled', { job_id: id, outcome: outcome.outcome, attempt, ...(worker !== undefined && { worker_instance_id: worker }), ...more }),
   }
 }
 
-const requeue = (held: Held, counted: Requeued['counted'], reason: string, at: number): Requeued => ({
-  type: 'job.requeued', id: held.header.id, reason, counted,
+const requeue = (held: Held, counted: Requeued['counted'], reason: string, at: number, pause = 0): Requeued => ({
+  type: 'job.requeued', id: held.header.id, reason, counted, ...(pause > 0 && { not_before: at + pause }),
   job: {
     status: 'queued', claim_attempt: attemptsOf(held) + (counted === 'failure' || counted === 'loss' ? 1 : 0),
     worker_instance_id: null, claimed_at: null, lease_expires_at: null, updated_at: timestamp(at),
@@ -61,10 +68,13 @@ export const giveBack = (held: Held, counted: 'release' | 'none', reason: string
   held.cancel ? cancelled(held, at) : { events: [requeue(held, counted, reason, at)] }
 
 /** The worker ran the job and it failed: another attempt, or the end. */
-export function failed(held: Held, fault: Fault, at: number): Ended {
-  if (held.failures + 1 >= held.header.max_attempts) return settle(held, { outcome: 'failed', ...fault }, at)
-  return held.cancel ? cancelled(held, at) : again(held, 'failure', fault, at)
+export function failed(held: Held, fault: Fault, at: number, { final, retry_in, invocation }: Served = {}): Ended {
+  if (final || held.failures + 1 >= held.header.max_attempts) return settle(held, { outcome: 'failed', ...fault }, at, invocation)
+  return held.cancel ? cancelled(held, at) : again(held, 'failure', fault, at, retry_in)
 }
+
+/** The pause before the next attempt is over: the job is in line again. */
+export const rested = (held: Held, at: number): Ended => ({ events: [{ type: 'job.rested', id: held.header.id, job: { updated_at: timestamp(at) } }] })
 
 /** The lease ended without a report: another attempt, or the end. */
 export function lost(held: Held, at: number): Ended {
@@ -73,12 +83,12 @@ export function lost(held: Held, at: number): Ended {
   return held.losses + 1 >= held.header.max_losses ? settle(held, { outcome: 'failed', ...fault }, at) : again(held, 'loss', fault, at)
 }
 
-function again(held: Held, counted: 'failure' | 'loss', fault: Fault, at: number): Ended {
+function again(held: Held, counted: 'failure' | 'loss', fault: Fault, at: number, pause?: number): Ended {
   const reason = counted === 'loss' ? reasons.expired : reasons.failure
   const worker = workerOf(held)
   const { id, max_attempts } = held.header
   return {
-    events: [requeue(held, counted, reason, at)],
+    events: [requeue(held, counted, reason, at, pause)],
     tells: tellOwner(held, 'job.retried', {
       job_id: id, attempt: attemptOf(held), max_attempts, reason, ...faultOf(fault), ...(worker !== undefined && { worker_instance_id: worker }),
     }),

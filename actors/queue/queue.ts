@@ -17,11 +17,11 @@ import { leaseToken } from '../../protocol/lease.ts'
 import { offerCapability } from '../../protocol/subjects.ts'
 import type { WorkerTiming } from '../../protocol/worker.ts'
 import { deliveries, nameOf } from './deliveries.ts'
-import { inOrder } from './heap.ts'
+import { add, inOrder } from './heap.ts'
 import { enter, leave, waiting } from './line.ts'
-import { cancelled, giveBack, lost, reasons, together } from './outcomes.ts'
+import { cancelled, giveBack, lost, reasons, rested, together } from './outcomes.ts'
 import { judge } from './report.ts'
-import { attemptsOf, byDue, dueAt, dueMoved, find, finish, initial, isFinished, lease, unlease, type Held, type QueueState } from './state.ts'
+import { attemptsOf, byDue, dueAt, dueMoved, find, finish, initial, isFinished, lease, rest, unlease, unrest, type Held, type QueueState } from './state.ts'
 
 /** Leases ended by one command at most: each also moves a run, and a commit is bounded. The rest follow at the next wake. */
 const LEASES = 64
@@ -38,6 +38,7 @@ export function queueActor(timing: WorkerTiming): Actor<QueueState, QueueEvent, 
     const held = find(state, id)
     if (!held) return state
     if (held.lease) unlease(state, held, true)
+    else if (held.rest !== undefined) unrest(state, held)
     else leave(state, id, false)
     finish(state, id)
     return state
@@ -55,16 +56,16 @@ export function queueActor(timing: WorkerTiming): Actor<QueueState, QueueEvent, 
         const free = new Map<string, { readonly take: (typeof takes)[number]; readonly held: Held }>()
         for (const take of takes) {
           const held = find(state, take.job_id)
-          if (held && !held.lease) free.set(take.job_id, { take, held })
+          if (held && !held.lease && held.rest === undefined) free.set(take.job_id, { take, held })
         }
         const expires_at = cause.at + duration
         const [queue, now, expiry] = [nameOf(cause.self), timestamp(cause.at), timestamp(expires_at)]
-        const events = [...free.values()].map(({ take: { job_id, session, instance }, held }): QueueEvent => ({
-          type: 'job.claimed', id: job_id, header: held.header,
+        const events = [...free.values()].map(({ take: { job_id, session, instance, served, losses = 0 }, held }): QueueEvent => ({
+          type: 'job.claimed', id: job_id, header: losses > held.header.max_losses ? { ...held.header, max_losses: losses } : held.header,
           lease: { token: leaseToken(cause.secret(), queue), attempt: attemptsOf(held) + 1, session, instance, gateway, expires_at },
           job: {
             status: 'claimed', claim_attempt: attemptsOf(held) + 1, worker_instance_id: instance,
-            claimed_at: now, lease_expires_at: expiry, updated_at: now,
+            claimed_at: now, lease_expires_at: expiry, updated_at: now, ...(served && { executor_kind: 'server_worker' }),
           },
         }))
         return { events, reply: { claimed: [...free.keys()] } }
@@ -110,7 +111,7 @@ export function queueActor(timing: WorkerTiming): Actor<QueueState, QueueEvent, 
           if (dueAt(held) > cause.at || due.length === LEASES) break
           due.push(held)
         }
-        return { ...together(due.map((held) => lost(held, cause.at))), reply: undefined }
+        return { ...together(due.map((held) => (held.rest === undefined ? lost(held, cause.at) : rested(held, cause.at)))), reply: undefined }
       },
     },
     evolve: {
@@ -119,19 +120,29 @@ export function queueActor(timing: WorkerTiming): Actor<QueueState, QueueEvent, 
         enter(state, id)
         return state
       },
-      'job.claimed': (state, { id, lease: grant }) => {
-        if (!find(state, id)) return state
+      'job.claimed': (state, { id, lease: grant, header }) => {
+        const held = find(state, id)
+        if (!held) return state
+        held.header = header
         leave(state, id, true)
         lease(state, id, grant)
         return state
       },
-      'job.requeued': (state, { id, counted, reason }) => {
+      'job.requeued': (state, { id, counted, reason, not_before }) => {
         const held = find(state, id)
         if (!held?.lease) return state
         unlease(state, held, counted === 'failure' || counted === 'none')
         if (counted === 'failure') held.failures++
         if (counted === 'loss') held.losses++
         if (reason === reasons.shutdown) held.shutdowns++
+        if (not_before === undefined) enter(state, id)
+        else rest(state, id, not_before)
+        return state
+      },
+      'job.rested': (state, { id }) => {
+        const held = find(state, id)
+        if (held?.rest === undefined) return state
+        unrest(state, held)
         enter(state, id)
         return state
       },
@@ -158,7 +169,10 @@ export function queueActor(timing: WorkerTiming): Actor<QueueState, QueueEvent, 
       /** Headers of the jobs to hand out next, in order, at most `limit` of each capability. */
       waiting: (state, { limit }: { readonly limit: number }) => waiting(state, limit),
       /** How many jobs wait, and how many are leased. */
-      depth: ({ jobs, due }) => ({ waiting: Object.keys(jobs).length - due.length, leased: due.length }),
+      depth: ({ jobs, due }) => {
+        const leased = due.filter((id) => jobs[id]?.lease).length
+        return { waiting: Object.keys(jobs).length - leased, leased }
+      },
       /** Ids of the jobs that a worker session holds. */
       leases: (state, { session }: { readonly session: string }) => state.due.filter((id) => find(state, id)?.lease?.session === session),
     },
@@ -166,13 +180,14 @@ export function queueActor(timing: WorkerTiming): Actor<QueueState, QueueEvent, 
       const first = state.due[0]
       return first === undefined ? undefined : dueAt(state.jobs[first] as Held)
     },
-    // All leases end at the same time then, so whatever order they are in is right.
+    // All leases end at the same time then; what rests keeps its time, so the order is made anew.
     recover: (state, at) => {
       for (const id of state.due) {
         const held = state.jobs[id] as Held
         if (held.lease) held.lease.expires_at = at + duration
         if (held.cancel) held.cancel.until = at + duration
       }
+      if (state.due.some((id) => state.jobs[id]?.rest !== undefined)) for (const id of state.due.splice(0)) add(state.due, id, byDue, state)
       return state
     },
   }

@@ -31,20 +31,20 @@ function valid(held: Held, report: JobReport, at: number): Ended {
   if (stopped && held.cancel) return cancelled(held, at)
   if (report.error_type === OVER_CAPACITY && report.status === 'failed') return giveBack(held, 'none', reasons.capacity, at)
   if (report.status === 'cancelled' && held.shutdowns < SHUTDOWNS) return giveBack(held, 'none', reasons.shutdown, at)
-  return failed(held, faultOf(report), at)
+  return failed(held, faultOf(report), at, report)
 }
 
 /** The job waits for its next attempt already, so only what ends it changes anything. */
 function late(held: Held, report: JobReport, at: number): Ended {
   if (report.status === 'completed') return completed(held, report, at)
-  const last = report.status === 'failed' && report.error_type !== OVER_CAPACITY && held.failures + 1 >= held.header.max_attempts
-  return last ? failed(held, faultOf(report), at) : { events: [] }
+  const last = report.status === 'failed' && report.error_type !== OVER_CAPACITY && (report.final || held.failures + 1 >= held.header.max_attempts)
+  return last ? failed(held, faultOf(report), at, report) : { events: [] }
 }
 
-const completed = (held: Held, { result }: JobReport, at: number): Ended =>
+const completed = (held: Held, { result, invocation }: JobReport, at: number): Ended =>
   held.header.kind === 'llm_generation' && !isGeneration(result)
     ? settle(held, { outcome: 'failed', error_type: 'InvalidResult', error_message: INVALID }, at)
-    : settle(held, { outcome: 'completed', ...(result && { result }) }, at)
+    : settle(held, { outcome: 'completed', ...(result && { result }) }, at, invocation)
 
 /** Whether a generation's result carries a message that the asking side can read. */
 function isGeneration(result: JobReport['result']): boolean {

@@ -16,7 +16,7 @@ interface Lease extends LeaseGrant {
   heard: boolean
 }
 export interface Held {
-  readonly header: JobHeader
+  header: JobHeader
   readonly capability: string
   /** Number of its arrival: breaks ties of `enqueued_at`, and stays over retries. */
   readonly arrival: number
@@ -27,6 +27,8 @@ export interface Held {
   /** Its index in the heap it is in: of its fairness key while it waits, of `due` while it is leased. */
   place: number
   lease?: Lease
+  /** It waits, but is not in line before this time, Unix milliseconds: the pause before its next attempt. */
+  rest?: number
   /** The lease before; `reported`: its outcome is known, so a report under it is a repeat. */
   last?: { readonly token: string; readonly attempt: number; readonly instance: string; readonly reported: boolean }
   /** A stop was asked for; at `until` the job ends without its worker. */
@@ -37,7 +39,7 @@ export interface QueueState {
   arrivals: number
   /** Waiting jobs, highest priority first. */
   readonly levels: Level[]
-  /** Leased jobs, a heap by `dueAt`. */
+  /** Leased and resting jobs, a heap by `dueAt`. */
   readonly due: string[]
   readonly finished: { readonly ids: Record<string, true>; readonly ring: string[]; next: number }
 }
@@ -49,8 +51,8 @@ export const find = (state: QueueState, id: string): Held | undefined => (Object
 /** Number of attempts that were counted; the next claim is one more. */
 export const attemptsOf = (held: Held): number => held.failures + held.losses
 
-/** When a leased job needs attention: its lease expires, or the patience with a stop that was asked for ends. */
-export const dueAt = (held: Held): number => Math.min(held.lease?.expires_at ?? Infinity, held.cancel?.until ?? Infinity)
+/** When a leased job needs attention: its lease expires, or the patience with a stop that was asked for ends. A resting one: its pause is over. */
+export const dueAt = (held: Held): number => held.rest ?? Math.min(held.lease?.expires_at ?? Infinity, held.cancel?.until ?? Infinity)
 /** The order of `due`. */
 export const byDue: Order<QueueState, string> = {
   before: ({ jobs }, a, b) => {
@@ -66,6 +68,16 @@ export function lease(state: QueueState, id: string, grant: LeaseGrant): void {
   const held = state.jobs[id] as Held
   held.lease = { ...grant, heard: false }
   add(state.due, id, byDue, state)
+}
+/** Keep a waiting job out of line for a while. */
+export function rest(state: QueueState, id: string, until: number): void {
+  (state.jobs[id] as Held).rest = until
+  add(state.due, id, byDue, state)
+}
+/** End its pause. */
+export function unrest(state: QueueState, held: Held): void {
+  removeAt(state.due, held.place, byDue, state)
+  delete held.rest
 }
 /** Restore the order after a lease was renewed or a stop was asked for. */
 export const dueMoved = (state: QueueState, held: Held): void => moved(state.due, held.place, byDue, state)

@@ -16,6 +16,7 @@ import { cancel, recover, resume, retry } from './control.ts'
 import { deliver, awaiting } from './deliver.ts'
 import { opened, responded, settled } from './interactions.ts'
 import { jobRetried, jobSettled } from './jobs.ts'
+import { actionCall, invoke, invoked } from './invoke.ts'
 import { jobSpec } from './places.ts'
 import { signal } from './signal.ts'
 import { start } from './start.ts'
@@ -28,6 +29,7 @@ export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands,
   initial: () => null,
   decide: {
     'run.start': start,
+    'action.invoke': invoke,
     'workflow.run': start,
     'run.cancel': cancel,
     'run.resume': resume,
@@ -89,6 +91,10 @@ export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands,
   ask: {
     /** What a worker gets of a job, or null when the run no longer waits for it. */
     job_spec: jobSpec,
+    /** What an executor must know of a call beside its parameters, or null. */
+    action_call: actionCall,
+    /** What a direct call has come to. */
+    invoked,
     /** Event types that steps wait for, with the ids of their waits. */
     awaiting,
     /** The record, or null. */

@@ -2,6 +2,7 @@
  * Starting a run. The edge derives the run's id from the idempotency key, so two starts with one key meet in one actor;
  * without a key, a second start of the same id can only be the first one delivered again.
  */
+import { actorOf } from '../../protocol/action/invocation.ts'
 import type { Api } from '../../protocol/api.ts'
 import type { RunEvent, WorkflowRun } from '../../protocol/api/runs.ts'
 import { parseDuration, timestamp, type Open } from '../../protocol/common.ts'
@@ -18,7 +19,7 @@ import { advance, pause } from './advance.ts'
 import { current, decided, draft, emit, unchanged } from './draft.ts'
 import { created, hasEnded, note, type Engine, type RunState } from './state.ts'
 
-type Start = Omit<Input<Api['run.start']>, 'project'> & StartExtra & Partial<Pick<ChildStart, 'parent' | 'depth'>>
+type Start = Omit<Input<Api['run.start']>, 'project'> & StartExtra & Partial<Pick<ChildStart, 'parent' | 'depth' | 'actor'>> & Pick<Engine, 'invoked'>
 
 /** Start a run of a definition, or of the inline spec in the body, and go as far as it goes without waiting. */
 export function start(state: RunState | null, input: Start, cause: Cause): Decision<RunEvent, WorkflowRun> {
@@ -87,6 +88,8 @@ const engineOf = (input: Start, record: WorkflowRun, config: Open, cause: Cause)
   executed: 0,
   tries: 0,
   attempt: 1,
+  actor: input.actor ?? actorOf(cause.principal),
+  ...(input.invoked && { invoked: input.invoked }),
   ...(input.parent && { parent: { run_id: input.parent.run_id, waits: input.parent.waits }, depth: input.depth ?? 1 }),
   ...(input.definitions && Object.keys(input.definitions).length > 0 && { definitions: input.definitions }),
 })

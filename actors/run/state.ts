@@ -11,6 +11,7 @@
  * S5. Branches and items under way are places of their own (`branches`), with the records of their steps; of one that is
  *     over only what it gave is kept (`join`), in chunks, so that no event costs more because many items came before it.
  */
+import type { ActorOf } from '../../protocol/action/invocation.ts'
 import type { Open } from '../../protocol/common.ts'
 import type { Definition } from '../../protocol/directory.ts'
 import { patch, type Patch } from '../../protocol/patch.ts'
@@ -125,6 +126,10 @@ export interface Engine extends Place {
   readonly parent?: Parent
   /** How many runs are above this one. */
   readonly depth?: number
+  /** On whose behalf it runs; absent in runs of older releases. */
+  readonly actor?: ActorOf
+  /** It is a direct call of an action: its one step takes its parameters as they are, and one attempt may last so many milliseconds. */
+  readonly invoked?: { readonly timeout: number }
   /** Workflows that `loop` steps name, as they were when the first of these runs started. */
   readonly definitions?: Readonly<Record<string, Definition>>
   /** Branches could go on, but one commit holds only so many events: when to take them up again, Unix milliseconds. */

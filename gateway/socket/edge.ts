@@ -3,6 +3,8 @@
  * the way to put a command to an actor on a worker's behalf.
  */
 import type { Outcome, World } from '../ports.ts'
+import type { Soon } from '../soon.ts'
+import type { JobHeader } from '../../protocol/api/jobs.ts'
 import type { Address, Credential, Principal } from '../../protocol/entry.ts'
 import { refuse, type Refusal } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
@@ -50,8 +52,12 @@ export const limits = {
   claims: 8,
 } as const
 
+/** Whether a job is work that the service does itself, so that no worker gets it; a refusal when that cannot be known now. */
+export type Serves = (project: string, job: JobHeader) => Soon<boolean | Refusal>
+
 export interface Edge {
   readonly world: World
+  readonly serves: Serves
   readonly connections: Set<Connection>
   /** By session id: the newest connection of each. */
   readonly sessions: Map<string, Session>
@@ -63,8 +69,8 @@ export interface Edge {
 }
 
 /** The shared state of a gateway without connections. */
-export const openEdge = (world: World): Edge => ({
-  world, connections: new Set(), sessions: new Map(), markets: new Map(), answers: answers(() => world.now()), pending: new Set(), stopping: false,
+export const openEdge = (world: World, serves: Serves): Edge => ({
+  world, serves, connections: new Set(), sessions: new Map(), markets: new Map(), answers: answers(() => world.now()), pending: new Set(), stopping: false,
 })
 
 /** An unguessable text of lower-case hex digits. */

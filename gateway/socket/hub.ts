@@ -9,7 +9,7 @@ import { receive } from './assign.ts'
 import { dismiss } from './claim.ts'
 import { Connection, type Pipe } from './connection.ts'
 import { dispatch } from './dispatch.ts'
-import { limits, openEdge, type Grant } from './edge.ts'
+import { limits, openEdge, type Grant, type Serves } from './edge.ts'
 import { settle } from './offers.ts'
 
 export interface Hub {
@@ -30,9 +30,9 @@ const verdicts: { readonly [C in Code]?: number } = {
   unauthorized: closeCodes.invalid_actor, permission_denied: closeCodes.forbidden, forbidden: closeCodes.forbidden, not_found: closeCodes.project_deleted,
 }
 
-/** A hub without connections. It looks after credentials by itself until it is stopped. */
-export function openHub(world: World): Hub {
-  const edge = openEdge(world)
+/** A hub without connections. It looks after credentials by itself until it is stopped. @param serves what no worker gets; nothing by default. */
+export function openHub(world: World, serves: Serves = () => false): Hub {
+  const edge = openEdge(world, serves)
   let looking: Promise<void> | undefined
   let again = false
   let timer: () => void

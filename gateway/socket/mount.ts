@@ -17,6 +17,7 @@ import type { World } from '../ports.ts'
 import type { Connection, Pipe } from './connection.ts'
 import type { Grant } from './edge.ts'
 import { openHub } from './hub.ts'
+import { servedBy } from './served.ts'
 import { createUpgrade, type Answer } from './upgrade.ts'
 
 type Rejection = Extract<Answer, { status: number }>
@@ -36,7 +37,7 @@ const stopping: Rejection = { status: 503, body: errorBody(refuse('service_unava
  * directory. `stop` answers outstanding claims with nothing and closes every socket as restarting.
  */
 export function mountWorkerSocket(app: TemplatedApp, world: World, directory: Directory, authentication: Authentication = openAuthentication(world, directory)): { stop(): Promise<void> } {
-  const hub = openHub(world)
+  const hub = openHub(world, servedBy(directory))
   const upgrade = createUpgrade(world, directory, authentication)
   const unwatch = directory.onChange(() => void hub.recheck())
   world.onMessage((message) => {

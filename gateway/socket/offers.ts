@@ -9,6 +9,8 @@
  */
 import type { JobHeader } from '../../protocol/api/jobs.ts'
 import type { Offer, Taking } from '../../protocol/worker.ts'
+import { isRefusal } from '../../protocol/errors.ts'
+import { soon, type Soon } from '../soon.ts'
 import { limits, type Edge } from './edge.ts'
 import { eligible, type Interest, type Wants } from './eligible.ts'
 import { remind } from './hint.ts'
@@ -67,8 +69,18 @@ export function demand(edge: Edge, project: string): void {
   }
 }
 
-/** Answer an offer: the jobs taken, each for a session. Nothing taken is said as `busy`, so that another gateway is asked. */
-function take(edge: Edge, offer: Offer): Taking {
+/** Answer an offer. Its jobs have one capability, so they are all for workers or all for the service itself. */
+function take(edge: Edge, offer: Offer): Soon<Taking | undefined> {
+  const [first] = offer.jobs
+  if (!first) return undefined
+  return soon(edge.serves(offer.project, first), (served) => {
+    if (isRefusal(served)) return undefined
+    return served ? { gateway: edge.world.node, takes: [], served: true } : takeSome(edge, offer)
+  })
+}
+
+/** Take jobs, each for a session. Nothing taken is said as `busy`, so that another gateway is asked. */
+function takeSome(edge: Edge, offer: Offer): Taking {
   const market = marketOf(edge, offer.project)
   const touched = new Set<Session>()
   const takes: Taking['takes'][number][] = []

@@ -1,7 +1,8 @@
 /**
  * Matching waiting jobs with workers. A queue with work offers it to the gateways that listen for it; whoever takes some
  * names the worker sessions, and the queue commits the claims. A gateway that has no free slot says `busy` and stops
- * listening, so the next one is asked at once. Losing an offer costs at most one tick.
+ * listening, so the next one is asked at once. Losing an offer costs at most one tick. What no gateway wants, or says to be the
+ * service's own work, is offered to the executors.
  *
  * Invariant: every queue with waiting work is in the list here, and the list is part of the checkpoint: a queue whose actor
  * is not in memory is offered by the next owner all the same.
@@ -115,10 +116,16 @@ export class Offers {
     const { bus, clock, node, measure } = this.#shard.deps
     const subject = subjects.offer(address.project, queue, capability)
     let left = jobs
+    let served = false
     for (let asked = 0; left.length > 0 && asked < GATEWAYS && !this.#stopped; asked++) {
       const offer: Offer = { project: address.project, queue, jobs: left }
-      const answer = await bus.request(subject, offer, 1000)
-      if (typeof answer !== 'object') return false
+      const answer = await bus.request(served ? subjects.serve(address.project, queue, capability) : subject, offer, 1000)
+      if (typeof answer !== 'object') {
+        // Gateways that were there before know that this is work for workers.
+        if (served || asked > 0) return false
+        served = true
+        continue
+      }
       const taking = answer.answer as Taking
       measure.offer(left.length, taking.takes.length)
       if (taking.takes.length > 0) {
@@ -128,7 +135,8 @@ export class Offers {
         })
         const taken = new Set(taking.takes.map((take) => take.job_id))
         left = left.filter((job) => !taken.has(job.id))
-      } else if (!taking.busy) return false
+      } else if (!taking.busy && !taking.served) return false
+      served ||= taking.served === true
     }
     return left.length === 0
   }

@@ -1,5 +1,6 @@
 /** Jobs: pieces of work under a lease, and the log of actions they call. */
 import { Type, type Static } from 'typebox'
+import type { InvocationFacts } from '../action/invocation.ts'
 import { Open, Timestamp } from '../common.ts'
 import type { Event, Kind } from '../entry.ts'
 import type { Patch } from '../patch.ts'
@@ -95,9 +96,11 @@ export interface JobHeader {
 export type QueueEvent =
   | (JobEvent & { readonly type: 'job.queued'; readonly header: JobHeader })
   | (JobEvent & { readonly type: 'job.claimed'; readonly header: JobHeader; readonly lease: LeaseGrant })
-  | (JobEvent & { readonly type: 'job.requeued'; readonly reason: string; readonly counted: 'failure' | 'loss' | 'release' | 'none' })
+  | (JobEvent & { readonly type: 'job.requeued'; readonly reason: string; readonly counted: 'failure' | 'loss' | 'release' | 'none'; /** Not handed out before, Unix milliseconds. */ readonly not_before?: number })
+  /** The pause before the next attempt is over. */
+  | (JobEvent & { readonly type: 'job.rested' })
   | (JobEvent & { readonly type: 'job.cancel_requested'; readonly reason?: string; readonly at: number; readonly gateway: string; readonly session: string })
-  | (JobEvent & { readonly type: 'job.completed' | 'job.failed' | 'job.cancelled'; readonly lease_token?: string })
+  | (JobEvent & { readonly type: 'job.completed' | 'job.failed' | 'job.cancelled'; readonly lease_token?: string; readonly invocation?: InvocationFacts })
   | { readonly type: 'lease.renewed'; readonly id: string; readonly expires_at: number; readonly gateway: string }
 interface JobEvent extends Event {
   readonly id: string

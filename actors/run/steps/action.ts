@@ -23,7 +23,8 @@ export type ActionStep = Extract<Step, { kind: 'action' }>
 
 /** Ask for the action to be done, and wait for it. */
 export function executeAction(on: Draft, step: ActionStep): void {
-  const parameters = renderText(step.config.parameters ?? {}, rootsOf(on)) as Open
+  const given = step.config.parameters ?? {}
+  const parameters = on.state.engine.invoked ? given : renderText(given, rootsOf(on)) as Open
   const size = sizeOf(JSON.stringify(parameters))
   if (size <= sizes.spec) call(on, step, parameters)
   else failStep(on, { error_type: 'job_spec_too_large', error: `The rendered parameters have ${size} bytes; a job may have ${sizes.spec}` }, true)
@@ -50,14 +51,15 @@ function jobOf(on: Draft, step: ActionStep, key: string, id: string): { job: Job
   const attempts = attemptsOf(step) - placeOf(on).tries + 1
   const { environment_id, action_name } = step.config
   const { priority, fairness_key } = engine
+  const origin = engine.invoked ? 'direct_action_invoke' : 'loop_action_step'
   const step_id = `${run.id}:${key}`
   // Written out twice, because every run makes one of each: joining parts of objects takes several times as long.
   const job: Writable<JobHeader> = {
-    id, kind: 'action_execution', origin: 'loop_action_step', executor_kind: 'customer_worker', action_name, run_id: run.id, step_id, step_key: key,
+    id, kind: 'action_execution', origin, executor_kind: 'customer_worker', action_name, run_id: run.id, step_id, step_key: key,
     priority, max_attempts: attempts, fairness_key: fairness_key ?? '', enqueued_at: on.cause.at, max_losses: attempts,
   }
   const record: Writable<Job> = {
-    id, kind: 'action_execution', origin: 'loop_action_step', executor_kind: 'customer_worker', action_name, run_id: run.id, step_id, step_key: key,
+    id, kind: 'action_execution', origin, executor_kind: 'customer_worker', action_name, run_id: run.id, step_id, step_key: key,
     priority, max_attempts: attempts, queue: run.queue, status: 'queued', claim_attempt: 0, cancel_requested: false, created_at: now(on), updated_at: now(on),
   }
   if (environment_id !== undefined) job.environment_id = record.environment_id = environment_id

@@ -39,7 +39,7 @@ export function executeLoop(on: Draft, step: LoopStep): void {
   }
   tellRun(on, run_id, 'child.start', {
     ...child, parent: { run_id: record.id, waits, step: key }, depth: (engine.depth ?? 0) + 1, definitions: engine.definitions ?? {}, queue: record.queue, priority: engine.priority,
-    ...(engine.fairness_key !== undefined && { fairness_key: engine.fairness_key }),
+    ...(engine.fairness_key !== undefined && { fairness_key: engine.fairness_key }), ...(engine.actor && { actor: engine.actor }),
   } satisfies ChildStart)
   if (!waits) completeStep(on, { run_id })
 }

@@ -1,0 +1,55 @@
+/**
+ * Calls of actions: one that is made directly is a run of one step, so that it has a timeline, a job, leases and attempts as
+ * every other; and what a run tells the executor that makes a call for it.
+ */
+import type { ActionCall } from '../../protocol/action/invocation.ts'
+import type { actions } from '../../protocol/api/actions.ts'
+import type { RunEvent } from '../../protocol/api/runs.ts'
+import { parseDuration, type Open } from '../../protocol/common.ts'
+import type { Input, Reply } from '../../protocol/contract.ts'
+import type { Spec } from '../../protocol/spec.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { stepsAt, waitingAt } from './places.ts'
+import { start } from './start.ts'
+import { hasEnded, rowOf, type RunState } from './state.ts'
+
+type Row = (typeof actions)['action.invoke']
+/** Key of the only step. */
+const STEP = 'call'
+/** Seconds an attempt may last at least, however short the caller waits. */
+const PATIENCE = 30
+
+/** Begin a direct call. The input was checked by the edge; it is no template. */
+export function invoke(state: RunState | null, { action_name, input = {}, timeout_seconds = 0 }: Input<Row>, cause: Cause): Decision<RunEvent, Reply<Row>> {
+  const spec: Spec = { steps: [{ id: STEP, kind: 'action', config: { action_name, parameters: input } }], workflow_type: 'action.invoke' }
+  const decision = start(state, { spec, invoked: { timeout: Math.max(PATIENCE, timeout_seconds) * 1000 } }, cause)
+  return 'refused' in decision ? decision : { ...decision, reply: { status: 'active', run_id: cause.self.id } }
+}
+
+/** What a direct call has come to. */
+export function invoked(state: RunState | null): Reply<Row> | null {
+  if (!state) return null
+  const { record } = state
+  const row = rowOf(state, STEP, undefined)
+  const known = { run_id: record.id, ...(row?.job_id !== undefined && { job_id: row.job_id }) }
+  if (!hasEnded(state)) return { status: 'active', ...known }
+  if (record.status === 'completed') return { status: 'completed', ...known, output: (row?.result ?? {}) as Open }
+  return { status: 'failed', ...known, error: record.error_message ?? (record.status === 'cancelled' ? 'the call was cancelled' : 'the call failed') }
+}
+
+/** What an executor must know of the call that a job is for; null when the run no longer waits for it. */
+export function actionCall(state: RunState | null, { job_id }: { readonly job_id: string }): ActionCall | null {
+  const found = state && waitingAt(state, (wait) => wait.kind === 'worker' && wait.job_id === job_id)
+  const wait = found?.place.wait
+  if (!state || !found || !wait) return null
+  const step = stepsAt(state, found.at)[found.place.position]
+  if (step?.kind !== 'action') return null
+  const { engine, record } = state
+  const timeout = parseDuration(step.timeout?.duration ?? '0') || engine.invoked?.timeout
+  const delay = parseDuration(step.retry?.delay ?? '0')
+  return {
+    action_name: step.config.action_name, parameters: rowOf(state, wait.step, found.at)?.inputs ?? {},
+    actor: engine.actor ?? { principal_id: 'system', principal_type: 'system' }, origin: engine.invoked ? 'direct_action_invoke' : 'loop_action_step',
+    run_id: record.id, step_key: wait.step, ...(timeout && { timeout }), ...(delay && { delay }),
+  }
+}

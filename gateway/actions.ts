@@ -1,0 +1,106 @@
+/**
+ * What rows of actions need before and after their commands: secrets, which are made here and shown once, and direct calls,
+ * whose input is checked and whose result is waited for.
+ */
+import type { Invoke } from '../protocol/api/actions.ts'
+import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
+import { findEntry } from './action-catalog.ts'
+import { homeOf, meaning, type Call, type Edge } from './call.ts'
+import type { Identity } from './idempotency.ts'
+import type { Prepare, Prepared } from './prepare.ts'
+import type { Sink } from './respond.ts'
+import { faultsOf, unusable } from './schema.ts'
+import { timelineSource } from './timeline.ts'
+
+/** Bytes of a signing secret. */
+const SECRET = 32
+/** Seconds to wait for a result unless the caller says otherwise. */
+const PATIENCE = 30
+
+/** A new secret: sealed for its owner, in clear for the caller. The same for a repeat under one idempotency key. */
+function withSecret(edge: Edge, call: Call, { seed }: Identity): Prepared | Refusal {
+  const { world } = edge
+  const faults = schemaFaults(call.body)
+  if (faults.length > 0) return refuseFields(...faults)
+  if (call.body['endpoint_kind'] === 'worker') return { input: { sealed: '' } }
+  const home = homeOf(edge, call)
+  const bytes = seed === undefined ? world.random(SECRET) : world.seal(`signing secret\n${home}\n${meaning(call)}\n${seed}`).subarray(0, SECRET)
+  return { input: { sealed: world.lock(bytes, home) }, reply: { signing_secret: Buffer.from(bytes).toString('base64') } }
+}
+/** Schemas that cannot be used at all: found by using them. */
+const schemaFaults = (body: Readonly<Record<string, unknown>>) => (['input_schema', 'output_schema'] as const).flatMap((field) => {
+  const schema = body[field]
+  return (typeof schema === 'object' && schema !== null && unusable(schema, field)) || []
+})
+const checked: Prepare = (_, { body }) => {
+  const faults = schemaFaults(body)
+  return faults.length > 0 ? refuseFields(...faults) : {}
+}
+
+/** A direct call: the action must be ready and the input fit; then the result is waited for. */
+async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
+  const { project } = call
+  if (!project) return {}
+  const { input = {}, timeout_seconds = PATIENCE, dry_run } = call.body as Invoke
+  const entry = await findEntry(edge.world, project.id, call.slots['action_name'] ?? '')
+  if (isRefusal(entry)) return entry
+  if (entry.endpoint_kind === 'builtin') return refuse('conflict', { endpoint_kind: entry.endpoint_kind }, 'A published workflow is not called directly: start a run of it.')
+  const faults = entry.input_schema ? faultsOf(entry.input_schema, input, 'input') : []
+  if (faults.length > 0) return refuseFields(...faults)
+  if (dry_run) return { done: { status_code: 200, status: 'completed' } }
+  if (entry.readiness !== 'ready') return refuse('conflict', { readiness: entry.readiness, readiness_reason: entry.readiness_reason }, `The action is not ready: ${entry.readiness_reason}.`)
+  return { answer: (reply) => resultOf(edge, project.id, (reply as { run_id: string }).run_id, timeout_seconds * 1000) }
+}
+
+/** The result of a direct call, once its run has ended or the time is over. */
+async function resultOf(edge: Edge, project: string, run: string, ms: number): Promise<unknown> {
+  await ended(edge, project, run, ms)
+  const result = (await edge.world.ask({ project, kind: 'run', id: run }, 'invoked')) as { status: string } | null | Refusal
+  if (!result) return refuse('not_found')
+  return isRefusal(result) ? result : { ...result, status_code: result.status === 'active' ? 202 : 200 }
+}
+
+/** Wait for the end of a run by following its timeline; not longer than a time in milliseconds. */
+async function ended({ world, followers }: Edge, project: string, run: string, ms: number): Promise<void> {
+  const hold = followers.hold(timelineSource(world, project, run))
+  let over = () => {}
+  const done = new Promise<void>((resolve) => { over = resolve })
+  const cancel = world.later(ms, over)
+  const sink = waiting(over)
+  try {
+    const opening = await hold.follower.open(0)
+    if (isRefusal(opening)) return
+    hold.follower.join(sink, 0, opening)
+    await done
+  } finally {
+    cancel()
+    sink.end()
+    hold.release()
+  }
+}
+/** A reader that wants to know nothing but the end. */
+function waiting(over: () => void): Sink {
+  const closers: (() => void)[] = []
+  let closed = false
+  return {
+    write: () => {}, full: false, onDrain: () => {}, onClose: (run) => void closers.push(run),
+    get closed() { return closed },
+    end: () => {
+      if (closed) return
+      closed = true
+      for (const close of closers) close()
+      over()
+    },
+  }
+}
+
+/** By row name. */
+export const actionPreparations: Readonly<Record<string, Prepare>> = {
+  'action.create': withSecret,
+  'action.update': checked,
+  'action.rotate_secret': withSecret,
+  'action.invoke': invoke,
+  'organization_action.create': withSecret,
+  'organization_action.update': checked,
+  'organization_action.rotate_secret': withSecret,
+}

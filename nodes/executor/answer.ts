@@ -1,0 +1,66 @@
+/** What the answer of an HTTP action means: the result of a call, or why it failed and whether another attempt may help. */
+import type { Open } from '../../protocol/common.ts'
+import type { Failed, Received } from '../outbound/post.ts'
+import { unsafe } from '../../gateway/validate.ts'
+import type { Outcome } from './handler.ts'
+
+/** Characters of an answer that a failure tells. */
+const SHOWN = 500
+/** A receiver that asks for more is not waited for longer, in milliseconds. */
+const LONGEST = 300_000
+
+const isObject = (value: unknown): value is Open => typeof value === 'object' && value !== null && !Array.isArray(value)
+const objectOf = (value: unknown): Open => (isObject(value) ? value : { output: value })
+function parse(text: string): { readonly value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) as unknown }
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The result that an answer of 2xx carries: the `output` of an envelope, a JSON object itself, other JSON as `{output}`, text as
+ * `{text}`, nothing as `{}`. Undefined: it calls itself an envelope, and is none. @param envelope media type of envelopes.
+ */
+export function resultOf({ content_type, body }: Pick<Received, 'content_type' | 'body'>, envelope: string): Open | undefined {
+  const text = body.toString('utf8')
+  const type = content_type.split(';')[0]?.trim().toLowerCase() ?? ''
+  const parsed = type === envelope || /^application\/(.*\+)?json$/.test(type) ? parse(text) : undefined
+  if (type === envelope) return isObject(parsed?.value) ? objectOf(parsed.value['output'] ?? {}) : undefined
+  if (text.trim() === '') return {}
+  return parsed ? objectOf(parsed.value) : { text }
+}
+
+/** Milliseconds that a receiver asks to be left alone. @param now Unix milliseconds. */
+export function pauseOf(after: string | undefined, now: number): number {
+  if (after === undefined) return 0
+  const ms = /^\d+(\.\d+)?$/.test(after) ? Number(after) * 1000 : Date.parse(after) - now
+  return Number.isFinite(ms) ? Math.min(LONGEST, Math.max(0, ms)) : 0
+}
+
+const passing = (status: number): boolean => status === 408 || status === 429 || status >= 500
+const failed = (error_type: string, error_message: string, more: Pick<Outcome, 'final' | 'retry_in'> = {}): Outcome => ({ status: 'failed', error_type, error_message, ...more })
+
+/**
+ * How an attempt ended. What may pass (no connection, no answer in time, 408, 429, 5xx) may be tried again; anything else is final.
+ * @param delay milliseconds between attempts. @param now Unix milliseconds.
+ */
+export function outcomeOf(answer: Received | Failed, { envelope, delay, now }: { readonly envelope: string; readonly delay: number; readonly now: number }): Outcome {
+  const again = (pause: number) => ({ ...(pause > 0 && { retry_in: Math.round(pause) }) })
+  if ('failed' in answer) {
+    const passes = answer.failed === 'network' || answer.failed === 'timeout' || answer.failed === 'stopped'
+    const names = { refused: 'address_refused', too_large: 'response_too_large', stopped: 'stopped', timeout: 'timeout', network: 'network_error' } as const
+    return failed(names[answer.failed], `The endpoint could not be called: ${answer.message}.`, passes ? again(delay) : { final: true })
+  }
+  const { status, body, retry_after } = answer
+  if (status >= 200 && status < 300) {
+    const result = resultOf(answer, envelope)
+    if (!result) return failed('invalid_response', 'The endpoint answered an envelope that is no JSON object.', { final: true })
+    const fault = unsafe(result)
+    return fault ? failed('invalid_response', `The answer of the endpoint cannot be kept: ${fault.field}: ${fault.message}.`, { final: true }) : { status: 'completed', result }
+  }
+  const said = body.toString('utf8').trim().slice(0, SHOWN)
+  const message = `The endpoint answered ${status}${status >= 300 && status < 400 ? '; redirects are not followed' : ''}${said === '' ? '.' : `: ${said}`}`
+  return failed(`http_${status}`, message, passing(status) ? again(Math.max(delay, pauseOf(retry_after, now))) : { final: true })
+}

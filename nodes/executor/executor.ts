@@ -1,0 +1,208 @@
+/**
+ * The executor: a worker of the service's own, without a socket. It takes jobs that no worker gets from the same queues,
+ * under the same leases, with the same heartbeats and reports.
+ *
+ * Invariants:
+ * X1. taken + running never exceeds the limit, and one project never has more than its share of it; at the limit nobody
+ *     listens, so that other executors are asked.
+ * X2. Of a job whose lease is lost nothing is reported. A report is repeated until it is decided, or its lease has run out.
+ * X3. A stop gives what is still running back after a while: it waits again, and no attempt is used.
+ */
+import { isRefusal, errors } from '../../protocol/errors.ts'
+import type { Log, World } from '../../gateway/ports.ts'
+import type { Address } from '../../protocol/entry.ts'
+import { queueOfLease } from '../../protocol/lease.ts'
+import type { QueueCommands, Take } from '../../protocol/internal.ts'
+import { shardOf } from '../../protocol/subjects.ts'
+import type { ClaimedJob, GatewayMessage, Offer, Taking } from '../../protocol/worker.ts'
+import { NOT_OURS, type Handlers, type Outcome } from './handler.ts'
+
+export interface ExecutorParts {
+  readonly world: Pick<World, 'now' | 'later' | 'command' | 'demand' | 'settings' | 'random' | 'id'> & { readonly log: Log }
+  /** Name of its mailbox; leases name it. */
+  readonly mailbox: string
+  readonly handlers: Handlers
+  /** Jobs under way at once. */
+  readonly limit: number
+  /** Listen to offers of work; the returned function stops it. */
+  listen(handler: (offer: Offer) => Promise<Taking | undefined>): () => void
+}
+export interface Executor {
+  /** A message of the engine. `ok: false`: not for this executor. */
+  receive(message: GatewayMessage): { ok: boolean }
+  /** Jobs under way. */
+  running(): number
+  /** Take nothing more, wait for what is under way, then give the rest back. */
+  stop(): Promise<void>
+}
+
+/** Milliseconds: a promised job comes within; a stop waits for work, then for reports; between tries of a report. */
+const PROMISE = 5000
+const PATIENCE = { work: 5000, reports: 3000 } as const
+const RETRY = { first: 500, last: 10_000 } as const
+
+interface Running {
+  readonly project: string
+  readonly token: string
+  readonly abort: AbortController
+  /** Why it was aborted. */
+  why?: 'lost' | 'cancelled' | 'stopping'
+  stopBeating: () => void
+  readonly done: Promise<void>
+}
+
+/** Start taking work. */
+export function startExecutor({ world, mailbox, handlers, limit, listen }: ExecutorParts): Executor {
+  const session = world.id('session')
+  const promised = new Map<string, { readonly project: string; readonly cancel: () => void }>()
+  const running = new Map<string, Running>()
+  /** Projects that were told that nothing is free. */
+  const refused = new Set<string>()
+  let stopping = false
+  let unlisten: (() => void) | undefined
+  const share = Math.max(1, Math.ceil((limit * 3) / 4))
+  const held = () => promised.size + running.size
+  const ofProject = (project: string): number => {
+    let count = 0
+    for (const one of promised.values()) if (one.project === project) count++
+    for (const one of running.values()) if (one.project === project) count++
+    return count
+  }
+  const room = (project: string): number => (stopping ? 0 : Math.min(limit - held(), share - ofProject(project)))
+
+  /** Listen exactly while something could be taken, and say so to those that were refused. */
+  const settle = (): void => {
+    if (stopping || held() >= limit) {
+      unlisten?.()
+      unlisten = undefined
+      return
+    }
+    unlisten ??= listen(take)
+    for (const project of [...refused]) {
+      if (room(project) <= 0) continue
+      refused.delete(project)
+      world.demand(project)
+    }
+  }
+  const free = (job_id: string): void => {
+    promised.get(job_id)?.cancel()
+    promised.delete(job_id)
+    settle()
+  }
+
+  async function take({ project, jobs }: Offer): Promise<Taking | undefined> {
+    const takes: Take[] = []
+    let busy = false
+    for (const job of jobs) {
+      const wanted = await handlers[job.kind]?.takes(project, job)
+      if (wanted === undefined || isRefusal(wanted)) continue
+      if (room(project) <= 0 || promised.has(job.id)) {
+        busy = true
+        continue
+      }
+      promised.set(job.id, { project, cancel: world.later(PROMISE, () => free(job.id)) })
+      takes.push({ job_id: job.id, session, instance: mailbox, served: true, ...wanted })
+    }
+    if (busy) refused.add(project)
+    settle()
+    return takes.length > 0 || busy ? { gateway: mailbox, takes, ...(takes.length === 0 && { busy: true }) } : undefined
+  }
+
+  const queueOf = (project: string, { id, lease_token }: Pick<ClaimedJob, 'id' | 'lease_token'>): Address | undefined => {
+    const queue = queueOfLease(lease_token)
+    const shard = shardOf('job', id, world.settings.shards)
+    return queue === undefined || shard === undefined ? undefined : { project, kind: 'queue', id: `${shard}.${queue}` }
+  }
+  const command = <N extends keyof QueueCommands & string>(to: Address, name: N, input: QueueCommands[N]['input'], command_id = Buffer.from(world.random(12)).toString('hex')) =>
+    world.command({ ...to, command_id, name, input, origin: { at: world.now(), principal: { type: 'system', id: 'system' }, credential: { type: 'internal', id: mailbox } } })
+
+  async function report(to: Address, { id, lease_token }: ClaimedJob, outcome: Outcome): Promise<void> {
+    const command_id = Buffer.from(world.random(12)).toString('hex')
+    const end = world.now() + world.settings.timing.lease * 1000
+    for (let wait: number = RETRY.first; ; wait = Math.min(RETRY.last, wait * 2)) {
+      const decided = await command(to, 'queue.report', { job_id: id, lease_token, ...outcome }, command_id)
+      if (!isRefusal(decided) || !('retryable' in errors[decided.refused]) || world.now() >= end) return
+      await new Promise<void>((again) => world.later(wait, again))
+    }
+  }
+
+  function beat(to: Address, job: ClaimedJob, one: Running): void {
+    one.stopBeating = world.later(world.settings.timing.cadence * 1000, () => {
+      void command(to, 'queue.heartbeat', { job_id: job.id, lease_token: job.lease_token, gateway: mailbox }).then((decided) => {
+        if (running.get(job.id) !== one) return
+        const reply = isRefusal(decided) ? undefined : (decided.reply as QueueCommands['queue.heartbeat']['reply'])
+        if (reply && !reply.alive) end(one, 'lost')
+        else if (reply?.cancel) end(one, 'cancelled')
+        else beat(to, job, one)
+      })
+    })
+  }
+  function end(one: Running, why: NonNullable<Running['why']>): void {
+    one.why ??= why
+    one.abort.abort()
+  }
+
+  async function work(to: Address, project: string, job: ClaimedJob, one: () => Running, signal: AbortSignal): Promise<void> {
+    let outcome: Outcome | typeof NOT_OURS
+    try {
+      outcome = (await handlers[job.kind]?.perform({ project, job, signal })) ?? NOT_OURS
+    } catch (error) {
+      world.log.error({ err: error, job: job.id }, 'a job of the service failed')
+      outcome = { status: 'failed', error_type: 'internal', error_message: 'something failed inside the service' }
+    }
+    const { why, stopBeating } = one()
+    if (why === 'cancelled') outcome = { status: 'cancelled' }
+    else if (why === 'stopping') outcome = NOT_OURS
+    if (why !== 'lost') await (outcome === NOT_OURS ? report(to, job, { status: 'failed', error_type: 'WorkerOverCapacity' }) : report(to, job, outcome))
+    stopBeating()
+    running.delete(job.id)
+    settle()
+  }
+
+  function assign(project: string, job: ClaimedJob): boolean {
+    const to = queueOf(project, job)
+    const known = running.get(job.id)
+    if (known?.token === job.lease_token) return true
+    const was = promised.has(job.id)
+    free(job.id)
+    // A newer lease of the same job: the old one was lost without our hearing of it.
+    if (known) end(known, 'lost')
+    if (!to || known || stopping || (!was && room(project) <= 0)) return false
+    const abort = new AbortController()
+    let one: Running
+    const begun = Promise.resolve().then(() => work(to, project, job, () => one, abort.signal))
+    one = { project, token: job.lease_token, abort, stopBeating: () => {}, done: begun }
+    running.set(job.id, one)
+    beat(to, job, one)
+    settle()
+    return true
+  }
+
+  settle()
+  return {
+    receive(message) {
+      if (message.type === 'assign' && message.session === session) return { ok: assign(message.project, message.job) }
+      if (message.type !== 'cancel' || message.session !== session) return { ok: false }
+      const one = running.get(message.job_id)
+      if (one) end(one, 'cancelled')
+      return { ok: true }
+    },
+    running: () => running.size,
+    async stop() {
+      stopping = true
+      for (const { cancel } of promised.values()) cancel()
+      promised.clear()
+      settle()
+      await within(PATIENCE.work)
+      for (const one of running.values()) end(one, 'stopping')
+      await within(PATIENCE.reports)
+    },
+  }
+
+  async function within(ms: number): Promise<void> {
+    let cancel = () => {}
+    const late = new Promise<void>((resolve) => { cancel = world.later(ms, resolve) })
+    await Promise.race([Promise.all([...running.values()].map(({ done }) => done)), late])
+    cancel()
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * Sending something to an address that a user named: guarded, bounded in time and size, and without following redirects.
+ * Boundary: knows HTTP and the guard; what an answer means is the caller's business.
+ */
+import { request as plainRequest, type IncomingMessage, type RequestOptions } from 'node:http'
+import { request as secureRequest } from 'node:https'
+import type { LookupFunction } from 'node:net'
+import { AddressRefused, type Guard, type Resolved } from './guard.ts'
+
+export interface Sending {
+  readonly url: string
+  /** Accepted schemes, with their colons. */
+  readonly schemes: readonly ('https:' | 'http:')[]
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  /** Milliseconds for the whole exchange. */
+  readonly timeout: number
+  /** Bytes of an answer's body at most. */
+  readonly most: number
+  readonly signal: AbortSignal
+}
+export interface Received {
+  readonly status: number
+  readonly content_type: string
+  /** Seconds the receiver asks for, or a date. */
+  readonly retry_after?: string
+  readonly body: Buffer
+}
+/**
+ * Why nothing useful came back. `refused`: the address may not be used; `too_large`: the answer; `stopped`: by the signal;
+ * `timeout` and `network` may pass.
+ */
+export interface Failed {
+  readonly failed: 'refused' | 'too_large' | 'stopped' | 'timeout' | 'network'
+  readonly message: string
+}
+/** Sends. It never throws. */
+export type Post = (sending: Sending) => Promise<Received | Failed>
+
+const failure = (failed: Failed['failed'], message: string): Failed => ({ failed, message })
+/** A lookup that gives what was checked, whoever asks for which form. */
+const pinned = (addresses: readonly Resolved[]): LookupFunction => (_, options, found) => {
+  const first = addresses[0] as Resolved
+  if (options.all) found(null, addresses.map(({ address, family }) => ({ address, family })))
+  else found(null, first.address, first.family)
+}
+
+/** A sender behind a guard. */
+export const createPost = (guard: Guard): Post => async (sending) => {
+  const { url, schemes, timeout, signal } = sending
+  const target = URL.canParse(url) ? new URL(url) : undefined
+  if (!target || !(schemes as readonly string[]).includes(target.protocol)) return failure('refused', `the address must begin with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}`)
+  const late = AbortSignal.timeout(timeout)
+  const over = AbortSignal.any([signal, late])
+  const why = (error: unknown): Failed => {
+    if (signal.aborted) return failure('stopped', 'the call was stopped')
+    if (late.aborted) return failure('timeout', `no answer within ${timeout} ms`)
+    return failure(error instanceof AddressRefused ? 'refused' : 'network', error instanceof Error ? error.message : String(error))
+  }
+  try {
+    const addresses = await Promise.race([guard.check(target.hostname), ended(over)])
+    return await exchange(target, sending, addresses, over)
+  } catch (error) {
+    return why(error)
+  }
+}
+
+const ended = (signal: AbortSignal): Promise<never> => new Promise((_, reject) => {
+  if (signal.aborted) reject(new Error('stopped'))
+  else signal.addEventListener('abort', () => reject(new Error('stopped')), { once: true })
+})
+
+function exchange(target: URL, { headers, body, most }: Sending, addresses: readonly Resolved[], signal: AbortSignal): Promise<Received | Failed> {
+  const options: RequestOptions = {
+    method: 'POST', agent: false, signal, lookup: pinned(addresses),
+    headers: { ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' },
+  }
+  return new Promise((resolve, reject) => {
+    const answered = (answer: IncomingMessage) => {
+      const parts: Buffer[] = []
+      let size = 0
+      answer.on('data', (part: Buffer) => {
+        size += part.length
+        parts.push(part)
+        if (size <= most) return
+        resolve(failure('too_large', `the answer is larger than ${most} bytes`))
+        answer.destroy()
+      })
+      answer.on('error', reject)
+      // Without `end` before it, the connection was lost in the middle of the answer.
+      answer.on('close', () => reject(new Error('the connection ended in the middle of the answer')))
+      answer.on('end', () => {
+        const after = answer.headers['retry-after']
+        resolve({ status: answer.statusCode ?? 0, content_type: answer.headers['content-type'] ?? '', ...(after !== undefined && { retry_after: after }), body: Buffer.concat(parts) })
+      })
+    }
+    const request = (target.protocol === 'https:' ? secureRequest : plainRequest)(target, options, answered)
+    request.on('error', reject)
+    request.end(body)
+  })
+}

@@ -1,0 +1,33 @@
+/**
+ * Signatures of deliveries: one scheme for whatever the service sends. What is signed is `v1`, the delivery id, the time and
+ * the raw body, joined by dots; the key is the 32 bytes behind the receiver's secret. Receivers refuse times that are more
+ * than 300 s away, so that every attempt is signed anew.
+ */
+import { createHmac } from 'node:crypto'
+
+interface Signing {
+  /** Header brand. */
+  readonly brand: string
+  readonly key: Uint8Array
+  /** Stays the same over all attempts. */
+  readonly delivery_id: string
+  /** Unix milliseconds of the attempt. */
+  readonly at: number
+  readonly body: string
+  readonly secret_ref: string
+  readonly secret_version: number
+}
+
+/** The headers that a signed delivery carries. */
+export function signed({ brand, key, delivery_id, at, body, secret_ref, secret_version }: Signing): Record<string, string> {
+  const time = String(Math.floor(at / 1000))
+  return {
+    [`X-${brand}-Signature-Version`]: 'v1',
+    [`X-${brand}-Signature`]: `sha256=${createHmac('sha256', key).update(`v1.${delivery_id}.${time}.`).update(body).digest('hex')}`,
+    [`X-${brand}-Timestamp`]: time,
+    [`X-${brand}-Delivery-Id`]: delivery_id,
+    [`X-${brand}-Secret-Ref`]: secret_ref,
+    [`X-${brand}-Secret-Version`]: String(secret_version),
+    'Idempotency-Key': delivery_id,
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * A call of an action as the run that wants it, the executor that makes it and the record of it see it. The record is written
+ * once, when the job has ended.
+ */
+import { Type, type Static } from 'typebox'
+import { Open, Timestamp } from '../common.ts'
+import { prefixes } from '../ids.ts'
+import type { Principal } from '../entry.ts'
+
+/** On whose behalf something runs, in the words of the signed envelope. */
+export interface ActorOf {
+  readonly principal_id: string
+  readonly principal_type: 'human' | 'agent' | 'service' | 'system'
+}
+const types: Readonly<Record<Principal['type'], ActorOf['principal_type']>> = { user: 'human', agent: 'agent', service_account: 'service', system: 'system' }
+/** A principal in the words of the envelope. */
+export const actorOf = ({ id, type }: Principal): ActorOf => ({ principal_id: id, principal_type: types[type] })
+
+/** What whoever waits for a job knows of the call; answered to the question `action_call`. */
+export interface ActionCall {
+  readonly action_name: string
+  readonly parameters: Open
+  readonly actor: ActorOf
+  readonly origin: 'loop_action_step' | 'direct_action_invoke' | 'agent_tool_call' | 'server_internal'
+  readonly run_id?: string
+  readonly loop_id?: string
+  readonly step_key?: string
+  readonly session_id?: string
+  readonly agent_turn_id?: string
+  readonly tool_call_id?: string
+  /** Milliseconds one attempt may take, and between attempts. */
+  readonly timeout?: number
+  readonly delay?: number
+}
+
+/** What only the executor knows of an attempt; it goes with its report into the record. */
+export interface InvocationFacts {
+  readonly action_id: string
+  readonly definition_scope: 'platform' | 'project' | 'organization'
+  readonly invocation_format: 'legacy' | 'signed_context_v1'
+  readonly schema_version?: number
+  readonly actor_principal_id: string
+  readonly actor_principal_type: ActorOf['principal_type']
+  readonly agent_id?: string
+  readonly delivery_id: string
+  readonly secret_version: number
+  readonly http_status?: number
+}
+
+/** The delivery id of a job: the same for all of its attempts. */
+export const deliveryIdOf = (job_id: string): string => `${prefixes.delivery}_${job_id.slice(job_id.indexOf('_') + 1)}`
+/** The id of the record of a job. */
+export const invocationIdOf = (job_id: string): string => `${prefixes.invocation}_${job_id.slice(job_id.indexOf('_') + 1)}`
+
+const text = Type.Optional(Type.String())
+export const Invocation = Type.Object({
+  id: Type.String(), action_name: Type.String(), source: Type.String({ description: 'loop, direct or agent' }), status: Type.String({ description: 'success, failed or cancelled' }),
+  retry_count: Type.Integer(), started_at: Timestamp, finished_at: Timestamp,
+  run_id: text, job_id: text, environment_id: text, step_name: text, action_id: text, definition_scope: Type.Optional(Type.Enum(['platform', 'project', 'organization'])),
+  invocation_format: text, schema_version: Type.Optional(Type.Integer()), actor_principal_id: text, actor_principal_type: Type.Optional(Type.Enum(['human', 'agent', 'service', 'system'])),
+  agent_id: text, loop_id: text, channel_exchange_id: text, agent_turn_id: text, session_id: text, tool_call_id: text, delivery_id: text, correlation_id: text,
+  secret_version: Type.Optional(Type.Integer()), http_status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599 })), parameters: Type.Optional(Open),
+  output_summary: Type.Optional(Type.String({ description: 'The beginning of the result as JSON' })), error_type: text, error_message: text,
+})
+export type Invocation = Static<typeof Invocation>

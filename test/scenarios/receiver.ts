@@ -1,0 +1,75 @@
+/** A receiver of signed deliveries as its author would write one: it verifies what it gets and answers what it is told to. */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** A delivery as it came. */
+export interface Delivery {
+  readonly headers: IncomingHttpHeaders
+  readonly path: string
+  readonly text: string
+  readonly body: Record<string, never>
+  readonly at: number
+}
+export interface Receiver {
+  readonly url: string
+  readonly deliveries: Delivery[]
+  /** What it answers from now on. */
+  answer: (delivery: Delivery, res: ServerResponse) => void
+  /** The delivery of this number, once it came. */
+  delivery(index: number): Promise<Delivery>
+  close(): Promise<void>
+}
+
+/** Whether a delivery is signed with a secret (base64), as the published rules say. */
+export function verified({ headers, text, at }: Delivery, secret: string): boolean {
+  const header = (name: string) => String(headers[`x-service-${name}`] ?? '')
+  const time = Number(header('timestamp'))
+  if (header('signature-version') !== 'v1' || !Number.isInteger(time) || Math.abs(at / 1000 - time) > 300 || !(Number(header('secret-version')) > 0) || header('secret-ref') === '') return false
+  const expected = createHmac('sha256', Buffer.from(secret, 'base64')).update(`v1.${header('delivery-id')}.${time}.${text}`).digest('hex')
+  const given = header('signature').replace(/^sha256=/, '')
+  return given.length === expected.length && timingSafeEqual(Buffer.from(given), Buffer.from(expected))
+}
+
+/** Answer with JSON. */
+export const json = (value: unknown, status = 200, headers: Record<string, string> = {}): Receiver['answer'] => (_, res) => {
+  res.writeHead(status, { 'content-type': 'application/json', ...headers })
+  res.end(JSON.stringify(value))
+}
+
+/** Start a receiver on this machine. @param serve how to make its server, for TLS. */
+export async function receiver(serve: (listener: RequestListener) => Server = createServer, scheme = 'http'): Promise<Receiver> {
+  const deliveries: Delivery[] = []
+  const waiting = new Set<() => void>()
+  const server = serve((req: IncomingMessage, res: ServerResponse) => {
+    let text = ''
+    req.on('data', (part) => { text += part })
+    req.on('end', () => {
+      const delivery: Delivery = { headers: req.headers, path: req.url ?? '', text, body: text === '' ? {} : JSON.parse(text), at: Date.now() }
+      deliveries.push(delivery)
+      for (const look of [...waiting]) look()
+      it.answer(delivery, res)
+    })
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  const it: Receiver = {
+    url: `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`, deliveries, answer: json({ ok: true }),
+    delivery: (index) => new Promise((found, failed) => {
+      const timer = setTimeout(() => { waiting.delete(look); failed(new Error(`delivery ${index} did not come within 20 s; ${deliveries.length} came`)) }, 20_000)
+      const look = () => {
+        const delivery = deliveries[index]
+        if (!delivery) return
+        clearTimeout(timer)
+        waiting.delete(look)
+        found(delivery)
+      }
+      waiting.add(look)
+      look()
+    }),
+    close: () => new Promise((closed) => {
+      server.closeAllConnections()
+      server.close(() => closed())
+    }),
+  }
+  return it
+}
