@@ -35,7 +35,8 @@ export function runCommand(edge: Edge, call: Call): Soon<Answer | Refusal> {
     if (seed === undefined && to && 'mint' in to && prepared.id === undefined) command.born = true
     const decided = edge.world.command(command)
     const published = address.kind === 'project' || address.kind === 'organization' ? publish(edge, call, origin, address.kind, decided) : decided
-    return published.then((outcome) => (isRefusal(outcome) ? outcome : replied(call.row, outcome.reply, prepared)))
+    const done = prepared.after ? published.then(async (outcome) => { await prepared.after?.(); return outcome }) : published
+    return done.then((outcome) => (isRefusal(outcome) ? outcome : replied(call.row, outcome.reply, prepared)))
   })
 }
 

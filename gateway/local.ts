@@ -16,6 +16,7 @@ import { roleRecord } from '../protocol/roles.ts'
 import type { Caller } from './authenticate.ts'
 import { catalogQueries } from './action-catalog.ts'
 import { catalogOf, rolesOf } from './catalog.ts'
+import { definitionQueries } from './definitions.ts'
 import { answer, before, DEFAULT_LIMIT, found, newestFirst, newestPage, organizationOf, pageOf, projectOf, type LocalContext, type LocalQuery } from './listing.ts'
 
 const keyIn = (keys: readonly ApiKey[], id: string): ApiKey | undefined => keys.find((key) => key.id === id)
@@ -110,4 +111,8 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   }))),
   ...catalogQueries,
   'permission.list': answer<'permission.list'>(async ({ world }) => catalogOf(world.settings.brand.toLowerCase())),
+  'catalog.models': answer<'catalog.models'>(async ({ world: { settings: { models } } }) => ({
+    default_model: models.default_model, items: models.providers.map(({ models: all, ...provider }) => ({ ...provider, models: all.map(({ max_effort: _, ...model }) => model) })),
+  })),
+  ...definitionQueries,
 }

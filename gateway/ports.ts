@@ -1,4 +1,5 @@
 /** What the edge needs of the world. `nodes/` implements it, tests fake it. */
+import type { Models } from '../protocol/agents/models.ts'
 import type { Address, Command, Kind, Placed } from '../protocol/entry.ts'
 import type { Code, Refusal } from '../protocol/errors.ts'
 import type { Prefix } from '../protocol/ids.ts'
@@ -102,4 +103,8 @@ export interface GatewaySettings {
   /** Address under which people reach the gateways, without a slash at its end; absent: links are paths. */
   readonly public_url?: string
   readonly version: string
+  /** Models that the service itself speaks to. */
+  readonly models: Models
+  /** Domain of the addresses of agents; absent: they have none. */
+  readonly inbox_domain?: string
 }

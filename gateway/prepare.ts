@@ -14,6 +14,7 @@ import { workflowsNamed, type Spec } from '../protocol/spec.ts'
 import { actionPreparations } from './actions.ts'
 import { meaning, type Call, type Edge } from './call.ts'
 import { channelPreparations } from './channels.ts'
+import { definitionPreparations } from './definitions.ts'
 import type { Identity } from './idempotency.ts'
 import { newKey } from './keys.ts'
 import { checkPeople, checkScope, rolesOf } from './people.ts'
@@ -31,6 +32,8 @@ export interface Prepared {
   readonly answer?: (reply: unknown) => Promise<unknown>
   /** What is answered without asking the actor at all. */
   readonly done?: unknown
+  /** What is done once the command was decided, whatever came of it, before it is answered. */
+  readonly after?: () => Promise<void>
 }
 const NOTHING: Prepared = {}
 export type Prepare = (edge: Edge, call: Call, identity: Identity, origin: Origin) => Soon<Prepared | Refusal>
@@ -128,6 +131,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...channelPreparations,
   ...sessionPreparations,
   ...actionPreparations,
+  ...definitionPreparations,
 }
 
 /** Prepare a call. */

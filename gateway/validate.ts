@@ -17,11 +17,16 @@ const checkers = new WeakMap<object, { Check(value: unknown): boolean }>()
 
 /** Refuse what a schema does not allow, naming every faulty place; undefined when it fits. @param root what the whole value is called. */
 function check(schema: TSchema, value: unknown, root: string): Refusal | undefined {
+  const faults = faultsOf(schema, value, root)
+  return faults.length > 0 ? refuseFields(...faults) : undefined
+}
+/** Every place that a schema does not allow; empty when the value fits. @param root what the whole value is called. */
+export function faultsOf(schema: TSchema, value: unknown, root = 'body'): FieldError[] {
   let checker = checkers.get(schema)
   if (!checker) checkers.set(schema, (checker = Compile(schema)))
-  if (checker.Check(value)) return undefined
+  if (checker.Check(value)) return []
   const faults = explain(schema, value).map((fault) => (fault.field === '' ? { ...fault, field: root } : fault))
-  return refuseFields(...(faults.length > 0 ? faults : [{ field: root, message: 'does not fit its description' }]))
+  return faults.length > 0 ? faults : [{ field: root, message: 'does not fit its description' }]
 }
 
 const decode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '))

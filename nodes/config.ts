@@ -4,6 +4,7 @@
  */
 import { parseDuration } from '../protocol/common.ts'
 import { wrongNetwork } from './outbound/guard.ts'
+import { readModels, type ModelSettings } from './models.ts'
 import { checkTiming, defaultTiming, type WorkerTiming } from '../protocol/worker.ts'
 
 /** What a node can do. */
@@ -56,6 +57,10 @@ export interface Config {
   readonly executor_limit: number
   readonly log_level: (typeof levels)[number]
   readonly node_id?: string
+  /** Models that the service itself speaks to, and how. */
+  readonly models: ModelSettings
+  /** Domain of the addresses of agents; absent: they have none. */
+  readonly inbox_domain?: string
 }
 
 /** A faulty text gives a sentence that says what is accepted. */
@@ -138,6 +143,8 @@ const table = {
   BATON_OUTBOUND_ALLOW: setting('', each(network), 'Networks that HTTP actions may call beside public addresses, such as 127.0.0.1/32,10.0.0.0/8'),
   BATON_EXECUTOR_CONCURRENCY: setting('64', integer(1, 10_000), 'Calls that a node with the role executor makes at once'),
   BATON_LOG_LEVEL: setting('info', oneOf(...levels), 'Least important log line that is written'),
+  BATON_MODELS: setting('', (text) => text, 'Models of the service: JSON, or the path of a file with JSON; see docs/agents.md'),
+  BATON_INBOX_DOMAIN: optional(matching(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/, 'must be a domain such as agents.example.org'), 'Domain of the e-mail addresses of agents; absent: agents get none'),
   BATON_NODE_ID: optional(matching(/^[A-Za-z0-9_-]{1,64}$/, 'must be up to 64 letters, digits, - or _'), 'Name of this node, unique in the installation; random when absent'),
 } as const
 type Name = keyof typeof table
@@ -197,13 +204,15 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
     register: defaultTiming.register,
   }
   if (faults.length === 0) faults.push(...checkTiming(timing).map((fault) => `${fault}; see BATON_WORKER_*`))
+  const models = readModels(v.BATON_MODELS ?? '', v.BATON_BRAND ?? 'Service')
+  if ('wrong' in models) faults.push(`BATON_MODELS ${models.wrong}`)
   if (v.BATON_ROLES?.length === 0) faults.push(`BATON_ROLES is empty: name at least one of ${roles.join(', ')}`)
   if (v.BATON_REPLICAS > 1 && v.BATON_NATS?.length === 0) {
     faults.push('BATON_REPLICAS is more than 1, but the NATS server beside this process is only one: name a cluster in BATON_NATS, or use `baton cluster`')
   }
   const { BATON_NOTIFY_SMTP: smtp, BATON_NOTIFY_FROM: from } = v
   if (smtp !== undefined && from === undefined) faults.push('BATON_NOTIFY_SMTP is set: name the sender of letters in BATON_NOTIFY_FROM')
-  if (faults.length > 0) return { faults }
+  if (faults.length > 0 || 'wrong' in models) return { faults }
   return {
     config: {
       host: v.BATON_HOST, port: v.BATON_PORT, data: v.BATON_DATA, nats: v.BATON_NATS, nats_port: v.BATON_NATS_PORT, sync: v.BATON_SYNC,
@@ -211,7 +220,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
       partitions: v.BATON_PARTITIONS, shards: v.BATON_SHARDS, replicas: v.BATON_REPLICAS,
       rate: { key: v.BATON_RATE_KEY, organization: v.BATON_RATE_ORG, window_seconds: v.BATON_RATE_WINDOW },
       deadline: v.BATON_DEADLINE, drain: v.BATON_DRAIN * 1000, keepalive: v.BATON_KEEPALIVE * 1000, cors: v.BATON_CORS, timing, log_level: v.BATON_LOG_LEVEL,
-      outbound_allow: v.BATON_OUTBOUND_ALLOW, executor_limit: v.BATON_EXECUTOR_CONCURRENCY,
+      outbound_allow: v.BATON_OUTBOUND_ALLOW, executor_limit: v.BATON_EXECUTOR_CONCURRENCY, models,
       ...(v.BATON_PUBLIC_URL !== undefined && { public_url: v.BATON_PUBLIC_URL }),
       ...(v.BATON_NOTIFY_URL !== undefined && { notify: { url: v.BATON_NOTIFY_URL, ...(v.BATON_NOTIFY_SECRET !== undefined && { secret: v.BATON_NOTIFY_SECRET }) } }),
       ...(smtp !== undefined && from !== undefined && { letters: { url: smtp, from } }),
@@ -219,6 +228,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
       ...(v.BATON_NATS_SERVER !== undefined && { nats_server: v.BATON_NATS_SERVER }),
       ...(v.BATON_ROOT_KEY !== undefined && { root_key: v.BATON_ROOT_KEY }),
       ...(v.BATON_ANONYMOUS_WORKER !== '' && { anonymous_worker: v.BATON_ANONYMOUS_WORKER }),
+      ...(v.BATON_INBOX_DOMAIN !== undefined && { inbox_domain: v.BATON_INBOX_DOMAIN }),
       ...(v.BATON_NODE_ID !== undefined && { node_id: v.BATON_NODE_ID }),
     },
   }

@@ -13,6 +13,7 @@
  */
 import type { KeyMaterial } from './api/access.ts'
 import type { Event } from './entry.ts'
+import type { SkillHoldCommands } from './equipment.ts'
 
 /** A granted reservation, as `workflow.create` carries it: the id the workflow gets and the handle it may use. */
 export interface Reserved {
@@ -23,7 +24,7 @@ export interface Reserved {
 }
 
 /** Internal commands of the organization. All but `handle.reserve` are total: repeated or late, they change nothing. */
-export type OrganizationCommands = {
+export type OrganizationCommands = SkillHoldCommands & {
   /** First start: the organization, its project `default` and the first Owner key. Does nothing when it exists. */
   'organization.init': { input: { name: string; project_id: string; root_key: KeyMaterial & { id: string } }; reply: undefined }
   /** These keys were used at the time of the command. */

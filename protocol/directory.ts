@@ -20,6 +20,8 @@ export interface OrganizationDirectory {
   readonly handles: Readonly<Record<string, string>>
   /** Its actions by name; absent from an owner of an older release. */
   readonly actions?: Readonly<Record<string, ActionSketch>>
+  /** Names of the organization's skills by id. */
+  readonly skills: Readonly<Record<string, string>>
 }
 export interface ProjectDirectory {
   readonly id: string

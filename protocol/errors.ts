@@ -40,6 +40,7 @@ export const errors = {
   session_agent_ref_conflict: { status: 400, message: 'Give agent_id or agent_name, not both.' },
   session_key_scope_required: { status: 400, message: 'A session key means something inside one agent; give agent_id or agent_name with it.' },
   agent_steps_unavailable: { status: 400, message: 'This service has no agents yet; leave out steps and checks that ask one.' },
+  skill_in_use: { status: 409, message: 'Agents have this skill, or are just being given it; take it from them first.' },
   payload_too_large: { status: 413, message: 'The request body is larger than this endpoint accepts.' },
   unsupported_media_type: { status: 415, message: 'Send the body as application/json.' },
   rate_limit_exceeded: { status: 429, message: 'Too many requests; wait for Retry-After seconds.', retryable: true },

@@ -165,6 +165,8 @@ export interface ViewQuestions {
   }
   /** Actions of the organization; a question for the partition of the organization. */
   shared_actions: { input: { name?: string }; reply: { items: readonly OrganizationAction[] } }
+  /** Projects of one partition whose agents have a skill. */
+  skill_usage: { input: { id: string }; reply: { items: readonly { project_id: string; agent_count: number }[] } }
   /** Jobs that a worker session holds a lease of. */
   leases: { input: { session: string }; reply: { items: readonly { job_id: string; queue: string }[] } }
 }

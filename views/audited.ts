@@ -14,9 +14,12 @@ import { isPersonal } from '../protocol/api/users.ts'
 import type { Changes, WorkflowEvent } from '../protocol/api/workflows.ts'
 import type { ChannelAuditEvent } from '../protocol/channels.ts'
 import type { Entry, Event } from '../protocol/entry.ts'
+import type { EquipmentEvent } from '../protocol/equipment.ts'
 import type { InteractionEvent } from '../protocol/interaction/events.ts'
+import type { SkillEvent } from '../protocol/skills.ts'
+import type { ToolkitEvent } from '../protocol/toolkits.ts'
 
-type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent | AgentEvent | ActionEvent | OrganizationActionEvent
+type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent | AgentEvent | ActionEvent | OrganizationActionEvent | ToolkitEvent | SkillEvent | EquipmentEvent
 
 /** What an event says about the changed record. */
 interface Reading {
@@ -95,6 +98,14 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'organization_action.deleted': deleted<'organization_action.deleted'>('organization_action', named),
   'organization_action.secret_changed': updated<'organization_action.secret_changed'>('organization_action', ({ what, version }) => ({ changes: { secret_version: { to: version }, secret: { to: what } } })),
   'organization_action.secret_retired': null,
+  'toolkit.created': created<'toolkit.created'>('toolkit', ({ toolkit }) => named(toolkit)),
+  'toolkit.updated': updated<'toolkit.updated'>('toolkit', ({ toolkit }) => ({ name: toolkit.name })),
+  'toolkit.deleted': deleted<'toolkit.deleted'>('toolkit', named),
+  'skill.created': created<'skill.created'>('skill', ({ skill }) => named(skill)),
+  'skill.updated': updated<'skill.updated'>('skill', ({ skill }) => ({ name: skill.name })),
+  'skill.deleted': deleted<'skill.deleted'>('skill', named),
+  'toolkits.assigned': updated<'toolkits.assigned'>('agent', ({ toolkits }) => ({ changes: { toolkits: { to: toolkits.map(({ id }) => id) } } })),
+  'skills.assigned': updated<'skills.assigned'>('agent', ({ skills }) => ({ changes: { skills: { to: skills.map(({ id }) => id) } } })),
 }
 /** How an event is audited; undefined: not at all. */
 export const ruleOf = (type: string): Rule | undefined => (Object.hasOwn(rules, type) ? (rules as Readonly<Record<string, Rule | null>>)[type] : null) ?? undefined

@@ -133,6 +133,10 @@ CREATE INDEX audit_actor ON audit (actor_id, created_at, id);
 
 CREATE TABLE agents (id TEXT PRIMARY KEY, project INTEGER NOT NULL, name TEXT NOT NULL, status TEXT NOT NULL, created_at INTEGER NOT NULL, record TEXT NOT NULL);
 CREATE INDEX agents_new ON agents (project, created_at, id);
+CREATE TABLE definitions (id TEXT PRIMARY KEY, project INTEGER NOT NULL, type TEXT NOT NULL, created_at INTEGER NOT NULL, record TEXT NOT NULL);
+CREATE INDEX definitions_new ON definitions (project, type, created_at, id);
+CREATE TABLE skilled (skill TEXT NOT NULL, project INTEGER NOT NULL, agent TEXT NOT NULL, PRIMARY KEY (skill, project, agent)) WITHOUT ROWID;
+CREATE INDEX skilled_agent ON skilled (agent);
 CREATE INDEX agents_name ON agents (project, name);
 CREATE TABLE sessions (
   n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, project INTEGER NOT NULL, agent TEXT NOT NULL, session_key TEXT NOT NULL, scope TEXT NOT NULL, status TEXT NOT NULL, provider TEXT, integration TEXT,

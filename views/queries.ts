@@ -9,7 +9,8 @@ import { agentGet, agentList, type AgentFilters } from './agents.ts'
 import { auditList, type AuditFilters } from './audit.ts'
 import { channelEventPage, channelEvents } from './channel-events.ts'
 import { access, channelGet, channelList, channelRow, channelsOf, memberList, type Asking } from './channels.ts'
-import { actionGet, actionList, actionsOf, callable } from './definitions.ts'
+import { actionGet, actionList, actionsOf, callable } from './action-definitions.ts'
+import { definitionGet, definitionList, skillUsage } from './definitions.ts'
 import { feed } from './feed.ts'
 import { invocationList, type InvocationFilters } from './invocations.ts'
 import { jobsById, leases, runJobs } from './jobs.ts'
@@ -24,7 +25,7 @@ import { stepsOf } from './steps.ts'
 import type { Store } from './store.ts'
 import { eventPage, timeline } from './timeline.ts'
 import { waitingOfStep } from './waiting.ts'
-import { watch, workerList } from './workers.ts'
+import { watch, workerList, workerModels } from './workers.ts'
 import { workflowGet, workflowList, workflowVersions } from './workflows.ts'
 import type { RunStep } from '../protocol/api/runs.ts'
 
@@ -69,6 +70,7 @@ const queries = {
   'workflow.runs': define<OfRun>(({ store, project }, input) => workflowRuns(store, project, input)),
   'interaction.list': define<InteractionFilters>(({ store, project }, input) => interactionList(store, project, input)),
   'interaction.get': define<OfRun>(({ store, project }, input) => interactionGet(store, project, input)),
+  'catalog.worker_models': define(({ store, project, now }) => workerModels(watch(store, project, now))),
   'worker.list': define(({ store, project, now, stale }) => workerList(store, project, now, stale)),
   'channel.list': define<Paging & Asking>(({ store, project }, input) => channelList(store, project, input)),
   'channel.get': define<OfRun & Asking>(({ store, project }, input) => channelGet(store, project, input)),
@@ -88,6 +90,13 @@ const queries = {
   'audit.list': define<AuditFilters>(({ store, organization }, input) => auditList(store, input, organization)),
   'agent.list': define<AgentFilters>(({ store, project }, input) => agentList(store, project, input)),
   'agent.get': define<OfRun>(({ store, project }, input) => agentGet(store, project, input)),
+  'toolkit.list': define(({ store, project }) => definitionList(store, project, 'toolkit')),
+  'toolkit.get': define<OfRun>(({ store, project }, input) => definitionGet(store, project, 'toolkit', input)),
+  'skill.list': define(({ store, project }) => definitionList(store, project, 'skill')),
+  'skill.get': define<OfRun>(({ store, project }, input) => definitionGet(store, project, 'skill', input)),
+  'skill.list_organization': define(({ store, project }) => definitionList(store, project, 'skill')),
+  'skill.get_organization': define<OfRun>(({ store, project }, input) => definitionGet(store, project, 'skill', input)),
+  skill_usage: define<ViewQuestions['skill_usage']['input']>(({ store }, input) => skillUsage(store, input)),
   timeline: define<ViewQuestions['timeline']['input']>(({ store, project, oldest }, input) => timeline(store, project, input, oldest)),
   feed: define<ViewQuestions['feed']['input']>(({ store, project, current, oldest }, input) => feed(store, project, input, current, oldest)),
   channel_events: define<ViewQuestions['channel_events']['input']>(({ store, project, oldest }, input) => channelEvents(store, project, input, oldest)),

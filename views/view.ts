@@ -17,11 +17,12 @@ import { refuse } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
 import { defaultTiming } from '../protocol/worker.ts'
 import { applyAgents } from './agents.ts'
-import { applyActions } from './definitions.ts'
+import { applyActions } from './action-definitions.ts'
 import { applyAudit } from './audit.ts'
 import { applyChannel } from './channel-events.ts'
 import { applyQueue } from './jobs.ts'
 import { applyInteraction } from './interactions.ts'
+import { applyDefinitions } from './definitions.ts'
 import { deleteDropped, hasDropped } from './messages.ts'
 import { migrate } from './migrate.ts'
 import { queryOf } from './queries.ts'
@@ -70,8 +71,8 @@ const WAITING = { entries: 512, size: 4_000_000 }
 const gathered: ReadonlySet<string> = new Set<Kind>(['run', 'queue'])
 
 const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => void)[] } = {
-  organization: [applyAudit, applyActions],
-  project: [applyAudit, applyWorkflows, applyAgents, applyActions],
+  organization: [applyAudit, applyActions, applyDefinitions],
+  project: [applyAudit, applyWorkflows, applyAgents, applyActions, applyDefinitions],
   run: [applyRun],
   queue: [applyQueue],
   worker: [applyWorker],

@@ -1,5 +1,7 @@
 /** Worker instances as the registry's events tell: what they take, whether they are connected, what they hold. */
+import type { Api } from '../protocol/api.ts'
 import { timestamp } from '../protocol/common.ts'
+import type { Reply } from '../protocol/contract.ts'
 import type { Event, Placed } from '../protocol/entry.ts'
 import type { Registration, Worker, WorkerEvent } from '../protocol/worker.ts'
 import type { Store } from './store.ts'
@@ -70,4 +72,15 @@ export function watch(store: Store, project: number, now: number): Watch {
       const { queues, action_names, models, environment_id } = JSON.parse(registration) as Registration
       return { queues: queues ?? [], action_names: action_names ?? [], models: models ?? [], ...(environment_id !== undefined && { environment_id }) }
     })) }
+}
+
+/** Models that workers offer which are connected and not draining, with how many of them do, by provider and model. */
+export function workerModels({ workers }: Watch): Reply<Api['catalog.worker_models']> {
+  const counts = new Map<string, { provider: string; model: string; worker_count: number }>()
+  for (const { models } of workers()) for (const key of new Set(models.map(({ provider, model }) => JSON.stringify([provider, model])))) {
+    const [provider = '', model = ''] = JSON.parse(key) as string[]
+    counts.set(key, { provider, model, worker_count: (counts.get(key)?.worker_count ?? 0) + 1 })
+  }
+  const items = [...counts.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, { provider, model, worker_count }]) => ({ provider, model, worker_count, route: { mode: 'worker' as const, provider, model } }))
+  return { items }
 }

@@ -8,18 +8,22 @@ import type { OrganizationActionEvent } from '../../protocol/api/organization-ac
 import type { OrganizationProjectEvent } from '../../protocol/api/projects.ts'
 import type { Api } from '../../protocol/api.ts'
 import type { ClaimEvent, OrganizationCommands } from '../../protocol/configuration.ts'
+import type { SkillHoldEvent, SkillSeen } from '../../protocol/equipment.ts'
 import { own } from '../../protocol/lookup.ts'
+import type { SkillBody, SkillEvent } from '../../protocol/skills.ts'
 import type { Actor, Cause, Decision } from '../actor.ts'
 import { evolveKeys, evolveRecord, touch } from '../configuration.ts'
 import { actionOf, activateSecret, createAction, deleteAction, evolveActions, nextRetirement, retire, revokeSecret, rotateSecret, updateAction } from './actions.ts'
+import { createSkill, replaceSkill } from '../skills.ts'
 import { nextQuestion, question, release, reserve } from './handles.ts'
 import { bornKey, createOrganizationKey, revokeOrganizationKey } from './keys.ts'
 import { born, createProject, deleteProject, updateProject } from './projects.ts'
+import { deleteOrganizationSkill, evolveHolds, grantsOf, holdSkills, letGo, skillsOf } from './skills.ts'
 import { directoryOf, nobody, QUESTION_AFTER, type OrganizationOptions, type OrganizationState } from './state.ts'
 
-type OrganizationEvent = OrganizationProjectEvent | KeyEvent | ClaimEvent | OrganizationActionEvent
+type OrganizationEvent = OrganizationProjectEvent | KeyEvent | ClaimEvent | OrganizationActionEvent | SkillEvent | SkillHoldEvent
 /** What the edge adds to rows. */
-type Extra = { 'key.create_organization': KeyMaterial; 'organization_action.create': SealedSecret; 'organization_action.rotate_secret': SealedSecret }
+type Extra = { 'key.create_organization': KeyMaterial; 'organization_action.create': SealedSecret; 'organization_action.rotate_secret': SealedSecret; 'skill.import_organization': { readonly skill: SkillBody }; 'skill.delete_organization': SkillSeen }
 
 function init(state: OrganizationState, { name, project_id, root_key }: OrganizationCommands['organization.init']['input'], cause: Cause): Decision<OrganizationEvent, undefined> {
   if (state.id !== '') return { events: [], reply: undefined }
@@ -35,6 +39,8 @@ function init(state: OrganizationState, { name, project_id, root_key }: Organiza
 }
 
 const project = evolveRecord('projects', 'project')
+const skill = evolveRecord('skills', 'skill')
+const skills = ({ brand }: OrganizationOptions) => ({ brand, source: 'organization' }) as const
 
 /** The actor of the organization. */
 export const organizationActor = (options: OrganizationOptions): Actor<OrganizationState, OrganizationEvent, Api, 'organization', OrganizationCommands, Extra> => ({
@@ -48,6 +54,12 @@ export const organizationActor = (options: OrganizationOptions): Actor<Organizat
     'key.create_organization': (state, input, cause) => createOrganizationKey(options, state, input, cause),
     'key.revoke_organization': (state, input, cause) => revokeOrganizationKey(options, state, input, cause),
     'key.touch': touch,
+    'skill.create_organization': (state, input, cause) => createSkill(skills(options), state, input, cause),
+    'skill.import_organization': (state, input, cause) => createSkill(skills(options), state, input.skill, cause),
+    'skill.replace_organization': (state, input, cause) => replaceSkill(skills(options), state, input, cause),
+    'skill.delete_organization': deleteOrganizationSkill,
+    'skill.hold': holdSkills,
+    'skill.let_go': letGo,
     'handle.reserve': reserve,
     'handle.release': release,
     'organization_action.create': (state, input, cause) => createAction(options, state, input, cause),
@@ -69,6 +81,13 @@ export const organizationActor = (options: OrganizationOptions): Actor<Organizat
       return state
     },
     ...evolveKeys,
+    'skill.created': skill.created,
+    'skill.updated': skill.updated,
+    'skill.deleted': (state, { id }) => {
+      delete state.grants[id]
+      return skill.deleted(state, { id })
+    },
+    ...evolveHolds,
     'handle.reserved': (state, { id, handle, project }, at) => {
       state.claims[id] = { handle, project, due: at + QUESTION_AFTER }
       return state
@@ -87,7 +106,7 @@ export const organizationActor = (options: OrganizationOptions): Actor<Organizat
   react: {
     'handle.questioned': ({ id, project }, self) => [{ tell: { to: { kind: 'project', id: project, project }, name: 'handle.settle', input: { id, organization: self.id } } }],
   },
-  ask: { directory: directoryOf, action: actionOf },
+  ask: { directory: directoryOf, action: actionOf, skills: skillsOf, skill_grants: grantsOf },
   deadline: (state) => {
     const [asked, retired] = [nextQuestion(state), nextRetirement(state)]
     return asked === undefined || retired === undefined ? (asked ?? retired) : Math.min(asked, retired)

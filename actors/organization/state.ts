@@ -3,6 +3,8 @@ import type { KeptOrganizationAction } from '../../protocol/api/organization-act
 import type { Project } from '../../protocol/api/projects.ts'
 import type { OrganizationDirectory } from '../../protocol/directory.ts'
 import { byHash, sketchOf, type Keys } from '../configuration.ts'
+import type { Skill } from '../../protocol/skills.ts'
+import type { SkillHolds } from './skills.ts'
 
 /** A project as the organization keeps it; a deleted one stays, so that its handle is never given again. */
 type KeptProject = Project & { readonly deleted?: true }
@@ -12,7 +14,7 @@ interface Claim {
   readonly project: string
   readonly due?: number
 }
-export interface OrganizationState {
+export interface OrganizationState extends SkillHolds {
   /** Empty until `organization.init`. */
   id: string
   name: string
@@ -22,6 +24,7 @@ export interface OrganizationState {
   claims: Record<string, Claim>
   /** By id. */
   actions: Record<string, KeptOrganizationAction>
+  skills: Record<string, Skill>
 }
 export interface OrganizationOptions {
   /** Header brand; its lower-case form prefixes reserved tags and permissions. */
@@ -34,10 +37,14 @@ export interface OrganizationOptions {
 export const QUESTION_AFTER = 60_000
 
 /** The organization before its first start. */
-export const nobody = (): OrganizationState => ({ id: '', name: '', keys: {}, projects: {}, claims: {}, actions: {} })
+export const nobody = (): OrganizationState => ({ id: '', name: '', keys: {}, projects: {}, claims: {}, actions: {}, skills: {}, holds: {}, grants: {} })
 
 /** What gateways keep of the organization. */
-export function directoryOf({ id, keys, projects, actions }: OrganizationState): OrganizationDirectory {
+export function directoryOf({ id, keys, projects, actions, skills }: OrganizationState): OrganizationDirectory {
   const live = Object.values(projects).filter((project) => !project.deleted)
-  return { id, keys: byHash(keys), projects: { ...projects }, handles: Object.fromEntries(live.map((project) => [project.handle, project.id])), actions: Object.fromEntries(Object.values(actions).map(({ action }) => [action.name, sketchOf(action)])) }
+  return {
+    id, keys: byHash(keys), projects: { ...projects }, handles: Object.fromEntries(live.map((project) => [project.handle, project.id])),
+    actions: Object.fromEntries(Object.values(actions).map(({ action }) => [action.name, sketchOf(action)])),
+    skills: Object.fromEntries(Object.values(skills).map((skill) => [skill.id, skill.name])),
+  }
 }

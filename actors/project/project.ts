@@ -8,19 +8,25 @@ import type { Api } from '../../protocol/api.ts'
 import type { HoldEvent, ProjectCommands, Reserved } from '../../protocol/configuration.ts'
 import { own } from '../../protocol/lookup.ts'
 import { patch } from '../../protocol/patch.ts'
+import type { EquipmentEvent } from '../../protocol/equipment.ts'
+import type { SkillBody, SkillEvent } from '../../protocol/skills.ts'
+import type { ToolkitEvent } from '../../protocol/toolkits.ts'
 import type { Actor, Cause } from '../actor.ts'
 import { evolveKeys, evolveRecord, touch } from '../configuration.ts'
 import { createAgent, deleteAgent, updateAgent } from './agents.ts'
 import { actionOf, createAction, deleteAction, evolveActions, rotateSecret, updateAction } from './actions.ts'
+import { assignSkills, assignToolkits, equippedOf, evolveEquipment, take, type Held } from './equipment.ts'
 import { createKey, revokeKey } from './keys.ts'
 import { createPrincipal, deletePrincipal, updatePrincipal } from './principals.ts'
 import { assignRole, createRole, deleteRole, unassignRole, updateRole } from './roles.ts'
 import { reachOf } from './reach.ts'
+import { createSkill, deleteSkill, replaceSkill } from '../skills.ts'
+import { createToolkit, deleteToolkit, replaceToolkit } from './toolkits.ts'
 import { bare, definitionOf, directoryOf, type ProjectOptions, type ProjectState } from './state.ts'
 import { createOwnToken, createToken, createUser, deleteUser, revokeOwnToken, revokeToken, updateUser } from './users.ts'
 import { createWorkflow, deleteWorkflow, settleHandle, updateWorkflow } from './workflows.ts'
 
-type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent | AgentEvent | ActionEvent
+type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent | AgentEvent | ActionEvent | ToolkitEvent | SkillEvent | EquipmentEvent
 /** What the edge adds to rows. */
 type Extra = { readonly [N in 'principal.create' | 'principal.update' | 'user.create' | 'user.update' | 'role.create' | 'role.update' | 'assignment.create']: Holds } & {
   'key.create': KeyMaterial & Holds
@@ -29,8 +35,11 @@ type Extra = { readonly [N in 'principal.create' | 'principal.update' | 'user.cr
   'workflow.create': { readonly reserved: Reserved }
   'action.create': SealedSecret
   'action.rotate_secret': SealedSecret
+  'skill.import': { readonly skill: SkillBody }
+  'agent.assign_skills': Held
 }
 
+const [toolkit, skill] = [evolveRecord('toolkits', 'toolkit'), evolveRecord('skills', 'skill')]
 const [principal, role, assignment, agent] = [evolveRecord('principals', 'principal'), evolveRecord('roles', 'role'), evolveRecord('assignments', 'assignment'), evolveRecord('agents', 'agent')]
 /** Take the assignments of a principal or a role that is gone. */
 function unassign(state: ProjectState, of: 'principal_id' | 'role_id', id: string): ProjectState {
@@ -45,6 +54,7 @@ const KEEP_UNUSED = 86_400_000
 export function projectActor(options: ProjectOptions): Actor<ProjectState, ProjectEvent, Api, 'project', ProjectCommands, Extra> {
   /** A command that needs the options. */
   const bound = <I, D>(decide: (options: ProjectOptions, state: ProjectState, input: I, cause: Cause) => D) => (state: ProjectState, input: I, cause: Cause): D => decide(options, state, input, cause)
+  const skills = { ...options, source: 'project' } as const
   return {
     kind: 'project',
     initial: bare,
@@ -78,6 +88,15 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       'action.update': updateAction,
       'action.delete': deleteAction,
       'action.rotate_secret': bound(rotateSecret),
+      'agent.assign_toolkits': assignToolkits,
+      'agent.assign_skills': assignSkills,
+      'toolkit.create': bound(createToolkit),
+      'toolkit.replace': bound(replaceToolkit),
+      'toolkit.delete': deleteToolkit,
+      'skill.create': (state, input, cause) => createSkill(skills, state, input, cause),
+      'skill.import': (state, { skill }, cause) => createSkill(skills, state, skill, cause),
+      'skill.replace': (state, input, cause) => replaceSkill(skills, state, input, cause),
+      'skill.delete': (state, { id }) => deleteSkill(state, id),
     },
     evolve: {
       'workflow.created': (state, { id, workflow, spec }) => {
@@ -116,14 +135,22 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       'agent.updated': agent.updated,
       'agent.deleted': (state, { id, external_ref }) => {
         if (external_ref !== undefined) state.retired[id] = external_ref
+        delete state.equipment[id]
         return agent.deleted(state, { id })
       },
       ...evolveActions,
+      'toolkit.created': toolkit.created,
+      'toolkit.updated': toolkit.updated,
+      'toolkit.deleted': (state, { id }) => toolkit.deleted(take(state, 'toolkits', id), { id }),
+      'skill.created': skill.created,
+      'skill.updated': skill.updated,
+      'skill.deleted': (state, { id }) => skill.deleted(take(state, 'skills', id), { id }),
+      ...evolveEquipment,
     },
     react: {
       'handle.freed': ({ id, organization }) => [{ tell: { to: { kind: 'organization', id: organization, project: organization }, name: 'handle.release', input: { id } } }],
     },
-    ask: { directory: directoryOf, definition: definitionOf, reach: reachOf, action: actionOf },
+    ask: { directory: directoryOf, definition: definitionOf, reach: reachOf, action: actionOf, equipment: equippedOf },
     // A snapshot of an older release lacks what that did not know.
     recover: (state) => ({ ...bare(), ...state }),
   }

@@ -5,10 +5,13 @@ import type { KeptAction } from '../../protocol/api/actions.ts'
 import type { RoleAssignment } from '../../protocol/api/roles.ts'
 import type { Workflow } from '../../protocol/api/workflows.ts'
 import type { Definition, ProjectDirectory } from '../../protocol/directory.ts'
+import type { Equipment } from '../../protocol/equipment.ts'
 import { own } from '../../protocol/lookup.ts'
 import type { KeptRole } from '../../protocol/roles.ts'
+import type { Skill } from '../../protocol/skills.ts'
 import type { Spec } from '../../protocol/spec.ts'
 import { byHash, sketchOf, type Keys } from '../configuration.ts'
+import type { Toolkit } from '../../protocol/toolkits.ts'
 import { principalRecord } from './rights.ts'
 
 /** A workflow without its spec, and the spec of its latest version. */
@@ -34,6 +37,10 @@ export interface ProjectState {
   agents: Record<string, Agent>
   /** External references of deleted agents, by their ids. */
   retired: Record<string, string>
+  toolkits: Record<string, Toolkit>
+  skills: Record<string, Skill>
+  /** What agents were given, by agent. */
+  equipment: Record<string, Equipment>
 }
 export interface ProjectOptions {
   /** Header brand; its lower-case form prefixes reserved tags. */
@@ -41,7 +48,7 @@ export interface ProjectOptions {
 }
 
 /** A project without any configuration. */
-export const bare = (): ProjectState => ({ workflows: {}, keys: {}, principals: {}, roles: {}, assignments: {}, claims: {}, unused: {}, agents: {}, retired: {}, actions: {} })
+export const bare = (): ProjectState => ({ workflows: {}, keys: {}, principals: {}, roles: {}, assignments: {}, claims: {}, unused: {}, agents: {}, retired: {}, actions: {}, toolkits: {}, skills: {}, equipment: {} })
 
 /** What gateways keep of a project; its state does not hold its id, so the question does. */
 export function directoryOf({ keys, principals, roles, assignments, workflows, agents, actions }: ProjectState, { id }: { readonly id: string }): ProjectDirectory {

@@ -11,7 +11,7 @@ import { edge, PRJ } from './given.ts'
 export const RUN = 'run_01AAAAAAAAAAAAAAAAAAAAAA0C'
 const settings: GatewaySettings = {
   brand: 'Service', key_prefix: 'bat', shards: 4, deadline: 1000, rate: { key: 0, organization: 0, window_seconds: 60 }, timing: defaultTiming, keepalive: 15_000,
-  cors: ['https://console.example'], version: '0.1.0',
+  cors: ['https://console.example'], version: '0.1.0', models: { default_model: '', providers: [] },
 }
 
 /** What tests look at in the bodies of answers. */

@@ -20,8 +20,8 @@ const MARK = 'Xylophone'
 const [mine, theirs] = [await furnish(s, 'mine'), await furnish(s, MARK)]
 const principal = await s.ok('principal.create', { project: mine.handle, name: 'all powerful', role_ids: ['role_owner'] })
 const key = String((await s.ok('key.create', { project: mine.handle, name: 'stranger', principal_id: principal['id'] }))['key'])
-/** Every kind of record of the other project, with its handle, its id, and what only its own workers know. */
-const foreign = [...new Set(idsOf(theirs))].filter((id) => id !== theirs.organization_key)
+/** Every kind of record of the other project, with its handle, its id, and what only its own workers know; not what belongs to the organization, whose skills every project sees with who made them. */
+const foreign = [...new Set(idsOf(theirs))].filter((id) => ![theirs.organization_key, theirs.shared, theirs.owner].includes(id))
 const encoded = (slots: Readonly<Record<string, string>>) => Object.fromEntries(Object.entries(slots).map(([slot, value]) => [slot, encodeURIComponent(value)]))
 
 const ask = (row: Row, path: string, body?: object): Promise<Answered> =>

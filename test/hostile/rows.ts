@@ -41,6 +41,10 @@ export interface Place {
   /** The principal of the owner key, who administers the channel. */
   readonly owner: string
   readonly agent: string
+  readonly toolkit: string
+  readonly skill: string
+  /** A skill of the organization, which no agent has. */
+  readonly shared: string
 }
 let made = 0
 
@@ -65,7 +69,9 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   const [token, assignment] = await Promise.all([s.ok('token.create', { ...at, id: user['id'], name }), s.ok('assignment.create', { ...at, principal_id: loose['id'], role_id: role['id'] })])
   const [channel, keys] = await Promise.all([s.ok('channel.create', { ...at, name: handle, topic: mark, member_ids: [String(principal['id'])] }), s.ok('key.list_organization', { limit: 200 })])
   const message = await s.ok('channel.send', { ...at, id: channel['id'], content: `${mark} message` })
-  const agent = await s.ok('agent.create', { ...at, name: `${name} agent` })
+  const [agent, toolkit, skill, shared] = await Promise.all([
+    s.ok('agent.create', { ...at, name: `${name} agent` }), s.ok('toolkit.create', { ...at, name: `${name} toolkit` }), s.ok('skill.create', { ...at, name: `${name} skill`, instructions: mark }), s.ok('skill.create_organization', { name: `shared ${made}`, instructions: 'for all' }),
+  ])
   const owner = String(listOf(keys).find(({ name }) => name === 'root')?.['principal_id'])
   const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
   const id = (record: Readonly<Record<string, unknown>> | undefined, field = 'id') => String(record?.[field])
@@ -74,7 +80,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     key: id(key), principal: id(principal), loose: id(loose), user: id(user), token: id(token), role: id(role), assignment: id(assignment), organization_key: id(organization_key), instance: `${mark}-worker-${made}`,
     interaction: id(interaction), settled: id(settled), submitted: id(submitted),
     channel: id(channel), message: id(message), owner,
-    agent: id(agent),
+    agent: id(agent), toolkit: id(toolkit), skill: id(skill), shared: id(shared),
   }
 }
 /** Every id of a place. */
@@ -95,6 +101,9 @@ function idIn(name: RowName, place: Place): string {
   if (name.startsWith('user.') || name.startsWith('token.')) return place.user
   if (name.startsWith('channel.')) return place.channel
   if (name.startsWith('agent.')) return place.agent
+  if (name.startsWith('toolkit.')) return place.toolkit
+  if (name === 'skill.usage' || /^skill\.\w+_organization/.test(name)) return place.shared
+  if (name.startsWith('skill.')) return place.skill
   if (/^key\.\w+_organization/.test(name)) return place.organization_key
   if (name.startsWith('key.')) return place.key
   throw new Error(`${name}: say here which record of a place stands in its path`)
@@ -121,7 +130,9 @@ const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'user.create': () => ({ name: `person ${++made}` }), 'user.update': () => ({ description: 'changed' }), 'token.create': () => ({ name: `token ${++made}` }), 'me.create_token': () => ({ name: `token ${++made}` }),
   'channel.create': () => ({ name: `made-${++made}` }), 'channel.update': () => ({ topic: 'changed' }), 'channel.add_member': ({ loose }) => ({ user_id: loose }), 'channel.send': () => ({ content: 'said' }), 'channel.edit': () => ({ pinned: true }), 'channel.mark_read': () => ({ seq: 1 }),
   'principal.create': () => ({ name: `bot ${++made}` }), 'principal.update': () => ({ description: 'changed' }),
-  'agent.create': () => ({ name: `agent ${++made}` }), 'agent.update': () => ({ description: 'changed' }),
+  'agent.create': () => ({ name: `agent ${++made}` }), 'agent.update': () => ({ description: 'changed' }), 'agent.assign_toolkits': ({ toolkit }) => ({ toolkit_ids: [toolkit, 'kit_system_all'] }), 'agent.assign_skills': ({ skill }) => ({ skill_ids: [skill] }),
+  'toolkit.create': () => ({ name: 'kit' }), 'toolkit.replace': () => ({ name: 'kit', actions: [{ selector_type: 'wildcard', selector: 'crm.*' }] }),
+  ...Object.fromEntries(['skill.create', 'skill.replace', 'skill.create_organization', 'skill.replace_organization'].map((name) => [name, () => ({ name: 'skill', instructions: 'do' })])), 'skill.import': () => ({ content: '---\nname: read\n---\ndo' }), 'skill.import_organization': () => ({ content: 'do', name: 'read' }),
 }
 /** A body that the row accepts; undefined when it takes none. */
 export function bodyFor(name: RowName, place: Place): object | undefined {
@@ -136,13 +147,13 @@ export const pathOf = (name: RowName, slots: Readonly<Record<string, string>>): 
 /** The path of a row in a place, encoded. */
 export const placedPath = (name: RowName, place: Place): string => pathOf(name, Object.fromEntries(Object.entries(filled(name, place)).map(([slot, value]) => [slot, encodeURIComponent(value)])))
 
-/** All that a project and the organization show, without what moves by itself. */
+/** All that a project and the organization show, without what moves by itself. Skills of the organization belong to no project. */
 export async function shownIn(s: Service, { handle }: Place): Promise<Readonly<Record<string, Readonly<Record<string, unknown>>>>> {
   const at = { project: handle }
-  const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at, 'interaction.list': at, 'channel.list': at, 'role.list': at, 'assignment.list': at, 'user.list': { ...at, include_disabled: true }, 'agent.list': at } as const
+  const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at, 'interaction.list': at, 'channel.list': at, 'role.list': at, 'assignment.list': at, 'user.list': { ...at, include_disabled: true }, 'agent.list': at, 'toolkit.list': at, 'skill.list': at } as const
   return Object.fromEntries(await Promise.all(Object.entries(lists).map(async ([name, input]) => {
-    const { status, body } = await s.call(name as RowName, { ...input, ...(name !== 'assignment.list' && { limit: 200 }) })
-    const items = status === 200 ? listOf(body) : []
+    const { status, body } = await s.call(name as RowName, { ...input, ...(!['assignment.list', 'toolkit.list', 'skill.list'].includes(name) && { limit: 200 }) })
+    const items = (status === 200 ? listOf(body) : []).filter(({ source }) => source !== 'organization')
     return [name, Object.fromEntries(items.map(({ last_used_at: _, ...record }: Record<string, unknown>) => [record['id'], record]))]
   })))
 }

@@ -21,7 +21,9 @@ const bodies: Readonly<Record<string, object>> = {
   'principal.create': { name: 'taken over' }, 'principal.update': { state: 'disabled' },
   'user.create': { name: 'taken over' }, 'user.update': { state: 'disabled' }, 'token.create': { name: 'taken over' }, 'me.create_token': { name: 'taken over' }, 'role.create': { name: 'taken over', permissions: [] }, 'role.update': { permissions: [] }, 'assignment.create': { principal_id: 'svc_x', role_id: 'role_viewer' },
   'channel.create': { name: 'taken-over' }, 'channel.update': { topic: 'taken over' }, 'channel.add_member': { user_id: 'svc_x' }, 'channel.send': { content: 'taken over' }, 'channel.edit': { content: 'taken over' }, 'channel.mark_read': { seq: 0 },
-  'agent.create': { name: 'taken over' }, 'agent.update': { name: 'taken over' },
+  'agent.create': { name: 'taken over' }, 'agent.update': { name: 'taken over' }, 'agent.assign_toolkits': { toolkit_ids: [] }, 'agent.assign_skills': { skill_ids: [] },
+  'toolkit.create': { name: 'taken over' }, 'toolkit.replace': { name: 'taken over' }, 'skill.import': { content: 'taken over', name: 'taken over' }, 'skill.import_organization': { content: 'taken over', name: 'taken over' },
+  ...Object.fromEntries(['skill.create', 'skill.replace', 'skill.create_organization', 'skill.replace_organization'].map((name) => [name, { name: 'taken over', instructions: 'taken over' }])),
 }
 const slotsOf = (row: Row): string[] => routeOf(row).slots
 /** What the answer of a row is, whatever its kind: its status and text; a stream is read only until it begins. */
@@ -57,12 +59,16 @@ const token = await s.ok('token.create', { project, id: user['id'], name: `${MAR
 const role = await s.ok('role.create', { project, name: `${MARK} role`, permissions: ['service.project.view'] })
 const assignment = await s.ok('assignment.create', { project, principal_id: user['id'], role_id: role['id'] })
 const agent = await s.ok('agent.create', { project, name: `${MARK} agent`, system_prompt: MARK })
+const toolkit = await s.ok('toolkit.create', { project, name: `${MARK} toolkit` })
+const skill = await s.ok('skill.create', { project, name: `${MARK} skill`, instructions: MARK })
+await s.ok('agent.assign_toolkits', { project, id: agent['id'], toolkit_ids: [toolkit['id']] })
+await s.ok('agent.assign_skills', { project, id: agent['id'], skill_ids: [skill['id']] })
 const project_id = String((await s.ok('project.get', { project }))['id'])
 
 /** Ids of the other project that fit a row's slot, the real ones first. */
 const idsFor = (name: string): unknown[] =>
   name.startsWith('run.') ? [run['id'], failed['id']] : name.startsWith('workflow.') ? [workflow['id'], workflow['handle']] : name.startsWith('key.') ? [held['id']] : name.startsWith('principal.') ? [principal['id'], user['id']]
-    : /^(user|token)\./.test(name) ? [user['id'], principal['id']] : name.startsWith('interaction.') ? [asked['id']] : name.startsWith('channel.') ? [channel['id']] : name.startsWith('agent.') ? [agent['id']] : name.startsWith('assignment.') ? [assignment['id']] : [role['id']]
+    : /^(user|token)\./.test(name) ? [user['id'], principal['id']] : name.startsWith('interaction.') ? [asked['id']] : name.startsWith('channel.') ? [channel['id']] : name.startsWith('agent.') ? [agent['id']] : name.startsWith('toolkit.') ? [toolkit['id']] : name.startsWith('skill.') ? [skill['id']] : name.startsWith('assignment.') ? [assignment['id']] : [role['id']]
 
 t.test('without a credential, or with one that is unknown, every row answers 401 and nothing else', async (t) => {
   for (const [name, row] of rows) {
@@ -125,6 +131,8 @@ t.test('and nothing of the other project was changed by all of this', async (t) 
   t.match(await s.ok('channel.get', { project, id: channel['id'] }), { topic: MARK, member_count: 2, message_seq: 1 })
   t.match(await s.ok('channel.message', { project, id: channel['id'], message_id: message['id'] }), { content: `${MARK} message` })
   t.match(await s.ok('agent.list', { project }), { items: [{ id: agent['id'], name: `${MARK} agent`, status: 'active' }] })
+  t.match(await s.ok('agent.toolkits', { project, id: agent['id'] }), { items: [{ toolkit: { name: `${MARK} toolkit` } }] })
+  t.match(await s.ok('agent.skills', { project, id: agent['id'] }), { items: [{ skill: { name: `${MARK} skill` } }] })
   t.match(await s.ok('worker.list', { project }), { items: [{ state: 'online' }] })
   t.equal(listOf(await s.ok('project.list')).length, 2, 'no project was made')
   t.equal(listOf(await s.ok('key.list', { project })).length, 1)
