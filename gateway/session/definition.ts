@@ -3,18 +3,15 @@
  * Tools are resolved here and nowhere else: a session is handed a list of what is granted.
  */
 import type { Agent } from '../../protocol/agents.ts'
-import { effectiveDefinition, type AgentSource } from '../../protocol/agents/definition.ts'
+import { effectiveDefinition } from '../../protocol/agents/definition.ts'
 import { clearsConfig, type InlineConfig } from '../../protocol/agents/inline.ts'
-import type { Models } from '../../protocol/agents/models.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { own } from '../../protocol/lookup.ts'
 import type { Defined, GrantedTool } from '../../protocol/session/definition.ts'
 import type { Session } from '../../protocol/session/shapes.ts'
 import type { Selector } from '../../protocol/toolkits.ts'
 import { homeOf, type Call, type Edge } from '../call.ts'
-
-/** Models that the service itself speaks to. */
-const models: Models = { default_model: '', providers: [] }
+import { agentSource, byName } from '../equipment.ts'
 
 /** The agent that a reference names; `not_found` when there is none, `agent_inactive` when it is not in use. */
 export async function agentOf(edge: Edge, call: Call, ref: { readonly id?: string; readonly name?: string }): Promise<Agent | Refusal> {
@@ -22,7 +19,7 @@ export async function agentOf(edge: Edge, call: Call, ref: { readonly id?: strin
   const known = await edge.directory.project(project)
   if (isRefusal(known)) return known
   const id = ref.id ?? Object.entries(known.agents).find(([, { name }]) => name === ref.name)?.[0] ?? ''
-  if (!own(known.agents, id)) return refuse('not_found', { resource: 'agent', ...ref }, 'There is no such agent in this project.')
+  if (!own(known.agents, id)) return refuse('not_found', { resource: 'agent' }, 'There is no such agent in this project.')
   const agent = (await edge.world.view(project, 'agent.get', { id })) as Agent | Refusal
   if (isRefusal(agent)) return agent
   return agent.status === 'active' ? agent : refuse('agent_inactive', { agent_id: id })
@@ -35,18 +32,24 @@ export interface Wanted {
 }
 /** The definition of a turn of an agent in a session, which may be new. */
 export async function define(edge: Edge, call: Call, agent: Agent, session: Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'> | undefined, { config, operation }: Wanted): Promise<Defined | Refusal> {
-  const source: AgentSource = { agent, toolkits: [], skills: [] }
+  const project = homeOf(edge, call)
+  const source = await agentSource(edge, project, agent.id)
+  if (isRefusal(source)) return source
   const cleared = config !== undefined && clearsConfig(config)
   const effective = cleared ? undefined : (config ?? session?.config)
+  // Toolkits and skills that a config names without saying what is in them.
+  const means = effective?.toolkits?.some(({ actions }) => actions === undefined) || effective?.skills?.some(({ body }) => body === undefined)
+  const named = means ? await byName(edge, project) : undefined
+  if (isRefusal(named)) return named
   const found = effectiveDefinition({
-    source, models, ...(effective && { config: effective }), ...(operation && { operation }),
+    source, models: edge.world.settings.models, ...(named && { named }), ...(effective && { config: effective }), ...(operation && { operation }),
     ...(session && { session: { ...(session.thinking_effort && { thinking_effort: session.thinking_effort }), ...(session.compaction_policy && { compaction_policy: session.compaction_policy }) } }),
   })
   if ('faults' in found) return refuseFields(...found.faults)
   const { instructions, route, effort, timeout_seconds, compaction, tool_presentation, skills } = found
   return {
     definition: {
-      agent_id: agent.id, agent_name: agent.name, scope: { org_id: edge.world.organization(), project_id: homeOf(edge, call) },
+      agent_id: agent.id, agent_name: agent.name, scope: { org_id: edge.world.organization(), project_id: project },
       instructions, route, ...(effort !== undefined && { effort }), timeout_seconds, compaction, tool_presentation, skills, tools: granted(found.tools),
     },
     ...(config && { config: cleared ? null : config }),

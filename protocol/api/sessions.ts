@@ -91,7 +91,7 @@ export const sessions = {
   'session.update': command(`PATCH ${S}`, { ...act, summary: 'Change, archive or restore a session', body: UpdateSession, check: checkUpdate, reply: Session, errors: ['not_found', 'conflict'] }),
   'session.delete': command(`DELETE ${S}`, { ...act, permission: 'project.edit', summary: 'Delete a session; its key is free again', status: 204, errors: ['not_found', 'conflict'] }),
   'session.cancel': command(`POST ${S}/cancel`, cancelSession),
-  'session.compact': command(`POST ${S}/compact`, { ...act, summary: 'Summarise what is new, and wait for it', body: Closed({}), bodyOptional: true, reply: Session, errors: ['not_found', 'conflict'] }),
+  'session.compact': command(`POST ${S}/compact`, { ...act, summary: 'Summarise what is new, and wait for it', body: Closed({}), bodyOptional: true, reply: Session, errors: ['not_found', 'conflict', 'agent_inactive'] }),
   'session.messages': query(`GET ${S}/messages`, { ...read, summary: 'Messages by number', reply: MessagePage, query: Closed({ after_sequence: After, before_sequence: Type.Optional(Type.Integer({ minimum: 1 })), order: Order, limit: paging.limit, include: Include }) }),
   'session.append': command(`POST ${S}/messages`, { ...act, summary: 'Add messages without starting a turn', body: Append, check: checkAppend, reply: Session, limit: LIMIT, errors: ['not_found', 'conflict'] }),
   'session.turns': query(`GET ${S}/turns`, { ...read, summary: 'Turns, by creation', reply: pageOf(AgentTurn), query: Closed({ ids: Type.Optional(many(Id)), order: Order, ...paging }) }),

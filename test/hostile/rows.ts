@@ -45,6 +45,10 @@ export interface Place {
   readonly skill: string
   /** A skill of the organization, which no agent has. */
   readonly shared: string
+  /** A session of it with a turn under way and a nudge that waits. */
+  readonly session: string
+  readonly turn: string
+  readonly nudge: string
 }
 let made = 0
 
@@ -70,8 +74,10 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   const [channel, keys] = await Promise.all([s.ok('channel.create', { ...at, name: handle, topic: mark, member_ids: [String(principal['id'])] }), s.ok('key.list_organization', { limit: 200 })])
   const message = await s.ok('channel.send', { ...at, id: channel['id'], content: `${mark} message` })
   const [agent, toolkit, skill, shared] = await Promise.all([
-    s.ok('agent.create', { ...at, name: `${name} agent` }), s.ok('toolkit.create', { ...at, name: `${name} toolkit` }), s.ok('skill.create', { ...at, name: `${name} skill`, instructions: mark }), s.ok('skill.create_organization', { name: `shared ${made}`, instructions: 'for all' }),
+    s.ok('agent.create', { ...at, name: `${name} agent`, model_route: { mode: 'worker', provider: mark, model: 'm' } }), s.ok('toolkit.create', { ...at, name: `${name} toolkit` }), s.ok('skill.create', { ...at, name: `${name} skill`, instructions: mark }), s.ok('skill.create_organization', { name: `shared ${made}`, instructions: 'for all' }),
   ])
+  const talk = (await s.ok('agent.invoke', { ...at, agent_ref: { id: agent?.['id'] }, input: { content: [{ type: 'text', text: mark }] } })) as Record<string, Record<string, never>>
+  const nudge = await s.ok('session.nudge', { ...at, session_id: talk['session']?.['id'], content: mark })
   const owner = String(listOf(keys).find(({ name }) => name === 'root')?.['principal_id'])
   const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
   const id = (record: Readonly<Record<string, unknown>> | undefined, field = 'id') => String(record?.[field])
@@ -81,6 +87,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     interaction: id(interaction), settled: id(settled), submitted: id(submitted),
     channel: id(channel), message: id(message), owner,
     agent: id(agent), toolkit: id(toolkit), skill: id(skill), shared: id(shared),
+    session: id(talk['session']), turn: id(talk['turn']), nudge: id(nudge, 'nudge_id'),
   }
 }
 /** Every id of a place. */
@@ -110,7 +117,7 @@ function idIn(name: RowName, place: Place): string {
 }
 /** The path slots of a row, filled from a place. */
 export function filled(name: RowName, place: Place): Record<string, string> {
-  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance, message_id: () => place.message, token: () => place.token, user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal) }
+  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance, message_id: () => place.message, token: () => place.token, session_id: () => place.session, turn_id: () => place.turn, nudge_id: () => place.nudge, user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal) }
   return Object.fromEntries(slotsOf(name).map((slot) => {
     const value = known[slot]?.()
     if (value === undefined) throw new Error(`${name}: say in test/hostile/rows.ts what stands in its path as ${slot}`)
@@ -130,6 +137,8 @@ const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'user.create': () => ({ name: `person ${++made}` }), 'user.update': () => ({ description: 'changed' }), 'token.create': () => ({ name: `token ${++made}` }), 'me.create_token': () => ({ name: `token ${++made}` }),
   'channel.create': () => ({ name: `made-${++made}` }), 'channel.update': () => ({ topic: 'changed' }), 'channel.add_member': ({ loose }) => ({ user_id: loose }), 'channel.send': () => ({ content: 'said' }), 'channel.edit': () => ({ pinned: true }), 'channel.mark_read': () => ({ seq: 1 }),
   'principal.create': () => ({ name: `bot ${++made}` }), 'principal.update': () => ({ description: 'changed' }),
+  'agent.invoke': ({ agent }) => ({ agent_ref: { id: agent }, session: { mode: 'new' }, input: { content: [{ type: 'text', text: 'hello' }] } }), 'session.create': ({ agent }) => ({ agent_id: agent }), 'session.update': () => ({ title: 'changed' }),
+  'session.append': () => ({ messages: [{ role: 'user', content: [{ type: 'text', text: 'said' }] }] }), 'session.start_turn': () => ({ content: [{ type: 'text', text: 'go' }] }), 'session.nudge': () => ({ content: 'faster' }),
   'agent.create': () => ({ name: `agent ${++made}` }), 'agent.update': () => ({ description: 'changed' }), 'agent.assign_toolkits': ({ toolkit }) => ({ toolkit_ids: [toolkit, 'kit_system_all'] }), 'agent.assign_skills': ({ skill }) => ({ skill_ids: [skill] }),
   'toolkit.create': () => ({ name: 'kit' }), 'toolkit.replace': () => ({ name: 'kit', actions: [{ selector_type: 'wildcard', selector: 'crm.*' }] }),
   ...Object.fromEntries(['skill.create', 'skill.replace', 'skill.create_organization', 'skill.replace_organization'].map((name) => [name, () => ({ name: 'skill', instructions: 'do' })])), 'skill.import': () => ({ content: '---\nname: read\n---\ndo' }), 'skill.import_organization': () => ({ content: 'do', name: 'read' }),
@@ -150,7 +159,7 @@ export const placedPath = (name: RowName, place: Place): string => pathOf(name, 
 /** All that a project and the organization show, without what moves by itself. Skills of the organization belong to no project. */
 export async function shownIn(s: Service, { handle }: Place): Promise<Readonly<Record<string, Readonly<Record<string, unknown>>>>> {
   const at = { project: handle }
-  const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at, 'interaction.list': at, 'channel.list': at, 'role.list': at, 'assignment.list': at, 'user.list': { ...at, include_disabled: true }, 'agent.list': at, 'toolkit.list': at, 'skill.list': at } as const
+  const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at, 'interaction.list': at, 'channel.list': at, 'role.list': at, 'assignment.list': at, 'user.list': { ...at, include_disabled: true }, 'agent.list': at, 'session.list': at, 'toolkit.list': at, 'skill.list': at } as const
   return Object.fromEntries(await Promise.all(Object.entries(lists).map(async ([name, input]) => {
     const { status, body } = await s.call(name as RowName, { ...input, ...(!['assignment.list', 'toolkit.list', 'skill.list'].includes(name) && { limit: 200 }) })
     const items = (status === 200 ? listOf(body) : []).filter(({ source }) => source !== 'organization')

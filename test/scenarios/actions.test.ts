@@ -94,7 +94,7 @@ t.test('the signed context says for whom and from where, and a rotated secret si
 
 t.test('what may pass is tried again under one delivery id, signed anew; what cannot is final', async (t) => {
   await s.ok('action.create', { name: 'flaky', endpoint_url: `${there.url}/flaky` })
-  const calls = async (step: object) => ended(s, (await s.ok('run.start', { spec: acting('flaky', step) }))['id'])
+  const calls = async (step: Record<string, unknown>) => ended(s, (await s.ok('run.start', { spec: acting('flaky', step) }))['id'])
   let from = there.deliveries.length
   there.answer = (delivery, res) => (there.deliveries.length - from < 3 ? json({ busy: true }, 503)(delivery, res) : json({ at: 'last' })(delivery, res))
   const run = await calls({ retry: { max_attempts: 4, delay: '50ms' } })

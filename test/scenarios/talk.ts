@@ -35,7 +35,10 @@ export const shown = (job: Found): string[] =>
 export const invoke = (s: Service, agent: Found, said: string, more: Open = {}, input: Open = {}): Promise<Found> =>
   s.ok('agent.invoke', { agent_ref: { id: agent['id'] }, input: { content: [text(said)], ...input }, ...more })
 /** The ids of an acknowledgement. */
-export const placeOf = (ack: Found): { session_id: string; turn_id: string } => ({ session_id: String((ack['session'] as Open)['id']), turn_id: String((ack['turn'] as Open)['id']) })
+export const placeOf = (ack: Found): { session_id: string; turn_id: string } => {
+  const { session, turn } = ack as unknown as Record<'session' | 'turn', Open>
+  return { session_id: String(session['id']), turn_id: String(turn['id']) }
+}
 /** The turn once it has this status. */
 export const turnIn = (s: Service, ack: Found, ...statuses: string[]): Promise<Found> => until(() => s.ok('session.turn', placeOf(ack)), (turn) => statuses.includes(String(turn['status'])))
 /** What was said in a session, as roles and blocks. */
