@@ -79,6 +79,8 @@ export const subjects = {
   /** Questions to the views of a partition, answered by one of a queue group. */
   view: (partition: number) => `view.${partition}`,
   viewGroup: 'views',
+  /** Pieces of what a model says, for whoever follows the session. */
+  preview: (project: string, session: string) => `preview.${project}.${session}`,
 }
 
 /** What a worker must be able to do to take a job, as one subject token: an action name or a (provider, model) pair, the environment it is pinned to, and whether it is for a worker at all. */

@@ -11,7 +11,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
   actors: { folders: ['actors', 'protocol'], packages: /^$/ },
   gateway: { folders: ['gateway', 'protocol'], packages: /^node:|^uWebSockets\.js$|^typebox(\/|$)|^rate-limiter-flexible$|^@cfworker\/json-schema$|^yaml$/ },
   views: { folders: ['views', 'protocol'], packages: /^node:|^better-sqlite3$/ },
-  nodes: { folders: ['nodes', 'actors', 'gateway', 'views', 'protocol', 'client'], packages: /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^nodemailer$|^ipaddr\.js$|^typebox\/value$|^typebox$/ },
+  nodes: { folders: ['nodes', 'actors', 'gateway', 'views', 'protocol', 'client'], packages: /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^nodemailer$|^ipaddr\.js$|^typebox\/value$|^typebox$|^ai$|^@ai-sdk\/|^yaml$/ },
   client: { folders: ['client', 'protocol'], packages: /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$/ },
 }
 /** Words that break a folder's promise, each with the reason. */
@@ -29,8 +29,10 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]nodemailer['"]/, /^nodes\/notify\//],
   [/['"]ipaddr\.js['"]/, /^nodes\/outbound\//],
   [/['"]@cfworker\/json-schema['"]/, /^gateway\/schema\.ts$/],
-  // Front matter of skills, and nothing else that clients send, is YAML.
-  [/['"]yaml['"]/, /^gateway\/front-matter\.ts$/],
+  // Front matter of skills and scripts of the scripted model, and nothing else that clients send, are YAML.
+  [/['"]yaml['"]/, /^gateway\/front-matter\.ts$|^nodes\/executor\/scripted\/read\.ts$/],
+  // Providers of models are spoken to in one place.
+  [/['"](ai|@ai-sdk\/[a-z-]+)['"]/, /^nodes\/executor\/models\//],
   [/process\.env/, /^nodes\/|^client\/cli\//],
 ]
 

@@ -4,10 +4,16 @@ import type { World } from '../../gateway/ports.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../../protocol/worker.ts'
 import { startExecutor, type Executor } from '../executor/executor.ts'
+import { generations } from '../executor/generation.ts'
 import { httpActions } from '../executor/http-action.ts'
+import { remoteSpeaker } from '../executor/models/remote.ts'
+import { previews, type Publisher } from '../executor/preview.ts'
+import { scriptedSpeaker } from '../executor/scripted/speaker.ts'
+import type { Speaker } from '../executor/speech.ts'
 import type { Bus } from '../host/ports.ts'
 import { createGuard } from '../outbound/guard.ts'
 import { createPost } from '../outbound/post.ts'
+import type { ModelSettings } from '../models.ts'
 
 interface Role {
   readonly world: World
@@ -16,14 +22,20 @@ interface Role {
   /** Networks that may be called beside public addresses. */
   readonly allow: readonly string[]
   readonly limit: number
+  readonly models: ModelSettings
+  /** Where keys of providers are. */
+  readonly env: Readonly<Record<string, string | undefined>>
 }
 
 /** Take work that no worker gets. Returns how to stop in order. */
-export function startExecutorRole({ world, bus, directory, allow, limit }: Role): () => Promise<void> {
+export function startExecutorRole({ world, bus, directory, allow, limit, models, env }: Role): () => Promise<void> {
   const mailbox = subjects.executor(world.node)
   const post = createPost(createGuard(allow))
   const executor: Executor = startExecutor({
-    world, mailbox, limit, handlers: { action_execution: httpActions({ world, directory, post }) },
+    world, mailbox, limit, handlers: {
+      action_execution: httpActions({ world, directory, post }),
+      llm_generation: generations({ models: models.models, speakers: speakersOf({ world, models, env }), preview: previews(publisher(bus), world.later), log: world.log, now: world.now }),
+    },
     listen: (handler) => bus.subscribe(subjects.serveAll, (message) => handler(message as Offer), subjects.serveGroup),
   })
   const deaf = bus.subscribe(subjects.gateway(mailbox), (message) => {
@@ -40,3 +52,11 @@ export function startExecutorRole({ world, bus, directory, allow, limit }: Role)
     deaf()
   }
 }
+
+/** Each provider's way to an answer. */
+const speakersOf = ({ world, models, env }: Pick<Role, 'world' | 'models' | 'env'>): Readonly<Record<string, Speaker>> =>
+  Object.fromEntries(models.access.map((access) => [access.provider, access.kind === 'scripted' ? scriptedSpeaker(world.later)
+    : remoteSpeaker({ access, env, silence: models.silence, now: world.now, spread: () => (world.random(1)[0] ?? 0) / 255 })]))
+
+/** Pieces go out as they come. */
+const publisher = (bus: Bus): Publisher => ({ publish: (generation, delta, sequence) => bus.publish(subjects.preview(generation.project, generation.session_id), { ...generation, delta, sequence }), end: () => {} })
