@@ -49,6 +49,13 @@ export function changeOf<T extends { updated_at: string }>(record: T, wish: { re
   return { patch: change, changes, next: patch(record, change) }
 }
 
+/** Fields in which a record that is replaced as a whole differs from the one before it, empty ones included. */
+export function differences(before: object, after: object): Changes {
+  const [old, next] = [before as Readonly<Record<string, unknown>>, after as Readonly<Record<string, unknown>>]
+  const fields = [...new Set([...Object.keys(old), ...Object.keys(next)])].filter((field) => !same(old[field], next[field]))
+  return Object.fromEntries(fields.map((field) => [field, { ...(field in old && { from: old[field] }), ...(field in next && { to: next[field] }) }]))
+}
+
 /** The expiry of a new key in its stored form, or the refusal of one that is no time or has passed. */
 export function expiryOf(expires_at: string | undefined, now: number): { expires_at?: string } | Refusal {
   if (expires_at === undefined) return {}

@@ -5,6 +5,7 @@ import type { AnyActor } from './actor.ts'
 import { interaction } from './interaction/interaction.ts'
 import { channel } from './channel/channel.ts'
 import { channelName } from './channel/name.ts'
+import { memory } from './memory/memory.ts'
 import { organizationActor } from './organization/organization.ts'
 import { projectActor } from './project/project.ts'
 import { queueActor } from './queue/queue.ts'
@@ -22,5 +23,6 @@ export const actorKinds = (settings: { brand: string; timing: WorkerTiming }): R
   interaction: interaction as unknown as AnyActor,
   channel: channel as unknown as AnyActor,
   channel_name: channelName as unknown as AnyActor,
+  memory: memory as unknown as AnyActor,
   session: sessionActor(settings) as unknown as AnyActor,
 })

@@ -56,7 +56,7 @@ function ofWorkflow({ handle, name, description, input = {} }: Here['workflows']
 }
 
 /** Entries by name: what the project defines shadows what the organization does. @param name only of this one. */
-async function entriesOf(world: Asking, project: string, name?: string): Promise<readonly CatalogEntry[] | Refusal> {
+export async function entriesOf(world: Asking, project: string, name?: string): Promise<readonly CatalogEntry[] | Refusal> {
   const wanted = name === undefined ? {} : { name }
   const [here, shared] = (await Promise.all([world.view(project, 'callable', wanted), world.view(world.organization(), 'shared_actions', wanted)])) as [Here | Refusal, ViewQuestions['shared_actions']['reply'] | Refusal]
   if (isRefusal(here)) return here

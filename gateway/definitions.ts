@@ -1,4 +1,4 @@
-/** Rows about toolkits and skills: what is looked up before they are decided, and lists that have more than one source. */
+/** Rows about what agents have (toolkits, skills, bindings, an address): what is looked up before they are decided, and lists that have more than one source. */
 import type { Api, RowName } from '../protocol/api.ts'
 import type { Origin } from '../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
@@ -62,6 +62,11 @@ async function seen({ world, directory }: Edge, { slots }: Call): Promise<Prepar
   return isRefusal(usage) ? usage : { input: { seen: { grants, assigned: total(usage) } } }
 }
 
+const inbox: Prepare = ({ world }) => {
+  const { inbox_domain: domain } = world.settings
+  return domain === undefined ? refuse('inbox_unavailable') : { input: { domain } }
+}
+
 /** By row name. */
 export const definitionPreparations: Readonly<Record<string, Prepare>> = {
   'skill.import': imported,
@@ -71,6 +76,7 @@ export const definitionPreparations: Readonly<Record<string, Prepare>> = {
   'skill.delete_organization': seen,
   'agent.assign_toolkits': (edge, call) => ({ answer: () => toolkitAssignments(edge, homeOf(edge, call), call.slots['id'] ?? '') }),
   'agent.assign_skills': assignSkills,
+  'agent.inbox': inbox,
 }
 
 const listed = <T>(items: readonly T[] | Refusal) => (isRefusal(items) ? items : { items: [...items] })
@@ -98,6 +104,7 @@ export const definitionQueries: Readonly<Record<string, LocalQuery>> = {
     const usage = await usageOf(context, id)
     return isRefusal(usage) ? usage : { skill_id: id, assignment_count: total(usage), project_count: usage.length, projects: [...usage] }
   }),
+  'agent.bindings': answer<'agent.bindings'>(async ({ world, project = '' }, { id }) => ((await world.ask({ project, kind: 'project', id: project }, 'bindings', { id })) as Reply<Api['agent.bindings']> | Refusal | null | undefined) ?? refuse('not_found')),
   'agent.toolkits': answer<'agent.toolkits'>((context, { id }) => toolkitAssignments(context, context.project ?? '', id)),
   'agent.skills': answer<'agent.skills'>((context, { id }) => skillAssignments(context, context.project ?? '', id)),
 }

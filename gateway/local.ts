@@ -18,6 +18,8 @@ import { catalogQueries } from './action-catalog.ts'
 import { catalogOf, rolesOf } from './catalog.ts'
 import { definitionQueries } from './definitions.ts'
 import { answer, before, DEFAULT_LIMIT, found, newestFirst, newestPage, organizationOf, pageOf, projectOf, type LocalContext, type LocalQuery } from './listing.ts'
+import { manifestQueries } from './manifest.ts'
+import { memoryQueries } from './memory.ts'
 
 const keyIn = (keys: readonly ApiKey[], id: string): ApiKey | undefined => keys.find((key) => key.id === id)
 /** Keys as their owner has them now, with their last use: API keys, or the tokens of one person. */
@@ -115,4 +117,6 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
     default_model: models.default_model, items: models.providers.map(({ models: all, ...provider }) => ({ ...provider, models: all.map(({ max_effort: _, ...model }) => model) })),
   })),
   ...definitionQueries,
+  ...memoryQueries,
+  ...manifestQueries,
 }

@@ -17,6 +17,7 @@ import { channelPreparations } from './channels.ts'
 import { definitionPreparations } from './definitions.ts'
 import type { Identity } from './idempotency.ts'
 import { newKey } from './keys.ts'
+import { memoryPreparations } from './memory.ts'
 import { checkPeople, checkScope, rolesOf } from './people.ts'
 import { signLinks } from './answer/links.ts'
 import { sessionPreparations } from './session/prepare.ts'
@@ -30,10 +31,10 @@ export interface Prepared {
   readonly id?: string
   /** What is answered instead of the actor's reply. */
   readonly answer?: (reply: unknown) => Promise<unknown>
-  /** What is answered without asking the actor at all. */
-  readonly done?: unknown
   /** What is done once the command was decided, whatever came of it, before it is answered. */
   readonly after?: () => Promise<void>
+  /** What is answered without asking the actor at all. */
+  readonly done?: unknown
 }
 const NOTHING: Prepared = {}
 export type Prepare = (edge: Edge, call: Call, identity: Identity, origin: Origin) => Soon<Prepared | Refusal>
@@ -130,8 +131,9 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...Object.fromEntries((['principal.create', 'principal.update', 'user.create', 'user.update', 'role.create', 'role.update', 'assignment.create'] as const).map((name) => [name, handing])),
   ...channelPreparations,
   ...sessionPreparations,
-  ...actionPreparations,
   ...definitionPreparations,
+  ...memoryPreparations,
+  ...actionPreparations,
 }
 
 /** Prepare a call. */

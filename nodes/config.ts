@@ -3,8 +3,8 @@
  * environment variable, else it has its default. `BATON_RATE_KEY` and `--rate-key` are the same setting.
  */
 import { parseDuration } from '../protocol/common.ts'
-import { wrongNetwork } from './outbound/guard.ts'
 import { readModels, type ModelSettings } from './models.ts'
+import { wrongNetwork } from './outbound/guard.ts'
 import { checkTiming, defaultTiming, type WorkerTiming } from '../protocol/worker.ts'
 
 /** What a node can do. */
@@ -219,8 +219,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
       roles: [...new Set(v.BATON_ROLES)], brand: v.BATON_BRAND, key_prefix: v.BATON_KEY_PREFIX,
       partitions: v.BATON_PARTITIONS, shards: v.BATON_SHARDS, replicas: v.BATON_REPLICAS,
       rate: { key: v.BATON_RATE_KEY, organization: v.BATON_RATE_ORG, window_seconds: v.BATON_RATE_WINDOW },
-      deadline: v.BATON_DEADLINE, drain: v.BATON_DRAIN * 1000, keepalive: v.BATON_KEEPALIVE * 1000, cors: v.BATON_CORS, timing, log_level: v.BATON_LOG_LEVEL,
-      outbound_allow: v.BATON_OUTBOUND_ALLOW, executor_limit: v.BATON_EXECUTOR_CONCURRENCY, models,
+      deadline: v.BATON_DEADLINE, drain: v.BATON_DRAIN * 1000, keepalive: v.BATON_KEEPALIVE * 1000, cors: v.BATON_CORS, timing, log_level: v.BATON_LOG_LEVEL, models,
+      outbound_allow: v.BATON_OUTBOUND_ALLOW, executor_limit: v.BATON_EXECUTOR_CONCURRENCY,
       ...(v.BATON_PUBLIC_URL !== undefined && { public_url: v.BATON_PUBLIC_URL }),
       ...(v.BATON_NOTIFY_URL !== undefined && { notify: { url: v.BATON_NOTIFY_URL, ...(v.BATON_NOTIFY_SECRET !== undefined && { secret: v.BATON_NOTIFY_SECRET }) } }),
       ...(smtp !== undefined && from !== undefined && { letters: { url: smtp, from } }),

@@ -94,7 +94,8 @@ export function createWorld(parts: WorldParts): World {
     command: async (command: Command): Promise<Outcome> => (await owner(command, { type: 'command', command })) as Outcome,
     ask: async (to, name, input = {}) => {
       const answer = await owner(to, { type: 'ask', to, name, input })
-      return 'reply' in answer ? answer.reply : answer
+      // A reply of undefined leaves nothing when it comes from another process.
+      return 'refused' in answer ? answer : (answer as { readonly reply?: unknown }).reply
     },
     view: (project, name, input, fresh) => view(partitionOf(project, partitions), { name, project, input, ...(fresh !== undefined && { fresh }) }),
     everywhere: (name, input) => Promise.all(Array.from({ length: partitions }, (_, partition) => view(partition, { name, project: parts.organization, input }))),

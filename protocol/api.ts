@@ -10,6 +10,7 @@ import { roles } from './api/roles.ts'
 import { runs } from './api/runs.ts'
 import { sessions } from './api/sessions.ts'
 import { users } from './api/users.ts'
+import { memory } from './api/memory.ts'
 import { models } from './api/models.ts'
 import { skills } from './api/skills.ts'
 import { toolkits } from './api/toolkits.ts'
@@ -17,6 +18,6 @@ import { workflows } from './api/workflows.ts'
 import { workers } from './worker.ts'
 
 /** Every endpoint, by operation name. */
-export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers, ...agents, ...sessions, ...actions, ...organizationActions, ...toolkits, ...skills, ...models } as const
+export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers, ...agents, ...toolkits, ...skills, ...models, ...memory, ...actions, ...organizationActions, ...sessions } as const
 export type Api = typeof api
 export type RowName = keyof Api

@@ -18,10 +18,10 @@ export interface OrganizationDirectory {
   readonly projects: Readonly<Record<string, Project & { readonly deleted?: true }>>
   /** Project ids by handle, without deleted ones. */
   readonly handles: Readonly<Record<string, string>>
-  /** Its actions by name; absent from an owner of an older release. */
-  readonly actions?: Readonly<Record<string, ActionSketch>>
   /** Names of the organization's skills by id. */
   readonly skills: Readonly<Record<string, string>>
+  /** Its actions by name; absent from an owner of an older release. */
+  readonly actions?: Readonly<Record<string, ActionSketch>>
 }
 export interface ProjectDirectory {
   readonly id: string

@@ -13,9 +13,9 @@ export const prefixes = {
   organization: 'org', project: 'prj', key: 'key', token: 'tok', principal: 'svc', user: 'user', role: 'role', assignment: 'asg',
   workflow: 'wfd', run: 'run', job: 'job', worker: 'wrk', source_event: 'sevt', audit: 'aud', wait: 'wait', lease: 'lt', session: 'wst', interaction: 'iact', response: 'iresp', delivery: 'whd',
   channel: 'chan', channel_name: 'chn', message: 'cmsg',
-  agent_session: 'ses', turn: 'turn', session_message: 'sesmsg', nudge: 'nudge',
+  agent: 'agt', toolkit: 'kit', skill: 'skill', memory_entry: 'mem', memory_change: 'mchg', binding: 'amb',
   action: 'act', invocation: 'ainv',
-  agent: 'agt', toolkit: 'kit', skill: 'skill',
+  agent_session: 'ses', turn: 'turn', session_message: 'sesmsg', nudge: 'nudge',
 } as const
 export type Prefix = keyof typeof prefixes
 

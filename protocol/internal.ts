@@ -8,6 +8,7 @@ import type { Open } from './common.ts'
 import type { Refusal } from './errors.ts'
 import type { Definition } from './directory.ts'
 import type { Interaction, InteractionKind } from './interaction/shapes.ts'
+import type { MemoryChange } from './memory.ts'
 import type { Spec } from './spec.ts'
 import type { Registration } from './worker.ts'
 
@@ -158,6 +159,10 @@ export interface ViewQuestions {
   channel_facts: { input: { id: string; message_id: string }; reply: { facts?: MessageFacts } }
   /** Channels that have a member. */
   channels_of: { input: { member_id: string }; reply: { items: readonly string[] } }
+  /** Projects of one partition whose agents have a skill. */
+  skill_usage: { input: { id: string }; reply: { items: readonly { project_id: string; agent_count: number }[] } }
+  /** Changes of an agent's memory after a position, oldest first; `last` is where to go on. */
+  memory_changes: { input: { id: string; after?: number; limit: number }; reply: { items: readonly MemoryChange[]; last: number; more: boolean } | Refusal }
   /** What a project defines that can be called, one of them by its name in the catalog: actions, with whether a connected worker takes them, and published workflows. */
   callable: {
     input: { name?: string }
@@ -165,8 +170,6 @@ export interface ViewQuestions {
   }
   /** Actions of the organization; a question for the partition of the organization. */
   shared_actions: { input: { name?: string }; reply: { items: readonly OrganizationAction[] } }
-  /** Projects of one partition whose agents have a skill. */
-  skill_usage: { input: { id: string }; reply: { items: readonly { project_id: string; agent_count: number }[] } }
   /** Jobs that a worker session holds a lease of. */
   leases: { input: { session: string }; reply: { items: readonly { job_id: string; queue: string }[] } }
 }

@@ -88,7 +88,7 @@ t.test('requests are closed, lists are paged alike, and every schema compiles', 
     for (const schema of [shape.body, shape.query]) if (schema) t.equal((schema as { additionalProperties?: unknown }).additionalProperties, false, `${name} refuses unknown fields`)
     const { limit } = (shape.query as { properties?: Record<string, unknown> } | undefined)?.properties ?? {}
     if (limit) t.match(limit, { minimum: 1, maximum: 200, default: 20 }, name)
-    if (names(shape.reply).includes('next_cursor')) t.ok(names(shape.query).includes('cursor') && names(shape.query).includes('limit') && names(shape.reply).includes('has_more'), `${name} is a list`)
+    if (names(shape.reply).includes('next_cursor')) t.ok((names(shape.query).includes('cursor') || names(shape.query).includes('after')) && names(shape.query).includes('limit') && names(shape.reply).includes('has_more'), `${name} is a list`)
   }
 })
 

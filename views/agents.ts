@@ -28,6 +28,8 @@ const find = (store: Store, project: number, id: string): Agent | undefined => {
   return row && (JSON.parse(row.record) as Agent)
 }
 
+/** Whether a project has an agent. */
+export const hasAgent = (store: Store, project: number, id: string): boolean => store.one('SELECT 1 FROM agents WHERE id = ? AND project = ?', id, project) !== undefined
 /** One agent. */
 export const agentGet = (store: Store, project: number, { id }: { readonly id: string }): Agent | Refusal => find(store, project, id) ?? missing
 

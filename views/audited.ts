@@ -7,6 +7,7 @@
 import type { AgentEvent } from '../protocol/agents.ts'
 import type { ActionEvent } from '../protocol/api/actions.ts'
 import type { KeyEvent, PrincipalEvent } from '../protocol/api/access.ts'
+import type { BindingEvent } from '../protocol/bindings.ts'
 import type { OrganizationActionEvent } from '../protocol/api/organization-actions.ts'
 import type { AuditEntry, OrganizationProjectEvent } from '../protocol/api/projects.ts'
 import type { RoleAssignment, RoleEvent } from '../protocol/api/roles.ts'
@@ -19,7 +20,7 @@ import type { InteractionEvent } from '../protocol/interaction/events.ts'
 import type { SkillEvent } from '../protocol/skills.ts'
 import type { ToolkitEvent } from '../protocol/toolkits.ts'
 
-type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent | AgentEvent | ActionEvent | OrganizationActionEvent | ToolkitEvent | SkillEvent | EquipmentEvent
+type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent | AgentEvent | ToolkitEvent | SkillEvent | EquipmentEvent | BindingEvent | ActionEvent | OrganizationActionEvent
 
 /** What an event says about the changed record. */
 interface Reading {
@@ -89,6 +90,17 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'agent.created': created<'agent.created'>('agent', ({ agent }) => named(agent)),
   'agent.updated': updated<'agent.updated'>('agent', ({ agent }) => ({ name: agent.name })),
   'agent.deleted': deleted<'agent.deleted'>('agent', named),
+  'toolkit.created': created<'toolkit.created'>('toolkit', ({ toolkit }) => named(toolkit)),
+  'toolkit.updated': updated<'toolkit.updated'>('toolkit', ({ toolkit }) => ({ name: toolkit.name })),
+  'toolkit.deleted': deleted<'toolkit.deleted'>('toolkit', named),
+  'skill.created': created<'skill.created'>('skill', ({ skill }) => named(skill)),
+  'skill.updated': updated<'skill.updated'>('skill', ({ skill }) => ({ name: skill.name })),
+  'skill.deleted': deleted<'skill.deleted'>('skill', named),
+  'binding.created': created<'binding.created'>('messaging_binding', ({ binding }) => ({ name: `${binding.provider} ${binding.integration_id}`, changes: { agent_id: { to: binding.agent_id } } })),
+  'binding.updated': updated('messaging_binding'),
+  'binding.deleted': deleted('messaging_binding'),
+  'toolkits.assigned': updated<'toolkits.assigned'>('agent', ({ toolkits }) => ({ changes: { toolkits: { to: toolkits.map(({ id }) => id) } } })),
+  'skills.assigned': updated<'skills.assigned'>('agent', ({ skills }) => ({ changes: { skills: { to: skills.map(({ id }) => id) } } })),
   'action.created': created<'action.created'>('action', ({ action }) => named(action)),
   'action.updated': updated<'action.updated'>('action', named),
   'action.deleted': deleted<'action.deleted'>('action', named),
@@ -98,14 +110,6 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'organization_action.deleted': deleted<'organization_action.deleted'>('organization_action', named),
   'organization_action.secret_changed': updated<'organization_action.secret_changed'>('organization_action', ({ what, version }) => ({ changes: { secret_version: { to: version }, secret: { to: what } } })),
   'organization_action.secret_retired': null,
-  'toolkit.created': created<'toolkit.created'>('toolkit', ({ toolkit }) => named(toolkit)),
-  'toolkit.updated': updated<'toolkit.updated'>('toolkit', ({ toolkit }) => ({ name: toolkit.name })),
-  'toolkit.deleted': deleted<'toolkit.deleted'>('toolkit', named),
-  'skill.created': created<'skill.created'>('skill', ({ skill }) => named(skill)),
-  'skill.updated': updated<'skill.updated'>('skill', ({ skill }) => ({ name: skill.name })),
-  'skill.deleted': deleted<'skill.deleted'>('skill', named),
-  'toolkits.assigned': updated<'toolkits.assigned'>('agent', ({ toolkits }) => ({ changes: { toolkits: { to: toolkits.map(({ id }) => id) } } })),
-  'skills.assigned': updated<'skills.assigned'>('agent', ({ skills }) => ({ changes: { skills: { to: skills.map(({ id }) => id) } } })),
 }
 /** How an event is audited; undefined: not at all. */
 export const ruleOf = (type: string): Rule | undefined => (Object.hasOwn(rules, type) ? (rules as Readonly<Record<string, Rule | null>>)[type] : null) ?? undefined

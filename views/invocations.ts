@@ -2,7 +2,7 @@
 import { deliveryIdOf, invocationIdOf, type Invocation } from '../protocol/action/invocation.ts'
 import type { Job, QueueEvent } from '../protocol/api/jobs.ts'
 import type { RunStep } from '../protocol/api/runs.ts'
-import { definitionId } from './action-definitions.ts'
+import { definitionId } from './definitions.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
 import type { Store, Value } from './store.ts'
 

@@ -137,6 +137,12 @@ CREATE TABLE definitions (id TEXT PRIMARY KEY, project INTEGER NOT NULL, type TE
 CREATE INDEX definitions_new ON definitions (project, type, created_at, id);
 CREATE TABLE skilled (skill TEXT NOT NULL, project INTEGER NOT NULL, agent TEXT NOT NULL, PRIMARY KEY (skill, project, agent)) WITHOUT ROWID;
 CREATE INDEX skilled_agent ON skilled (agent);
+CREATE TABLE memory (
+  project INTEGER NOT NULL, agent TEXT NOT NULL, key TEXT NOT NULL, kind TEXT NOT NULL, pinned INTEGER NOT NULL, importance INTEGER NOT NULL, updated_at INTEGER NOT NULL, words TEXT NOT NULL, record TEXT NOT NULL,
+  PRIMARY KEY (project, agent, key)
+);
+CREATE INDEX memory_first ON memory (project, agent, pinned, importance, updated_at, key);
+CREATE TABLE memory_changes (project INTEGER NOT NULL, agent TEXT NOT NULL, cursor INTEGER NOT NULL, at INTEGER NOT NULL, record TEXT NOT NULL, PRIMARY KEY (project, agent, cursor)) WITHOUT ROWID;
 CREATE INDEX agents_name ON agents (project, name);
 CREATE TABLE sessions (
   n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, project INTEGER NOT NULL, agent TEXT NOT NULL, session_key TEXT NOT NULL, scope TEXT NOT NULL, status TEXT NOT NULL, provider TEXT, integration TEXT,

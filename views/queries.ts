@@ -9,12 +9,13 @@ import { agentGet, agentList, type AgentFilters } from './agents.ts'
 import { auditList, type AuditFilters } from './audit.ts'
 import { channelEventPage, channelEvents } from './channel-events.ts'
 import { access, channelGet, channelList, channelRow, channelsOf, memberList, type Asking } from './channels.ts'
-import { actionGet, actionList, actionsOf, callable } from './action-definitions.ts'
-import { definitionGet, definitionList, skillUsage } from './definitions.ts'
+import { definitionGet, definitionList, skillUsage } from './toolkits.ts'
+import { actionGet, actionList, actionsOf, callable } from './definitions.ts'
 import { feed } from './feed.ts'
 import { invocationList, type InvocationFilters } from './invocations.ts'
 import { jobsById, leases, runJobs } from './jobs.ts'
 import { interactionGet, interactionList, type InteractionFilters } from './interactions.ts'
+import { memoryChanges, memoryEntries, memoryGet, type MemoryFilters } from './memory.ts'
 import { search } from './message-search.ts'
 import { messageFacts, messageGet, messageList } from './messages.ts'
 import type { Paging } from './page.ts'
@@ -96,6 +97,9 @@ const queries = {
   'skill.get': define<OfRun>(({ store, project }, input) => definitionGet(store, project, 'skill', input)),
   'skill.list_organization': define(({ store, project }) => definitionList(store, project, 'skill')),
   'skill.get_organization': define<OfRun>(({ store, project }, input) => definitionGet(store, project, 'skill', input)),
+  'memory.get': define<OfRun>(({ store, project }, input) => memoryGet(store, project, input)),
+  'memory.entries': define<MemoryFilters>(({ store, project }, input) => memoryEntries(store, project, input)),
+  memory_changes: define<ViewQuestions['memory_changes']['input']>(({ store, project, now }, input) => memoryChanges(store, project, input, now)),
   skill_usage: define<ViewQuestions['skill_usage']['input']>(({ store }, input) => skillUsage(store, input)),
   timeline: define<ViewQuestions['timeline']['input']>(({ store, project, oldest }, input) => timeline(store, project, input, oldest)),
   feed: define<ViewQuestions['feed']['input']>(({ store, project, current, oldest }, input) => feed(store, project, input, current, oldest)),

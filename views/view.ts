@@ -17,13 +17,14 @@ import { refuse } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
 import { defaultTiming } from '../protocol/worker.ts'
 import { applyAgents } from './agents.ts'
-import { applyActions } from './action-definitions.ts'
+import { applyActions } from './definitions.ts'
 import { applyAudit } from './audit.ts'
 import { applyChannel } from './channel-events.ts'
 import { applyQueue } from './jobs.ts'
 import { applyInteraction } from './interactions.ts'
-import { applyDefinitions } from './definitions.ts'
+import { applyDefinitions } from './toolkits.ts'
 import { deleteDropped, hasDropped } from './messages.ts'
+import { applyMemory } from './memory.ts'
 import { migrate } from './migrate.ts'
 import { queryOf } from './queries.ts'
 import { applyRun } from './runs.ts'
@@ -71,14 +72,15 @@ const WAITING = { entries: 512, size: 4_000_000 }
 const gathered: ReadonlySet<string> = new Set<Kind>(['run', 'queue'])
 
 const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => void)[] } = {
-  organization: [applyAudit, applyActions, applyDefinitions],
-  project: [applyAudit, applyWorkflows, applyAgents, applyActions, applyDefinitions],
+  organization: [applyAudit, applyDefinitions, applyActions],
+  project: [applyAudit, applyWorkflows, applyAgents, applyDefinitions, applyActions],
   run: [applyRun],
   queue: [applyQueue],
   worker: [applyWorker],
   interaction: [applyAudit, applyInteraction],
   channel: [applyAudit, applyChannel],
   channel_name: [],
+  memory: [applyMemory],
   session: [applySession],
 }
 const armsOf = (kind: string) => (Object.hasOwn(arms, kind) ? arms[kind as Kind] : [])

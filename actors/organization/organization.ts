@@ -13,17 +13,17 @@ import { own } from '../../protocol/lookup.ts'
 import type { SkillBody, SkillEvent } from '../../protocol/skills.ts'
 import type { Actor, Cause, Decision } from '../actor.ts'
 import { evolveKeys, evolveRecord, touch } from '../configuration.ts'
-import { actionOf, activateSecret, createAction, deleteAction, evolveActions, nextRetirement, retire, revokeSecret, rotateSecret, updateAction } from './actions.ts'
 import { createSkill, replaceSkill } from '../skills.ts'
+import { actionOf, activateSecret, createAction, deleteAction, evolveActions, nextRetirement, retire, revokeSecret, rotateSecret, updateAction } from './actions.ts'
 import { nextQuestion, question, release, reserve } from './handles.ts'
 import { bornKey, createOrganizationKey, revokeOrganizationKey } from './keys.ts'
 import { born, createProject, deleteProject, updateProject } from './projects.ts'
 import { deleteOrganizationSkill, evolveHolds, grantsOf, holdSkills, letGo, skillsOf } from './skills.ts'
 import { directoryOf, nobody, QUESTION_AFTER, type OrganizationOptions, type OrganizationState } from './state.ts'
 
-type OrganizationEvent = OrganizationProjectEvent | KeyEvent | ClaimEvent | OrganizationActionEvent | SkillEvent | SkillHoldEvent
+type OrganizationEvent = OrganizationProjectEvent | KeyEvent | ClaimEvent | SkillEvent | SkillHoldEvent | OrganizationActionEvent
 /** What the edge adds to rows. */
-type Extra = { 'key.create_organization': KeyMaterial; 'organization_action.create': SealedSecret; 'organization_action.rotate_secret': SealedSecret; 'skill.import_organization': { readonly skill: SkillBody }; 'skill.delete_organization': SkillSeen }
+type Extra = { 'key.create_organization': KeyMaterial; 'skill.import_organization': { readonly skill: SkillBody }; 'skill.delete_organization': SkillSeen; 'organization_action.create': SealedSecret; 'organization_action.rotate_secret': SealedSecret }
 
 function init(state: OrganizationState, { name, project_id, root_key }: OrganizationCommands['organization.init']['input'], cause: Cause): Decision<OrganizationEvent, undefined> {
   if (state.id !== '') return { events: [], reply: undefined }
@@ -106,7 +106,7 @@ export const organizationActor = (options: OrganizationOptions): Actor<Organizat
   react: {
     'handle.questioned': ({ id, project }, self) => [{ tell: { to: { kind: 'project', id: project, project }, name: 'handle.settle', input: { id, organization: self.id } } }],
   },
-  ask: { directory: directoryOf, action: actionOf, skills: skillsOf, skill_grants: grantsOf },
+  ask: { directory: directoryOf, skills: skillsOf, skill_grants: grantsOf, action: actionOf },
   deadline: (state) => {
     const [asked, retired] = [nextQuestion(state), nextRetirement(state)]
     return asked === undefined || retired === undefined ? (asked ?? retired) : Math.min(asked, retired)

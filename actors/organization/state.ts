@@ -2,8 +2,8 @@
 import type { KeptOrganizationAction } from '../../protocol/api/organization-actions.ts'
 import type { Project } from '../../protocol/api/projects.ts'
 import type { OrganizationDirectory } from '../../protocol/directory.ts'
-import { byHash, sketchOf, type Keys } from '../configuration.ts'
 import type { Skill } from '../../protocol/skills.ts'
+import { byHash, sketchOf, type Keys } from '../configuration.ts'
 import type { SkillHolds } from './skills.ts'
 
 /** A project as the organization keeps it; a deleted one stays, so that its handle is never given again. */
@@ -22,9 +22,9 @@ export interface OrganizationState extends SkillHolds {
   projects: Record<string, KeptProject>
   /** By workflow id. */
   claims: Record<string, Claim>
+  skills: Record<string, Skill>
   /** By id. */
   actions: Record<string, KeptOrganizationAction>
-  skills: Record<string, Skill>
 }
 export interface OrganizationOptions {
   /** Header brand; its lower-case form prefixes reserved tags and permissions. */
@@ -37,14 +37,10 @@ export interface OrganizationOptions {
 export const QUESTION_AFTER = 60_000
 
 /** The organization before its first start. */
-export const nobody = (): OrganizationState => ({ id: '', name: '', keys: {}, projects: {}, claims: {}, actions: {}, skills: {}, holds: {}, grants: {} })
+export const nobody = (): OrganizationState => ({ id: '', name: '', keys: {}, projects: {}, claims: {}, skills: {}, holds: {}, grants: {}, actions: {} })
 
 /** What gateways keep of the organization. */
-export function directoryOf({ id, keys, projects, actions, skills }: OrganizationState): OrganizationDirectory {
+export function directoryOf({ id, keys, projects, skills, actions }: OrganizationState): OrganizationDirectory {
   const live = Object.values(projects).filter((project) => !project.deleted)
-  return {
-    id, keys: byHash(keys), projects: { ...projects }, handles: Object.fromEntries(live.map((project) => [project.handle, project.id])),
-    actions: Object.fromEntries(Object.values(actions).map(({ action }) => [action.name, sketchOf(action)])),
-    skills: Object.fromEntries(Object.values(skills).map((skill) => [skill.id, skill.name])),
-  }
+  return { id, keys: byHash(keys), projects: { ...projects }, handles: Object.fromEntries(live.map((project) => [project.handle, project.id])), skills: Object.fromEntries(Object.values(skills).map((skill) => [skill.id, skill.name])), actions: Object.fromEntries(Object.values(actions).map(({ action }) => [action.name, sketchOf(action)])) }
 }

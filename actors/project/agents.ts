@@ -17,6 +17,8 @@ import type { ProjectOptions, ProjectState } from './state.ts'
 
 type Rows = typeof rows
 type Decided<R> = Decision<AgentEvent | PrincipalEvent | KeyEvent, R>
+/** The domain of addresses, which the edge knows. */
+export interface Domain { readonly domain: string }
 type Wish = { readonly [K in keyof Agent]?: Agent[K] | undefined }
 
 /** The settings of a request as a wish: what stands for "the default" removes the field. */
@@ -97,6 +99,17 @@ export function updateAgent({ brand }: ProjectOptions, state: ProjectState, inpu
     ],
     reply: { ...change.next, updated_by },
   }
+}
+
+/** Give an agent its address; a repeat changes nothing. */
+export function openInbox(state: ProjectState, { id, domain }: Input<Rows['agent.inbox']> & Domain, cause: Cause): Decided<Agent> {
+  const agent = own(state.agents, id)
+  if (!agent) return refuse('not_found')
+  if (agent.email_address !== undefined) return { events: [], reply: agent }
+  const change = changeOf<Agent>(agent, { email_address: `${id}@${domain}` }, cause.at)
+  if (!change) return { events: [], reply: agent }
+  const updated_by = cause.principal.id
+  return { events: [{ type: 'agent.updated', id, agent: { ...change.patch, updated_by }, changes: change.changes }], reply: { ...change.next, updated_by } }
 }
 
 /** Delete an agent: its principal is archived, and what signs in as it is revoked. */

@@ -8,14 +8,16 @@ import type { Api } from '../../protocol/api.ts'
 import type { HoldEvent, ProjectCommands, Reserved } from '../../protocol/configuration.ts'
 import { own } from '../../protocol/lookup.ts'
 import { patch } from '../../protocol/patch.ts'
+import type { BindingEvent } from '../../protocol/bindings.ts'
 import type { EquipmentEvent } from '../../protocol/equipment.ts'
 import type { SkillBody, SkillEvent } from '../../protocol/skills.ts'
 import type { ToolkitEvent } from '../../protocol/toolkits.ts'
 import type { Actor, Cause } from '../actor.ts'
 import { evolveKeys, evolveRecord, touch } from '../configuration.ts'
-import { createAgent, deleteAgent, updateAgent } from './agents.ts'
-import { actionOf, createAction, deleteAction, evolveActions, rotateSecret, updateAction } from './actions.ts'
+import { createAgent, deleteAgent, openInbox, updateAgent, type Domain } from './agents.ts'
+import { bindingsOf, deleteBinding, setBinding } from './bindings.ts'
 import { assignSkills, assignToolkits, equippedOf, evolveEquipment, take, type Held } from './equipment.ts'
+import { actionOf, createAction, deleteAction, evolveActions, rotateSecret, updateAction } from './actions.ts'
 import { createKey, revokeKey } from './keys.ts'
 import { createPrincipal, deletePrincipal, updatePrincipal } from './principals.ts'
 import { assignRole, createRole, deleteRole, unassignRole, updateRole } from './roles.ts'
@@ -26,20 +28,21 @@ import { bare, definitionOf, directoryOf, type ProjectOptions, type ProjectState
 import { createOwnToken, createToken, createUser, deleteUser, revokeOwnToken, revokeToken, updateUser } from './users.ts'
 import { createWorkflow, deleteWorkflow, settleHandle, updateWorkflow } from './workflows.ts'
 
-type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent | AgentEvent | ActionEvent | ToolkitEvent | SkillEvent | EquipmentEvent
+type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent | AgentEvent | ToolkitEvent | SkillEvent | EquipmentEvent | BindingEvent | ActionEvent
 /** What the edge adds to rows. */
 type Extra = { readonly [N in 'principal.create' | 'principal.update' | 'user.create' | 'user.update' | 'role.create' | 'role.update' | 'assignment.create']: Holds } & {
   'key.create': KeyMaterial & Holds
   'token.create': KeyMaterial & Holds
   'me.create_token': KeyMaterial & Holds
   'workflow.create': { readonly reserved: Reserved }
-  'action.create': SealedSecret
-  'action.rotate_secret': SealedSecret
   'skill.import': { readonly skill: SkillBody }
   'agent.assign_skills': Held
+  'agent.inbox': Domain
+  'action.create': SealedSecret
+  'action.rotate_secret': SealedSecret
 }
 
-const [toolkit, skill] = [evolveRecord('toolkits', 'toolkit'), evolveRecord('skills', 'skill')]
+const [toolkit, skill, binding] = [evolveRecord('toolkits', 'toolkit'), evolveRecord('skills', 'skill'), evolveRecord('bindings', 'binding')]
 const [principal, role, assignment, agent] = [evolveRecord('principals', 'principal'), evolveRecord('roles', 'role'), evolveRecord('assignments', 'assignment'), evolveRecord('agents', 'agent')]
 /** Take the assignments of a principal or a role that is gone. */
 function unassign(state: ProjectState, of: 'principal_id' | 'role_id', id: string): ProjectState {
@@ -84,10 +87,9 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       'agent.create': bound(createAgent),
       'agent.update': bound(updateAgent),
       'agent.delete': deleteAgent,
-      'action.create': bound(createAction),
-      'action.update': updateAction,
-      'action.delete': deleteAction,
-      'action.rotate_secret': bound(rotateSecret),
+      'agent.inbox': openInbox,
+      'agent.set_binding': setBinding,
+      'agent.delete_binding': deleteBinding,
       'agent.assign_toolkits': assignToolkits,
       'agent.assign_skills': assignSkills,
       'toolkit.create': bound(createToolkit),
@@ -97,6 +99,10 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       'skill.import': (state, { skill }, cause) => createSkill(skills, state, skill, cause),
       'skill.replace': (state, input, cause) => replaceSkill(skills, state, input, cause),
       'skill.delete': (state, { id }) => deleteSkill(state, id),
+      'action.create': bound(createAction),
+      'action.update': updateAction,
+      'action.delete': deleteAction,
+      'action.rotate_secret': bound(rotateSecret),
     },
     evolve: {
       'workflow.created': (state, { id, workflow, spec }) => {
@@ -136,9 +142,9 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       'agent.deleted': (state, { id, external_ref }) => {
         if (external_ref !== undefined) state.retired[id] = external_ref
         delete state.equipment[id]
+        for (const binding of Object.values(state.bindings)) if (binding.agent_id === id) delete state.bindings[binding.id]
         return agent.deleted(state, { id })
       },
-      ...evolveActions,
       'toolkit.created': toolkit.created,
       'toolkit.updated': toolkit.updated,
       'toolkit.deleted': (state, { id }) => toolkit.deleted(take(state, 'toolkits', id), { id }),
@@ -146,11 +152,16 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       'skill.updated': skill.updated,
       'skill.deleted': (state, { id }) => skill.deleted(take(state, 'skills', id), { id }),
       ...evolveEquipment,
+      'binding.created': binding.created,
+      'binding.updated': binding.created,
+      'binding.deleted': binding.deleted,
+      ...evolveActions,
     },
     react: {
+      'agent.deleted': ({ id }) => [{ tell: { to: { kind: 'memory', id }, name: 'memory.clear', input: {} } }],
       'handle.freed': ({ id, organization }) => [{ tell: { to: { kind: 'organization', id: organization, project: organization }, name: 'handle.release', input: { id } } }],
     },
-    ask: { directory: directoryOf, definition: definitionOf, reach: reachOf, action: actionOf, equipment: equippedOf },
+    ask: { directory: directoryOf, definition: definitionOf, reach: reachOf, equipment: equippedOf, bindings: bindingsOf, action: actionOf },
     // A snapshot of an older release lacks what that did not know.
     recover: (state) => ({ ...bare(), ...state }),
   }

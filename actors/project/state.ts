@@ -6,12 +6,13 @@ import type { RoleAssignment } from '../../protocol/api/roles.ts'
 import type { Workflow } from '../../protocol/api/workflows.ts'
 import type { Definition, ProjectDirectory } from '../../protocol/directory.ts'
 import type { Equipment } from '../../protocol/equipment.ts'
+import type { MessagingBinding } from '../../protocol/bindings.ts'
 import { own } from '../../protocol/lookup.ts'
 import type { KeptRole } from '../../protocol/roles.ts'
 import type { Skill } from '../../protocol/skills.ts'
 import type { Spec } from '../../protocol/spec.ts'
-import { byHash, sketchOf, type Keys } from '../configuration.ts'
 import type { Toolkit } from '../../protocol/toolkits.ts'
+import { byHash, sketchOf, type Keys } from '../configuration.ts'
 import { principalRecord } from './rights.ts'
 
 /** A workflow without its spec, and the spec of its latest version. */
@@ -41,6 +42,8 @@ export interface ProjectState {
   skills: Record<string, Skill>
   /** What agents were given, by agent. */
   equipment: Record<string, Equipment>
+  /** Messaging bindings by id. */
+  bindings: Record<string, MessagingBinding>
 }
 export interface ProjectOptions {
   /** Header brand; its lower-case form prefixes reserved tags. */
@@ -48,7 +51,7 @@ export interface ProjectOptions {
 }
 
 /** A project without any configuration. */
-export const bare = (): ProjectState => ({ workflows: {}, keys: {}, principals: {}, roles: {}, assignments: {}, claims: {}, unused: {}, agents: {}, retired: {}, actions: {}, toolkits: {}, skills: {}, equipment: {} })
+export const bare = (): ProjectState => ({ workflows: {}, keys: {}, principals: {}, roles: {}, assignments: {}, claims: {}, unused: {}, agents: {}, retired: {}, toolkits: {}, skills: {}, equipment: {}, bindings: {}, actions: {} })
 
 /** What gateways keep of a project; its state does not hold its id, so the question does. */
 export function directoryOf({ keys, principals, roles, assignments, workflows, agents, actions }: ProjectState, { id }: { readonly id: string }): ProjectDirectory {

@@ -36,7 +36,8 @@ function plain(text: string): Address | undefined {
 
 /** What is wrong with a list of networks, as a sentence; undefined: nothing. */
 export const wrongNetwork = (text: string): string | undefined =>
-  ipaddr.isValidCIDR(text) || ipaddr.isValid(text) ? undefined : 'must be networks such as 10.0.0.0/8 or fd00::/8, or addresses, comma-separated'
+  // Shortened IPv4 means something else to everybody.
+  (ipaddr.isValidCIDR(text) || ipaddr.isValid(text)) && (text.includes(':') || ipaddr.IPv4.isValidFourPartDecimal(text.split('/')[0] ?? '')) ? undefined : 'must be networks such as 10.0.0.0/8 or fd00::/8, or addresses, comma-separated'
 
 /** Networks as they can be matched. */
 function networksOf(texts: readonly string[]): readonly (readonly [Address, number])[] {

@@ -1,6 +1,7 @@
 /** Toolkits, and which of them agents have. */
 import { Type } from 'typebox'
-import { Closed, listOf } from '../common.ts'
+import { ToolManifest } from '../agents/manifest.ts'
+import { Closed, listOf, many } from '../common.ts'
 import { command, query } from '../contract.ts'
 import { AssignToolkits, ToolkitAssignment } from '../equipment.ts'
 import { Toolkit, ToolkitBody } from '../toolkits.ts'
@@ -18,4 +19,8 @@ export const toolkits = {
   'toolkit.delete': command(`DELETE ${P}/toolkits/:id`, { ...write, summary: 'Delete a toolkit and take it from all agents', status: 204, errors: ['not_found', 'forbidden'] }),
   'agent.toolkits': query(`GET ${P}/agents/:id/toolkit-assignments`, { ...read, summary: 'The toolkits of an agent, in order', reply: listOf(ToolkitAssignment), errors: ['not_found'] }),
   'agent.assign_toolkits': command(`PUT ${P}/agents/:id/toolkit-assignments`, { ...write, summary: 'Give an agent exactly these toolkits', body: AssignToolkits, reply: listOf(ToolkitAssignment), errors: ['not_found'] }),
+  'agent.tools': query(`GET ${P}/agents/:id/tools`, {
+    ...read, summary: 'The tools that an agent has now: all, those of some toolkits, as if a skill were loaded, or those that names and patterns let through',
+    query: Closed({ toolkit_ids: Type.Optional(many(Type.String())), skill_name: Type.Optional(Type.String({ minLength: 1, maxLength: 80 })), allowed_tools: Type.Optional(many(Type.String())) }), reply: ToolManifest, errors: ['not_found'],
+  }),
 } as const

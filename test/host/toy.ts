@@ -35,7 +35,7 @@ const counter: AnyActor = {
   ask: { get: ((state: Count) => state) as never },
   deadline: ((state: Count) => (state.wake > 0 ? state.wake : undefined)) as never,
 }
-const kinds = Object.fromEntries(['organization', 'project', 'run', 'queue', 'worker', 'channel', 'channel_name'].map((kind) => [kind, { ...counter, kind: kind as Kind }])) as unknown as Record<Kind, AnyActor>
+const kinds = Object.fromEntries(['organization', 'project', 'run', 'queue', 'worker', 'channel', 'channel_name', 'memory'].map((kind) => [kind, { ...counter, kind: kind as Kind }])) as unknown as Record<Kind, AnyActor>
 
 /** A world of memory that outlives the nodes started in it. */
 export class ToyWorld {

@@ -21,7 +21,7 @@ const [mine, theirs] = [await furnish(s, 'mine'), await furnish(s, MARK)]
 const principal = await s.ok('principal.create', { project: mine.handle, name: 'all powerful', role_ids: ['role_owner'] })
 const key = String((await s.ok('key.create', { project: mine.handle, name: 'stranger', principal_id: principal['id'] }))['key'])
 /** Every kind of record of the other project, with its handle, its id, and what only its own workers know; not what belongs to the organization, whose skills every project sees with who made them. */
-const foreign = [...new Set(idsOf(theirs))].filter((id) => ![theirs.organization_key, theirs.shared, theirs.owner].includes(id))
+const foreign = [...new Set(idsOf(theirs))].filter((id) => ![theirs.organization_key, theirs.shared, theirs.owner].includes(id) && id !== theirs.organization_action)
 const encoded = (slots: Readonly<Record<string, string>>) => Object.fromEntries(Object.entries(slots).map(([slot, value]) => [slot, encodeURIComponent(value)]))
 
 const ask = (row: Row, path: string, body?: object): Promise<Answered> =>
@@ -32,7 +32,7 @@ function leak({ text }: Answered, asked: string): string | undefined {
   return told === undefined ? undefined : `${told} in ${text.slice(0, 300)}`
 }
 const statesOf = async (place: Place): Promise<Readonly<Record<string, Readonly<Record<string, unknown>>>>> => ({
-  ...(await shownIn(s, place)), 'project.list': {}, 'key.list_organization': {},
+  ...(await shownIn(s, place)), 'project.list': {}, 'key.list_organization': {}, 'organization_action.list': {},
   project: await s.ok('project.get', { project: place.handle }), run: await s.ok('run.get', { project: place.handle, id: place.run }), working: await s.ok('run.get', { project: place.handle, id: place.working }),
   failed: await s.ok('run.get', { project: place.handle, id: place.failed }), workflow: await s.ok('workflow.get', { project: place.handle, id: place.workflow }),
 })

@@ -38,10 +38,12 @@ export interface Place {
   readonly submitted: string
   readonly channel: string
   readonly message: string
+  readonly organization_action: string
   /** The principal of the owner key, who administers the channel. */
   readonly owner: string
   readonly agent: string
   readonly toolkit: string
+  readonly binding: string
   readonly skill: string
   /** A skill of the organization, which no agent has. */
   readonly shared: string
@@ -73,9 +75,13 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   const [token, assignment] = await Promise.all([s.ok('token.create', { ...at, id: user['id'], name }), s.ok('assignment.create', { ...at, principal_id: loose['id'], role_id: role['id'] })])
   const [channel, keys] = await Promise.all([s.ok('channel.create', { ...at, name: handle, topic: mark, member_ids: [String(principal['id'])] }), s.ok('key.list_organization', { limit: 200 })])
   const message = await s.ok('channel.send', { ...at, id: channel['id'], content: `${mark} message` })
-  const [agent, toolkit, skill, shared] = await Promise.all([
+  const [agent, toolkit, skill, common] = await Promise.all([
     s.ok('agent.create', { ...at, name: `${name} agent`, model_route: { mode: 'worker', provider: mark, model: 'm' } }), s.ok('toolkit.create', { ...at, name: `${name} toolkit` }), s.ok('skill.create', { ...at, name: `${name} skill`, instructions: mark }), s.ok('skill.create_organization', { name: `shared ${made}`, instructions: 'for all' }),
   ])
+  const binding = await s.ok('agent.set_binding', { ...at, id: agent?.['id'], provider: 'slack', integration_id: handle })
+  // Whatever is called there is refused by the guard: the call ends, and fails.
+  const [, shared] = await Promise.all([s.ok('action.create', { ...at, name: handle, title: mark, endpoint_url: 'http://127.0.0.1:9/' }), s.ok('organization_action.create', { name: `shared.${handle}`, endpoint_url: 'https://127.0.0.1:9/' })])
+  await s.ok('organization_action.rotate_secret', { action_id: shared['id'] })
   const talk = (await s.ok('agent.invoke', { ...at, agent_ref: { id: agent?.['id'] }, input: { content: [{ type: 'text', text: mark }] } })) as Record<string, Record<string, never>>
   const nudge = await s.ok('session.nudge', { ...at, session_id: talk['session']?.['id'], content: mark })
   const owner = String(listOf(keys).find(({ name }) => name === 'root')?.['principal_id'])
@@ -85,8 +91,8 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     id: id(project), handle, run: id(run), failed: id(failed), working: id(working), job: id(job), workflow: id(workflow), workflow_handle: id(workflow, 'handle'),
     key: id(key), principal: id(principal), loose: id(loose), user: id(user), token: id(token), role: id(role), assignment: id(assignment), organization_key: id(organization_key), instance: `${mark}-worker-${made}`,
     interaction: id(interaction), settled: id(settled), submitted: id(submitted),
-    channel: id(channel), message: id(message), owner,
-    agent: id(agent), toolkit: id(toolkit), skill: id(skill), shared: id(shared),
+    channel: id(channel), message: id(message), organization_action: id(shared), owner,
+    agent: id(agent), toolkit: id(toolkit), binding: id(binding), skill: id(skill), shared: id(common),
     session: id(talk['session']), turn: id(talk['turn']), nudge: id(nudge, 'nudge_id'),
   }
 }
@@ -107,7 +113,7 @@ function idIn(name: RowName, place: Place): string {
   if (name.startsWith('assignment.')) return place.assignment
   if (name.startsWith('user.') || name.startsWith('token.')) return place.user
   if (name.startsWith('channel.')) return place.channel
-  if (name.startsWith('agent.')) return place.agent
+  if (name.startsWith('agent.') || name.startsWith('memory.')) return place.agent
   if (name.startsWith('toolkit.')) return place.toolkit
   if (name === 'skill.usage' || /^skill\.\w+_organization/.test(name)) return place.shared
   if (name.startsWith('skill.')) return place.skill
@@ -117,7 +123,7 @@ function idIn(name: RowName, place: Place): string {
 }
 /** The path slots of a row, filled from a place. */
 export function filled(name: RowName, place: Place): Record<string, string> {
-  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance, message_id: () => place.message, token: () => place.token, session_id: () => place.session, turn_id: () => place.turn, nudge_id: () => place.nudge, user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal) }
+  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance, message_id: () => place.message, token: () => place.token, session_id: () => place.session, turn_id: () => place.turn, nudge_id: () => place.nudge, memory_key: () => 'likes', binding_id: () => place.binding, action_name: () => place.handle, action_id: () => place.organization_action, version: () => '2', user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal) }
   return Object.fromEntries(slotsOf(name).map((slot) => {
     const value = known[slot]?.()
     if (value === undefined) throw new Error(`${name}: say in test/hostile/rows.ts what stands in its path as ${slot}`)
@@ -136,10 +142,13 @@ const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'role.create': () => ({ name: `role ${++made}`, permissions: [] }), 'role.update': () => ({ description: 'changed' }), 'assignment.create': ({ principal, role }) => ({ principal_id: principal, role_id: role }),
   'user.create': () => ({ name: `person ${++made}` }), 'user.update': () => ({ description: 'changed' }), 'token.create': () => ({ name: `token ${++made}` }), 'me.create_token': () => ({ name: `token ${++made}` }),
   'channel.create': () => ({ name: `made-${++made}` }), 'channel.update': () => ({ topic: 'changed' }), 'channel.add_member': ({ loose }) => ({ user_id: loose }), 'channel.send': () => ({ content: 'said' }), 'channel.edit': () => ({ pinned: true }), 'channel.mark_read': () => ({ seq: 1 }),
+  'action.create': () => ({ name: `made-${++made}`, endpoint_url: 'https://example.org/' }), 'action.update': () => ({ title: 'changed' }), 'action.invoke': () => ({ input: {} }),
+  'organization_action.create': () => ({ name: `made.shared-${++made}`, endpoint_url: 'https://example.org/' }), 'organization_action.update': () => ({ title: 'changed' }),
   'principal.create': () => ({ name: `bot ${++made}` }), 'principal.update': () => ({ description: 'changed' }),
   'agent.invoke': ({ agent }) => ({ agent_ref: { id: agent }, session: { mode: 'new' }, input: { content: [{ type: 'text', text: 'hello' }] } }), 'session.create': ({ agent }) => ({ agent_id: agent }), 'session.update': () => ({ title: 'changed' }),
   'session.append': () => ({ messages: [{ role: 'user', content: [{ type: 'text', text: 'said' }] }] }), 'session.start_turn': () => ({ content: [{ type: 'text', text: 'go' }] }), 'session.nudge': () => ({ content: 'faster' }),
   'agent.create': () => ({ name: `agent ${++made}` }), 'agent.update': () => ({ description: 'changed' }), 'agent.assign_toolkits': ({ toolkit }) => ({ toolkit_ids: [toolkit, 'kit_system_all'] }), 'agent.assign_skills': ({ skill }) => ({ skill_ids: [skill] }),
+  'agent.set_binding': ({ handle }) => ({ provider: 'telegram', integration_id: handle }), 'memory.save': () => ({ content: 'changed' }),
   'toolkit.create': () => ({ name: 'kit' }), 'toolkit.replace': () => ({ name: 'kit', actions: [{ selector_type: 'wildcard', selector: 'crm.*' }] }),
   ...Object.fromEntries(['skill.create', 'skill.replace', 'skill.create_organization', 'skill.replace_organization'].map((name) => [name, () => ({ name: 'skill', instructions: 'do' })])), 'skill.import': () => ({ content: '---\nname: read\n---\ndo' }), 'skill.import_organization': () => ({ content: 'do', name: 'read' }),
 }
@@ -159,7 +168,7 @@ export const placedPath = (name: RowName, place: Place): string => pathOf(name, 
 /** All that a project and the organization show, without what moves by itself. Skills of the organization belong to no project. */
 export async function shownIn(s: Service, { handle }: Place): Promise<Readonly<Record<string, Readonly<Record<string, unknown>>>>> {
   const at = { project: handle }
-  const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at, 'interaction.list': at, 'channel.list': at, 'role.list': at, 'assignment.list': at, 'user.list': { ...at, include_disabled: true }, 'agent.list': at, 'session.list': at, 'toolkit.list': at, 'skill.list': at } as const
+  const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at, 'interaction.list': at, 'channel.list': at, 'role.list': at, 'assignment.list': at, 'user.list': { ...at, include_disabled: true }, 'agent.list': at, 'session.list': at, 'toolkit.list': at, 'skill.list': at, 'action.list': at, 'organization_action.list': {} } as const
   return Object.fromEntries(await Promise.all(Object.entries(lists).map(async ([name, input]) => {
     const { status, body } = await s.call(name as RowName, { ...input, ...(!['assignment.list', 'toolkit.list', 'skill.list'].includes(name) && { limit: 200 }) })
     const items = (status === 200 ? listOf(body) : []).filter(({ source }) => source !== 'organization')

@@ -38,6 +38,12 @@ const made = await Promise.all([
 ])
 made.push(await s.ok('token.create', { id: (await s.ok('user.create', { name: 'Ann', role_ids: ['role_viewer'] }))['id'], name: 'laptop' }, { headers: { 'idempotency-key': 'idem-MARKER' } }))
 const keys = made.map(({ key }) => String(key))
+const signing = await Promise.all([
+  s.ok('action.create', { name: 'signed', endpoint_url: 'http://127.0.0.1:9/' }), s.ok('action.create', { name: 'derived', endpoint_url: 'http://127.0.0.1:9/' }, { headers: { 'idempotency-key': 'idem-MARKER' } }),
+  s.ok('organization_action.create', { name: 'shared', endpoint_url: 'https://127.0.0.1:9/' }),
+])
+signing.push(await s.ok('action.rotate_secret', { action_name: 'signed' }), await s.ok('organization_action.rotate_secret', { action_id: signing[2]?.['id'] }))
+await s.ok('action.invoke', { action_name: 'signed' })
 for (const key of [...keys, ROOT]) await note(s.raw('GET', '/v1/projects', { key }))
 
 const worker = await s.worker({ action_names: ['act'], worker_instance_id: 'w1' }, { key: String(keys[0]) })
@@ -74,7 +80,7 @@ const cut = await dial(s.url)
 cut.write(spoken('POST', '/v1/projects', [`Authorization: Bearer ${UNKNOWN}`, 'Content-Length: 100'], '{'))
 await listen(cut, () => false, 50)
 cut.destroy()
-for (const list of ['run.list', 'worker.list', 'key.list', 'key.list_organization', 'audit.list', 'project.list', 'principal.list'] as const) said.push(JSON.stringify((await s.call(list, { ...(list !== 'worker.list' && { limit: 200 }) })).body))
+for (const list of ['run.list', 'worker.list', 'key.list', 'key.list_organization', 'audit.list', 'project.list', 'principal.list', 'action.list', 'organization_action.list', 'invocation.list'] as const) said.push(JSON.stringify((await s.call(list, { ...(list !== 'worker.list' && { limit: 200 }) })).body))
 for (const part of ['run.get', 'run.jobs', 'run.steps', 'run.events', 'run.action_log'] as const) said.push(JSON.stringify((await s.call(part, { id: run['id'] })).body))
 for (const path of ['/metrics', '/readyz', '/v1/openapi.json']) said.push((await s.raw('GET', path)).text)
 // Snapshots are written every two seconds; stopping writes what is left, and view files and journal are then at rest.
@@ -91,7 +97,7 @@ function* filesBelow(folder: string): Generator<[string, Buffer]> {
 const hash = (text: string) => createHash('sha256').update(text).digest('hex')
 const kept = new Map(filesBelow(s.data))
 const holding = (text: string): string[] => [...kept].filter(([, bytes]) => bytes.includes(text)).map(([name]) => name)
-const credentials: Readonly<Record<string, string>> = { root: ROOT, unknown: UNKNOWN, session, 'wrong session': 'wst_wrong-MARKER-token', ...Object.fromEntries(keys.map((key, index) => [`key ${index}`, key])) }
+const credentials: Readonly<Record<string, string>> = { root: ROOT, unknown: UNKNOWN, session, 'wrong session': 'wst_wrong-MARKER-token', ...Object.fromEntries(keys.map((key, index) => [`key ${index}`, key])), ...Object.fromEntries(signing.map(({ signing_secret }, index) => [`signing secret ${index}`, String(signing_secret)])) }
 
 t.test('the search finds what is there', async (t) => {
   t.ok(lines.length > 20 && kept.size > 5 && said.length > 100)
@@ -117,6 +123,7 @@ t.test('no answer repeats a credential, and records do not show tokens of leases
 t.test('nothing is stored of a credential but its hash', async (t) => {
   // The root key was given by a setting; a generated one is kept in a file of its own, readable by its owner only.
   for (const [what, secret] of Object.entries(credentials)) t.strictSame(holding(secret), [], what)
+  for (const { signing_secret } of signing) t.strictSame([...kept].filter(([, bytes]) => bytes.includes(Buffer.from(String(signing_secret), 'base64'))), [], 'not as bytes either')
   for (const secret of [ROOT, keys[0], keys[2], session]) t.ok(holding(hash(String(secret))).length > 0, 'its hash is')
   t.strictSame(holding(hash(ROOT)).filter((name) => /\.(db|sqlite)/.test(name)), [], 'views have no need of hashes')
   t.strictSame(holding(hash(UNKNOWN)), [], 'of what is unknown, nothing')

@@ -77,3 +77,33 @@ t.test('an agent signs in with a key of its own, as itself', async (t) => {
   await s.refused('me.get', {}, 401, 'unauthorized', as)
   t.notOk(listOf(await s.ok('channel.members', { id: channel['id'] })).some((member) => JSON.stringify(member).includes(String(agent['id']))), 'it left its channels')
 })
+
+t.test('an agent gets its address once', async (t) => {
+  const agent = await s.ok('agent.create', { name: 'Postmaster' })
+  const first = await s.call('agent.inbox', { id: agent['id'] })
+  t.strictSame([first.status, first.body['email_address']], [200, `${agent['id']}@agents.test`])
+  t.strictSame((await s.call('agent.inbox', { id: agent['id'] })).body, first.body)
+  await s.refused('agent.inbox', { id: 'agt_none' }, 404, 'not_found')
+})
+
+t.test('bindings say where an agent answers; one account has one that is active', async (t) => {
+  const [one, two] = [await s.ok('agent.create', { name: 'First' }), await s.ok('agent.create', { name: 'Second' })]
+  const account = { provider: 'slack', integration_id: 'int_1' }
+  const made = await s.ok('agent.set_binding', { id: one['id'], ...account, enabled: true, channels: ['C1'], model_route: { mode: 'worker', provider: 'ollama', model: 'llama' } })
+  t.match(made, { id: /^amb_/, agent_id: one['id'], ...account, enabled: true, dms: true, mentions: true, all_messages: false, channels: ['C1'], dm_policy: 'open', sender_allow: [], reply_mode: 'auto', model_route: { mode: 'worker' } })
+  const changed = await s.ok('agent.set_binding', { id: one['id'], ...account, enabled: true, dm_policy: 'allowlist', sender_allow: ['U1'] })
+  t.match(changed, { id: made['id'], channels: [], dm_policy: 'allowlist', sender_allow: ['U1'], created_at: made['created_at'] })
+  t.notOk('model_route' in changed, 'a binding is replaced as a whole')
+  t.strictSame(await s.ok('agent.set_binding', { id: one['id'], ...account, enabled: true, dm_policy: 'allowlist', sender_allow: ['U1'] }), changed, 'a repeat changes nothing')
+  await s.refused('agent.set_binding', { id: two['id'], ...account, enabled: true }, 409, 'conflict')
+  t.match(await s.ok('agent.set_binding', { id: two['id'], ...account }), { enabled: false })
+  t.match(await s.ok('agent.set_binding', { id: two['id'], ...account, enabled: true, replace_existing: true }), { enabled: true })
+  t.match(listOf(await s.ok('agent.bindings', { id: one['id'] })), [{ enabled: false, sender_allow: ['U1'] }])
+  t.strictSame(fieldsOf(await s.refused('agent.set_binding', { id: one['id'], provider: 'fax', integration_id: '' }, 400, 'bad_request')).sort(), ['integration_id', 'provider'])
+  t.strictSame(fieldsOf(await s.refused('agent.set_binding', { id: one['id'], ...account, model_route: { mode: 'worker' } }, 400, 'bad_request')), ['model_route.provider'])
+  await s.refused('agent.delete_binding', { id: two['id'], binding_id: made['id'] }, 404, 'not_found')
+  t.equal((await s.call('agent.delete_binding', { id: one['id'], binding_id: made['id'] })).status, 204)
+  t.strictSame(listOf(await s.ok('agent.bindings', { id: one['id'] })), [])
+  await s.refused('agent.bindings', { id: 'agt_none' }, 404, 'not_found')
+  t.strictSame(listOf(await s.ok('audit.list', { resource_id: made['id'] })).map(({ action }) => action), ['delete', 'update', 'update', 'create'])
+})

@@ -18,12 +18,14 @@ const bodies: Readonly<Record<string, object>> = {
   'workflow.create': { name: 'Taken over', spec: instant() }, 'workflow.update': { name: 'Taken over' }, 'project.update': { name: 'Taken over' }, 'project.create': { name: 'Taken over' },
   'key.create': { name: 'taken over' }, 'key.create_organization': { name: 'taken over' }, 'key.create_organization_old': { name: 'taken over' },
   'interaction.create': { kind: 'request_approval', title: 'taken over', target_user_ids: ['svc_x'] }, 'interaction.respond': { value: true }, 'interaction.review': { action: 'accept' },
+  'action.create': { name: 'taken-over', endpoint_url: 'https://example.org' }, 'action.update': { title: 'taken over' }, 'action.invoke': { input: {} }, 'organization_action.create': { name: 'taken-over', endpoint_url: 'https://example.org' }, 'organization_action.update': { title: 'taken over' },
   'principal.create': { name: 'taken over' }, 'principal.update': { state: 'disabled' },
   'user.create': { name: 'taken over' }, 'user.update': { state: 'disabled' }, 'token.create': { name: 'taken over' }, 'me.create_token': { name: 'taken over' }, 'role.create': { name: 'taken over', permissions: [] }, 'role.update': { permissions: [] }, 'assignment.create': { principal_id: 'svc_x', role_id: 'role_viewer' },
   'channel.create': { name: 'taken-over' }, 'channel.update': { topic: 'taken over' }, 'channel.add_member': { user_id: 'svc_x' }, 'channel.send': { content: 'taken over' }, 'channel.edit': { content: 'taken over' }, 'channel.mark_read': { seq: 0 },
   'agent.invoke': { agent_ref: { name: `${MARK} agent` }, input: { content: [{ type: 'text', text: 'taken over' }] } }, 'session.create': { agent_id: 'agt_x' }, 'session.update': { title: 'taken over' }, 'session.append': { messages: [{ role: 'user', content: [{ type: 'text', text: 'taken over' }] }] },
   'session.start_turn': { content: [{ type: 'text', text: 'taken over' }] }, 'session.nudge': { content: 'taken over' },
   'agent.create': { name: 'taken over' }, 'agent.update': { name: 'taken over' }, 'agent.assign_toolkits': { toolkit_ids: [] }, 'agent.assign_skills': { skill_ids: [] },
+  'agent.set_binding': { provider: 'slack', integration_id: 'taken over' }, 'memory.save': { content: 'taken over' },
   'toolkit.create': { name: 'taken over' }, 'toolkit.replace': { name: 'taken over' }, 'skill.import': { content: 'taken over', name: 'taken over' }, 'skill.import_organization': { content: 'taken over', name: 'taken over' },
   ...Object.fromEntries(['skill.create', 'skill.replace', 'skill.create_organization', 'skill.replace_organization'].map((name) => [name, { name: 'taken over', instructions: 'taken over' }])),
 }
@@ -31,7 +33,7 @@ const slotsOf = (row: Row): string[] => routeOf(row).slots
 /** What the answer of a row is, whatever its kind: its status and text; a stream is read only until it begins. */
 async function ask(name: RowName, input: Record<string, unknown>, key: string | null): Promise<{ status: number; text: string; type: string }> {
   const { id, project, worker_instance_id, ...rest } = input
-  const given: Record<string, unknown> = { id, project, worker_instance_id, message_id: message['id'], user_id: principal['id'], token: token['id'], session_id: id, turn_id: talk['turn']?.['id'], nudge_id: nudge['nudge_id'] }
+  const given: Record<string, unknown> = { id, project, worker_instance_id, message_id: message['id'], user_id: principal['id'], token: token['id'], session_id: id, turn_id: talk['turn']?.['id'], nudge_id: nudge['nudge_id'], memory_key: 'likes', binding_id: binding['id'], action_name: ACTION, action_id: shared['id'], version: '1' }
   const { method, path, body } = requestOf(api[name], { ...bodies[name], ...rest, ...Object.fromEntries(slotsOf(api[name]).map((slot) => [slot, given[slot]])) })
   const abort = new AbortController()
   const answer = await fetch(s.url + path, { method, signal: abort.signal, headers: { ...(key !== null && { authorization: `Bearer ${key}` }), ...(body !== undefined && { 'content-type': 'application/json' }) }, ...(body !== undefined && { body }) })
@@ -65,6 +67,11 @@ const toolkit = await s.ok('toolkit.create', { project, name: `${MARK} toolkit` 
 const skill = await s.ok('skill.create', { project, name: `${MARK} skill`, instructions: MARK })
 await s.ok('agent.assign_toolkits', { project, id: agent['id'], toolkit_ids: [toolkit['id']] })
 await s.ok('agent.assign_skills', { project, id: agent['id'], skill_ids: [skill['id']] })
+await s.ok('memory.save', { project, id: agent['id'], memory_key: 'likes', content: MARK })
+const binding = await s.ok('agent.set_binding', { project, id: agent['id'], provider: 'slack', integration_id: MARK })
+const ACTION = 'theirs-only'
+await s.ok('action.create', { project, name: ACTION, title: MARK, endpoint_url: 'https://example.org' })
+const shared = await s.ok('organization_action.create', { name: 'shared', endpoint_url: 'https://example.org' })
 const talk = (await s.ok('agent.invoke', { project, agent_ref: { id: agent['id'] }, session: { title: MARK }, input: { content: [{ type: 'text', text: MARK }] } })) as Record<string, Record<string, unknown>>
 const nudge = await s.ok('session.nudge', { project, session_id: talk['session']?.['id'], content: MARK })
 const project_id = String((await s.ok('project.get', { project }))['id'])
@@ -72,7 +79,7 @@ const project_id = String((await s.ok('project.get', { project }))['id'])
 /** Ids of the other project that fit a row's slot, the real ones first. */
 const idsFor = (name: string): unknown[] =>
   name.startsWith('run.') ? [run['id'], failed['id']] : name.startsWith('workflow.') ? [workflow['id'], workflow['handle']] : name.startsWith('key.') ? [held['id']] : name.startsWith('principal.') ? [principal['id'], user['id']]
-    : /^(user|token)\./.test(name) ? [user['id'], principal['id']] : name.startsWith('interaction.') ? [asked['id']] : name.startsWith('channel.') ? [channel['id']] : name.startsWith('agent.') ? [agent['id']] : name.startsWith('toolkit.') ? [toolkit['id']] : name.startsWith('skill.') ? [skill['id']] : name.startsWith('session.') ? [talk['session']?.['id']] : name.startsWith('assignment.') ? [assignment['id']] : [role['id']]
+    : /^(user|token)\./.test(name) ? [user['id'], principal['id']] : name.startsWith('interaction.') ? [asked['id']] : name.startsWith('channel.') ? [channel['id']] : /^(agent|memory)\./.test(name) ? [agent['id']] : name.startsWith('toolkit.') ? [toolkit['id']] : name.startsWith('skill.') ? [skill['id']] : name.startsWith('session.') ? [talk['session']?.['id']] : name.startsWith('assignment.') ? [assignment['id']] : [role['id']]
 
 t.test('without a credential, or with one that is unknown, every row answers 401 and nothing else', async (t) => {
   for (const [name, row] of rows) {
@@ -105,7 +112,7 @@ t.test('in its own project it finds nothing under the ids of another one, and ca
       const { status, text } = await ask(name, { project: 'default', id, worker_instance_id: `${MARK}-worker` }, key)
       t.notMatch(text, MARK, `${name} answered ${status} with a record of another project`)
       t.notMatch(text, String(run['id']), name)
-      const names = slots.includes('id') || slots.includes('session_id') || slots.includes('turn_id') || slots.includes('worker_instance_id')
+      const names = slots.includes('id') || slots.includes('session_id') || slots.includes('turn_id') || slots.includes('worker_instance_id') || slots.includes('action_name') || slots.includes('action_id')
       if (names && status !== 403 && status !== 404) t.fail(`${name} answered ${status} ${text} for an id of another project`)
     }
   }
@@ -135,12 +142,16 @@ t.test('and nothing of the other project was changed by all of this', async (t) 
   t.match(await s.ok('channel.get', { project, id: channel['id'] }), { topic: MARK, member_count: 2, message_seq: 1 })
   t.match(await s.ok('channel.message', { project, id: channel['id'], message_id: message['id'] }), { content: `${MARK} message` })
   t.match(await s.ok('agent.list', { project }), { items: [{ id: agent['id'], name: `${MARK} agent`, status: 'active' }] })
+  t.match(await s.ok('memory.entries', { project, id: agent['id'] }), { items: [{ key: 'likes', content: MARK, version: 1 }] })
+  t.match(await s.ok('agent.bindings', { project, id: agent['id'] }), { items: [{ id: binding['id'], integration_id: MARK }] })
   const session_id = talk['session']?.['id']
   t.match(await s.ok('session.get', { project, session_id }), { title: MARK, message_count: 1, status: 'active' })
   t.match(await s.ok('session.turns', { project, session_id }), { items: [{ status: 'running' }] })
   t.match(await s.ok('session.nudges', { project, session_id }), { items: [{ status: 'pending' }] })
   t.match(await s.ok('agent.toolkits', { project, id: agent['id'] }), { items: [{ toolkit: { name: `${MARK} toolkit` } }] })
   t.match(await s.ok('agent.skills', { project, id: agent['id'] }), { items: [{ skill: { name: `${MARK} skill` } }] })
+  t.match(await s.ok('action.get', { project, action_name: ACTION }), { title: MARK, endpoint_url: 'https://example.org' })
+  t.match(await s.ok('organization_action.list'), { items: [{ id: shared['id'], enabled: true, secret_versions: [{ version: 1, status: 'active' }] }] })
   t.match(await s.ok('worker.list', { project }), { items: [{ state: 'online' }] })
   t.equal(listOf(await s.ok('project.list')).length, 2, 'no project was made')
   t.equal(listOf(await s.ok('key.list', { project })).length, 1)

@@ -119,3 +119,37 @@ t.test('of an assignment and a deletion at one time, one is refused', async (t) 
   }
   t.ok(outcomes.assigned + outcomes.deleted > 0)
 })
+
+t.test('the tool manifest says which tools an agent has now, and what is missing', async (t) => {
+  const helper = await s.ok('agent.create', { name: 'Toolsmith' })
+  for (const [name, more] of [['crm.find', { endpoint_url: 'https://example.org/find', annotations: { read_only: true } }], ['crm.sync', { endpoint_url: 'https://example.org/sync' }], ['pay.out', { endpoint_kind: 'worker' }]] as const) await s.ok('action.create', { name, ...more })
+  const exact = (selector: string) => ({ selector_type: 'exact', selector })
+  const [crm, pay] = [await s.ok('toolkit.create', { name: 'CRM', actions: [{ selector_type: 'group', selector: 'crm' }] }), await s.ok('toolkit.create', { name: 'Pay', actions: [exact('pay.out'), exact('pay.back')] })]
+  const reader = await s.ok('skill.create', { name: 'Read only', instructions: 'Only look.', allowed_tools: ['crm.find', 'mail.*', 'fax.send'] })
+  const manifest = (more: object = {}) => s.ok('agent.tools', { id: helper['id'], ...more })
+  const names = (answer: object) => listOf(answer, 'tools').map(({ name }) => String(name))
+  const before = await manifest()
+  t.match(before, { agent_id: helper['id'], tools: [], skills: [], warnings: [], toolkit_ids: [] })
+  await s.ok('agent.assign_toolkits', { id: helper['id'], toolkit_ids: [crm['id'], pay['id']] })
+  await s.ok('agent.assign_skills', { id: helper['id'], skill_ids: [reader['id']] })
+  const all = await manifest()
+  t.strictSame(names(all), ['crm.find', 'crm.sync', 'pay.out'])
+  t.match(all, {
+    toolkit_ids: [crm['id'], pay['id']], groups_resolved: [{ name: 'crm', members: ['crm.find', 'crm.sync'] }], tools: [{ name: 'crm.find', source: 'custom', definition_scope: 'project', risk: 'low' }],
+    skills: [{ id: reader['id'], name: 'Read only', active: false, missing_required: ['fax.send'], missing_recommended: ['mail.*'] }],
+  })
+  t.strictSame(listOf(all, 'warnings').map(({ code, tool, action }) => [code, tool ?? action]), [['selector_unmatched', 'pay.back'], ['skill_tool_missing', 'mail.*'], ['skill_tool_missing', 'fax.send'], ['action_not_ready', 'pay.out']])
+  t.not(all['policy_hash'], before['policy_hash'])
+  t.equal((await manifest())['policy_hash'], all['policy_hash'])
+  t.strictSame(names(await manifest({ toolkit_ids: [pay['id']] })), ['pay.out'])
+  const loaded = await manifest({ skill_name: 'Read only' })
+  t.strictSame(names(loaded), ['crm.find'])
+  t.match(loaded, { skills: [{ active: true }] })
+  t.strictSame(names(await manifest({ allowed_tools: ['crm', 'pay.none'] })), ['crm.find', 'crm.sync'])
+  t.strictSame(fieldsOf(await s.refused('agent.tools', { id: helper['id'], toolkit_ids: ['kit_none'], skill_name: 'None' }, 400, 'bad_request')), ['toolkit_ids[0]', 'skill_name'])
+  await s.refused('agent.tools', { id: 'agt_none' }, 404, 'not_found')
+  const worker = await s.worker({ action_names: ['pay.out'] })
+  t.notOk(listOf(await manifest(), 'warnings').some(({ code }) => String(code) === 'action_not_ready'), 'a worker that takes the action makes it ready')
+  t.equal((await manifest())['policy_hash'], all['policy_hash'], 'which changes no policy')
+  worker.close()
+})

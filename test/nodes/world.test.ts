@@ -1,0 +1,19 @@
+/** The edge's world over a bus that carries messages as NATS does: as JSON. */
+import t from 'tap'
+import { refuse } from '../../protocol/errors.ts'
+import type { ShardAnswer } from '../../nodes/host/deps.ts'
+import { createWorld, type WorldParts } from '../../nodes/world.ts'
+
+const to = { project: 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B', kind: 'project', id: 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B' } as const
+function answering(given: ShardAnswer) {
+  const bus = { request: async () => ({ answer: JSON.parse(JSON.stringify(given)) as unknown }) }
+  const parts = { node: 'n1', settings: { deadline: 1000 }, partitions: 1, shards: 4, secret: new Uint8Array(32), organization: 'org_1', bus, clock: { elapsed: () => 0, now: () => 0, later: () => () => {} }, random: { bytes: (length: number) => new Uint8Array(length) } }
+  return createWorld(parts as unknown as WorldParts)
+}
+
+t.test('a question to another process is answered as one to this process would be', async (t) => {
+  t.equal(await answering({ reply: undefined }).ask(to, 'definition', { id: 'none' }), undefined, 'nothing is nothing')
+  t.equal(await answering({ reply: null }).ask(to, 'get'), null)
+  t.strictSame(await answering({ reply: { a: 1 } }).ask(to, 'get'), { a: 1 })
+  t.match(await answering(refuse('service_unavailable')).ask(to, 'get'), { refused: 'service_unavailable' })
+})
