@@ -39,25 +39,27 @@ export interface Prepared {
 const NOTHING: Prepared = {}
 export type Prepare = (edge: Edge, call: Call, identity: Identity, origin: Origin) => Soon<Prepared | Refusal>
 
-/** The latest version of the workflow that a start names by id or handle. @param field where the name stands. */
-async function definitionFor(edge: Edge, { project }: Call, name: unknown, field: string): Promise<Prepared | Refusal> {
+const definitionFor = async (edge: Edge, { project }: Call, name: unknown, field: string): Promise<Prepared | Refusal> => {
   if (name === undefined || !project) return {}
-  const { directory } = edge
-  const text = String(name)
-  const known = await directory.project(project.id)
+  const found = await workflowNamed(edge, project.id, String(name), field)
+  return isRefusal(found) ? found : { input: { ...found } }
+}
+/** What a start is sent with: the latest version of the workflow that it names by id or handle. @param field where the name stands. */
+export async function workflowNamed({ directory }: Pick<Edge, 'directory'>, project: string, text: string, field: string): Promise<{ readonly definition: Definition; readonly definitions?: Readonly<Record<string, Definition>> } | Refusal> {
+  const known = await directory.project(project)
   if (isRefusal(known)) return known
   const id = own(known.workflows, text) ? text : Object.entries(known.workflows).find(([, { handle }]) => handle === text)?.[0]
-  const definition = id === undefined ? undefined : await directory.definition(project.id, id)
+  const definition = id === undefined ? undefined : await directory.definition(project, id)
   if (definition === undefined) return refuse('not_found', { [field]: text }, 'There is no such workflow.')
   if (isRefusal(definition)) return definition
-  const children = await childrenOf(edge, project.id, definition.spec)
-  return isRefusal(children) ? children : { input: { definition, ...children } }
+  const children = await childrenOf({ directory }, project, definition.spec)
+  return isRefusal(children) ? children : { definition, ...children }
 }
 
 /** Workflows that one run and its children may name. */
 const MAX_NAMED = 50
 /** The workflows that the `loop` steps of a spec name, with those that theirs name: as they are now, for the whole family of runs. A name that is not known yet is the step's own fault. */
-async function childrenOf({ directory }: Edge, project: string, spec: Spec): Promise<{ definitions?: Readonly<Record<string, Definition>> } | Refusal> {
+async function childrenOf({ directory }: Pick<Edge, 'directory'>, project: string, spec: Spec): Promise<{ definitions?: Readonly<Record<string, Definition>> } | Refusal> {
   const todo = workflowsNamed(spec)
   if (todo.length === 0) return {}
   const known = await directory.project(project)

@@ -1,4 +1,5 @@
 /** Reads of a session's committed state. */
+import type { ActionCall } from '../../protocol/action/invocation.ts'
 import type { Open } from '../../protocol/common.ts'
 import type { Compacting } from '../../protocol/session/commands.ts'
 import { generationSpec, messagesOf, type GenerationSpec } from '../../protocol/session/request.ts'
@@ -19,6 +20,18 @@ export const jobSpec = (brand: string) => (state: SessionState, { job_id }: { re
     return action ? { parameters: action.input, action_name: action.name } : null
   }
   return work.generation ? generationSpec(work.definition, brand, messagesOf(shownTo(state, work.generation.through)), presented(work.definition, brand, work.output_schema)) : null
+}
+/** What an executor must know of the call that a job is for; null when the session no longer waits for it. */
+export const actionCall = (state: SessionState, { job_id }: { readonly job_id: string }): ActionCall | null => {
+  const found = jobOf(state, job_id)
+  if (!found || 'compaction' in found || found.call === undefined) return null
+  const { record, work } = found.turn
+  const action = work.segment?.calls[found.call]?.action
+  return action ? {
+    action_name: action.name, parameters: action.input, actor: { principal_id: work.definition.agent_id, principal_type: 'agent' }, origin: 'agent_tool_call',
+    ...(record.run_id !== undefined && { run_id: record.run_id }), ...(record.step_key !== undefined && { step_key: record.step_key }),
+    session_id: record.session_id, agent_turn_id: record.id, tool_call_id: found.call,
+  } : null
 }
 /** How a compaction goes. */
 export const detail = (state: SessionState, _: unknown, at: number): Compacting => {

@@ -15,7 +15,7 @@ import { evolve } from './evolve.ts'
 import { jobRetried, jobSettled } from './jobs.ts'
 import { cancelNudge, nudge } from './nudges.ts'
 import { create, standing, succeed } from './place.ts'
-import { detail, jobSpec } from './reads.ts'
+import { actionCall, detail, jobSpec } from './reads.ts'
 import { append, cancel, cancelTurn, compact, deadline, remove, update, wake } from './settings.ts'
 import { unborn, type SessionState } from './state.ts'
 
@@ -54,6 +54,8 @@ export function sessionActor({ brand: configured }: { readonly brand: string }):
       standing,
       /** What a worker gets of a job, or null when the session no longer waits for it. */
       job_spec: jobSpec(brand),
+      /** What an executor must know of a tool call, or null likewise. */
+      action_call: actionCall,
       /** How a compaction goes. */
       detail,
     },

@@ -7,11 +7,11 @@ import { effectiveDefinition } from '../../protocol/agents/definition.ts'
 import { clearsConfig, type InlineConfig } from '../../protocol/agents/inline.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { own } from '../../protocol/lookup.ts'
-import type { Defined, GrantedTool } from '../../protocol/session/definition.ts'
+import type { Defined } from '../../protocol/session/definition.ts'
 import type { Session } from '../../protocol/session/shapes.ts'
-import type { Selector } from '../../protocol/toolkits.ts'
 import { homeOf, type Call, type Edge } from '../call.ts'
 import { agentSource, byName } from '../equipment.ts'
+import { grantedTools, remembered } from './tools.ts'
 
 /** The agent that a reference names; `not_found` when there is none, `agent_inactive` when it is not in use. */
 export async function agentOf(edge: Edge, call: Call, ref: { readonly id?: string; readonly name?: string }): Promise<Agent | Refusal> {
@@ -46,17 +46,15 @@ export async function define(edge: Edge, call: Call, agent: Agent, session: Pick
     ...(session && { session: { ...(session.thinking_effort && { thinking_effort: session.thinking_effort }), ...(session.compaction_policy && { compaction_policy: session.compaction_policy }) } }),
   })
   if ('faults' in found) return refuseFields(...found.faults)
+  const [tools, memory] = await Promise.all([grantedTools(edge.world, project, found.tools), remembered(edge.world, project, agent.id, found.memory_context)])
+  if (isRefusal(tools)) return tools
+  if (isRefusal(memory)) return memory
   const { instructions, route, effort, timeout_seconds, compaction, tool_presentation, skills } = found
   return {
     definition: {
       agent_id: agent.id, agent_name: agent.name, scope: { org_id: edge.world.organization(), project_id: project },
-      instructions, route, ...(effort !== undefined && { effort }), timeout_seconds, compaction, tool_presentation, skills, tools: granted(found.tools),
+      instructions, route, ...(effort !== undefined && { effort }), timeout_seconds, compaction, tool_presentation, skills, tools, ...memory,
     },
     ...(config && { config: cleared ? null : config }),
   }
-}
-
-/** The tools that selectors grant. An exact name that no catalog describes is an action of workers. */
-function granted(selectors: readonly Selector[]): GrantedTool[] {
-  return selectors.flatMap(({ selector_type, selector }) => (selector_type === 'exact' ? [{ name: selector, annotations: {}, kind: 'worker' as const }] : []))
 }

@@ -15,6 +15,7 @@ import type { ClaimedJob } from '../../protocol/worker.ts'
 import type { Post } from '../outbound/post.ts'
 import { signed } from '../outbound/sign.ts'
 import { outcomeOf } from './answer.ts'
+import { callOf } from './call.ts'
 import { NOT_OURS, type Handler, type Outcome } from './handler.ts'
 
 interface HttpActions {
@@ -108,8 +109,7 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
       const target = await find(project, job.action_name ?? '')
       if (!target) return NOT_OURS
       if ('status' in target) return target
-      const call = job.run_id === undefined ? null : ((await world.ask({ project, kind: 'run', id: job.run_id }, 'action_call', { job_id: job.id })) as ActionCall | null | undefined | Refusal)
-      if (isRefusal(call)) throw new Error(`the run could not be asked: ${call.refused}`)
+      const call = await callOf(world, project, job)
       return call ? send(project, job, target, call, signal) : { status: 'cancelled' }
     },
   }

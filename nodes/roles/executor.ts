@@ -4,6 +4,7 @@ import type { World } from '../../gateway/ports.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../../protocol/worker.ts'
 import { startExecutor, type Executor } from '../executor/executor.ts'
+import { builtinActions, firstOf } from '../executor/builtin/builtin.ts'
 import { generations } from '../executor/generation.ts'
 import { httpActions } from '../executor/http-action.ts'
 import { remoteSpeaker } from '../executor/models/remote.ts'
@@ -33,7 +34,7 @@ export function startExecutorRole({ world, bus, directory, allow, limit, models,
   const post = createPost(createGuard(allow))
   const executor: Executor = startExecutor({
     world, mailbox, limit, handlers: {
-      action_execution: httpActions({ world, directory, post }),
+      action_execution: firstOf(builtinActions({ world, directory }), httpActions({ world, directory, post })),
       llm_generation: generations({ models: models.models, speakers: speakersOf({ world, models, env }), preview: previews(publisher(bus), world.later), log: world.log, now: world.now }),
     },
     listen: (handler) => bus.subscribe(subjects.serveAll, (message) => handler(message as Offer), subjects.serveGroup),
