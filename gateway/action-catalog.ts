@@ -1,7 +1,8 @@
 /**
- * Everything that can be called in a project: its own actions, those of the organization, and its published workflows. Read
- * from the views, so that readiness says which workers are connected now.
+ * Everything that can be called in a project: its own actions, those of the organization, its published workflows, and what
+ * the service does itself for agents. Read from the views, so that readiness says which workers are connected now.
  */
+import { builtins, type Builtin } from '../protocol/action/builtin.ts'
 import type { Action, CatalogEntry } from '../protocol/api/actions.ts'
 import type { OrganizationAction } from '../protocol/api/organization-actions.ts'
 import type { Open } from '../protocol/common.ts'
@@ -10,7 +11,7 @@ import type { ViewQuestions } from '../protocol/internal.ts'
 import { answer, type LocalQuery } from './listing.ts'
 import type { World } from './ports.ts'
 
-type Asking = Pick<World, 'view' | 'organization'>
+type Asking = Pick<World, 'view' | 'organization' | 'settings'>
 type Here = ViewQuestions['callable']['reply']
 
 const flags = (annotations: Open = {}): CatalogEntry['annotations'] => ({ idempotent: annotations['idempotent'] === true, destructive: annotations['destructive'] === true, read_only: annotations['read_only'] === true })
@@ -40,6 +41,8 @@ function ofOrganization(action: OrganizationAction): CatalogEntry {
     ...(why && { readiness: 'needs_setup' as const, readiness_reason: why }),
   }, annotations)
 }
+const ofService = ({ name, title, description, input_schema, annotations }: Builtin): CatalogEntry =>
+  ({ ...entry({ name, definition_scope: 'platform', endpoint_kind: 'builtin', title, description, input_schema, execution: { supported_locations: ['managed'], default_location: 'managed' } }, annotations), source: 'platform' })
 /** Names of JSON Schema for the types that inputs are declared with. */
 const types: Readonly<Record<string, string>> = { string: 'string', number: 'number', integer: 'integer', int: 'integer', boolean: 'boolean', bool: 'boolean', object: 'object', array: 'array', list: 'array' }
 function ofWorkflow({ handle, name, description, input = {} }: Here['workflows'][number]): CatalogEntry {
@@ -62,6 +65,7 @@ export async function entriesOf(world: Asking, project: string, name?: string): 
   if (isRefusal(here)) return here
   if (isRefusal(shared)) return shared
   const entries = new Map<string, CatalogEntry>()
+  for (const one of builtins(world.settings.brand.toLowerCase())) if (name === undefined || name === one.name) entries.set(one.name, ofService(one))
   for (const action of shared.items) entries.set(action.name, ofOrganization(action))
   for (const { action, reachable } of here.actions) entries.set(action.name, ofProject(action, reachable))
   for (const workflow of here.workflows) entries.set(`workflow.${workflow.handle}`, ofWorkflow(workflow))

@@ -44,7 +44,7 @@ async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const { input = {}, timeout_seconds = PATIENCE, dry_run } = call.body as Invoke
   const entry = await findEntry(edge.world, project.id, call.slots['action_name'] ?? '')
   if (isRefusal(entry)) return entry
-  if (entry.endpoint_kind === 'builtin') return refuse('conflict', { endpoint_kind: entry.endpoint_kind }, 'A published workflow is not called directly: start a run of it.')
+  if (entry.endpoint_kind === 'builtin') return refuse('conflict', { endpoint_kind: entry.endpoint_kind }, entry.source === 'platform' ? 'Agents call this; clients have endpoints for it.' : 'A published workflow is not called directly: start a run of it.')
   const faults = entry.input_schema ? faultsOf(entry.input_schema, input, 'input') : []
   if (faults.length > 0) return refuseFields(...faults)
   if (dry_run) return { done: { status_code: 200, status: 'completed' } }

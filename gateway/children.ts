@@ -10,7 +10,7 @@ export interface Children { readonly definitions?: Readonly<Record<string, Defin
 /** Workflows that one run and its children may name. */
 const MAX_NAMED = 50
 /** The workflows that the `loop` steps of a spec name, with those that theirs name: as they are now, for the whole family of runs. A name that is not known yet is the step's own fault. */
-export async function childrenOf({ directory }: Edge, project: string, spec: Spec): Promise<Children | Refusal> {
+export async function childrenOf({ directory }: Pick<Edge, 'directory'>, project: string, spec: Spec): Promise<Children | Refusal> {
   const todo = workflowsNamed(spec)
   if (todo.length === 0) return {}
   const known = await directory.project(project)

@@ -5,6 +5,7 @@
 import type { CreateInteraction } from '../protocol/api/interactions.ts'
 import type { Holds } from '../protocol/api/access.ts'
 import type { Reserved } from '../protocol/configuration.ts'
+import type { Definition } from '../protocol/directory.ts'
 import type { Origin } from '../protocol/entry.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
@@ -41,19 +42,21 @@ export interface Prepared {
 const NOTHING: Prepared = {}
 export type Prepare = (edge: Edge, call: Call, identity: Identity, origin: Origin) => Soon<Prepared | Refusal>
 
-/** The latest version of the workflow that a start names by id or handle. @param field where the name stands. */
-async function definitionFor(edge: Edge, { project }: Call, name: unknown, field: string): Promise<Prepared | Refusal> {
+const definitionFor = async (edge: Edge, { project }: Call, name: unknown, field: string): Promise<Prepared | Refusal> => {
   if (name === undefined || !project) return {}
-  const { directory } = edge
-  const text = String(name)
-  const known = await directory.project(project.id)
+  const found = await workflowNamed(edge, project.id, String(name), field)
+  return isRefusal(found) ? found : { input: { ...found } }
+}
+/** What a start is sent with: the latest version of the workflow that it names by id or handle. @param field where the name stands. */
+export async function workflowNamed({ directory }: Pick<Edge, 'directory'>, project: string, text: string, field: string): Promise<{ readonly definition: Definition; readonly definitions?: Readonly<Record<string, Definition>> } | Refusal> {
+  const known = await directory.project(project)
   if (isRefusal(known)) return known
   const id = own(known.workflows, text) ? text : Object.entries(known.workflows).find(([, { handle }]) => handle === text)?.[0]
-  const definition = id === undefined ? undefined : await directory.definition(project.id, id)
+  const definition = id === undefined ? undefined : await directory.definition(project, id)
   if (definition === undefined) return refuse('not_found', { [field]: text }, 'There is no such workflow.')
   if (isRefusal(definition)) return definition
-  const children = await childrenOf(edge, project.id, definition.spec)
-  return isRefusal(children) ? children : { input: { definition, ...children } }
+  const children = await childrenOf({ directory }, project, definition.spec)
+  return isRefusal(children) ? children : { definition, ...children }
 }
 
 /** A start by an inline spec names its workflows itself. */

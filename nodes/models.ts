@@ -20,12 +20,12 @@ const Provider = Type.Object({
   }, closed), { minItems: 1, maxItems: 500 }),
 }, closed)
 const Settings = Type.Object({
-  default: Type.Optional(text), providers: Type.Array(Provider, { maxItems: 100 }),
+  default: Type.Optional(text), providers: Type.Array(Provider, { maxItems: 100 }), silence_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 280 })),
   ceiling: Type.Optional(Type.Object({ timeout_seconds: Type.Optional(Type.Integer({ minimum: 1 })), effort: Type.Optional(Effort), models: Type.Optional(Type.Array(text)) }, closed)),
 }, closed)
 
 /** How a provider is reached. */
-interface ProviderAccess extends Pick<Static<typeof Provider>, 'provider' | 'kind' | 'base_url'> {
+export interface ProviderAccess extends Pick<Static<typeof Provider>, 'provider' | 'kind' | 'base_url'> {
   /** Where its key is: `env:<variable>` or `file:<absolute path>`. */
   readonly key?: string
 }
@@ -33,7 +33,11 @@ interface ProviderAccess extends Pick<Static<typeof Provider>, 'provider' | 'kin
 export interface ModelSettings {
   readonly models: Models
   readonly access: readonly ProviderAccess[]
+  /** Milliseconds for which a provider may be silent before an attempt is given up. */
+  readonly silence: number
 }
+/** Seconds. */
+const SILENCE = 120
 
 /** The models that need nothing configured: answers by a script, for trying things out and for tests. @param brand header brand in any case. */
 const builtIn = (brand: string): Static<typeof Provider> => ({
@@ -73,7 +77,7 @@ export function readModels(setting: string, brand: string): ModelSettings | { re
   const missing = ceiling?.models?.find((name) => !every.some((model) => fullId(model) === name))
   if (missing !== undefined) return { wrong: `allows the model ${missing}, but no provider has it; write provider/model` }
   return {
-    models: { ...known, default_model: fullId(chosen) },
+    models: { ...known, default_model: fullId(chosen) }, silence: (value.silence_seconds ?? SILENCE) * 1000,
     access: all.map(({ provider, kind, base_url, key }) => ({ provider, kind, ...(base_url !== undefined && { base_url: base_url.replace(/\/+$/, '') }), ...(key !== undefined && { key }) })),
   }
 }

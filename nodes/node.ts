@@ -144,7 +144,7 @@ export async function startNode(config: Config, servers: readonly string[], log:
     const edge = config.roles.includes('gateway')
     const directory = edge || config.roles.includes('executor') ? openDirectory(world) : undefined
     if (directory) stops.push(async () => directory.close())
-    if (directory && config.roles.includes('executor')) stops.push(startExecutorRole({ world, bus, directory, allow: config.outbound_allow, limit: config.executor_limit }))
+    if (directory && config.roles.includes('executor')) stops.push(startExecutorRole({ world, bus, directory, allow: config.outbound_allow, limit: config.executor_limit, models: config.models, env: process.env }))
     if (!edge || !directory) {
       if (config.status_port === undefined) return { id, installed, owned: () => host.owned(), leave: () => {}, stop }
       const status = await serveStatus(config.host, config.status_port, { unready, metrics: metrics.text })

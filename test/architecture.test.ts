@@ -11,7 +11,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
   actors: { folders: ['actors', 'protocol'], packages: /^$/ },
   gateway: { folders: ['gateway', 'protocol'], packages: /^node:|^uWebSockets\.js$|^typebox(\/|$)|^rate-limiter-flexible$|^yaml$|^@cfworker\/json-schema$/ },
   views: { folders: ['views', 'protocol'], packages: /^node:|^better-sqlite3$/ },
-  nodes: { folders: ['nodes', 'actors', 'gateway', 'views', 'protocol', 'client'], packages: /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^nodemailer$|^typebox\/value$|^typebox$|^ipaddr\.js$/ },
+  nodes: { folders: ['nodes', 'actors', 'gateway', 'views', 'protocol', 'client'], packages: /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^nodemailer$|^typebox\/value$|^typebox$|^ai$|^@ai-sdk\/|^yaml$|^ipaddr\.js$/ },
   client: { folders: ['client', 'protocol'], packages: /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$/ },
 }
 /** Words that break a folder's promise, each with the reason. */
@@ -28,8 +28,10 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]better-sqlite3['"]/, /^views\//],
   [/['"]croner['"]/, /^protocol\/schedule\.ts$/],
   [/['"]nodemailer['"]/, /^nodes\/notify\//],
-  // Front matter of skills, and nothing else that clients send, is YAML.
-  [/['"]yaml['"]/, /^gateway\/front-matter\.ts$/],
+  // Front matter of skills and scripts of the scripted model, and nothing else that clients send, are YAML.
+  [/['"]yaml['"]/, /^gateway\/front-matter\.ts$|^nodes\/executor\/scripted\/read\.ts$/],
+  // Providers of models are spoken to in one place.
+  [/['"](ai|@ai-sdk\/[a-z-]+)['"]/, /^nodes\/executor\/models\//],
   [/['"]ipaddr\.js['"]/, /^nodes\/outbound\//],
   [/['"]@cfworker\/json-schema['"]/, /^gateway\/schema\.ts$/],
   [/process\.env/, /^nodes\/|^client\/cli\//],

@@ -24,6 +24,7 @@ export function generate(on: Draft, id: string): void {
   if (!turn) return
   const { definition, generations, next_index } = turn.work
   if (generations >= limits.generations) return void fail(on, id, 'max_iterations', `The model was asked ${limits.generations} times in this turn.`)
+  if (definition.memory_fault !== undefined) return void fail(on, id, 'memory_context_too_large', definition.memory_fault)
   const { sequence } = on.state
   const fault = conversationFault(messagesOf(shownTo(on.state, sequence)))
   if (fault !== undefined) return void fail(on, id, 'invalid_conversation_state', fault)

@@ -2,6 +2,7 @@
  * A segment: a row of the assistant that uses tools. It stays open, and out of the log, until all of its calls are settled; then
  * the row and one row with all results are committed together. A call that was settled is never made again.
  */
+import { isExempt } from '../../protocol/agents/manifest.ts'
 import type { Open } from '../../protocol/common.ts'
 import type { Block, ToolResultBlock, ToolUseBlock } from '../../protocol/session/blocks.ts'
 import type { Call } from '../../protocol/session/bookkeeping.ts'
@@ -92,7 +93,7 @@ function act(on: Draft, id: string, call: string, tool: GrantedTool, input: Open
   noteCall(on, id, call, { action })
   patchCall(on, id, index, { resolved_action: action })
   const restricting = definition.skills.filter(({ name, allowed_tools }) => active?.includes(name) && allowed_tools.length > 0)
-  if (restricting.length > 0 && !restricting.some(({ allowed_tools }) => allows(allowed_tools, tool))) {
+  if (restricting.length > 0 && !isExempt(tool.name, on.brand) && !restricting.some(({ allowed_tools }) => allows(allowed_tools, tool))) {
     return void settle(on, id, call, { status: 'error', content: `The skill ${restricting.map(({ name }) => name).join(', ')} does not allow ${tool.name}.` })
   }
   const faults = tool.input_schema ? valueFaults(tool.input_schema, input, '') : []
@@ -132,8 +133,8 @@ function dispatch(on: Draft, id: string, { id: call, index, action }: Call): voi
   const queue = tool.queue ?? queueOf(turn.work.definition)
   noteCall(on, id, call, { state: 'job', job_id, queue })
   patchCall(on, id, index, { status: 'running' })
-  // What is not said to be safe to repeat is done once; its lease may be lost once.
-  const attempts = tool.annotations.idempotent || tool.annotations.read_only ? limits.attempts : 1
+  // What is not said to be safe to repeat is done once; its lease may be lost once. What the service does itself is.
+  const attempts = tool.annotations.idempotent || tool.annotations.read_only || tool.kind === 'builtin' ? limits.attempts : 1
   enqueue(on, queue, {
     id: job_id, kind: 'action_execution', executor_kind: tool.kind === 'worker' ? 'customer_worker' : 'server_worker', action_name: tool.name, agent_turn_id: id, tool_call_id: call,
     ...(tool.environment_id !== undefined && { environment_id: tool.environment_id }), max_attempts: attempts, max_losses: attempts,

@@ -5,15 +5,13 @@
 import type { Agent } from '../../protocol/agents.ts'
 import { effectiveDefinition } from '../../protocol/agents/definition.ts'
 import { clearsConfig, type InlineConfig } from '../../protocol/agents/inline.ts'
-import { resolveSelectors } from '../../protocol/agents/selectors.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { own } from '../../protocol/lookup.ts'
-import type { Defined, GrantedTool } from '../../protocol/session/definition.ts'
+import type { Defined } from '../../protocol/session/definition.ts'
 import type { Session } from '../../protocol/session/shapes.ts'
-import type { Selector } from '../../protocol/toolkits.ts'
-import { entriesOf } from '../action-catalog.ts'
 import { homeOf, type Call, type Edge } from '../call.ts'
 import { agentSource, byName } from '../equipment.ts'
+import { grantedTools, remembered } from './tools.ts'
 
 /** The agent that a reference names; `not_found` when there is none, `agent_inactive` when it is not in use. */
 export async function agentOf(edge: Edge, call: Call, ref: { readonly id?: string; readonly name?: string }): Promise<Agent | Refusal> {
@@ -48,26 +46,15 @@ export async function define(edge: Edge, call: Call, agent: Agent, session: Pick
     ...(session && { session: { ...(session.thinking_effort && { thinking_effort: session.thinking_effort }), ...(session.compaction_policy && { compaction_policy: session.compaction_policy }) } }),
   })
   if ('faults' in found) return refuseFields(...found.faults)
-  const tools = await granted(edge, project, found.tools)
+  const [tools, memory] = await Promise.all([grantedTools(edge.world, project, found.tools), remembered(edge.world, project, agent.id, found.memory_context)])
   if (isRefusal(tools)) return tools
+  if (isRefusal(memory)) return memory
   const { instructions, route, effort, timeout_seconds, compaction, tool_presentation, skills } = found
   return {
     definition: {
       agent_id: agent.id, agent_name: agent.name, scope: { org_id: edge.world.organization(), project_id: project },
-      instructions, route, ...(effort !== undefined && { effort }), timeout_seconds, compaction, tool_presentation, skills, tools,
+      instructions, route, ...(effort !== undefined && { effort }), timeout_seconds, compaction, tool_presentation, skills, tools, ...memory,
     },
     ...(config && { config: cleared ? null : config }),
   }
-}
-
-/** The tools that selectors grant: what the catalog has and the service can run; an exact name that no catalog describes is an action of workers. */
-async function granted(edge: Edge, project: string, selectors: readonly Selector[]): Promise<readonly GrantedTool[] | Refusal> {
-  if (selectors.length === 0) return []
-  const entries = await entriesOf(edge.world, project)
-  if (isRefusal(entries)) return entries
-  const { matched, unmatched } = resolveSelectors(selectors, entries)
-  const known = matched.filter(({ endpoint_kind }) => endpoint_kind !== 'builtin').map(({ name, description, input_schema, annotations: { idempotent, destructive, read_only }, endpoint_kind }): GrantedTool => ({
-    name, ...(description !== undefined && { description }), ...(input_schema && { input_schema }), annotations: { ...(idempotent && { idempotent }), ...(destructive && { destructive }), ...(read_only && { read_only }) }, kind: endpoint_kind,
-  }))
-  return [...known, ...unmatched.filter(({ selector_type }) => selector_type === 'exact').map(({ selector }) => ({ name: selector, annotations: {}, kind: 'worker' as const }))]
 }

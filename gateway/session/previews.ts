@@ -10,9 +10,8 @@ import type { World } from '../ports.ts'
 
 /**
  * A generation under way. `attempt` tells a later attempt at the same job apart, such as its lease token.
- * @public
  */
-export interface Generation {
+interface Generation {
   readonly project: string
   readonly session_id: string
   readonly job_id: string

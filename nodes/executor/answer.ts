@@ -33,7 +33,7 @@ function resultOf({ content_type, body }: Pick<Received, 'content_type' | 'body'
 }
 
 /** Milliseconds that a receiver asks to be left alone. @param now Unix milliseconds. */
-function pauseOf(after: string | undefined, now: number): number {
+export function pauseOf(after: string | undefined, now: number): number {
   if (after === undefined) return 0
   const ms = /^\d+(\.\d+)?$/.test(after) ? Number(after) * 1000 : Date.parse(after) - now
   return Number.isFinite(ms) ? Math.min(LONGEST, Math.max(0, ms)) : 0

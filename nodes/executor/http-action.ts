@@ -15,6 +15,7 @@ import type { ClaimedJob } from '../../protocol/worker.ts'
 import type { Post } from '../outbound/post.ts'
 import { signed } from '../outbound/sign.ts'
 import { outcomeOf } from './answer.ts'
+import { callOf } from './call.ts'
 import { NOT_OURS, type Handler, type Outcome } from './handler.ts'
 
 interface HttpActions {
@@ -109,8 +110,7 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
       // Who cannot be asked now can be later: nothing was called, so no attempt is used.
       if (!target || isRefusal(target)) return NOT_OURS
       if ('status' in target) return target
-      const owner = job.session_id !== undefined ? { kind: 'session' as const, id: job.session_id } : job.run_id !== undefined ? { kind: 'run' as const, id: job.run_id } : undefined
-      const call = owner && ((await world.ask({ project, ...owner }, 'action_call', { job_id: job.id })) as ActionCall | null | undefined | Refusal)
+      const call = await callOf(world, project, job)
       if (isRefusal(call)) return NOT_OURS
       return call ? send(project, job, target, call, signal) : { status: 'cancelled' }
     },

@@ -116,7 +116,8 @@ export class Offers {
     const { bus, clock, node, measure } = this.#shard.deps
     const subject = subjects.offer(address.project, queue, capability)
     let left = jobs
-    let served = false
+    // What is for no worker is offered to none.
+    let served = jobs[0]?.executor_kind === 'server_worker'
     for (let asked = 0; left.length > 0 && asked < GATEWAYS && !this.#stopped; asked++) {
       const offer: Offer = { project: address.project, queue, jobs: left }
       const answer = await bus.request(served ? subjects.serve(address.project, queue, capability) : subject, offer, 1000)

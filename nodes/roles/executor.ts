@@ -1,13 +1,21 @@
 /** The role executor: what the service does itself, with the handlers that this release has. */
 import type { Directory } from '../../gateway/directory.ts'
 import type { World } from '../../gateway/ports.ts'
+import { openPreviews } from '../../gateway/session/previews.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../../protocol/worker.ts'
 import { startExecutor, type Executor } from '../executor/executor.ts'
+import { builtinActions, firstOf } from '../executor/builtin/builtin.ts'
+import { generations } from '../executor/generation.ts'
 import { httpActions } from '../executor/http-action.ts'
+import { remoteSpeaker } from '../executor/models/remote.ts'
+import { previews } from '../executor/preview.ts'
+import { scriptedSpeaker } from '../executor/scripted/speaker.ts'
+import type { Speaker } from '../executor/speech.ts'
 import type { Bus } from '../host/ports.ts'
 import { createGuard } from '../outbound/guard.ts'
 import { createPost } from '../outbound/post.ts'
+import type { ModelSettings } from '../models.ts'
 
 interface Role {
   readonly world: World
@@ -16,14 +24,21 @@ interface Role {
   /** Networks that may be called beside public addresses. */
   readonly allow: readonly string[]
   readonly limit: number
+  readonly models: ModelSettings
+  /** Where keys of providers are. */
+  readonly env: Readonly<Record<string, string | undefined>>
 }
 
 /** Take work that no worker gets. Returns how to stop in order. */
-export function startExecutorRole({ world, bus, directory, allow, limit }: Role): () => Promise<void> {
+export function startExecutorRole({ world, bus, directory, allow, limit, models, env }: Role): () => Promise<void> {
   const mailbox = subjects.executor(world.node)
   const post = createPost(createGuard(allow))
+  const shown = openPreviews(world)
   const executor: Executor = startExecutor({
-    world, mailbox, limit, handlers: { action_execution: httpActions({ world, directory, post }) },
+    world, mailbox, limit, handlers: {
+      action_execution: firstOf(builtinActions({ world, directory }), httpActions({ world, directory, post })),
+      llm_generation: generations({ models: models.models, speakers: speakersOf({ world, models, env }), preview: previews(shown, world.later), log: world.log, now: world.now }),
+    },
     listen: (handler) => bus.subscribe(subjects.serveAll, (message) => handler(message as Offer), subjects.serveGroup),
   })
   const deaf = bus.subscribe(subjects.gateway(mailbox), (message) => {
@@ -37,6 +52,12 @@ export function startExecutorRole({ world, bus, directory, allow, limit }: Role)
   return async () => {
     unwatch()
     await executor.stop()
+    shown.stop()
     deaf()
   }
 }
+
+/** Each provider's way to an answer. */
+const speakersOf = ({ world, models, env }: Pick<Role, 'world' | 'models' | 'env'>): Readonly<Record<string, Speaker>> =>
+  Object.fromEntries(models.access.map((access) => [access.provider, access.kind === 'scripted' ? scriptedSpeaker(world.later)
+    : remoteSpeaker({ access, env, silence: models.silence, now: world.now, spread: () => (world.random(1)[0] ?? 0) / 255 })]))

@@ -31,7 +31,7 @@ export interface ManifestOf {
 }
 
 /** Whether a tool stays usable whatever a skill allows: the memory of the agent itself. */
-const isExempt = (name: string, brand: string): boolean => name.startsWith(`${brand}.memory.`)
+export const isExempt = (name: string, brand: string): boolean => name.startsWith(`${brand}.memory.`)
 
 /** The manifest, without its hash, and the text that the hash is of. */
 export function manifestOf({ agent_id, toolkits, skills, entries, skill_name, allowed_tools = [], brand }: ManifestOf): { readonly manifest: Omit<ToolManifest, 'policy_hash'>; readonly policy: string } {

@@ -29,6 +29,8 @@ export interface TurnDefinition extends Pick<EffectiveDefinition, 'instructions'
   readonly skills: readonly EffectiveSkill[]
   /** Text about the agent's memory that goes to the model after the instructions. */
   readonly memory?: string
+  /** Why that text could not be made: the turn fails with it. */
+  readonly memory_fault?: string
   readonly max_tokens?: number
 }
 /** What the edge hands over with a turn: the settled definition, and the inline config to store: absent keeps, null clears. */

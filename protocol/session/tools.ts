@@ -106,4 +106,4 @@ function help(group: readonly GrantedTool[], command: unknown): string {
 }
 
 /** Whether a skill's list of tools lets an action through. */
-export const allows = (allowed: readonly string[], { name, kind }: GrantedTool): boolean => allowed.some((text) => textSelects(text, { name, source: kind === 'builtin' ? 'platform' : 'custom' }))
+export const allows = (allowed: readonly string[], { name, kind }: GrantedTool): boolean => allowed.some((text) => textSelects(text, { name, source: kind === 'builtin' && !name.startsWith('workflow.') ? 'platform' : 'custom' }))

@@ -1,0 +1,56 @@
+/**
+ * What a turn is given besides its instructions: the tools that its toolkits name, out of the catalog as it is now, and what
+ * its agent remembers. Nothing is granted here that no toolkit names.
+ */
+import { resolveSelectors } from '../../protocol/agents/selectors.ts'
+import type { CatalogEntry } from '../../protocol/api/actions.ts'
+import type { MemoryContext } from '../../protocol/agents.ts'
+import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import type { MemoryEntry } from '../../protocol/memory.ts'
+import type { GrantedTool, TurnDefinition } from '../../protocol/session/definition.ts'
+import type { Selector } from '../../protocol/toolkits.ts'
+import { entriesOf } from '../action-catalog.ts'
+import type { World } from '../ports.ts'
+
+type Asking = Pick<World, 'view' | 'organization' | 'settings'>
+
+/** The tools that selectors grant. An exact name that the catalog does not know is an action of whichever workers list it. */
+export async function grantedTools(world: Asking, project: string, selectors: readonly Selector[]): Promise<readonly GrantedTool[] | Refusal> {
+  if (selectors.length === 0) return []
+  const entries = await entriesOf(world, project)
+  if (isRefusal(entries)) return entries
+  const { matched, unmatched } = resolveSelectors(selectors, entries)
+  return [
+    ...matched.filter(usable).map(toolOf),
+    ...unmatched.flatMap(({ selector_type, selector }) => (selector_type === 'exact' ? [{ name: selector, annotations: {}, kind: 'worker' as const }] : [])),
+  ]
+}
+/** Workers may come; what is switched off does not. */
+const usable = ({ readiness, endpoint_kind }: CatalogEntry): boolean => readiness === 'ready' || endpoint_kind === 'worker'
+const toolOf = ({ name, description, input_schema, annotations, endpoint_kind, execution }: CatalogEntry): GrantedTool =>
+  ({ name, ...(description !== undefined && { description }), ...(input_schema && { input_schema }), annotations, kind: endpoint_kind, ...(execution?.queue !== undefined && { queue: execution.queue }) })
+
+/** Entries that are read at one time, and at all: the pinned and most important come first. */
+const PAGE = 200
+const MOST = 2000
+/** What the model is told of its agent's memory, within the bytes of its context. */
+export async function remembered(world: Asking, project: string, agent: string, { mode, max_bytes }: Required<MemoryContext>): Promise<Pick<TurnDefinition, 'memory' | 'memory_fault'> | Refusal> {
+  if (mode === 'off') return {}
+  const lines: string[] = []
+  let bytes = 0
+  let after: unknown
+  do {
+    const page = (await world.view(project, 'memory.entries', { id: agent, limit: PAGE, ...(after !== undefined && { after }) })) as { items: readonly MemoryEntry[]; position?: unknown } | Refusal
+    if (isRefusal(page)) return page
+    for (const entry of page.items) {
+      const line = mode === 'full' ? `## ${entry.key} (${entry.kind})\n${entry.content ?? ''}` : `- ${entry.key} (${entry.kind})${entry.summary === undefined ? '' : `: ${entry.summary}`}`
+      bytes += Buffer.byteLength(line) + 1
+      if (bytes > max_bytes) return mode === 'full' ? { memory_fault: `What the agent remembers does not fit into ${max_bytes} bytes.` } : told(mode, lines)
+      lines.push(line)
+    }
+    after = page.position
+  } while (after !== undefined && lines.length < MOST)
+  return told(mode, lines)
+}
+const told = (mode: 'index' | 'full', lines: readonly string[]): Pick<TurnDefinition, 'memory'> =>
+  lines.length === 0 ? {} : { memory: `${mode === 'full' ? '# What you remember' : '# What you remember, by key'}\n${lines.join('\n')}` }

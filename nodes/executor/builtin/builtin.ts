@@ -1,0 +1,81 @@
+/**
+ * What the service does itself for agents, as jobs: so that it has leases, attempts and records as every other call. Each is
+ * safe to repeat: ids of what it makes come from the job.
+ */
+import type { Directory } from '../../../gateway/directory.ts'
+import type { World } from '../../../gateway/ports.ts'
+import { builtinOf, type BuiltinName } from '../../../protocol/action/builtin.ts'
+import type { ActionCall } from '../../../protocol/action/invocation.ts'
+import { errorBody, errors, isRefusal, type Refusal } from '../../../protocol/errors.ts'
+import { own } from '../../../protocol/lookup.ts'
+import type { ClaimedJob } from '../../../protocol/worker.ts'
+import { callOf } from '../call.ts'
+import { NOT_OURS, type Handler, type Outcome } from '../handler.ts'
+import { forget, recall, remember } from './memory.ts'
+import { callWorkflow, getRun, startRun } from './runs.ts'
+
+export interface Service {
+  readonly world: Pick<World, 'ask' | 'command' | 'id' | 'later' | 'live' | 'now' | 'settings' | 'view' | 'organization'>
+  readonly directory: Directory
+}
+/** A call under way. */
+export interface Called {
+  readonly project: string
+  readonly job: ClaimedJob
+  readonly call: ActionCall
+  /** Name of the agent, as it is shown where it acted. */
+  readonly agent: string
+  readonly signal: AbortSignal
+}
+/** Gives the result, or the refusal that the model is told. */
+export type Does = (service: Service, called: Called) => Promise<Readonly<Record<string, unknown>> | Refusal>
+
+const table: Readonly<Record<BuiltinName, Does>> = { 'memory.remember': remember, 'memory.recall': recall, 'memory.forget': forget, 'run.start': startRun, 'run.get': getRun }
+
+/** What a refusal means for a job: what may pass is tried again. */
+function refused(refusal: Refusal): Outcome {
+  const { code, message, details } = errorBody(refusal).error
+  const fields = Array.isArray(details?.['fields']) ? `: ${JSON.stringify(details['fields'])}` : ''
+  return { status: 'failed', error_type: code, error_message: `${message}${fields}`.slice(0, 2000), ...('retryable' in errors[refusal.refused] ? { retry_in: 500 } : { final: true as const }) }
+}
+
+/** The handler of actions of the service, and of published workflows. */
+export function builtinActions(service: Service): Handler {
+  const { world, directory } = service
+  const brand = world.settings.brand.toLowerCase()
+  return {
+    takes: (_, { executor_kind, action_name = '' }) => (executor_kind === 'server_worker' && builtinOf(brand, action_name) !== undefined ? {} : undefined),
+    async perform({ project, job, signal }) {
+      const which = builtinOf(brand, job.action_name ?? '')
+      if (which === undefined) return NOT_OURS
+      const call = await callOf(world, project, job)
+      if (isRefusal(call)) return NOT_OURS
+      if (!call) return { status: 'cancelled' }
+      const home = await directory.project(project)
+      if (isRefusal(home)) return refused(home)
+      const agent = own(home.agents, call.actor.principal_id)
+      if (!agent) return { status: 'failed', error_type: 'not_found', error_message: 'The agent is not there any more.', final: true }
+      const called: Called = { project, job, call, agent: agent.name, signal }
+      const result = await (typeof which === 'string' ? table[which](service, called) : callWorkflow(which.workflow)(service, called))
+      return isRefusal(result) ? refused(result) : { status: 'completed', result: { ...result } }
+    },
+  }
+}
+
+/** One handler out of several: the first that takes a job does it. */
+export const firstOf = (...handlers: readonly Handler[]): Handler => ({
+  async takes(project, job) {
+    for (const handler of handlers) {
+      const taken = await handler.takes(project, job)
+      if (taken !== undefined) return taken
+    }
+    return undefined
+  },
+  async perform(work) {
+    for (const handler of handlers) {
+      const outcome = await handler.perform(work)
+      if (outcome !== NOT_OURS) return outcome
+    }
+    return NOT_OURS
+  },
+})

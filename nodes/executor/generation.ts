@@ -1,0 +1,47 @@
+/**
+ * Generations of managed routes: a job names a provider and a model, and the provider's speaker makes one attempt. Jobs of
+ * worker routes are never taken.
+ */
+import { isAllowed, findModel, type Models } from '../../protocol/agents/models.ts'
+import type { ClaimedJob } from '../../protocol/worker.ts'
+import type { Log } from '../../gateway/ports.ts'
+import { failedWith, Fault } from './faults.ts'
+import type { Handler } from './handler.ts'
+import type { Previewing } from './preview.ts'
+import type { ModelRequest, Speaker } from './speech.ts'
+
+interface Generations {
+  readonly models: Models
+  /** By provider. */
+  readonly speakers: Readonly<Record<string, Speaker>>
+  readonly preview: Previewing
+  readonly log: Log
+  /** Unix milliseconds. */
+  readonly now: () => number
+}
+
+/** The handler of generations. */
+export function generations({ models, speakers, preview, log, now }: Generations): Handler {
+  /** A summary may be asked of a model of another provider than that of the turn. */
+  const find = ({ provider = '', model = '' }: ClaimedJob, request: ModelRequest | undefined) => {
+    const text = request?.model ?? model
+    return findModel(models, `${provider}/${text}`) ?? findModel(models, text)
+  }
+  return {
+    takes: (_, { kind, executor_kind }) => (kind === 'llm_generation' && executor_kind === 'server_worker' ? {} : undefined),
+    async perform({ project, job, signal }) {
+      const request = job.spec['request'] as ModelRequest | undefined
+      // The session does not wait for it any more.
+      if (!request) return { status: 'cancelled' }
+      const model = find(job, request)
+      const speaker = model && speakers[model.provider]
+      if (!model || !speaker || !isAllowed(models, model)) return failedWith(new Fault('model_unavailable', `The service has no model ${job.provider}/${request.model} any more.`), job.claim_attempt, 0)
+      const shown = preview(project, job)
+      const began = now()
+      const outcome = await speaker({ request: { ...request, model: model.id }, provider: model.provider, model: model.id, attempt: job.claim_attempt, signal, show: shown.show })
+      shown.end()
+      log.debug({ job: job.id, provider: model.provider, model: model.id, attempt: job.claim_attempt, ms: now() - began, status: outcome.status, ...(outcome.error_type !== undefined && { fault: outcome.error_type }) }, 'a generation')
+      return outcome
+    },
+  }
+}

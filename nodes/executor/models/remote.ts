@@ -1,0 +1,84 @@
+/**
+ * Generations by providers: one request, one step, no tools run. Everything that goes wrong becomes a fault with a name;
+ * trying again is up to the queue, so that it survives the executor.
+ */
+import type { ToolSet } from 'ai'
+import type { ProviderAccess } from '../../models.ts'
+import { pauseOf } from '../answer.ts'
+import { failedWith, Fault, faultOfStatus } from '../faults.ts'
+import { answered, type Asked, type ModelRequest, type Speaker } from '../speech.ts'
+import { collect } from './collect.ts'
+import { toMessages } from './messages.ts'
+import { modelOf, optionsOf, readKey } from './provider.ts'
+
+interface Remote {
+  readonly access: ProviderAccess
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Milliseconds for which a provider may be silent. */
+  readonly silence: number
+  /** Unix milliseconds. */
+  readonly now: () => number
+  /** A number from 0 to 1 by chance. */
+  readonly spread: () => number
+}
+
+/** The speaker of a provider. */
+export function remoteSpeaker({ access, env, silence, now, spread }: Remote): Speaker {
+  return async (asked) => {
+    let key: string | undefined
+    try {
+      key = await readKey(access, env)
+      return answered(await speak(asked, access, key, silence))
+    } catch (error) {
+      return failedWith(faultOf(error, asked, now()), asked.attempt, spread(), key)
+    }
+  }
+}
+
+async function speak({ request, provider, model, signal, show }: Asked, access: ProviderAccess, key: string | undefined, silence: number) {
+  const { jsonSchema, streamText, tool } = await import('ai')
+  const quiet = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  const moved = () => {
+    clearTimeout(timer)
+    timer = setTimeout(() => quiet.abort(), silence)
+  }
+  const tools: ToolSet = Object.fromEntries((request.tools ?? []).map(({ name, description, input_schema }) => [name, tool({ inputSchema: jsonSchema(input_schema), ...(description !== undefined && { description }) })]))
+  moved()
+  try {
+    const { fullStream } = streamText({
+      model: await modelOf(access, model, key), messages: toMessages(request.messages, provider), ...systemOf(request), ...(Object.keys(tools).length > 0 && { tools }),
+      ...(request.max_tokens !== undefined && { maxOutputTokens: request.max_tokens }), ...(request.temperature !== undefined && { temperature: request.temperature }),
+      maxRetries: 0, abortSignal: AbortSignal.any([signal, quiet.signal]), providerOptions: optionsOf(access, request.reasoning_effort),
+      // What goes wrong is a part of the stream as well; nothing is printed.
+      onError: () => {},
+      // The service fetches nothing that somebody put into a message: the provider gets the address or nothing.
+      experimental_download: async (wanted) => wanted.map(({ url, isUrlSupportedByModel }) => {
+        if (!isUrlSupportedByModel) throw new Fault('provider_refused', `The model does not read addresses such as ${url.origin}.`)
+        return null
+      }),
+    })
+    return await collect(fullStream, provider, model, show, moved)
+  } catch (error) {
+    throw quiet.signal.aborted && !signal.aborted ? new Fault('provider_timeout', `The provider was silent for ${silence / 1000} s.`) : error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+const systemOf = ({ system }: ModelRequest): { readonly system?: string } => (system && system.length > 0 ? { system: system.map(({ text }) => text).join('\n\n') } : {})
+
+/** Names of the library's errors that mean that an answer was not understood. */
+const broken = /JSONParse|TypeValidation|InvalidResponseData|EmptyResponseBody|NoContentGenerated|NoOutputGenerated/
+/** What an error of the library or of the network means. */
+function faultOf(error: unknown, { signal, provider }: Asked, now: number): Fault {
+  if (signal.aborted) return new Fault('stopped', 'The generation was stopped.')
+  if (error instanceof Fault) return error
+  const { name = '', message = '', statusCode, responseHeaders, cause } = error as { name?: string; message?: string; statusCode?: number; responseHeaders?: Record<string, string>; cause?: unknown }
+  if (statusCode !== undefined && !(statusCode >= 200 && statusCode < 300)) return new Fault(faultOfStatus(statusCode), `${provider} answered ${statusCode}: ${message}`, pauseOf(responseHeaders?.['retry-after'], now))
+  if (cause instanceof Fault) return cause
+  if (broken.test(name)) return new Fault('invalid_response', `The answer of ${provider} was not understood.`)
+  // What a provider says in the middle of its stream comes as it was said.
+  if (!(error instanceof Error)) return new Fault('provider_error', `${provider} broke off its answer: ${typeof error === 'string' ? error : JSON.stringify(error)}`)
+  const reason = cause instanceof Error ? cause.message : message
+  return new Fault('provider_unreachable', `${provider} could not be reached, or the connection was lost: ${reason}`)
+}

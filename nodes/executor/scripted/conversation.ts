@@ -1,0 +1,59 @@
+/** What a script can ask about a conversation: what was said last, where the turn stands, what the tools gave. Only the request decides, so a repeated attempt reads the same. */
+import type { Open } from '../../../protocol/common.ts'
+import type { ModelMessage } from '../../../protocol/session/request.ts'
+
+/** A result of a tool. */
+export interface Result {
+  /** The name that the model used. */
+  readonly tool: string
+  /** As the script would call it: with the command of a router. */
+  readonly command?: string
+  readonly text: string
+  readonly error: boolean
+}
+export interface Facts {
+  /** What a person said last. */
+  readonly text: string
+  /** Messages of people so far. */
+  readonly turn: number
+  /** Answers since then, this one included. */
+  readonly step: number
+  /** What the last message holds. */
+  readonly results: readonly Result[]
+}
+
+const string = (value: unknown): string => (typeof value === 'string' ? value : '')
+/** What the service adds for the model is no word of a person, except directions of one. */
+const reminder = /^<reminder name="([^"]*)"[^>]*>\n([\s\S]*)\n<\/reminder>$/
+const contentOf = ({ content }: { readonly content?: unknown }): string =>
+  typeof content === 'string' ? content : Array.isArray(content) ? (content as Open[]).map((part) => string(part['text'])).join('') : ''
+
+/** Read a conversation. */
+export function factsOf(messages: readonly ModelMessage[]): Facts {
+  const uses = new Map<string, Pick<Result, 'tool' | 'command'>>()
+  let [text, turn, step] = ['', 0, 1]
+  for (const { role, content } of messages) {
+    if (role === 'assistant') {
+      step++
+      for (const block of content) {
+        if (block['type'] !== 'tool_use') continue
+        const command = (block['input'] as Open | undefined)?.['command']
+        uses.set(string(block['id']), { tool: string(block['name']), ...(typeof command === 'string' && { command }) })
+      }
+      continue
+    }
+    const said = content.filter((block) => block['type'] === 'text').map((block) => string(block['text']))
+    const words = said.filter((one) => !reminder.test(one))
+    const directions = said.flatMap((one) => {
+      const [, name, inner = ''] = reminder.exec(one) ?? []
+      return name === 'user-direction' ? [inner] : []
+    })
+    if (words.length > 0) [text, turn, step] = [words.join('\n'), turn + 1, 1]
+    if (directions.length > 0) text = directions.join('\n')
+  }
+  const last = messages.at(-1)?.content ?? []
+  const results = last.filter((block) => block['type'] === 'tool_result').map((block): Result => ({
+    ...(uses.get(string(block['tool_use_id'])) ?? { tool: '' }), text: contentOf(block as { content?: unknown }), error: block['is_error'] === true,
+  }))
+  return { text, turn, step, results }
+}

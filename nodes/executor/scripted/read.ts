@@ -1,0 +1,26 @@
+/** Finding and reading the script in the instructions of an agent: all of them, or the first fenced block that is one. */
+import { Value } from 'typebox/value'
+import { parse } from 'yaml'
+import { ECHO, Script } from './script.ts'
+
+/** Characters of a script. */
+const LONGEST = 262_144
+const fences = /^```(?:ya?ml)?[ \t]*\n([\s\S]*?)^```[ \t]*$/gm
+const begins = /^\s*(?:#.*\n\s*)*script\s*:/
+
+/** The rules in a text; those of an echo when it has none. `wrong`: a sentence about what is not understood. */
+export function readScript(instructions: string): Script | { readonly wrong: string } {
+  const source = [instructions, ...[...instructions.matchAll(fences)].map(([, inner = '']) => inner)].find((text) => begins.test(text))
+  if (source === undefined) return ECHO
+  if (source.length > LONGEST) return { wrong: `has more than ${LONGEST} characters` }
+  let value: unknown
+  try {
+    // Anchors may be used, but not to make much out of little.
+    value = parse(source, { maxAliasCount: 50, logLevel: 'silent' })
+  } catch (error) {
+    return { wrong: `is no YAML: ${(error instanceof Error ? error.message : String(error)).split('\n')[0]}` }
+  }
+  if (Value.Check(Script, value)) return value.script
+  const [first] = [...Value.Errors(Script, value)].sort((a, b) => b.instancePath.length - a.instancePath.length)
+  return { wrong: `is not understood at ${first?.instancePath || '/'}: ${first?.message ?? ''}` }
+}

@@ -1,0 +1,34 @@
+/** The scripted model as a speaker: plays what the script in the instructions says, in its time. */
+import { failedWith, Fault } from '../faults.ts'
+import { answered, type Speaker } from '../speech.ts'
+import { play } from './play.ts'
+import { readScript } from './read.ts'
+
+/** @param later runs something after milliseconds; the returned function cancels it. */
+export function scriptedSpeaker(later: (ms: number, run: () => void) => () => void): Speaker {
+  return async ({ request, attempt, signal, show }) => {
+    const script = readScript(request.system?.[0]?.text ?? '')
+    if ('wrong' in script) return failedWith(new Fault('script_invalid', `The script ${script.wrong}.`), attempt, 0)
+    const { delay, pace, pieces, fault, message } = play(script, request, attempt)
+    await pause(delay)
+    for (const [index, piece] of pieces.entries()) {
+      if (index > 0) await pause(pace)
+      if (signal.aborted) return failedWith(new Fault('stopped', 'The generation was stopped.'), attempt, 0)
+      show(piece)
+    }
+    return fault ? failedWith(fault, attempt, 0) : answered(message)
+
+    function pause(ms: number): Promise<void> | undefined {
+      if (ms === 0 || signal.aborted) return undefined
+      return new Promise((done) => {
+        const over = () => {
+          cancel()
+          signal.removeEventListener('abort', over)
+          done()
+        }
+        const cancel = later(ms, over)
+        signal.addEventListener('abort', over)
+      })
+    }
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * Texts of scripts with values in them: `{{text}}`, `{{1}}` (what the first star stood for), `{{turn}}`, `{{step}}`, `{{result}}`,
+ * `{{result.path.to.it}}`, `{{results.0.path}}`. A text that is nothing but one of these keeps the value's type; what is not there is
+ * empty.
+ */
+import { own } from '../../../protocol/lookup.ts'
+import type { Facts } from './conversation.ts'
+
+/** What a text of a pattern with stars stood for. Linear but for the number of stars; letters match in any case. */
+export function starsIn(pattern: string, text: string): readonly string[] | undefined {
+  const [whole, parts] = [text.trim(), pattern.trim().split('*')]
+  const low = whole.toLowerCase()
+  const first = (parts[0] ?? '').toLowerCase()
+  if (parts.length === 1) return low === first ? [] : undefined
+  const last = (parts.at(-1) ?? '').toLowerCase()
+  if (low.length < first.length + last.length || !low.startsWith(first) || !low.endsWith(last)) return undefined
+  const end = low.length - last.length
+  const found: string[] = []
+  let from = first.length
+  for (const part of parts.slice(1, -1)) {
+    const at = low.indexOf(part.toLowerCase(), from)
+    if (at < 0 || at + part.length > end) return undefined
+    found.push(whole.slice(from, at))
+    from = at + part.length
+  }
+  return [...found, whole.slice(from, end)]
+}
+
+type Scope = Readonly<Record<string, unknown>>
+const json = (text: string): unknown => {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return text
+  }
+}
+/** The values of a template. @param stars what the pattern of its rule found. */
+export function scopeOf({ text, turn, step, results }: Facts, stars: readonly string[]): Scope {
+  const values = results.map((result) => json(result.text))
+  return { text, turn, step, results: values, result: values[0] ?? '', ...Object.fromEntries(stars.map((star, index) => [String(index + 1), star])) }
+}
+
+const hole = /\{\{\s*([A-Za-z0-9_]+(?:\.[^\s{}.]+)*)\s*\}\}/g
+const at = (scope: Scope, path: string): unknown =>
+  path.split('.').reduce<unknown>((value, name) => (typeof value === 'object' && value !== null ? own(value as Record<string, unknown>, name) : undefined), scope)
+const shown = (value: unknown): string => (value === undefined || value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value))
+
+/** Fill a text. */
+export const fill = (template: string, scope: Scope): string => template.replace(hole, (_, path: string) => shown(at(scope, path)))
+/** Fill the texts of a value. */
+export function fillAll(value: unknown, scope: Scope): unknown {
+  if (typeof value === 'string') {
+    const [only] = value.matchAll(hole)
+    return only && only[0] === value.trim() ? (at(scope, only[1] ?? '') ?? '') : fill(value, scope)
+  }
+  if (Array.isArray(value)) return value.map((one) => fillAll(one, scope))
+  return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, fillAll(one, scope)])) : value
+}
