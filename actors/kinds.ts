@@ -23,6 +23,6 @@ export const actorKinds = (settings: { brand: string; timing: WorkerTiming }): R
   interaction: interaction as unknown as AnyActor,
   channel: channel as unknown as AnyActor,
   channel_name: channelName as unknown as AnyActor,
-  memory: memory as unknown as AnyActor,
   session: sessionActor(settings) as unknown as AnyActor,
+  memory: memory as unknown as AnyActor,
 })

@@ -72,18 +72,18 @@ function create(store: Store, project: number, record: Session): void {
 
 function frame({ store, n, project }: Applying, event: SessionFrame, revision: number): void {
   switch (event.type) {
-    case 'message.upsert': return putRow(store, n, rowOf(event), revision)
-    case 'message.block': return changeRow(store, n, event.message_id, revision, (content) => {
+    case 'message.upsert': return void putRow(store, n, rowOf(event), revision)
+    case 'message.block': return void changeRow(store, n, event.message_id, revision, (content) => {
       const next = [...content]
       next[event.content_index] = event.block
       return next
     })
     case 'message.block.patch': {
       const { content_index, type: _, session_id: __, message_id: ___, ...change } = event
-      return changeRow(store, n, event.message_id, revision, (content) => content.map((block, index) => (index === content_index ? patchBlock(block, change) : block)))
+      return void changeRow(store, n, event.message_id, revision, (content) => content.map((block, index) => (index === content_index ? patchBlock(block, change) : block)))
     }
-    case 'turn.upsert': return putTurn(store, n, project, turnOf(event), revision)
-    case 'interaction.upsert': return putInteraction(store, n, interactionOf(event), revision)
+    case 'turn.upsert': return void putTurn(store, n, project, turnOf(event), revision)
+    case 'interaction.upsert': return void putInteraction(store, n, interactionOf(event), revision)
   }
 }
 const rowOf = ({ type: _, ...row }: Extract<SessionFrame, { type: 'message.upsert' }>): TranscriptMessage => row
@@ -128,16 +128,16 @@ function keep(on: Applying, event: Exclude<SessionEvent, SessionFrame>): void {
       return
     case 'session.expired':
       on.record = patch(on.record, event.session)
-      return prune(on)
-    case 'context.stored': return putRow(store, n, event.message, 0, 1)
-    case 'turn.extra': return addExtra(store, n, project, event.id, event.extra)
+      return void prune(on)
+    case 'context.stored': return void putRow(store, n, event.message, 0, 1)
+    case 'turn.extra': return void addExtra(store, n, project, event.id, event.extra)
     case 'turn.admitted': {
       const { strategy, threshold_tokens } = event.work.definition.compaction
       const { threshold: _, ...rest } = on.compaction
       on.compaction = { ...rest, ...(strategy === 'auto' && { threshold: threshold_tokens }) }
       return
     }
-    case 'nudge.queued': return putNudge(store, n, event.nudge)
+    case 'nudge.queued': return void putNudge(store, n, event.nudge)
     case 'nudge.changed': {
       const known = store.one<{ record: string }>('SELECT record FROM session_nudges WHERE session = ? AND id = ?', n, event.id)
       if (known) putNudge(store, n, patch(JSON.parse(known.record) as SessionNudge, event.nudge))

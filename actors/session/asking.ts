@@ -33,7 +33,7 @@ function ask(on: Draft, id: string, call: string, asks: 'person' | 'approval', q
 /** The model asks people. */
 export function askPerson(on: Draft, id: string, call: string, input: Open): void {
   const faults = valueFaults(askSchema, input, '')
-  if (faults.length > 0) return settle(on, id, call, { status: 'error', content: JSON.stringify({ error: 'the arguments do not fit the tool', fields: faults.slice(0, 20) }) })
+  if (faults.length > 0) return void settle(on, id, call, { status: 'error', content: JSON.stringify({ error: 'the arguments do not fit the tool', fields: faults.slice(0, 20) }) })
   const { kind = 'request_information', title, description, target_user_ids, options, expires_in_seconds } = input as { kind?: Interaction['kind']; title: string; description?: string; target_user_ids?: string[]; options?: NonNullable<Question['options']>; expires_in_seconds?: number }
   const targets = [...new Set(target_user_ids ?? [])]
   const spec: Question | undefined = options && options.length > 0 && kind !== 'assign_work' ? { mode: 'select', options: distinct(options) } : kind === 'request_approval' ? { mode: 'confirm' } : kind === 'assign_work' ? undefined : { mode: 'input', multiline: true }
@@ -95,10 +95,10 @@ function resolved(on: Draft, id: string, tool_call_id: string, interaction: Inte
 }
 const statusOf = ({ status }: Interaction, asks: 'person' | 'approval' | undefined) => (status === 'cancelled' ? 'cancelled' : status === 'completed' && asks === 'approval' ? 'error' : 'ok')
 /** A turn that waited goes on when something can be done, and else waits for its next question. */
-export function resume(on: Draft, id: string): void {
+function resume(on: Draft, id: string): void {
   const turn = turnOf(on, id)
   if (!turn) return
-  if (turn.record.status !== 'waiting') return goOn(on, id)
+  if (turn.record.status !== 'waiting') return void goOn(on, id)
   const calls = Object.values(turn.work.segment?.calls ?? {})
   const waiting = calls.find(({ state }) => state === 'waiting')
   if (waiting && !calls.some(({ state }) => state === 'ready')) {

@@ -56,13 +56,13 @@ export function compactionSettled(on: Draft, { outcome, result, error_message }:
   const { compacting } = on.state
   if (!compacting) return
   const { pass } = compacting
-  if (outcome !== 'completed') return failPass(on, 'summarizer_error', error_message ?? 'The summary was not made.')
+  if (outcome !== 'completed') return void failPass(on, 'summarizer_error', error_message ?? 'The summary was not made.')
   const answer = readAnswer(result)
-  if (typeof answer === 'string') return failPass(on, 'summarizer_error', answer)
+  if (typeof answer === 'string') return void failPass(on, 'summarizer_error', answer)
   const { usage } = answer
   count(on, { token_input_total: usage.input_tokens, token_output_total: usage.output_tokens, cache_read_input_total: usage.cache_read_input_tokens, cache_creation_input_total: usage.cache_creation_input_tokens })
   const text = textOf(answer.content).trim()
-  if (text === '') return failPass(on, 'empty_summary', 'The summary was empty.')
+  if (text === '') return void failPass(on, 'empty_summary', 'The summary was empty.')
   const { last_message_at, expires_at } = on.state.record
   const row = write(on, { role: 'compaction', content: [{ type: 'text', text }], covers: pass.through_sequence })
   // A summary is no activity of anybody.

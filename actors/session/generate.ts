@@ -23,11 +23,11 @@ export function generate(on: Draft, id: string): void {
   const turn = turnOf(on, id)
   if (!turn) return
   const { definition, generations, next_index } = turn.work
-  if (generations >= limits.generations) return fail(on, id, 'max_iterations', `The model was asked ${limits.generations} times in this turn.`)
-  if (definition.memory_fault !== undefined) return fail(on, id, 'memory_context_too_large', definition.memory_fault)
+  if (generations >= limits.generations) return void fail(on, id, 'max_iterations', `The model was asked ${limits.generations} times in this turn.`)
+  if (definition.memory_fault !== undefined) return void fail(on, id, 'memory_context_too_large', definition.memory_fault)
   const { sequence } = on.state
   const fault = conversationFault(messagesOf(shownTo(on.state, sequence)))
-  if (fault !== undefined) return fail(on, id, 'invalid_conversation_state', fault)
+  if (fault !== undefined) return void fail(on, id, 'invalid_conversation_state', fault)
   const [message_id, job_id] = [on.cause.mint('session_message'), on.cause.mint('job')]
   const { route } = definition
   note(on, id, { generations: generations + 1, next_index: next_index + 1, generation: { job_id, message_id, turn_index: next_index, created_at: now(on), through: sequence } })
@@ -46,13 +46,13 @@ export function restarted(on: Draft, id: string): void {
 
 /** The model has answered, or has not. */
 export function answered(on: Draft, id: string, { outcome, result, error_type, error_message }: Settled): void {
-  if (outcome !== 'completed') return fail(on, id, error_type || (outcome === 'cancelled' ? 'generation_cancelled' : 'generation_failed'), error_message || `The generation ${outcome === 'failed' ? 'failed' : 'was cancelled'}.`)
+  if (outcome !== 'completed') return void fail(on, id, error_type || (outcome === 'cancelled' ? 'generation_cancelled' : 'generation_failed'), error_message || `The generation ${outcome === 'failed' ? 'failed' : 'was cancelled'}.`)
   const answer = readAnswer(result)
-  if (typeof answer === 'string') return fail(on, id, 'InvalidResult', answer)
+  if (typeof answer === 'string') return void fail(on, id, 'InvalidResult', answer)
   spend(on, id, answer)
   const uses = toolUses(answer.content)
-  if (uses.length === 0) return said(on, id, answer)
-  if (answer.stop_reason === 'max_tokens') return fail(on, id, 'max_tokens', 'The answer was cut off within a tool call.')
+  if (uses.length === 0) return void said(on, id, answer)
+  if (answer.stop_reason === 'max_tokens') return void fail(on, id, 'max_tokens', 'The answer was cut off within a tool call.')
   openSegment(on, id, answer.content)
 }
 
@@ -72,10 +72,10 @@ function said(on: Draft, id: string, { content }: Answer): void {
   if (content.some((block) => block.type !== 'text' || block.text !== '' || 'original' in block)) {
     write(on, { id: generation.message_id, turn: { id, index: generation.turn_index }, role: 'assistant', content, metadata: { response_message_index: generation.turn_index }, created_at: generation.created_at })
   }
-  if (deliverNudges(on, id)) return generate(on, id)
-  if (!output_schema) return end(on, id, { status: 'completed' })
+  if (deliverNudges(on, id)) return void generate(on, id)
+  if (!output_schema) return void end(on, id, { status: 'completed' })
   const output = parsed(textOf(content))
-  if (!output || valueFaults(output_schema, output, '').length > 0) return fail(on, id, 'output_schema_unsatisfied', 'The turn ended without an output that fits its schema.')
+  if (!output || valueFaults(output_schema, output, '').length > 0) return void fail(on, id, 'output_schema_unsatisfied', 'The turn ended without an output that fits its schema.')
   note(on, id, { output, output_source: 'text' })
   end(on, id, { status: 'completed' })
 }

@@ -21,16 +21,15 @@ export const jobSpec = (brand: string) => (state: SessionState, { job_id }: { re
   }
   return work.generation ? generationSpec(work.definition, brand, messagesOf(shownTo(state, work.generation.through)), presented(work.definition, brand, work.output_schema)) : null
 }
-/** What an executor must know of the call that a job is for; null when the session no longer waits for it. */
-export const actionCall = (state: SessionState, { job_id }: { readonly job_id: string }): ActionCall | null => {
+/** The call of an action that a job makes, as its executor signs it: the agent acts. Null: the session does not wait for it any more. */
+export function actionCall(state: SessionState, { job_id }: { readonly job_id: string }): ActionCall | null {
   const found = jobOf(state, job_id)
   if (!found || 'compaction' in found || found.call === undefined) return null
   const { record, work } = found.turn
   const action = work.segment?.calls[found.call]?.action
   return action ? {
-    action_name: action.name, parameters: action.input, actor: { principal_id: work.definition.agent_id, principal_type: 'agent' }, origin: 'agent_tool_call',
-    ...(record.run_id !== undefined && { run_id: record.run_id }), ...(record.step_key !== undefined && { step_key: record.step_key }),
-    session_id: record.session_id, agent_turn_id: record.id, tool_call_id: found.call,
+    action_name: action.name, parameters: action.input, actor: { principal_id: record.agent_id, principal_type: 'agent' }, origin: 'agent_tool_call', ...(record.run_id !== undefined && { run_id: record.run_id }),
+    ...(record.step_key !== undefined && { step_key: record.step_key }), session_id: record.session_id, agent_turn_id: record.id, tool_call_id: found.call,
   } : null
 }
 /** How a compaction goes. */

@@ -30,8 +30,8 @@ export function openSegment(on: Draft, id: string, given: readonly Block[]): voi
   })
   note(on, id, { generation: null })
   const uses = content.flatMap((block, index) => (block.type === 'tool_use' ? [{ block, index }] : []))
-  uses.forEach(({ block, index }) => noteCall(on, id, block.id, { id: block.id, index, state: 'ready' }))
-  if (uses.length > limits.calls) return fail(on, id, 'too_many_calls', `One answer used ${uses.length} tools; at most ${limits.calls} are done.`)
+  for (const { block, index } of uses) noteCall(on, id, block.id, { id: block.id, index, state: 'ready' })
+  if (uses.length > limits.calls) return void fail(on, id, 'too_many_calls', `One answer used ${uses.length} tools; at most ${limits.calls} are done.`)
   for (const { block } of uses) {
     if (!begin(on, id, block)) return
   }
@@ -75,12 +75,12 @@ function own(on: Draft, id: string, call: string, which: Exclude<Reserved, 'ask'
   const { definition, output_schema, skills = [] } = (turnOf(on, id) as Turn).work
   if (which === 'submit_output') {
     const faults = valueFaults(output_schema ?? {}, input, '')
-    if (faults.length > 0) return settle(on, id, call, { status: 'error', content: JSON.stringify({ error: 'the output does not fit its schema', fields: faults.slice(0, 20) }) })
+    if (faults.length > 0) return void settle(on, id, call, { status: 'error', content: JSON.stringify({ error: 'the output does not fit its schema', fields: faults.slice(0, 20) }) })
     note(on, id, { output: input, output_source: 'tool' })
-    return settle(on, id, call, { status: 'ok', content: 'The output was accepted.' })
+    return void settle(on, id, call, { status: 'ok', content: 'The output was accepted.' })
   }
   const skill = definition.skills.find(({ name }) => name === input['name'])
-  if (!skill) return settle(on, id, call, { status: 'error', content: `There is no skill ${JSON.stringify(input['name'] ?? null)}.` })
+  if (!skill) return void settle(on, id, call, { status: 'error', content: `There is no skill ${JSON.stringify(input['name'] ?? null)}.` })
   note(on, id, { skills: [...new Set([...skills, skill.name])] })
   settle(on, id, call, { status: 'ok', content: skill.instructions })
 }
@@ -94,10 +94,10 @@ function act(on: Draft, id: string, call: string, tool: GrantedTool, input: Open
   patchCall(on, id, index, { resolved_action: action })
   const restricting = definition.skills.filter(({ name, allowed_tools }) => active?.includes(name) && allowed_tools.length > 0)
   if (restricting.length > 0 && !isExempt(tool.name, on.brand) && !restricting.some(({ allowed_tools }) => allows(allowed_tools, tool))) {
-    return settle(on, id, call, { status: 'error', content: `The skill ${restricting.map(({ name }) => name).join(', ')} does not allow ${tool.name}.` })
+    return void settle(on, id, call, { status: 'error', content: `The skill ${restricting.map(({ name }) => name).join(', ')} does not allow ${tool.name}.` })
   }
   const faults = tool.input_schema ? valueFaults(tool.input_schema, input, '') : []
-  if (faults.length > 0) return settle(on, id, call, { status: 'error', content: JSON.stringify({ error: 'the arguments do not fit the tool', fields: faults.slice(0, 20) }) })
+  if (faults.length > 0) return void settle(on, id, call, { status: 'error', content: JSON.stringify({ error: 'the arguments do not fit the tool', fields: faults.slice(0, 20) }) })
   if (tool.annotations.destructive) askApproval(on, id, call, tool, input)
 }
 
@@ -119,7 +119,7 @@ export function advanceSegment(on: Draft, id: string): void {
   const states = new Set(calls().map(({ state }) => state))
   if (states.has('job') || states.has('asking')) return
   const waiting = calls().find(({ state }) => state === 'waiting')
-  if (waiting) return wait(on, id, waitOf(waiting))
+  if (waiting) return void wait(on, id, waitOf(waiting))
   commit(on, id)
 }
 /** What a turn says it waits for. */
@@ -128,7 +128,7 @@ export const waitOf = ({ id, interaction_id = '', expires_at }: Call): Parameter
 function dispatch(on: Draft, id: string, { id: call, index, action }: Call): void {
   const turn = turnOf(on, id) as Turn
   const tool = turn.work.definition.tools.find(({ name }) => name === action?.name)
-  if (!action || !tool) return settle(on, id, call, { status: 'error', content: 'The tool is not there any more.' })
+  if (!action || !tool) return void settle(on, id, call, { status: 'error', content: 'The tool is not there any more.' })
   const job_id = on.cause.mint('job')
   const queue = tool.queue ?? queueOf(turn.work.definition)
   noteCall(on, id, call, { state: 'job', job_id, queue })

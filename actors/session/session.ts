@@ -54,7 +54,7 @@ export function sessionActor({ brand: configured }: { readonly brand: string }):
       standing,
       /** What a worker gets of a job, or null when the session no longer waits for it. */
       job_spec: jobSpec(brand),
-      /** What an executor must know of a tool call, or null likewise. */
+      /** The call that a job makes, for whoever makes it for the service. */
       action_call: actionCall,
       /** How a compaction goes. */
       detail,

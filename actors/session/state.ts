@@ -19,7 +19,7 @@ export interface Turn {
   readonly extra: TurnExtra
   readonly work: TurnWork
 }
-export interface KeyedTurn {
+interface KeyedTurn {
   readonly turn_id: string
   readonly boundary: number
   readonly after_sequence: number

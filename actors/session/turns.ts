@@ -46,7 +46,7 @@ export function goOn(on: Draft, id: string): void {
 }
 
 /** Milliseconds for which a turn has been running. */
-export const spentOf = ({ work: { since, spent } }: Turn, at: number): number => spent + (since === undefined ? 0 : at - since)
+const spentOf = ({ work: { since, spent } }: Turn, at: number): number => spent + (since === undefined ? 0 : at - since)
 /** When the budget of a turn that runs is used up, in Unix milliseconds. */
 export const budgetEnds = ({ record, work }: Turn): number => (record.status === 'running' && work.since !== undefined && !work.ending ? work.since + work.definition.timeout_seconds * 1000 - work.spent : Infinity)
 

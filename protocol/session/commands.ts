@@ -20,7 +20,7 @@ export type SessionCommands = {
   'session.succeed': { input: { generation: number }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
-export interface TurnOpening {
+interface TurnOpening {
   readonly turn_id: string
   readonly owner: { readonly run_id: string; readonly step_key: string } | { readonly channel_exchange_id: string }
   readonly attempt: number

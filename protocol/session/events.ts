@@ -64,10 +64,9 @@ export type SessionEvent =
   | (Event & { readonly type: 'compaction.created'; readonly message_id: string; readonly sequence: number; readonly covers_through_sequence: number; readonly pass: Pass })
   | (Event & { readonly type: 'compaction.failed'; readonly error_type: string; readonly error_message: string; readonly pass: Pass })
   | SessionBookkeeping
-export type SessionEventType = SessionEvent['type']
 
 /** The types of frames. */
-export const frameTypes: ReadonlySet<string> = new Set<SessionFrame['type']>(['message.upsert', 'message.block', 'message.block.patch', 'turn.upsert', 'interaction.upsert'])
+const frameTypes: ReadonlySet<string> = new Set<SessionFrame['type']>(['message.upsert', 'message.block', 'message.block.patch', 'turn.upsert', 'interaction.upsert'])
 /** Whether a stored event is a frame of the transcript, and so has a revision. */
 export const isFrame = (event: Event): event is SessionFrame => frameTypes.has(event.type)
 

@@ -37,7 +37,7 @@ export type Session = Static<typeof Session>
 export const SessionDetail = Type.Object({ ...session, latest_compaction: Type.Optional(orNull(LatestCompaction)), compaction: CompactionProgress }, closed)
 export type SessionDetail = Static<typeof SessionDetail>
 
-export const turnStatuses = ['queued', 'running', 'waiting', 'completed', 'failed', 'cancelled'] as const
+const turnStatuses = ['queued', 'running', 'waiting', 'completed', 'failed', 'cancelled'] as const
 /** Turn statuses that never change again. */
 export const settledTurns: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 /** Tokens and model calls of a turn; counters that are zero are left out, except the first two. */
@@ -47,7 +47,6 @@ export const Usage = Type.Object({
 export type Usage = Static<typeof Usage>
 /** What a waiting turn waits for. */
 const Wait = Type.Object({ kind: Type.Literal('interaction'), interaction_id: Type.String(), tool_call_id: Type.String(), expires_at: Type.Optional(Timestamp) }, closed)
-export type Wait = Static<typeof Wait>
 const turn = {
   id: Type.String(), agent_id: Type.String(), session_id: Type.String(), run_id: Type.Optional(Type.String()), step_key: Type.Optional(Type.String()), channel_exchange_id: Type.Optional(Type.String()),
   attempt: Type.Integer({ minimum: 1 }), status: Type.Enum([...turnStatuses]), phase: orNull(Type.Enum(['queued', 'running', 'waiting'])), seq: Type.Optional(Type.Integer()),
@@ -66,8 +65,7 @@ export type TurnExtra = Pick<AgentTurn, 'error_scope' | 'effective_timeout_secon
 export const agentTurn = ({ wait: _, ...turn }: TranscriptTurn, extra: TurnExtra): AgentTurn => ({ ...turn, ...extra })
 
 const roles = ['system', 'user', 'assistant', 'tool', 'compaction'] as const
-export const Role = Type.Enum([...roles])
-export type Role = Static<typeof Role>
+const Role = Type.Enum([...roles])
 const EntryType = Type.Enum(['message', 'compaction'])
 /** A message as the transcript has it: streaming rows have no sequence yet; the final version of a row keeps its id. */
 export const TranscriptMessage = Type.Object({
@@ -105,8 +103,12 @@ export type SessionNudge = Static<typeof SessionNudge>
 export const NudgeAck = Type.Object({ nudge_id: Type.String(), status: NudgeStatus, delivery: Delivery, session: Session, turn: AgentTurn, after_sequence: Type.Integer(), deduped: Type.Boolean(), woke_turn: Type.Boolean() }, closed)
 export type NudgeAck = Static<typeof NudgeAck>
 
-/** A page of the transcript: what a client folds before it follows. */
+/**
+ * A page of the transcript: what a client folds before it follows.
+ * @public
+ */
 export const TranscriptSnapshot = Type.Object({
   messages: Type.Array(TranscriptMessage), turns: Type.Array(TranscriptTurn), interactions: Type.Array(Interaction), has_more: Type.Boolean(), resume_cursor: Type.String(), next_page_token: Type.Optional(Type.String()),
 }, closed)
+/** @public */
 export type TranscriptSnapshot = Static<typeof TranscriptSnapshot>

@@ -24,7 +24,7 @@ export type Meaning =
   | { readonly kind: 'fault'; readonly text: string }
 
 /** Names of the service's own tools. @param brand in lower case. */
-export const reservedNames = (brand: string): Readonly<Record<Reserved, string>> => ({ submit_output: `${brand}_submit_output`, ask: `${brand}_ask_person`, skill: 'invoke_skill' })
+const reservedNames = (brand: string): Readonly<Record<Reserved, string>> => ({ submit_output: `${brand}_submit_output`, ask: `${brand}_ask_person`, skill: 'invoke_skill' })
 
 const anything: Open = { type: 'object', properties: {} }
 const safe = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)

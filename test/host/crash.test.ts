@@ -3,32 +3,10 @@
  * takes over. Whatever the step was: what was acknowledged is there, every command acted once, every effect arrived once.
  */
 import t from 'tap'
-import type { HostDeps } from '../../nodes/host/deps.ts'
 import type { Shard } from '../../nodes/host/shard.ts'
 import { MemoryBus, settleAll } from '../memory.ts'
+import { mortal } from './mortal.ts'
 import { command, reply, runId, ToyWorld } from './toy.ts'
-
-class Crash extends Error {}
-
-/** The same world as a node sees it that dies at its n-th step: from then on nothing it does reaches anything. */
-function mortal(deps: HostDeps, at: number): { deps: HostDeps; steps: () => number; dead: () => boolean } {
-  let steps = 0
-  const step = () => { if (at > 0 && ++steps >= at) throw new Crash(); if (at === 0) steps++ }
-  const dead = () => at > 0 && steps >= at
-  const wrap = <T extends object>(port: T): T => new Proxy(port, {
-    get: (target, name) => {
-      const value = Reflect.get(target, name, target)
-      if (typeof value !== 'function') return value
-      return (...args: unknown[]) => {
-        if (name === 'subscribe' || name === 'publish') return dead() ? () => {} : value.apply(target, args)
-        if (name === 'read') return (async function* () { step(); yield* value.apply(target, args) as AsyncIterable<unknown>; step() })()
-        return (async () => { step(); const result = await value.apply(target, args); step(); return result })()
-      }
-    },
-  })
-  const clock: HostDeps['clock'] = { now: deps.clock.now, elapsed: deps.clock.elapsed, later: (ms, run) => (dead() ? () => {} : deps.clock.later(ms, () => { if (!dead()) run() })) }
-  return { deps: { ...deps, journal: wrap(deps.journal), snapshots: wrap(deps.snapshots), blobs: wrap(deps.blobs), bus: wrap(deps.bus), clock }, steps: () => steps, dead }
-}
 
 /** Ten commands with effects and a nap, checkpoints in between; a client repeats what is not answered until it is. */
 async function play(crashAt: number): Promise<{ steps: number; answers: unknown[]; here: unknown; there: unknown; entries: number }> {

@@ -45,15 +45,18 @@ export class ToyWorld {
   readonly blobs = new MemoryBlobs()
   readonly random = seeded(7)
   readonly tick: Tick
+  readonly kinds: HostDeps['kinds']
   #nodes = 0
-  constructor(tick: Tick = () => {}) {
+  /** @param actors the toys, unless a test brings the real ones. */
+  constructor(tick: Tick = () => {}, actors: HostDeps['kinds'] = kinds) {
     this.tick = tick
+    this.kinds = actors
     this.journal = new MemoryJournal(tick)
     this.snapshots = new MemorySnapshots(tick)
   }
   deps(bus = new MemoryBus(this.tick)): HostDeps {
     return {
-      node: `n${++this.#nodes}`, kinds, partitions: 1, shards: 2, timing: defaultTiming, journal: this.journal, snapshots: this.snapshots, blobs: this.blobs,
+      node: `n${++this.#nodes}`, kinds: this.kinds, partitions: 1, shards: 2, timing: defaultTiming, journal: this.journal, snapshots: this.snapshots, blobs: this.blobs,
       bus, clock: this.clock, random: this.random, log: silent, measure: { commit() {}, command() {}, offer() {} }, fresh: () => true,
     }
   }

@@ -33,7 +33,7 @@ const slotsOf = (row: Row): string[] => routeOf(row).slots
 /** What the answer of a row is, whatever its kind: its status and text; a stream is read only until it begins. */
 async function ask(name: RowName, input: Record<string, unknown>, key: string | null): Promise<{ status: number; text: string; type: string }> {
   const { id, project, worker_instance_id, ...rest } = input
-  const given: Record<string, unknown> = { id, project, worker_instance_id, message_id: message['id'], user_id: principal['id'], token: token['id'], session_id: id, turn_id: talk['turn']?.['id'], nudge_id: nudge['nudge_id'], memory_key: 'likes', binding_id: binding['id'], action_name: ACTION, action_id: shared['id'], version: '1' }
+  const given: Record<string, unknown> = { id, project, worker_instance_id, message_id: message['id'], user_id: principal['id'], token: token['id'], memory_key: 'likes', binding_id: binding['id'], action_name: ACTION, action_id: shared['id'], version: '1', session_id: id, turn_id: talk['turn']?.['id'], nudge_id: nudge['nudge_id'] }
   const { method, path, body } = requestOf(api[name], { ...bodies[name], ...rest, ...Object.fromEntries(slotsOf(api[name]).map((slot) => [slot, given[slot]])) })
   const abort = new AbortController()
   const answer = await fetch(s.url + path, { method, signal: abort.signal, headers: { ...(key !== null && { authorization: `Bearer ${key}` }), ...(body !== undefined && { 'content-type': 'application/json' }) }, ...(body !== undefined && { body }) })
@@ -142,12 +142,12 @@ t.test('and nothing of the other project was changed by all of this', async (t) 
   t.match(await s.ok('channel.get', { project, id: channel['id'] }), { topic: MARK, member_count: 2, message_seq: 1 })
   t.match(await s.ok('channel.message', { project, id: channel['id'], message_id: message['id'] }), { content: `${MARK} message` })
   t.match(await s.ok('agent.list', { project }), { items: [{ id: agent['id'], name: `${MARK} agent`, status: 'active' }] })
-  t.match(await s.ok('memory.entries', { project, id: agent['id'] }), { items: [{ key: 'likes', content: MARK, version: 1 }] })
-  t.match(await s.ok('agent.bindings', { project, id: agent['id'] }), { items: [{ id: binding['id'], integration_id: MARK }] })
   const session_id = talk['session']?.['id']
   t.match(await s.ok('session.get', { project, session_id }), { title: MARK, message_count: 1, status: 'active' })
   t.match(await s.ok('session.turns', { project, session_id }), { items: [{ status: 'running' }] })
   t.match(await s.ok('session.nudges', { project, session_id }), { items: [{ status: 'pending' }] })
+  t.match(await s.ok('memory.entries', { project, id: agent['id'] }), { items: [{ key: 'likes', content: MARK, version: 1 }] })
+  t.match(await s.ok('agent.bindings', { project, id: agent['id'] }), { items: [{ id: binding['id'], integration_id: MARK }] })
   t.match(await s.ok('agent.toolkits', { project, id: agent['id'] }), { items: [{ toolkit: { name: `${MARK} toolkit` } }] })
   t.match(await s.ok('agent.skills', { project, id: agent['id'] }), { items: [{ skill: { name: `${MARK} skill` } }] })
   t.match(await s.ok('action.get', { project, action_name: ACTION }), { title: MARK, endpoint_url: 'https://example.org' })

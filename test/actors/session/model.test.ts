@@ -66,7 +66,7 @@ function perform(s: Story, one: Step, n: number): void {
       const many = Array.from({ length: one.many }, (_, i) => i)
       const content: Open[] = one.with === 'text' ? [say(`answer ${n}`)] : one.with === 'odd' ? [{ type: 'tool_result', tool_use_id: 'x' }]
         : many.map((i) => (one.with === 'tools' ? use('c', 'act', { n, i }) : one.with === 'destroy' ? use(`d${i}`, i === 0 ? 'rm' : 'act', { n, i }) : ask(`q${i}`, { title: `${n} ${i}` })))
-      return s.settle(job, { outcome: 'completed', result: message(content) })
+      return void s.settle(job, { outcome: 'completed', result: message(content) })
     }
     case 'settle': {
       const job = jobs.filter(({ kind }) => kind === 'action_execution')[one.which]
@@ -90,7 +90,7 @@ function perform(s: Story, one: Step, n: number): void {
     case 'wake':
       for (const [id] of s.questions) s.question(id, 'wake', {})
       return void s.do('wake', {})
-    case 'pass': return s.pass(one.ms)
+    case 'pass': return void s.pass(one.ms)
   }
 }
 

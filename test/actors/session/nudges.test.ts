@@ -1,7 +1,7 @@
 /** Nudges, context, outputs and compaction. */
 import t from 'tap'
 import type { NudgeAck } from '../../../protocol/session/shapes.ts'
-import { ask, begun, definition, message, say, Story, tool, use } from './story.ts'
+import { ask, begun, definition, message, say, tool, use, type Story } from './story.ts'
 
 const nudge = (s: Story, content: string, more: Record<string, unknown> = {}): NudgeAck | string => s.do('session.nudge', { session_id: 'ses_1', content, content_hash: content, definition: definition(), ...more }) ?? (s.last?.reply as NudgeAck)
 const statuses = (s: Story) => Object.fromEntries(s.log.flatMap((event) => (event.type === 'nudge.queued' ? [[event.nudge.content, event.nudge.status]] : [])).map(([content, status], n) => [content, s.log.filter((event) => event.type === 'nudge.changed').filter(({ id }) => id === `nudge_${n + 1}`).at(-1)?.nudge.status ?? status]))

@@ -15,7 +15,7 @@ import type { TranscriptTurn } from '../../../protocol/session/shapes.ts'
 import { given, START, type Outcome, type Scene } from '../../given.ts'
 
 type Open = Record<string, unknown>
-export const actor = sessionActor({ brand: 'Service' }) as unknown as AnyActor
+const actor = sessionActor({ brand: 'Service' }) as unknown as AnyActor
 export const tool = (name: string, annotations: GrantedTool['annotations'] = {}, more: Partial<GrantedTool> = {}): GrantedTool => ({ name, annotations, kind: 'worker', ...more })
 /** A definition with these tools, shown one by one. */
 export const definition = (tools: readonly GrantedTool[] = [], more: Partial<TurnDefinition> = {}): TurnDefinition => ({

@@ -5,7 +5,7 @@ import { ask, begun, definition, say, tool, use, type Story } from './story.ts'
 const schema = { type: 'object', required: ['n'], properties: { n: { type: 'integer' } } }
 const calls = (s: Story) => [...s.jobs.values()].filter(({ kind }) => kind === 'action_execution').map(({ action_name, tool_call_id, max_attempts }) => [action_name, tool_call_id, max_attempts])
 const question = (s: Story, n = 0): string => [...s.questions.keys()][n] ?? ''
-const recordOf = (s: Story, id: string) => (s.questions.get(id)?.state as { record: { status: string; target_user_ids: string[]; context?: object } }).record
+const recordOf = (s: Story, id: string) => ((s.questions.get(id) as { state: unknown }).state as { record: { status: string; target_user_ids: string[]; context?: object } }).record
 const by = (id: string) => ({ principal: { type: 'user' as const, id } })
 
 t.test('all calls of an answer run beside each other and are committed together, in their order', async (t) => {

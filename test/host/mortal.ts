@@ -1,0 +1,24 @@
+/** The world as a node sees it that dies at its n-th step: each append, each read, each snapshot, each message is one. */
+import type { HostDeps } from '../../nodes/host/deps.ts'
+
+class Crash extends Error {}
+
+/** The same world until step `at` (0: for ever); from then on nothing the node does reaches anything. */
+export function mortal(deps: HostDeps, at: number): { deps: HostDeps; steps: () => number; dead: () => boolean } {
+  let steps = 0
+  const step = () => { if (at > 0 && ++steps >= at) throw new Crash(); if (at === 0) steps++ }
+  const dead = () => at > 0 && steps >= at
+  const wrap = <T extends object>(port: T): T => new Proxy(port, {
+    get: (target, name) => {
+      const value = Reflect.get(target, name, target)
+      if (typeof value !== 'function') return value
+      return (...args: unknown[]) => {
+        if (name === 'subscribe' || name === 'publish') return dead() ? () => {} : value.apply(target, args)
+        if (name === 'read') return (async function* () { step(); yield* value.apply(target, args) as AsyncIterable<unknown>; step() })()
+        return (async () => { step(); const result = await value.apply(target, args); step(); return result })()
+      }
+    },
+  })
+  const clock: HostDeps['clock'] = { now: deps.clock.now, elapsed: deps.clock.elapsed, later: (ms, run) => (dead() ? () => {} : deps.clock.later(ms, () => { if (!dead()) run() })) }
+  return { deps: { ...deps, journal: wrap(deps.journal), snapshots: wrap(deps.snapshots), blobs: wrap(deps.blobs), bus: wrap(deps.bus), clock }, steps: () => steps, dead }
+}
