@@ -27,8 +27,10 @@ export async function grantedTools(world: Asking, project: string, selectors: re
 }
 /** Workers may come; what is switched off does not. */
 const usable = ({ readiness, endpoint_kind }: CatalogEntry): boolean => readiness === 'ready' || endpoint_kind === 'worker'
-const toolOf = ({ name, description, input_schema, annotations, endpoint_kind, execution }: CatalogEntry): GrantedTool =>
-  ({ name, ...(description !== undefined && { description }), ...(input_schema && { input_schema }), annotations, kind: endpoint_kind, ...(execution?.queue !== undefined && { queue: execution.queue }) })
+const toolOf = ({ name, description, input_schema, annotations: { idempotent, destructive, read_only }, endpoint_kind, execution }: CatalogEntry): GrantedTool => ({
+  name, ...(description !== undefined && { description }), ...(input_schema && { input_schema }), kind: endpoint_kind,
+  annotations: { ...(idempotent && { idempotent }), ...(destructive && { destructive }), ...(read_only && { read_only }) }, ...(execution?.queue !== undefined && { queue: execution.queue }),
+})
 
 /** Entries that are read at one time, and at all: the pinned and most important come first. */
 const PAGE = 200
