@@ -6,6 +6,7 @@ import { interaction } from './interaction/interaction.ts'
 import { channel } from './channel/channel.ts'
 import { channelName } from './channel/name.ts'
 import { loopActor } from './loop/loop.ts'
+import { deliveryActor } from './delivery/delivery.ts'
 import { eventsActor } from './events/events.ts'
 import { organizationActor } from './organization/organization.ts'
 import { projectActor } from './project/project.ts'
@@ -27,4 +28,5 @@ export const actorKinds = (settings: { brand: string; timing: WorkerTiming }): R
   loop: loopActor(settings),
   trigger_handle: triggerHandle,
   events: eventsActor as unknown as AnyActor,
+  delivery: deliveryActor,
 })

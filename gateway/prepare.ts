@@ -20,6 +20,7 @@ import { newKey } from './keys.ts'
 import { loopPreparations } from './loops.ts'
 import { checkPeople, checkScope, rolesOf } from './people.ts'
 import { signLinks } from './answer/links.ts'
+import { webhookPreparations } from './webhooks.ts'
 import type { Soon } from './soon.ts'
 
 /** What is added to the command's input, and to the reply that the caller gets. */
@@ -109,6 +110,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...loopPreparations,
   ...eventPreparations,
   ...actionPreparations,
+  ...webhookPreparations,
 }
 
 /** Prepare a call. */

@@ -10,10 +10,12 @@ import { audit, projects } from './api/projects.ts'
 import { roles } from './api/roles.ts'
 import { runs } from './api/runs.ts'
 import { users } from './api/users.ts'
+import { secrets } from './api/secrets.ts'
+import { webhooks } from './api/webhooks.ts'
 import { workflows } from './api/workflows.ts'
 import { workers } from './worker.ts'
 
 /** Every endpoint, by operation name. */
-export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers, ...events, ...loops, ...actions, ...organizationActions } as const
+export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers, ...events, ...loops, ...actions, ...organizationActions, ...webhooks, ...secrets } as const
 export type Api = typeof api
 export type RowName = keyof Api

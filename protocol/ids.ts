@@ -15,6 +15,7 @@ export const prefixes = {
   channel: 'chan', channel_name: 'chn', message: 'cmsg',
   loop: 'loop', loop_version: 'lver', trigger: 'trig', trigger_handle: 'trgh',
   action: 'act', invocation: 'ainv',
+  webhook: 'wbh',
 } as const
 export type Prefix = keyof typeof prefixes
 

@@ -59,6 +59,7 @@ export interface ClaimedJob {
   readonly model?: string
   readonly run_id?: string
   readonly step_id?: string
+  readonly delivery_id?: string
   readonly spec: Open
   readonly lease_token: string
   readonly claim_attempt: number

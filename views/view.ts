@@ -28,6 +28,7 @@ import { queryOf } from './queries.ts'
 import { applyRun } from './runs.ts'
 import { applySourceEvents } from './source-events.ts'
 import { Store } from './store.ts'
+import { applyDelivery, applyWebhooks } from './webhooks.ts'
 import { applyWorker } from './workers.ts'
 import { applyWorkflows } from './workflows.ts'
 
@@ -67,11 +68,11 @@ const start: Position = { sequence: 0, tails: [], oldest: 0 }
 /** Entries, and characters of rows, that wait in memory at most: what is written at once holds up everything else. */
 const WAITING = { entries: 512, size: 4_000_000 }
 /** Kinds whose arms only change what `Store` holds back; those of others write at once. */
-const gathered: ReadonlySet<string> = new Set<Kind>(['run', 'queue', 'events'])
+const gathered: ReadonlySet<string> = new Set<Kind>(['run', 'queue', 'events', 'delivery'])
 
 const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => void)[] } = {
   organization: [applyAudit, applyActions],
-  project: [applyAudit, applyWorkflows, applyActions],
+  project: [applyAudit, applyWorkflows, applyActions, applyWebhooks],
   run: [applyRun],
   queue: [applyQueue],
   worker: [applyWorker],
@@ -81,6 +82,7 @@ const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => v
   loop: [applyAudit, applyLoop],
   trigger_handle: [],
   events: [applySourceEvents],
+  delivery: [applyDelivery],
 }
 const armsOf = (kind: string) => (Object.hasOwn(arms, kind) ? arms[kind as Kind] : [])
 

@@ -1,6 +1,8 @@
-/** A project: the one writer of its workflows, keys, principals and roles. */
+/** A project: the one writer of its workflows, keys, principals, roles, actions, webhooks and secrets. */
 import type { Holds, KeyEvent, KeyMaterial, PrincipalEvent } from '../../protocol/api/access.ts'
 import type { ActionEvent, SealedSecret } from '../../protocol/api/actions.ts'
+import type { SecretEvent, SecretMaterial } from '../../protocol/api/secrets.ts'
+import type { WebhookEvent } from '../../protocol/api/webhooks.ts'
 import type { RoleEvent } from '../../protocol/api/roles.ts'
 import type { WorkflowEvent } from '../../protocol/api/workflows.ts'
 import type { Api } from '../../protocol/api.ts'
@@ -15,10 +17,12 @@ import { createPrincipal, deletePrincipal, updatePrincipal } from './principals.
 import { assignRole, createRole, deleteRole, unassignRole, updateRole } from './roles.ts'
 import { reachOf } from './reach.ts'
 import { bare, definitionOf, directoryOf, type ProjectOptions, type ProjectState } from './state.ts'
+import { deleteSecret, evolveSecrets, putSecret, secretList, secretOf } from './secrets.ts'
 import { createOwnToken, createToken, createUser, deleteUser, revokeOwnToken, revokeToken, updateUser } from './users.ts'
+import { createWebhook, deleteWebhook, evolveWebhooks, pingWebhook, rotateWebhookSecret, updateWebhook, webhookOf } from './webhooks.ts'
 import { createWorkflow, deleteWorkflow, settleHandle, updateWorkflow } from './workflows.ts'
 
-type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent | ActionEvent
+type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent | ActionEvent | WebhookEvent | SecretEvent
 /** What the edge adds to rows. */
 type Extra = { readonly [N in 'principal.create' | 'principal.update' | 'user.create' | 'user.update' | 'role.create' | 'role.update' | 'assignment.create']: Holds } & {
   'key.create': KeyMaterial & Holds
@@ -27,6 +31,9 @@ type Extra = { readonly [N in 'principal.create' | 'principal.update' | 'user.cr
   'workflow.create': { readonly reserved: Reserved }
   'action.create': SealedSecret
   'action.rotate_secret': SealedSecret
+  'webhook.create': SealedSecret
+  'webhook.rotate_secret': SealedSecret
+  'secret.put': { readonly material: SecretMaterial; readonly names: readonly string[] }
 }
 
 const [principal, role, assignment] = [evolveRecord('principals', 'principal'), evolveRecord('roles', 'role'), evolveRecord('assignments', 'assignment')]
@@ -73,6 +80,13 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       'action.update': updateAction,
       'action.delete': deleteAction,
       'action.rotate_secret': bound(rotateSecret),
+      'webhook.create': bound(createWebhook),
+      'webhook.update': bound(updateWebhook),
+      'webhook.delete': deleteWebhook,
+      'webhook.rotate_secret': bound(rotateWebhookSecret),
+      'webhook.ping': pingWebhook,
+      'secret.put': bound(putSecret),
+      'secret.delete': deleteSecret,
     },
     evolve: {
       'workflow.created': (state, { id, workflow, spec }) => {
@@ -108,11 +122,13 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
         return state
       },
       ...evolveActions,
+      ...evolveWebhooks,
+      ...evolveSecrets,
     },
     react: {
       'handle.freed': ({ id, organization }) => [{ tell: { to: { kind: 'organization', id: organization, project: organization }, name: 'handle.release', input: { id } } }],
     },
-    ask: { directory: directoryOf, definition: definitionOf, reach: reachOf, action: actionOf },
+    ask: { directory: directoryOf, definition: definitionOf, reach: reachOf, action: actionOf, webhook: webhookOf, secret: secretOf, secrets: secretList },
     // A snapshot of an older release lacks what that did not know.
     recover: (state) => ({ ...bare(), ...state }),
   }

@@ -21,6 +21,7 @@ const claimedJob = (header: JobHeader, { token, attempt }: LeaseGrant, queue: st
   ...(header.model !== undefined && { model: header.model }),
   ...(header.run_id !== undefined && { run_id: header.run_id }),
   ...(header.step_id !== undefined && { step_id: header.step_id }),
+  ...(header.delivery_id !== undefined && { delivery_id: header.delivery_id }),
   spec: {}, lease_token: token, claim_attempt: attempt,
   lease_duration_seconds: timing.lease, heartbeat_cadence_seconds: timing.cadence,
 })

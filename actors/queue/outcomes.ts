@@ -35,8 +35,10 @@ export const reasons = { failure: 'failure', expired: 'lease_expired', capacity:
 const attemptOf = (held: Held) => held.lease?.attempt ?? held.last?.attempt ?? attemptsOf(held)
 const workerOf = (held: Held) => held.lease?.instance ?? held.last?.instance
 const faultOf = ({ error_type, error_message }: Fault): Fault => ({ ...(error_type !== undefined && { error_type }), ...(error_message !== undefined && { error_message }) })
-const tellRun = (held: Held, name: 'job.settled' | 'job.retried', input: Readonly<Record<string, unknown>>): readonly Tell[] =>
-  held.header.run_id === undefined ? [] : [{ to: { kind: 'run', id: held.header.run_id }, name, input }]
+function tellOwner({ header: { run_id, delivery_id } }: Held, name: 'job.settled' | 'job.retried', input: Readonly<Record<string, unknown>>): readonly Tell[] {
+  if (delivery_id !== undefined && name === 'job.settled') return [{ to: { kind: 'delivery', id: delivery_id }, name, input }]
+  return run_id === undefined ? [] : [{ to: { kind: 'run', id: run_id }, name, input }]
+}
 
 /** The job has ended. @param at Unix milliseconds. */
 export function settle(held: Held, outcome: Outcome, at: number, invocation?: InvocationFacts): Ended {
@@ -49,7 +51,7 @@ export function settle(held: Held, outcome: Outcome, at: number, invocation?: In
   }
   return {
     events: [{ type: `job.${outcome.outcome}`, id, job, ...(invocation && { invocation }) }],
-    tells: tellRun(held, 'job.settled', { job_id: id, outcome: outcome.outcome, attempt, ...(worker !== undefined && { worker_instance_id: worker }), ...more }),
+    tells: tellOwner(held, 'job.settled', { job_id: id, outcome: outcome.outcome, attempt, ...(worker !== undefined && { worker_instance_id: worker }), ...more }),
   }
 }
 
@@ -87,7 +89,7 @@ function again(held: Held, counted: 'failure' | 'loss', fault: Fault, at: number
   const { id, max_attempts } = held.header
   return {
     events: [requeue(held, counted, reason, at, pause)],
-    tells: tellRun(held, 'job.retried', {
+    tells: tellOwner(held, 'job.retried', {
       job_id: id, attempt: attemptOf(held), max_attempts, reason, ...faultOf(fault), ...(worker !== undefined && { worker_instance_id: worker }),
     }),
   }

@@ -3,27 +3,27 @@ import type { Directory } from '../../gateway/directory.ts'
 import type { World } from '../../gateway/ports.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../../protocol/worker.ts'
+import { deliveries } from '../executor/deliveries.ts'
 import { startExecutor, type Executor } from '../executor/executor.ts'
 import { httpActions } from '../executor/http-action.ts'
 import type { Bus } from '../host/ports.ts'
-import { createGuard } from '../outbound/guard.ts'
+import type { Guard } from '../outbound/guard.ts'
 import { createPost } from '../outbound/post.ts'
 
 interface Role {
   readonly world: World
   readonly bus: Bus
   readonly directory: Directory
-  /** Networks that may be called beside public addresses. */
-  readonly allow: readonly string[]
+  readonly guard: Guard
   readonly limit: number
 }
 
 /** Take work that no worker gets. Returns how to stop in order. */
-export function startExecutorRole({ world, bus, directory, allow, limit }: Role): () => Promise<void> {
+export function startExecutorRole({ world, bus, directory, guard, limit }: Role): () => Promise<void> {
   const mailbox = subjects.executor(world.node)
-  const post = createPost(createGuard(allow))
+  const post = createPost(guard)
   const executor: Executor = startExecutor({
-    world, mailbox, limit, handlers: { action_execution: httpActions({ world, directory, post }) },
+    world, mailbox, limit, handlers: { action_execution: httpActions({ world, directory, post }), delivery: deliveries({ world, directory, post }) },
     listen: (handler) => bus.subscribe(subjects.serveAll, (message) => handler(message as Offer), subjects.serveGroup),
   })
   const deaf = bus.subscribe(subjects.gateway(mailbox), (message) => {

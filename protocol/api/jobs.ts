@@ -65,7 +65,9 @@ export type ActionLogEntry = Static<typeof ActionLogEntry>
 /** What a queue knows of a job while it waits or is leased. The parameters stay with the run that wants it done. */
 export interface JobHeader {
   readonly id: string
-  readonly kind: Job['kind']
+  /** `delivery`: an attempt of a signed delivery, done by the service itself; it is on no list of jobs. */
+  readonly kind: Job['kind'] | 'delivery'
+  readonly delivery_id?: string
   readonly origin: Job['origin']
   readonly executor_kind: Job['executor_kind']
   readonly action_name?: string
