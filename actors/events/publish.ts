@@ -15,15 +15,15 @@ type Stored = Extract<SourcesEvent, { type: 'source.published' }>
 const isChatter = (event_type: string): boolean => event_type.startsWith('run.') || event_type.startsWith('check.')
 
 /** The event that stores a publication; undefined when there is nothing to keep. */
-function store(state: SourcesState, publication: Publication, id: string, { at, mint }: Pick<Cause, 'at' | 'mint'>): Stored | undefined {
+function store(state: SourcesState, publication: Publication, id: string, cause: Pick<Cause, 'at' | 'mint'>): Stored | undefined {
   const event = isChatter(publication.event_type) ? publication.event : reduced(publication.event)
   const { heard, fires, wakes, faulty } = listenersOf(state).match(event === publication.event ? publication : { ...publication, event })
-  const hooks = Object.fromEntries(hooksFor(state, publication.event_type).map((webhook_id) => [webhook_id, mint('delivery')]))
+  const hooks = Object.fromEntries(hooksFor(state, publication.event_type).map((webhook_id) => [webhook_id, cause.mint('delivery')]))
   const hooked = Object.keys(hooks).length > 0
   if (!heard && !hooked && isChatter(publication.event_type)) return undefined
   const { event_type, source_kind, source_id, meta, depth, dedup_key } = publication
   return {
-    type: 'source.published', id, event_type, source_kind, source_id, event, meta, depth, occurred_at: timestamp(at),
+    type: 'source.published', id, event_type, source_kind, source_id, event, meta, depth, occurred_at: timestamp(cause.at),
     ...(dedup_key !== undefined && { dedup_key }), ...(Object.keys(fires).length > 0 && { fires }), ...(Object.keys(wakes).length > 0 && { wakes }), ...(faulty.length > 0 && { faulty }), ...(hooked && { hooks }),
   }
 }

@@ -40,6 +40,7 @@ export interface Place {
   readonly message: string
   readonly loop: string
   readonly organization_action: string
+  readonly webhook: string
   /** The principal of the owner key, who administers the channel. */
   readonly owner: string
   readonly event: string
@@ -72,6 +73,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   // Whatever is called there is refused by the guard: the call ends, and fails.
   const [, shared] = await Promise.all([s.ok('action.create', { ...at, name: handle, title: mark, endpoint_url: 'http://127.0.0.1:9/' }), s.ok('organization_action.create', { name: `shared.${handle}`, endpoint_url: 'https://127.0.0.1:9/' })])
   await s.ok('organization_action.rotate_secret', { action_id: shared['id'] })
+  const [webhook] = await Promise.all([s.ok('webhook.create', { ...at, name, enabled: false }), s.ok('secret.put', { ...at, secret_name: handle, entries: { word: 'kept' } })])
   const owner = String(listOf(keys).find(({ name }) => name === 'root')?.['principal_id'])
   const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
   const id = (record: Readonly<Record<string, unknown>> | undefined, field = 'id') => String(record?.[field])
@@ -79,7 +81,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     id: id(project), handle, run: id(run), failed: id(failed), working: id(working), job: id(job), workflow: id(workflow), workflow_handle: id(workflow, 'handle'),
     key: id(key), principal: id(principal), loose: id(loose), user: id(user), token: id(token), role: id(role), assignment: id(assignment), organization_key: id(organization_key), instance: `${mark}-worker-${made}`,
     interaction: id(interaction), settled: id(settled), submitted: id(submitted),
-    channel: id(channel), message: id(message), loop: id(loop), organization_action: id(shared), owner, event: id(event, 'source_event_id'),
+    channel: id(channel), message: id(message), loop: id(loop), organization_action: id(shared), webhook: id(webhook), owner, event: id(event, 'source_event_id'),
   }
 }
 /** Every id of a place. */
@@ -107,7 +109,7 @@ function idIn(name: RowName, place: Place): string {
 }
 /** The path slots of a row, filled from a place. */
 export function filled(name: RowName, place: Place): Record<string, string> {
-  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance, message_id: () => place.message, token: () => place.token, action_name: () => place.handle, action_id: () => place.organization_action, version: () => '2', user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal) }
+  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance, message_id: () => place.message, token: () => place.token, action_name: () => place.handle, action_id: () => place.organization_action, webhook_id: () => place.webhook, secret_name: () => place.handle, version: () => '2', user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal) }
   return Object.fromEntries(slotsOf(name).map((slot) => {
     const value = known[slot]?.()
     if (value === undefined) throw new Error(`${name}: say in test/hostile/rows.ts what stands in its path as ${slot}`)
@@ -130,6 +132,7 @@ const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'event.publish': () => ({ event_type: 'order.paid' }), 'event.publish_many': () => ({ events: [{ event_type: 'order.paid' }] }),
   'action.create': () => ({ name: `made-${++made}`, endpoint_url: 'https://example.org/' }), 'action.update': () => ({ title: 'changed' }), 'action.invoke': () => ({ input: {} }),
   'organization_action.create': () => ({ name: `made.shared-${++made}`, endpoint_url: 'https://example.org/' }), 'organization_action.update': () => ({ title: 'changed' }),
+  'webhook.create': () => ({ name: `made ${++made}`, events: ['run.*'] }), 'webhook.update': () => ({ events: ['run.failed'] }), 'webhook.ping': () => ({ url: 'https://127.0.0.1:9/' }), 'secret.put': () => ({ entries: { word: `word ${++made}` } }),
   'principal.create': () => ({ name: `bot ${++made}` }), 'principal.update': () => ({ description: 'changed' }),
 }
 /** A body that the row accepts; undefined when it takes none. */
