@@ -35,7 +35,7 @@ export function pauseAfter(attempts: number, chance: number, asked = 0): number 
 }
 
 /** Where a delivery goes: to a webhook as it is configured at each attempt (or, for a test, to `url`), or to the subscriber of an interaction. */
-export type Destination =
+type Destination =
   | { readonly kind: 'webhook'; readonly webhook_id: string; readonly url?: string }
   | { readonly kind: 'callback'; readonly callback_url: string; readonly secret_ref: string }
 /** A delivery that is due. `once`: a test, which has one attempt and is on no list. */

@@ -6,7 +6,7 @@ import { json, receiver, verified } from './receiver.ts'
 import { hasty } from './sockets.ts'
 
 type Json = Record<string, never>
-t.setTimeout(120_000)
+t.setTimeout(400_000)
 const it = await processes({ ...hasty, BATON_SHARDS: '2', BATON_OUTBOUND_ALLOW: '127.0.0.0/8' })
 const there = await receiver()
 t.teardown(async () => { await Promise.all([there.close(), it.stop()]) })
