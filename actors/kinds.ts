@@ -6,6 +6,7 @@ import { interaction } from './interaction/interaction.ts'
 import { channel } from './channel/channel.ts'
 import { channelName } from './channel/name.ts'
 import { loopActor } from './loop/loop.ts'
+import { deliveryActor } from './delivery/delivery.ts'
 import { eventsActor } from './events/events.ts'
 import { memory } from './memory/memory.ts'
 import { organizationActor } from './organization/organization.ts'
@@ -31,4 +32,5 @@ export const actorKinds = (settings: { brand: string; timing: WorkerTiming }): R
   events: eventsActor as unknown as AnyActor,
   session: sessionActor(settings) as unknown as AnyActor,
   memory: memory as unknown as AnyActor,
+  delivery: deliveryActor,
 })

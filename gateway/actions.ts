@@ -18,7 +18,7 @@ const SECRET = 32
 const PATIENCE = 30
 
 /** A new secret: sealed for its owner, in clear for the caller. The same for a repeat under one idempotency key. */
-function withSecret(edge: Edge, call: Call, { seed }: Identity): Prepared | Refusal {
+export function withSecret(edge: Edge, call: Call, { seed }: Identity): Prepared | Refusal {
   const { world } = edge
   const faults = schemaFaults(call.body)
   if (faults.length > 0) return refuseFields(...faults)

@@ -63,10 +63,12 @@ function replied(row: Row, reply: unknown, { answer, reply: extra }: Prepared): 
 }
 
 function answerOf(row: Row, reply: unknown, extra: Readonly<Record<string, unknown>> | undefined): Answer {
-  const named = (reply as { status_code?: unknown } | null | undefined)?.status_code
+  // Elsewhere the member is one of the answer itself.
+  const named = row.shape.alsoStatus && (reply as { status_code?: unknown } | null | undefined)?.status_code
   const status = typeof named === 'number' ? named : (row.shape.status ?? 200)
   if (status === 204) return { status }
   if (named === undefined && !extra && reply) return { status, body: reply }
+  if (named === undefined) return { status, body: Object.assign({}, reply, extra) }
   const { status_code: _, ...body } = Object.assign({}, reply, extra) as Record<string, unknown>
   return { status, body }
 }

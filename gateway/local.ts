@@ -18,6 +18,7 @@ import type { Caller } from './authenticate.ts'
 import { catalogQueries } from './action-catalog.ts'
 import { catalogOf, rolesOf } from './catalog.ts'
 import { definitionQueries } from './definitions.ts'
+import { secretQueries } from './webhooks.ts'
 import { answer, before, DEFAULT_LIMIT, found, newestFirst, newestPage, organizationOf, pageOf, projectOf, type LocalContext, type LocalQuery } from './listing.ts'
 import { manifestQueries } from './manifest.ts'
 import { memoryQueries } from './memory.ts'
@@ -113,6 +114,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
     items: newestFirst(assignments.filter((one) => (principal_id === undefined || one.principal_id === principal_id) && (role_id === undefined || one.role_id === role_id))),
   }))),
   ...catalogQueries,
+  ...secretQueries,
   'permission.list': answer<'permission.list'>(async ({ world }) => catalogOf(world.settings.brand.toLowerCase())),
   'catalog.events': answer<'catalog.events'>(() => eventCatalog),
   'catalog.models': answer<'catalog.models'>(async ({ world: { settings: { models } } }) => ({

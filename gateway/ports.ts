@@ -24,6 +24,8 @@ export interface World {
   hash(text: string): string
   /** HMAC-SHA-256 under the installation's sealing secret, for cursors, derived ids and derived keys. */
   seal(text: string): Uint8Array
+  /** What is wrong with sending something to an address, as the end of a sentence; undefined: nothing that is known now. Absent: nobody can say. */
+  unreachable?(url: string): Promise<string | undefined>
   /** Bytes under the installation's key, for what must be kept but not read (AES-256-GCM); `context` must be given again to open them. */
   lock(bytes: Uint8Array, context: string): string
   /** What was locked, or undefined when it was not locked here, for this context. */

@@ -24,6 +24,7 @@ import { memoryPreparations } from './memory.ts'
 import { checkPeople, checkScope, rolesOf } from './people.ts'
 import { signLinks } from './answer/links.ts'
 import { sessionPreparations } from './session/prepare.ts'
+import { webhookPreparations } from './webhooks.ts'
 import type { Soon } from './soon.ts'
 
 /** What is added to the command's input, and to the reply that the caller gets. */
@@ -120,6 +121,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...definitionPreparations,
   ...memoryPreparations,
   ...actionPreparations,
+  ...webhookPreparations,
 }
 
 /** Prepare a call. */

@@ -144,7 +144,7 @@ const table = {
   BATON_WORKER_STALE: seconds('stale', 'Silence after which a worker counts as gone'),
   BATON_WORKER_TAKEOVER: seconds('takeover', 'How long a lost worker connection can be resumed'),
   BATON_ANONYMOUS_WORKER: setting('off', switched('anonymous', /^\w{1,64}$/), 'Accept workers from this machine without a key, as this principal (on: `anonymous`); for development'),
-  BATON_OUTBOUND_ALLOW: setting('', each(network), 'Networks that HTTP actions may call beside public addresses, such as 127.0.0.1/32,10.0.0.0/8'),
+  BATON_OUTBOUND_ALLOW: setting('', each(network), 'Networks that HTTP actions and signed deliveries may call beside public addresses, also without TLS, such as 127.0.0.1/32,10.0.0.0/8'),
   BATON_EXECUTOR_CONCURRENCY: setting('64', integer(1, 10_000), 'Calls that a node with the role executor makes at once'),
   BATON_LOG_LEVEL: setting('info', oneOf(...levels), 'Least important log line that is written'),
   BATON_MODELS: setting('', (text) => text, 'Models of the service: JSON, or the path of a file with JSON; see docs/agents.md'),

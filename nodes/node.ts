@@ -25,6 +25,8 @@ import { ensureCluster, patiently, provision } from './nats/provision.ts'
 import { createRegistry } from './nats/registry.ts'
 import { createSnapshots } from './nats/snapshots.ts'
 import { openTelling } from './notify/open.ts'
+import { createGuard } from './outbound/guard.ts'
+import { createVet } from './outbound/vet.ts'
 import { readiness } from './ready.ts'
 import { startExecutorRole } from './roles/executor.ts'
 import { startViews } from './roles/views.ts'
@@ -111,10 +113,11 @@ export async function startNode(config: Config, servers: readonly string[], log:
       sessions: config.sessions,
     }
     const unready = readiness({ nats, membership, cluster, journal, snapshots, bus, partitions: config.partitions, shards: config.shards })
+    const guard = createGuard(config.outbound_allow)
     const world = createWorld({
       node: id, settings, partitions: config.partitions, shards: config.shards, secret: Buffer.from(installed.secret, 'hex'), organization: installed.organization,
       bus, clock: systemClock, random, membership, log, count: metrics,
-      unready, metrics: metrics.text,
+      unready, metrics: metrics.text, unreachable: createVet(guard),
     })
     const hasShards = config.roles.includes('shards')
     const telling = hasShards ? await openTelling(config, world) : undefined
@@ -144,7 +147,7 @@ export async function startNode(config: Config, servers: readonly string[], log:
     const edge = config.roles.includes('gateway')
     const directory = edge || config.roles.includes('executor') ? openDirectory(world) : undefined
     if (directory) stops.push(async () => directory.close())
-    if (directory && config.roles.includes('executor')) stops.push(startExecutorRole({ world, bus, directory, allow: config.outbound_allow, limit: config.executor_limit, models: config.models, env: process.env }))
+    if (directory && config.roles.includes('executor')) stops.push(startExecutorRole({ world, bus, directory, guard, limit: config.executor_limit, models: config.models, env: process.env }))
     if (!edge || !directory) {
       if (config.status_port === undefined) return { id, installed, owned: () => host.owned(), leave: () => {}, stop }
       const status = await serveStatus(config.host, config.status_port, { unready, metrics: metrics.text })

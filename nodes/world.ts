@@ -26,6 +26,7 @@ export interface WorldParts {
   readonly membership: Membership
   readonly log: Log
   readonly count: Counters
+  unreachable(url: string): Promise<string | undefined>
   unready(): Promise<readonly string[]>
   metrics(): Promise<string>
 }
@@ -84,6 +85,7 @@ export function createWorld(parts: WorldParts): World {
     random: (bytes) => parts.random.bytes(bytes),
     hash: (text) => createHash('sha256').update(text).digest('hex'),
     seal: (text) => createHmac('sha256', parts.secret).update(text).digest(),
+    unreachable: parts.unreachable,
     lock: locks.lock,
     unlock: locks.unlock,
     id: (prefix, from, slot) => {

@@ -15,12 +15,14 @@ import { transcripts } from './api/transcripts.ts'
 import { users } from './api/users.ts'
 import { memory } from './api/memory.ts'
 import { models } from './api/models.ts'
+import { secrets } from './api/secrets.ts'
 import { skills } from './api/skills.ts'
 import { toolkits } from './api/toolkits.ts'
+import { webhooks } from './api/webhooks.ts'
 import { workflows } from './api/workflows.ts'
 import { workers } from './worker.ts'
 
 /** Every endpoint, by operation name. */
-export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers, ...events, ...loops, ...agents, ...toolkits, ...skills, ...models, ...memory, ...actions, ...organizationActions, ...sessions, ...transcripts } as const
+export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers, ...events, ...loops, ...agents, ...toolkits, ...skills, ...models, ...memory, ...actions, ...organizationActions, ...sessions, ...transcripts, ...webhooks, ...secrets } as const
 export type Api = typeof api
 export type RowName = keyof Api

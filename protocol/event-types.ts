@@ -20,6 +20,8 @@ export const reservedPrefixes: Readonly<Record<string, 'capability' | 'utility'>
 }
 
 const isSignal = (event_type: string): boolean => event_type.startsWith('signal.')
+/** Whether an event is one that the service sends to itself: nobody else is told of it. */
+export const isInternal = (event_type: string): boolean => internal.has(event_type)
 /** Whether an event is for waits of one run, or for nobody: then no trigger and no pattern fits it. */
 export const isPrivate = (event_type: string): boolean => isSignal(event_type) || internal.has(event_type)
 /** Whether an event of this type fits an exact type or a pattern such as `table.row.*`. */

@@ -17,6 +17,7 @@ export const prefixes = {
   agent: 'agt', toolkit: 'kit', skill: 'skill', memory_entry: 'mem', memory_change: 'mchg', binding: 'amb',
   action: 'act', invocation: 'ainv',
   agent_session: 'ses', turn: 'turn', session_message: 'sesmsg', nudge: 'nudge',
+  webhook: 'wbh',
 } as const
 export type Prefix = keyof typeof prefixes
 

@@ -59,6 +59,8 @@ export type SourceCommands = {
   'wait.watch': { input: { run_id: string; wait: Awaited }; reply: undefined }
   /** From a run: this wait is over. */
   'wait.unwatch': { input: { run_id: string; wait_id: string }; reply: undefined }
+  /** From the project, in the same commit: this webhook listens to these types and patterns, to everything when there are none; without `events`, to nothing any more. */
+  'hook.set': { input: { webhook_id: string; events?: readonly string[] }; reply: undefined }
 }
 /** Decided by a loop: a trigger of it fires. Once per trigger and source event, however often it is said. */
 export interface Firing {
@@ -77,7 +79,10 @@ export type SourcesEvent =
     readonly wakes?: Readonly<Record<string, readonly string[]>>
     /** Triggers and waits whose conditions could not be evaluated. */
     readonly faulty?: readonly string[]
+    /** Webhooks that are told, each with the id of the delivery. */
+    readonly hooks?: Readonly<Record<string, string>>
   })
   | (Event & { readonly type: 'triggers.changed'; readonly loop_id: string; readonly version: number; readonly triggers: readonly Watch[] })
   | (Event & { readonly type: 'wait.watched'; readonly run_id: string; readonly wait: Awaited })
   | (Event & { readonly type: 'wait.unwatched'; readonly wait_id: string })
+  | (Event & { readonly type: 'hook.changed'; readonly webhook_id: string; readonly events?: readonly string[] })

@@ -62,6 +62,7 @@ export interface ClaimedJob {
   readonly agent_turn_id?: string
   readonly session_id?: string
   readonly tool_call_id?: string
+  readonly delivery_id?: string
   readonly spec: Open
   readonly lease_token: string
   readonly claim_attempt: number

@@ -12,6 +12,8 @@ import type { OrganizationActionEvent } from '../protocol/api/organization-actio
 import type { AuditEntry, OrganizationProjectEvent } from '../protocol/api/projects.ts'
 import type { RoleAssignment, RoleEvent } from '../protocol/api/roles.ts'
 import { isPersonal } from '../protocol/api/users.ts'
+import type { SecretEvent } from '../protocol/api/secrets.ts'
+import type { WebhookEvent } from '../protocol/api/webhooks.ts'
 import type { Changes, WorkflowEvent } from '../protocol/api/workflows.ts'
 import type { ChannelAuditEvent } from '../protocol/channels.ts'
 import type { Entry, Event } from '../protocol/entry.ts'
@@ -21,7 +23,7 @@ import type { InteractionEvent } from '../protocol/interaction/events.ts'
 import type { SkillEvent } from '../protocol/skills.ts'
 import type { ToolkitEvent } from '../protocol/toolkits.ts'
 
-type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent | LoopAuditEvent | AgentEvent | ToolkitEvent | SkillEvent | EquipmentEvent | BindingEvent | ActionEvent | OrganizationActionEvent
+type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent | LoopAuditEvent | AgentEvent | ToolkitEvent | SkillEvent | EquipmentEvent | BindingEvent | ActionEvent | OrganizationActionEvent | WebhookEvent | SecretEvent
 /** The rest of what happens to a loop is its work. */
 type LoopAuditEvent = Extract<LoopEvent, { readonly type: 'loop.created' | 'loop.updated' | 'loop.deleted' | 'loop.auto_paused' }>
 
@@ -117,6 +119,12 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'organization_action.deleted': deleted<'organization_action.deleted'>('organization_action', named),
   'organization_action.secret_changed': updated<'organization_action.secret_changed'>('organization_action', ({ what, version }) => ({ changes: { secret_version: { to: version }, secret: { to: what } } })),
   'organization_action.secret_retired': null,
+  'webhook.created': created<'webhook.created'>('webhook', ({ webhook }) => named(webhook)),
+  'webhook.updated': updated<'webhook.updated'>('webhook', ({ webhook }) => ({ name: webhook.name })),
+  'webhook.deleted': deleted<'webhook.deleted'>('webhook', named),
+  'webhook.secret_rotated': updated<'webhook.secret_rotated'>('webhook', ({ name, version }) => ({ name, changes: { secret_version: { from: version - 1, to: version } } })),
+  'secret.stored': updated<'secret.stored'>('secret', ({ secret: { name, version, entries } }) => ({ name, changes: { version: { to: version }, entries: { to: entries } } })),
+  'secret.deleted': deleted<'secret.deleted'>('secret', ({ id }) => ({ name: id })),
 }
 /** How an event is audited; undefined: not at all. */
 export const ruleOf = (type: string): Rule | undefined => (Object.hasOwn(rules, type) ? (rules as Readonly<Record<string, Rule | null>>)[type] : null) ?? undefined

@@ -10,7 +10,7 @@
 import type { Database } from 'better-sqlite3'
 
 /** Raise it with every change of the schema or of what is derived into it. */
-export const SCHEMA_VERSION = 7
+export const SCHEMA_VERSION = 8
 
 // Run lists are newest first. `runs_status`, `runs_queue` and `runs_type` are read once for each status and merged, so
 // that every combination of a status with a queue or a type is a range of one index.
@@ -134,6 +134,11 @@ CREATE TABLE source_events (
 CREATE INDEX source_events_new ON source_events (project, cursor);
 CREATE INDEX source_events_type ON source_events (project, event_type, cursor);
 CREATE INDEX source_events_source ON source_events (project, source_id, cursor);
+
+CREATE TABLE webhooks (id TEXT PRIMARY KEY, project INTEGER NOT NULL, enabled INTEGER NOT NULL, created_at INTEGER NOT NULL, record TEXT NOT NULL);
+CREATE INDEX webhooks_new ON webhooks (project, created_at, id);
+CREATE TABLE deliveries (id TEXT PRIMARY KEY, project INTEGER NOT NULL, webhook TEXT NOT NULL, created_at INTEGER NOT NULL, record TEXT NOT NULL);
+CREATE INDEX deliveries_new ON deliveries (webhook, created_at, id);
 
 CREATE TABLE audit (
   id TEXT PRIMARY KEY, project TEXT, resource_type TEXT NOT NULL, resource_id TEXT NOT NULL, action TEXT NOT NULL,

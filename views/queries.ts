@@ -29,6 +29,7 @@ import type { Store } from './store.ts'
 import { eventPage, timeline } from './timeline.ts'
 import { waitingOfStep } from './waiting.ts'
 import { liveRows, transcriptPage } from './transcript.ts'
+import { deliveryList, webhookGet, webhookList } from './webhooks.ts'
 import { watch, workerList, workerModels } from './workers.ts'
 import { workflowGet, workflowList, workflowVersions } from './workflows.ts'
 import type { RunStep } from '../protocol/api/runs.ts'
@@ -124,6 +125,9 @@ const queries = {
   'organization_action.list': define<Paging>(({ store, project }, input) => actionList(store, project, input)),
   'organization_action.get': define<{ action_id: string }>(({ store, project }, { action_id }) => actionGet(store, project, 'id', action_id)),
   'invocation.list': define<InvocationFilters>(({ store, project }, input) => invocationList(store, project, input)),
+  'webhook.list': define<Paging & { enabled?: boolean }>(({ store, project }, input) => webhookList(store, project, input)),
+  'webhook.get': define<{ webhook_id: string }>(({ store, project }, input) => webhookGet(store, project, input)),
+  'webhook.deliveries': define<Paging & { webhook_id: string }>(({ store, project, now }, input) => deliveryList(store, project, input, now)),
   callable: define<ViewQuestions['callable']['input']>(({ store, project, now }, { name }) => callable(store, project, watch(store, project, now), name)),
   shared_actions: define<ViewQuestions['shared_actions']['input']>(({ store, project }, { name }) => ({ items: actionsOf<OrganizationAction>(store, project, name) })),
 } satisfies Partial<Record<RowName, Query<never>>> & { readonly [N in keyof ViewQuestions]: Query<never> }

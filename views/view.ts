@@ -32,6 +32,7 @@ import { applyRun } from './runs.ts'
 import { applySourceEvents } from './source-events.ts'
 import { applySession } from './sessions.ts'
 import { Store } from './store.ts'
+import { applyDelivery, applyWebhooks } from './webhooks.ts'
 import { applyWorker } from './workers.ts'
 import { applyWorkflows } from './workflows.ts'
 
@@ -71,11 +72,11 @@ const start: Position = { sequence: 0, tails: [], oldest: 0 }
 /** Entries, and characters of rows, that wait in memory at most: what is written at once holds up everything else. */
 const WAITING = { entries: 512, size: 4_000_000 }
 /** Kinds whose arms only change what `Store` holds back; those of others write at once. */
-const gathered: ReadonlySet<string> = new Set<Kind>(['run', 'queue', 'events'])
+const gathered: ReadonlySet<string> = new Set<Kind>(['run', 'queue', 'events', 'delivery'])
 
 const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => void)[] } = {
   organization: [applyAudit, applyDefinitions, applyActions],
-  project: [applyAudit, applyWorkflows, applyAgents, applyDefinitions, applyActions],
+  project: [applyAudit, applyWorkflows, applyAgents, applyDefinitions, applyActions, applyWebhooks],
   run: [applyRun],
   queue: [applyQueue],
   worker: [applyWorker],
@@ -87,6 +88,7 @@ const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => v
   events: [applySourceEvents],
   memory: [applyMemory],
   session: [applySession],
+  delivery: [applyDelivery],
 }
 const armsOf = (kind: string) => (Object.hasOwn(arms, kind) ? arms[kind as Kind] : [])
 

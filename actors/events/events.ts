@@ -4,15 +4,16 @@
  * Invariants:
  * E1. Events are compared in the order in which they are stored, each with the listeners as they were registered then.
  * E2. Every command is total and may be repeated. What a decision of here tells others is an effect, so it is told at least
- *     once; a loop knows a firing by trigger and event, a run a delivery by its wait.
+ *     once; a loop knows a firing by trigger and event, a run a delivery by its wait, a delivery to a webhook by its own id.
  */
 import type { Named } from '../../protocol/api/events.ts'
 import type { Api } from '../../protocol/api.ts'
-import type { Kind } from '../../protocol/entry.ts'
+import type { Address, Kind } from '../../protocol/entry.ts'
 import type { Delivered } from '../../protocol/internal.ts'
 import { own } from '../../protocol/lookup.ts'
 import type { Firing, SourceCommands, SourceEvent, SourcesEvent } from '../../protocol/sources.ts'
 import type { Actor, Effect } from '../actor.ts'
+import { openingOf } from './hooks.ts'
 import { arranged } from './listeners.ts'
 import { publish, publishMany, publishOne } from './publish.ts'
 import { blame, remember, silent, type SourcesState } from './state.ts'
@@ -20,12 +21,13 @@ import { blame, remember, silent, type SourcesState } from './state.ts'
 const LOOP = 'loop' as string as Kind
 type Stored = Extract<SourcesEvent, { type: 'source.published' }>
 
-function tellAll({ id, event_type, source_kind, source_id, event, meta, depth, occurred_at, fires = {}, wakes = {} }: Stored): Effect[] {
+function tellAll({ id, event_type, source_kind, source_id, event, meta, depth, occurred_at, fires = {}, wakes = {}, hooks = {} }: Stored, { project }: Address): Effect[] {
   const source: SourceEvent = { id, event_type, source_kind, source_id, event, meta, depth, occurred_at }
   const delivered: Delivered = { source_event_id: id, event_type, source_kind, source_id, event, meta }
   return [
     ...Object.entries(wakes).map(([run_id, wait_ids]): Effect => ({ tell: { to: { kind: 'run', id: run_id }, name: 'event.deliver', input: { ...delivered, wait_ids } satisfies Delivered } })),
     ...Object.entries(fires).flatMap(([loop_id, ids]) => ids.map((trigger_id): Effect => ({ tell: { to: { kind: LOOP, id: loop_id }, name: 'trigger.fire', input: { trigger_id, source } satisfies Firing } }))),
+    ...Object.entries(hooks).map(([webhook_id, whd]): Effect => ({ tell: { to: { kind: 'delivery', id: whd }, name: 'delivery.open', input: openingOf(project, webhook_id, whd, source) } })),
   ]
 }
 
@@ -40,6 +42,11 @@ export const eventsActor: Actor<SourcesState, SourcesEvent, Api, 'events', Sourc
     'triggers.set': ({ loops }, { loop_id, version, triggers }) =>
       ({ events: (own(loops, loop_id)?.version ?? -1) >= version ? [] : [{ type: 'triggers.changed', loop_id, version, triggers }], reply: undefined }),
     'wait.watch': (_, { run_id, wait }) => ({ events: [{ type: 'wait.watched', run_id, wait }], reply: undefined }),
+    'hook.set': ({ hooks }, { webhook_id, events }) => {
+      const before = own(hooks, webhook_id)
+      const same = JSON.stringify(before) === JSON.stringify(events)
+      return { events: same ? [] : [{ type: 'hook.changed', webhook_id, ...(events && { events }) }], reply: undefined }
+    },
     'wait.unwatch': ({ waits }, { wait_id }) => ({ events: own(waits, wait_id) ? [{ type: 'wait.unwatched', wait_id }] : [], reply: undefined }),
   },
   evolve: {
@@ -61,6 +68,11 @@ export const eventsActor: Actor<SourcesState, SourcesEvent, Api, 'events', Sourc
       arranged(state)?.addWait(run_id, wait)
       return state
     },
+    'hook.changed': (state, { webhook_id, events }) => {
+      if (events) state.hooks[webhook_id] = events
+      else delete state.hooks[webhook_id]
+      return state
+    },
     'wait.unwatched': (state, { wait_id }) => {
       delete state.waits[wait_id]
       arranged(state)?.removeWait(wait_id)
@@ -71,6 +83,8 @@ export const eventsActor: Actor<SourcesState, SourcesEvent, Api, 'events', Sourc
     'source.published': tellAll,
     'wait.watched': ({ run_id, wait: { wait_id } }) => [{ tell: { to: { kind: 'run', id: run_id }, name: 'event.watched', input: { wait_id } } }],
   },
+  // A snapshot of an older release lacks what that did not know.
+  recover: (state) => ({ ...silent(), ...state }),
   ask: {
     /** How many listen. */
     listening: ({ loops, waits }) => ({ triggers: Object.values(loops).reduce((sum, { triggers }) => sum + triggers.length, 0), waits: Object.keys(waits).length }),

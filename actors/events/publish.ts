@@ -1,44 +1,30 @@
 /** Publishing: an event is compared with all listeners in the decision that stores it, so who listens before it is stored is never missed. */
 import type { Api } from '../../protocol/api.ts'
 import type { CustomEvent, Named } from '../../protocol/api/events.ts'
-import { timestamp, type Open } from '../../protocol/common.ts'
+import { timestamp } from '../../protocol/common.ts'
 import type { Input, Reply } from '../../protocol/contract.ts'
 import type { Publication, Published, SourcesEvent } from '../../protocol/sources.ts'
 import type { Cause, Decided } from '../actor.ts'
+import { hooksFor } from './hooks.ts'
 import { listenersOf } from './listeners.ts'
+import { reduced } from './reduced.ts'
 import { publishedBy, type SourcesState } from './state.ts'
 
 type Stored = Extract<SourcesEvent, { type: 'source.published' }>
-/** Characters of a payload as JSON, beyond which it is reduced. */
-const LARGEST = 262_144
-
-/** A payload within bounds: its largest members become null, and it says so. */
-export function reduced(event: Open): Open {
-  if (JSON.stringify(event).length <= LARGEST) return event
-  const sizes = Object.keys(event).map((name) => ({ name, size: JSON.stringify(event[name] ?? null).length })).sort((a, b) => b.size - a.size)
-  const kept: Record<string, unknown> = { ...event, truncated: true }
-  let size = JSON.stringify(kept).length
-  for (const { name, size: own } of sizes) {
-    if (size <= LARGEST) break
-    kept[name] = null
-    size += 4 - own
-  }
-  // So many names that they alone are too much.
-  return size <= LARGEST ? kept : { truncated: true }
-}
-
 /** What runs say of themselves comes with every run: it is kept only when somebody listens. */
 const isChatter = (event_type: string): boolean => event_type.startsWith('run.') || event_type.startsWith('check.')
 
 /** The event that stores a publication; undefined when there is nothing to keep. */
-function store(state: SourcesState, publication: Publication, id: string, at: number): Stored | undefined {
+function store(state: SourcesState, publication: Publication, id: string, cause: Pick<Cause, 'at' | 'mint'>): Stored | undefined {
   const event = isChatter(publication.event_type) ? publication.event : reduced(publication.event)
   const { heard, fires, wakes, faulty } = listenersOf(state).match(event === publication.event ? publication : { ...publication, event })
-  if (!heard && isChatter(publication.event_type)) return undefined
+  const hooks = Object.fromEntries(hooksFor(state, publication.event_type).map((webhook_id) => [webhook_id, cause.mint('delivery')]))
+  const hooked = Object.keys(hooks).length > 0
+  if (!heard && !hooked && isChatter(publication.event_type)) return undefined
   const { event_type, source_kind, source_id, meta, depth, dedup_key } = publication
   return {
-    type: 'source.published', id, event_type, source_kind, source_id, event, meta, depth, occurred_at: timestamp(at),
-    ...(dedup_key !== undefined && { dedup_key }), ...(Object.keys(fires).length > 0 && { fires }), ...(Object.keys(wakes).length > 0 && { wakes }), ...(faulty.length > 0 && { faulty }),
+    type: 'source.published', id, event_type, source_kind, source_id, event, meta, depth, occurred_at: timestamp(cause.at),
+    ...(dedup_key !== undefined && { dedup_key }), ...(Object.keys(fires).length > 0 && { fires }), ...(Object.keys(wakes).length > 0 && { wakes }), ...(faulty.length > 0 && { faulty }), ...(hooked && { hooks }),
   }
 }
 
@@ -46,7 +32,7 @@ function store(state: SourcesState, publication: Publication, id: string, at: nu
 export function publish(state: SourcesState, publication: Publication, cause: Cause): Decided<SourcesEvent, Published> {
   const known = publication.dedup_key === undefined ? undefined : publishedBy(state, publication.dedup_key)
   if (known !== undefined) return { events: [], reply: { source_event_id: known, deduped: true } }
-  const stored = store(state, publication, publication.id ?? cause.mint('source_event'), cause.at)
+  const stored = store(state, publication, publication.id ?? cause.mint('source_event'), cause)
   return stored ? { events: [stored], reply: { source_event_id: stored.id } } : { events: [], reply: { source_event_id: '' } }
 }
 
@@ -63,7 +49,7 @@ function publishAll(state: SourcesState, given: readonly CustomEvent[], ids: rea
     const known = dedup_key === undefined ? undefined : (fresh.get(dedup_key) ?? publishedBy(state, dedup_key))
     if (known !== undefined) return { source_event_id: known, deduped: true }
     const id = ids[index] ?? cause.mint('source_event')
-    const stored = store(state, publication, id, cause.at)
+    const stored = store(state, publication, id, cause)
     if (stored) events.push(stored)
     if (dedup_key !== undefined) fresh.set(dedup_key, id)
     return { source_event_id: id }

@@ -25,13 +25,15 @@ export interface SourcesState {
   readonly loops: Record<string, { readonly version: number; readonly triggers: readonly Watch[] }>
   /** By id of the wait. */
   readonly waits: Record<string, { readonly run_id: string; readonly wait: Awaited }>
+  /** Types and patterns that webhooks listen to, by webhook; none: everything. */
+  readonly hooks: Record<string, readonly string[]>
   /** How often the condition of a trigger could not be evaluated. */
   readonly faults: Record<string, number>
   readonly keys: Keys
 }
 
 /** A project in which nobody listens. */
-export const silent = (): SourcesState => ({ loops: {}, waits: {}, faults: {}, keys: { since: 0, count: 0, young: {}, old: {} } })
+export const silent = (): SourcesState => ({ loops: {}, waits: {}, hooks: {}, faults: {}, keys: { since: 0, count: 0, young: {}, old: {} } })
 
 /** A place that no key of an object's own can take. */
 const placeOf = (key: string): string => `:${key}`

@@ -5,6 +5,7 @@
 import type { Api } from '../../protocol/api.ts'
 import { timestamp, type Open } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
+import type { DeliveryOpening } from '../../protocol/delivery.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import type { InteractionCommands, InteractionSettled } from '../../protocol/internal.ts'
 import type { Change, Dispatch, InteractionEvent, Source } from '../../protocol/interaction/events.ts'
@@ -27,7 +28,7 @@ export function conclude({ record, depth }: InteractionState, change: Change, ca
   const dispatch = dispatchOf(after, cause)
   return {
     events: [{ type: 'interaction.resolved', id: record.id, ...full, source: { ...sourceOf(after), depth }, ...(dispatch && { dispatch }) }],
-    tells: silent ? [] : tellsOf(after),
+    tells: [...(silent ? [] : tellsOf(after)), ...(dispatch ? [deliver(dispatch)] : [])],
   }
 }
 
@@ -91,12 +92,19 @@ function sourceOf(after: Interaction): Omit<Source, 'depth'> {
   return { event, meta: common }
 }
 
+/** It lives in the slot of the interaction, so that it is opened in the commit that ends it. */
+function deliver({ delivery_id, callback_url, secret_ref, body }: Dispatch): Tell {
+  const opening: DeliveryOpening = { to: { kind: 'callback', callback_url, secret_ref }, event_type: 'interaction.resolved', body }
+  return { to: { kind: 'delivery', id: delivery_id }, name: 'delivery.open', input: opening }
+}
+
 function dispatchOf(after: Interaction, cause: Cause): Dispatch | undefined {
   const { id, kind, status, consumer: { http_subscriber }, responder, resolved_by, outcome } = after
   if (!http_subscriber) return undefined
   const comment = commentOf(after)
   return {
     delivery_id: cause.mint('delivery'), ...http_subscriber,
-    body: { interaction_id: id, kind, status, value: status === 'completed' ? outcome : null, comment: comment ?? null, responder: (status === 'completed' && responder) || null, resolved_by: resolved_by ?? null },
+    // Receivers know the value by either name.
+    body: { interaction_id: id, kind, status, outcome: status === 'completed' ? outcome : null, value: status === 'completed' ? outcome : null, comment: comment ?? null, responder: (status === 'completed' && responder) || null, resolved_by: resolved_by ?? null },
   }
 }

@@ -1,7 +1,9 @@
-/** A project: the one writer of its workflows, keys, principals and roles. */
+/** A project: the one writer of its workflows, keys, principals, roles, actions, webhooks and secrets. */
 import type { AgentEvent } from '../../protocol/agents.ts'
 import type { Holds, KeyEvent, KeyMaterial, PrincipalEvent } from '../../protocol/api/access.ts'
 import type { ActionEvent, SealedSecret } from '../../protocol/api/actions.ts'
+import type { SecretEvent, SecretMaterial } from '../../protocol/api/secrets.ts'
+import type { WebhookEvent } from '../../protocol/api/webhooks.ts'
 import type { RoleEvent } from '../../protocol/api/roles.ts'
 import type { WorkflowEvent } from '../../protocol/api/workflows.ts'
 import type { Api } from '../../protocol/api.ts'
@@ -25,10 +27,12 @@ import { reachOf } from './reach.ts'
 import { createSkill, deleteSkill, replaceSkill } from '../skills.ts'
 import { createToolkit, deleteToolkit, replaceToolkit } from './toolkits.ts'
 import { bare, definitionOf, directoryOf, type ProjectOptions, type ProjectState } from './state.ts'
+import { deleteSecret, evolveSecrets, putSecret, secretList, secretOf } from './secrets.ts'
 import { createOwnToken, createToken, createUser, deleteUser, revokeOwnToken, revokeToken, updateUser } from './users.ts'
+import { createWebhook, deleteWebhook, evolveWebhooks, pingWebhook, rotateWebhookSecret, updateWebhook, webhookOf } from './webhooks.ts'
 import { createWorkflow, deleteWorkflow, settleHandle, updateWorkflow } from './workflows.ts'
 
-type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent | AgentEvent | ToolkitEvent | SkillEvent | EquipmentEvent | BindingEvent | ActionEvent
+type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent | AgentEvent | ToolkitEvent | SkillEvent | EquipmentEvent | BindingEvent | ActionEvent | WebhookEvent | SecretEvent
 /** What the edge adds to rows. */
 type Extra = { readonly [N in 'principal.create' | 'principal.update' | 'user.create' | 'user.update' | 'role.create' | 'role.update' | 'assignment.create']: Holds } & {
   'key.create': KeyMaterial & Holds
@@ -40,6 +44,9 @@ type Extra = { readonly [N in 'principal.create' | 'principal.update' | 'user.cr
   'agent.inbox': Domain
   'action.create': SealedSecret
   'action.rotate_secret': SealedSecret
+  'webhook.create': SealedSecret
+  'webhook.rotate_secret': SealedSecret
+  'secret.put': { readonly material: SecretMaterial; readonly names: readonly string[] }
 }
 
 const [toolkit, skill, binding] = [evolveRecord('toolkits', 'toolkit'), evolveRecord('skills', 'skill'), evolveRecord('bindings', 'binding')]
@@ -103,6 +110,13 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       'action.update': updateAction,
       'action.delete': deleteAction,
       'action.rotate_secret': bound(rotateSecret),
+      'webhook.create': bound(createWebhook),
+      'webhook.update': bound(updateWebhook),
+      'webhook.delete': deleteWebhook,
+      'webhook.rotate_secret': bound(rotateWebhookSecret),
+      'webhook.ping': pingWebhook,
+      'secret.put': bound(putSecret),
+      'secret.delete': deleteSecret,
     },
     evolve: {
       'workflow.created': (state, { id, workflow, spec }) => {
@@ -156,12 +170,14 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       'binding.updated': binding.created,
       'binding.deleted': binding.deleted,
       ...evolveActions,
+      ...evolveWebhooks,
+      ...evolveSecrets,
     },
     react: {
       'agent.deleted': ({ id }) => [{ tell: { to: { kind: 'memory', id }, name: 'memory.clear', input: {} } }],
       'handle.freed': ({ id, organization }) => [{ tell: { to: { kind: 'organization', id: organization, project: organization }, name: 'handle.release', input: { id } } }],
     },
-    ask: { directory: directoryOf, definition: definitionOf, reach: reachOf, equipment: equippedOf, bindings: bindingsOf, action: actionOf },
+    ask: { directory: directoryOf, definition: definitionOf, reach: reachOf, equipment: equippedOf, bindings: bindingsOf, action: actionOf, webhook: webhookOf, secret: secretOf, secrets: secretList },
     // A snapshot of an older release lacks what that did not know.
     recover: (state) => ({ ...bare(), ...state }),
   }

@@ -3,6 +3,8 @@ import type { Agent } from '../../protocol/agents.ts'
 import type { KeptPrincipal } from '../../protocol/api/access.ts'
 import type { KeptAction } from '../../protocol/api/actions.ts'
 import type { RoleAssignment } from '../../protocol/api/roles.ts'
+import type { KeptSecret } from '../../protocol/api/secrets.ts'
+import type { KeptWebhook } from '../../protocol/api/webhooks.ts'
 import type { Workflow } from '../../protocol/api/workflows.ts'
 import type { Definition, ProjectDirectory } from '../../protocol/directory.ts'
 import type { Equipment } from '../../protocol/equipment.ts'
@@ -33,6 +35,10 @@ export interface ProjectState {
   claims: Record<string, string>
   /** By id. */
   actions: Record<string, KeptAction>
+  /** By id. */
+  webhooks: Record<string, KeptWebhook>
+  /** By name. */
+  secrets: Record<string, KeptSecret>
   /** Workflow ids that must never be created, with the time of that promise in Unix milliseconds (H2 of protocol/configuration.ts). */
   unused: Record<string, number>
   agents: Record<string, Agent>
@@ -51,7 +57,7 @@ export interface ProjectOptions {
 }
 
 /** A project without any configuration. */
-export const bare = (): ProjectState => ({ workflows: {}, keys: {}, principals: {}, roles: {}, assignments: {}, claims: {}, unused: {}, agents: {}, retired: {}, toolkits: {}, skills: {}, equipment: {}, bindings: {}, actions: {} })
+export const bare = (): ProjectState => ({ workflows: {}, keys: {}, principals: {}, roles: {}, assignments: {}, claims: {}, unused: {}, agents: {}, retired: {}, toolkits: {}, skills: {}, equipment: {}, bindings: {}, actions: {}, webhooks: {}, secrets: {} })
 
 /** What gateways keep of a project; its state does not hold its id, so the question does. */
 export function directoryOf({ keys, principals, roles, assignments, workflows, agents, actions }: ProjectState, { id }: { readonly id: string }): ProjectDirectory {

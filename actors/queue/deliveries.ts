@@ -24,6 +24,7 @@ const claimedJob = (header: JobHeader, { token, attempt }: LeaseGrant, queue: st
   ...(header.agent_turn_id !== undefined && { agent_turn_id: header.agent_turn_id }),
   ...(header.session_id !== undefined && { session_id: header.session_id }),
   ...(header.tool_call_id !== undefined && { tool_call_id: header.tool_call_id }),
+  ...(header.delivery_id !== undefined && { delivery_id: header.delivery_id }),
   spec: {}, lease_token: token, claim_attempt: attempt,
   lease_duration_seconds: timing.lease, heartbeat_cadence_seconds: timing.cadence,
 })
@@ -38,7 +39,8 @@ export const deliveries = (timing: WorkerTiming): Reactions => ({
   'job.rested': offer,
   'job.claimed': ({ id, header, lease }, self) => {
     const { push } = toGateway(lease.gateway, { type: 'assign', project: self.project, session: lease.session, job: claimedJob(header, lease, nameOf(self), timing) })
-    const owner = ownerOf(header)
+    // A delivery reads what it sends when it sends it.
+    const owner = header.kind === 'delivery' ? undefined : ownerOf(header)
     return [{ push: { ...push, ...(owner && { spec: { ...owner, ask: 'job_spec', input: { job_id: id } } }) } }]
   },
   'job.cancel_requested': ({ id, gateway, session, reason, at }, self) =>

@@ -37,7 +37,8 @@ const workerOf = (held: Held) => held.lease?.instance ?? held.last?.instance
 const faultOf = ({ error_type, error_message }: Fault): Fault => ({ ...(error_type !== undefined && { error_type }), ...(error_message !== undefined && { error_message }) })
 const tellOwner = (held: Held, name: 'job.settled' | 'job.retried', input: Readonly<Record<string, unknown>>): readonly Tell[] => {
   const to = ownerOf(held.header)
-  return to ? [{ to, name, input }] : []
+  // A delivery only wants to know how it ends.
+  return to && !(to.kind === 'delivery' && name === 'job.retried') ? [{ to, name, input }] : []
 }
 
 /** The job has ended. @param at Unix milliseconds. */

@@ -17,7 +17,7 @@ const DEFAULT_QUEUE = 'default'
 export const queueOf = (_: TurnDefinition): string => DEFAULT_QUEUE
 
 /** What a job is about, besides what every job of a session has. */
-export type Wanted = Pick<JobHeader, 'id' | 'kind' | 'executor_kind' | 'max_attempts' | 'max_losses'> & Partial<Pick<JobHeader, 'action_name' | 'provider' | 'model' | 'environment_id' | 'agent_turn_id' | 'tool_call_id'>>
+export type Wanted = Pick<Job, 'kind'> & Pick<JobHeader, 'id' | 'executor_kind' | 'max_attempts' | 'max_losses'> & Partial<Pick<JobHeader, 'action_name' | 'provider' | 'model' | 'environment_id' | 'agent_turn_id' | 'tool_call_id'>>
 /** Put a job in a queue of the session's shard. @param turn whose job it is; jobs of runs' turns are told apart from those of conversations. */
 export function enqueue(on: Draft, queue: string, wanted: Wanted, turn: Turn | undefined): void {
   const { id: session_id, agent_id } = on.state.record

@@ -32,14 +32,15 @@ function resultOf({ content_type, body }: Pick<Received, 'content_type' | 'body'
   return parsed ? objectOf(parsed.value) : { text }
 }
 
-/** Milliseconds that a receiver asks to be left alone. @param now Unix milliseconds. */
-export function pauseOf(after: string | undefined, now: number): number {
+/** Milliseconds that a receiver asks to be left alone. @param now Unix milliseconds. @param longest that is granted. */
+export function pauseOf(after: string | undefined, now: number, longest = LONGEST): number {
   if (after === undefined) return 0
   const ms = /^\d+(\.\d+)?$/.test(after) ? Number(after) * 1000 : Date.parse(after) - now
-  return Number.isFinite(ms) ? Math.min(LONGEST, Math.max(0, ms)) : 0
+  return Number.isFinite(ms) ? Math.min(longest, Math.max(0, ms)) : 0
 }
 
-const passing = (status: number): boolean => status === 408 || status === 429 || status >= 500
+/** Whether another attempt may be answered otherwise. */
+export const passing = (status: number): boolean => status === 408 || status === 429 || status >= 500
 const failed = (error_type: string, error_message: string, more: Pick<Outcome, 'final' | 'retry_in'> = {}): Outcome => ({ status: 'failed', error_type, error_message, ...more })
 
 /**

@@ -15,6 +15,8 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6
 export interface Resolved {
   readonly address: string
   readonly family: 4 | 6
+  /** The operator allows it by name. */
+  readonly allowed?: true
 }
 /** The host of a request is none that may be connected to. */
 export class AddressRefused extends Error {
@@ -62,7 +64,7 @@ export function createGuard(allowed: readonly string[], resolve: Resolve = resol
   const checked = (host: string, text: string): Resolved => {
     const address = plain(text)
     if (!address || (!isPublic(address) && !isAllowed(address))) throw new AddressRefused(`${host === text ? host : `${host} is ${text}, which`} is not a public address`)
-    return { address: address.toString(), family: address.kind() === 'ipv4' ? 4 : 6 }
+    return { address: address.toString(), family: address.kind() === 'ipv4' ? 4 : 6, ...(isAllowed(address) && { allowed: true }) }
   }
   return {
     async check(host) {

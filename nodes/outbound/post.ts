@@ -11,12 +11,16 @@ export interface Sending {
   readonly url: string
   /** Accepted schemes, with their colons. */
   readonly schemes: readonly ('https:' | 'http:')[]
+  /** http:// is accepted as well for addresses that the operator allows. */
+  readonly plain?: true
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
   /** Milliseconds for the whole exchange. */
   readonly timeout: number
   /** Bytes of an answer's body at most. */
   readonly most: number
+  /** A longer answer is cut off there; otherwise it is a failure. */
+  readonly cut?: true
   readonly signal: AbortSignal
 }
 export interface Received {
@@ -47,9 +51,11 @@ const pinned = (addresses: readonly Resolved[]): LookupFunction => (_, options, 
 
 /** A sender behind a guard. */
 export const createPost = (guard: Guard): Post => async (sending) => {
-  const { url, schemes, timeout, signal } = sending
+  const { url, schemes, plain, timeout, signal } = sending
   const target = URL.canParse(url) ? new URL(url) : undefined
-  if (!target || !(schemes as readonly string[]).includes(target.protocol)) return failure('refused', `the address must begin with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}`)
+  const accepted = (protocol: string): boolean => (schemes as readonly string[]).includes(protocol)
+  const wrong = failure('refused', `the address must begin with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}`)
+  if (!target || !(accepted(target.protocol) || (plain && target.protocol === 'http:'))) return wrong
   const late = AbortSignal.timeout(timeout)
   const over = AbortSignal.any([signal, late])
   const why = (error: unknown): Failed => {
@@ -59,6 +65,7 @@ export const createPost = (guard: Guard): Post => async (sending) => {
   }
   try {
     const addresses = await Promise.race([guard.check(target.hostname), ended(over)])
+    if (!accepted(target.protocol) && !addresses.every(({ allowed }) => allowed)) return wrong
     return await exchange(target, sending, addresses, over)
   } catch (error) {
     return why(error)
@@ -70,7 +77,7 @@ const ended = (signal: AbortSignal): Promise<never> => new Promise((_, reject) =
   else signal.addEventListener('abort', () => reject(new Error('stopped')), { once: true })
 })
 
-function exchange(target: URL, { headers, body, most }: Sending, addresses: readonly Resolved[], signal: AbortSignal): Promise<Received | Failed> {
+function exchange(target: URL, { headers, body, most, cut }: Sending, addresses: readonly Resolved[], signal: AbortSignal): Promise<Received | Failed> {
   const options: RequestOptions = {
     method: 'POST', agent: false, signal, lookup: pinned(addresses),
     headers: { ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' },
@@ -79,20 +86,22 @@ function exchange(target: URL, { headers, body, most }: Sending, addresses: read
     const answered = (answer: IncomingMessage) => {
       const parts: Buffer[] = []
       let size = 0
+      const received = (whole: Buffer): Received => {
+        const after = answer.headers['retry-after']
+        return { status: answer.statusCode ?? 0, content_type: answer.headers['content-type'] ?? '', ...(after !== undefined && { retry_after: after }), body: whole }
+      }
       answer.on('data', (part: Buffer) => {
         size += part.length
         parts.push(part)
         if (size <= most) return
-        resolve(failure('too_large', `the answer is larger than ${most} bytes`))
+        if (cut) resolve(received(Buffer.concat(parts).subarray(0, most)))
+        else resolve(failure('too_large', `the answer is larger than ${most} bytes`))
         answer.destroy()
       })
       answer.on('error', reject)
       // Without `end` before it, the connection was lost in the middle of the answer.
       answer.on('close', () => reject(new Error('the connection ended in the middle of the answer')))
-      answer.on('end', () => {
-        const after = answer.headers['retry-after']
-        resolve({ status: answer.statusCode ?? 0, content_type: answer.headers['content-type'] ?? '', ...(after !== undefined && { retry_after: after }), body: Buffer.concat(parts) })
-      })
+      answer.on('end', () => resolve(received(Buffer.concat(parts))))
     }
     const request = (target.protocol === 'https:' ? secureRequest : plainRequest)(target, options, answered)
     request.on('error', reject)

@@ -4,6 +4,7 @@ import type { World } from '../../gateway/ports.ts'
 import { openPreviews } from '../../gateway/session/previews.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../../protocol/worker.ts'
+import { deliveries } from '../executor/deliveries.ts'
 import { startExecutor, type Executor } from '../executor/executor.ts'
 import { builtinActions, firstOf } from '../executor/builtin/builtin.ts'
 import { generations } from '../executor/generation.ts'
@@ -13,7 +14,7 @@ import { previews } from '../executor/preview.ts'
 import { scriptedSpeaker } from '../executor/scripted/speaker.ts'
 import type { Speaker } from '../executor/speech.ts'
 import type { Bus } from '../host/ports.ts'
-import { createGuard } from '../outbound/guard.ts'
+import type { Guard } from '../outbound/guard.ts'
 import { createPost } from '../outbound/post.ts'
 import type { ModelSettings } from '../models.ts'
 
@@ -21,8 +22,7 @@ interface Role {
   readonly world: World
   readonly bus: Bus
   readonly directory: Directory
-  /** Networks that may be called beside public addresses. */
-  readonly allow: readonly string[]
+  readonly guard: Guard
   readonly limit: number
   readonly models: ModelSettings
   /** Where keys of providers are. */
@@ -30,14 +30,15 @@ interface Role {
 }
 
 /** Take work that no worker gets. Returns how to stop in order. */
-export function startExecutorRole({ world, bus, directory, allow, limit, models, env }: Role): () => Promise<void> {
+export function startExecutorRole({ world, bus, directory, guard, limit, models, env }: Role): () => Promise<void> {
   const mailbox = subjects.executor(world.node)
-  const post = createPost(createGuard(allow))
+  const post = createPost(guard)
   const shown = openPreviews(world)
   const executor: Executor = startExecutor({
     world, mailbox, limit, handlers: {
       action_execution: firstOf(builtinActions({ world, directory }), httpActions({ world, directory, post })),
       llm_generation: generations({ models: models.models, speakers: speakersOf({ world, models, env }), preview: previews(shown, world.later), log: world.log, now: world.now }),
+      delivery: deliveries({ world, directory, post }),
     },
     listen: (handler) => bus.subscribe(subjects.serveAll, (message) => handler(message as Offer), subjects.serveGroup),
   })

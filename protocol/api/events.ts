@@ -1,7 +1,7 @@
 /**
  * Source events: what happened in a project and may start runs or resume waiting ones. What the contract leaves open and is
  * decided here: a client publishes events of its own, one or many at once, and everybody who sees the project reads what was
- * published. What runs say of themselves (`run.*`, `check.*`) is kept only while a trigger or a wait listens to it.
+ * published. What runs say of themselves (`run.*`, `check.*`) is kept only while a trigger, a wait or a webhook listens to it.
  */
 import { Type, type Static } from 'typebox'
 import { Closed, Open, pageOf, paging, Timestamp } from '../common.ts'

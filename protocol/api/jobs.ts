@@ -63,12 +63,15 @@ export const ActionLogEntry = Type.Object({
 export type ActionLogEntry = Static<typeof ActionLogEntry>
 
 /** Who wants a job done: the actor that keeps its parameters and hears of its end. */
-export const ownerOf = ({ owner, run_id }: JobHeader): { readonly kind: Kind; readonly id: string } | undefined => owner ?? (run_id === undefined ? undefined : { kind: 'run', id: run_id })
+export const ownerOf = ({ owner, delivery_id, run_id }: JobHeader): { readonly kind: Kind; readonly id: string } | undefined =>
+  owner ?? (delivery_id !== undefined ? { kind: 'delivery', id: delivery_id } : run_id === undefined ? undefined : { kind: 'run', id: run_id })
 
 /** What a queue knows of a job while it waits or is leased. The parameters stay with whoever wants it done. */
 export interface JobHeader {
   readonly id: string
-  readonly kind: Job['kind']
+  /** `delivery`: an attempt of a signed delivery, done by the service itself; it is on no list of jobs. */
+  readonly kind: Job['kind'] | 'delivery'
+  readonly delivery_id?: string
   readonly origin: Job['origin']
   readonly executor_kind: Job['executor_kind']
   readonly action_name?: string

@@ -40,6 +40,7 @@ export interface Place {
   readonly message: string
   readonly loop: string
   readonly organization_action: string
+  readonly webhook: string
   /** The principal of the owner key, who administers the channel. */
   readonly owner: string
   readonly event: string
@@ -92,6 +93,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   const talk = (await s.ok('agent.invoke', { ...at, agent_ref: { id: agent?.['id'] }, input: { content: [{ type: 'text', text: mark }] } })) as Record<string, Record<string, never>>
   const [resting, silent] = await Promise.all(['resting', 'silent'].map((session_key) => s.ok('session.create', { ...at, agent_id: agent?.['id'], session_key })))
   const nudge = await s.ok('session.nudge', { ...at, session_id: talk['session']?.['id'], content: mark })
+  const [webhook] = await Promise.all([s.ok('webhook.create', { ...at, name, enabled: false }), s.ok('secret.put', { ...at, secret_name: handle, entries: { word: 'kept' } })])
   const owner = String(listOf(keys).find(({ name }) => name === 'root')?.['principal_id'])
   const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
   const id = (record: Readonly<Record<string, unknown>> | undefined, field = 'id') => String(record?.[field])
@@ -99,7 +101,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     id: id(project), handle, run: id(run), failed: id(failed), working: id(working), job: id(job), workflow: id(workflow), workflow_handle: id(workflow, 'handle'),
     key: id(key), principal: id(principal), loose: id(loose), user: id(user), token: id(token), role: id(role), assignment: id(assignment), organization_key: id(organization_key), instance: `${mark}-worker-${made}`,
     interaction: id(interaction), settled: id(settled), submitted: id(submitted),
-    channel: id(channel), message: id(message), loop: id(loop), organization_action: id(shared), owner, event: id(event, 'source_event_id'),
+    channel: id(channel), message: id(message), loop: id(loop), organization_action: id(shared), webhook: id(webhook), owner, event: id(event, 'source_event_id'),
     agent: id(agent), toolkit: id(toolkit), binding: id(binding), skill: id(skill), shared: id(common),
     session: id(talk['session']), resting: id(resting), silent: id(silent), turn: id(talk['turn']), nudge: id(nudge, 'nudge_id'),
   }
@@ -133,7 +135,7 @@ function idIn(name: RowName, place: Place): string {
 }
 /** The path slots of a row, filled from a place. */
 export function filled(name: RowName, place: Place): Record<string, string> {
-  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance, message_id: () => place.message, token: () => place.token, memory_key: () => 'likes', binding_id: () => place.binding, action_name: () => place.handle, action_id: () => place.organization_action, version: () => '2', session_id: () => (name === 'session.start_turn' || name === 'session.delete' ? place.resting : name === 'session.compact' ? place.silent : place.session), turn_id: () => place.turn, nudge_id: () => place.nudge, user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal) }
+  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance, message_id: () => place.message, token: () => place.token, memory_key: () => 'likes', binding_id: () => place.binding, action_name: () => place.handle, action_id: () => place.organization_action, webhook_id: () => place.webhook, secret_name: () => place.handle, version: () => '2', session_id: () => (name === 'session.start_turn' || name === 'session.delete' ? place.resting : name === 'session.compact' ? place.silent : place.session), turn_id: () => place.turn, nudge_id: () => place.nudge, user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal) }
   return Object.fromEntries(slotsOf(name).map((slot) => {
     const value = known[slot]?.()
     if (value === undefined) throw new Error(`${name}: say in test/hostile/rows.ts what stands in its path as ${slot}`)
@@ -156,6 +158,7 @@ const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'event.publish': () => ({ event_type: 'order.paid' }), 'event.publish_many': () => ({ events: [{ event_type: 'order.paid' }] }),
   'action.create': () => ({ name: `made-${++made}`, endpoint_url: 'https://example.org/' }), 'action.update': () => ({ title: 'changed' }), 'action.invoke': () => ({ input: {} }),
   'organization_action.create': () => ({ name: `made.shared-${++made}`, endpoint_url: 'https://example.org/' }), 'organization_action.update': () => ({ title: 'changed' }),
+  'webhook.create': () => ({ name: `made ${++made}`, events: ['run.*'] }), 'webhook.update': () => ({ events: ['run.failed'] }), 'webhook.ping': () => ({ url: 'https://127.0.0.1:9/' }), 'secret.put': () => ({ entries: { word: `word ${++made}` } }),
   'principal.create': () => ({ name: `bot ${++made}` }), 'principal.update': () => ({ description: 'changed' }),
   'agent.invoke': ({ agent }) => ({ agent_ref: { id: agent }, session: { mode: 'new' }, input: { content: [{ type: 'text', text: 'hello' }] } }), 'session.create': ({ agent }) => ({ agent_id: agent }), 'session.update': () => ({ title: 'changed' }),
   'session.append': () => ({ messages: [{ role: 'user', content: [{ type: 'text', text: 'said' }] }] }), 'session.start_turn': () => ({ content: [{ type: 'text', text: 'go' }] }), 'session.nudge': () => ({ content: 'faster' }),

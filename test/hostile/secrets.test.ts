@@ -44,6 +44,12 @@ const signing = await Promise.all([
 ])
 signing.push(await s.ok('action.rotate_secret', { action_name: 'signed' }), await s.ok('organization_action.rotate_secret', { action_id: signing[2]?.['id'] }))
 await s.ok('action.invoke', { action_name: 'signed' })
+const hook = await s.ok('webhook.create', { name: 'hook', url: 'https://receiver.invalid/' })
+signing.push(hook, await s.ok('webhook.rotate_secret', { webhook_id: hook['id'] }))
+await s.ok('webhook.create', { name: 'derived', events: ['none.such'] }, { headers: { 'idempotency-key': 'idem-MARKER' } }).then((made) => signing.push(made))
+await s.ok('webhook.ping', { webhook_id: hook['id'] })
+const stored = Buffer.from('stored-MARKER-of-32-bytes-012345').toString('base64')
+await s.ok('secret.put', { secret_name: 'callbacks', entries: { signing_key_b64: stored, password: 'word-MARKER-in-a-secret' } })
 for (const key of [...keys, ROOT]) await note(s.raw('GET', '/v1/projects', { key }))
 
 const worker = await s.worker({ action_names: ['act'], worker_instance_id: 'w1' }, { key: String(keys[0]) })
@@ -80,7 +86,8 @@ const cut = await dial(s.url)
 cut.write(spoken('POST', '/v1/projects', [`Authorization: Bearer ${UNKNOWN}`, 'Content-Length: 100'], '{'))
 await listen(cut, () => false, 50)
 cut.destroy()
-for (const list of ['run.list', 'worker.list', 'key.list', 'key.list_organization', 'audit.list', 'project.list', 'principal.list', 'action.list', 'organization_action.list', 'invocation.list'] as const) said.push(JSON.stringify((await s.call(list, { ...(list !== 'worker.list' && { limit: 200 }) })).body))
+for (const list of ['run.list', 'worker.list', 'key.list', 'key.list_organization', 'audit.list', 'project.list', 'principal.list', 'action.list', 'organization_action.list', 'invocation.list', 'webhook.list', 'event.list', 'secret.list'] as const) said.push(JSON.stringify((await s.call(list, { ...(list !== 'worker.list' && list !== 'secret.list' && { limit: 200 }) })).body))
+said.push(JSON.stringify((await s.call('webhook.deliveries', { webhook_id: hook['id'] })).body))
 for (const part of ['run.get', 'run.jobs', 'run.steps', 'run.events', 'run.action_log'] as const) said.push(JSON.stringify((await s.call(part, { id: run['id'] })).body))
 for (const path of ['/metrics', '/readyz', '/v1/openapi.json']) said.push((await s.raw('GET', path)).text)
 // Snapshots are written every two seconds; stopping writes what is left, and view files and journal are then at rest.
@@ -97,7 +104,7 @@ function* filesBelow(folder: string): Generator<[string, Buffer]> {
 const hash = (text: string) => createHash('sha256').update(text).digest('hex')
 const kept = new Map(filesBelow(s.data))
 const holding = (text: string): string[] => [...kept].filter(([, bytes]) => bytes.includes(text)).map(([name]) => name)
-const credentials: Readonly<Record<string, string>> = { root: ROOT, unknown: UNKNOWN, session, 'wrong session': 'wst_wrong-MARKER-token', ...Object.fromEntries(keys.map((key, index) => [`key ${index}`, key])), ...Object.fromEntries(signing.map(({ signing_secret }, index) => [`signing secret ${index}`, String(signing_secret)])) }
+const credentials: Readonly<Record<string, string>> = { root: ROOT, unknown: UNKNOWN, session, 'wrong session': 'wst_wrong-MARKER-token', 'stored key': stored, 'stored key as bytes': 'stored-MARKER-of-32-bytes-012345', 'stored word': 'word-MARKER-in-a-secret', ...Object.fromEntries(keys.map((key, index) => [`key ${index}`, key])), ...Object.fromEntries(signing.map(({ signing_secret }, index) => [`signing secret ${index}`, String(signing_secret)])) }
 
 t.test('the search finds what is there', async (t) => {
   t.ok(lines.length > 20 && kept.size > 5 && said.length > 100)

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { createLocks } from '../../nodes/locks.ts'
 import { AddressRefused, createGuard, wrongNetwork, type Resolve } from '../../nodes/outbound/guard.ts'
+import { createVet } from '../../nodes/outbound/vet.ts'
 import { createPost, type Sending } from '../../nodes/outbound/post.ts'
 import { signed } from '../../nodes/outbound/sign.ts'
 
@@ -100,6 +101,22 @@ t.test('an exchange is bounded in time and size, follows nothing, and can be sto
   t.match(await post(sending('http://127.0.0.1:9/')), { failed: 'network' })
   const slow = createPost(createGuard([], () => new Promise(() => {})))
   t.match(await slow(sending('http://slow.example/', { timeout: 50 })), { failed: 'timeout' }, 'also while a name is looked up')
+})
+
+t.test('plain HTTP for addresses that the operator allows, and long answers cut off, where that is wished', async (t) => {
+  const port = await serving(t, (_, res) => res.end('x'.repeat(5000)))
+  const names: Record<string, string[]> = { inside: ['127.0.0.1'], outside: ['8.8.8.8'], both: ['127.0.0.1', '8.8.8.8'] }
+  const guard = createGuard(['127.0.0.1'], async (name) => names[name] ?? Promise.reject(new Error('unknown')))
+  const post = createPost(guard)
+  const to = (host: string) => post(sending(`http://${host}:${port}/`, { schemes: ['https:'], plain: true, cut: true }))
+  const answer = await to('inside')
+  t.match(answer, { status: 200 })
+  t.equal('body' in answer && answer.body.length, 1000)
+  for (const host of ['outside', 'both']) t.match(await to(host), { failed: 'refused', message: /https/ }, host)
+  const vet = createVet(guard)
+  t.strictSame(await Promise.all(['https://outside/', 'https://inside/', 'http://inside/', 'https://unknown/'].map(vet)), [undefined, undefined, undefined, undefined])
+  for (const url of ['http://outside/', 'http://both/', 'http://unknown/']) t.match(await vet(url), /must begin with https/, url)
+  t.match(await vet('https://10.0.0.1/'), /may not be called/)
 })
 
 t.test('the signature is the published one', async (t) => {

@@ -23,6 +23,7 @@ const bodies: Readonly<Record<string, object>> = {
   'user.create': { name: 'taken over' }, 'user.update': { state: 'disabled' }, 'token.create': { name: 'taken over' }, 'me.create_token': { name: 'taken over' }, 'role.create': { name: 'taken over', permissions: [] }, 'role.update': { permissions: [] }, 'assignment.create': { principal_id: 'svc_x', role_id: 'role_viewer' },
   'loop.create': { name: 'taken over', ...instant() }, 'loop.update': { name: 'taken over' },
   'channel.create': { name: 'taken-over' }, 'channel.update': { topic: 'taken over' }, 'channel.add_member': { user_id: 'svc_x' }, 'channel.send': { content: 'taken over' }, 'channel.edit': { content: 'taken over' }, 'channel.mark_read': { seq: 0 },
+  'webhook.create': { name: 'taken over' }, 'webhook.update': { name: 'taken over' }, 'secret.put': { entries: { a: 'taken over' } },
   'event.publish': { event_type: 'taken.over' }, 'event.publish_many': { events: [{ event_type: 'taken.over' }] },
   'agent.invoke': { agent_ref: { name: `${MARK} agent` }, input: { content: [{ type: 'text', text: 'taken over' }] } }, 'session.create': { agent_id: 'agt_x' }, 'session.update': { title: 'taken over' }, 'session.append': { messages: [{ role: 'user', content: [{ type: 'text', text: 'taken over' }] }] },
   'session.start_turn': { content: [{ type: 'text', text: 'taken over' }] }, 'session.nudge': { content: 'taken over' },
@@ -35,7 +36,7 @@ const slotsOf = (row: Row): string[] => routeOf(row).slots
 /** What the answer of a row is, whatever its kind: its status and text; a stream is read only until it begins. */
 async function ask(name: RowName, input: Record<string, unknown>, key: string | null): Promise<{ status: number; text: string; type: string }> {
   const { id, project, worker_instance_id, ...rest } = input
-  const given: Record<string, unknown> = { id, project, worker_instance_id, message_id: message['id'], user_id: principal['id'], token: token['id'], memory_key: 'likes', binding_id: binding['id'], action_name: ACTION, action_id: shared['id'], version: '1', session_id: id, turn_id: talk['turn']?.['id'], nudge_id: nudge['nudge_id'] }
+  const given: Record<string, unknown> = { id, project, worker_instance_id, message_id: message['id'], user_id: principal['id'], token: token['id'], memory_key: 'likes', binding_id: binding['id'], action_name: ACTION, action_id: shared['id'], version: '1', webhook_id: webhook['id'], secret_name: SECRET, session_id: id, turn_id: talk['turn']?.['id'], nudge_id: nudge['nudge_id'] }
   const { method, path, body } = requestOf(api[name], { ...bodies[name], ...rest, ...Object.fromEntries(slotsOf(api[name]).map((slot) => [slot, given[slot]])) })
   const abort = new AbortController()
   const answer = await fetch(s.url + path, { method, signal: abort.signal, headers: { ...(key !== null && { authorization: `Bearer ${key}` }), ...(body !== undefined && { 'content-type': 'application/json' }) }, ...(body !== undefined && { body }) })
@@ -78,6 +79,9 @@ await s.ok('action.create', { project, name: ACTION, title: MARK, endpoint_url: 
 const shared = await s.ok('organization_action.create', { name: 'shared', endpoint_url: 'https://example.org' })
 const talk = (await s.ok('agent.invoke', { project, agent_ref: { id: agent['id'] }, session: { title: MARK }, input: { content: [{ type: 'text', text: MARK }] } })) as Record<string, Record<string, unknown>>
 const nudge = await s.ok('session.nudge', { project, session_id: talk['session']?.['id'], content: MARK })
+const webhook = await s.ok('webhook.create', { project, name: `${MARK} hook`, url: 'https://example.org/' })
+const SECRET = 'theirs'
+await s.ok('secret.put', { project, secret_name: SECRET, entries: { word: MARK } })
 const project_id = String((await s.ok('project.get', { project }))['id'])
 
 /** Ids of the other project that fit a row's slot, the real ones first. */
@@ -116,7 +120,7 @@ t.test('in its own project it finds nothing under the ids of another one, and ca
       const { status, text } = await ask(name, { project: 'default', id, worker_instance_id: `${MARK}-worker` }, key)
       t.notMatch(text, MARK, `${name} answered ${status} with a record of another project`)
       t.notMatch(text, String(run['id']), name)
-      const names = slots.includes('id') || slots.includes('session_id') || slots.includes('turn_id') || slots.includes('worker_instance_id') || slots.includes('action_name') || slots.includes('action_id')
+      const names = slots.includes('id') || slots.includes('session_id') || slots.includes('turn_id') || slots.includes('worker_instance_id') || slots.includes('action_name') || slots.includes('action_id') || slots.includes('webhook_id')
       if (names && status !== 403 && status !== 404) t.fail(`${name} answered ${status} ${text} for an id of another project`)
     }
   }
@@ -156,6 +160,9 @@ t.test('and nothing of the other project was changed by all of this', async (t) 
   t.match(await s.ok('agent.skills', { project, id: agent['id'] }), { items: [{ skill: { name: `${MARK} skill` } }] })
   t.match(await s.ok('action.get', { project, action_name: ACTION }), { title: MARK, endpoint_url: 'https://example.org' })
   t.match(await s.ok('organization_action.list'), { items: [{ id: shared['id'], enabled: true, secret_versions: [{ version: 1, status: 'active' }] }] })
+  t.match(await s.ok('webhook.get', { project, webhook_id: webhook['id'] }), { name: `${MARK} hook` })
+  t.match(await s.ok('webhook.deliveries', { project, webhook_id: webhook['id'] }), { items: [] })
+  t.match(await s.ok('secret.list', { project }), { items: [{ name: SECRET, version: 1 }] })
   t.match(await s.ok('worker.list', { project }), { items: [{ state: 'online' }] })
   t.equal(listOf(await s.ok('project.list')).length, 2, 'no project was made')
   t.equal(listOf(await s.ok('key.list', { project })).length, 1)

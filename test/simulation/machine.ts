@@ -81,7 +81,7 @@ export class Machine {
     }
     this.world = createWorld({
       node: id, settings, partitions: 1, shards: sim.shards, secret: new Uint8Array(32), organization: sim.organization, bus, clock: this.clock, random,
-      membership: this.#membership, log: deps.log, count: { request() {}, open() {}, inc() {} }, unready: async () => [], metrics: async () => '',
+      membership: this.#membership, log: deps.log, count: { request() {}, open() {}, inc() {} }, unready: async () => [], metrics: async () => '', unreachable: async () => undefined,
     })
     this.hub = new Hub(this)
   }

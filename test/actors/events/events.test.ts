@@ -1,7 +1,7 @@
 /** The matcher of a project, arm by arm: what it stores, whom it tells, what a repeat changes. */
 import t from 'tap'
 import { eventsActor } from '../../../actors/events/events.ts'
-import { reduced } from '../../../actors/events/publish.ts'
+import { reduced } from '../../../actors/events/reduced.ts'
 import type { SourcesState } from '../../../actors/events/state.ts'
 import type { AnyActor } from '../../../actors/actor.ts'
 import type { Publication, Watch } from '../../../protocol/sources.ts'

@@ -128,7 +128,7 @@ t.test('an HTTP subscriber has its delivery in the event that ends it', async (t
   const scene = asked({ consumer: { kind: 'http_subscriber', http_subscriber } })
   t.strictSame(answer(scene, 'ada').events[1]?.['dispatch'], {
     delivery_id: 'whd_1', ...http_subscriber,
-    body: { interaction_id: 'interaction_1', kind: 'request_approval', status: 'completed', value: true, comment: null, responder: { user_id: 'ada' }, resolved_by: 'any_of' },
+    body: { interaction_id: 'interaction_1', kind: 'request_approval', status: 'completed', outcome: true, value: true, comment: null, responder: { user_id: 'ada' }, resolved_by: 'any_of' },
   })
   t.match(scene.when('interaction.cancel').events[0]?.['dispatch'], { delivery_id: /^whd_/, body: { status: 'cancelled', value: null, responder: null } })
 })

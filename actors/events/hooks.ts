@@ -1,0 +1,37 @@
+/** Webhooks as the publisher of events knows them: which of them an event is for, and what is sent to them. */
+import type { Open } from '../../protocol/common.ts'
+import type { DeliveryOpening } from '../../protocol/delivery.ts'
+import { isInternal } from '../../protocol/event-types.ts'
+import type { SourceEvent } from '../../protocol/sources.ts'
+import { reduced } from './reduced.ts'
+import type { SourcesState } from './state.ts'
+
+/** Signals have listeners of a webhook, too; what the service sends to itself has none. */
+const wants = (pattern: string, event_type: string): boolean => pattern === '*' || (pattern.endsWith('.*') ? event_type.startsWith(pattern.slice(0, -1)) : pattern === event_type)
+
+/** Ids of the webhooks that an event is for. They are few, so each is looked at. */
+export function hooksFor({ hooks }: SourcesState, event_type: string): string[] {
+  const ids: string[] = []
+  for (const id in hooks) {
+    const events = hooks[id] ?? []
+    if (events.length === 0 || events.some((pattern) => wants(pattern, event_type))) ids.push(id)
+  }
+  return ids.length > 0 && isInternal(event_type) ? [] : ids
+}
+
+/** Where the payload names the record that the event is about. */
+const subjects: Readonly<Record<string, string>> = { run: 'run_id', loop: 'run_id', check: 'run_id', interaction: 'interaction_id', artifact: 'artifact_id', session: 'message_id', table: 'row_id' }
+function dataOf(event_type: string, event: Open): Open {
+  const field = subjects[event_type.slice(0, Math.max(0, event_type.indexOf('.')))]
+  const id = field === undefined ? undefined : event[field]
+  return reduced(typeof id === 'string' && !Object.hasOwn(event, 'id') ? { id, ...event } : event)
+}
+
+/** The delivery of an event to a webhook. @param id of the delivery. */
+export function openingOf(project_id: string, webhook_id: string, id: string, { id: event_id, event_type, event, meta, occurred_at }: SourceEvent): DeliveryOpening {
+  const { run_id } = meta
+  return {
+    to: { kind: 'webhook', webhook_id }, event_type, ...(typeof run_id === 'string' && { run_id }),
+    body: { type: event_type, data: dataOf(event_type, event), delivery_id: id, event_id, project_id, occurred_at, meta },
+  }
+}
