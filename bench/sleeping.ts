@@ -6,15 +6,13 @@
 import { startBaton } from './baton.ts'
 import { Http } from './http.ts'
 import { costOf, inFlight, inTurn, pause, percentile, type Figures, type Terms } from './measure.ts'
-import { resident } from './processes.ts'
+import { COLLECT, settled } from './memory.ts'
 import { follow } from './sse.ts'
 import { cell, ms, note, table, whole } from './table.ts'
 import { completedIn, startRun } from './work.ts'
 
 export const about = '100,000 sleeping runs: memory of each, and how long after their time they have ended'
 
-/** The server collects its garbage when it gets this signal. */
-const COLLECT = ['--expose-gc', '--import=data:text/javascript,process.on("SIGUSR2",()=>globalThis.gc())']
 const CONNECTIONS = 64
 /** Milliseconds after which actors that wait for long have left memory, with a checkpoint or two; and what the looks at the memory take. */
 const LEAVES = 75_000
@@ -32,14 +30,10 @@ async function measure(sync: string, runs: number, { profile, say }: Terms): Pro
   const server = await startBaton({ sync, profile, node: COLLECT })
   const [pid = 0] = server.parties.server
   const http = new Http(server.port, server.key, CONNECTIONS)
-  /** Memory in bytes after collecting garbage; twice, since the first collection lets finalizers run. */
-  const settled = async (): Promise<{ resident: number; heap: number }> => {
-    for (let i = 0; i < 2; i++) {
-      process.kill(pid, 'SIGUSR2')
-      await pause(2000)
-    }
-    const metrics = (await http.get('/metrics')).body
-    return { resident: resident(pid), heap: Number(/^nodejs_heap_size_used_bytes (\S+)/m.exec(metrics)?.[1] ?? Number.NaN) }
+  /** Bytes after collecting garbage. */
+  const look = async (): Promise<{ resident: number; heap: number }> => {
+    const bytes = await settled(pid)
+    return { resident: bytes, heap: Number(/^nodejs_heap_size_used_bytes (\S+)/m.exec((await http.get('/metrics')).body)?.[1] ?? Number.NaN) }
   }
   const dueOf = new Map<string, number>()
   const start = async (at: number) => { dueOf.set(await startRun(http, sleepUntil(at)), at) }
@@ -65,13 +59,13 @@ async function measure(sync: string, runs: number, { profile, say }: Terms): Pro
     await ended()
     late.length = 0
     await pause(LEAVES)
-    const before = await settled()
+    const before = await look()
     const first = Date.now() + (runs / rate) * 1000 * SLACK + LEAVES + LOOKS
     const started = await costOf(() => server.parties, () => inFlight(CONNECTIONS, runs, (i) => start(first + (i * 1000) / WAKES)))
     say(`${whole(runs / started.seconds)} runs/s went to sleep`)
     await pause(LEAVES)
     const idle = await costOf(() => server.parties, () => pause(10_000))
-    const after = await settled()
+    const after = await look()
     const spare = first - Date.now()
     if (spare < 0) throw new Error(`the first run was to wake ${-spare} ms before the last look at the memory`)
     await pause(spare)

@@ -4,7 +4,7 @@
  * Whatever happens, the loop is deleted and the repository is removed.
  */
 import { randomUUID } from 'node:crypto'
-import type { RunEventRecord } from '../../protocol/api/runs.ts'
+import { terminal, type RunEventRecord } from '../../protocol/api/runs.ts'
 import { lineOf } from '../cli/timeline.ts'
 import type { Client } from '../client.ts'
 import { Worker } from '../worker.ts'
@@ -52,6 +52,7 @@ export async function tourOfCommits(tour: Commits): Promise<boolean> {
   await tidy(at, Date.now())
   const loop = await at.loop.create(loopOf(name, secret))
   const forget = async () => { await at.loop.delete({ id: loop.id }) }
+  const cancel = async () => { for (const { id, status } of (await at.run.list({ loop_id: loop.id, limit: 100 })).items) if (!terminal.has(status)) await at.run.cancel({ id, reason: 'the tour has ended' }) }
   let made: Repository | undefined
   let worker: Worker | undefined
   try {
@@ -64,6 +65,7 @@ export async function tourOfCommits(tour: Commits): Promise<boolean> {
     return await show(tour, loop.id, made, forget)
   } finally {
     await forget().catch(() => {})
+    await cancel().catch(() => {})
     await worker?.stop()
     await made?.remove()
   }
