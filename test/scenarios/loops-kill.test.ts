@@ -48,10 +48,11 @@ t.test('the line of a loop survives the death of the node that decides', { timeo
 const CLOCKS = 40
 const SHARDS = 2
 const BEAT = 10_000
-/** Milliseconds that the clocks are watched for, and between two kills: shorter than a beat, so that each meets other clocks. */
-const WATCHED = 60_000
+const KILLS = 5
+/** Milliseconds between two kills: shorter than a beat, so that each meets other clocks; and how long the clocks are watched after the last. */
 const BETWEEN = 7000
-t.test('forty clocks fire for each of their times, and for each once, while nodes that decide die', { timeout: 200_000 }, async (t) => {
+const AFTER = 15_000
+t.test('forty clocks fire for each of their times, and for each once, while nodes that decide die', { timeout: 230_000 }, async (t) => {
   const it = await processes({ ...hasty, BATON_SHARDS: String(SHARDS) })
   t.teardown(() => it.stop())
   const [port = 0] = await portsFor(1)
@@ -66,10 +67,9 @@ t.test('forty clocks fire for each of their times, and for each once, while node
     await new Promise((next) => setTimeout(next, BEAT / CLOCKS / 2))
   }
   const probes = Array.from({ length: SHARDS }, (_, shard) => clocks.find(({ id }) => (slotOf(id) ?? 0) % SHARDS === shard)?.id)
-  const end = Date.now() + WATCHED
   /** When some shard had no owner, from the kill to the first answer of each. */
   const outages: { from: number; to: number }[] = []
-  for (let n = 2; Date.now() + BETWEEN < end; n++) {
+  for (let n = 2; n < 2 + KILLS; n++) {
     const from = Date.now()
     await deciders.shift()?.kill()
     t.comment(`shards-${n - 2} is dead`)
@@ -79,10 +79,11 @@ t.test('forty clocks fire for each of their times, and for each once, while node
     deciders.push(await next)
     await new Promise((pass) => setTimeout(pass, from + BETWEEN - Date.now()))
   }
-  await new Promise((pass) => setTimeout(pass, end - Date.now()))
-  t.ok(outages.length >= 3, `${outages.length} were killed, the outages lasted ${outages.map(({ from, to }) => to - from).join(', ')} ms`)
+  await new Promise((pass) => setTimeout(pass, AFTER))
+  const end = Date.now()
+  t.comment(`the outages lasted ${outages.map(({ from, to }) => to - from).join(', ')} ms`)
   // Of the times that one outage covers a schedule makes up only for the latest.
-  const passed = (time: number) => outages.some(({ from, to }) => time + BEAT >= from && time + BEAT <= to + 1000 && time >= from - 1000)
+  const passed = (time: number) => outages.some(({ from, to }) => time >= from - 1000 && time + BEAT <= to + 1000)
   let fires = 0
   for (const { id, from } of clocks) {
     const due = Array.from({ length: Math.floor((end - from) / BEAT) }, (_, k) => from + (k + 1) * BEAT).filter((time) => time < end - 5000 && !passed(time))
