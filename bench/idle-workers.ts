@@ -2,7 +2,7 @@
 import { startBaton } from './baton.ts'
 import { allowed } from './limits.ts'
 import { inFlight, inTurn, load, pause, type Amount, type Figures, type Terms } from './measure.ts'
-import { resident } from './processes.ts'
+import { COLLECT, settled } from './memory.ts'
 import { openSocket, type Socket } from './socket.ts'
 import { cell, ms, note, table, whole } from './table.ts'
 import type { Target } from './baton.ts'
@@ -10,8 +10,6 @@ import { measureRuns, runsOf } from './work.ts'
 
 export const about = '10,000 idle worker sockets: memory of each, and the throughput of runs beside them'
 
-/** The server collects its garbage when it gets this signal. */
-const COLLECT = ['--expose-gc', '--import=data:text/javascript,process.on("SIGUSR2",()=>globalThis.gc())']
 /** Bytes that a waiting connection reads at once: there are many of them. */
 const SMALL = 1024
 /** Workers that connect before the first look at the memory: code and pools are there then. */
@@ -37,14 +35,6 @@ async function idleWorker({ port, key }: Target, index: number, lost: (reason: s
 async function measure(sync: string, sockets: number, amount: Amount, { profile, say }: Terms): Promise<Figures> {
   const server = await startBaton({ sync, profile, node: COLLECT })
   const [pid = 0] = server.parties.server
-  /** Twice, since the first collection lets finalizers run; then memory goes back to the system. */
-  const settled = async (): Promise<number> => {
-    for (let i = 0; i < 2; i++) {
-      process.kill(pid, 'SIGUSR2')
-      await pause(1500)
-    }
-    return resident(pid)
-  }
   const idle: Socket[] = []
   const lost: string[] = []
   let names = 0
@@ -52,12 +42,12 @@ async function measure(sync: string, sockets: number, amount: Amount, { profile,
   try {
     const { work, stop } = await runsOf(1, server, say)
     await connect(WARM)
-    const before = await settled()
+    const before = await settled(pid)
     const started = performance.now()
     await connect(sockets - WARM)
     const seconds = (performance.now() - started) / 1000
     await pause(3000)
-    const after = await settled()
+    const after = await settled(pid)
     const beside = await load(work, amount, () => server.parties)
     stop()
     if (lost.length > 0) throw new Error(`${lost.length} idle workers were lost, the first one: ${lost[0]}`)

@@ -1,6 +1,6 @@
 /**
  * The tour: a workflow over the files of a folder, done by two workers, followed live, and checked against `wc` and
- * `sha256sum`. It proves that what the README says is true on this machine; gateways and nodes may be killed while it runs.
+ * `sha256sum`; then a loop beside a git repository (commits.ts). It proves that what the README says is true on this machine; gateways and nodes may be killed while it runs.
  */
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
@@ -11,11 +11,12 @@ import { client, type Client } from '../client.ts'
 import { Worker } from '../worker.ts'
 import type { WorkerState } from '../worker/options.ts'
 import { tourActions } from './actions.ts'
+import { tourOfCommits } from './commits.ts'
 import { byPath } from './files.ts'
 import { differences, fromTools } from './verify.ts'
 import { together, type Measured } from './measure.ts'
 import { show, type Out, type Show } from './show.ts'
-import { compare, watch, type Watched } from './watch.ts'
+import { checkTimelines, watch, type Watched } from './watch.ts'
 import { ensureWorkflow, partSpec, queueOf, tourSpec } from './workflow.ts'
 
 export interface TourOptions {
@@ -27,6 +28,10 @@ export interface TourOptions {
   readonly out: Out
   /** Parts that are measured at the same time; 8 by default. */
   readonly parts?: number
+  /** Show the second part too, a loop beside a git repository: unless false. */
+  readonly loop?: boolean
+  /** Ends the tour early; it still cleans up. */
+  readonly signal?: AbortSignal
 }
 /** Milliseconds after which a tour is given up. */
 const LIMIT = 15 * 60_000
@@ -46,12 +51,15 @@ export async function runTour(options: TourOptions): Promise<boolean> {
     url, key, project, instance, concurrency: 2, queues: [queue], name: 'tour', actions: tourActions(at, folder, instance), onState: spoken(instance, shown),
   }))
   const stop = new AbortController()
+  options.signal?.addEventListener('abort', () => stop.abort(new Error('the tour was stopped')), { once: true })
   const limit = setTimeout(() => stop.abort(new Error(`the tour took longer than ${LIMIT / 60_000} minutes`)), LIMIT)
   try {
     shown.line(`Measuring ${folder} at ${url.join(', ')} with workers ${names.join(' and ')}.\n`)
     const [main, part] = [await ensureWorkflow(at, 'tour', tourSpec), await ensureWorkflow(at, 'tour-measure', partSpec)]
     await Promise.all(workers.map((worker) => worker.start()))
-    return await measureAll({ at, folder, queue, shown, signal: stop.signal, main: main.id, part: part.id, parts: options.parts ?? 8 })
+    const measured = await measureAll({ at, folder, queue, shown, signal: stop.signal, main: main.id, part: part.id, parts: options.parts ?? 8 })
+    const told = options.loop === false || (await tourOfCommits({ at, url, key, shown, signal: stop.signal }))
+    return measured && told
   } catch (error) {
     shown.stop()
     shown.line(`\nThe tour failed: ${explain(error, {}) ?? (error as Error).stack ?? String(error)}`)
@@ -124,7 +132,7 @@ async function measureAll(tour: Tour): Promise<boolean> {
   const took = performance.now() - begun
   const totals = result as { files: number; lines: number; sha256: string }
   shown.line(`\n${totals.files} files, ${totals.lines} lines, in ${(took / 1000).toFixed(1)} s\nsha256 of the sorted sha256sum lines: ${totals.sha256}\n`)
-  const checked = [await checkTools(tour, totals, whole, lists.flat().sort(byPath)), await checkTimelines(tour, [mine, ...watched.map(({ watched }) => watched)])]
+  const checked = [await checkTools(tour, totals, whole, lists.flat().sort(byPath)), await checkTimelines(at, shown, [mine, ...watched.map(({ watched }) => watched)])]
   return checked.every(Boolean)
 }
 
@@ -151,13 +159,4 @@ async function checkTools({ folder, shown }: Tour, totals: { files: number; line
   const changed = differences(whole.sums, tools.sums)
   if (changed.length > 0) shown.line(`    different: ${changed.slice(0, 10).join(', ')}${changed.length > 10 ? ` and ${changed.length - 10} more` : ''} (was it being edited?)`)
   return same
-}
-
-async function checkTimelines({ at, shown }: Tour, watched: readonly Watched[]): Promise<boolean> {
-  const faults = (await Promise.all(watched.map((one) => compare(at, one)))).filter((fault) => fault !== undefined)
-  const events = watched.reduce((sum, { seen }) => sum + seen.length, 0)
-  const interruptions = watched.reduce((sum, one) => sum + one.interruptions, 0)
-  if (faults.length === 0) shown.line(`ok  ${watched.length} timelines with ${events} events were followed without a hole or a repeat${interruptions > 0 ? `, over ${interruptions} interruptions` : ''}`)
-  for (const { run, missed, repeated, disordered } of faults) shown.line(`NOT THE SAME: the timeline of ${run}: missed ${missed.join(', ') || 'nothing'}, repeated ${repeated.join(', ') || 'nothing'}${disordered ? ', out of order' : ''}`)
-  return faults.length === 0
 }

@@ -2,6 +2,7 @@
 import type { RunEventRecord } from '../../protocol/api/runs.ts'
 import type { Client } from '../client.ts'
 import { followRun, timeline } from '../follow.ts'
+import type { Show } from './show.ts'
 
 export interface Watched {
   readonly run: string
@@ -33,7 +34,7 @@ export async function watch(client: Client, run: string, signal: AbortSignal, to
 }
 
 /** Compare with the timeline as the server has it now; undefined when they are the same. @throws BatonError */
-export async function compare(client: Client, { run, seen }: Watched): Promise<Unequal | undefined> {
+async function compare(client: Client, { run, seen }: Watched): Promise<Unequal | undefined> {
   return unequal(run, seen, (await timeline(client, run)).map(({ sequence }) => sequence))
 }
 
@@ -44,4 +45,14 @@ export function unequal(run: string, seen: readonly number[], recorded: readonly
   const repeated = seen.filter((sequence, index) => seen.indexOf(sequence) !== index)
   const disordered = seen.some((sequence, index) => index > 0 && sequence < (seen[index - 1] ?? 0)) || seen.some((sequence) => !recorded.includes(sequence))
   return missed.length > 0 || repeated.length > 0 || disordered ? { run, missed, repeated, disordered } : undefined
+}
+
+/** Compare all of them, and say what came of it; whether they are the same. @throws BatonError */
+export async function checkTimelines(at: Client, shown: Show, watched: readonly Watched[]): Promise<boolean> {
+  const faults = (await Promise.all(watched.map((one) => compare(at, one)))).filter((fault) => fault !== undefined)
+  const events = watched.reduce((sum, { seen }) => sum + seen.length, 0)
+  const interruptions = watched.reduce((sum, one) => sum + one.interruptions, 0)
+  if (faults.length === 0) shown.line(`ok  ${watched.length} timelines with ${events} events were followed without a hole or a repeat${interruptions > 0 ? `, over ${interruptions} interruptions` : ''}`)
+  for (const { run, missed, repeated, disordered } of faults) shown.line(`NOT THE SAME: the timeline of ${run}: missed ${missed.join(', ') || 'nothing'}, repeated ${repeated.join(', ') || 'nothing'}${disordered ? ', out of order' : ''}`)
+  return faults.length === 0
 }

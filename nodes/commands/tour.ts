@@ -21,7 +21,10 @@ async function accepted(url: string, keys: readonly string[]): Promise<string> {
 const answers = async (url: string): Promise<boolean> => fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2000) }).then((answer) => answer.ok, () => false)
 
 /** Run the tour; the exit code says whether its totals were right. */
-export async function runTourCommand({ url, key, folder }: { url: string; key?: string; folder: string }): Promise<void> {
+export async function runTourCommand({ url, key, folder, loop }: { url: string; key?: string; folder: string; loop: boolean }): Promise<void> {
+  const stop = new AbortController()
+  process.once('SIGINT', () => stop.abort())
+  const common = { project: 'default', folder, loop, out: process.stdout, signal: stop.signal }
   const urls = url.split(',').map((address) => address.trim().replace(/\/$/, ''))
   const read = readConfig(process.env, [])
   if (!('config' in read)) throw new Fault(read.faults.join('\n'))
@@ -30,7 +33,7 @@ export async function runTourCommand({ url, key, folder }: { url: string; key?: 
   const reached = (await Promise.all(urls.map(answers))).indexOf(true)
   if (reached >= 0) {
     const used = given ?? (await accepted(urls[reached] ?? '', stored(config.data)))
-    process.exitCode = (await runTour({ url: urls, key: used, project: 'default', folder, out: process.stdout })) ? 0 : 1
+    process.exitCode = (await runTour({ ...common, url: urls, key: used })) ? 0 : 1
     return
   }
   process.stdout.write(`No server answers at ${urls.join(', ')}; starting one for the tour.\n`)
@@ -40,7 +43,7 @@ export async function runTourCommand({ url, key, folder }: { url: string; key?: 
   const node = await startNode({ ...config, nats: [], port: 0 }, [server.url], log)
   try {
     const used = given ?? node.installed.generated?.key ?? (await accepted(node.url ?? '', stored(config.data)))
-    process.exitCode = (await runTour({ url: [node.url ?? ''], key: used, project: 'default', folder, out: process.stdout })) ? 0 : 1
+    process.exitCode = (await runTour({ ...common, url: [node.url ?? ''], key: used })) ? 0 : 1
   } finally {
     await node.stop()
     await server.stop()

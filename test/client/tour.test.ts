@@ -1,5 +1,8 @@
 /** The parts of the tour that need no server: listing, splitting, measuring, and proving. */
-import { symlinkSync } from 'node:fs'
+import { createHmac } from 'node:crypto'
+import { existsSync, symlinkSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
@@ -10,6 +13,9 @@ import { digestOf, measure, together } from '../../client/tour/measure.ts'
 import { show } from '../../client/tour/show.ts'
 import { differences, fromTools } from '../../client/tour/verify.ts'
 import { unequal } from '../../client/tour/watch.ts'
+import { loopActions, loopOf } from '../../client/tour/loop.ts'
+import { git, hasGit, repository } from '../../client/tour/repository.ts'
+import { tourOfCommits } from '../../client/tour/commits.ts'
 import { ensureWorkflow, partSpec, queueOf, tourSpec } from '../../client/tour/workflow.ts'
 import { client } from '../../client/client.ts'
 import { jobOf } from './stand.ts'
@@ -89,4 +95,46 @@ t.test('without a terminal it writes plain lines and no bar', async (t) => {
   shown.line('a line')
   shown.stop()
   t.equal(written, 'a line\n')
+})
+
+t.test('the hook of the repository tells a trigger of each commit, signed, until it is answered', async (t) => {
+  const got: { path: string; headers: Record<string, unknown>; body: string }[] = []
+  const server = createServer((request, answer) => {
+    let body = ''
+    request.on('data', (bytes) => (body += bytes)).on('end', () => {
+      got.push({ path: request.url ?? '', headers: request.headers, body })
+      answer.writeHead(got.length === 1 ? 503 : 202).end('{}')
+    })
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  t.teardown(() => server.close())
+  const made = await repository({ url: [`http://127.0.0.1:${(server.address() as AddressInfo).port}`], handle: 'trig_1', secret: 'very secret', header: 'X-Service-Signature' })
+  const { id, said } = await made.commit('Add "two" lines', { 'a.txt': 'one\ntwo\n' })
+  t.equal(said, '')
+  t.equal(got.length, 2, 'sent again after a 503')
+  const [, last] = got
+  t.match(last, { path: '/v1/triggers/http/trig_1', headers: { 'x-idempotency-key': id, 'x-service-signature': `sha256=${createHmac('sha256', 'very secret').update(last?.body ?? '').digest('hex')}` } })
+  t.strictSame(JSON.parse(last?.body ?? ''), { commit: id, author: 'Baton tour', subject: 'Add "two" lines' })
+  const actions = loopActions('x', made.folder)
+  const run = (name: string, parameters: Record<string, unknown>) => Promise.resolve(actions[name]?.(parameters, { signal: never, job: jobOf(name), log: () => {} }))
+  t.strictSame(await run('tour.count.x', { commit: id }), { files: 1, lines: 2 })
+  t.strictSame(await run('tour.total.x', {}), { commits: 1 })
+  await t.rejects(run('tour.count.x', { commit: '--help' }), /is not the id of a commit/)
+  t.strictSame((await git(made.folder, 'ls-files')).out, 'a.txt')
+  await made.remove()
+  t.notOk(existsSync(made.folder))
+})
+
+t.test('the loop of the tour is valid, and without git the tour says what to do', async (t) => {
+  const { steps = [], output = {} } = loopOf('x', 'very secret')
+  t.strictSame(checkSpec({ steps, output }, 'spec'), [])
+  t.ok(await hasGit())
+  const { PATH } = process.env
+  process.env['PATH'] = t.testdir()
+  let said = ''
+  const asked = (() => { throw new Error('the service is not asked') }) as unknown as typeof fetch
+  const right = await tourOfCommits({ at: client({ url: 'http://x.test', key: 'k', fetch: asked }), url: ['http://x.test'], key: 'k', shown: show({ write: (text) => (said += text) }), signal: never })
+  process.env['PATH'] = PATH
+  t.notOk(right)
+  t.match(said, /needs git, which is not on the PATH.*--no-loop/)
 })

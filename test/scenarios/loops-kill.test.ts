@@ -1,32 +1,35 @@
 /**
- * Runs of a loop queue up, and a schedule fires, while the node that decides is killed again and again: every start becomes one
- * run, one at a time and in order, and no time fires twice.
+ * Runs of a loop queue up, and schedules fire, while nodes that decide are killed again and again: every start becomes one
+ * run, one at a time and in order, and every time of a schedule fires once.
  */
 import t from 'tap'
 import { listOf, until } from './given.ts'
-import { portsFor, processes } from './processes.ts'
+import { portsFor, processes, type Processes } from './processes.ts'
 import { hasty } from './sockets.ts'
+import { slotOf } from '../../protocol/ids.ts'
 
 type Json = Record<string, never>
 const RUNS = 15
-t.setTimeout(120_000)
-t.test('the line and the clock of a loop survive the death of the node that decides', { timeout: 120_000 }, async (t) => {
+t.setTimeout(240_000)
+const nap = (duration: string) => [{ id: 'nap', kind: 'sleep', config: { duration } }]
+/** Requests that are sent again until they are answered. */
+const calling = (it: Processes, port: number) => (method: string, path: string, body?: object): Promise<{ status: number; body: Json }> => until(async () => {
+  try {
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/projects/default${path}`, { method, headers: { authorization: `Bearer ${it.key}`, ...(body && { 'content-type': 'application/json' }) }, ...(body && { body: JSON.stringify(body) }) })
+    return { status: answer.status, body: JSON.parse((await answer.text()) || '{}') as Json }
+  } catch {
+    return { status: 503, body: {} }
+  }
+}, ({ status }) => status < 500)
+
+t.test('the line of a loop survives the death of the node that decides', { timeout: 120_000 }, async (t) => {
   const it = await processes({ ...hasty, BATON_SHARDS: '2' })
   t.teardown(() => it.stop())
   const [port = 0] = await portsFor(1)
   let owner = await it.node('shards-0', 'shards')
   await it.node('front', 'gateway,views', port)
-  const call = (method: string, path: string, body?: object): Promise<{ status: number; body: Json }> => until(async () => {
-    try {
-      const answer = await fetch(`http://127.0.0.1:${port}/v1/projects/default${path}`, { method, headers: { authorization: `Bearer ${it.key}`, ...(body && { 'content-type': 'application/json' }) }, ...(body && { body: JSON.stringify(body) }) })
-      return { status: answer.status, body: JSON.parse((await answer.text()) || '{}') as Json }
-    } catch {
-      return { status: 503, body: {} }
-    }
-  }, ({ status }) => status < 500)
-  const nap = (duration: string) => [{ id: 'nap', kind: 'sleep', config: { duration } }]
+  const call = calling(it, port)
   const { body: loop } = await call('POST', '/loops', { name: 'Line', concurrency: 'queue', steps: nap('200ms') })
-  const { body: clock } = await call('POST', '/loops', { name: 'Clock', steps: nap('0'), triggers: [{ kind: 'schedule', config: { interval: '10s' } }] })
   const replace = async (n: number): Promise<void> => {
     await owner.kill()
     t.comment(`shards-${n - 1} is dead`)
@@ -40,19 +43,56 @@ t.test('the line and the clock of a loop survive the death of the node that deci
   t.strictSame(runs.map(({ id }) => String(id)).sort(), [...new Set(ids)].sort(), 'one run for each start')
   const spans = runs.map((run) => [Date.parse(String(run['started_at'])), Date.parse(String(run['completed_at']))] as const).sort((a, b) => a[0] - b[0])
   t.ok(spans.every(([from], i) => from >= (spans[i - 1]?.[1] ?? 0)), 'one at a time')
+})
 
-  await replace(3)
-  const fired = async (least: number) => {
-    for (;;) {
-      const ticks = await until(() => call('GET', `/runs?loop_id=${clock['id']}&limit=100`).then(({ body }) => listOf(body).map((run) => (run['meta'] as unknown as { scheduled_at: string }).scheduled_at)), () => true)
-      if (ticks.length >= least) return ticks
-      await new Promise((resolve) => setTimeout(resolve, 200))
-    }
+const CLOCKS = 40
+const SHARDS = 2
+const BEAT = 10_000
+const KILLS = 5
+/** Milliseconds between two kills: shorter than a beat, so that each meets other clocks; and how long the clocks are watched after the last. */
+const BETWEEN = 7000
+const AFTER = 15_000
+t.test('forty clocks fire for each of their times, and for each once, while nodes that decide die', { timeout: 230_000 }, async (t) => {
+  const it = await processes({ ...hasty, BATON_SHARDS: String(SHARDS) })
+  t.teardown(() => it.stop())
+  const [port = 0] = await portsFor(1)
+  const deciders = [await it.node('shards-0', 'shards'), await it.node('shards-1', 'shards')]
+  await it.node('front', 'gateway,views', port)
+  const call = calling(it, port)
+  const clocks: { id: string; from: number }[] = []
+  for (let i = 0; i < CLOCKS; i++) {
+    const { status, body } = await call('POST', '/loops', { name: `Clock ${i}`, steps: nap('0'), triggers: [{ kind: 'schedule', config: { interval: '10s' } }] })
+    t.equal(status, 201)
+    clocks.push({ id: String(body['id']), from: Date.parse(String(body['created_at'])) })
+    await new Promise((next) => setTimeout(next, BEAT / CLOCKS / 2))
   }
-  await fired(1)
-  await replace(4)
-  const ticks = await fired(3)
-  t.equal(new Set(ticks).size, ticks.length, 'no time twice')
-  const times = ticks.map((tick) => Date.parse(tick)).sort((a, b) => a - b)
-  t.ok(times.every((time, i) => i === 0 || (time - (times[i - 1] ?? 0)) % 10_000 === 0), 'all on the beat')
+  const probes = Array.from({ length: SHARDS }, (_, shard) => clocks.find(({ id }) => (slotOf(id) ?? 0) % SHARDS === shard)?.id)
+  /** When some shard had no owner, from the kill to the first answer of each. */
+  const outages: { from: number; to: number }[] = []
+  for (let n = 2; n < 2 + KILLS; n++) {
+    const from = Date.now()
+    await deciders.shift()?.kill()
+    t.comment(`shards-${n - 2} is dead`)
+    const next = it.node(`shards-${n}`, 'shards')
+    await Promise.all(probes.map((id) => call('POST', `/loops/${id}/runs`, {})))
+    outages.push({ from, to: Date.now() })
+    deciders.push(await next)
+    await new Promise((pass) => setTimeout(pass, from + BETWEEN - Date.now()))
+  }
+  await new Promise((pass) => setTimeout(pass, AFTER))
+  const end = Date.now()
+  t.comment(`the outages lasted ${outages.map(({ from, to }) => to - from).join(', ')} ms`)
+  // Of the times that one outage covers a schedule makes up only for the latest.
+  const passed = (time: number) => outages.some(({ from, to }) => time >= from - 1000 && time + BEAT <= to + 1000)
+  let fires = 0
+  for (const { id, from } of clocks) {
+    const due = Array.from({ length: Math.floor((end - from) / BEAT) }, (_, k) => from + (k + 1) * BEAT).filter((time) => time < end - 5000 && !passed(time))
+    const times = await until(() => call('GET', `/runs?loop_id=${id}&limit=100`).then(({ body }) => listOf(body).flatMap(({ meta }) => {
+      const { scheduled_at } = (meta ?? {}) as { scheduled_at?: string }
+      return scheduled_at === undefined ? [] : [Date.parse(scheduled_at)]
+    })), (times) => due.every((time) => times.includes(time)))
+    fires += times.length
+    if (new Set(times).size !== times.length || times.some((time) => (time - from) % BEAT !== 0)) t.fail(`${id} fired for ${times.map((time) => time - from).sort((a, b) => a - b).join(', ')} ms after it was made`)
+  }
+  t.comment(`${fires} fires`)
 })

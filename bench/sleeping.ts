@@ -1,0 +1,95 @@
+/**
+ * Many runs that sleep: what each costs the server while nothing happens, and how late they wake. They are started in one go,
+ * then nothing happens until they have left memory; then they wake one after the other, at a rate that one machine can end
+ * runs at.
+ */
+import { startBaton } from './baton.ts'
+import { Http } from './http.ts'
+import { costOf, inFlight, inTurn, pause, percentile, type Figures, type Terms } from './measure.ts'
+import { COLLECT, settled } from './memory.ts'
+import { follow } from './sse.ts'
+import { cell, ms, note, table, whole } from './table.ts'
+import { completedIn, startRun } from './work.ts'
+
+export const about = '100,000 sleeping runs: memory of each, and how long after their time they have ended'
+
+const CONNECTIONS = 64
+/** Milliseconds after which actors that wait for long have left memory, with a checkpoint or two; and what the looks at the memory take. */
+const LEAVES = 75_000
+const LOOKS = 30_000
+/** Runs that wake in a second. */
+const WAKES = 200
+/** Runs that sleep before the first look at the memory: code and pools are there then. */
+const WARM = 4000
+/** The start may take this much longer than the warming up says. */
+const SLACK = 1.6
+
+const sleepUntil = (at: number): string => JSON.stringify({ spec: { steps: [{ id: 'nap', kind: 'sleep', config: { until: new Date(at).toISOString() } }] } })
+
+async function measure(sync: string, runs: number, { profile, say }: Terms): Promise<Figures> {
+  const server = await startBaton({ sync, profile, node: COLLECT })
+  const [pid = 0] = server.parties.server
+  const http = new Http(server.port, server.key, CONNECTIONS)
+  /** Bytes after collecting garbage. */
+  const look = async (): Promise<{ resident: number; heap: number }> => {
+    const bytes = await settled(pid)
+    return { resident: bytes, heap: Number(/^nodejs_heap_size_used_bytes (\S+)/m.exec((await http.get('/metrics')).body)?.[1] ?? Number.NaN) }
+  }
+  const dueOf = new Map<string, number>()
+  const start = async (at: number) => { dueOf.set(await startRun(http, sleepUntil(at)), at) }
+  const late: number[] = []
+  const stop = await follow(server.port, server.key, '/v1/projects/default/runs/events', (text) => {
+    const now = Date.now()
+    for (const run of completedIn(text)) {
+      const due = dueOf.get(run)
+      dueOf.delete(run)
+      if (due !== undefined) late.push(now - due)
+    }
+  })
+  const ended = async (): Promise<void> => {
+    for (let left = dueOf.size, since = Date.now(); dueOf.size > 0; await pause(100)) {
+      if (dueOf.size !== left) [left, since] = [dueOf.size, Date.now()]
+      if (Date.now() - since > 60_000) throw new Error(`${left} runs did not wake within a minute`)
+    }
+  }
+  try {
+    const from = Date.now()
+    await inFlight(CONNECTIONS, WARM, () => start(Date.now() + 5000))
+    const rate = WARM / ((Date.now() - from) / 1000)
+    await ended()
+    late.length = 0
+    await pause(LEAVES)
+    const before = await look()
+    const first = Date.now() + (runs / rate) * 1000 * SLACK + LEAVES + LOOKS
+    const started = await costOf(() => server.parties, () => inFlight(CONNECTIONS, runs, (i) => start(first + (i * 1000) / WAKES)))
+    say(`${whole(runs / started.seconds)} runs/s went to sleep`)
+    await pause(LEAVES)
+    const idle = await costOf(() => server.parties, () => pause(10_000))
+    const after = await look()
+    const spare = first - Date.now()
+    if (spare < 0) throw new Error(`the first run was to wake ${-spare} ms before the last look at the memory`)
+    await pause(spare)
+    const woken = await costOf(() => server.parties, ended)
+    const each = (name: 'resident' | 'heap') => (after[name] - before[name]) / runs / 1024
+    return {
+      resident: each('resident'), heap: each('heap'), idle: (idle.cpu('server') / 10) * 100, started: runs / started.seconds, p50: percentile(late, 0.5), p99: percentile(late, 0.99), most: percentile(late, 1),
+      server: (woken.cpu('server') * 1e3) / runs, store: (woken.cpu('store') * 1e3) / runs,
+    }
+  } finally {
+    stop()
+    http.close()
+    await server.stop()
+  }
+}
+
+/** Run the benchmark. @returns its table. */
+export async function bench(terms: Terms): Promise<string> {
+  const runs = terms.quick ? 10_000 : 100_000
+  const kib = (value: number): string => `${value.toFixed(2)} KiB`
+  const measured = await inTurn([['Baton, fsync always', () => measure('always', runs, terms)]], terms,
+    ({ resident = 0, heap = 0, idle = 0, p50 = 0, p99 = 0, most = 0 }) => `${kib(resident)} resident each, ${kib(heap)} of them heap, ${idle.toFixed(1)} % of a core meanwhile; ended after p50 ${ms(p50)}, p99 ${ms(p99)}, at most ${ms(most)} ms`)
+  const lines = measured.map(([name, { resident = 0, heap = 0, idle = 0, started = 0, p50 = 0, p99 = 0, most = 0, server = 0, store = 0 }]) =>
+    [name, kib(resident), kib(heap), `${idle.toFixed(1)} %`, whole(started), cell(ms(p50), ms(p99), ms(most)), cell(ms(server), ms(store))])
+  return table([`${whole(runs)} sleeping runs`, 'resident, each', 'heap, each', 'processor meanwhile, of one core', 'started/s', 'their time → ended, p50 / p99 / max ms', 'CPU ms per wake: server / store'], [...lines, ['*target*', '≤ 2 KiB', '', '', '', '≤ 1,000 at most', '']])
+    + note(`Memory of the server before they were started and after they had left it, each time after collecting garbage. ${WAKES} of them wake in a second.`)
+}

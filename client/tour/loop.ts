@@ -1,0 +1,61 @@
+/** The loop of the tour: a commit or a time starts its runs, a worker looks into the repository, and a run of a commit waits until that commit was reviewed. */
+import type { CreateLoop, loops } from '../../protocol/api/loops.ts'
+import type { Reply } from '../../protocol/contract.ts'
+import type { Client } from '../client.ts'
+import type { Action } from '../worker/options.ts'
+import { git } from './repository.ts'
+
+/** Keys of its triggers. */
+export const COMMITS = 'commits'
+export const BEAT = 'beat'
+/** What a review publishes. */
+export const REVIEWED = 'tour.reviewed'
+/** Tags of every loop of a tour, by which those of broken-off tours are found. */
+const TAGS = { made_by: 'tour' }
+/** Milliseconds after which a loop of a tour can belong to none that still runs. */
+const LEFT = 30 * 60_000
+
+/** Names of the actions of one tour: its runs are in the queue of everybody, and only its own worker knows the repository. */
+export const actionsOf = (tour: string) => ({ count: `tour.count.${tour}`, total: `tour.total.${tour}` })
+
+/** The loop of one tour. @param secret that deliveries are signed with. */
+export function loopOf(tour: string, secret: string): CreateLoop {
+  const { count, total } = actionsOf(tour)
+  const retry = { max_attempts: 5 }
+  return {
+    name: `Tour ${tour}`, description: 'Made by the tour, and deleted at its end', tags: TAGS,
+    triggers: [{ kind: 'http', key: COMMITS }, { kind: 'schedule', key: BEAT, config: { interval: '10s' } }],
+    settings: { http_triggers: { [COMMITS]: { signing_secret: secret } } },
+    limits: { wall_clock_timeout: '10m' },
+    steps: [
+      { id: 'count', kind: 'action', if: `meta.trigger.kind == "http"`, retry, config: { action_name: count, parameters: { commit: '${{ event.commit }}' } } },
+      { id: 'review', kind: 'wait_for_event', if: `meta.trigger.kind == "http"`, timeout: { duration: '5m', on_timeout: 'fail' }, config: { event_type: REVIEWED, match: { commit: '${{ event.commit }}' }, payload_mapping: { by: 'event.by' } } },
+      { id: 'total', kind: 'action', if: `meta.trigger.kind == "schedule"`, retry, config: { action_name: total } },
+    ],
+    output: { trigger: '${{ meta.trigger.kind }}', commit: '${{ event.commit }}', subject: '${{ event.subject }}', lines: '${{ steps.count.output.lines }}', by: '${{ steps.review.output.by }}', commits: '${{ steps.total.output.commits }}' },
+  }
+}
+
+/** What the worker of one tour does. */
+export function loopActions(tour: string, folder: string): Readonly<Record<string, Action>> {
+  const { count, total } = actionsOf(tour)
+  return {
+    [count]: async ({ commit }) => {
+      if (!/^[0-9a-f]{40,64}$/.test(String(commit))) throw new Error(`${String(commit)} is not the id of a commit`)
+      const { out } = await git(folder, 'show', '--numstat', '--format=', String(commit))
+      const rows = out.split('\n').filter((row) => row !== '').map((row) => row.split('\t'))
+      return { files: rows.length, lines: rows.reduce((sum, [added, deleted]) => sum + Number(added) - Number(deleted), 0) }
+    },
+    [total]: async () => ({ commits: Number((await git(folder, 'rev-list', '--count', '--all')).out) }),
+  }
+}
+
+/** Delete the loops of tours that were broken off. @param now Unix milliseconds. */
+export async function tidy(at: Client, now: number): Promise<void> {
+  let cursor: string | undefined
+  do {
+    const page: Reply<(typeof loops)['loop.list']> = await at.loop.list({ limit: 100, ...(cursor !== undefined && { cursor }) })
+    for (const { id, tags, created_at } of page.items) if (tags?.['made_by'] === TAGS.made_by && now - Date.parse(created_at) > LEFT) await at.loop.delete({ id }).catch(() => {})
+    cursor = page.has_more ? page.next_cursor : undefined
+  } while (cursor !== undefined)
+}

@@ -1,0 +1,81 @@
+/**
+ * A git repository of the tour's own, in a temporary folder, with a hook that tells a loop of every commit. The user's
+ * own name, signing, templates and hooks take no part.
+ */
+import { execFile } from 'node:child_process'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const exec = promisify(execFile)
+/** Whose trigger the hook calls. */
+export interface Receiver {
+  /** Base addresses of one service. */
+  readonly url: readonly string[]
+  readonly handle: string
+  readonly secret: string
+  /** Header of the signature. */
+  readonly header: string
+}
+export interface Repository {
+  readonly folder: string
+  /** Write files and commit them. @returns the id of the commit, and what the hook said should it have failed. */
+  commit(message: string, files: Readonly<Record<string, string>>): Promise<{ id: string; said: string }>
+  remove(): Promise<void>
+}
+
+/** Whether there is a git on the PATH. */
+export const hasGit = (): Promise<boolean> => exec('git', ['--version']).then(() => true, () => false)
+
+/** Ask git something about a repository. @throws Error with what git says. */
+export async function git(folder: string, ...args: string[]): Promise<{ out: string; said: string }> {
+  // Named, in case the environment names another one.
+  const here = [`--git-dir=${join(folder, '.git')}`, `--work-tree=${folder}`]
+  const { stdout, stderr } = await exec('git', [...own, ...here, ...args], { cwd: folder })
+  return { out: stdout.trim(), said: stderr.trim() }
+}
+const own = ['user.name=Baton tour', 'user.email=tour@example.org', 'commit.gpgsign=false', 'core.hooksPath=.git/hooks', 'init.defaultBranch=main', 'core.autocrlf=false', 'color.ui=false'].flatMap((setting) => ['-c', setting])
+
+/** Make an empty repository whose commits are told to a trigger. */
+export async function repository(receiver: Receiver): Promise<Repository> {
+  const folder = await mkdtemp(join(tmpdir(), 'baton-tour-'))
+  await git(folder, 'init', '--quiet', '--template=')
+  const hooks = join(folder, '.git', 'hooks')
+  await mkdir(hooks, { recursive: true })
+  await writeFile(join(hooks, 'receiver.json'), JSON.stringify(receiver), { mode: 0o600 })
+  await writeFile(join(hooks, 'tell.mjs'), tell)
+  await writeFile(join(hooks, 'post-commit'), `#!/bin/sh\nexec '${process.execPath.replaceAll("'", `'\\''`)}' .git/hooks/tell.mjs\n`)
+  await chmod(join(hooks, 'post-commit'), 0o755)
+  return {
+    folder,
+    commit: async (message, files) => {
+      for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
+      await git(folder, 'add', '--all')
+      const { said } = await git(folder, 'commit', '--quiet', '--message', message)
+      return { id: (await git(folder, 'rev-parse', 'HEAD')).out, said }
+    },
+    remove: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
+/** What the hook runs: one signed request, sent again until somebody answers. The key makes a repeat the same event. */
+const tell = `import { execFileSync } from 'node:child_process'
+import { createHmac } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+
+const { url, handle, secret, header } = JSON.parse(readFileSync(new URL('receiver.json', import.meta.url), 'utf8'))
+const [commit, author, subject] = execFileSync('git', ['log', '-1', '--format=%H%x00%an%x00%s'], { encoding: 'utf8' }).trim().split('\\0')
+const body = JSON.stringify({ commit, author, subject })
+const headers = { 'Content-Type': 'application/json', 'X-Idempotency-Key': commit, [header]: 'sha256=' + createHmac('sha256', secret).update(body).digest('hex') }
+let said = ''
+for (let n = 0; n < 60; n++) {
+  const answer = await fetch(url[n % url.length] + '/v1/triggers/http/' + encodeURIComponent(handle), { method: 'POST', headers, body, signal: AbortSignal.timeout(20000) }).catch((error) => ({ status: 0, text: async () => String(error) }))
+  if (answer.status === 202) process.exit(0)
+  said = answer.status + ' ' + await answer.text()
+  // Gateways learn of a new trigger before its loop is answered, but another one may be asked while it comes back.
+  if (answer.status !== 0 && answer.status !== 404 && answer.status !== 429 && answer.status < 500) break
+  await new Promise((again) => setTimeout(again, 500))
+}
+console.error('the trigger was not reached: ' + said)
+`
