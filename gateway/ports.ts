@@ -3,6 +3,7 @@ import type { Models } from '../protocol/agents/models.ts'
 import type { Address, Command, Kind, Placed } from '../protocol/entry.ts'
 import type { Code, Refusal } from '../protocol/errors.ts'
 import type { Prefix } from '../protocol/ids.ts'
+import type { Preview, Previewed } from '../protocol/session/previews.ts'
 import type { GatewayMessage, Offer, Taking, WorkerTiming } from '../protocol/worker.ts'
 import type { Soon } from './soon.ts'
 
@@ -47,6 +48,12 @@ export interface World {
   everywhere(name: string, input: unknown): Promise<unknown[]>
   /** Committed entries as they happen: of one actor, or of all actors of a kind in the project. Best effort: gaps are the follower's to detect. */
   live(project: string, kind: Kind, id: string | undefined, on: (placed: Placed) => void): () => void
+  /** Send a piece of what a model says to whoever follows its session. Best effort, not stored. */
+  preview(project: string, preview: Preview): void
+  onPreview(project: string, session: string, on: (preview: Preview) => void): () => void
+  /** Everything that a row has shown so far, from whoever publishes it; undefined when nobody does. */
+  previewed(project: string, message: string): Promise<Previewed | undefined>
+  onPreviewed(project: string, message: string, answer: () => Previewed | undefined): () => void
   /** Have every live gateway forget cached configuration of a project or the organization; resolves when all have. */
   forget(project: string): Promise<void>
 
@@ -96,6 +103,8 @@ export interface GatewaySettings {
   readonly timing: WorkerTiming
   /** Milliseconds between comment frames on a quiet stream. */
   readonly keepalive: number
+  /** Milliseconds after which a stream of a session is asked to come back, and for which an idle session is followed. */
+  readonly sessions: { readonly age: number; readonly idle: number }
   /** Origins allowed to call from a browser; `*` for any. */
   readonly cors: readonly string[]
   /** Principal id for anonymous worker sockets from loopback; absent: refused. */

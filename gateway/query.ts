@@ -10,6 +10,7 @@ import { localQueries } from './local.ts'
 import { rolesOf } from './people.ts'
 import type { Answer } from './respond.ts'
 import { listSessions } from './session/list.ts'
+import { liveTurn, snapshot } from './session/snapshot.ts'
 import { soon, type Soon } from './soon.ts'
 
 /** A list as views answer it: `position` is the place of the last item, present when more follow. */
@@ -29,6 +30,8 @@ function read(edge: Edge, call: Call): Soon<unknown> {
   if (name === 'audit.list') return paged(edge, call, (question) => audit(edge, call, question))
   if (name === 'interaction.list' && project && call.query['inbox'] === true) return paged(edge, call, (question) => inbox(edge, call, project.id, question))
   if (name === 'session.list') return paged(edge, call, (question) => listSessions(edge, call, question))
+  if (name === 'session.transcript') return snapshot(edge, call)
+  if (name === 'session.turn_live') return liveTurn(edge, call)
   const asking = name.startsWith('channel.') ? { viewer: viewerOf(caller) } : undefined
   return paged(edge, call, (question) => world.view(homeOf(edge, call), name, asking ? { ...question, ...asking } : question))
 }

@@ -40,7 +40,7 @@ function headersOf(req: HttpRequest, purpose: Purpose, bodiless: boolean, cors: 
     'content-type': bodiless ? '' : req.getHeader('content-type'),
     'user-agent': command ? req.getHeader('user-agent') : '',
     'idempotency-key': command ? req.getHeader('idempotency-key') : '',
-    accept: purpose === 'stream' ? req.getHeader('accept') : '',
+    accept: purpose === 'stream' || command ? req.getHeader('accept') : '',
     'last-event-id': purpose === 'stream' ? req.getHeader('last-event-id') : '',
     'access-control-request-headers': purpose === 'other' ? req.getHeader('access-control-request-headers') : '',
   }

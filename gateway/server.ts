@@ -7,7 +7,7 @@ import { routeOf } from '../protocol/contract.ts'
 import { isRefusal, refuse } from '../protocol/errors.ts'
 import { FORM_LIMIT, showForm, takeForm } from './answer/answer.ts'
 import { openAuthentication } from './authenticate.ts'
-import { admit, BODY_LIMIT, rows, type Call, type Edge, type Routed } from './call.ts'
+import { admit, BODY_LIMIT, meaning, rows, type Call, type Edge, type Routed } from './call.ts'
 import { runCommand } from './command.ts'
 import { preflightHeaders } from './cors.ts'
 import type { Directory } from './directory.ts'
@@ -18,6 +18,8 @@ import { runQuery } from './query.ts'
 import { createLimits } from './rate.ts'
 import type { Exchange } from './respond.ts'
 import { answerOf, requestIds, serve, type Handler, type Route, type Service } from './serve.ts'
+import { openFollowedSessions } from './session/followed.ts'
+import { isSessionStream, runSessionStream, streamed, wantsStream } from './session/stream.ts'
 import { mountWorkerSocket } from './socket/mount.ts'
 import { soon } from './soon.ts'
 import { openStatus } from './status.ts'
@@ -46,6 +48,7 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
   const authentication = openAuthentication(world, directory, touches)
   const edge: Edge = { world, directory, authentication, limits: createLimits(world), followers: openFollowers(world) }
   const { followers } = edge
+  const sessions = openFollowedSessions(world)
   const service: Service = { world, inFlight: new Set(), newId: requestIds(world), idle: () => {}, leaving: false, stopping: false }
   let listening: us_listen_socket | undefined
 
@@ -59,8 +62,13 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
   const ofRow = (routed: Routed): Handler => {
     const { verb } = routed.row
     const run = (call: Call, exchange: Exchange) => {
-      if (verb === 'stream') return service.stopping ? refuse('service_unavailable') : runStream(edge, followers, call, exchange)
-      return verb === 'command' ? runCommand(edge, call) : runQuery(edge, call)
+      if (verb === 'stream') {
+        if (service.stopping) return refuse('service_unavailable')
+        const name = meaning(call)
+        return isSessionStream(name) ? runSessionStream(edge, sessions, call, exchange, name) : runStream(edge, followers, call, exchange)
+      }
+      if (verb !== 'command') return runQuery(edge, call)
+      return wantsStream(call) ? soon(runCommand(edge, call), (answer) => streamed(edge, sessions, call, exchange, answer)) : runCommand(edge, call)
     }
     return (incoming, exchange) => soon(admit(edge, routed, incoming, exchange), (call) => (isRefusal(call) ? call : run(call, exchange)))
   }
@@ -108,6 +116,7 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
       })
       await finished
       followers.stop()
+      sessions.stop()
       await socket.stop()
       touches.close()
       // What was just written leaves with the end of this turn of the event loop.

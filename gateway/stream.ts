@@ -1,11 +1,11 @@
 /** Rows that are held open as Server-Sent Events: where a client begins, and what ends its stream. */
-import { errors, isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
+import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { isId } from '../protocol/ids.ts'
 import { own } from '../protocol/lookup.ts'
-import { authorize, enter } from './authorize.ts'
 import { homeOf, meaning, type Call, type Edge } from './call.ts'
 import { accessTo, channelSource, watched } from './channel-stream.ts'
 import { feedSource } from './feed.ts'
+import { guardOf } from './guard.ts'
 import { runQuery } from './query.ts'
 import type { Answer, Exchange, Sink } from './respond.ts'
 import { cursorOfText, openStream } from './sse.ts'
@@ -71,24 +71,4 @@ export async function runStream(edge: Edge, followers: Followers, call: Call, ex
   })
   follower.join(watch ? watch(sink) : sink, after, opening)
   return undefined
-}
-
-/** Ends a stream when its caller would not be admitted any more: after every change of configuration, and with `look`. */
-function guardOf({ world, directory, authentication }: Edge, { caller, project, row, slots }: Call, end: () => void): { look(): Promise<void>; stop(): void } {
-  const verdict = async (): Promise<Refusal | undefined> => {
-    const now = await authentication.again(caller)
-    if (isRefusal(now)) return now
-    const known = await directory.organization()
-    if (isRefusal(known)) return known
-    const place = project && enter(now, known, project.id, slots['id'] !== undefined)
-    return place && isRefusal(place) ? place : authorize(world.settings.brand, row.shape.permission, now)
-  }
-  const look = async () => {
-    const refused = await verdict().catch(() => undefined)
-    if (refused && errors[refused.refused].status < 500) end()
-  }
-  const stop = directory.onChange((id) => {
-    if (id === undefined || id === project?.id || id === world.organization()) void look()
-  })
-  return { look, stop }
 }

@@ -40,6 +40,8 @@ export interface Config {
   readonly drain: number
   /** Milliseconds. */
   readonly keepalive: number
+  /** Milliseconds. */
+  readonly sessions: { readonly age: number; readonly idle: number }
   readonly cors: readonly string[]
   /** Address under which people reach the gateways; absent: that of the own gateway. */
   readonly public_url?: string
@@ -128,6 +130,8 @@ const table = {
   BATON_DEADLINE: setting('15000', duration(1, 100, 120_000), 'Milliseconds a request may take before it is answered 503; longer than a NATS election'),
   BATON_DRAIN: setting('5', duration(1000, 0, 600), 'Seconds after SIGTERM in which a gateway says that it is not ready, but serves; longer than load balancers take to notice'),
   BATON_KEEPALIVE: setting('15', duration(1000, 1, 300), 'Seconds between comments on a quiet event stream'),
+  BATON_STREAM_AGE: setting('55', duration(1000, 1, 86_400), 'Seconds after which the stream of a session asks its client to come back; some clients give up an exchange after 60'),
+  BATON_STREAM_IDLE: setting('2', duration(1000, 0, 3600), 'Seconds for which the stream of a session without active turns stays open'),
   BATON_CORS: setting('', each(origin), 'Origins whose pages may call, comma-separated'),
   BATON_PUBLIC_URL: optional(matching(/^https?:\/\/[^\s?#]+[^\s?#/]$/, 'must be an address such as https://baton.example.org'), 'Address under which people reach the gateways, for links; by default that of the own gateway'),
   BATON_NOTIFY_URL: optional(matching(/^https?:\/\/[^\s/?#]+([/?#]\S*)?$/, 'must be an absolute http or https address'), 'Address that is sent a message with answer links whenever people are asked; absent: off'),
@@ -221,6 +225,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
       rate: { key: v.BATON_RATE_KEY, organization: v.BATON_RATE_ORG, window_seconds: v.BATON_RATE_WINDOW },
       deadline: v.BATON_DEADLINE, drain: v.BATON_DRAIN * 1000, keepalive: v.BATON_KEEPALIVE * 1000, cors: v.BATON_CORS, timing, log_level: v.BATON_LOG_LEVEL, models,
       outbound_allow: v.BATON_OUTBOUND_ALLOW, executor_limit: v.BATON_EXECUTOR_CONCURRENCY,
+      sessions: { age: v.BATON_STREAM_AGE * 1000, idle: v.BATON_STREAM_IDLE * 1000 },
       ...(v.BATON_PUBLIC_URL !== undefined && { public_url: v.BATON_PUBLIC_URL }),
       ...(v.BATON_NOTIFY_URL !== undefined && { notify: { url: v.BATON_NOTIFY_URL, ...(v.BATON_NOTIFY_SECRET !== undefined && { secret: v.BATON_NOTIFY_SECRET }) } }),
       ...(smtp !== undefined && from !== undefined && { letters: { url: smtp, from } }),

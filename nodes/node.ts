@@ -108,6 +108,7 @@ export async function startNode(config: Config, servers: readonly string[], log:
     const settings: GatewaySettings = {
       brand: config.brand, key_prefix: config.key_prefix, shards: config.shards, deadline: config.deadline, rate: config.rate, timing: config.timing, keepalive: config.keepalive,
       cors: config.cors, version, models: config.models.models, ...(config.inbox_domain !== undefined && { inbox_domain: config.inbox_domain }), ...(publicUrl !== undefined && { public_url: publicUrl }), ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),
+      sessions: config.sessions,
     }
     const unready = readiness({ nats, membership, cluster, journal, snapshots, bus, partitions: config.partitions, shards: config.shards })
     const world = createWorld({

@@ -4,6 +4,7 @@ import type { Counters, GatewaySettings, Log, Outcome, World } from '../gateway/
 import type { Address, Command, Placed } from '../protocol/entry.ts'
 import { refuse } from '../protocol/errors.ts'
 import { makeId } from '../protocol/ids.ts'
+import type { Preview, Previewed } from '../protocol/session/previews.ts'
 import { hashOf, partitionOf, shardOf, subjects } from '../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../protocol/worker.ts'
 import type { ShardAnswer, ShardMessage } from './host/deps.ts'
@@ -38,6 +39,8 @@ function repeated(message: ShardMessage): ShardMessage {
 
 /** Milliseconds one try of a command or read may take: longer than a commit takes, short enough that a dead owner is left soon. */
 const TRY = 2000
+/** Milliseconds for which whoever shows a row growing is waited for. */
+const SHOWN = 500
 
 export function createWorld(parts: WorldParts): World {
   const { bus, clock, settings, partitions, shards } = parts
@@ -100,6 +103,13 @@ export function createWorld(parts: WorldParts): World {
     view: (project, name, input, fresh) => view(partitionOf(project, partitions), { name, project, input, ...(fresh !== undefined && { fresh }) }),
     everywhere: (name, input) => Promise.all(Array.from({ length: partitions }, (_, partition) => view(partition, { name, project: parts.organization, input }))),
     live: (project, kind, id, on) => bus.subscribe(id === undefined ? subjects.liveKind(project, kind) : subjects.live(project, kind, id), (message) => { on(message as Placed) }),
+    preview: (project, preview) => bus.publish(subjects.preview(project, preview.session_id), preview),
+    onPreview: (project, session, on) => bus.subscribe(subjects.preview(project, session), (message) => { on(message as Preview) }),
+    previewed: async (project, message) => {
+      const answer = await bus.request(subjects.previewed(project, message), {}, SHOWN)
+      return typeof answer === 'object' ? (answer.answer as Previewed) : undefined
+    },
+    onPreviewed: (project, message, answer) => bus.subscribe(subjects.previewed(project, message), () => answer()),
     forget: async (project) => {
       await parts.membership.refresh().catch(() => {})
       const gateways = parts.membership.members('gateway')

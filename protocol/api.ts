@@ -9,6 +9,7 @@ import { audit, projects } from './api/projects.ts'
 import { roles } from './api/roles.ts'
 import { runs } from './api/runs.ts'
 import { sessions } from './api/sessions.ts'
+import { transcripts } from './api/transcripts.ts'
 import { users } from './api/users.ts'
 import { memory } from './api/memory.ts'
 import { models } from './api/models.ts'
@@ -18,6 +19,6 @@ import { workflows } from './api/workflows.ts'
 import { workers } from './worker.ts'
 
 /** Every endpoint, by operation name. */
-export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers, ...agents, ...toolkits, ...skills, ...models, ...memory, ...actions, ...organizationActions, ...sessions } as const
+export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers, ...agents, ...toolkits, ...skills, ...models, ...memory, ...actions, ...organizationActions, ...sessions, ...transcripts } as const
 export type Api = typeof api
 export type RowName = keyof Api

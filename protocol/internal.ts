@@ -170,6 +170,6 @@ export interface ViewQuestions {
   }
   /** Actions of the organization; a question for the partition of the organization. */
   shared_actions: { input: { name?: string }; reply: { items: readonly OrganizationAction[] } }
-  /** Jobs that a worker session holds a lease of. */
-  leases: { input: { session: string }; reply: { items: readonly { job_id: string; queue: string }[] } }
+  /** Jobs that a worker session holds a lease of; `session_id`: the agent session that a generation belongs to. */
+  leases: { input: { session: string }; reply: { items: readonly { job_id: string; queue: string; session_id?: string }[] } }
 }

@@ -81,6 +81,8 @@ export const subjects = {
   viewGroup: 'views',
   /** Pieces of what a model says, for whoever follows the session. */
   preview: (project: string, session: string) => `preview.${project}.${session}`,
+  /** Asked for everything that a row has shown so far. */
+  previewed: (project: string, message: string) => `previewed.${project}.${message}`,
 }
 
 /** What a worker must be able to do to take a job, as one subject token: an action name or a (provider, model) pair, the environment it is pinned to, and whether it is for a worker at all. */

@@ -202,7 +202,8 @@ export async function service(settings: Record<string, string> = {}, { found, lo
 }
 
 
-async function testWorker(url: string, key: string, project: string, frame: Record<string, unknown>): Promise<TestWorker> {
+/** A worker on the real socket. */
+export async function testWorker(url: string, key: string, project: string, frame: Record<string, unknown>): Promise<TestWorker> {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/v1/projects/${project}/workers/socket`, { headers: { authorization: `Bearer ${key}` } })
   const frames: Record<string, unknown>[] = []
   const waiting = new Set<{ match: (frame: Record<string, unknown>) => boolean; done: (frame: Record<string, unknown>) => void }>()

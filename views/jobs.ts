@@ -90,5 +90,8 @@ export function runJobs(store: Store, project: number, input: Paging & { readonl
 
 /** Jobs that a worker session holds a lease of. */
 export const leases = (store: Store, project: number, session: string): ViewQuestions['leases']['reply'] => ({
-  items: store.all<{ job_id: string; queue: string }>('SELECT id AS job_id, queue FROM jobs WHERE session = ? AND project = ? ORDER BY created_at, id', session, project),
+  items: store.all<{ job_id: string; queue: string; record: string }>('SELECT id AS job_id, queue, record FROM jobs WHERE session = ? AND project = ? ORDER BY created_at, id', session, project).map(({ record, ...lease }) => {
+    const { kind, session_id } = JSON.parse(record) as Job
+    return { ...lease, ...(kind === 'llm_generation' && session_id !== undefined && { session_id }) }
+  }),
 })

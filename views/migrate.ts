@@ -10,7 +10,7 @@
 import type { Database } from 'better-sqlite3'
 
 /** Raise it with every change of the schema or of what is derived into it. */
-export const SCHEMA_VERSION = 7
+export const SCHEMA_VERSION = 8
 
 // Run lists are newest first. `runs_status`, `runs_queue` and `runs_type` are read once for each status and merged, so
 // that every combination of a status with a queue or a type is a range of one index.
@@ -146,7 +146,7 @@ CREATE TABLE memory_changes (project INTEGER NOT NULL, agent TEXT NOT NULL, curs
 CREATE INDEX agents_name ON agents (project, name);
 CREATE TABLE sessions (
   n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, project INTEGER NOT NULL, agent TEXT NOT NULL, session_key TEXT NOT NULL, scope TEXT NOT NULL, status TEXT NOT NULL, provider TEXT, integration TEXT,
-  active_at INTEGER NOT NULL, revision INTEGER NOT NULL, gone INTEGER NOT NULL, record TEXT NOT NULL, compaction TEXT NOT NULL,
+  active_at INTEGER NOT NULL, revision INTEGER NOT NULL, gone INTEGER NOT NULL, last INTEGER NOT NULL DEFAULT 0, record TEXT NOT NULL, compaction TEXT NOT NULL,
   UNIQUE (project, id)
 );
 CREATE INDEX sessions_active ON sessions (project, status, active_at, id);
@@ -165,6 +165,11 @@ CREATE INDEX session_turns_seq ON session_turns (session, seq);
 CREATE INDEX session_turns_id ON session_turns (id);
 CREATE TABLE session_interactions (session INTEGER NOT NULL, id TEXT NOT NULL, status TEXT NOT NULL, revision INTEGER NOT NULL, record TEXT NOT NULL, PRIMARY KEY (session, id));
 CREATE TABLE session_nudges (session INTEGER NOT NULL, id TEXT NOT NULL, created_at INTEGER NOT NULL, status TEXT NOT NULL, turn TEXT NOT NULL, record TEXT NOT NULL, PRIMARY KEY (session, id));
+CREATE INDEX session_messages_revision ON session_messages (session, revision) WHERE sequence IS NOT NULL AND hidden = 0;
+CREATE INDEX session_messages_live ON session_messages (session) WHERE sequence IS NULL;
+CREATE INDEX session_turns_revision ON session_turns (session, revision);
+CREATE INDEX session_turns_active ON session_turns (session, seq) WHERE status NOT IN ('completed', 'failed', 'cancelled');
+CREATE INDEX session_interactions_revision ON session_interactions (session, revision);
 CREATE INDEX session_nudges_new ON session_nudges (session, created_at, id);
 `
 

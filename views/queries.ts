@@ -26,6 +26,7 @@ import { stepsOf } from './steps.ts'
 import type { Store } from './store.ts'
 import { eventPage, timeline } from './timeline.ts'
 import { waitingOfStep } from './waiting.ts'
+import { liveRows, transcriptPage } from './transcript.ts'
 import { watch, workerList, workerModels } from './workers.ts'
 import { workflowGet, workflowList, workflowVersions } from './workflows.ts'
 import type { RunStep } from '../protocol/api/runs.ts'
@@ -88,6 +89,8 @@ const queries = {
   'session.turn': define<Parameters<typeof turnGet>[2]>(({ store, project }, input) => turnGet(store, project, input)),
   'session.nudges': define<Parameters<typeof nudgeList>[2]>(({ store, project }, input) => nudgeList(store, project, input)),
   'session.get_nudge': define<Parameters<typeof nudgeGet>[2]>(({ store, project }, input) => nudgeGet(store, project, input)),
+  'session.transcript': define<Parameters<typeof transcriptPage>[2]>(({ store, project }, input) => transcriptPage(store, project, input)),
+  'session.turn_live': define<Parameters<typeof liveRows>[2]>(({ store, project }, input) => liveRows(store, project, input)),
   'audit.list': define<AuditFilters>(({ store, organization }, input) => auditList(store, input, organization)),
   'agent.list': define<AgentFilters>(({ store, project }, input) => agentList(store, project, input)),
   'agent.get': define<OfRun>(({ store, project }, input) => agentGet(store, project, input)),

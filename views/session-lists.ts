@@ -54,7 +54,7 @@ export function sessionList(store: Store, project: number, input: SessionFilters
     values.push(since)
   }
   const after = beyond(['active_at', 'id'], 'DESC', input.after)
-  const rows = store.all<SessionRow>(`SELECT n, id, revision, gone, active_at, record, compaction FROM sessions WHERE project = ? AND ${conditions.join(' AND ')}${after.sql} ORDER BY active_at DESC, id DESC LIMIT ?`, project, ...values, ...after.values, limitOf(input) + 1)
+  const rows = store.all<SessionRow>(`SELECT n, id, revision, gone, last, active_at, record, compaction FROM sessions WHERE project = ? AND ${conditions.join(' AND ')}${after.sql} ORDER BY active_at DESC, id DESC LIMIT ?`, project, ...values, ...after.values, limitOf(input) + 1)
   return page(rows, input, recordOf, (row) => [row.active_at, row.id])
 }
 

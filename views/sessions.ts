@@ -4,7 +4,7 @@
  */
 import type { Interaction } from '../protocol/interaction/shapes.ts'
 import { parseTimestamp } from '../protocol/common.ts'
-import type { Placed } from '../protocol/entry.ts'
+import { lastCursor, type Placed } from '../protocol/entry.ts'
 import { patch } from '../protocol/patch.ts'
 import { isFrame, patchBlock, type SessionEvent, type SessionFrame } from '../protocol/session/events.ts'
 import { settledTurns, type Session, type SessionNudge, type TranscriptMessage, type TranscriptTurn, type TurnExtra } from '../protocol/session/shapes.ts'
@@ -21,6 +21,8 @@ export interface SessionRow {
   readonly id: string
   readonly revision: number
   readonly gone: number
+  /** Journal cursor of its newest event. */
+  readonly last: number
   readonly active_at: number
   readonly record: string
   readonly compaction: string
@@ -28,11 +30,12 @@ export interface SessionRow {
 
 /** A session of a project. */
 export const sessionRow = (store: Store, project: number, id: string): SessionRow | undefined =>
-  store.one<SessionRow>('SELECT n, id, revision, gone, active_at, record, compaction FROM sessions WHERE id = ? AND project = ?', id, project)
+  store.one<SessionRow>('SELECT n, id, revision, gone, last, active_at, record, compaction FROM sessions WHERE id = ? AND project = ?', id, project)
 export const recordOf = ({ record }: { readonly record: string }): Session => JSON.parse(record) as Session
 
 /** Apply an entry of a session. One whose beginning was trimmed away is not known here. */
-export function applySession(store: Store, { entry }: Placed): void {
+export function applySession(store: Store, place: Placed): void {
+  const { entry } = place
   const project = store.numberOf(entry.project)
   const events = entry.events as readonly SessionEvent[]
   const [first] = events
@@ -46,8 +49,8 @@ export function applySession(store: Store, { entry }: Placed): void {
   }
   const { record } = on
   store.run(
-    'UPDATE sessions SET status = ?, active_at = ?, revision = ?, gone = ?, record = ?, compaction = ? WHERE n = ?',
-    record.status, parseTimestamp(record.last_message_at ?? record.created_at) ?? 0, on.revision, on.gone, JSON.stringify(record), JSON.stringify(on.compaction), on.n,
+    'UPDATE sessions SET status = ?, active_at = ?, revision = ?, gone = ?, last = ?, record = ?, compaction = ? WHERE n = ?',
+    record.status, parseTimestamp(record.last_message_at ?? record.created_at) ?? 0, on.revision, on.gone, lastCursor(place), JSON.stringify(record), JSON.stringify(on.compaction), on.n,
   )
 }
 interface Applying {

@@ -70,6 +70,9 @@ function queue(on: Draft, nudge: SessionNudge, key: string | undefined, content_
 const becomesTurn = (on: Draft, id: string, content: string, asking: Asking) =>
   admit(on, { ...asking, owner: 'nudge', content: [{ type: 'text', text: content }], metadata: { ...asking.metadata, session_nudge_id: id } })
 
+/** What every change of a nudge repeats, for whoever hears only of the change. */
+const whose = ({ delivery, turn }: SessionNudge): Pick<SessionNudge, 'delivery' | 'turn'> => ({ delivery, turn })
+
 /** Give a turn what was said to it. True when something was. */
 export function deliverNudges(on: Draft, turn_id: string): boolean {
   const waiting = pendingNudges(on.state, turn_id)
@@ -80,13 +83,13 @@ export function deliverNudges(on: Draft, turn_id: string): boolean {
       metadata: { ...kept.metadata, session_nudge_id: nudge.id },
     })
     note(on, turn_id, { next_index: next_index + 1 })
-    emit(on, { type: 'nudge.changed', id: nudge.id, nudge: { status: 'delivered', delivered_at: now(on) } })
+    emit(on, { type: 'nudge.changed', id: nudge.id, nudge: { ...whose(nudge), status: 'delivered', delivered_at: now(on) } })
   }
   return waiting.length > 0
 }
 /** The turn was cancelled, and with it what was said to it. */
 export function dropNudges(on: Draft, turn_id: string): void {
-  for (const { nudge } of pendingNudges(on.state, turn_id)) emit(on, { type: 'nudge.changed', id: nudge.id, nudge: { status: 'cancelled', cancelled_at: now(on) } })
+  for (const { nudge } of pendingNudges(on.state, turn_id)) emit(on, { type: 'nudge.changed', id: nudge.id, nudge: { ...whose(nudge), status: 'cancelled', cancelled_at: now(on) } })
 }
 /** The turn has ended without taking them: each becomes a turn of its own. */
 export function promoteNudges(on: Draft, turn_id: string): void {
@@ -104,6 +107,6 @@ export const cancelNudge = (brand: string) => (state: SessionState, { nudge_id }
   const known = own(session.nudges, nudge_id)
   if (known?.nudge.status !== 'pending') return { events: [], reply: (known?.nudge ?? { id: nudge_id }) as SessionNudge }
   const on = draft(session, cause, brand)
-  emit(on, { type: 'nudge.changed', id: nudge_id, nudge: { status: 'cancelled', cancelled_at: now(on) } })
+  emit(on, { type: 'nudge.changed', id: nudge_id, nudge: { ...whose(known.nudge), status: 'cancelled', cancelled_at: now(on) } })
   return answering(on, () => ({ ...known.nudge, status: 'cancelled', cancelled_at: now(on) }))
 }

@@ -3,6 +3,7 @@ import type { ActionCall } from '../../protocol/action/invocation.ts'
 import type { Open } from '../../protocol/common.ts'
 import type { Compacting } from '../../protocol/session/commands.ts'
 import { generationSpec, messagesOf, type GenerationSpec } from '../../protocol/session/request.ts'
+import type { Generating } from '../../protocol/session/previews.ts'
 import { presented } from '../../protocol/session/tools.ts'
 import { summarySpec } from './compaction.ts'
 import { shownTo } from './generate.ts'
@@ -31,6 +32,12 @@ export function actionCall(state: SessionState, { job_id }: { readonly job_id: s
     action_name: action.name, parameters: action.input, actor: { principal_id: record.agent_id, principal_type: 'agent' }, origin: 'agent_tool_call', ...(record.run_id !== undefined && { run_id: record.run_id }),
     ...(record.step_key !== undefined && { step_key: record.step_key }), session_id: record.session_id, agent_turn_id: record.id, tool_call_id: found.call,
   } : null
+}
+/** The row that a generation writes; null: the session does not wait for it, or it writes none. */
+export const generation = (state: SessionState, { job_id }: { readonly job_id: string }): Generating | null => {
+  const found = jobOf(state, job_id)
+  const open = found && 'turn' in found ? found.turn.work.generation : undefined
+  return found && 'turn' in found && open?.job_id === job_id ? { turn_id: found.turn.record.id, message_id: open.message_id, revision: state.revision } : null
 }
 /** How a compaction goes. */
 export const detail = (state: SessionState, _: unknown, at: number): Compacting => {

@@ -15,7 +15,7 @@ import { evolve } from './evolve.ts'
 import { jobRetried, jobSettled } from './jobs.ts'
 import { cancelNudge, nudge } from './nudges.ts'
 import { create, standing, succeed } from './place.ts'
-import { actionCall, detail, jobSpec } from './reads.ts'
+import { actionCall, detail, generation, jobSpec } from './reads.ts'
 import { append, cancel, cancelTurn, compact, deadline, remove, update, wake } from './settings.ts'
 import { unborn, type SessionState } from './state.ts'
 
@@ -56,6 +56,8 @@ export function sessionActor({ brand: configured }: { readonly brand: string }):
       job_spec: jobSpec(brand),
       /** The call that a job makes, for whoever makes it for the service. */
       action_call: actionCall,
+      /** The row that a generation writes, for whoever shows it growing. */
+      generation,
       /** How a compaction goes. */
       detail,
     },

@@ -8,7 +8,6 @@ const binding = (project: string, session_id: string) => ({ project, route: 'ses
 export const sealRevision = (world: Pick<World, 'seal'>, project: string, session_id: string, revision: number): string => sealCursor(world, binding(project, session_id), revision)
 /**
  * The revision of a cursor of this session, or the refusal of any other text.
- * @public
  */
 export function openRevision(world: Pick<World, 'seal'>, project: string, session_id: string, cursor: string): { readonly revision: number } | Refusal {
   const opened = openCursor(world, binding(project, session_id), cursor)

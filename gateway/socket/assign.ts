@@ -48,7 +48,7 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
     settle(edge, session)
     return known
   }
-  session.held.set(job.id, { token: job.lease_token, until: lasting(edge, job.lease_duration_seconds), beaten: edge.world.now() })
+  session.held.set(job.id, { token: job.lease_token, until: lasting(edge, job.lease_duration_seconds), beaten: edge.world.now(), ...spoken(job) })
   const text = JSON.stringify(shown(job))
   const bytes = Buffer.byteLength(text)
   if (bytes > sizes.spec && Buffer.byteLength(JSON.stringify(job.spec)) > sizes.spec) {
@@ -65,6 +65,9 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
   settle(edge, session)
   return true
 }
+
+/** Whose generation a job is. */
+const spoken = ({ kind, session_id, model }: ClaimedJob) => (kind === 'llm_generation' && session_id !== undefined ? { session_id, ...(model !== undefined && { model }) } : {})
 
 /** A job as the worker gets it. */
 function shown(job: ClaimedJob): object {

@@ -14,6 +14,7 @@ import { answers, type Answers } from './answers.ts'
 import type { Connection } from './connection.ts'
 import type { Market } from './offers.ts'
 import type { Session } from './session.ts'
+import { openPreviews, type Previews } from '../session/previews.ts'
 import { hexOf } from '../hex.ts'
 
 /** For whom a connection acts, as its upgrade established, and how to ask whether that still holds. */
@@ -63,6 +64,8 @@ export interface Edge {
   readonly sessions: Map<string, Session>
   readonly markets: Map<string, Market>
   readonly answers: Answers
+  /** What models say while their workers are here. */
+  readonly previews: Previews
   /** Commands under way, which a stop waits for. */
   readonly pending: Set<Promise<unknown>>
   stopping: boolean
@@ -70,7 +73,7 @@ export interface Edge {
 
 /** The shared state of a gateway without connections. */
 export const openEdge = (world: World, serves: Serves): Edge => ({
-  world, serves, connections: new Set(), sessions: new Map(), markets: new Map(), answers: answers(() => world.now()), pending: new Set(), stopping: false,
+  world, serves, connections: new Set(), sessions: new Map(), markets: new Map(), answers: answers(() => world.now()), previews: openPreviews(world), pending: new Set(), stopping: false,
 })
 
 /** An unguessable text of lower-case hex digits. */

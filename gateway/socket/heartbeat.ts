@@ -1,6 +1,7 @@
-/** Signs of life of a job: heartbeats, whose answer carries a wish to cancel, and deltas, which are counted and dropped. */
+/** Signs of life of a job: heartbeats, whose answer carries a wish to cancel, and deltas, which are shown to whoever follows. */
 import { isRefusal } from '../../protocol/errors.ts'
 import type { Up } from '../../protocol/worker.ts'
+import { unsafe } from '../validate.ts'
 import { command, queueOf, type Edge } from './edge.ts'
 import { ended, lasting } from './held.ts'
 import type { Session } from './session.ts'
@@ -19,11 +20,16 @@ export async function heartbeat(edge: Edge, session: Session, { job_id, lease_to
   })
 }
 
-/** A piece of model output: at most once a heartbeat cadence it is passed on as a sign of life; a lost lease is then said. */
-export async function delta(edge: Edge, session: Session, { job_id, lease_token, message_id }: Frame<'generation.delta'>): Promise<void> {
+/** A piece of model output: shown to whoever follows the session; at most once a heartbeat cadence it is passed on as a sign of life; a lost lease is then said. */
+export async function delta(edge: Edge, session: Session, { job_id, lease_token, message_id, delta, sequence }: Frame<'generation.delta'>): Promise<void> {
   const held = session.held.get(job_id)
   const now = edge.world.now()
-  if (!held || (held.token !== undefined && held.token !== lease_token) || now - held.beaten < edge.world.settings.timing.cadence * 1000) return
+  if (!held || (held.token !== undefined && held.token !== lease_token)) return
+  const { session_id, model } = held
+  if (session_id !== undefined && !unsafe(delta)) {
+    edge.previews.publish({ project: session.project, session_id, job_id, attempt: lease_token, worker_id: session.instance, ...(model !== undefined && { model }) }, delta, sequence)
+  }
+  if (now - held.beaten < edge.world.settings.timing.cadence * 1000) return
   held.beaten = now
   const beat = await renew(edge, session, job_id, lease_token)
   if (beat && !beat.alive) session.connection.fail('lease_lost', `the lease of ${job_id} is lost`, message_id)

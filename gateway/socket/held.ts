@@ -15,6 +15,7 @@ export function ended(edge: Edge, session: Session, job_id: string, token?: stri
   const held = session.held.get(job_id)
   if (!held || (token !== undefined && held.token !== undefined && held.token !== token)) return
   session.held.delete(job_id)
+  edge.previews.end(job_id, token)
   if (session.closed) return
   settle(edge, session)
   if (room(session) > 0) demand(edge, session.project)

@@ -89,6 +89,7 @@ export function openHub(world: World, serves: Serves = () => false): Hub {
       await quiet(world, edge.pending)
       for (const connection of [...edge.connections]) connection.close(closeCodes.restart, 'the gateway restarts')
       await quiet(world, edge.pending)
+      edge.previews.stop()
     },
   }
 }

@@ -96,7 +96,7 @@ function enter(edge: Edge, session: Session, { replaced }: Entered): void {
 async function count(edge: Edge, session: Session, { resumed, replaced }: Entered): Promise<void> {
   if (resumed) {
     const until = lasting(edge, edge.world.settings.timing.lease)
-    for (const { job_id } of await leases(edge, session, session.id)) session.held.set(job_id, { until, beaten: 0 })
+    for (const { job_id, session_id } of await leases(edge, session, session.id)) session.held.set(job_id, { until, beaten: 0, ...(session_id !== undefined && { session_id }) })
     session.counted = true
     settle(edge, session)
     if (room(session) > 0) demand(edge, session.project)

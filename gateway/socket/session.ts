@@ -18,6 +18,9 @@ interface Held {
   until: number
   /** When a delta was last passed on as a sign of life. */
   beaten: number
+  /** The agent session whose generation it is. */
+  readonly session_id?: string
+  readonly model?: string
 }
 /** A leased job that no claim has taken yet; `cancel` stops the timer that gives it back. */
 export interface Ready {

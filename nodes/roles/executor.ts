@@ -1,6 +1,7 @@
 /** The role executor: what the service does itself, with the handlers that this release has. */
 import type { Directory } from '../../gateway/directory.ts'
 import type { World } from '../../gateway/ports.ts'
+import { openPreviews } from '../../gateway/session/previews.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../../protocol/worker.ts'
 import { startExecutor, type Executor } from '../executor/executor.ts'
@@ -8,7 +9,7 @@ import { builtinActions, firstOf } from '../executor/builtin/builtin.ts'
 import { generations } from '../executor/generation.ts'
 import { httpActions } from '../executor/http-action.ts'
 import { remoteSpeaker } from '../executor/models/remote.ts'
-import { previews, type Publisher } from '../executor/preview.ts'
+import { previews } from '../executor/preview.ts'
 import { scriptedSpeaker } from '../executor/scripted/speaker.ts'
 import type { Speaker } from '../executor/speech.ts'
 import type { Bus } from '../host/ports.ts'
@@ -28,14 +29,20 @@ interface Role {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
+/** Milliseconds for which the pieces of an answer are kept once it is whole. */
+const LINGER = 1000
+
 /** Take work that no worker gets. Returns how to stop in order. */
 export function startExecutorRole({ world, bus, directory, allow, limit, models, env }: Role): () => Promise<void> {
   const mailbox = subjects.executor(world.node)
   const post = createPost(createGuard(allow))
+  const shown = openPreviews(world)
+  // Who comes late still gets the whole, until the answer itself is there; and a quick answer has its pieces shown.
+  const publisher = { publish: shown.publish, end: (job_id: string, attempt?: string) => void world.later(LINGER, () => shown.end(job_id, attempt)) }
   const executor: Executor = startExecutor({
     world, mailbox, limit, handlers: {
       action_execution: firstOf(builtinActions({ world, directory }), httpActions({ world, directory, post })),
-      llm_generation: generations({ models: models.models, speakers: speakersOf({ world, models, env }), preview: previews(publisher(bus), world.later), log: world.log, now: world.now }),
+      llm_generation: generations({ models: models.models, speakers: speakersOf({ world, models, env }), preview: previews(publisher, world.later), log: world.log, now: world.now }),
     },
     listen: (handler) => bus.subscribe(subjects.serveAll, (message) => handler(message as Offer), subjects.serveGroup),
   })
@@ -50,6 +57,7 @@ export function startExecutorRole({ world, bus, directory, allow, limit, models,
   return async () => {
     unwatch()
     await executor.stop()
+    shown.stop()
     deaf()
   }
 }
@@ -58,6 +66,3 @@ export function startExecutorRole({ world, bus, directory, allow, limit, models,
 const speakersOf = ({ world, models, env }: Pick<Role, 'world' | 'models' | 'env'>): Readonly<Record<string, Speaker>> =>
   Object.fromEntries(models.access.map((access) => [access.provider, access.kind === 'scripted' ? scriptedSpeaker(world.later)
     : remoteSpeaker({ access, env, silence: models.silence, now: world.now, spread: () => (world.random(1)[0] ?? 0) / 255 })]))
-
-/** Pieces go out as they come. */
-const publisher = (bus: Bus): Publisher => ({ publish: (generation, delta, sequence) => bus.publish(subjects.preview(generation.project, generation.session_id), { ...generation, delta, sequence }), end: () => {} })

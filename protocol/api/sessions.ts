@@ -78,7 +78,7 @@ const cancelSession = { ...act, summary: 'Cancel the active turns of a session; 
 const cancelNudge = { ...act, summary: 'Take a nudge back that was not delivered', body: Closed({}), bodyOptional: true, reply: SessionNudge, errors: ['not_found', 'nudge_already_delivered'] } as const
 
 export const sessions = {
-  'agent.invoke': command(`POST ${P}/agents/invoke`, { summary: 'Send an agent one message: finds or makes the session and starts a turn', tag, permission: 'agent.invoke', to: { kind: 'session', found: 'agent_session' }, body: Invoke, check: checkInvoke, reply: TurnAck, status: 202, limit: LIMIT, errors: starting }),
+  'agent.invoke': command(`POST ${P}/agents/invoke`, { summary: 'Send an agent one message: finds or makes the session and starts a turn', tag, permission: 'agent.invoke', to: { kind: 'session', found: 'agent_session' }, body: Invoke, check: checkInvoke, reply: TurnAck, status: 202, stream: 'accept', limit: LIMIT, errors: starting }),
   'session.create': command(`POST ${P}/sessions`, { summary: 'Find or make a session', tag, permission: 'agent.invoke', to: { kind: 'session', found: 'agent_session' }, body: CreateSession, check: checkSeed, reply: Session, errors: ['not_found', 'conflict', 'agent_inactive'] }),
   'session.list': query(`GET ${P}/sessions`, {
     ...read, summary: 'Sessions, the latest activity first', reply: pageOf(Session), errors: ['session_agent_ref_conflict', 'session_key_scope_required', 'not_found'],
@@ -95,7 +95,7 @@ export const sessions = {
   'session.messages': query(`GET ${S}/messages`, { ...read, summary: 'Messages by number', reply: MessagePage, query: Closed({ after_sequence: After, before_sequence: Type.Optional(Type.Integer({ minimum: 1 })), order: Order, limit: paging.limit, include: Include }) }),
   'session.append': command(`POST ${S}/messages`, { ...act, summary: 'Add messages without starting a turn', body: Append, check: checkAppend, reply: Session, limit: LIMIT, errors: ['not_found', 'conflict'] }),
   'session.turns': query(`GET ${S}/turns`, { ...read, summary: 'Turns, by creation', reply: pageOf(AgentTurn), query: Closed({ ids: Type.Optional(many(Id)), order: Order, ...paging }) }),
-  'session.start_turn': command(`POST ${S}/turns`, { ...act, summary: 'Start a turn', body: StartTurn, check: checkStart, reply: TurnAck, status: 202, limit: LIMIT, errors: starting }),
+  'session.start_turn': command(`POST ${S}/turns`, { ...act, summary: 'Start a turn', body: StartTurn, check: checkStart, reply: TurnAck, status: 202, stream: 'accept', limit: LIMIT, errors: starting }),
   'session.turn': query(`GET ${S}/turns/:turn_id`, { ...read, summary: 'One turn', reply: AgentTurn }),
   'session.cancel_turn': command(`POST ${S}/turns/:turn_id/cancel`, cancelTurn),
   'session.turn_messages': query(`GET ${P}/turns/:turn_id/messages`, { ...read, summary: 'Messages of a turn by number', reply: MessagePage, query: Closed({ after_sequence: After, limit: paging.limit, include: Include }) }),

@@ -12,6 +12,7 @@ export const RUN = 'run_01AAAAAAAAAAAAAAAAAAAAAA0C'
 const settings: GatewaySettings = {
   brand: 'Service', key_prefix: 'bat', shards: 4, deadline: 1000, rate: { key: 0, organization: 0, window_seconds: 60 }, timing: defaultTiming, keepalive: 15_000,
   cors: ['https://console.example'], version: '0.1.0', models: { default_model: '', providers: [] },
+  sessions: { age: 55_000, idle: 2000 },
 }
 
 /** What tests look at in the bodies of answers. */
@@ -80,7 +81,7 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
       forgotten.push(project)
       it.directory.forget(project)
     },
-    onMessage() {}, onOffer: () => () => {}, demand() {},
+    onMessage() {}, onOffer: () => () => {}, demand() {}, preview() {}, onPreview: () => () => {}, onPreviewed: () => () => {}, previewed: async () => undefined,
     unready: async () => [] as string[],
     metrics: async () => 'up 1\n',
     log: { ...base.log, debug: (fields: object) => void logs.push(fields), warn: (fields: object) => void logs.push(fields) },

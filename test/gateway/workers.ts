@@ -133,7 +133,7 @@ export function scene(settings: Partial<World['settings']> = {}): Scene {
     node: 'gw1',
     settings: {
       brand: 'Service', key_prefix: 'bat', shards: 4, deadline: 15_000, rate: { key: 0, organization: 0, window_seconds: 60 }, timing: defaultTiming,
-      keepalive: 15_000, cors: [], version: '0', ...settings,
+      keepalive: 15_000, sessions: { age: 55_000, idle: 2000 }, cors: [], version: '0', ...settings,
     },
     now: () => clock.now,
     later: clock.later,

@@ -20,7 +20,7 @@ const faults = (env: Record<string, string> = {}, ...argv: string[]) => {
 t.test('without settings, a node does everything on this machine only', async (t) => {
   t.match(config(), {
     host: '127.0.0.1', port: 8080, data: '.baton', nats: [], sync: 'always', roles: ['gateway', 'shards', 'views', 'executor'], partitions: 1, shards: 4, replicas: 1,
-    rate: { key: 600, organization: 6000, window_seconds: 60 }, deadline: 15_000, keepalive: 15_000, cors: [], brand: 'Service', key_prefix: 'bat',
+    rate: { key: 600, organization: 6000, window_seconds: 60 }, deadline: 15_000, keepalive: 15_000, sessions: { age: 55_000, idle: 2000 }, cors: [], brand: 'Service', key_prefix: 'bat',
     timing: { cadence: 20, lease: 60, poll: 20, stale: 90, takeover: 60, register: 30 },
   })
   t.notOk('root_key' in config() || 'anonymous_worker' in config())

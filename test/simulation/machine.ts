@@ -77,6 +77,7 @@ export class Machine {
     this.host = new Host(sim.plant?.deps?.(deps) ?? deps, registry, this.#membership)
     const settings = {
       brand: 'Sim', key_prefix: 'sim', shards: sim.shards, deadline: 5000, rate: { key: 0, organization: 0, window_seconds: 1 }, timing: sim.timing, keepalive: 1000, cors: [], version: '0', models: { default_model: '', providers: [] },
+      sessions: { age: 55_000, idle: 2000 },
     }
     this.world = createWorld({
       node: id, settings, partitions: 1, shards: sim.shards, secret: new Uint8Array(32), organization: sim.organization, bus, clock: this.clock, random,

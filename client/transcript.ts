@@ -1,0 +1,155 @@
+/**
+ * Following a session over HTTP, in browsers and in node: pages first, then the stream, and again from the kept cursor whenever
+ * it ends. Uses `fetch` and nothing else of its surroundings.
+ */
+import { EventSourceParserStream } from 'eventsource-parser/stream'
+import type { TranscriptSnapshot } from '../protocol/session/shapes.ts'
+import { Transcript, type TranscriptFrame } from './transcript/fold.ts'
+
+export { Transcript, type TranscriptFrame } from './transcript/fold.ts'
+
+/** Which session, where, and as whom. */
+export interface TranscriptSource {
+  /** Base address, such as `http://127.0.0.1:8080`; several are tried in turn when one does not answer. */
+  readonly url: string | readonly string[]
+  readonly session_id: string
+  /** Handle of the project; `default` unless named. */
+  readonly project?: string
+  /** API key or token; absent when something else signs the requests. */
+  readonly key?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly fetch?: typeof fetch
+  readonly signal?: AbortSignal
+}
+export interface FollowTranscript extends TranscriptSource {
+  /** A transcript to go on with; a new one by default. */
+  readonly transcript?: Transcript
+  /** Go on after the session is idle; by default that is the end. */
+  readonly forever?: boolean
+  /** Told every place that may be kept, to go on from it later. */
+  readonly onCursor?: (cursor: string) => void
+  /** Told of every interruption before the next try. */
+  readonly onReconnect?: (reason: string) => void
+  /** Milliseconds without a byte after which a stream is given up; 45 s by default, three keepalives of the server. */
+  readonly silence?: number
+  /** How to wait: resolves after so many milliseconds. */
+  readonly pause?: (ms: number) => Promise<void>
+}
+/** The service refused, and asking again would not help. */
+export class TranscriptRefused extends Error {
+  readonly status: number
+  readonly code: string
+  constructor(status: number, code: string, message: string) {
+    super(message)
+    this.name = 'TranscriptRefused'
+    this.status = status
+    this.code = code
+  }
+}
+/** What a session shows now, and the frame that made it so; without one, pages were read. */
+export interface TranscriptStep {
+  readonly transcript: Transcript
+  readonly frame?: TranscriptFrame
+}
+
+const wait = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
+const DELAY = 1000
+
+/** Read everything that is new, page by page. @throws TranscriptRefused when it may not be read; whatever `fetch` throws. */
+export async function readTranscript(source: TranscriptSource, transcript = new Transcript(), address = addresses(source)): Promise<Transcript> {
+  for (let token: string | undefined, more = true; more; ) {
+    const query = token !== undefined ? `?page_token=${token}` : transcript.cursor === undefined ? '' : `?cursor=${transcript.cursor}`
+    const answer = await ask(source, address, `transcript${query}`, 'application/json')
+    const page = (await answer.json()) as TranscriptSnapshot
+    transcript.page(page)
+    token = page.next_page_token
+    more = page.has_more && token !== undefined
+  }
+  return transcript
+}
+
+/** Follow a session until it is idle, or until `signal` says so. @throws TranscriptRefused when it may not be read. */
+export async function* followTranscript(options: FollowTranscript): AsyncGenerator<TranscriptStep> {
+  const { transcript = new Transcript(), signal, silence = 45_000, pause = wait } = options
+  const address = addresses(options)
+  for (let loaded = false; !signal?.aborted; ) {
+    const watch = watchdog(silence, signal)
+    let reason = 'the connection was lost'
+    let delay = DELAY
+    try {
+      if (!loaded) {
+        await readTranscript({ ...options, signal: watch.signal }, transcript, address)
+        loaded = true
+        if (transcript.cursor !== undefined) options.onCursor?.(transcript.cursor)
+        yield { transcript }
+      }
+      transcript.begin()
+      const answer = await ask({ ...options, signal: watch.signal }, address, `transcript/stream${transcript.cursor === undefined ? '' : `?cursor=${transcript.cursor}`}`, 'text/event-stream')
+      for await (const { id, frame } of frames(answer, watch.alive)) {
+        const before = transcript.cursor
+        transcript.apply(frame, id)
+        if (transcript.cursor !== undefined && transcript.cursor !== before) options.onCursor?.(transcript.cursor)
+        yield { transcript, frame }
+        if (frame.event_type !== 'stream.end') continue
+        if (frame['reason'] === 'idle' && !options.forever) return
+        reason = `the server ended the stream: ${String(frame['reason'])}`
+        delay = frame['reason'] === 'rotate' ? 0 : DELAY
+        break
+      }
+    } catch (error) {
+      if (signal?.aborted) return
+      if (error instanceof TranscriptRefused && !passing.has(error.status)) throw error
+      reason = watch.silent() ? `nothing came for ${silence / 1000} s` : error instanceof Error ? error.message : String(error)
+      address.next()
+    } finally {
+      watch.stop()
+    }
+    options.onReconnect?.(reason)
+    if (delay > 0 && !signal?.aborted) await pause(delay)
+  }
+}
+
+const passing: ReadonlySet<number> = new Set([429, 500, 502, 503, 504])
+interface Addresses { now(): string; next(): void }
+function addresses({ url, project = 'default', session_id }: TranscriptSource): Addresses {
+  const all = typeof url === 'string' ? [url] : url
+  let at = 0
+  return {
+    now: () => `${(all[at % all.length] ?? '').replace(/\/$/, '')}/v1/projects/${encodeURIComponent(project)}/sessions/${encodeURIComponent(session_id)}/`,
+    next: () => { at++ },
+  }
+}
+async function ask({ key, headers, signal, fetch: send = fetch }: TranscriptSource, address: Addresses, path: string, accept: string): Promise<Response> {
+  const answer = await send(address.now() + path, { headers: { accept, ...(key !== undefined && { authorization: `Bearer ${key}` }), ...headers }, ...(signal && { signal }) })
+  if (answer.ok) return answer
+  const { error } = (await answer.json().catch(() => ({}))) as { error?: { code?: string; message?: string } }
+  throw new TranscriptRefused(answer.status, error?.code ?? 'internal', error?.message ?? `${answer.status} ${answer.statusText}`)
+}
+
+async function* frames({ body }: Response, alive: () => void): AsyncGenerator<{ readonly id?: string; readonly frame: TranscriptFrame }> {
+  if (!body) return
+  const seen = new TransformStream<string, string>({ transform: (text, out) => { alive(); out.enqueue(text) } })
+  const reader = body.pipeThrough(new TextDecoderStream()).pipeThrough(seen).pipeThrough(new EventSourceParserStream()).getReader()
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      const { id, data } = read.value as { id?: string; data: string }
+      yield { ...(id !== undefined && { id }), frame: JSON.parse(data) as TranscriptFrame }
+    }
+  } finally {
+    await reader.cancel().catch(() => {})
+  }
+}
+
+/** Aborts a request when nothing comes for so many milliseconds, or when the caller does. */
+function watchdog(ms: number, outer: AbortSignal | undefined): { readonly signal: AbortSignal; alive(): void; silent(): boolean; stop(): void } {
+  const mine = new AbortController()
+  let silent = false
+  const bite = () => { silent = true; mine.abort() }
+  let timer = setTimeout(bite, ms)
+  return {
+    signal: outer ? AbortSignal.any([outer, mine.signal]) : mine.signal,
+    alive: () => { clearTimeout(timer); timer = setTimeout(bite, ms) },
+    silent: () => silent,
+    stop: () => { clearTimeout(timer); mine.abort() },
+  }
+}

@@ -1,0 +1,129 @@
+/**
+ * A transcript as a client keeps it: three maps and a cursor, and how each frame and page changes them. Pure: no network, no
+ * clock; runs anywhere.
+ *
+ * Invariants:
+ * K1. Everything is replaced by id; only deltas add. So applying a frame or a page again changes nothing that counts.
+ * K2. Whoever applies frames and whoever reads pages comes to the same transcript.
+ * K3. Frames of unknown types are passed over; an id on them still moves the cursor.
+ */
+import type { Interaction } from '../../protocol/interaction/shapes.ts'
+import { patchBlock, type BlockPatch } from '../../protocol/session/events.ts'
+import type { Block } from '../../protocol/session/blocks.ts'
+import { settledTurns, type TranscriptMessage, type TranscriptSnapshot, type TranscriptTurn } from '../../protocol/session/shapes.ts'
+
+/** A frame as it comes: `event_type` and what it carries. */
+export type TranscriptFrame = { readonly event_type: string } & Readonly<Record<string, unknown>>
+/** Statuses of questions that can still be answered. */
+const open: ReadonlySet<string> = new Set(['pending', 'in_review'])
+const byAge = (a: TranscriptTurn, b: TranscriptTurn): number => (a.created_at < b.created_at ? -1 : a.created_at > b.created_at ? 1 : a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
+
+export class Transcript {
+  readonly rows = new Map<string, TranscriptMessage>()
+  readonly turns = new Map<string, TranscriptTurn>()
+  readonly interactions = new Map<string, Interaction>()
+  /** Where to go on; absent before the first page or place. */
+  cursor: string | undefined
+  /** Whether this connection has given everything up to now; set to false before the next one. */
+  ready = false
+  #place: string | undefined
+
+  /** @param cursor where to go on, as it was kept. */
+  constructor(cursor?: string) {
+    this.cursor = cursor
+  }
+  /** A connection begins: nothing it gives is complete before it says so. */
+  begin(): void {
+    this.ready = false
+    this.#place = undefined
+  }
+
+  /** Apply a frame. @param id of its event, when it has one: it stays the place for the frames after it. */
+  apply(frame: TranscriptFrame, id?: string): void {
+    if (id !== undefined && id !== '') this.#place = id
+    const { event_type, ...data } = frame
+    const given: unknown = data
+    switch (event_type) {
+      case 'message.upsert': this.#row(given as TranscriptMessage)
+        break
+      case 'message.block': {
+        const { message_id, content_index, block } = given as { message_id: string; content_index: number; block: Block }
+        this.#content(message_id, (content) => {
+          while (content.length < content_index) content.push({} as Block)
+          content[content_index] = block
+        })
+        break
+      }
+      case 'message.block.patch': {
+        const { message_id, content_index, ...change } = given as { message_id: string; content_index: number } & BlockPatch
+        this.#content(message_id, (content) => {
+          const block = content[content_index]
+          if (block) content[content_index] = patchBlock(block, change)
+        })
+        break
+      }
+      case 'message.delta': {
+        const { message_id, content_index, text = '', thinking = '' } = given as { message_id: string; content_index: number; text?: string; thinking?: string }
+        this.#content(message_id, (content) => {
+          const block = content[content_index] as { text?: string; thinking?: string } | undefined
+          if (block) content[content_index] = { ...block, ...(text !== '' && { text: (block.text ?? '') + text }), ...(thinking !== '' && { thinking: (block.thinking ?? '') + thinking }) } as Block
+        })
+        break
+      }
+      case 'turn.upsert': this.#turn(given as TranscriptTurn)
+        break
+      case 'interaction.upsert': this.interactions.set((given as Interaction).id, given as Interaction)
+        break
+      case 'stream.ready':
+        this.cursor = (given as { resume_cursor: string }).resume_cursor
+        this.ready = true
+    }
+    if (this.#place !== undefined) this.cursor = this.#place
+  }
+
+  /** Apply a page. The last one has everything that streams and every open question: what is missing there is over. */
+  page({ messages, turns, interactions, has_more, resume_cursor }: TranscriptSnapshot): void {
+    for (const row of messages) this.#row(row)
+    for (const turn of turns) this.#turn(turn)
+    for (const interaction of interactions) this.interactions.set(interaction.id, interaction)
+    this.cursor = resume_cursor
+    if (has_more) return
+    const here = new Set([...messages, ...interactions].map(({ id }) => id))
+    for (const { id, status } of [...this.rows.values()]) if (status === 'streaming' && !here.has(id)) this.rows.delete(id)
+    for (const { id, status } of [...this.interactions.values()]) if (open.has(status) && !here.has(id)) this.interactions.delete(id)
+  }
+
+  /** Rows as they are read: committed ones by number, then what streams, by turn. */
+  messages(): TranscriptMessage[] {
+    const ageOf = ({ turn_id }: TranscriptMessage): TranscriptTurn | undefined => (turn_id === undefined ? undefined : this.turns.get(turn_id))
+    return [...this.rows.values()].sort((a, b) => {
+      if (a.sequence !== null || b.sequence !== null) return (a.sequence ?? Infinity) - (b.sequence ?? Infinity)
+      const [of, other] = [ageOf(a), ageOf(b)]
+      return (of && other ? byAge(of, other) : 0) || (a.turn_index ?? 0) - (b.turn_index ?? 0)
+    })
+  }
+  /** The newest turn that has not ended. */
+  active(): TranscriptTurn | undefined {
+    return [...this.turns.values()].filter(({ status }) => !settledTurns.has(status)).sort(byAge).at(-1)
+  }
+  /** Questions that can be answered. */
+  pending(): Interaction[] {
+    return [...this.interactions.values()].filter(({ status }) => open.has(status))
+  }
+
+  #row(row: TranscriptMessage): void {
+    this.rows.set(row.id, { ...row, content: row.content ?? [] })
+  }
+  #content(id: string, change: (content: Block[]) => void): void {
+    const row = this.rows.get(id)
+    if (!row) return
+    const content = [...row.content]
+    change(content)
+    this.rows.set(id, { ...row, content })
+  }
+  #turn(turn: TranscriptTurn): void {
+    this.turns.set(turn.id, turn)
+    if (!settledTurns.has(turn.status)) return
+    for (const { id, status, turn_id } of [...this.rows.values()]) if (status === 'streaming' && turn_id === turn.id) this.rows.delete(id)
+  }
+}

@@ -1,0 +1,24 @@
+/** Watching over open streams: nobody goes on reading who would not be admitted any more. */
+import { errors, isRefusal, type Refusal } from '../protocol/errors.ts'
+import { authorize, enter } from './authorize.ts'
+import type { Call, Edge } from './call.ts'
+
+/** Ends a stream when its caller would not be admitted any more: after every change of configuration, and with `look`. */
+export function guardOf({ world, directory, authentication }: Edge, { caller, project, row, slots }: Call, end: () => void): { look(): Promise<void>; stop(): void } {
+  const verdict = async (): Promise<Refusal | undefined> => {
+    const now = await authentication.again(caller)
+    if (isRefusal(now)) return now
+    const known = await directory.organization()
+    if (isRefusal(known)) return known
+    const place = project && enter(now, known, project.id, slots['id'] !== undefined)
+    return place && isRefusal(place) ? place : authorize(world.settings.brand, row.shape.permission, now)
+  }
+  const look = async () => {
+    const refused = await verdict().catch(() => undefined)
+    if (refused && errors[refused.refused].status < 500) end()
+  }
+  const stop = directory.onChange((id) => {
+    if (id === undefined || id === project?.id || id === world.organization()) void look()
+  })
+  return { look, stop }
+}

@@ -1,0 +1,118 @@
+/**
+ * Publishing what models say while they say it, for whoever holds the generation: the gateway of its worker, or the executor.
+ * Each generation has one publisher per attempt; it learns once which row it writes, numbers the pieces, and keeps the whole for
+ * those who come later. Nothing here is stored, and nothing waits for it.
+ */
+import type { Open } from '../../protocol/common.ts'
+import { isRefusal } from '../../protocol/errors.ts'
+import { appendDelta, type Generating, type Preview, type PreviewOf, type Previewed } from '../../protocol/session/previews.ts'
+import type { World } from '../ports.ts'
+
+/**
+ * A generation under way. `attempt` tells a later attempt at the same job apart, such as its lease token.
+ * @public
+ */
+export interface Generation {
+  readonly project: string
+  readonly session_id: string
+  readonly job_id: string
+  readonly attempt: string
+  readonly worker_id?: string
+  readonly model?: string
+}
+export interface Previews {
+  /** Show a piece: `{text}` or `{type: 'thinking', thinking}`; other shapes reach only clients of the older stream. @param sequence the worker's own count. */
+  publish(generation: Generation, delta: Open, sequence?: number): void
+  /** The attempt is over, however: what it showed is forgotten. */
+  end(job_id: string, attempt?: string): void
+  /** Forget everything. */
+  stop(): void
+}
+type Ports = Pick<World, 'ask' | 'now' | 'later' | 'preview' | 'onPreviewed'>
+
+/** Characters of one generation that are shown, and milliseconds without a piece after which it is forgotten. */
+const LIMITS = { size: 2_000_000, silence: 300_000 } as const
+interface Piece { readonly delta: Open; readonly sequence: number | undefined; readonly at: number }
+interface Publisher {
+  readonly generation: Generation
+  /** Pieces that wait until it is known which row is written. */
+  readonly waiting: Piece[]
+  state: 'asking' | 'open' | 'mute'
+  whole: Previewed | undefined
+  size: number
+  /** When its last piece came. */
+  touched: number
+  unsubscribe: () => void
+  forget: () => void
+}
+
+/** No generations yet. */
+export function openPreviews(world: Ports): Previews {
+  const publishers = new Map<string, Publisher>()
+  const keyOf = ({ job_id, attempt }: Generation): string => `${job_id} ${attempt}`
+
+  const drop = (key: string): void => {
+    const publisher = publishers.get(key)
+    if (!publisher) return
+    publishers.delete(key)
+    publisher.state = 'mute'
+    publisher.forget()
+    publisher.unsubscribe()
+  }
+  const watch = (key: string, publisher: Publisher): void => {
+    publisher.forget = world.later(LIMITS.silence, () => {
+      if (world.now() - publisher.touched >= LIMITS.silence) drop(key)
+      else watch(key, publisher)
+    })
+  }
+  const send = (publisher: Publisher, { delta, sequence, at }: Piece): void => {
+    const { whole, generation: { project, job_id, worker_id, model } } = publisher
+    if (!whole) return
+    publisher.size += JSON.stringify(delta).length
+    if (publisher.size > LIMITS.size) return
+    const n = whole.n + 1
+    publisher.whole = { ...whole, n, content: appendDelta(whole.content, delta)?.content ?? whole.content }
+    const { session_id, turn_id, message_id, base, born }: PreviewOf = whole
+    const preview: Preview = { session_id, turn_id, message_id, base, born, n, delta, job_id, at, ...(worker_id !== undefined && { worker_id }), ...(model !== undefined && { model }), ...(sequence !== undefined && { sequence }) }
+    world.preview(project, preview)
+  }
+  const begin = async (key: string, publisher: Publisher): Promise<void> => {
+    const { project, session_id, job_id } = publisher.generation
+    const answer = await world.ask({ project, kind: 'session', id: session_id }, 'generation', { job_id }).catch(() => undefined)
+    if (publisher.state !== 'asking') return
+    if (answer === undefined || isRefusal(answer)) return drop(key)
+    if (answer === null) {
+      // Nobody is shown this one: a compaction, or one that nobody waits for any more.
+      publisher.state = 'mute'
+      publisher.waiting.length = 0
+      return
+    }
+    const { turn_id, message_id, revision } = answer as Generating
+    publisher.state = 'open'
+    publisher.whole = { session_id, turn_id, message_id, base: revision, born: world.now(), n: 0, content: [] }
+    publisher.unsubscribe = world.onPreviewed(project, message_id, () => publisher.whole)
+    for (const piece of publisher.waiting.splice(0)) send(publisher, piece)
+  }
+
+  return {
+    publish(generation, delta, sequence) {
+      const key = keyOf(generation)
+      const piece: Piece = { delta, sequence, at: world.now() }
+      let publisher = publishers.get(key)
+      if (!publisher) {
+        publishers.set(key, (publisher = { generation, waiting: [], state: 'asking', whole: undefined, size: 0, touched: piece.at, unsubscribe: () => {}, forget: () => {} }))
+        watch(key, publisher)
+        void begin(key, publisher)
+      }
+      publisher.touched = piece.at
+      if (publisher.state === 'open') send(publisher, piece)
+      else if (publisher.state === 'asking') publisher.waiting.push(piece)
+    },
+    end(job_id, attempt) {
+      for (const [key, { generation }] of [...publishers]) if (generation.job_id === job_id && (attempt === undefined || generation.attempt === attempt)) drop(key)
+    },
+    stop() {
+      for (const key of [...publishers.keys()]) drop(key)
+    },
+  }
+}
