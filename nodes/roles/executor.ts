@@ -29,15 +29,20 @@ interface Role {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
+/** Milliseconds for which the pieces of an answer are kept once it is whole. */
+const LINGER = 1000
+
 /** Take work that no worker gets. Returns how to stop in order. */
 export function startExecutorRole({ world, bus, directory, guard, limit, models, env }: Role): () => Promise<void> {
   const mailbox = subjects.executor(world.node)
   const post = createPost(guard)
   const shown = openPreviews(world)
+  // Who comes late still gets the whole, until the answer itself is there; and a quick answer has its pieces shown.
+  const publisher = { publish: shown.publish, end: (job_id: string, attempt?: string) => void world.later(LINGER, () => shown.end(job_id, attempt)) }
   const executor: Executor = startExecutor({
     world, mailbox, limit, handlers: {
       action_execution: firstOf(builtinActions({ world, directory }), httpActions({ world, directory, post })),
-      llm_generation: generations({ models: models.models, speakers: speakersOf({ world, models, env }), preview: previews(shown, world.later), log: world.log, now: world.now }),
+      llm_generation: generations({ models: models.models, speakers: speakersOf({ world, models, env }), preview: previews(publisher, world.later), log: world.log, now: world.now }),
       delivery: deliveries({ world, directory, post }),
     },
     listen: (handler) => bus.subscribe(subjects.serveAll, (message) => handler(message as Offer), subjects.serveGroup),
