@@ -184,9 +184,9 @@ CREATE INDEX session_turns_id ON session_turns (id);
 CREATE TABLE session_interactions (session INTEGER NOT NULL, id TEXT NOT NULL, status TEXT NOT NULL, revision INTEGER NOT NULL, record TEXT NOT NULL, PRIMARY KEY (session, id));
 CREATE TABLE session_nudges (session INTEGER NOT NULL, id TEXT NOT NULL, created_at INTEGER NOT NULL, status TEXT NOT NULL, turn TEXT NOT NULL, record TEXT NOT NULL, PRIMARY KEY (session, id));
 CREATE INDEX session_messages_revision ON session_messages (session, revision) WHERE sequence IS NOT NULL AND hidden = 0;
-CREATE INDEX session_messages_live ON session_messages (session) WHERE sequence IS NULL;
 CREATE INDEX session_turns_revision ON session_turns (session, revision);
 CREATE INDEX session_turns_active ON session_turns (session, seq) WHERE status NOT IN ('completed', 'failed', 'cancelled');
+CREATE INDEX session_interactions_open ON session_interactions (session, revision) WHERE status NOT IN ('completed', 'expired', 'cancelled');
 CREATE INDEX session_interactions_revision ON session_interactions (session, revision);
 CREATE INDEX session_nudges_new ON session_nudges (session, created_at, id);
 `

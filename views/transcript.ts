@@ -25,7 +25,7 @@ const changed: Readonly<Record<Kind, string>> = {
 const streaming = (store: Store, { n }: SessionRow): Changed<TranscriptMessage>[] =>
   store.all<Row>('SELECT revision, record FROM session_messages WHERE session = ? AND sequence IS NULL ORDER BY revision', n).map(parsed<TranscriptMessage>)
 const activeTurns = (store: Store, { n }: SessionRow): Changed<TranscriptTurn>[] =>
-  store.all<Row>(`SELECT revision, record FROM session_turns WHERE session = ? AND revision > 0 AND status NOT IN (${SETTLED}) ORDER BY seq`, n).map(parsed<TranscriptTurn>)
+  store.all<Row>(`SELECT revision, record FROM session_turns WHERE session = ? AND status NOT IN (${SETTLED}) ORDER BY seq`, n).map(parsed<TranscriptTurn>)
 const pendingQuestions = (store: Store, { n }: SessionRow): Interaction[] =>
   store.all<{ record: string }>(`SELECT record FROM session_interactions WHERE session = ? AND status NOT IN (${OVER}) ORDER BY revision`, n).map(({ record }) => JSON.parse(record) as Interaction)
 
@@ -53,7 +53,7 @@ export function transcriptPage(store: Store, project: number, { session_id, afte
   }
   const more = shown.length < all.length
   return {
-    ...common, after: from, through: more ? (shown.at(-1)?.revision ?? from) : Math.max(from, row.revision), more,
+    ...common, after: from, through: more ? (shown.at(-1)?.revision ?? from) : row.revision, more,
     messages: of(shown, 'messages'), turns: of(shown, 'turns'), interactions: of(shown, 'interactions'), live: more ? [] : streaming(store, row), pending: more ? [] : pendingQuestions(store, row),
   }
 }

@@ -1,5 +1,5 @@
 /** The sessions that this gateway's clients follow: one follower, and one subscription, for each. */
-import type { Refusal } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { TranscriptPage, TranscriptQuestion } from '../../protocol/session/pages.ts'
 import type { World } from '../ports.ts'
 import { sealRevision } from './boundary.ts'
@@ -21,9 +21,23 @@ export interface FollowedSessions {
   stop(): void
 }
 
+/** Milliseconds between tries to get a page that is no older than its reader. */
+const BEHIND = [10, 50, 200, 500, 1000]
+/**
+ * A page that is no older than its reader. "Committed by now" is what a view was told by the stream's leader, who may have been
+ * replaced. A reader who stays ahead has a cursor from a time that was restored away, and is given what there is.
+ */
+export async function patient(ask: () => Promise<TranscriptPage | Refusal>, pause: (ms: number) => Promise<void>): Promise<TranscriptPage | Refusal> {
+  for (const ms of BEHIND) {
+    const page = await ask()
+    if (isRefusal(page) || page.after <= page.revision) return page
+    await pause(ms)
+  }
+  return ask()
+}
 /** Ask for a page of a transcript. `fresh`: it must contain everything up to this cursor; absent: everything committed by now. */
 export const askPage = (world: World, project: string, question: TranscriptQuestion, fresh?: number): Promise<TranscriptPage | Refusal> =>
-  world.view(project, 'session.transcript', question, fresh) as Promise<TranscriptPage | Refusal>
+  patient(() => world.view(project, 'session.transcript', question, fresh) as Promise<TranscriptPage | Refusal>, (ms) => new Promise((resolve) => world.later(ms, resolve)))
 
 /** No sessions yet. */
 export function openFollowedSessions(world: World): FollowedSessions {

@@ -5,6 +5,7 @@
 import { Transcript, type TranscriptFrame } from '../../client/transcript/fold.ts'
 import { sealRevision } from '../../gateway/session/boundary.ts'
 import type { Dialect } from '../../gateway/session/change.ts'
+import { patient } from '../../gateway/session/followed.ts'
 import { SessionFollower } from '../../gateway/session/follower.ts'
 import { openPreviews } from '../../gateway/session/previews.ts'
 import { snapshot } from '../../gateway/session/snapshot.ts'
@@ -124,6 +125,9 @@ export class Meeting {
     this.#view.apply(this.#journal.filter(({ sequence }) => sequence > this.#view.position() && sequence <= to))
   }
   #ask(question: TranscriptQuestion, fresh?: number): ReturnType<SessionFollower['first']> {
+    return patient(() => this.#answered(question, fresh), (ms) => new Promise((resolve) => this.#later(ms, resolve)))
+  }
+  #answered(question: TranscriptQuestion, fresh?: number): ReturnType<SessionFollower['first']> {
     const failure = this.lossy ? this.#choose(12) : 0
     const limit = 1 + this.#choose(6)
     // "By now" may be asked of a leader that was replaced; what is named by its cursor is there.

@@ -153,7 +153,8 @@ t.test('what a role grants: for each permission and role, a row is answered or r
     for (const [name, row] of Object.entries(table)) {
       const { permission, stream } = row.shape
       if (stream === 'socket' || stream === 'sse' || permission === 'authenticated') continue
-      const { status, body } = await s.call(name as RowName, { id: 'nobody', worker_instance_id: 'nobody', token: 'nobody', message_id: 'nobody', user_id: 'nobody', ...(name === 'project.delete' && { project: 'nothing-here' }) }, { key })
+      const slots = [...row.route.matchAll(/:(\w+)/g)].flatMap(([, slot = '']) => (slot === 'project' ? [] : [[slot, 'nobody']] as const))
+      const { status, body } = await s.call(name as RowName, { ...Object.fromEntries(slots), ...(name === 'project.delete' && { project: 'nothing-here' }) }, { key })
       const denied = status === 403
       if (name === 'project.delete') t.equal(status, organization ? (granted.has(permission) || status === 404 ? 404 : 403) : 404, `${name} by ${role}`)
       else if (denied === granted.has(permission)) t.fail(`${name} (${permission}) answered ${status} to the ${organization ? 'organization' : 'project'} role ${role}`)
