@@ -12,15 +12,16 @@ type Json = Record<string, never>
 const RUNS = 15
 t.setTimeout(240_000)
 const nap = (duration: string) => [{ id: 'nap', kind: 'sleep', config: { duration } }]
-/** Requests that are sent again until they are answered. */
-const calling = (it: Processes, port: number) => (method: string, path: string, body?: object): Promise<{ status: number; body: Json }> => until(async () => {
-  try {
+/** Milliseconds that a request is sent again until it is answered: a node is started meanwhile, on a machine that may be busy. */
+const PATIENCE = 60_000
+const calling = (it: Processes, port: number) => async (method: string, path: string, body?: object): Promise<{ status: number; body: Json }> => {
+  for (const end = Date.now() + PATIENCE; ; await new Promise((again) => setTimeout(again, 25))) {
     const answer = await fetch(`http://127.0.0.1:${port}/v1/projects/default${path}`, { method, headers: { authorization: `Bearer ${it.key}`, ...(body && { 'content-type': 'application/json' }) }, ...(body && { body: JSON.stringify(body) }) })
-    return { status: answer.status, body: JSON.parse((await answer.text()) || '{}') as Json }
-  } catch {
-    return { status: 503, body: {} }
+      .then(async (got) => ({ status: got.status, body: JSON.parse((await got.text()) || '{}') as Json }), () => undefined)
+    if (answer && answer.status < 500) return answer
+    if (Date.now() > end) throw new Error(`${method} ${path} was answered ${JSON.stringify(answer)} for ${PATIENCE / 1000} s`)
   }
-}, ({ status }) => status < 500)
+}
 
 t.test('the line of a loop survives the death of the node that decides', { timeout: 120_000 }, async (t) => {
   const it = await processes({ ...hasty, BATON_SHARDS: '2' })
