@@ -6,8 +6,10 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { createReader } from './tap.mjs'
 
-/** Tests with many processes, and those that measure time or memory of a service: nothing runs beside them. */
-const ALONE = /^test.(hostile.(pressure|transport)|scenarios.(answer-page|backup|(\w+-)?kill|two-gateways|upgrade|worker-(claims|leases)))\b/
+/** Tests that measure time or memory of a service, or replace all of it: nothing runs beside them. */
+const ALONE = /^test.(hostile.(pressure|transport)|scenarios.(answer-page|backup|kill|two-gateways|upgrade|worker-(claims|leases)))\b/
+/** Tests that kill processes of their own: they wait more than they work, and run beside each other. */
+const KILLING = /^test.scenarios.\w+-kill\b/
 const signals = /** @type {const} */ (['SIGINT', 'SIGTERM'])
 
 /**
@@ -24,7 +26,12 @@ export async function runTests(root, args, loader) {
   const named = args.some((arg) => !arg.startsWith('-'))
   const all = named ? [] : readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts')).sort().map((name) => join('test', name))
   const alone = (/** @type {string} */ name) => ALONE.test(name)
-  const groups = named ? [args] : [[...args, `--jobs=${availableParallelism()}`, ...all.filter((name) => !alone(name))], [...args, '--jobs=1', ...all.filter(alone)]]
+  const killing = (/** @type {string} */ name) => KILLING.test(name)
+  const groups = named ? [args] : [
+    [...args, `--jobs=${availableParallelism()}`, ...all.filter((name) => !alone(name) && !killing(name))],
+    [...args, '--jobs=2', ...all.filter(killing)],
+    [...args, '--jobs=1', ...all.filter(alone)],
+  ]
   const reader = createReader((line) => void process.stdout.write(`${line}\n`))
   let code = 0
   let stopped = false

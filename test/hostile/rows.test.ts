@@ -81,7 +81,7 @@ for (const [index, [name, row]] of rows.entries()) {
     const before = await shownIn(s, place)
     const made = new Set<string>()
     let accepted = 0
-    await often(name, index, row.shape.body ? 20 : 10, hostile(name, row, place), async (asked) => {
+    await often(name, index, row.shape.body ? 14 : 7, hostile(name, row, place), async (asked) => {
       const answer = await client.ask(asked).catch((error: Error): Answered => ({ status: 0, headers: {}, text: error.message }))
       const fault = answer.status === 0 ? `no answer: ${answer.text}` : faultOf(name, row, asked, answer)
       if (fault !== undefined) throw new Error(`${fault}\nasked ${told(asked)}`)
@@ -109,5 +109,5 @@ t.test('nothing reached a prototype, and the service is whole', async (t) => {
   t.match((await s.raw('GET', '/readyz')).body, { status: 'ready' })
   const metrics = (await s.raw('GET', '/metrics')).text
   t.notMatch(metrics, /baton_request_seconds_count\{[^}]*status="500"/, 'no request failed inside')
-  t.comment(`${rows.length} rows, ${tries(20)} requests each at most`)
+  t.comment(`${rows.length} rows, ${tries(14)} requests each at most`)
 })

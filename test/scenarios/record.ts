@@ -19,8 +19,12 @@ export interface Filled {
   readonly interaction: string
   readonly channel: string
   readonly message: string
-  readonly action: string
-  readonly shared: string
+  /** By the first word of the rows that take them as `:id`. */
+  readonly ids: Readonly<Record<string, unknown>>
+  /** What goes into slots of other names. */
+  readonly slots: Readonly<Record<string, unknown>>
+  /** A skill of the organization. */
+  readonly common: string
 }
 
 /** Make it. */
@@ -76,28 +80,47 @@ export async function fill(s: Service): Promise<Filled> {
   await s.ok('organization_action.activate_secret', { action_id: shared['id'], version: 2 })
   // The guard refuses it: a call that was made, and failed.
   runs.push(String((await s.ok('action.invoke', { action_name: 'crm.find' }))['run_id']))
+  const event = await s.ok('event.publish', { event_type: 'order.paid', event: { n: 1 } })
+  const loop = await s.ok('loop.create', { name: 'nightly', steps: [{ id: 'rest', kind: 'sleep', config: { duration: '1h' } }], triggers: [{ key: 'paid', kind: 'event', config: { event_type: 'order.paid' } }] })
+  runs.push(String((await s.ok('loop.start', { id: loop['id'] }))['id']))
+  const agent = await s.ok('agent.create', { name: 'clerk', model_route: { mode: 'worker', provider: 'p', model: 'm' } })
+  const [toolkit, skill, common] = await Promise.all([s.ok('toolkit.create', { name: 'tools' }), s.ok('skill.create', { name: 'how', instructions: 'so' }), s.ok('skill.create_organization', { name: 'all', instructions: 'so' })])
+  await s.ok('agent.assign_toolkits', { id: agent['id'], toolkit_ids: [toolkit['id']] })
+  await s.ok('agent.assign_skills', { id: agent['id'], skill_ids: [skill['id']] })
+  await s.ok('memory.save', { id: agent['id'], memory_key: 'likes', content: 'tea' })
+  const binding = await s.ok('agent.set_binding', { id: agent['id'], provider: 'slack', integration_id: 'T1' })
+  const talk = (await s.ok('agent.invoke', { agent_ref: { id: agent['id'] }, input: { content: [{ type: 'text', text: 'hello' }] } })) as Record<string, Record<string, unknown>>
+  const [session_id, turn_id] = [talk['session']?.['id'], talk['turn']?.['id']]
+  const nudge = await s.ok('session.nudge', { session_id, content: 'quickly' })
+  await s.ok('session.cancel_turn', { session_id, turn_id })
+  const webhook = await s.ok('webhook.create', { name: 'hook', enabled: false })
+  await s.ok('secret.put', { secret_name: 'kept', entries: { word: 'w' } })
   const inDay = await start({ spec: waiting('never', { timeout: { duration: '24h' } }) })
   worker.close()
   await until(() => s.ok('worker.list'), ({ items }) => !JSON.stringify(items).includes('online'))
   await until(() => s.ok('key.list_organization'), (keys) => listOf(keys).every(({ name, last_used_at }) => name !== 'root' || last_used_at !== undefined))
   return {
     runs, asleep, early, inDay, workflow: String(workflow['id']), principal: String(principal['id']), key: String(key['id']), organization: String(organization['id']), user: String(user['id']), role: String(role['id']),
-    interaction: String(interaction['id']), channel: String(channel['id']), message: String(message['id']), action: String(action['name']), shared: String(shared['id']),
+    interaction: String(interaction['id']), channel: String(channel['id']), message: String(message['id']),
+    ids: { event: event['source_event_id'], loop: loop['id'], agent: agent['id'], memory: agent['id'], toolkit: toolkit['id'], skill: skill['id'] }, common: String(common['id']),
+    slots: { action_name: action['name'], action_id: shared['id'], session_id, turn_id, nudge_id: nudge['nudge_id'], binding_id: binding['id'], memory_key: 'likes', webhook_id: webhook['id'], secret_name: 'kept' },
   }
 }
 
 /** The answers of every row that reads, for every record there is. */
-export async function everything(s: Service, { runs, workflow, principal, key, organization, user, role, interaction, channel, message, action, shared }: Filled): Promise<Record<string, string>> {
+export async function everything(s: Service, { runs, workflow, principal, key, organization, user, role, interaction, channel, message, ids, slots, common }: Filled): Promise<Record<string, string>> {
   const answers: Record<string, string> = {}
   for (const [name, row] of Object.entries(api) as [RowName, Row][]) {
-    if (row.verb !== 'query' && row.shape.stream !== 'accept') continue
+    if (row.verb !== 'query' && (row.verb !== 'stream' || row.shape.stream !== 'accept')) continue
     // For people only; `token.list` tells the same.
     if (name === 'me.list_tokens') continue
+    // It tells the time at which it was asked.
+    if (name === 'session.turn_live') continue
     const named: readonly unknown[] = !row.route.includes(':id') ? [undefined] : name.startsWith('run.') ? runs : name.startsWith('workflow.') ? [workflow]
-      : name.startsWith('key.') ? [name.includes('organization') ? organization : key] : name.startsWith('principal.') ? [principal, user] : /^(user|token)\./.test(name) ? [user] : name.startsWith('interaction.') ? [interaction] : name.startsWith('channel.') ? [channel] : ['role_admin', role]
+      : name.startsWith('key.') ? [name.includes('organization') ? organization : key] : name.startsWith('principal.') ? [principal, user] : /^(user|token)\./.test(name) ? [user] : name.startsWith('interaction.') ? [interaction] : name.startsWith('channel.') ? [channel] : name === 'skill.usage' || /^skill\..*_organization$/.test(name) ? [common] : Object.hasOwn(ids, name.split('.')[0] ?? '') ? [ids[name.split('.')[0] ?? '']] : ['role_admin', role]
     for (const id of named) {
       const list = row.shape.query && JSON.stringify(row.shape.query).includes('"limit"')
-      const { method, path } = requestOf(row, { ...(id !== undefined && { id }), ...(row.route.includes(':action_name') && { action_name: action }), ...(row.route.includes(':action_id') && { action_id: shared }), ...(list && { limit: 200 }), ...(name === 'channel.message' && { message_id: message }), ...(name === 'channel.search' && { q: 'word' }), ...(name === 'workflow.versions' && { include_spec: true }), ...(/^(principal|user)\.list$/.test(name) && { include_disabled: true }) })
+      const { method, path } = requestOf(row, { ...(id !== undefined && { id }), ...Object.fromEntries(Object.entries(slots).filter(([slot]) => row.route.includes(`:${slot}`))), ...(list && { limit: 200 }), ...(name === 'channel.message' && { message_id: message }), ...(name === 'channel.search' && { q: 'word' }), ...(name === 'workflow.versions' && { include_spec: true }), ...(/^(principal|user)\.list$/.test(name) && { include_disabled: true }) })
       const { status, text } = await s.raw(method, path)
       answers[`${name} ${String(id ?? '')}`] = `${status} ${text}`
     }

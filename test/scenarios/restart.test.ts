@@ -38,8 +38,9 @@ const compare = async (t: Tap, how: string) => {
 type Tap = { equal(found: unknown, wanted: unknown, message: string): boolean }
 
 t.test('the snapshot itself has something of every kind', async (t) => {
-  t.ok(Object.values(before).every((answer) => !/^[45]/.test(answer)))
-  t.equal(listOf(await s.ok('run.list', { limit: 200 })).length, runs.length)
+  t.strictSame(Object.entries(before).filter(([, answer]) => /^[45]/.test(answer)), [])
+  const listed = new Set(listOf(await s.ok('run.list', { limit: 200 })).map(({ id }) => String(id)))
+  t.ok(runs.every((id) => listed.has(id)), 'beside those that calls of actions and loops made')
 })
 t.test('a restart', async (t) => {
   await s.restart()
