@@ -24,7 +24,7 @@ const blocks = async (ack: Found): Promise<Open[]> => listOf(await s.ok('session
 
 t.test('a model of a provider answers: text, thinking, usage, and what it was asked; a worker that has one of that name gets nothing', async (t) => {
   const worker = await s.worker({ models: [{ provider: 'stub', model: 'small' }], action_names: ['nothing'] })
-  worker.send({ type: 'jobs.claim', message_id: 'mine', max_jobs: 1 })
+  worker.send({ type: 'jobs.claim', message_id: 'mine', available_slots: 1 })
   const agent = await agentOf('talker', { thinking_effort: 'max' })
   const ack = await invoke(s, agent, play({ think: 'Let me see.', say: 'All hosts are green.', usage: { prompt_tokens: 100, completion_tokens: 40, total_tokens: 140, prompt_tokens_details: { cached_tokens: 64 }, completion_tokens_details: { reasoning_tokens: 12 } } }))
   t.match(await turnIn(s, ack, 'completed', 'failed'), { status: 'completed', usage: { input_tokens: 36, output_tokens: 40, cache_read_input_tokens: 64, reasoning_tokens: 12, calls: 1 } })
