@@ -147,7 +147,7 @@ const table = {
   BATON_OUTBOUND_ALLOW: setting('', each(network), 'Networks that HTTP actions and signed deliveries may call beside public addresses, also without TLS, such as 127.0.0.1/32,10.0.0.0/8'),
   BATON_EXECUTOR_CONCURRENCY: setting('64', integer(1, 10_000), 'Calls that a node with the role executor makes at once'),
   BATON_LOG_LEVEL: setting('info', oneOf(...levels), 'Least important log line that is written'),
-  BATON_MODELS: setting('', (text) => text, 'Models of the service: JSON, or the path of a file with JSON; see docs/agents.md'),
+  BATON_MODELS: setting('', (text) => text, 'Models of the service: JSON, or the path of a file with JSON; see docs/models.md'),
   BATON_INBOX_DOMAIN: optional(matching(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/, 'must be a domain such as agents.example.org'), 'Domain of the e-mail addresses of agents; absent: agents get none'),
   BATON_NODE_ID: optional(matching(/^[A-Za-z0-9_-]{1,64}$/, 'must be up to 64 letters, digits, - or _'), 'Name of this node, unique in the installation; random when absent'),
 } as const

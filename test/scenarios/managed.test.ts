@@ -22,7 +22,9 @@ const play = (...answers: Open[]): string => JSON.stringify({ play: answers, id:
 const agentOf = (name: string, more: Open = {}): Promise<Found> => s.ok('agent.create', { name, model: 'stub/small', system_prompt: 'Be brief.', tool_presentation: 'flat', ...more })
 const blocks = async (ack: Found): Promise<Open[]> => listOf(await s.ok('session.turn_messages', { turn_id: placeOf(ack).turn_id })).flatMap(({ content }) => content as unknown as Open[])
 
-t.test('a model of a provider answers: text, thinking, usage, and what it was asked', async (t) => {
+t.test('a model of a provider answers: text, thinking, usage, and what it was asked; a worker that has one of that name gets nothing', async (t) => {
+  const worker = await s.worker({ models: [{ provider: 'stub', model: 'small' }], action_names: ['nothing'] })
+  worker.send({ type: 'jobs.claim', message_id: 'mine', available_slots: 1 })
   const agent = await agentOf('talker', { thinking_effort: 'max' })
   const ack = await invoke(s, agent, play({ think: 'Let me see.', say: 'All hosts are green.', usage: { prompt_tokens: 100, completion_tokens: 40, total_tokens: 140, prompt_tokens_details: { cached_tokens: 64 }, completion_tokens_details: { reasoning_tokens: 12 } } }))
   t.match(await turnIn(s, ack, 'completed', 'failed'), { status: 'completed', usage: { input_tokens: 36, output_tokens: 40, cache_read_input_tokens: 64, reasoning_tokens: 12, calls: 1 } })
@@ -30,6 +32,8 @@ t.test('a model of a provider answers: text, thinking, usage, and what it was as
   const [asked] = await there.seen()
   t.match(asked, { path: '/v1/chat/completions', authorization: `Bearer ${there.key}`, body: { model: 'small', stream: true, reasoning_effort: 'high', messages: [{ role: 'system', content: 'Be brief.' }, { role: 'user' }] } })
   t.match(await s.ok('session.get', { session_id: placeOf(ack).session_id }), { model: 'small', model_provider: 'stub', token_input_total: 36, cache_read_input_total: 64 })
+  t.notOk(worker.frames.some(({ type }) => type === 'jobs.claimed' || type === 'work.available'))
+  worker.close()
 })
 
 t.test('tool calls come in pieces, several at once, and their results go back under the names the model knows', async (t) => {

@@ -23,8 +23,8 @@ script:
     say: "{{result.n}} is done."
 `
 
-t.setTimeout(150_000)
-t.test('the executor and a shard node are killed in the middle of turns', { timeout: 150_000 }, async (t) => {
+t.setTimeout(280_000)
+t.test('the executor and a shard node are killed in the middle of turns', { timeout: 280_000 }, async (t) => {
   const it = await processes({ BATON_WORKER_CADENCE: '1s', BATON_WORKER_LEASE: '5s', BATON_WORKER_POLL: '1s', BATON_WORKER_STALE: '6s', BATON_WORKER_TAKEOVER: '4s' })
   t.teardown(() => it.stop())
   const [port = 0] = await portsFor(1)

@@ -36,6 +36,8 @@ export function remoteSpeaker({ access, env, silence, now, spread }: Remote): Sp
 }
 
 async function speak({ request, provider, model, signal, show }: Asked, access: ProviderAccess, key: string | undefined, silence: number) {
+  // The library's only way to keep what it warns of off the console.
+  Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
   const { jsonSchema, streamText, tool } = await import('ai')
   const quiet = new AbortController()
   let timer: NodeJS.Timeout | undefined

@@ -16,7 +16,7 @@ export function readScript(instructions: string): Script | { readonly wrong: str
   let value: unknown
   try {
     // Anchors may be used, but not to make much out of little.
-    value = parse(source, { maxAliasCount: 50, logLevel: 'silent' })
+    value = parse(source, { maxAliasCount: 50, logLevel: 'error' })
   } catch (error) {
     return { wrong: `is no YAML: ${(error instanceof Error ? error.message : String(error)).split('\n')[0]}` }
   }
