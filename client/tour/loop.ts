@@ -5,9 +5,9 @@ import type { Client } from '../client.ts'
 import type { Action } from '../worker/options.ts'
 import { git } from './repository.ts'
 
-/** Keys of its triggers. */
+/** Keys of its triggers, of commits and of times. */
 export const COMMITS = 'commits'
-export const BEAT = 'beat'
+const BEAT = 'beat'
 /** What a review publishes. */
 export const REVIEWED = 'tour.reviewed'
 /** Tags of every loop of a tour, by which those of broken-off tours are found. */
@@ -16,7 +16,7 @@ const TAGS = { made_by: 'tour' }
 const LEFT = 30 * 60_000
 
 /** Names of the actions of one tour: its runs are in the queue of everybody, and only its own worker knows the repository. */
-export const actionsOf = (tour: string) => ({ count: `tour.count.${tour}`, total: `tour.total.${tour}` })
+const actionsOf = (tour: string) => ({ count: `tour.count.${tour}`, total: `tour.total.${tour}` })
 
 /** The loop of one tour. @param secret that deliveries are signed with. */
 export function loopOf(tour: string, secret: string): CreateLoop {
