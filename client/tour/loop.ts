@@ -5,7 +5,7 @@ import type { Client } from '../client.ts'
 import type { Action } from '../worker/options.ts'
 import { git } from './repository.ts'
 
-/** Keys of its triggers. */
+/** Keys of its triggers, of commits and of times. */
 export const COMMITS = 'commits'
 const BEAT = 'beat'
 /** What a review publishes. */

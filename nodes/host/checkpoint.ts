@@ -160,8 +160,13 @@ export class Keeper {
   /** Store the index, then the checkpoint. @param anew also when it stays where it is: snapshots were stored. */
   async #mark(anew: boolean): Promise<void> {
     const shard = this.#shard
-    const plan = await new Promise<{ sequence: number; parts: string[] } | undefined>((done) => shard.task(() => done({ sequence: this.#covered(), parts: this.#index() }), () => done(undefined)))
-    if (!plan || plan.sequence < this.#checkpoint.sequence || (plan.sequence === this.#checkpoint.sequence && !anew)) return
+    const plan = await new Promise<{ sequence: number; parts: string[] } | undefined>((done) => shard.task(() => {
+      const sequence = this.#covered()
+      const stays = sequence < this.#checkpoint.sequence || (sequence === this.#checkpoint.sequence && !anew)
+      // The index of many sleeping runs is long: it is made only when it is stored.
+      done(stays ? undefined : { sequence, parts: this.#index() })
+    }, () => done(undefined)))
+    if (!plan) return
     await this.#checkpoint.store(plan.sequence, plan.parts, async () => (await shard.held()) && shard.open)
   }
   /** The sequence up to which every snapshot is stored and every effect performed. */
