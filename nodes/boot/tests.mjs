@@ -1,4 +1,8 @@
-/** `npm test`: everything under test/, or the files named, through tap; ends with `N passed, N failed`. */
+/**
+ * `npm test`: every file under test/, or the files named, each in a process of its own; ends with `N passed, N failed`.
+ * The files are tap's and run by node itself: tap's own runner would load a TypeScript compiler and three more loaders into
+ * each process, 1.4 s a file.
+ */
 import { spawn, spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -8,14 +12,19 @@ import { createReader } from './tap.mjs'
 
 /** Tests that measure time or memory of a service, or replace all of it: nothing runs beside them. */
 const ALONE = /^test.(hostile.(pressure|transport)|scenarios.(answer-page|backup|kill|two-gateways|upgrade|worker-(claims|leases)))\b/
-/** Tests that kill processes of their own: they wait more than they work, and run beside each other. */
-const KILLING = /^test.scenarios.\w+-kill\b/
+/** Tests that take longest begin first, so that none of them is left over when all others are done. */
+const LONG = /^test.(checks|simulation|hostile.|scenarios.\w+-kill)/
+/** Seconds that a file may take, and that it is given to say what it was doing. */
+const LIMIT = 300
+const GRACE = 5
+/** Loaded first by each file: asked to end, it says what kept it. */
+const TELL = `data:text/javascript,${encodeURIComponent("process.on('SIGTERM', () => console.log('# still open: ' + process.getActiveResourcesInfo().join(', ')))")}`
 const signals = /** @type {const} */ (['SIGINT', 'SIGTERM'])
 
 /**
  * Run the tests.
  * @param {string} root folder of the project
- * @param {readonly string[]} args files, and options of tap
+ * @param {readonly string[]} args files, and `--jobs=N` for how many run at once
  * @param {string} loader what loads TypeScript
  * @returns {Promise<number>} the exit code: 0 when something ran and nothing failed
  */
@@ -23,33 +32,57 @@ export async function runTests(root, args, loader) {
   const finder = [`--import=${loader}`, join(root, 'nodes/nats/install.ts')]
   const server = spawnSync(process.execPath, finder, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
   if (server.status !== 0) return 1
-  const named = args.some((arg) => !arg.startsWith('-'))
-  const all = named ? [] : readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts')).sort().map((name) => join('test', name))
-  const alone = (/** @type {string} */ name) => ALONE.test(name)
-  const killing = (/** @type {string} */ name) => KILLING.test(name)
-  const groups = named ? [args] : [
-    [...args, `--jobs=${availableParallelism()}`, ...all.filter((name) => !alone(name) && !killing(name))],
-    [...args, '--jobs=2', ...all.filter(killing)],
-    [...args, '--jobs=1', ...all.filter(alone)],
-  ]
+  const jobs = Number(args.findLast((arg) => arg.startsWith('--jobs='))?.slice('--jobs='.length)) || availableParallelism()
+  const named = args.filter((arg) => !arg.startsWith('-'))
+  const files = named.length > 0 ? named : readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts')).sort().map((name) => join('test', name))
+  const beside = files.filter((name) => !ALONE.test(name)).sort((a, b) => Number(LONG.test(b)) - Number(LONG.test(a)))
+  const alone = files.filter((name) => ALONE.test(name))
   const reader = createReader((line) => void process.stdout.write(`${line}\n`))
-  let code = 0
+  const env = { ...process.env, BATON_NATS_SERVER: server.stdout.trim(), TAP_TIMEOUT: String(LIMIT) }
+  /** @type {Set<import('node:child_process').ChildProcess>} */
+  const running = new Set()
   let stopped = false
-  for (const group of groups) {
-    if (stopped) break
-    const tap = spawn(process.execPath, [join(root, 'node_modules/.bin/tap'), 'run', '--reporter=tap', ...group], {
-      cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, BATON_NATS_SERVER: server.stdout.trim() },
-    })
-    const kill = (/** @type {NodeJS.Signals} */ signal) => { stopped = true; tap.kill(signal) }
-    for (const signal of signals) process.on(signal, kill)
-    const ended = new Promise((resolve) => void tap.once('close', (code) => resolve(code ?? 1)))
-    for await (const line of createInterface({ input: tap.stdout, crlfDelay: Number.POSITIVE_INFINITY })) reader.line(line)
-    code ||= await ended
-    for (const signal of signals) process.off(signal, kill)
+
+  /** One file, as a test that contains its tests. @param {string} name @returns {Promise<void>} */
+  const run = async (name) => {
+    const began = performance.now()
+    const child = spawn(process.execPath, [`--import=${TELL}`, `--import=${loader}`, name], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env })
+    running.add(child)
+    let late = false
+    const end = setTimeout(() => {
+      late = true
+      child.kill('SIGTERM')
+      setTimeout(() => child.kill('SIGKILL'), GRACE * 1000).unref()
+    }, LIMIT * 1000)
+    const ended = new Promise((resolve) => void child.once('close', (code, signal) => resolve(signal ?? code)))
+    /** @type {string[]} */
+    const lines = [`# Subtest: ${name}`]
+    for await (const line of createInterface({ input: child.stdout, crlfDelay: Number.POSITIVE_INFINITY })) lines.push(`    ${line}`)
+    const how = await ended
+    clearTimeout(end)
+    running.delete(child)
+    if (stopped) return
+    if (late) for (const line of lines) if (line.startsWith('    # still open')) process.stdout.write(`${line.trim()}\n`)
+    const why = late ? `it took longer than ${LIMIT} s` : how === 0 ? '' : `it ended with ${how}`
+    lines.push(`${how === 0 && !late ? 'ok' : 'not ok'} 1 - ${name}${why && ` (${why})`} # time=${(performance.now() - began).toFixed(0)}ms`)
+    for (const line of lines) reader.line(line)
   }
+  /** @param {string[]} names @param {number} width */
+  const all = async (names, width) => {
+    const left = [...names]
+    await Promise.all(Array.from({ length: width }, async () => {
+      for (let name = left.shift(); name !== undefined && !stopped; name = left.shift()) await run(name)
+    }))
+  }
+  const stop = (/** @type {NodeJS.Signals} */ signal) => {
+    stopped = true
+    for (const child of running) child.kill(signal)
+  }
+  for (const signal of signals) process.on(signal, stop)
+  await all(beside, jobs)
+  await all(alone, 1)
+  for (const signal of signals) process.off(signal, stop)
   const { passed, failed, skipped, files: ran } = reader.result
-  const unexplained = code !== 0 && failed === 0
-  if (unexplained) process.stdout.write(`tap ended with ${code} although no assertion failed\n`)
-  process.stdout.write(`\n${ran} files${skipped > 0 ? `, ${skipped} skipped` : ''}\n${passed} passed, ${failed + (unexplained ? 1 : 0)} failed\n`)
-  return code === 0 && failed === 0 && passed > 0 ? 0 : 1
+  process.stdout.write(`\n${ran} files${skipped > 0 ? `, ${skipped} skipped` : ''}\n${passed} passed, ${failed} failed\n`)
+  return !stopped && failed === 0 && passed > 0 ? 0 : 1
 }

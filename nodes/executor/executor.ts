@@ -150,11 +150,11 @@ export function startExecutor({ world, mailbox, handlers, limit, listen }: Execu
       world.log.error({ err: error, job: job.id }, 'a job of the service failed')
       outcome = { status: 'failed', error_type: 'internal', error_message: 'something failed inside the service' }
     }
-    const { why, stopBeating } = one()
+    const { why } = one()
     if (why === 'cancelled') outcome = { status: 'cancelled' }
     else if (why === 'stopping') outcome = NOT_OURS
     if (why !== 'lost') await (outcome === NOT_OURS ? report(to, job, { status: 'failed', error_type: 'WorkerOverCapacity' }) : report(to, job, outcome))
-    stopBeating()
+    one().stopBeating()
     running.delete(job.id)
     settle()
   }
@@ -196,6 +196,8 @@ export function startExecutor({ world, mailbox, handlers, limit, listen }: Execu
       await within(PATIENCE.work)
       for (const one of running.values()) end(one, 'stopping')
       await within(PATIENCE.reports)
+      for (const one of running.values()) one.stopBeating()
+      running.clear()
     },
   }
 

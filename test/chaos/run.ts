@@ -33,8 +33,8 @@ export interface Outcome {
 /** Timelines that are followed at once, and of which other runs are read at the end. */
 const FOLLOWED = 60
 const READ = 300
-/** Milliseconds until everything must be at rest after the load; and until a follower must have seen the end. */
-const PATIENCE = 120_000
+/** Milliseconds after the load that may pass without that a run ends, while not all have; and until a follower must have seen the end. */
+const PATIENCE = 60_000
 const CATCH_UP = 30_000
 const TELL = 5000
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
@@ -106,7 +106,7 @@ async function live({ seconds, rate, seed, net, signal, say }: Options, stack: S
   let trouble: Error | undefined
   let drained = Number.POSITIVE_INFINITY
   try {
-    const troubled = bringTrouble({ stack, net, seed, now, until, signal, say: (line) => { told = line; say(`${(now() / 1000).toFixed(1).padStart(6)} s  ! ${line}`) } }, strikes)
+    const troubled = bringTrouble({ stack, net, seed, now, until, signal, calm: () => asker.open <= rate, say: (line) => { told = line; say(`${(now() / 1000).toFixed(1).padStart(6)} s  ! ${line}`) } }, strikes)
       .catch((error: unknown) => { trouble = error as Error })
     await load.run(rate, signal.aborted ? 0 : until)
     await troubled
@@ -114,9 +114,9 @@ async function live({ seconds, rate, seed, net, signal, say }: Options, stack: S
     lag.disable()
     told = 'calm'
     const calm = now()
-    while (now() < calm + PATIENCE && !(load.quiet && load.finished >= load.acknowledged)) {
+    for (let [ended, moved] = [0, now()]; now() < moved + PATIENCE && !(load.quiet && load.finished >= load.acknowledged); await pause(200)) {
       signal.throwIfAborted()
-      await pause(200)
+      if (load.finished > ended) [ended, moved] = [load.finished, now()]
     }
     if (load.quiet && load.finished >= load.acknowledged) drained = now() - calm
     asker.over = !load.quiet

@@ -14,6 +14,8 @@ interface Options {
   readonly now: () => number
   /** When the last strike must be undone. */
   readonly until: number
+  /** Whether requests are answered as they come. */
+  readonly calm: () => boolean
   readonly signal: AbortSignal
   readonly say: (line: string) => void
 }
@@ -23,12 +25,14 @@ const PAUSED = 10_000
 const AWAY = [200, 3000] as const
 const CUT = [3000, 14_000] as const
 const QUIET = [3000, 6000] as const
+/** Milliseconds that the next strike is put off until requests that wait because of the last ones are answered: what takes time after a strike must be that strike's. */
+const SETTLING = 20_000
 /** How often two are struck at once. */
 const DOUBLE = 0.2
 const WHOLE = 120_000
 
 /** Strike until the time has come. Fills `strikes` as it goes. @throws Error when something does not come back. */
-export async function bringTrouble({ stack, net, seed, now, until, signal, say }: Options, strikes: Strike[]): Promise<void> {
+export async function bringTrouble({ stack, net, seed, now, until, calm, signal, say }: Options, strikes: Strike[]): Promise<void> {
   const dice = fork(seed, 'trouble')
   const wait = async (ms: number) => { for (const end = Math.min(until, now() + ms); now() < end && !signal.aborted; ) await new Promise((next) => setTimeout(next, 20)) }
   const pickOf = (role: Role): Member => {
@@ -103,6 +107,7 @@ export async function bringTrouble({ stack, net, seed, now, until, signal, say }
     // A server that lags is as good as one that is away: striking another now would break more than is promised.
     await stack.whole(WHOLE)
     await wait(dice.between(...QUIET))
+    for (const end = now() + SETTLING; !calm() && now() < end; ) await wait(100)
   }
 }
 
