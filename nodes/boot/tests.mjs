@@ -1,5 +1,6 @@
 /**
- * `npm test`: every file under test/, or the files named, each in a process of its own; ends with `N passed, N failed`.
+ * `npm test`: every file under test/, or the files named; ends with `N passed, N failed`. A file has a process of its own,
+ * but for pure tests, which share some.
  * The files are tap's and run by node itself: tap's own runner would load a TypeScript compiler and three more loaders into
  * each process, 1.4 s a file.
  */
@@ -8,10 +9,14 @@ import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import { createReader } from './tap.mjs'
 
 /** Tests that measure time or memory of a service, or replace all of it: nothing runs beside them. */
 const ALONE = /^test.(hostile.(pressure|transport)|scenarios.(answer-page|backup|kill|two-gateways|upgrade|worker-(claims|leases)))\b/
+/** Tests of pure code, and how many of them share a process: loading what they test takes longer than most of them. */
+const PURE = /^(test.(?:actors|protocol|views))\b/
+const TOGETHER = 24
 /** Tests that take longest begin first, so that none of them is left over when all others are done. */
 const LONG = /^test.(checks|simulation|hostile.|scenarios.\w+-kill)/
 /** Seconds that a file may take, and that it is given to say what it was doing. */
@@ -19,7 +24,23 @@ const LIMIT = 300
 const GRACE = 5
 /** Loaded first by each file: asked to end, it says what kept it. */
 const TELL = `data:text/javascript,${encodeURIComponent("process.on('SIGTERM', () => console.log('# still open: ' + process.getActiveResourcesInfo().join(', ')))")}`
+const together = fileURLToPath(new URL('together.mjs', import.meta.url))
 const signals = /** @type {const} */ (['SIGINT', 'SIGTERM'])
+
+/** @typedef {{ readonly name: string, readonly files: readonly string[] }} Process */
+/** Files that share processes, by their folder. @param {readonly string[]} files @returns {Process[]} */
+function shared(files) {
+  /** @type {Map<string, string[]>} */
+  const folders = new Map()
+  for (const file of files) {
+    const folder = PURE.exec(file)?.[1] ?? ''
+    folders.set(folder, [...(folders.get(folder) ?? []), file])
+  }
+  return [...folders].flatMap(([folder, all]) => {
+    const parts = Math.ceil(all.length / TOGETHER)
+    return Array.from({ length: parts }, (_, part) => all.filter((_, i) => i % parts === part)).map((files, part) => ({ name: `${folder}, ${files.length} files${parts > 1 ? `, part ${part + 1} of ${parts}` : ''}`, files }))
+  })
+}
 
 /**
  * Run the tests.
@@ -35,18 +56,20 @@ export async function runTests(root, args, loader) {
   const jobs = Number(args.findLast((arg) => arg.startsWith('--jobs='))?.slice('--jobs='.length)) || availableParallelism()
   const named = args.filter((arg) => !arg.startsWith('-'))
   const files = named.length > 0 ? named : readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts')).sort().map((name) => join('test', name))
-  const beside = files.filter((name) => !ALONE.test(name)).sort((a, b) => Number(LONG.test(b)) - Number(LONG.test(a)))
-  const alone = files.filter((name) => ALONE.test(name))
+  const single = (/** @type {string} */ name) => ({ name, files: [name] })
+  const own = named.length > 0 ? files : files.filter((name) => !PURE.test(name))
+  const beside = [...own.filter((name) => !ALONE.test(name)).sort((a, b) => Number(LONG.test(b)) - Number(LONG.test(a))).map(single), ...shared(files.filter((name) => !own.includes(name)))]
+  const alone = own.filter((name) => ALONE.test(name)).map(single)
   const reader = createReader((line) => void process.stdout.write(`${line}\n`))
   const env = { ...process.env, BATON_NATS_SERVER: server.stdout.trim(), TAP_TIMEOUT: String(LIMIT) }
   /** @type {Set<import('node:child_process').ChildProcess>} */
   const running = new Set()
   let stopped = false
 
-  /** One file, as a test that contains its tests. @param {string} name @returns {Promise<void>} */
-  const run = async (name) => {
+  /** The files of a process, as a test that contains their tests. @param {Process} process @returns {Promise<void>} */
+  const run = async ({ name, files }) => {
     const began = performance.now()
-    const child = spawn(process.execPath, [`--import=${TELL}`, `--import=${loader}`, name], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env })
+    const child = spawn(process.execPath, [`--import=${TELL}`, `--import=${loader}`, ...(files.length > 1 ? [together, ...files] : files)], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env })
     running.add(child)
     let late = false
     const end = setTimeout(() => {
@@ -67,11 +90,11 @@ export async function runTests(root, args, loader) {
     lines.push(`${how === 0 && !late ? 'ok' : 'not ok'} 1 - ${name}${why && ` (${why})`} # time=${(performance.now() - began).toFixed(0)}ms`)
     for (const line of lines) reader.line(line)
   }
-  /** @param {string[]} names @param {number} width */
-  const all = async (names, width) => {
-    const left = [...names]
+  /** @param {readonly Process[]} processes @param {number} width */
+  const all = async (processes, width) => {
+    const left = [...processes]
     await Promise.all(Array.from({ length: width }, async () => {
-      for (let name = left.shift(); name !== undefined && !stopped; name = left.shift()) await run(name)
+      for (let one = left.shift(); one && !stopped; one = left.shift()) await run(one)
     }))
   }
   const stop = (/** @type {NodeJS.Signals} */ signal) => {
@@ -82,7 +105,7 @@ export async function runTests(root, args, loader) {
   await all(beside, jobs)
   await all(alone, 1)
   for (const signal of signals) process.off(signal, stop)
-  const { passed, failed, skipped, files: ran } = reader.result
-  process.stdout.write(`\n${ran} files${skipped > 0 ? `, ${skipped} skipped` : ''}\n${passed} passed, ${failed} failed\n`)
+  const { passed, failed, skipped } = reader.result
+  process.stdout.write(`\n${files.length} files${skipped > 0 ? `, ${skipped} skipped` : ''}\n${passed} passed, ${failed} failed\n`)
   return !stopped && failed === 0 && passed > 0 ? 0 : 1
 }

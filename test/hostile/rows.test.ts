@@ -75,11 +75,13 @@ function faultOf(name: RowName, row: Row, asked: Asked, answer: Answered): strin
 /** Rows that give roles besides what they answer. */
 const givesRoles = /^(principal|user)\.(create|update)$|^key\.create$/
 
-/** Kept from row to row as long as nothing was accepted there. */
-let kept: Place | undefined
+/** Rows that only add what no other row stands on: their place may serve the next row too, a few times, so that its lists stay within a page. */
+const ADDS = /\.(create(_organization)?|publish|publish_many|import(_organization)?|send|put|ping)$/
+const REUSES = 6
+let kept: { readonly place: Place; readonly uses: number } | undefined
 for (const [index, [name, row]] of rows.entries()) {
   t.test(name, { timeout: tries(30_000) }, async (t) => {
-    const place = kept ?? (await furnish(s))
+    const { place, uses } = kept ?? { place: await furnish(s), uses: 0 }
     kept = undefined
     const before = await shownIn(s, place)
     const made = new Set<string>()
@@ -95,10 +97,9 @@ for (const [index, [name, row]] of rows.entries()) {
       made.add(String(id ?? session?.id)).add(String(run_id))
     })
     const after = await shownIn(s, place)
-    if (accepted === 0) {
-      t.strictSame(after, before, 'what was refused changed nothing')
-      kept = place
-    } else for (const [list, records] of Object.entries(after)) {
+    if (accepted === 0 || (ADDS.test(name) && uses < REUSES)) kept = { place, uses: uses + (accepted > 0 ? 1 : 0) }
+    if (accepted === 0) t.strictSame(after, before, 'what was refused changed nothing')
+    else for (const [list, records] of Object.entries(after)) {
       const grown = Object.keys(records).filter((id) => !Object.hasOwn(before[list] ?? {}, id))
       t.strictSame(grown.filter((id) => !made.has(id) && !(list === 'principal.list' && name === 'key.create') && !(list === 'assignment.list' && givesRoles.test(name))), [], `${list} grew only by what was answered`)
     }
