@@ -12,13 +12,15 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { createReader } from './tap.mjs'
 
-/** Tests that measure time or memory of a service, or replace all of it: nothing runs beside them. */
-const ALONE = /^test.(hostile.(pressure|transport)|scenarios.(answer-page|backup|kill|two-gateways|upgrade|worker-(claims|leases)))\b/
+/** Tests that measure time or memory of a service: nothing runs beside them. */
+const ALONE = /^test.hostile.(pressure|transport)\b/
+/** Tests of several processes, or of what must happen in time: two run at once, whatever the machine has. */
+const PAIRED = /^test.scenarios.(\w+-kill|answer-page|backup|kill|two-gateways|upgrade|worker-(claims|leases))\b/
 /** Tests of pure code, and how many of them share a process: loading what they test takes longer than most of them. */
 const PURE = /^(test.(?:actors|protocol|views))\b/
 const TOGETHER = 24
 /** Tests that take longest begin first, so that none of them is left over when all others are done. */
-const LONG = /^test.(checks|simulation|hostile.|scenarios.\w+-kill)/
+const LONG = /^test.(checks|simulation|hostile.)/
 /** Seconds that a file may take, and that it is given to say what it was doing. */
 const LIMIT = 300
 const GRACE = 5
@@ -58,8 +60,8 @@ export async function runTests(root, args, loader) {
   const files = named.length > 0 ? named : readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts')).sort().map((name) => join('test', name))
   const single = (/** @type {string} */ name) => ({ name, files: [name] })
   const own = named.length > 0 ? files : files.filter((name) => !PURE.test(name))
-  const beside = [...own.filter((name) => !ALONE.test(name)).sort((a, b) => Number(LONG.test(b)) - Number(LONG.test(a))).map(single), ...shared(files.filter((name) => !own.includes(name)))]
-  const alone = own.filter((name) => ALONE.test(name)).map(single)
+  const beside = [...own.filter((name) => !ALONE.test(name) && !PAIRED.test(name)).sort((a, b) => Number(LONG.test(b)) - Number(LONG.test(a))).map(single), ...shared(files.filter((name) => !own.includes(name)))]
+  const [paired, alone] = [PAIRED, ALONE].map((kind) => own.filter((name) => kind.test(name)).map(single))
   const reader = createReader((line) => void process.stdout.write(`${line}\n`))
   const env = { ...process.env, BATON_NATS_SERVER: server.stdout.trim(), TAP_TIMEOUT: String(LIMIT) }
   /** @type {Set<import('node:child_process').ChildProcess>} */
@@ -103,7 +105,8 @@ export async function runTests(root, args, loader) {
   }
   for (const signal of signals) process.on(signal, stop)
   await all(beside, jobs)
-  await all(alone, 1)
+  await all(paired ?? [], Math.min(jobs, 2))
+  await all(alone ?? [], 1)
   for (const signal of signals) process.off(signal, stop)
   const { passed, failed, skipped } = reader.result
   process.stdout.write(`\n${files.length} files${skipped > 0 ? `, ${skipped} skipped` : ''}\n${passed} passed, ${failed} failed\n`)
