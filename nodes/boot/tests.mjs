@@ -26,7 +26,7 @@ const LIMIT = 300
 const GRACE = 5
 /** Loaded first by each file: asked to end, it says what kept it. */
 const TELL = `data:text/javascript,${encodeURIComponent("process.on('SIGTERM', () => console.log('# still open: ' + process.getActiveResourcesInfo().join(', ')))")}`
-const together = fileURLToPath(new URL('together.mjs', import.meta.url))
+const together = fileURLToPath(new URL('../../test/together.mjs', import.meta.url))
 const signals = /** @type {const} */ (['SIGINT', 'SIGTERM'])
 
 /** @typedef {{ readonly name: string, readonly files: readonly string[] }} Process */
