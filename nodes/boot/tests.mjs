@@ -16,12 +16,12 @@ const ALONE = /^test.hostile.(pressure|transport)\b/
 /** Tests of several processes, or of what must happen in time: two run at once, whatever the machine has. */
 const PAIRED = /^test.scenarios.(\w+-kill|answer-page|backup|kill|two-gateways|upgrade|worker-(claims|leases))\b/
 /** Tests that take longest have a process of their own and begin first, so that none of them is left over when all others are done. */
-const LONG = /^test.(checks|simulation|hostile.(foreign|frames|roles|rows|secrets)|scenarios.(tour|webhooks|managed))\b/
+const LONG = /^test.(checks|simulation|hostile.(foreign|frames|roles|rows|secrets)|scenarios.(tour|webhooks|managed)\.)/
 /** Files that share a process. */
 const TOGETHER = 16
 /** A file that shares one is over. */
 const OVER = /^(?:not )?ok \d+ - the end of (\S+)/
-/** Seconds that a file may take, and that it is given to say what it was doing. */
+/** Seconds that a file may take unless told otherwise, and that it is given to say what it was doing. */
 const LIMIT = 300
 const GRACE = 5
 /** Loaded first by each file: asked to end, it says what kept it. */
@@ -39,7 +39,7 @@ function shared(files) {
 /**
  * Run the tests.
  * @param {string} root folder of the project
- * @param {readonly string[]} args files, and `--jobs=N` for how many run at once
+ * @param {readonly string[]} args files, `--jobs=N` for how many run at once, `--timeout=N` for the seconds that a file may take (0: as long as it wants)
  * @param {string} loader what loads TypeScript
  * @returns {Promise<number>} the exit code: 0 when something ran and nothing failed
  */
@@ -47,7 +47,13 @@ export async function runTests(root, args, loader) {
   const finder = [`--import=${loader}`, join(root, 'nodes/nats/install.ts')]
   const server = spawnSync(process.execPath, finder, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
   if (server.status !== 0) return 1
-  const jobs = Number(args.findLast((arg) => arg.startsWith('--jobs='))?.slice('--jobs='.length)) || availableParallelism()
+  /** @param {string} name @param {number} otherwise */
+  const option = (name, otherwise) => {
+    const given = Number(args.findLast((arg) => arg.startsWith(`--${name}=`))?.slice(name.length + 3) || Number.NaN)
+    return given >= 0 ? given : otherwise
+  }
+  const jobs = option('jobs', 0) || availableParallelism()
+  const seconds = option('timeout', LIMIT)
   const named = args.filter((arg) => !arg.startsWith('-'))
   const files = named.length > 0 ? named : readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts')).sort().map((name) => join('test', name))
   const single = (/** @type {string} */ name) => ({ name, files: [name] })
@@ -56,7 +62,7 @@ export async function runTests(root, args, loader) {
   const rest = files.filter((name) => !kinds.some((kind) => kind.test(name)))
   const beside = [...long, ...(named.length > 0 ? rest.map(single) : shared(rest))]
   const reader = createReader((line) => void process.stdout.write(`${line}\n`))
-  const env = { ...process.env, BATON_NATS_SERVER: server.stdout.trim(), TAP_TIMEOUT: String(LIMIT) }
+  const env = { ...process.env, BATON_NATS_SERVER: server.stdout.trim(), TAP_TIMEOUT: String(seconds) }
   /** @type {Set<import('node:child_process').ChildProcess>} */
   const running = new Set()
   let stopped = false
@@ -78,11 +84,11 @@ export async function runTests(root, args, loader) {
     let limit
     const watch = () => {
       clearTimeout(limit)
-      limit = setTimeout(() => {
+      if (seconds > 0) limit = setTimeout(() => {
         late = true
         child.kill('SIGTERM')
         setTimeout(() => child.kill('SIGKILL'), GRACE * 1000).unref()
-      }, LIMIT * 1000)
+      }, seconds * 1000)
     }
     watch()
     /** @type {string[]} */
@@ -104,7 +110,7 @@ export async function runTests(root, args, loader) {
     running.delete(child)
     if (stopped) return
     if (late) for (const line of lines) if (line.startsWith('# still open')) process.stdout.write(`${line}\n`)
-    const why = late ? `it took longer than ${LIMIT} s` : how === 0 ? '' : `it ended with ${how}`
+    const why = late ? `it took longer than ${seconds} s` : how === 0 ? '' : `it ended with ${how}`
     // Of files that share a process nothing is left but the summary, unless something went wrong besides.
     if (left > 0 || (how !== 0 && sound)) tell(files.length > 1 && left > 0 ? `${name}: ${files[files.length - left]}` : name, lines, why, began)
   }
