@@ -31,10 +31,10 @@ const ATTEMPTS = 10
 export function executeAgent(on: Draft, step: AgentStep): void {
   const agent = step.config.agent_id ?? on.state.engine.agent_id
   const instructions = String(renderText(step.config.instructions, rootsOf(on)))
-  if (agent === undefined) return failStep(on, { error_type: 'agent_not_found', error: 'Nothing says which agent is asked' }, true)
-  if (instructions.trim() === '') return failStep(on, { error_type: 'instructions_empty', error: 'The instructions say nothing' }, true)
+  if (agent === undefined) return void failStep(on, { error_type: 'agent_not_found', error: 'Nothing says which agent is asked' }, true)
+  if (instructions.trim() === '') return void failStep(on, { error_type: 'instructions_empty', error: 'The instructions say nothing' }, true)
   const session = sessionFor(on, step, agent)
-  if (session.name.length > limits.session_key) return failStep(on, { error_type: 'session_invalid', error: `The name of a session has at most ${limits.session_key} characters` }, true)
+  if (session.name.length > limits.session_key) return void failStep(on, { error_type: 'session_invalid', error: `The name of a session has at most ${limits.session_key} characters` }, true)
   askAgent(on, step, { agent, instructions, session })
 }
 

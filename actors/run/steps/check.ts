@@ -50,7 +50,7 @@ function goOn(on: Draft, step: CheckStep, results: readonly Result[], from: numb
   const { on_fail = 'fail', checks } = step.config
   const index = checks.findIndex(({ kind }, i) => i >= from && kind === 'agent')
   const assertion = checks[index]
-  if (!assertion) return conclude(on, step, results)
+  if (!assertion) return void conclude(on, step, results)
   // Before the first one the step was asked itself.
   if (from > 0 && stopped(on)) return
   const { key = '', row } = current(on) ?? {}
