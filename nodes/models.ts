@@ -12,14 +12,14 @@ const closed = { additionalProperties: false }
 const text = Type.String({ minLength: 1, maxLength: 200 })
 /** USD for a million tokens. */
 const usd = Type.Number({ minimum: 0, maximum: 100_000 })
-const Price = Type.Object({ input: usd, output: usd, cache_read: Type.Optional(usd) }, closed)
+const Cost = Type.Object({ input: usd, output: usd, cache_read: Type.Optional(usd) }, closed)
 const Name = Type.String({ pattern: '^[a-z0-9]+([._-][a-z0-9]+)*$', maxLength: 64 })
 const Provider = Type.Object({
   provider: Name, kind: Type.Enum(['openai-compatible', 'openai', 'anthropic', 'scripted']), display_name: Type.Optional(text),
   base_url: Type.Optional(Type.String({ pattern: '^https?://[^\\s?#]+$' })), key: Type.Optional(Type.String({ pattern: '^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$' })),
   models: Type.Array(Type.Object({
     id: Type.String({ minLength: 1, maxLength: 200, pattern: '^\\S+$' }), label: Type.Optional(text), context_window_tokens: Type.Integer({ minimum: 1 }),
-    description: Type.Optional(Type.String({ maxLength: 1000 })), recommended: Type.Optional(Type.Boolean()), max_effort: Type.Optional(Effort), price: Type.Optional(Price),
+    description: Type.Optional(Type.String({ maxLength: 1000 })), recommended: Type.Optional(Type.Boolean()), max_effort: Type.Optional(Effort), price: Type.Optional(Cost),
   }, closed), { minItems: 1, maxItems: 500 }),
 }, closed)
 const Settings = Type.Object({

@@ -8,7 +8,6 @@
  */
 import type { ActorOf } from '../../protocol/action/invocation.ts'
 import type { RunEvent } from '../../protocol/api/runs.ts'
-import type { Open } from '../../protocol/common.ts'
 import type { RunCommands } from '../../protocol/internal.ts'
 import type { TurnWork } from '../../protocol/session/bookkeeping.ts'
 import type { TurnOpening } from '../../protocol/session/commands.ts'
@@ -51,7 +50,7 @@ export function turnDefined(state: RunState | null, { turn_id, session_id, ...de
   const output_schema = step?.kind === 'check' ? VERDICT : step?.kind === 'agent' ? step.config.output_schema : undefined
   const opening: TurnOpening = {
     ...defined, turn_id, owner: { run_id, step_key: wait.step }, attempt: row?.attempt ?? 1, content: [{ type: 'text', text: String(row?.inputs?.['instructions'] ?? '') }],
-    asker: askerOf(on.state), ...(output_schema && { output_schema: output_schema as Open }),
+    asker: askerOf(on.state), ...(output_schema && { output_schema }),
   }
   emit(on, 'turn.opened', {
     step: wait.step, payload: { step: wait.step, agent_id, session_id, turn_id, attempt: opening.attempt }, row: { agent_id, session_id }, place: { wait: { ...wait, session_id } },

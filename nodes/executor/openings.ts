@@ -23,7 +23,10 @@ export function openings(asking: Asking): Handler {
       // The run does not wait for it any more.
       if (run_id === undefined || typeof spec['turn_id'] !== 'string') return { status: 'cancelled' }
       const found = await turnFor(asking, project, spec as unknown as TurnWanted)
-      if (isRefusal(found)) return { ...refused(found), ...(names[found.refused] !== undefined && { error_type: names[found.refused] }) }
+      if (isRefusal(found)) {
+        const error_type = names[found.refused]
+        return { ...refused(found), ...(error_type !== undefined && { error_type }) }
+      }
       const told = await world.command({
         project, kind: 'run', id: run_id, command_id: `turn.defined:${id}:${claim_attempt}`, name: 'turn.defined', input: found,
         origin: { at: world.now(), principal: { type: 'system', id: 'system' }, credential: { type: 'internal', id: world.node } },

@@ -1,9 +1,9 @@
 /** What a schema cannot say about steps and checks that ask an agent, and which agents a workflow names. Whether these exist is known at the edge only. */
-import { compactionFaults, routeFaults, type ModelRoute } from '../agents.ts'
+import type { Static } from 'typebox'
+import { compactionFaults, routeFaults } from '../agents.ts'
 import type { FieldError } from '../errors.ts'
 import { checkOutput } from '../session/check.ts'
 import type { SessionPolicy, Step } from '../steps.ts'
-import type { Static } from 'typebox'
 import { below } from './path.ts'
 import type { Scope } from './scope.ts'
 import { checkTemplate } from './template.ts'
@@ -27,12 +27,8 @@ export const checkAgentConfig = ({ instructions, output_schema, session, model_r
   ...checkTemplate(instructions, scope.roots, below(path, 'instructions'), scope.rule),
   ...(output_schema ? checkOutput(output_schema, below(path, 'output_schema')) : []),
   ...(session ? checkSessionPolicy(session, below(path, 'session'), scope) : []),
-  ...checkRoute(model_route, below(path, 'model_route')),
+  ...routeFaults(model_route, undefined, below(path, 'model_route')),
 ]
-function checkRoute(route: ModelRoute | undefined, path: string): FieldError[] {
-  if (route?.mode === 'worker' && route.provider === undefined && route.model === undefined) return [{ field: below(path, 'provider'), message: 'a worker is found by provider and model; give both' }]
-  return routeFaults(route, undefined, path)
-}
 
 /** Faults of an assertion that an agent judges. */
 export const checkJudge = ({ prompt }: Assertion, path: string, { roots, rule }: Scope): FieldError[] =>
