@@ -85,7 +85,7 @@ const AgentStep = kindOf('agent', Closed({
   instructions: Type.String({ minLength: 1, maxLength: 131_072, description: 'What the agent is told: a template' }),
   agent_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'Id or name of an agent of the project; that of the loop by default' })),
   tool_names: Type.Optional(Type.Array(Type.String(), { maxItems: 500, description: 'Of the tools that the agent has, only these; an empty list leaves none' })),
-  disable_tools: Type.Optional(Type.Boolean({ description: 'No actions and no memory; the service\'s own tools stay' })),
+  disable_tools: Type.Optional(Type.Boolean({ description: 'Takes its tools away, also those of its memory; tools of the service itself, such as asking a person, stay' })),
   output_schema: Type.Optional(Open), max_turns: Type.Optional(Type.Integer({ minimum: 1, description: 'How often the model is asked at most' })), session: Type.Optional(SessionPolicy),
   model_route: Type.Optional(Closed({ mode: Type.Enum(['managed', 'worker']), environment_id: Type.Optional(Type.String()), provider: Type.Optional(Type.String()), model: Type.Optional(Type.String()) })),
 }))

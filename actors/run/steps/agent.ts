@@ -21,7 +21,7 @@ import { dueOf } from './timeout.ts'
 /** The agent step of the vocabulary. */
 export type AgentStep = Extract<Step, { kind: 'agent' }>
 /** What a turn is asked; the inputs of its step show it. */
-export interface Asked extends Pick<TurnWanted, 'agent' | 'session'> {
+interface Asked extends Pick<TurnWanted, 'agent' | 'session'> {
   readonly instructions: string
 }
 /** Attempts at looking up what a turn runs with, when something is not there just then. */
