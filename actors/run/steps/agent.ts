@@ -46,7 +46,7 @@ export function askAgent(on: Draft, step: Step, asked: Asked, judges?: number, d
   const wait: AgentWait = { kind: 'agent', step: key, id: on.cause.mint('wait'), turn_id, job_id, ...(judges !== undefined && { judges }), ...(due !== undefined && { due }) }
   emit(on, 'turn.asked', { run: { agent_turns_used: (on.state.record.agent_turns_used ?? 0) + 1 } })
   const whom = asked.agent === undefined ? 'the reviewer' : `the agent ${asked.agent}`
-  suspend(on, wait, { subject: turn_id, ...(asked.agent !== undefined && { agent: asked.agent }) }, {
+  suspend(on, wait, { subject: turn_id, ...(asked.agent !== undefined && { agent_id: asked.agent }) }, {
     inputs: { ...asked }, agent_turn_id: turn_id, session_id: null, agent_id: null, ...(detail && { verdict_detail: detail }), waiting_on: { kind: 'agent', reason: `Waits for ${whom}`, step_key: key },
   })
   tellOpenings(on, 'queue.enqueue', jobOf(on, key, job_id))
