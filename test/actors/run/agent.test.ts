@@ -138,7 +138,7 @@ t.test('an agent judges a check', async (t) => {
   t.match(record(settle(opened, { output: { pass: false, reason: 'Rude.' } })), { status: 'failed', stop_reason: 'check_failed' })
   t.match(step(settle(opened, { status: 'failed', error_type: 'timeout', error: 'too slow' }), 'c')?.verdict_detail, { failed: ['kind'], checks: [{}, { pass: false, error: 'too slow' }] }, 'a judge that fails has not let it pass')
 
-  const two = begun([sleep('z', '0'), check({ on_fail: 'gate', gate: { targets: ['ada'] } }, [{ name: 'one', kind: 'agent', prompt: 'One?' }, { name: 'bad', kind: 'agent', prompt: '${{ 1 + "a" }}' }, { name: 'three', kind: 'agent', prompt: 'Three?' }])])
+  const two = begun([sleep('z', '0'), check({ on_fail: 'gate', gate: { targets: ['ada'] } }, [{ name: 'one', kind: 'agent', prompt: 'One?' }, { name: 'bad', kind: 'agent', prompt: '${{ input.what - 1 }}' }, { name: 'three', kind: 'agent', prompt: 'Three?' }])])
   t.match(two.ask('job_spec', { job_id: 'job_1' }), { turn_id: 'turn_1', agent: undefined })
   const second = settle(define(two), { output: { pass: true, reason: 'yes' } })
   t.match(step(second, 'c'), { status: 'suspended', agent_turn_id: 'turn_2', verdict_detail: { checks: [{}, { pass: true }, { pass: false, error: /./ }, { name: 'three' }] } })
