@@ -2,6 +2,7 @@
 import t from 'tap'
 import { service } from '../service.ts'
 import { ended, fieldsOf, listOf, timelineOf, until, type Found } from './given.ts'
+import { placeOf } from './talk.ts'
 
 const models = JSON.stringify({ providers: [{ provider: 'priced', kind: 'scripted', models: [{ id: 'dear', context_window_tokens: 100_000, price: { input: 1000, output: 1000 } }] }], default: 'service/scripted' })
 const s = await service({ BATON_MODELS: models })
@@ -50,7 +51,7 @@ t.test('runs of a loop go on in one session, or each in its own', async (t) => {
   await s.ok('loop.update', { id: loop['id'], steps: [asking({ instructions: 'Note', session: { scope: 'agent', name: 'desk' } })] })
   const shared = await ended(s, (await s.ok('loop.start', { id: loop['id'] }))['id'])
   const direct = await s.ok('agent.invoke', { agent_ref: { name: 'memo' }, session: { session_key: 'desk' }, input: { content: [{ type: 'text', text: 'hello' }] } })
-  t.equal((direct['session'] as Open)['id'], (await stepOf(shared, 'ask'))['session_id'], 'the session is the one that people talk in')
+  t.equal(placeOf(direct).session_id, (await stepOf(shared, 'ask'))['session_id'], 'the session is the one that people talk in')
 })
 
 t.test('a turn that fails fails the attempt, and the next one is a turn of its own', async (t) => {
