@@ -6,7 +6,7 @@ import { checkTemplate, hasTemplate, matches, renderNative, renderText } from '.
 
 const input = { n: 2, half: 0.5, text: 'Hello', list: [1, 2, 3], names: ['ann', 'bob'], nested: { deep: { x: [{ y: 'found' }] } }, nothing: null, yes: true, 'odd-name': 'odd', in: 'key' }
 const roots: Roots = {
-  input, event: input, config: { region: 'eu' }, meta: { trigger: 'manual' },
+  input, event: input, config: { region: 'eu' }, meta: { trigger: 'manual' }, loop: { name: 'Notes' },
   steps: { fetch: { output: { total: 10, items: ['a', 'b'] } }, '0': { output: { total: 10 } }, 'a-b': { output: 'dashed' } },
 }
 const names = ['input', 'event', 'config', 'meta', 'steps']
@@ -17,6 +17,7 @@ const values: [expression: string, value: unknown][] = [
   // Access.
   ['input.nested.deep.x[0].y', 'found'], ['input["odd-name"]', 'odd'], ['input["in"]', 'key'], ['input.list[1]', 2], ['input.list[input.n]', 3], ['event.n == input.n', true],
   ['steps.fetch.output.total', 10], ['steps["a-b"].output', 'dashed'], ['steps[0].output.total', 10], ['config.region', 'eu'], ['meta.trigger', 'manual'],
+  ['loop.name', 'Notes'], ['loop["name"] + input.nested.deep.x[0].y', 'Notesfound'], ['{"loop": loop.name}', { loop: 'Notes' }],
   // What is unknown is null.
   ['input.no.such.member', null], ['input.list[9]', null], ['input.list[-1]', null], ['input.list.length', null], ['input.text.length', null], ['steps.later.output.x', null],
   ['input.constructor', null], ['input.__proto__.polluted', null], ['input["__proto__"]', null], ['input.toString', null], ['steps.constructor.output', null],

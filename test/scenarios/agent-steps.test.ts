@@ -55,14 +55,15 @@ t.test('runs of a loop go on in one session, or each in its own', async (t) => {
 })
 
 t.test('a turn that fails fails the attempt, and the next one is a turn of its own', async (t) => {
-  await agentWith('moody', 'script:\n  - when: {turn: 1}\n    fail: 400\n  - say: Now.\n')
-  const run = await ended(s, (await start([asking({ agent_id: 'moody', instructions: 'Work' }, { retry: { max_attempts: 2, delay: '10ms' } })]))['id'])
-  t.match(run, { status: 'completed', result: { ask: { text: 'Now.' } } })
+  const output_schema = { type: 'object', properties: { done: { type: 'boolean' } }, required: ['done'] }
+  await agentWith('moody', 'script:\n  - when: {turn: 1}\n    say: Later.\n  - call: {submit: {done: true}}\n')
+  const run = await ended(s, (await start([asking({ agent_id: 'moody', instructions: 'Work', output_schema }, { retry: { max_attempts: 2, delay: '10ms' } })]))['id'])
+  t.match(run, { status: 'completed', result: { ask: { done: true } } })
   const step = await stepOf(run, 'ask')
   t.match(step, { attempt: 2 })
-  t.strictSame(listOf(await s.ok('session.turns', { session_id: step['session_id'] })).map(({ status, attempt, error_type }) => [status, attempt, error_type]), [['failed', 1, 'provider_refused'], ['completed', 2, undefined]])
-  const failed = await ended(s, (await start([asking({ agent_id: 'moody', instructions: 'Work', session: { name: '${{ run.id }}' } })]))['id'])
-  t.match(failed, { status: 'failed', error_type: 'provider_refused' })
+  t.strictSame(listOf(await s.ok('session.turns', { session_id: step['session_id'] })).map(({ status, attempt, error_type }) => [status, attempt, error_type]), [['failed', 1, 'output_schema_unsatisfied'], ['completed', 2, undefined]])
+  const failed = await ended(s, (await start([asking({ agent_id: 'moody', instructions: 'Work', output_schema, session: { name: '${{ run.id }}' } })]))['id'])
+  t.match(failed, { status: 'failed', error_type: 'output_schema_unsatisfied' })
   t.match(await ended(s, (await s.ok('run.retry', { id: failed['id'] }))['id']), { status: 'completed' })
 })
 
@@ -70,7 +71,7 @@ t.test('cancelling the run cancels its turn', async (t) => {
   await agentWith('slow', 'script:\n  - delay: 1m\n    say: too late\n')
   const run = await start([asking({ agent_id: 'slow', instructions: 'Wait' })])
   const step = await until(() => stepOf(run, 'ask'), (found) => found?.['session_id'] !== undefined)
-  await until(() => turnOf(step), ({ status }) => String(status) === 'running')
+  await until(() => s.call('session.turn', { session_id: step['session_id'], turn_id: step['agent_turn_id'] }), ({ body }) => body['status'] === 'running')
   t.match(await s.refused('session.cancel_turn', { session_id: step['session_id'], turn_id: step['agent_turn_id'] }, 409, 'turn_owned_by_run'), { details: { run_id: run['id'] } })
   t.match(await s.ok('run.get', { id: run['id'] }), { status: 'suspended', paths: [{ waiting_on: { kind: 'agent' } }] })
   await s.ok('run.cancel', { id: run['id'] })
