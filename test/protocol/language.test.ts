@@ -6,7 +6,7 @@ import { checkTemplate, hasTemplate, matches, renderNative, renderText } from '.
 
 const input = { n: 2, half: 0.5, text: 'Hello', list: [1, 2, 3], names: ['ann', 'bob'], nested: { deep: { x: [{ y: 'found' }] } }, nothing: null, yes: true, 'odd-name': 'odd', in: 'key' }
 const roots: Roots = {
-  input, event: input, config: { region: 'eu' }, meta: { trigger: 'manual' }, loop: { name: 'Notes' },
+  input, event: input, config: { region: 'eu' }, meta: { trigger: 'manual' },
   steps: { fetch: { output: { total: 10, items: ['a', 'b'] } }, '0': { output: { total: 10 } }, 'a-b': { output: 'dashed' } },
 }
 const names = ['input', 'event', 'config', 'meta', 'steps']
@@ -17,7 +17,6 @@ const values: [expression: string, value: unknown][] = [
   // Access.
   ['input.nested.deep.x[0].y', 'found'], ['input["odd-name"]', 'odd'], ['input["in"]', 'key'], ['input.list[1]', 2], ['input.list[input.n]', 3], ['event.n == input.n', true],
   ['steps.fetch.output.total', 10], ['steps["a-b"].output', 'dashed'], ['steps[0].output.total', 10], ['config.region', 'eu'], ['meta.trigger', 'manual'],
-  ['loop.name', 'Notes'], ['loop["name"] + input.nested.deep.x[0].y', 'Notesfound'], ['{"loop": loop.name}', { loop: 'Notes' }],
   // What is unknown is null.
   ['input.no.such.member', null], ['input.list[9]', null], ['input.list[-1]', null], ['input.list.length', null], ['input.text.length', null], ['steps.later.output.x', null],
   ['input.constructor', null], ['input.__proto__.polluted', null], ['input["__proto__"]', null], ['input.toString', null], ['steps.constructor.output', null],
@@ -158,4 +157,13 @@ const simplePattern = fc.array(fc.constantFrom('a', 'b', '.', '[ab]', '[^a]', '(
 t.test('patterns agree with JavaScript regular expressions where both have a meaning', async () => {
   fc.assert(fc.property(simplePattern, fc.string({ unit: fc.constantFrom('a', 'b', ' ', 'c'), maxLength: 8 }), (pattern, text) =>
     evaluate('input.t matches input.p', { input: { t: text, p: pattern } }) === new RegExp(pattern, 'u').test(text)), { numRuns: 2000 })
+})
+
+t.test('loop is a name like any other, though the grammar reserves it', async (t) => {
+  const known = [...names, 'loop']
+  for (const [expression, value] of [['loop.name', 'Notes'], ['loop["name"] + input.text', 'NotesHello'], ['{"loop": loop.name, a: input.loop}', { loop: 'Notes', a: null }]] as const) {
+    t.same(compile(expression, known), { ok: true }, expression)
+    t.strictSame(evaluate(expression, { ...roots, loop: { name: 'Notes' } }), value)
+  }
+  t.match(compile('1 + loop.name', names), { ok: false, message: /^there is no loop here/, position: 4 })
 })

@@ -130,7 +130,7 @@ t.test('turns and money are bounded', async (t) => {
 t.test('an agent judges a check', async (t) => {
   const check = (more: Open = {}, assertions: readonly Open[] = [{ name: 'kind', kind: 'agent', agent: 'judge', prompt: 'Is ${{ input.what }} kind?', evidence: ['z'] }]) => ({ id: 'c', kind: 'check', config: { checks: [{ name: 'sum', kind: 'expr', expr: '1 + 1 == 2' }, ...assertions], ...more } }) as unknown as Step
   const asked = begun([sleep('z', '0'), check()])
-  t.match(step(asked, 'c'), { status: 'suspended', inputs: { agent: 'judge', instructions: /^Is hi kind\?[^]*## z[^]*\{\}/, session: { name: 'check:run_1:c:1:1' } }, verdict_detail: { checks: [{ pass: true }, { name: 'kind' }] } })
+  t.match(step(asked, 'c'), { status: 'suspended', inputs: { agent: 'judge', instructions: /^Is hi kind\?[\s\S]*## z[\s\S]*\{\}/, session: { name: 'check:run_1:c:1:1' } }, verdict_detail: { checks: [{ pass: true }, { name: 'kind' }] } })
   const opened = define(asked)
   t.match(told(opened, 'turn.open'), { input: { output_schema: { required: ['pass', 'reason'] } } })
   const passed = settle(opened, { output: { pass: true, reason: 'It is.' } })
