@@ -51,12 +51,12 @@ t.test('what a step says bounds the turn', async (t) => {
 })
 
 t.test('the session is the one that the policy names', async (t) => {
-  const session = (config: Open, spec: Partial<Spec> = {}) => (step(begun([agent({ session: config })], spec), 'a')?.inputs as Open)['session']
+  const session = (config: Open, spec: Partial<Spec> = {}) => step(begun([agent({ session: config })], spec), 'a')?.inputs?.['session']
   t.same(session({ scope: 'agent', name: 'case ${{ input.what }}', title: 'For ${{ agent.id }} in ${{ step.id }}', visibility: 'private' }), { scope: 'agent', ref_id: 'helper', name: 'case hi', title: 'For helper in a', visibility: 'private' })
   t.match(session({ name: '${{ run.id }}' }), { scope: 'loop', name: 'run_1' })
   t.match(session({}, { defaults: { agent_session: { name: 'shared', compaction_policy: { strategy: 'manual' } } } }), { name: 'shared', compaction_policy: { strategy: 'manual' } })
-  t.match((step(begun([agent()]), 'a')?.inputs as Open)['session'], { name: 'default' })
-  t.match((step(started([agent()], {}, { metadata: { channel_id: 'chan_1', thread_id: 'msg_1' } }), 'a')?.inputs as Open)['session'], { name: 'channel:chan_1:msg_1' })
+  t.match(step(begun([agent()]), 'a')?.inputs?.['session'], { name: 'default' })
+  t.match(step(started([agent()], {}, { metadata: { channel_id: 'chan_1', thread_id: 'msg_1' } }), 'a')?.inputs?.['session'], { name: 'channel:chan_1:msg_1' })
   t.match(record(begun([agent({ session: { name: '${{ "x" + input.what }}'.repeat(300) } })])), { status: 'failed', error_type: 'session_invalid' })
 })
 
