@@ -118,7 +118,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   'permission.list': answer<'permission.list'>(async ({ world }) => catalogOf(world.settings.brand.toLowerCase())),
   'catalog.events': answer<'catalog.events'>(() => eventCatalog),
   'catalog.models': answer<'catalog.models'>(async ({ world: { settings: { models } } }) => ({
-    default_model: models.default_model, items: models.providers.map(({ models: all, ...provider }) => ({ ...provider, models: all.map(({ max_effort: _, ...model }) => model) })),
+    default_model: models.default_model, items: models.providers.map(({ models: all, ...provider }) => ({ ...provider, models: all.map(({ max_effort: _, price: _1, ...model }) => model) })),
   })),
   ...definitionQueries,
   ...memoryQueries,

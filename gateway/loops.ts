@@ -11,6 +11,7 @@ import type { Saving } from '../protocol/loop/events.ts'
 import { handleId } from '../protocol/loop/handles.ts'
 import type { Trigger } from '../protocol/loop/shapes.ts'
 import { workflowsNamed, type Spec, type Step } from '../protocol/spec.ts'
+import { unknownAgents } from './agents-named.ts'
 import type { Call, Edge } from './call.ts'
 import { childrenOf } from './children.ts'
 import type { Prepare, Prepared } from './prepare.ts'
@@ -86,6 +87,8 @@ function secretsOf({ world }: Edge, loop_id: string, settings: unknown): (Pick<S
 
 async function save(edge: Edge, { project, body }: Call, id: string, origin: Origin): Promise<Prepared | Refusal> {
   if (!project) return {}
+  const unknown = await unknownAgents(edge, project.id, body as { steps?: readonly Step[]; agent_id?: string })
+  if (unknown) return unknown
   const workflows = await workflowsOf(edge, project.id, body['steps'] as readonly Step[] | undefined)
   if (isRefusal(workflows)) return workflows
   const secrets = secretsOf(edge, id, body['settings'])

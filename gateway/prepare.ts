@@ -9,9 +9,11 @@ import type { Definition } from '../protocol/directory.ts'
 import type { Origin } from '../protocol/entry.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
+import { agentsNamed } from '../protocol/language/agents.ts'
 import { slug } from '../protocol/naming.ts'
 import { workflowsNamed, type Spec } from '../protocol/spec.ts'
 import { actionPreparations } from './actions.ts'
+import { unknownAgents } from './agents-named.ts'
 import { meaning, type Call, type Edge } from './call.ts'
 import { channelPreparations } from './channels.ts'
 import { childrenOf } from './children.ts'
@@ -25,7 +27,7 @@ import { checkPeople, checkScope, rolesOf } from './people.ts'
 import { signLinks } from './answer/links.ts'
 import { sessionPreparations } from './session/prepare.ts'
 import { webhookPreparations } from './webhooks.ts'
-import type { Soon } from './soon.ts'
+import { soon, type Soon } from './soon.ts'
 
 /** What is added to the command's input, and to the reply that the caller gets. */
 export interface Prepared {
@@ -61,10 +63,16 @@ export async function workflowNamed({ directory }: Pick<Edge, 'directory'>, proj
 }
 
 /** A start by an inline spec names its workflows itself. */
-const inline: Prepare = (edge, { project, body }) => {
+const inline: Prepare = (edge, call, identity, origin) => {
+  const { project, body } = call
   const spec = body['spec'] as Spec | undefined
-  if (!project || !spec || workflowsNamed(spec).length === 0) return NOTHING
-  return childrenOf(edge, project.id, spec).then((found) => (isRefusal(found) ? found : { input: { ...found } }))
+  if (!project || !spec || (workflowsNamed(spec).length === 0 && agentsNamed(spec.steps, '').length === 0)) return NOTHING
+  return soon(agentsThere(edge, call, identity, origin), (there) => (isRefusal(there) ? there : childrenOf(edge, project.id, spec).then((found) => (isRefusal(found) ? found : { input: { ...found } }))))
+}
+/** A definition that names agents is kept only when they are there. */
+const agentsThere: Prepare = async (edge, { project, body }) => {
+  const { steps } = (body['spec'] ?? {}) as Partial<Spec>
+  return (project && steps && (await unknownAgents(edge, project.id, { steps }, 'spec'))) ?? NOTHING
 }
 
 /** Have the organization hold the handle for a workflow with a fresh id, also when the request is a repeat: a claim that stays unused ends by itself. */
@@ -104,7 +112,11 @@ async function reviewAs(edge: Edge, { project, caller }: Call): Promise<Prepared
 const preparations: Readonly<Record<string, Prepare>> = {
   'run.start': (edge, call, identity, origin) => (call.body['definition_id'] === undefined ? inline(edge, call, identity, origin) : definitionFor(edge, call, call.body['definition_id'], 'definition_id')),
   'workflow.run': (edge, call) => definitionFor(edge, call, call.slots['id'], 'id'),
-  'workflow.create': (edge, call, _, origin) => reserveHandle(edge, call, origin),
+  'workflow.create': async (edge, call, identity, origin) => {
+    const there = await agentsThere(edge, call, identity, origin)
+    return isRefusal(there) ? there : reserveHandle(edge, call, origin)
+  },
+  'workflow.update': agentsThere,
   'interaction.create': askPeople,
   'interaction.respond': answerAs,
   'interaction.review': reviewAs,

@@ -5,18 +5,21 @@
 import { readFileSync } from 'node:fs'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
-import { efforts, findModel, fullId, type Models, type ModelProvider } from '../protocol/agents/models.ts'
+import { efforts, findModel, fullId, type Models, type ModelProvider, type Price } from '../protocol/agents/models.ts'
 
 const Effort = Type.Enum([...efforts])
 const closed = { additionalProperties: false }
 const text = Type.String({ minLength: 1, maxLength: 200 })
+/** USD for a million tokens. */
+const usd = Type.Number({ minimum: 0, maximum: 100_000 })
+const Cost = Type.Object({ input: usd, output: usd, cache_read: Type.Optional(usd) }, closed)
 const Name = Type.String({ pattern: '^[a-z0-9]+([._-][a-z0-9]+)*$', maxLength: 64 })
 const Provider = Type.Object({
   provider: Name, kind: Type.Enum(['openai-compatible', 'openai', 'anthropic', 'scripted']), display_name: Type.Optional(text),
   base_url: Type.Optional(Type.String({ pattern: '^https?://[^\\s?#]+$' })), key: Type.Optional(Type.String({ pattern: '^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$' })),
   models: Type.Array(Type.Object({
     id: Type.String({ minLength: 1, maxLength: 200, pattern: '^\\S+$' }), label: Type.Optional(text), context_window_tokens: Type.Integer({ minimum: 1 }),
-    description: Type.Optional(Type.String({ maxLength: 1000 })), recommended: Type.Optional(Type.Boolean()), max_effort: Type.Optional(Effort),
+    description: Type.Optional(Type.String({ maxLength: 1000 })), recommended: Type.Optional(Type.Boolean()), max_effort: Type.Optional(Effort), price: Type.Optional(Cost),
   }, closed), { minItems: 1, maxItems: 500 }),
 }, closed)
 const Settings = Type.Object({
@@ -67,7 +70,7 @@ export function readModels(setting: string, brand: string): ModelSettings | { re
   for (const { provider, kind, base_url } of all) if (kind === 'openai-compatible' && base_url === undefined) return { wrong: `needs a base_url for the provider ${provider}` }
   const providers = all.map(({ provider, display_name, models }): ModelProvider => ({
     provider, display_name: display_name ?? provider, source: 'platform',
-    models: models.map(({ id, label, ...more }) => ({ id, provider, label: label ?? id, ...more })),
+    models: models.map(({ id, label, price, ...more }) => ({ id, provider, label: label ?? id, ...more, ...(price && { price: price as Price }) })),
   }))
   const every = providers.flatMap(({ models }) => models)
   const { ceiling } = value

@@ -39,7 +39,6 @@ export const errors = {
   agent_inactive: { status: 409, message: 'The agent is inactive; set its status to active first.' },
   session_agent_ref_conflict: { status: 400, message: 'Give agent_id or agent_name, not both.' },
   session_key_scope_required: { status: 400, message: 'A session key means something inside one agent; give agent_id or agent_name with it.' },
-  agent_steps_unavailable: { status: 400, message: 'This service has no agents yet; leave out steps and checks that ask one.' },
   loop_paused: { status: 409, message: 'The loop is paused; set its status to active first.' },
   loop_not_runnable: { status: 409, message: 'The loop is a draft, or has no steps.' },
   budget_exhausted: { status: 409, message: 'The loop has spent its daily budget.' },
@@ -65,8 +64,6 @@ export interface FieldError {
   readonly message: string
   readonly expected?: unknown
   readonly actual?: unknown
-  /** A code that says more than `bad_request`; it becomes that of the refusal. */
-  readonly code?: Code
 }
 
 /** An expected failure as data: what an actor, a query or the edge answers instead of a reply. */
@@ -83,12 +80,10 @@ export const refuse = (refused: Code, details?: Readonly<Record<string, unknown>
   ...(message !== undefined && { message }),
 })
 
-/** Refuse a request because of its fields: 400 `bad_request`, or the code that one of the faults brings, with `details.fields`. */
+/** Refuse a request because of its fields: 400 `bad_request` with `details.fields`. */
 export function refuseFields(...faults: FieldError[]): Refusal {
-  const coded = faults.find(({ code }) => code !== undefined)
-  const first = coded ?? faults[0]
-  const fields = coded ? faults.map(({ code: _, ...fault }) => fault) : faults
-  return refuse(coded?.code ?? 'bad_request', { fields }, first && `${first.field}: ${first.message}`)
+  const [first] = faults
+  return refuse('bad_request', { fields: faults }, first && `${first.field}: ${first.message}`)
 }
 
 /** Whether an answer is a refusal. */

@@ -1,4 +1,5 @@
 /** Commands that no client sends: between actors, from the shard host, and from gateways on behalf of workers. */
+import type { CompactionPolicy, ModelRoute, ThinkingEffort } from './agents.ts'
 import type { ActorOf, InvocationFacts } from './action/invocation.ts'
 import type { Action } from './api/actions.ts'
 import type { Job, JobHeader } from './api/jobs.ts'
@@ -12,6 +13,7 @@ import type { RunOpening } from './loop/events.ts'
 import type { QueueReason } from './loop/run.ts'
 import type { SourceEvent } from './sources.ts'
 import type { MemoryChange } from './memory.ts'
+import type { Place, TurnOpening, TurnReport } from './session/commands.ts'
 import type { Spec } from './spec.ts'
 import type { Registration } from './worker.ts'
 
@@ -117,6 +119,24 @@ export type RunCommands = {
   'child.answered': { input: { wait_id: string; run_id?: string; fault?: { readonly error_type: string; readonly error: string } }; reply: undefined }
   /** From whoever spends on behalf of the run: once per `usage_id`. */
   'usage.record': { input: Usage; reply: undefined }
+  /** From the executor that looked up what a turn of this run runs with. */
+  'turn.defined': { input: TurnDefined; reply: undefined }
+  /** From the session: the turn has ended, or cannot begin. Told once; total, and harmless when it is said twice. */
+  'turn.settled': { input: Omit<TurnReport, 'run_id'> & { session_id: string }; reply: undefined }
+}
+/** What a step that asks an agent wants; read by the executor that looks up the rest. Without `agent` the service's own reviewer is meant. */
+export interface TurnWanted {
+  readonly turn_id: string
+  /** Id or name. */
+  readonly agent?: string
+  readonly session: { readonly scope: 'loop' | 'agent'; readonly ref_id: string; readonly name: string; readonly title?: string; readonly visibility?: 'project' | 'private'; readonly compaction_policy?: CompactionPolicy }
+  readonly step: { readonly timeout_seconds?: number; readonly thinking_effort?: ThinkingEffort; readonly model_route?: ModelRoute; readonly tool_names?: readonly string[]; readonly disable_tools?: boolean; readonly max_turns?: number; readonly max_duplicate_tool_calls?: number }
+}
+/** Where a turn of a run takes place, and what it runs with. */
+export interface TurnDefined extends Pick<TurnOpening, 'seed' | 'definition'> {
+  readonly turn_id: string
+  readonly session_id: string
+  readonly place: Place
 }
 /** Something was spent. Costs are whole thousandths of a credit. */
 interface Usage {

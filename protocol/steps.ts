@@ -53,7 +53,7 @@ const Assertion = Closed({
   name: Type.String({ minLength: 1, maxLength: 160 }),
   kind: Type.Enum(['expr', 'agent']),
   expr: Type.Optional(Expression),
-  agent: Type.Optional(Type.String()),
+  agent: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'Id or name of the agent that judges; the service\'s own reviewer by default' })),
   prompt: Type.Optional(Type.String({ maxLength: 16_384 })),
   evidence: Type.Optional(Type.Array(Type.String(), { maxItems: 200, description: 'Ids of earlier steps' })),
 })
@@ -71,7 +71,7 @@ const LoopStep = kindOf('loop', Closed({
 }))
 
 const effort = Type.Enum(['inherit', 'low', 'medium', 'high', 'xhigh', 'max'])
-/** How agents of a run use sessions. Kept; nothing reads it before there are agents. */
+/** In which session the turns of a run's agents are: found by `name`, below the loop (`loop`, which `auto` means) or the agent; what is there decides over what a new one would be made with. */
 export const SessionPolicy = Closed({
   scope: Type.Optional(Type.Enum(['auto', 'loop', 'agent'])), name: Type.Optional(Type.String({ maxLength: 4096 })), title: Type.Optional(Type.String({ maxLength: 4096 })),
   visibility: Type.Optional(Type.Enum(['project', 'private'])),
@@ -82,8 +82,11 @@ export const SessionPolicy = Closed({
   thinking_effort: Type.Optional(effort),
 })
 const AgentStep = kindOf('agent', Closed({
-  instructions: Type.String({ minLength: 1 }), agent_id: Type.Optional(Type.String()), tool_names: Type.Optional(Type.Array(Type.String())), disable_tools: Type.Optional(Type.Boolean()),
-  output_schema: Type.Optional(Open), max_turns: Type.Optional(Type.Integer({ minimum: 1 })), session: Type.Optional(SessionPolicy),
+  instructions: Type.String({ minLength: 1, maxLength: 131_072, description: 'What the agent is told: a template' }),
+  agent_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'Id or name of an agent of the project; that of the loop by default' })),
+  tool_names: Type.Optional(Type.Array(Type.String(), { maxItems: 500, description: 'Of the tools that the agent has, only these; an empty list leaves none' })),
+  disable_tools: Type.Optional(Type.Boolean({ description: 'Takes its tools away, also those of its memory; tools of the service itself, such as asking a person, stay' })),
+  output_schema: Type.Optional(Open), max_turns: Type.Optional(Type.Integer({ minimum: 1, description: 'How often the model is asked at most' })), session: Type.Optional(SessionPolicy),
   model_route: Type.Optional(Closed({ mode: Type.Enum(['managed', 'worker']), environment_id: Type.Optional(Type.String()), provider: Type.Optional(Type.String()), model: Type.Optional(Type.String()) })),
 }))
 

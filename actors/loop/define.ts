@@ -76,10 +76,10 @@ export function update({ brand }: LoopOptions, state: LoopState, input: UpdateLo
   }
   const authored = chosen(input, authoring) as Authored
   const touched = Object.keys(authored).length > 0
-  const whole: Authored = { ...state.record, ...authored }
+  const whole: Authored & Pick<Loop, 'agent_id'> = { ...state.record, ...authored, ...(input.agent_id !== undefined && { agent_id: input.agent_id }) }
   const { record } = state
   const status = input.status ?? (record.status === 'draft' && !hasSteps(record) && hasSteps(whole) ? 'active' : record.status)
-  const faults = [...reservedTags(input.tags, brand), ...(touched ? checkLoop(whole) : []), ...(status === 'active' && !hasSteps(whole) ? [needsSteps] : [])]
+  const faults = [...reservedTags(input.tags, brand), ...(touched || input.agent_id !== undefined ? checkLoop(whole) : []), ...(status === 'active' && !hasSteps(whole) ? [needsSteps] : [])]
   if (faults.length > 0) return refuseFields(...faults)
   const refused = unreserved(input.triggers, state, input.reserved, cause.at)
   if (refused) return refused

@@ -55,7 +55,7 @@ function openRun(on: Draft, wanted: Wanted): Outcome {
   const of = { run_id, ...(trigger && { trigger_id: trigger.id }), ...(fire !== undefined && { fire }), last_run_at: timestamp(on.cause.at) }
   emit(on, 'waits' in verdict ? { type: 'run.lined_up', ...of, reason: verdict.waits } : { type: 'run.admitted', ...of })
   tellRun(on, run_id, 'run.open', {
-    loop: { id: record.id, version_id: version.id, version: version.number, name: record.name }, spec: specOf(record), definitions, event: event.values, config: config.values,
+    loop: { id: record.id, version_id: version.id, version: version.number, name: record.name }, spec: specOf(record), ...(record.agent_id && { agent_id: record.agent_id }), definitions, event: event.values, config: config.values,
     meta: { ...wanted.meta, ...(trigger && { trigger: { id: trigger.id, key: trigger.key, kind: trigger.trigger.kind } }) }, source, depth,
     ...(budget !== undefined && { budget }), ...('waits' in verdict && { queue_reason: verdict.waits }), ...(later && { later }), ...(parent && { parent }),
   })

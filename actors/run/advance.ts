@@ -15,10 +15,11 @@ import { turn } from './branches.ts'
 import { current, emit, type Draft } from './draft.ts'
 import { stopped } from './limits.ts'
 import { completeRun, concludeCleanup } from './ending.ts'
-import { attempting, beginStep, failStep, skipStep } from './outcome.ts'
+import { attempting, beginStep, skipStep } from './outcome.ts'
 import { rootsOf } from './roots.ts'
 import { hasEnded } from './state.ts'
 import { executeAction } from './steps/action.ts'
+import { executeAgent } from './steps/agent.ts'
 import { executeBranches } from './steps/branches.ts'
 import { executeCheck } from './steps/check.ts'
 import { executeInteraction } from './steps/interaction.ts'
@@ -73,5 +74,5 @@ const executors: { readonly [K in Step['kind']]: (on: Draft, step: Extract<Step,
   loop: executeLoop,
   parallel: executeBranches,
   for_each: executeBranches,
-  agent: (on) => failStep(on, { error_type: 'agent_steps_unavailable', error: 'This service has no agents yet' }, true),
+  agent: executeAgent,
 }

@@ -43,7 +43,7 @@ export function cancel(state: RunState | null, { reason }: Reason, cause: Cause)
   return decided(on)
 }
 
-/** Resume a suspended run now: what it waits for counts as come, with an empty output; jobs, children and branches go on as they are. */
+/** Resume a suspended run now: what it waits for counts as come, with an empty output; jobs, children, turns and branches go on as they are. */
 export function resume(state: RunState | null, { reason }: Reason, cause: Cause): Decision<RunEvent, Run> {
   if (!state) return refuse('not_found')
   const { wait } = state.engine
@@ -51,7 +51,7 @@ export function resume(state: RunState | null, { reason }: Reason, cause: Cause)
   if (state.record.cancel_requested) return unchanged
   const on = draft(state, cause)
   on.why = { reason: reason ?? 'resumption' }
-  if (wait.kind === 'worker' || wait.kind === 'run' || wait.kind === 'branches') {
+  if (wait.kind === 'worker' || wait.kind === 'run' || wait.kind === 'branches' || wait.kind === 'agent') {
     emit(on, 'run.resumed', { step: wait.step, payload: { step: wait.step, ...on.why }, run: { status: 'running' } })
     emit(on, 'run.suspended', { step: wait.step, payload: { step: wait.step, wait_id: wait.id, wait_kind: wait.kind, ...(wait.kind === 'worker' && { job_id: wait.job_id }) }, run: { status: 'suspended' } })
     return decided(on)

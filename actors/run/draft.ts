@@ -12,7 +12,12 @@ import type { Patch } from '../../protocol/patch.ts'
 import type { Step } from '../../protocol/spec.ts'
 import type { Cause, Decided, Tell } from '../actor.ts'
 import { stepsAt } from './places.ts'
-import { apply, branchAt, keyOf, rowOf, type Branch, type Engine, type Note, type Place, type RunState } from './state.ts'
+import { apply, branchAt, keyOf, rowOf, type Branch, type Engine, type Note, type OpenWait, type Place, type RunState } from './state.ts'
+
+/** A wait for a turn of an agent. */
+export type AgentWait = Extract<OpenWait, { kind: 'agent' }>
+/** The queue of looking up what turns run with; each project has one in every shard. */
+export const OPENINGS = '$openings'
 
 export interface Draft {
   readonly cause: Cause
@@ -85,10 +90,20 @@ export const tellQueue = (on: Draft, name: 'queue.enqueue' | 'queue.cancel', inp
 export const tellInteraction = (on: Draft, id: string, name: keyof InteractionCommands, input: unknown): void => {
   on.tells.push({ to: { kind: 'interaction', id }, name, input })
 }
-/** Withdraw the interaction that the current step waits for, if it waits for one: whoever ends its wait calls this first. */
+/** Withdraw the interaction that the current step waits for, or stop its turn of an agent, if it waits for one: whoever ends its wait calls this first. */
 export function withdraw(on: Draft, reason: string): void {
   const { wait } = placeOf(on)
   if (wait?.kind === 'interaction') tellInteraction(on, wait.interaction_id, 'interaction.withdraw', { reason })
+  else if (wait?.kind === 'agent') stopTurn(on, wait, reason)
+}
+/** Tell the session of a turn that it is not wanted any more. One that was not opened yet never will be. */
+function stopTurn(on: Draft, { step, turn_id, job_id, session_id }: AgentWait, reason: string): void {
+  if (session_id !== undefined) emit(on, 'turn.stopped', { step, note: { tell: { to: { kind: 'session', id: session_id }, name: 'turn.stop', input: { turn_id } } } })
+  else if (job_id !== undefined) tellOpenings(on, 'queue.cancel', { job_ids: [job_id], reason })
+}
+/** The queue, in the run's own shard, of what must be looked up before a turn begins. */
+export const tellOpenings = (on: Draft, name: 'queue.enqueue' | 'queue.cancel', input: unknown): void => {
+  on.tells.push({ to: { kind: 'queue', id: `${on.cause.shard}.${OPENINGS}` }, name, input })
 }
 
 /** A run of the own shard. */

@@ -12,6 +12,7 @@ import { cancelRun, type Fault } from './ending.ts'
 import { completeStep, endWait, failStep, resumeStep } from './outcome.ts'
 import { holdsWork, waitingAt } from './places.ts'
 import type { RunState } from './state.ts'
+import { openingSettled } from './turns.ts'
 
 type Settled = RunCommands['job.settled']['input']
 type Retried = RunCommands['job.retried']['input']
@@ -19,7 +20,7 @@ type Retried = RunCommands['job.retried']['input']
 /** The job has ended. With a cancel requested the run ends too, whatever the outcome; what was completed stays completed. */
 export function jobSettled(state: RunState | null, input: Settled, cause: Cause): Decision<RunEvent, undefined> {
   const at = waitingFor(state, input.job_id, cause)
-  if (!at) return nothing
+  if (!at) return openingSettled(state, input, cause) ?? nothing
   const { on, wait, row, call } = at
   const cancelled = on.state.record.cancel_requested && !on.state.engine.ending
   const attempt = Math.max(row.attempt, wait.base + input.attempt)

@@ -32,14 +32,22 @@ const asksAgent = (on: Draft): boolean => {
 /** Ends the run when a limit does not let the current step begin. Gives whether it did. */
 export function stopped(on: Draft): boolean {
   if (on.state.engine.ending) return false
-  const { credit_budget = 0, credit_spent = 0, max_agent_turns = 0, agent_turns_used = 0 } = on.state.record
+  const { max_agent_turns = 0, agent_turns_used = 0 } = on.state.record
   if (wallClockPassed(on)) exceedWallClock(on)
   else if (stepLimitReached(on)) stop(on, 'step_limit_reached', { limit_kind: 'steps', used: stepsUsed(on), limit: stepsAllowed(on) }, `The run began more than ${stepsAllowed(on)} steps`)
-  else if (credit_budget > 0 && credit_spent >= credit_budget) exceedBudget(on, credit_spent, credit_budget)
-  else if (on.state.engine.spent_out) stop(on, 'budget_exceeded', { limit_kind: 'daily_budget' }, 'The loop has spent its daily budget')
+  else if (overspent(on)) return true
   else if (max_agent_turns > 0 && (agent_turns_used > max_agent_turns || (agent_turns_used === max_agent_turns && asksAgent(on)))) {
     stop(on, 'turn_limit_reached', { limit_kind: 'agent_turns', used: agent_turns_used, limit: max_agent_turns }, `The run used ${agent_turns_used} of ${max_agent_turns} agent turns`)
   } else return false
+  return true
+}
+
+/** Ends the run, also in the middle of a step, when its money is spent. Gives whether it was. */
+export function overspent(on: Draft): boolean {
+  const { credit_budget = 0, credit_spent = 0 } = on.state.record
+  if (credit_budget > 0 && credit_spent >= credit_budget) exceedBudget(on, credit_spent, credit_budget)
+  else if (on.state.engine.spent_out) stop(on, 'budget_exceeded', { limit_kind: 'daily_budget' }, 'The loop has spent its daily budget')
+  else return false
   return true
 }
 

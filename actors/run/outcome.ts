@@ -53,8 +53,13 @@ export function beginStep(on: Draft): void {
     return
   }
   emit(on, 'step.started', {
-    step: key, payload: { step: key, kind: on.state.engine.ending ? 'cleanup' : step.kind }, row: { ...birth(on, step, key), status: 'running', started_at: now(on) }, ...moving(on), ...place,
+    step: key, payload: { step: key, kind: on.state.engine.ending ? 'cleanup' : step.kind, ...whom(on, step) }, row: { ...birth(on, step, key), status: 'running', started_at: now(on) }, ...moving(on), ...place,
   })
+}
+/** The agent that a step asks. */
+function whom({ state: { engine } }: Draft, { kind, config }: Step): { readonly agent_id?: string } {
+  const agent_id = kind === 'agent' ? (config.agent_id ?? engine.agent_id) : undefined
+  return agent_id === undefined ? {} : { agent_id }
 }
 const terminalRow = ({ status }: RunStep): boolean => status === 'completed' || status === 'failed' || status === 'skipped' || status === 'cancelled'
 const cleared = { error_type: null, error_message: null } as const

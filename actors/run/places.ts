@@ -25,8 +25,10 @@ export function waitingAt(state: RunState, holds: (wait: Wait) => boolean): { re
   const branch = branches?.find(({ wait }) => wait && holds(wait))
   return branch && { at: branch.key, place: branch }
 }
-/** Whether some place waits for a worker or a child run: something that ends by itself when it is asked to. */
-export const holdsWork = (state: RunState): boolean => waitingAt(state, ({ kind }) => kind === 'worker' || kind === 'run') !== undefined
+/** Whether a wait is for a worker, a child run or a turn that was opened: for something that ends by itself when it is asked to. */
+export const isWork = (wait: Wait): boolean => wait.kind === 'worker' || wait.kind === 'run' || (wait.kind === 'agent' && wait.session_id !== undefined)
+/** Whether some place waits for such a thing. */
+export const holdsWork = (state: RunState): boolean => waitingAt(state, isWork) !== undefined
 
 /** What the worker that takes a job needs to know: read when the job is delivered. Null when the run no longer wants it. */
 export function jobSpec(state: RunState | null, { job_id }: { job_id: string }): { parameters: Open; action_name: string } | null {

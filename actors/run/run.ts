@@ -22,10 +22,12 @@ import { actionCall, invoke, invoked } from './invoke.ts'
 import { jobSpec } from './places.ts'
 import { signal } from './signal.ts'
 import { start } from './start.ts'
+import { turnWanted } from './steps/agent.ts'
 import { childAnswered } from './steps/loop.ts'
 import { halt, recordUsage } from './usage.ts'
 import { apply, created, deadline, hasEnded, type RunState } from './state.ts'
-import { askToWatch, sayEnd, saySignal, sayVerdict, unwatch } from './telling.ts'
+import { askToWatch, sayEnd, saySignal, sayVerdict, tellOnward, unwatch } from './telling.ts'
+import { turnDefined, turnSettled } from './turns.ts'
 import { wake } from './wake.ts'
 
 /** The run actor. */
@@ -60,6 +62,8 @@ export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands,
     'loop.paused': autoPaused,
     'child.answered': childAnswered,
     'usage.record': recordUsage,
+    'turn.defined': turnDefined,
+    'turn.settled': turnSettled,
   },
   evolve: {
     'run.created': created,
@@ -107,11 +111,18 @@ export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands,
     'run.budget_exceeded': apply,
     'loop.auto_paused': apply,
     'loop.asked': apply,
+    'turn.asked': apply,
+    'turn.opened': apply,
+    'turn.stopped': apply,
+    'run.progress_stalled': apply,
   },
 
   react: {
     'loop.asked': ({ private: ask }) => [{ tell: ask as unknown as Tell }],
     'run.budget_exceeded': sayVerdict,
+    'run.progress_stalled': sayVerdict,
+    'turn.opened': tellOnward,
+    'turn.stopped': tellOnward,
     'wait.asked': askToWatch,
     'wait.resumed': unwatch,
     'wait.timed_out': unwatch,
@@ -126,7 +137,7 @@ export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands,
   },
   ask: {
     /** What a worker gets of a job, or null when the run no longer waits for it. */
-    job_spec: jobSpec,
+    job_spec: (state, input) => jobSpec(state, input) ?? turnWanted(state, input),
     /** What an executor must know of a call beside its parameters, or null. */
     action_call: actionCall,
     /** What a direct call has come to. */

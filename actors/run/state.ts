@@ -20,6 +20,7 @@ import { patch, type Patch } from '../../protocol/patch.ts'
 import { terminal, type RunEvent, type RunStep } from '../../protocol/api/runs.ts'
 import type { RunRecord } from '../../protocol/loop/record.ts'
 import type { Spec, Step } from '../../protocol/spec.ts'
+import type { Tell } from '../actor.ts'
 import { applyBranches } from './kept.ts'
 import type { About } from './telling.ts'
 
@@ -47,6 +48,8 @@ export type OpenWait =
   | (Opened & { readonly kind: 'loop'; readonly loop_id: string })
   /** The branches of this step. */
   | (Opened & { readonly kind: 'branches' })
+  /** A turn of an agent. `job_id`: what it runs with is being looked up; `session_id`: it was opened there; `judges`: the assertion that it is for. */
+  | (Opened & { readonly kind: 'agent'; readonly turn_id: string; readonly job_id?: string; readonly session_id?: string; readonly judges?: number })
 /**
  * What a suspended run waits for: a wait, the delay before the next attempt of a step, or only the next turn (`pause`): it
  * has done as much as one commit takes.
@@ -157,6 +160,8 @@ export interface Engine extends Place {
   readonly usages?: readonly string[]
   /** The loop has spent its daily budget: the next step does not begin. */
   readonly spent_out?: true
+  /** The agent that is asked by steps that name none. */
+  readonly agent_id?: string
 }
 
 export interface RunState {
@@ -195,6 +200,8 @@ export interface Note {
   readonly about?: About
   /** What a branch gave. */
   readonly gave?: { readonly index: number; readonly what: Yield }
+  /** What an actor elsewhere is told, after the commit. */
+  readonly tell?: Tell
 }
 /** What the note says of a wait that ends: the matcher of events is told when it was told of the wait. */
 export const unwatching = (wait: Wait | undefined): Pick<Note, 'unwatch'> => (wait?.kind === 'event' && !wait.event_type.startsWith('signal.') ? { unwatch: wait.id } : {})

@@ -15,5 +15,6 @@ export function suspend(on: Draft, wait: OpenWait, details: Open, row: Patch<Run
   emit(on, 'step.suspended', { step: wait.step, payload, row: { status: 'suspended', wait_id: wait.id, ...row } })
   emit(on, 'wait.opened', { step: wait.step, payload, place: { wait } })
   const wakes = wait.kind === 'timer' && on.state.record.loop_id !== undefined && { wake_at: timestamp(wait.due) }
-  if (on.at === undefined) emit(on, 'run.suspended', { step: wait.step, payload, run: { status: 'suspended', ...wakes } })
+  // One that goes from one wait into the next was suspended all the time.
+  if (on.at === undefined && on.state.record.status !== 'suspended') emit(on, 'run.suspended', { step: wait.step, payload, run: { status: 'suspended', ...wakes } })
 }

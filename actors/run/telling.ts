@@ -40,6 +40,11 @@ export function saySignal({ private: note }: RunEvent, self: Address): Effect[] 
     id, event_type: `signal.${name}`, source_kind: 'signal', source_id: self.id, event: { run_id: self.id, signal_name: name, payload }, meta: { run_id: self.id, signal_name: name }, depth: 0,
   } satisfies Publication)
 }
+/** What the event itself says that somebody is told. */
+export function tellOnward({ private: content }: RunEvent): Effect[] {
+  const tell = (content as Note | undefined)?.tell
+  return tell ? [{ tell }] : []
+}
 /** A step wants to wait for an event. */
 export function askToWatch({ private: content = {} }: RunEvent, self: Address): Effect[] {
   const { engine, place } = content as Note

@@ -1,13 +1,16 @@
 /**
  * What a run spends. A usage is recorded when it is known, whether the run still goes on or not; what it means for the run is
- * looked at before the next step (limits.ts).
+ * looked at before the next step (limits.ts), and at once when the run waits for an agent: that is what spends.
  */
 import type { RunEvent } from '../../protocol/api/runs.ts'
 import type { RunCommands } from '../../protocol/internal.ts'
 import { creditsOf } from '../../protocol/loop/credits.ts'
 import type { Cause, Decision } from '../actor.ts'
+import { advance } from './advance.ts'
 import { draft, emit, nothing, silently, tellLoop } from './draft.ts'
-import type { RunState } from './state.ts'
+import { overspent } from './limits.ts'
+import { waitingAt } from './places.ts'
+import { hasEnded, type RunState } from './state.ts'
 
 /** Usages remembered, to tell a repeat. */
 const REMEMBERED = 256
@@ -25,6 +28,8 @@ export function recordUsage(state: RunState | null, usage: RunCommands['usage.re
     note: { engine: { usages: [...(state.engine.usages ?? []), usage_id].slice(-REMEMBERED) } },
   })
   if (counted > 0) tellLoop(on, 'run.spent', { run_id: state.record.id, milli: counted })
+  const busy = !hasEnded(state) && !state.record.cancel_requested && !state.engine.ending && waitingAt(state, ({ kind }) => kind === 'agent') !== undefined
+  if (busy && overspent(on)) advance(on)
   return silently(on)
 }
 

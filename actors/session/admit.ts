@@ -10,12 +10,12 @@ import { own } from '../../protocol/lookup.ts'
 import { ingest } from '../../protocol/session/check.ts'
 import type { Block, ReminderBlock } from '../../protocol/session/blocks.ts'
 import type { TurnWork } from '../../protocol/session/bookkeeping.ts'
-import type { Defined, Placing, SessionCommands } from '../../protocol/session/commands.ts'
+import type { Defined, Placing } from '../../protocol/session/commands.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
 import { limits } from '../../protocol/session/limits.ts'
 import type { AgentTurn, TranscriptMessage, TurnAck } from '../../protocol/session/shapes.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { answering, change, draft, emit, live, now, recordOf, silently, nothing, turnOf, write, writeHidden, type Draft } from './draft.ts'
+import { answering, change, draft, emit, live, now, recordOf, turnOf, write, writeHidden, type Draft } from './draft.ts'
 import { place } from './place.ts'
 import { directTurn, type SessionState, type Turn } from './state.ts'
 import { pump } from './turns.ts'
@@ -112,15 +112,3 @@ function blocked({ state }: Draft): Refusal | undefined {
   if (active) return refuse('session_turn_active', { turn_id: active.record.id, status: active.record.status })
   return Object.keys(state.turns).length >= limits.turns ? refuse('conflict', { limit: limits.turns }, 'The session has as many turns that have not ended as it may have.') : undefined
 }
-
-/** A turn of a run or of a channel: they have their own admission, and this one's rule does not count for them. */
-export const openTurn = (brand: string) => (state: SessionState, input: SessionCommands['turn.open']['input'], cause: Cause): Decision<SessionEvent, undefined> => {
-  const session = live(state, cause)
-  if (!session || session.turns[input.turn_id] || session.keys[`turn:${input.turn_id}`]) return nothing
-  const on = draft(session, cause, brand)
-  const { owner, attempt, content, definition, asker, output_schema, metadata, turn_id } = input
-  admit(on, { owner: 'run_id' in owner ? 'run' : 'channel', of: { ...owner, attempt }, turn_id, content, definition, asker, output_schema, metadata, key: `turn:${turn_id}` })
-  pump(on)
-  return silently(on)
-}
-

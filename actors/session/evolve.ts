@@ -108,6 +108,8 @@ export const evolve: Arms = {
     const known = work.segment.calls[id]
     return { ...work, segment: { ...work.segment, calls: { ...work.segment.calls, [id]: patch(known ?? { id, index: 0, state: 'ready' }, call) } } }
   }),
+  'turn.reported': (state) => state,
+  'turn.spent': (state) => state,
   'nudge.queued': (state, { nudge }) => ({ ...state, nudges: { ...state.nudges, [nudge.id]: { nudge, content_hash: '', kept: {} as NudgeWork } } }),
   'nudge.keyed': keyNudge,
   'nudge.changed': (state, { id, nudge }) => changeNudge(state, id, nudge),

@@ -7,8 +7,9 @@ import { textOf, toolUses } from '../../protocol/session/blocks.ts'
 import { limits } from '../../protocol/session/limits.ts'
 import { valueFaults } from '../../protocol/session/schema.ts'
 import type { Open } from '../../protocol/common.ts'
+import { costOf } from '../../protocol/loop/credits.ts'
 import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
-import { change, count, note, now, stream, turnOf, write, type Draft } from './draft.ts'
+import { change, count, emit, note, now, stream, turnOf, write, type Draft } from './draft.ts'
 import { enqueue, queueOf, type Settled } from './jobs.ts'
 import { deliverNudges } from './nudges.ts'
 import { openSegment } from './segment.ts'
@@ -23,7 +24,8 @@ export function generate(on: Draft, id: string): void {
   const turn = turnOf(on, id)
   if (!turn) return
   const { definition, generations, next_index } = turn.work
-  if (generations >= limits.generations) return void fail(on, id, 'max_iterations', `The model was asked ${limits.generations} times in this turn.`)
+  const most = Math.min(definition.max_generations ?? limits.generations, limits.generations)
+  if (generations >= most) return void fail(on, id, 'max_iterations', `The model was asked ${most} times in this turn.`)
   if (definition.memory_fault !== undefined) return void fail(on, id, 'memory_context_too_large', definition.memory_fault)
   const { sequence } = on.state
   const fault = conversationFault(messagesOf(shownTo(on.state, sequence)))
@@ -57,8 +59,12 @@ export function answered(on: Draft, id: string, { outcome, result, error_type, e
 }
 
 function spend(on: Draft, id: string, { usage, model }: Answer): void {
-  const { work } = turnOf(on, id) as Turn
-  note(on, id, { usage: addUsage(work.usage, usage) }, (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0) + (usage.cache_read_input_tokens ?? 0) + (usage.cache_creation_input_tokens ?? 0))
+  const { work, record: { run_id, step_key = '' } } = turnOf(on, id) as Turn
+  const tokens = (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0) + (usage.cache_read_input_tokens ?? 0) + (usage.cache_creation_input_tokens ?? 0)
+  if (run_id !== undefined && work.generation) {
+    emit(on, { type: 'turn.spent', spending: { run_id, usage_id: work.generation.job_id, step_key, tokens, milli: work.definition.price ? costOf(usage, work.definition.price) : 0 } })
+  }
+  note(on, id, { usage: addUsage(work.usage, usage) }, tokens)
   count(on, { token_input_total: usage.input_tokens, token_output_total: usage.output_tokens, cache_read_input_total: usage.cache_read_input_tokens, cache_creation_input_total: usage.cache_creation_input_tokens })
   change(on, { model, model_provider: work.definition.route.provider })
 }

@@ -23,13 +23,16 @@ export function enqueue(on: Draft, queue: string, wanted: Wanted, turn: Turn | u
   const { id: session_id, agent_id } = on.state.record
   const whose = turn?.work.owner === 'run' ? 'agent' : 'conversation'
   const common = {
-    ...wanted, origin: `${whose}_${wanted.kind === 'llm_generation' ? 'llm' : 'tool'}_call` as Job['origin'], session_id, ...(turn?.record.run_id !== undefined && { run_id: turn.record.run_id }), priority: 0,
+    ...wanted, origin: `${whose}_${wanted.kind === 'llm_generation' ? 'llm' : 'tool'}_call` as Job['origin'], session_id, ...(turn && whoseStep(turn)), priority: 0,
   }
   const { max_losses: _, ...shown } = common
   const job: JobHeader = { ...common, owner: { kind: 'session', id: session_id }, fairness_key: agent_id, enqueued_at: on.cause.at }
   const record: Job = { ...shown, fairness_key: agent_id, queue, status: 'queued', claim_attempt: 0, cancel_requested: false, created_at: now(on), updated_at: now(on) }
   tellQueue(on, queue, 'queue.enqueue', { job, record })
 }
+
+const whoseStep = ({ record: { run_id, step_key } }: Turn): Partial<Pick<JobHeader, 'run_id' | 'step_id' | 'step_key'>> =>
+  run_id === undefined ? {} : { run_id, ...(step_key !== undefined && { step_id: `${run_id}:${step_key}`, step_key }) }
 
 /** What a job of the session is for. */
 export function jobOf(state: SessionState, job_id: string): { readonly turn: Turn; readonly call?: string } | { readonly compaction: true } | undefined {

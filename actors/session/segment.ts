@@ -57,8 +57,10 @@ function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): 
   const signature = `${name} ${canonicalJson(input)}`
   const times = (repeats[signature] ?? 0) + 1
   note(on, id, { repeats: { ...repeats, [signature]: times } })
-  if (times > limits.repeats) {
-    fail(on, id, 'progress_stalled', `${name} was called more than ${limits.repeats} times with the same arguments.`)
+  const limit = definition.max_repeats ?? limits.repeats
+  if (times > limit) {
+    const error_message = `${name} was called more than ${limit} times with the same arguments.`
+    end(on, id, { status: 'failed', error_type: 'progress_stalled', error_message, stalled: { tool: name, duplicate_calls: times, limit } })
     return false
   }
   const meaning = meaningOf(definition, on.brand, output_schema, name, input)

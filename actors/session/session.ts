@@ -9,13 +9,15 @@ import type { Api } from '../../protocol/api.ts'
 import type { Defined, Hashed, Placing, SessionCommands } from '../../protocol/session/commands.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
 import type { Actor } from '../actor.ts'
-import { invoke, openTurn, startTurn } from './admit.ts'
+import { invoke, startTurn } from './admit.ts'
 import { interactionChanged } from './asking.ts'
 import { evolve } from './evolve.ts'
 import { jobRetried, jobSettled } from './jobs.ts'
 import { cancelNudge, nudge } from './nudges.ts'
+import { openTurn, stopTurn } from './owned.ts'
 import { create, standing, succeed } from './place.ts'
 import { actionCall, detail, generation, jobSpec } from './reads.ts'
+import { tellEnd, tellSpending } from './report.ts'
 import { append, cancel, cancelTurn, compact, deadline, remove, update, wake } from './settings.ts'
 import { unborn, type SessionState } from './state.ts'
 
@@ -43,12 +45,14 @@ export function sessionActor({ brand: configured }: { readonly brand: string }):
       'session.cancel_nudge': cancelNudge(brand),
       'session.succeed': succeed,
       'turn.open': openTurn(brand),
+      'turn.stop': stopTurn(brand),
       'job.settled': jobSettled(brand),
       'job.retried': jobRetried(brand),
       'interaction.changed': interactionChanged(brand),
       wake: wake(brand),
     },
     evolve,
+    react: { 'turn.reported': tellEnd, 'turn.spent': tellSpending },
     ask: {
       /** Whether it lives, for an edge that looks for the session of a key. */
       standing,

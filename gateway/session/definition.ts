@@ -3,24 +3,24 @@
  * Tools are resolved here and nowhere else: a session is handed a list of what is granted.
  */
 import type { Agent } from '../../protocol/agents.ts'
-import { effectiveDefinition } from '../../protocol/agents/definition.ts'
+import { effectiveDefinition, type AgentSource } from '../../protocol/agents/definition.ts'
 import { clearsConfig, type InlineConfig } from '../../protocol/agents/inline.ts'
+import { findModel } from '../../protocol/agents/models.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import type { TurnWanted } from '../../protocol/internal.ts'
 import { own } from '../../protocol/lookup.ts'
-import type { Defined } from '../../protocol/session/definition.ts'
+import type { Defined, GrantedTool } from '../../protocol/session/definition.ts'
 import type { Session } from '../../protocol/session/shapes.ts'
-import { homeOf, type Call, type Edge } from '../call.ts'
-import { agentSource, byName } from '../equipment.ts'
+import { agentSource, byName, type Asking } from '../equipment.ts'
 import { grantedTools, remembered } from './tools.ts'
 
 /** The agent that a reference names; `not_found` when there is none, `agent_inactive` when it is not in use. */
-export async function agentOf(edge: Edge, call: Call, ref: { readonly id?: string; readonly name?: string }): Promise<Agent | Refusal> {
-  const project = homeOf(edge, call)
-  const known = await edge.directory.project(project)
+export async function agentOf({ world, directory }: Asking, project: string, ref: { readonly id?: string; readonly name?: string }): Promise<Agent | Refusal> {
+  const known = await directory.project(project)
   if (isRefusal(known)) return known
   const id = ref.id ?? Object.entries(known.agents).find(([, { name }]) => name === ref.name)?.[0] ?? ''
   if (!own(known.agents, id)) return refuse('not_found', { resource: 'agent' }, 'There is no such agent in this project.')
-  const agent = (await edge.world.view(project, 'agent.get', { id })) as Agent | Refusal
+  const agent = (await world.view(project, 'agent.get', { id })) as Agent | Refusal
   if (isRefusal(agent)) return agent
   return agent.status === 'active' ? agent : refuse('agent_inactive', { agent_id: id })
 }
@@ -29,11 +29,12 @@ export async function agentOf(edge: Edge, call: Call, ref: { readonly id?: strin
 export interface Wanted {
   readonly config?: InlineConfig
   readonly operation?: { readonly timeout_seconds?: number }
+  /** What the step of a run says. */
+  readonly step?: TurnWanted['step']
 }
-/** The definition of a turn of an agent in a session, which may be new. */
-export async function define(edge: Edge, call: Call, agent: Agent, session: Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'> | undefined, { config, operation }: Wanted): Promise<Defined | Refusal> {
-  const project = homeOf(edge, call)
-  const source = await agentSource(edge, project, agent.id)
+/** The definition of a turn of an agent in a session, which may be new. @param given the agent with what it has, when it is no agent of the project. */
+export async function define(edge: Asking, project: string, agent: Agent, session: Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'> | undefined, { config, operation, step }: Wanted, given?: AgentSource): Promise<Defined | Refusal> {
+  const source = given ?? (await agentSource(edge, project, agent.id))
   if (isRefusal(source)) return source
   const cleared = config !== undefined && clearsConfig(config)
   const effective = cleared ? undefined : (config ?? session?.config)
@@ -42,19 +43,25 @@ export async function define(edge: Edge, call: Call, agent: Agent, session: Pick
   const named = means ? await byName(edge, project) : undefined
   if (isRefusal(named)) return named
   const found = effectiveDefinition({
-    source, models: edge.world.settings.models, ...(named && { named }), ...(effective && { config: effective }), ...(operation && { operation }),
+    source, models: edge.world.settings.models, ...(named && { named }), ...(effective && { config: effective }), ...(operation && { operation }), ...(step && { step }),
     ...(session && { session: { ...(session.thinking_effort && { thinking_effort: session.thinking_effort }), ...(session.compaction_policy && { compaction_policy: session.compaction_policy }) } }),
   })
   if ('faults' in found) return refuseFields(...found.faults)
   const [tools, memory] = await Promise.all([grantedTools(edge.world, project, found.tools), remembered(edge.world, project, agent.id, found.memory_context)])
   if (isRefusal(tools)) return tools
   if (isRefusal(memory)) return memory
+  const { max_turns, max_duplicate_tool_calls } = step ?? {}
+  const price = found.route.mode === 'managed' ? findModel(edge.world.settings.models, `${found.route.provider}/${found.route.model}`)?.price : undefined
   const { instructions, route, effort, timeout_seconds, compaction, tool_presentation, skills } = found
   return {
     definition: {
       agent_id: agent.id, agent_name: agent.name, scope: { org_id: edge.world.organization(), project_id: project },
-      instructions, route, ...(effort !== undefined && { effort }), timeout_seconds, compaction, tool_presentation, skills, tools, ...memory,
+      instructions, route, ...(effort !== undefined && { effort }), timeout_seconds, compaction, tool_presentation, skills, tools: allowed(tools, step), ...memory,
+      ...(max_turns !== undefined && { max_generations: max_turns }), ...(max_duplicate_tool_calls !== undefined && { max_repeats: max_duplicate_tool_calls }), ...(price && { price }),
     },
     ...(config && { config: cleared ? null : config }),
   }
 }
+/** The tools that a step leaves: it takes away and never adds. */
+const allowed = (tools: readonly GrantedTool[], { tool_names, disable_tools }: TurnWanted['step'] = {}): readonly GrantedTool[] =>
+  disable_tools ? [] : tool_names ? tools.filter(({ name }) => tool_names.includes(name)) : tools

@@ -5,12 +5,12 @@ import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { isId, slotOf } from '../../protocol/ids.ts'
 import type { Place, Standing } from '../../protocol/session/commands.ts'
 import type { Session } from '../../protocol/session/shapes.ts'
-import { homeOf, type Call, type Edge } from '../call.ts'
+import type { Asking } from '../equipment.ts'
 
 /** Key of requests that name none. */
 const DEFAULT_KEY = 'default'
 /** What is known of a session at its owner. */
-export const standingOf = (edge: Edge, project: string, id: string): Promise<Standing | Refusal> => edge.world.ask({ project, kind: 'session', id }, 'standing', {}) as Promise<Standing | Refusal>
+export const standingOf = (edge: Pick<Asking, 'world'>, project: string, id: string): Promise<Standing | Refusal> => edge.world.ask({ project, kind: 'session', id }, 'standing', {}) as Promise<Standing | Refusal>
 
 export interface Located {
   readonly id: string
@@ -18,25 +18,28 @@ export interface Located {
   /** The session as it is, when it lives. */
   readonly session?: Session
 }
-/** Find the place of a session. */
-export async function locate(edge: Edge, call: Call, agent: Agent, { mode, session_key, scope_name }: SessionSeed): Promise<Located | Refusal> {
+/** Find the place of a session. @param owned of a run: the loop or workflow below which the key is looked for, if it is not the agent. */
+export async function locate(edge: Pick<Asking, 'world'>, project: string, agent: Agent, { mode, session_key, scope_name }: SessionSeed, owned?: { readonly scope_ref_id?: string }): Promise<Located | Refusal> {
   const { world } = edge
-  const project = homeOf(edge, call)
   const key = (session_key ?? scope_name ?? '').trim()
-  const at = (root: string, generation: number, name: string): Place => ({ root, generation, session_key: name, agent_id: agent.id, agent_name: agent.name, ...(agent.compaction_policy && { compaction_policy: agent.compaction_policy }) })
+  const { scope_ref_id } = owned ?? {}
+  const at = (root: string, generation: number, name: string): Place => ({
+    root, generation, session_key: name, agent_id: agent.id, agent_name: agent.name, ...(agent.compaction_policy && { compaction_policy: agent.compaction_policy }),
+    ...(scope_ref_id !== undefined && { scope_ref_id }), ...(owned && { of_run: true as const }),
+  })
   const lives = (id: string, place: Place, { gone, session }: Standing): Located => ({ id, place, ...(session && !gone && { session }) })
   if (mode === 'new' && key === '') {
     const id = world.id('agent_session')
     return { id, place: at(id, 0, id) }
   }
   // A session that was made without a key has its own id for one.
-  if (isId(key, 'agent_session')) {
+  if (scope_ref_id === undefined && isId(key, 'agent_session')) {
     const own = await standingOf(edge, project, key)
     if (isRefusal(own)) return own
     if (own.exists && !own.gone && own.session?.session_key === key && own.session.agent_id === agent.id) return lives(key, at(key, 0, key), own)
   }
   const name = key || DEFAULT_KEY
-  const spelled = (generation: number): string => JSON.stringify(['session', project, agent.id, name, generation])
+  const spelled = (generation: number): string => JSON.stringify(['session', project, agent.id, name, generation, ...(scope_ref_id === undefined ? [] : [scope_ref_id])])
   const root = world.id('agent_session', spelled(0))
   const first = await standingOf(edge, project, root)
   if (isRefusal(first)) return first

@@ -9,6 +9,7 @@ import { startExecutor, type Executor } from '../executor/executor.ts'
 import { builtinActions, firstOf } from '../executor/builtin/builtin.ts'
 import { generations } from '../executor/generation.ts'
 import { httpActions } from '../executor/http-action.ts'
+import { openings } from '../executor/openings.ts'
 import { remoteSpeaker } from '../executor/models/remote.ts'
 import { previews } from '../executor/preview.ts'
 import { scriptedSpeaker } from '../executor/scripted/speaker.ts'
@@ -44,6 +45,7 @@ export function startExecutorRole({ world, bus, directory, guard, limit, models,
       action_execution: firstOf(builtinActions({ world, directory }), httpActions({ world, directory, post })),
       llm_generation: generations({ models: models.models, speakers: speakersOf({ world, models, env }), preview: previews(publisher, world.later), log: world.log, now: world.now }),
       delivery: deliveries({ world, directory, post }),
+      opening: openings({ world, directory }),
     },
     listen: (handler) => bus.subscribe(subjects.serveAll, (message) => handler(message as Offer), subjects.serveGroup),
   })

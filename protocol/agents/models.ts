@@ -18,8 +18,16 @@ export const atMost = (effort: Effort | undefined, bound: Effort | undefined): E
 /** An effort that says something itself; `inherit` leaves it to the next layer. */
 export const ownEffort = (effort: ThinkingEffort | undefined): Effort | undefined => (effort === 'inherit' ? undefined : effort)
 
+/** What a model costs: USD for a million tokens. What caches had costs as much as other input when nothing else is said. */
+export interface Price {
+  readonly input: number
+  readonly output: number
+  readonly cache_read?: number
+}
 /** A model as turns know it. */
 export interface Model extends CatalogModel {
+  /** Absent: nothing is known, and its use counts against no budget. */
+  readonly price?: Price
   /** The most it can be told to think; absent: it takes no such wish. */
   readonly max_effort?: Effort
 }

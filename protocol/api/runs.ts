@@ -68,6 +68,9 @@ export const RunStep = Type.Object({
   error_type: Type.Optional(Type.String()),
   error_message: Type.Optional(Type.String()),
   waiting_on: Type.Optional(WaitingOn),
+  session_id: Type.Optional(Type.String({ description: 'Where an agent works for the step' })),
+  agent_id: Type.Optional(Type.String()),
+  agent_turn_id: Type.Optional(Type.String({ description: 'The turn of the latest attempt' })),
   verdict: Type.Optional(Type.Enum(['pass', 'fail'], { description: 'Of a check' })),
   verdict_detail: Type.Optional(Open),
   created_at: Timestamp,
@@ -164,7 +167,7 @@ const P = '/projects/:project/runs'
 const tag = 'runs'
 
 export const runs = {
-  'run.start': command(`POST ${P}`, { summary: 'Start a run of a workflow or of an inline spec', tag, permission: 'runs.operate', to: { kind: 'run', mint: 'run' }, body: StartRun, check: checkStart, reply: WorkflowRun, status: 202, limit: 1_048_576, errors: ['agent_steps_unavailable', 'not_found', 'idempotency_key_conflict'] }),
+  'run.start': command(`POST ${P}`, { summary: 'Start a run of a workflow or of an inline spec', tag, permission: 'runs.operate', to: { kind: 'run', mint: 'run' }, body: StartRun, check: checkStart, reply: WorkflowRun, status: 202, limit: 1_048_576, errors: ['not_found', 'idempotency_key_conflict'] }),
   'run.list': query(`GET ${P}`, { summary: 'List runs, newest first', tag, permission: 'project.view', query: Closed(runFilters), reply: runPageOf(Run) }),
   'run.feed': stream(`GET ${P}/events`, { summary: 'Follow every run of the project', tag, permission: 'project.view', stream: 'sse', query: Closed({ since: Type.Optional(Type.Integer({ minimum: 0 })) }), reply: ProjectRunEvent }),
   'run.cancel_many': command(`POST ${P}/cancellations`, { summary: 'Cancel several runs', tag, permission: 'runs.operate', each: { over: 'run_ids', command: 'run.cancel', prefix: 'run' }, body: BulkRunRequest, reply: BulkRunResult }),
@@ -193,7 +196,7 @@ export const timelineTypes: ReadonlySet<string> = new Set([
   'step.started', 'step.suspended', 'step.resumed', 'step.completed', 'step.failed', 'step.retried', 'step.skipped',
   'wait.opened', 'wait.resumed', 'wait.timed_out', 'action.called', 'action.completed', 'action.failed', 'action.retried', 'limit.reached',
   'interaction.requested', 'interaction.responded', 'check.passed', 'check.failed', 'branch.completed', 'branch.failed',
-  'usage.recorded', 'run.budget_exceeded', 'loop.auto_paused',
+  'usage.recorded', 'run.budget_exceeded', 'loop.auto_paused', 'turn.opened', 'run.progress_stalled',
 ])
 
 /**
@@ -221,6 +224,7 @@ export type RunEventType =
   | 'check.passed' | 'check.failed' | 'wait.asked' | 'event.delivered' | 'cleanup.begun' | 'run.paused'
   | 'run.held' | 'usage.recorded' | 'run.budget_exceeded' | 'loop.auto_paused' | 'loop.asked'
   | 'branches.begun' | 'branch.started' | 'branch.completed' | 'branch.failed' | 'branch.cancelled'
+  | 'turn.asked' | 'turn.opened' | 'turn.stopped' | 'run.progress_stalled'
 
 /** How an event changes what its run waits for from outside; undefined: not at all. An event that ends a run ends all its waits. */
 export function waitChange({ type, payload = {} }: RunEvent): { readonly opens: { readonly wait_id: string; readonly event_type: string; readonly source_id?: string } } | { readonly closes: string } | undefined {

@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { Timestamp } from '../common.ts'
 
 export const WaitingOn = Type.Object({
-  kind: Type.Enum(['timer', 'signal', 'event', 'worker', 'lease', 'retry', 'concurrency', 'cancel', 'interaction', 'branches', 'run']),
+  kind: Type.Enum(['timer', 'signal', 'event', 'worker', 'lease', 'retry', 'concurrency', 'cancel', 'interaction', 'branches', 'run', 'agent']),
   reason: Type.String({ description: 'One sentence for a person' }),
   until: Type.Optional(Timestamp),
   step_key: Type.Optional(Type.String()),

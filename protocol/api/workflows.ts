@@ -48,9 +48,9 @@ const tag = 'workflows'
 
 export const workflows = {
   'workflow.list': query(`GET ${P}`, { summary: 'List workflows, newest first, without their specs', tag, permission: 'project.view', query: Closed(paging), reply: pageOf(Workflow) }),
-  'workflow.create': command(`POST ${P}`, { summary: 'Create a workflow with version 1', tag, permission: 'project.edit', to: { kind: 'project' }, body: CreateWorkflow, check, reply: Workflow, status: 201, errors: ['agent_steps_unavailable', 'already_exists'] }),
+  'workflow.create': command(`POST ${P}`, { summary: 'Create a workflow with version 1', tag, permission: 'project.edit', to: { kind: 'project' }, body: CreateWorkflow, check, reply: Workflow, status: 201, errors: ['already_exists'] }),
   'workflow.get': query(`GET ${P}/:id`, { summary: 'One workflow with its latest spec', tag, permission: 'project.view', reply: Workflow, errors: ['not_found'] }),
-  'workflow.update': command(`PATCH ${P}/:id`, { summary: 'Change a workflow; a spec makes the next version', tag, permission: 'project.edit', to: { kind: 'project' }, body: UpdateWorkflow, check, reply: Workflow, errors: ['agent_steps_unavailable', 'not_found', 'conflict'] }),
+  'workflow.update': command(`PATCH ${P}/:id`, { summary: 'Change a workflow; a spec makes the next version', tag, permission: 'project.edit', to: { kind: 'project' }, body: UpdateWorkflow, check, reply: Workflow, errors: ['not_found', 'conflict'] }),
   'workflow.delete': command(`DELETE ${P}/:id`, { summary: 'Delete a workflow and its versions; runs go on', tag, permission: 'project.edit', to: { kind: 'project' }, status: 204, errors: ['not_found'] }),
   'workflow.versions': query(`GET ${P}/:id/versions`, { summary: 'Versions, newest first', tag, permission: 'project.view', query: Closed({ include_spec: Type.Optional(Type.Boolean()), ...paging }), reply: pageOf(WorkflowVersion), errors: ['not_found'] }),
   'workflow.runs': query(`GET ${P}/:id/runs`, { summary: 'Runs of a workflow, newest first', tag, permission: 'project.view', query: Closed(paging), reply: runPageOf(WorkflowRun), errors: ['not_found'] }),

@@ -5,6 +5,7 @@
 import type { FieldError } from '../errors.ts'
 import type { Spec } from '../spec.ts'
 import type { Step } from '../steps.ts'
+import { checkAgentless, checkSessionPolicy } from './agents.ts'
 import { checkDuration, checkSize } from './bounds.ts'
 import { checkDeclared } from './declared.ts'
 import { checkConfig } from './kinds.ts'
@@ -58,12 +59,13 @@ function checkLimits(limits: NonNullable<Spec['limits']>, path: string): FieldEr
  * Check a workflow that satisfies the schema.
  * @param path of the spec in the request, such as `spec`.
  * @param input what the declared inputs are called there.
+ * @param agent the one that is asked by steps that name none.
  * @returns every fault, at most 50; none means that the spec can run.
  */
-export function checkSpec(spec: Spec, path: string, input = 'input'): FieldError[] {
+export function checkSpec(spec: Spec, path: string, input = 'input', agent?: string): FieldError[] {
   const size = checkSize(spec, path)
   if (size.length > 0) return size
-  const { steps, cleanup = [], limits, run_name } = spec
+  const { steps, cleanup = [], limits, defaults, run_name } = spec
   const after = scopeAt(steps, steps.length, ROOTS)
   return [
     ...checkSteps(steps, below(path, 'steps'), ROOTS),
@@ -72,6 +74,8 @@ export function checkSpec(spec: Spec, path: string, input = 'input'): FieldError
     ...checkDeclared(spec.config, below(path, 'config')),
     ...checkTemplate(spec.output, ROOTS, below(path, 'output'), after.rule),
     ...(limits ? checkLimits(limits, below(path, 'limits')) : []),
+    ...(agent === undefined || agent === '' ? checkAgentless(steps, below(path, 'steps')) : []),
+    ...(defaults?.agent_session ? checkSessionPolicy(defaults.agent_session, below(below(path, 'defaults'), 'agent_session'), after) : []),
     ...checkTemplate(run_name, NAME_ROOTS, below(path, 'run_name')),
   ].slice(0, MAX_FAULTS)
 }

@@ -5,6 +5,7 @@ import { isId } from '../ids.ts'
 import { checkEventType } from '../event-types.ts'
 import { checkPolicy, checkQuestion } from '../interaction/check.ts'
 import type { Step } from '../steps.ts'
+import { checkAgentConfig, checkJudge } from './agents.ts'
 import { checkDuration, checkTime } from './bounds.ts'
 import { below } from './path.ts'
 import { EVENT_ROOTS, type Scope } from './scope.ts'
@@ -13,7 +14,6 @@ import { checkExpression, checkTemplate, hasTemplate } from './template.ts'
 type Of<K extends Step['kind']> = Extract<Step, { kind: K }>['config']
 type Check<K extends Step['kind']> = (config: Of<K>, path: string, scope: Scope) => FieldError[]
 
-const UNAVAILABLE = 'this service has no agents yet, so no step can ask one'
 const templates = (values: Readonly<Record<string, unknown>>, path: string, { roots, rule }: Scope): FieldError[] =>
   Object.entries(values).flatMap(([name, value]) => checkTemplate(value, roots, below(path, name), rule))
 
@@ -50,7 +50,7 @@ const checks: Check<'check'> = ({ checks: assertions, on_fail, gate }, path, sco
     const first = assertions.findIndex(({ name }) => name === assertion.name)
     return [
       ...(first < index ? [{ field: below(at, 'name'), message: `is already the name of check ${first}`, actual: assertion.name }] : []),
-      ...(assertion.kind === 'agent' ? [{ field: below(at, 'kind'), message: UNAVAILABLE, actual: 'agent', code: 'agent_steps_unavailable' as const }]
+      ...(assertion.kind === 'agent' ? checkJudge(assertion, at, scope)
         : assertion.expr === undefined ? [{ field: below(at, 'expr'), message: 'is required for a check by expression' }]
           : checkExpression(assertion.expr, scope.roots, below(at, 'expr'), scope.rule)),
       ...(assertion.evidence ?? []).flatMap((id, i) => (scope.knows(id) ? [] : [{ field: below(below(at, 'evidence'), i), message: `there is no earlier step ${id}`, actual: id }])),
@@ -83,7 +83,7 @@ const arms: { readonly [K in Step['kind']]: Check<K> } = {
   interaction: asks,
   check: checks,
   loop: starts,
-  agent: (_, path) => [{ field: path.replace(/config$/, 'kind'), message: UNAVAILABLE, actual: 'agent', code: 'agent_steps_unavailable' }],
+  agent: checkAgentConfig,
   parallel: ({ branches }, path) => branches.flatMap(({ id }, index) => {
     const first = branches.findIndex((branch) => branch.id === id)
     return first < index ? [{ field: below(below(below(path, 'branches'), index), 'id'), message: `the id ${id} is already that of branch ${first}`, actual: id }] : []

@@ -12,7 +12,7 @@ import { guardOf, type Guard } from './guard.ts'
 import { add, arithmetic, functions, isIn, matchesPattern, negate, truth } from './operations.ts'
 import { compilePattern } from './pattern.ts'
 import { equal, ExpressionError, fail, member, order, type Budget } from './values.ts'
-import { rewriteWords, type Rewritten } from './words.ts'
+import { LOOP, rewriteWords, type Rewritten } from './words.ts'
 
 export interface Scope extends Budget {
   readonly roots: Readonly<Record<string, unknown>>
@@ -109,7 +109,7 @@ function build(source: Rewritten, root: ASTNode) {
     switch (node.op) {
       case 'value': return literal(node)
       case 'id': {
-        const name = node.args
+        const name = node.args === LOOP ? 'loop' : node.args
         if (!roots.has(name)) roots.set(name, { name, position: source.origin(node.start) })
         return ({ roots: given }) => (Object.hasOwn(given, name) ? (given[name] ?? null) : WELL_KNOWN.has(name) ? null : fail(`there is no ${name} here`))
       }

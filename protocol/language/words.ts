@@ -3,7 +3,8 @@
  * `a endsWith b`, `a matches b`, each also negated (`a not in b`). CEL has no such operators, so the source is rewritten
  * on tokens before it is parsed: an infix word takes the place, and thereby the precedence, of `in`.
  *
- * `not` binds weaker than comparisons: `not a == b` is `not (a == b)`. A word after a dot is a member name.
+ * `not` binds weaker than comparisons: `not a == b` is `not (a == b)`. A word after a dot is a member name. `loop` is a name here
+ * and a reserved word there, so it is spelled differently for the parser.
  */
 import { nextToken, type Token } from './tokens.ts'
 
@@ -21,6 +22,8 @@ export interface Rewritten {
   readonly origin: (offset: number) => number
 }
 
+/** How the parser is told the name `loop`. */
+export const LOOP = '__loop'
 /** Infix words; `in` is CEL's own. */
 const INFIX: ReadonlySet<string> = new Set(['in', 'contains', 'startsWith', 'endsWith', 'matches'])
 const OPENING: ReadonlySet<string> = new Set(['(', '[', '{'])
@@ -77,7 +80,8 @@ export function rewriteWords(source: string): Rewritten {
       if (OPENING.has(word)) pending.push(0)
       if (CLOSING.has(word) && pending.length > 1) pending.pop()
       const glued = word === '.' || member || text === ''
-      put(glued ? word : ` ${word}`, glued ? token.start : token.start - 1)
+      const spelled = !member && word === 'loop' && token.kind === 'name' ? LOOP : word
+      put(glued ? spelled : ` ${spelled}`, glued ? token.start : token.start - 1)
       operand = token.kind === 'name' || token.kind === 'number' || token.kind === 'text' || CLOSING.has(word)
     }
   }

@@ -44,5 +44,5 @@ function checkRepositories({ repositories = [], triggers = [] }: Authored): Fiel
 }
 
 /** Check what a loop consists of, as a whole. */
-export const checkLoop = (authored: Authored): FieldError[] =>
-  [...checkSpec(specOf(authored), '', 'event').map((fault) => (fault.field === '' ? { ...fault, field: 'body' } : fault)), ...checkTriggers(authored.triggers ?? []), ...checkRepositories(authored)].slice(0, 50)
+export const checkLoop = (authored: Authored & { readonly agent_id?: string }): FieldError[] =>
+  [...checkSpec(specOf(authored), '', 'event', authored.agent_id).map((fault) => (fault.field === '' ? { ...fault, field: 'body' } : fault)), ...checkTriggers(authored.triggers ?? []), ...checkRepositories(authored)].slice(0, 50)

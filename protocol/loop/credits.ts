@@ -2,7 +2,9 @@
  * Money. A credit is 0.01 USD; amounts are kept as whole thousandths of a credit, so that adding them never drifts, and are
  * shown as credits with up to three decimals.
  */
+import type { Price } from '../agents/models.ts'
 import type { FieldError } from '../errors.ts'
+import type { Usage } from '../session/shapes.ts'
 
 /** A budget as authors and callers give it: in one of two currencies. */
 export interface Budget {
@@ -18,6 +20,13 @@ export function milliOf({ budget_usd, credit_budget }: Budget): number | undefin
 }
 /** Thousandths of a credit as credits. */
 export const creditsOf = (milli: number): number => milli / 1000
+
+/** What tokens cost, in thousandths of a credit, rounded up. */
+export function costOf({ input_tokens = 0, output_tokens = 0, cache_read_input_tokens = 0, cache_creation_input_tokens = 0 }: Usage, { input, output, cache_read = input }: Price): number {
+  const usd = ((input_tokens + cache_creation_input_tokens) * input + cache_read_input_tokens * cache_read + output_tokens * output) / 1e6
+  // What the sum is too much by is no cost.
+  return Math.ceil(usd * MILLI_PER_USD - 1e-9)
+}
 
 /** What is wrong with a budget in a request. */
 export function checkBudget({ budget_usd, credit_budget }: Budget): FieldError[] {

@@ -54,6 +54,8 @@ export type LoopEvent =
 export interface RunOpening {
   readonly loop: { readonly id: string; readonly version_id: string; readonly version: number; readonly name: string }
   readonly spec: Spec
+  /** Of steps that name no agent. */
+  readonly agent_id?: string
   readonly definitions: Readonly<Record<string, Definition>>
   readonly event: Open
   readonly config: Open

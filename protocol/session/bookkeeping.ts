@@ -3,6 +3,7 @@ import type { Open } from '../common.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
 import type { Block, ResolvedAction, ToolResultBlock } from './blocks.ts'
+import type { TurnReport, TurnSpending } from './commands.ts'
 import type { TurnDefinition } from './definition.ts'
 import type { Usage } from './shapes.ts'
 
@@ -38,6 +39,8 @@ export interface Ending {
   readonly error_type?: string
   readonly error_message?: string
   readonly budget?: true
+  /** One call was made too often. */
+  readonly stalled?: TurnReport['stalled']
 }
 /** What a session keeps of a turn that has not ended, besides its record. Times are Unix milliseconds. */
 export interface TurnWork {
@@ -77,6 +80,9 @@ export type SessionBookkeeping =
   | (Event & { readonly type: 'turn.admitted'; readonly id: string; readonly key?: string; readonly work: TurnWork })
   | (Event & { readonly type: 'turn.noted'; readonly id: string; readonly work: Patch<TurnWork>; readonly tokens?: number })
   | (Event & { readonly type: 'call.noted'; readonly turn_id: string; readonly id: string; readonly call: Patch<Call> })
+  /** What a run that owns a turn is told of it, in the commit that it follows from. */
+  | (Event & { readonly type: 'turn.reported'; readonly report: TurnReport })
+  | (Event & { readonly type: 'turn.spent'; readonly spending: TurnSpending })
   | (Event & { readonly type: 'nudge.keyed'; readonly id: string; readonly key?: string; readonly content_hash: string; readonly kept: NudgeWork })
 /** What a session keeps of a nudge. */
 export interface NudgeWork {

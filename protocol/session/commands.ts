@@ -1,5 +1,6 @@
 /** Commands to a session that no client sends, what the edge adds to its rows, and what it answers to reads of its owner. */
 import type { CompactionPolicy } from '../agents.ts'
+import type { SessionSeed } from '../api/sessions.ts'
 import type { Open } from '../common.ts'
 import type { Interaction } from '../interaction/shapes.ts'
 import type { RunCommands } from '../internal.ts'
@@ -14,14 +15,19 @@ export type SessionCommands = {
   'job.retried': RunCommands['job.retried']
   /** From a question that this session opened, after every change of it, in the same commit. */
   'interaction.changed': { input: { interaction: Interaction }; reply: undefined }
-  /** From a run or a channel of the same shard: a turn of theirs. They have their own admission. */
+  /** From a run or a channel: a turn of theirs. They have their own admission. A run is told how it ends (`turn.settled`), also when it cannot begin. */
   'turn.open': { input: TurnOpening; reply: undefined }
+  /** From the run whose turn it is: it does not want it any more. It was opened before, because what a run says comes in order. */
+  'turn.stop': { input: { turn_id: string }; reply: undefined }
   /** From the newest session of a key to the first one. */
   'session.succeed': { input: { generation: number }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
-interface TurnOpening {
+export interface TurnOpening {
   readonly turn_id: string
+  /** Where the session is, and what it is made with when it is not there; absent: it is there. */
+  readonly place?: Place
+  readonly seed?: Pick<SessionSeed, 'title' | 'visibility' | 'compaction_policy'>
   readonly owner: { readonly run_id: string; readonly step_key: string } | { readonly channel_exchange_id: string }
   readonly attempt: number
   readonly content: readonly Block[]
@@ -29,6 +35,31 @@ interface TurnOpening {
   readonly asker: TurnWork['asker']
   readonly output_schema?: Open
   readonly metadata?: Open
+}
+/** How a turn of a run has ended, as the run is told. */
+export interface TurnReport {
+  readonly run_id: string
+  readonly turn_id: string
+  readonly status: 'completed' | 'failed' | 'cancelled'
+  /** What satisfied the schema; without one `text` is what the agent said last. */
+  readonly output?: Open
+  readonly text?: string
+  readonly error_type?: string
+  readonly error?: string
+  /** One call was made too often. */
+  readonly stalled?: { readonly tool: string; readonly duplicate_calls: number; readonly limit: number }
+  /** The session ended before the turn could begin: another look finds its successor. */
+  readonly again?: true
+}
+/** What a generation of a turn of a run spent. */
+export interface TurnSpending {
+  readonly run_id: string
+  /** The job; so a repeat is known. */
+  readonly usage_id: string
+  readonly step_key: string
+  readonly tokens: number
+  /** Thousandths of a credit. */
+  readonly milli: number
 }
 
 /** The session that a request is about, found by the edge. `generation`: how many sessions of the key were before it. */
@@ -40,6 +71,10 @@ export interface Place {
   readonly agent_name: string
   /** Default of new sessions. */
   readonly compaction_policy?: CompactionPolicy
+  /** Whose namespace the key is in, when it is not the agent's: a loop or a workflow. */
+  readonly scope_ref_id?: string
+  /** A run makes it. */
+  readonly of_run?: true
 }
 /** What the edge adds to an invocation and to the creation of a session. */
 export interface Placing { readonly place: Place }

@@ -4,6 +4,7 @@
  */
 import type { EffectiveDefinition, EffectiveSkill } from '../agents/definition.ts'
 import type { InlineConfig } from '../agents/inline.ts'
+import type { Price } from '../agents/models.ts'
 import type { Open } from '../common.ts'
 
 /** A tool that a turn may use. Whoever resolves tools has checked grants and rights; the session only offers and dispatches them. */
@@ -32,6 +33,11 @@ export interface TurnDefinition extends Pick<EffectiveDefinition, 'instructions'
   /** Why that text could not be made: the turn fails with it. */
   readonly memory_fault?: string
   readonly max_tokens?: number
+  /** How often the model is asked, and equal tool calls that are allowed, when that is not what every turn may. */
+  readonly max_generations?: number
+  readonly max_repeats?: number
+  /** What tokens cost; absent: nothing is known. */
+  readonly price?: Price
 }
 /** What the edge hands over with a turn: the settled definition, and the inline config to store: absent keeps, null clears. */
 export interface Defined {

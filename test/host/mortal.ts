@@ -6,13 +6,33 @@ class Crash extends Error {}
 /** The same world until step `at` (0: for ever); from then on nothing the node does reaches anything. */
 export function mortal(deps: HostDeps, at: number): { deps: HostDeps; steps: () => number; dead: () => boolean } {
   let steps = 0
-  const step = () => { if (at > 0 && ++steps >= at) throw new Crash(); if (at === 0) steps++ }
+  // With the node its subscriptions go, and who waits for an answer of it has none.
+  const subscribed: (() => void)[] = []
+  let die = (_: undefined) => {}
+  const died = new Promise<undefined>((resolve) => { die = resolve })
+  const step = () => {
+    if (at === 0) return void steps++
+    if (++steps < at) return
+    for (const end of subscribed.splice(0)) end()
+    die(undefined)
+    throw new Crash()
+  }
   const dead = () => at > 0 && steps >= at
   const wrap = <T extends object>(port: T): T => new Proxy(port, {
     get: (target, name) => {
       const value = Reflect.get(target, name, target)
       if (typeof value !== 'function') return value
       return (...args: unknown[]) => {
+        if (name === 'subscribe' && !dead()) {
+          const [subject, handler, group] = args as [string, (message: unknown, subject: string) => unknown, string | undefined]
+          let once = value.call(target, subject, (message: unknown, from: string) => Promise.race([handler(message, from), died]), group) as () => void
+          const end = () => {
+            once()
+            once = () => {}
+          }
+          subscribed.push(end)
+          return end
+        }
         if (name === 'subscribe' || name === 'publish') return dead() ? () => {} : value.apply(target, args)
         if (name === 'read') return (async function* () { step(); yield* value.apply(target, args) as AsyncIterable<unknown>; step() })()
         return (async () => { step(); const result = await value.apply(target, args); step(); return result })()

@@ -8,6 +8,7 @@
  *     start {"input": {…}}
  *       step.started a {"kind":"action"}
  *     job a completed {"r":1}          or failed, cancelled, taken (by a worker)
+ *     turn a completed {"text":"hi"}   of the agent that a step asks; or opened, failed, cancelled, unknown (it cannot begin)
  *     signal go {…} · event type {…} · complete a {…} · answer a true · expire a · dismiss a
  *     after 10s · cancel {…} · resume · retry {…}
  *     = completed {"a":{"r":1}}        how the run stands at the end
@@ -22,7 +23,7 @@ import type { Definition } from '../../protocol/directory.ts'
 import { checkSpec, Spec } from '../../protocol/spec.ts'
 import { World } from './world.ts'
 
-const HIDDEN: ReadonlySet<string> = new Set(['step', 'wait_id', 'job_id', 'interaction_id', 'run_id', 'subject', 'deadline', 'expires_at', 'retry_at', 'source', 'definition_id', 'definition_version', 'worker_instance_id', 'source_event_id', 'status'])
+const HIDDEN: ReadonlySet<string> = new Set(['step', 'wait_id', 'job_id', 'interaction_id', 'run_id', 'subject', 'deadline', 'expires_at', 'retry_at', 'source', 'definition_id', 'definition_version', 'worker_instance_id', 'source_event_id', 'status', 'turn_id', 'session_id', 'agent_turn_id'])
 const compiled = Compile(Spec)
 type Values = Record<string, unknown>
 
@@ -85,6 +86,7 @@ function perform(world: World, verb: string, rest: string): ReturnType<World['se
   const more = words.join(' ')
   switch (verb) {
     case 'job': return void world.job(name, words[0] ?? '', valuesOf(words.slice(1).join(' ')))
+    case 'turn': return void world.turn(name, words[0] ?? '', valuesOf(words.slice(1).join(' ')))
     case 'signal': return world.send('run.signal', { name, ...(more && { payload: valuesOf(more) }) })
     case 'event': return world.send('event.deliver', { source_event_id: `event ${world.events.length}`, event_type: name, event: valuesOf(more), meta: {} })
     case 'complete': return world.send('run.signal', { step_key: name, ...(more && { result: valuesOf(more) }) })

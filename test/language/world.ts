@@ -69,6 +69,15 @@ export class World {
       this.send('job.settled', { ...about, outcome, ...result }, header.run_id)
     }
   }
+  /** What becomes of the turn that a step waits for: it is opened, as it is before it ends; or what it runs with cannot be looked up. */
+  turn(step: string, outcome: string, more: Values): void {
+    const found = placesOf(this.#runs.get(this.#id) as RunState).find(([, { wait }]) => wait?.kind === 'agent' && wait.step === step)?.[1].wait
+    if (found?.kind !== 'agent') throw new Error(`no agent is asked by ${step}`)
+    const { turn_id, job_id, session_id = 'ses_1' } = found
+    if (outcome === 'unknown') return void this.send('job.settled', { job_id, outcome: 'failed', attempt: 1, ...more })
+    if (job_id !== undefined) this.send('turn.defined', { turn_id, session_id, place: {}, definition: { agent_id: 'agt_1' } })
+    if (outcome !== 'opened') this.send('turn.settled', { turn_id, session_id, status: outcome, ...(outcome === 'completed' && more['text'] === undefined ? { output: more } : more) })
+  }
   /** Somebody answers, or nobody does, or it is withdrawn: the question of a step. */
   answer(step: string, status: string, value: unknown): void {
     const found = placesOf(this.#runs.get(this.#id) as RunState).find(([, { wait }]) => wait?.kind === 'interaction' && wait.step === step)?.[1].wait
@@ -110,6 +119,7 @@ export class World {
     if (to.kind === 'run') this.#decide(to.id, name, input as Values)
     else if (name === 'queue.enqueue') {
       const { job } = input as { job: JobHeader }
+      if (job.kind === 'opening') return
       this.#jobs.set(job.id, { header: job, failures: 0, taken: false, ended: false })
     } else if (name === 'queue.cancel') for (const id of (input as { job_ids: readonly string[] }).job_ids) this.#stop(id)
   }

@@ -158,3 +158,12 @@ t.test('patterns agree with JavaScript regular expressions where both have a mea
   fc.assert(fc.property(simplePattern, fc.string({ unit: fc.constantFrom('a', 'b', ' ', 'c'), maxLength: 8 }), (pattern, text) =>
     evaluate('input.t matches input.p', { input: { t: text, p: pattern } }) === new RegExp(pattern, 'u').test(text)), { numRuns: 2000 })
 })
+
+t.test('loop is a name like any other, though the grammar reserves it', async (t) => {
+  const known = [...names, 'loop']
+  for (const [expression, value] of [['loop.name', 'Notes'], ['loop["name"] + input.text', 'NotesHello'], ['{"loop": loop.name, a: input.loop}', { loop: 'Notes', a: null }]] as const) {
+    t.same(compile(expression, known), { ok: true }, expression)
+    t.strictSame(evaluate(expression, { ...roots, loop: { name: 'Notes' } }), value)
+  }
+  t.match(compile('1 + loop.name', names), { ok: false, message: /^there is no loop here/, position: 4 })
+})

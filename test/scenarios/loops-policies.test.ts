@@ -190,7 +190,7 @@ t.test('what cannot be saved says where', async (t) => {
   await bad({ status: 'active', steps: [] }, 'status')
   await bad({ config: { model: 'large' } }, 'config.model')
   await bad({ schema_version: '2' }, 'schema_version')
-  t.match(await s.refused('loop.create', { name: 'Agent', steps: [{ kind: 'agent', config: { instructions: 'do' } }] }, 400, 'agent_steps_unavailable'), { details: { fields: [{ field: 'steps[0].kind' }] } })
+  t.match(await s.refused('loop.create', { name: 'Agent', steps: [{ kind: 'agent', config: { instructions: 'do' } }] }, 400, 'bad_request'), { details: { fields: [{ field: 'steps[0].config.agent_id' }] } })
   const loop = await s.ok('loop.create', { name: 'Good', steps: nap, output: { a: '${{ steps.nap.output }}' } })
   t.strictSame(fieldsOf(await s.refused('loop.update', { id: loop['id'], steps: [{ ...nap[0], id: 'other' }] }, 400, 'bad_request')), ['output.a'], 'a change is checked with what stays')
 })

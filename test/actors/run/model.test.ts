@@ -25,6 +25,8 @@ const kinds = fc.oneof(
 const plain = fc.oneof(
   { weight: 6, arbitrary: kinds },
   { weight: 1, arbitrary: fc.tuple(fc.constantFrom('input.n == 1', '[1] - 1 > 0'), fc.constantFrom('fail' as const, 'continue' as const, 'gate' as const)).map(([expr, on_fail]) => ({ kind: 'check' as const, config: { checks: [{ name: 'c', kind: 'expr' as const, expr }], on_fail, ...(on_fail === 'gate' && { gate: { targets: ['ada'] } }) } })) },
+  { weight: 2, arbitrary: fc.constantFrom('Say ${{ input.n }}', '${{ input.bad - 1 }}').map((instructions) => ({ kind: 'agent' as const, config: { agent_id: 'helper', instructions } })) },
+  { weight: 1, arbitrary: fc.constantFrom('fail' as const, 'continue' as const).map((on_fail) => ({ kind: 'check' as const, config: { on_fail, checks: [{ name: 'x', kind: 'agent' as const, prompt: 'Is it so?' }, { name: 'c', kind: 'expr' as const, expr: 'input.n == 1' }, { name: 'y', kind: 'agent' as const, prompt: 'And ${{ input.bad - 1 }}?' }] } })) },
   { weight: 1, arbitrary: fc.record({ wait: fc.boolean(), workflow_id: fc.constantFrom('child', 'child', 'none') }).map((config) => ({ kind: 'loop' as const, config })) },
 )
 const inner = fc.record({ steps: fc.array(fc.tuple(plain, maybe(fc.record({ max_attempts: fc.integer({ min: 1, max: 2 }), delay: duration }))).map(([kind, retry]) => ({ ...kind, retry })), { minLength: 1, maxLength: 2 }), output: maybe(fc.constantFrom({ n: '${{ input.n }}' }, { n: '${{ input.bad - 1 }}' })) })
@@ -51,6 +53,8 @@ const command = fc.oneof(
   { weight: 2, arbitrary: fc.tuple(fc.boolean(), fc.constantFrom('x1', 'x2'), fc.constantFrom('interaction.opened', 'interaction.responded')).map(([last, n, name]) => ({ name, last, input: { interaction_id: `iact_${n}`, protocol: 'request_approval', targets: ['ada'], title: 'Go?', response: 1, responder: { user_id: 'ada' } } })) },
   { weight: 6, arbitrary: fc.constantFrom(0, 1, 5_000, 30_000, 61_000).map((later) => ({ name: 'wake', input: {}, later })) },
   { weight: 2, arbitrary: fc.tuple(fc.boolean(), fc.integer({ min: 1, max: 6 }), fc.constantFrom('completed', 'failed', 'cancelled')).map(([last, n, status]) => ({ name: 'child.settled', last, input: { run_id: `run_${n}`, status } })) },
+  { weight: 6, arbitrary: fc.tuple(fc.boolean(), fc.integer({ min: 1, max: 5 })).map(([last, n]) => ({ name: 'turn.defined', last, input: { turn_id: `turn_${n}`, session_id: `ses_${n % 2}`, place: {}, definition: { agent_id: 'agt_1' } } })) },
+  { weight: 6, arbitrary: fc.tuple(fc.boolean(), fc.integer({ min: 1, max: 5 }), fc.constantFrom({ status: 'completed', output: { pass: true, reason: 'r' } }, { status: 'completed', text: 'so' }, { status: 'cancelled' }, { status: 'failed', stalled: { tool: 'x', duplicate_calls: 4, limit: 3 } }, { status: 'failed', again: true })).map(([last, n, report]) => ({ name: 'turn.settled', last, input: { turn_id: `turn_${n}`, session_id: `ses_${n % 2}`, ...report } })) },
   { weight: 6, arbitrary: fc.tuple(fc.boolean(), fc.integer({ min: 1, max: 9 })).map(([last, n]) => ({ name: 'event.watched', last, input: { wait_id: `wait_${n}` } })) },
   { weight: 3, arbitrary: fc.constantFrom('signal.a', 'signal.b', 'order.paid').map((event_type) => ({ name: 'event.deliver', input: { source_event_id: `e_${event_type}`, event_type, event: { n: 1 }, meta: {} } })) },
   { weight: 1, arbitrary: fc.constant({ name: 'child.cancel', input: { reason: 'r' } }) },
@@ -138,16 +142,19 @@ function checkRest(scene: Run): void {
     const { kind, due, step = '' } = place.wait ?? {}
     must(kind !== undefined || engine.more_at !== undefined, 'a branch that could move does not')
     if (kind === 'timer' || kind === 'retry' || kind === 'pause') must(stopping || (due !== undefined && (scene.deadline() ?? Infinity) <= due), 'a timer without a time')
-    if (stopping && engine.more_at === undefined) must(kind === 'worker' || kind === 'run' || (at === undefined && kind === 'branches' && branches.length > 0), 'a cancelled run waits for something that does not end by itself')
+    if (stopping && engine.more_at === undefined) must(kind === 'worker' || kind === 'run' || (place.wait?.kind === 'agent' && place.wait.session_id !== undefined) || (at === undefined && kind === 'branches' && branches.length > 0), 'a cancelled run waits for something that does not end by itself')
     const rows = Object.values(at === undefined ? steps : (branches.find(({ key }) => key === at)?.rows ?? {}))
     if (kind !== undefined && kind !== 'pause') must(rows.some((row) => row.step_key === step && row.status === (isAsked(place.wait) ? 'running' : 'suspended')), 'what waits is not suspended')
     must(rows.filter(({ status }) => status === 'suspended' || status === 'running').length <= 1, 'more than one step under way in one place')
+    if (place.wait?.kind === 'agent' && place.wait.job_id !== undefined) must(scene.ask('job_spec', { job_id: place.wait.job_id }) !== null, 'a turn of which nothing is known')
     if (place.wait?.kind === 'worker') must(scene.ask('job_spec', { job_id: place.wait.job_id }) !== null, 'a job without its parameters')
     if (place.wait?.kind === 'event' && !place.wait.match) must(stopping || !signals.some(({ name }) => `signal.${name}` === (place.wait as { event_type: string }).event_type), 'waits for a signal that is there')
   }
   if (wait?.kind === 'branches' && !stopping) must(branches.length > 0 || engine.more_at !== undefined, 'waits for branches that are not there')
 }
 
+/** Turns that sessions have for the run, in which nobody told them to stop. */
+const turning = (scene: Run): Map<string, string> => new Map(placesOf(scene.state).flatMap(([, { wait }]) => (wait?.kind === 'agent' && wait.session_id !== undefined ? [[wait.turn_id, wait.session_id]] : [])))
 const listening = (scene: Run): Set<string> => new Set(placesOf(scene.state).flatMap(([, { wait }]) => (wait?.kind === 'event' && !wait.event_type.startsWith('signal.') ? [wait.id] : [])))
 
 /** One command, and everything that must hold after it. */
@@ -157,9 +164,11 @@ function perform(scene: Run, { name, input, last, later }: { name: string; input
   const asked = waits.flatMap((wait) => (wait.kind === 'interaction' ? [wait.interaction_id] : []))
   const child = waits.find((wait) => wait.kind === 'run')
   const asking = watching(scene.state)[0]?.wait_id
+  const turn = waits.find((wait) => wait.kind === 'agent' && (name === 'turn.defined') === (wait.job_id !== undefined))
   const given = {
     ...input, ...(name.startsWith('job.') && { job_id: last && job ? job.job_id : input.job_id }), ...(name === 'child.settled' && last && child && { run_id: child.run_id }),
     ...(name === 'event.watched' && last && asking && { wait_id: asking }),
+    ...(name.startsWith('turn.') && last && turn?.kind === 'agent' && { turn_id: turn.turn_id, ...(turn.session_id !== undefined && { session_id: turn.session_id }) }),
     ...(name.startsWith('interaction.') && { interaction_id: last && asked[0] && name !== 'interaction.opened' ? asked[0] : input.interaction_id }),
   }
   frozen(scene.state)
@@ -170,8 +179,8 @@ function perform(scene: Run, { name, input, last, later }: { name: string; input
   const end = after.events.findIndex(({ type }) => ends.has(type))
   must(end < 0 || end === after.events.length - 1, 'something follows the end')
   checkRest(after)
-  if (name === 'job.settled' || name === 'interaction.settled' || name === 'child.settled' || name === 'event.deliver' || name === 'event.watched') must(after.when(name, given).events.length === 0, `a repeated ${name} changed something`)
-  for (const tell of after.tells) must(tell.to.kind === 'interaction' ? tell.to.id.startsWith('iact_') : tell.to.kind === 'run' ? tell.name.startsWith('child.') : tell.to.id === '0.default' && tell.name.startsWith('queue.'), 'told somebody else')
+  if (name === 'job.settled' || name === 'interaction.settled' || name === 'child.settled' || name === 'event.deliver' || name === 'event.watched' || name.startsWith('turn.')) must(after.when(name, given).events.length === 0, `a repeated ${name} changed something`)
+  for (const tell of after.tells) must(tell.to.kind === 'interaction' ? tell.to.id.startsWith('iact_') : tell.to.kind === 'run' ? tell.name.startsWith('child.') : (tell.to.id === '0.default' || tell.to.id === '0.$openings') && tell.name.startsWith('queue.'), 'told somebody else')
   const withdrawn = after.tells.filter((tell) => tell.name === 'interaction.withdraw').map(({ to }) => to.id)
   const still = placesOf(after.state).flatMap(([, { wait }]) => (wait?.kind === 'interaction' ? [wait.interaction_id] : []))
   for (const id of asked) must(still.includes(id) || withdrawn.includes(id) || (name === 'interaction.settled' && given['interaction_id' as never] === id), 'a question that nobody waits for is left open')
@@ -182,6 +191,14 @@ function perform(scene: Run, { name, input, last, later }: { name: string; input
     if (told === 'wait.unwatch') must(known.delete((input as { wait_id: string }).wait_id), 'a wait ended that the matcher did not know')
   }
   same([...known].sort(), [...listening(after)].sort(), 'waits that the matcher knows')
+  // A session is told of every turn that it is to open, and of every one that nobody waits for any more.
+  const before = turning(scene)
+  const toSessions = after.effects.flatMap((effect) => ('tell' in effect && effect.tell.to.kind === 'session' ? [effect.tell] : []))
+  const opening = toSessions.filter(({ name }) => name === 'turn.open').map(({ input }) => (input as { turn_id: string }).turn_id)
+  const stopping = toSessions.filter(({ name }) => name === 'turn.stop').map(({ input }) => (input as { turn_id: string }).turn_id)
+  for (const id of stopping) must(before.has(id), 'a turn is stopped that was not opened')
+  for (const id of turning(after).keys()) must(before.has(id) || opening.includes(id), 'a turn is waited for that nobody opened')
+  for (const id of before.keys()) must(turning(after).has(id) || stopping.includes(id) || given['turn_id' as never] === id, 'a turn that nobody waits for goes on')
   const stopped = after.tells.flatMap(({ name, to, input }) => (name === 'queue.cancel' ? (input as { job_ids: string[] }).job_ids : name === 'child.cancel' ? [to.id] : []))
   const kept = new Set(placesOf(after.state).flatMap(([, { wait }]) => (wait?.kind === 'worker' ? [wait.job_id] : wait?.kind === 'run' ? [wait.run_id] : [])))
   const gone = waits.flatMap((wait) => (wait.kind === 'worker' ? [wait.job_id] : wait.kind === 'run' ? [wait.run_id] : [])).filter((id) => !kept.has(id) && !stopped.includes(id))
