@@ -29,7 +29,7 @@ const bySession: ReadonlySet<string> = new Set(['agent.invoke', 'session.start_t
 const LONGEST = 255
 
 /** The key of a call: the Idempotency-Key header, unless one came another way; blank is none. */
-function keyOf({ incoming, key: given }: Call): string | undefined | Refusal {
+export function keyOf({ incoming, key: given }: Call): string | undefined | Refusal {
   if (given !== undefined) return given
   const key = incoming.method === 'POST' ? incoming.header('idempotency-key') : undefined
   return key === undefined || key.length <= LONGEST ? key : refuseFields({ field: 'Idempotency-Key', message: `must have at most ${LONGEST} characters`, expected: { maxLength: LONGEST }, actual: key.length })
