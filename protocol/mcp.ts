@@ -11,7 +11,7 @@ export const versions = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
 /** The first version whose clients read a frame without data, which gives them a place to come back to. */
 export const PRIMED = '2025-11-25'
 /** Codes of JSON-RPC errors (https://www.jsonrpc.org/specification#error_object). Everything else that fails is an HTTP status, or a result that says so. */
-export const faults = { method_not_found: -32601, invalid_params: -32602, internal: -32603 } as const
+const faults = { method_not_found: -32601, invalid_params: -32602, internal: -32603 } as const
 
 /** Characters of an id, of a progress token and of a key. */
 const LONGEST = 255
@@ -34,7 +34,6 @@ export const McpAnswer = Type.Object({
 export type McpAnswer = Static<typeof McpAnswer>
 /** What is sent without being asked: progress, and that the tools changed. */
 export const McpNotice = Type.Object({ jsonrpc: Type.Literal('2.0'), method: Type.String(), params: Type.Optional(Open) })
-export type McpNotice = Static<typeof McpNotice>
 
 /** A message is one thing: it names a method, or it answers. */
 export function checkMessage({ id, method, params, result, error }: McpMessage): FieldError[] {
@@ -77,4 +76,4 @@ export const answered = (id: RpcId, result: object): McpAnswer => ({ jsonrpc: '2
 /** The answer to a request that makes no sense. */
 export const faulty = (id: RpcId, fault: keyof typeof faults, message: string, data?: Open): McpAnswer => ({ jsonrpc: '2.0', id, error: { code: faults[fault], message, ...(data && { data }) } })
 /** A message that nobody answers. */
-export const notice = (method: string, params?: Open): McpNotice => ({ jsonrpc: '2.0', method: `notifications/${method}`, ...(params && { params }) })
+export const notice = (method: string, params?: Open): Static<typeof McpNotice> => ({ jsonrpc: '2.0', method: `notifications/${method}`, ...(params && { params }) })

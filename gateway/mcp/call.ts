@@ -25,7 +25,7 @@ import { denied, offeredAs, offeredIn, type Offered } from './tools.ts'
 const PATIENCE = 120_000
 
 /** The request of a row that a call comes to. */
-export const relayed = (call: Call, row: string, asked: Pick<Call, 'slots' | 'body'>, key?: string): Call | undefined => {
+const relayed = (call: Call, row: string, asked: Pick<Call, 'slots' | 'body'>, key?: string): Call | undefined => {
   const found = rows[row]
   return found && { ...call, name: row, row: found, slots: { ...call.slots, ...asked.slots }, query: {}, body: asked.body, key }
 }

@@ -22,7 +22,7 @@ const PAGE = 100
 type Given = Answer | Refusal | undefined
 type Replied = McpAnswer | Refusal | undefined
 
-export interface Mcp {
+interface Mcp {
   /** Answer a message, or open the stream that is asked for. */
   run(call: Call, exchange: Exchange): Promise<Given>
   /** End the streams of those who only listen; calls end with the followers of their runs. */

@@ -41,13 +41,11 @@ export async function resultOf(world: World, project: string, { row, outputSchem
   const meta = { [`${brand}/run_id`]: run_id }
   if (run.status === 'cancelled') return failed(`The run ${run_id} was cancelled.`, meta)
   if (run.status === 'failed') return failed(`The run ${run_id} failed: ${run.error_message ?? run.error_type ?? 'it does not say why'}`, { ...meta, ...(run.error_type !== undefined && { [`${brand}/error_type`]: run.error_type }) })
-  const output = row === 'action.invoke' ? await invokedOutput(world, project, run_id) : (run.result ?? {})
-  if (isRefusal(output)) return output
+  // An output may have a member `refused`: it is never asked whether it is a refusal.
+  const call = row === 'action.invoke' ? ((await world.ask({ project, kind: 'run', id: run_id }, 'invoked')) as { readonly output?: Open } | null | Refusal) : { output: run.result }
+  if (!call || isRefusal(call)) return call ?? refuse('not_found')
+  const { output = {} } = call
   // Clients refuse data that is not what the tool promised, so they are told before.
   const faults = outputSchema ? faultsOf(outputSchema, output, 'output') : []
   return faults.length > 0 ? failed(`The output is not what the tool promises.\n${faults.map(({ field, message }) => `${field}: ${message}`).join('\n')}\n${JSON.stringify(output)}`, meta) : good(output, meta)
-}
-async function invokedOutput(world: World, project: string, run_id: string): Promise<Open | Refusal> {
-  const call = (await world.ask({ project, kind: 'run', id: run_id }, 'invoked')) as { readonly output?: Open } | null | Refusal
-  return call ? (isRefusal(call) ? call : (call.output ?? {})) : refuse('not_found')
 }

@@ -77,7 +77,7 @@ export async function offeredIn(world: Asking, project: string): Promise<readonl
 }
 /** Why a caller may not call a tool; undefined when it may. */
 export const denied = ({ settings }: Pick<World, 'settings'>, caller: Caller, { row, name }: { readonly row: string; readonly name: string }): Refusal | undefined => {
-  const { permission } = rows[row]?.shape ?? {}
+  const permission = rows[row]?.shape.permission
   return permission && authorize(settings.brand, permission, caller, row === 'action.invoke' ? name : undefined)
 }
 /** The tool of a name, as it is shown or as the catalog has it. */

@@ -1,5 +1,4 @@
 /** The tools of a project over the Model Context Protocol: published workflows, actions, and looking at runs. */
-import { Closed } from '../common.ts'
 import { command, stream } from '../contract.ts'
 import { checkMessage, McpAnswer, McpMessage, McpNotice } from '../mcp.ts'
 
@@ -13,6 +12,6 @@ export const mcp = {
   }),
   'mcp.listen': stream(`GET ${P}`, {
     summary: 'Hear of changes of the tools; with Last-Event-ID, go on waiting for a call whose stream broke', tag, permission: 'authenticated',
-    relays: ['workflow.run', 'action.invoke'], stream: 'sse', query: Closed({}), reply: McpNotice, errors: ['not_found'],
+    relays: ['workflow.run', 'action.invoke'], stream: 'sse', reply: McpNotice, errors: ['not_found'],
   }),
 } as const
