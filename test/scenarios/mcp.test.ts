@@ -4,7 +4,10 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { ToolListChangedNotificationSchema, type CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
+import fc from 'fast-check'
 import t from 'tap'
+import { api } from '../../protocol/api.ts'
+import { bad } from '../hostile/judge.ts'
 import { service } from '../service.ts'
 import { acting, ended, instant, listOf, until, waiting } from './given.ts'
 
@@ -243,4 +246,20 @@ t.test('the transport keeps its rules', async (t) => {
   t.match(await send(message('tools/list'), {}, foreign), { status: 403 })
   t.equal((await runsOf('late')).length, 1, 'a call that is a notification calls nothing')
   await ended(s, (await runsOf('late'))[0]?.['id'])
+})
+
+t.test('whatever a message says, it is answered as documented', async (t) => {
+  const name = fc.constantFrom('workflow_late', 'service_run_get', 'service_run_start', 'crm_find', 'service_memory_recall', '__proto__', 'constructor', 'workflow.', 'x'.repeat(128), 'x'.repeat(129), '\u202e')
+  const some = fc.oneof(fc.dictionary(fc.constantFrom('run_id', 'workflow', 'input', 'id', 'refused', 'constructor', '\u0000'), fc.oneof(name, fc.jsonValue({ maxDepth: 2 })), { maxKeys: 3, noNullPrototype: true }), fc.jsonValue({ maxDepth: 1 }))
+  const params = fc.oneof(fc.record({ name, arguments: some, cursor: some, requestId: some, protocolVersion: some, _meta: some }, { requiredKeys: [], noNullPrototype: true }), some)
+  const method = fc.constantFrom('initialize', 'ping', 'tools/list', 'tools/call', 'tools/call', 'tools/call', 'notifications/cancelled', 'prompts/list', '__proto__')
+  const id = fc.oneof(fc.integer(), fc.string({ maxLength: 300 }), fc.constant(undefined))
+  const session = fc.constantFrom('', 'a', '\u00ff'.repeat(400))
+  const asked = fc.record({ method, params, id, session })
+  await fc.assert(fc.asyncProperty(asked, async ({ method, params, id, session }) => {
+    const { status, headers, text } = await s.raw('POST', path, { headers: { ...json, ...(session && { 'mcp-session-id': session }) }, body: JSON.stringify({ jsonrpc: '2.0', method, params, id }) })
+    const fault = bad('mcp.send', api['mcp.send'], { status, headers: Object.fromEntries(headers), text }, 5000)
+    if (fault !== undefined) throw new Error(`${fault}: ${text}`)
+  }), { numRuns: 150 })
+  t.match((await s.raw('GET', '/readyz')).body, { status: 'ready' })
 })
