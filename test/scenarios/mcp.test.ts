@@ -13,7 +13,7 @@ import { acting, ended, instant, listOf, until, waiting } from './given.ts'
 
 const s = await service()
 const clients: Client[] = []
-t.setTimeout(90_000)
+t.setTimeout(120_000)
 t.teardown(async () => { await Promise.all(clients.map((client) => client.close())); await s.stop() })
 const path = '/v1/projects/default/mcp'
 
@@ -57,7 +57,7 @@ const runsOf = async (handle: string) => listOf(await s.ok('workflow.runs', { id
 
 t.test('a client sees the tools that its key may use, and nothing else', async (t) => {
   const owner = await connect()
-  t.match(owner.getServerVersion(), { name: 'service', title: 'Service: Default' })
+  t.match(owner.getServerVersion(), { name: 'service', title: 'Service: default' })
   await owner.ping()
   const { tools } = await owner.listTools()
   t.strictSame(tools.map(({ name }) => name), ['crm_find', 'service_run_get', 'service_run_start', 'workflow_gate', 'workflow_greet'])
