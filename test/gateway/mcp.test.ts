@@ -17,7 +17,7 @@ t.test('names are safe for every client, and only those that would be equal are 
   t.match(shown('x'.repeat(128))[0], /^x{55}_[0-9a-f]{8}$/)
 })
 
-t.test('whatever the catalog has, names are safe and differ, and do not depend on the order', async (t) => {
+t.test('whatever the catalog has, names are safe and differ, and do not depend on the order', async () => {
   const part = fc.stringMatching(/^[a-z0-9]{1,40}$/)
   const name = fc.array(part, { minLength: 1, maxLength: 4 }).chain((parts) => fc.constantFrom('.', '-', '_').map((by) => parts.join(by).slice(0, 128)))
   fc.assert(fc.property(fc.uniqueArray(fc.oneof(name, fc.constantFrom('a.b', 'a_b', 'a-b', 'a.b.c', 'a_b.c', 'a.b_c')), { maxLength: 12 }), (names) => {
