@@ -61,7 +61,7 @@ async function resultOf(edge: Edge, project: string, run: string, ms: number): P
 }
 
 /** Wait for the end of a run by following its timeline; not longer than a time in milliseconds. */
-async function ended({ world, followers }: Edge, project: string, run: string, ms: number): Promise<void> {
+export async function ended({ world, followers }: Edge, project: string, run: string, ms: number): Promise<void> {
   const hold = followers.hold(timelineSource(world, project, run))
   let over = () => {}
   const done = new Promise<void>((resolve) => { over = resolve })

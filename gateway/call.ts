@@ -37,6 +37,8 @@ export interface Call {
   readonly project?: Project | undefined
   readonly request_id: string
   readonly incoming: Incoming
+  /** An idempotency key that came another way than as a header. */
+  readonly key?: string | undefined
 }
 
 /** Id of the project, or of the organization for its own rows. */

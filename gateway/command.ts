@@ -20,25 +20,34 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /** Perform the command of a call. */
 export function runCommand(edge: Edge, call: Call): Soon<Answer | Refusal> {
+  if (!call.row.shape.each) return perform(edge, call, undefined, replied)
+  const identity = identify(edge, call)
+  return isRefusal(identity) ? identity : runEach(edge, call, call.row.shape.each, identity)
+}
+
+/**
+ * Perform the command of a call and make something of the actor's reply, which is undefined when `prepare` answered without it.
+ * @param more goes to the actor too, but is no part of the request: a repeat under one key may differ in it.
+ */
+export function perform<T>(edge: Edge, call: Call, more: Readonly<Record<string, unknown>> | undefined, finish: (call: Call, prepared: Prepared, reply: unknown) => Soon<T | Refusal>): Soon<T | Refusal> {
   const identity = identify(edge, call)
   if (isRefusal(identity)) return identity
-  if (call.row.shape.each) return runEach(edge, call, call.row.shape.each, identity)
   const address = addressOf(edge, call, identity)
   if (isRefusal(address)) return address
   const origin = originOf(edge.world, call.caller, call.incoming, call.request_id)
   return soon(prepare(edge, call, identity, origin), (prepared) => {
     if (isRefusal(prepared)) return prepared
-    if (prepared.done !== undefined) return answerOf(call.row, prepared.done, undefined)
+    if (prepared.done !== undefined) return finish(call, prepared, undefined)
     const { command_id, fingerprint, seed } = identity
     const { to } = call.row.shape
-    const input = Object.assign({}, call.query, call.body, call.slots, prepared.input)
+    const input = Object.assign({}, call.query, call.body, call.slots, prepared.input, more)
     const command: Writable<Command> = { project: address.project, kind: address.kind, id: prepared.id ?? address.id, command_id, name: meaning(call), origin, input }
     if (fingerprint !== undefined) command.fingerprint = fingerprint
     if (seed === undefined && to && 'mint' in to && prepared.id === undefined) command.born = true
     const decided = edge.world.command(command)
     const published = address.kind === 'project' || address.kind === 'organization' ? publish(edge, call, origin, address.kind, decided) : decided
     const done = prepared.after ? published.then(async (outcome) => { await prepared.after?.(); return outcome }) : published
-    return done.then((outcome) => (isRefusal(outcome) ? outcome : replied(call.row, outcome.reply, prepared)))
+    return done.then((outcome) => (isRefusal(outcome) ? outcome : finish(call, prepared, outcome.reply)))
   })
 }
 
@@ -57,7 +66,8 @@ async function publish(edge: Edge, call: Call, origin: Origin, kind: 'project' |
 }
 
 /** The answer of a command that was decided. */
-function replied(row: Row, reply: unknown, { answer, reply: extra }: Prepared): Soon<Answer | Refusal> {
+function replied({ row }: Call, { answer, reply: extra, done }: Prepared, reply: unknown): Soon<Answer | Refusal> {
+  if (done !== undefined) return answerOf(row, done, undefined)
   if (!answer) return answerOf(row, reply, extra)
   return answer(reply).then((read) => (isRefusal(read) ? read : answerOf(row, read, extra)))
 }

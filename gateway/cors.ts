@@ -8,7 +8,7 @@ export function corsHeaders({ cors }: GatewaySettings, origin: string | undefine
   if (!any && !cors.includes(origin)) return { Vary: 'Origin' }
   return {
     'Access-Control-Allow-Origin': any ? '*' : origin,
-    'Access-Control-Expose-Headers': 'X-Request-ID, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Scope, X-RateLimit-Policy',
+    'Access-Control-Expose-Headers': 'X-Request-ID, Retry-After, Mcp-Session-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Scope, X-RateLimit-Policy',
     ...(!any && { Vary: 'Origin' }),
   }
 }

@@ -11,7 +11,7 @@ export function guardOf({ world, directory, authentication }: Edge, { caller, pr
     const known = await directory.organization()
     if (isRefusal(known)) return known
     const place = project && enter(now, known, project.id, slots['id'] !== undefined)
-    return place && isRefusal(place) ? place : authorize(world.settings.brand, row.shape.permission, now)
+    return place && isRefusal(place) ? place : authorize(world.settings.brand, row.shape.permission, now, slots['action_name'])
   }
   const look = async () => {
     const refused = await verdict().catch(() => undefined)

@@ -28,8 +28,9 @@ const byBody: ReadonlySet<string> = new Set(['run.start', 'workflow.run', 'loop.
 const bySession: ReadonlySet<string> = new Set(['agent.invoke', 'session.start_turn', 'session.nudge'])
 const LONGEST = 255
 
-/** The Idempotency-Key header; blank is none. */
-function keyOf({ incoming }: Call): string | undefined | Refusal {
+/** The key of a call: the Idempotency-Key header, unless one came another way; blank is none. */
+export function keyOf({ incoming, key: given }: Call): string | undefined | Refusal {
+  if (given !== undefined) return given
   const key = incoming.method === 'POST' ? incoming.header('idempotency-key') : undefined
   return key === undefined || key.length <= LONGEST ? key : refuseFields({ field: 'Idempotency-Key', message: `must have at most ${LONGEST} characters`, expected: { maxLength: LONGEST }, actual: key.length })
 }

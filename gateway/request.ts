@@ -12,7 +12,7 @@ import { isUtf8 } from 'node:buffer'
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 
 /** What a request is for: what is read of it follows from that, because asking for a header costs time. */
-type Purpose = 'command' | 'query' | 'stream' | 'signed' | 'other'
+type Purpose = 'command' | 'query' | 'stream' | 'signed' | 'rpc' | 'other'
 
 /** What is known of all requests of a route. */
 export interface Asked {
@@ -34,17 +34,20 @@ const DRAIN = 16 * 1_048_576
 
 /** The headers that are kept: those that matter for such a request. Absent ones are empty. */
 function headersOf(req: HttpRequest, purpose: Purpose, bodiless: boolean, cors: boolean, signature: string | undefined) {
-  const command = purpose === 'command' || purpose === 'signed'
+  const rpc = purpose === 'rpc'
+  const command = purpose === 'command' || purpose === 'signed' || rpc
   return {
     authorization: req.getHeader('authorization'),
     'x-request-id': req.getHeader('x-request-id'),
-    origin: cors ? req.getHeader('origin') : '',
+    origin: cors || rpc ? req.getHeader('origin') : '',
     'content-type': bodiless ? '' : req.getHeader('content-type'),
     'user-agent': command ? req.getHeader('user-agent') : '',
     'idempotency-key': command ? req.getHeader('idempotency-key') : '',
     accept: purpose === 'stream' || command ? req.getHeader('accept') : '',
-    'last-event-id': purpose === 'stream' ? req.getHeader('last-event-id') : '',
+    'last-event-id': purpose === 'stream' || rpc ? req.getHeader('last-event-id') : '',
     'x-idempotency-key': purpose === 'signed' ? req.getHeader('x-idempotency-key') : '',
+    'mcp-session-id': rpc ? req.getHeader('mcp-session-id') : '',
+    'mcp-protocol-version': rpc ? req.getHeader('mcp-protocol-version') : '',
     signature: signature === undefined ? '' : req.getHeader(signature),
     'access-control-request-headers': purpose === 'other' ? req.getHeader('access-control-request-headers') : '',
   }
@@ -83,7 +86,7 @@ export class Incoming {
     this.path = req.getUrl()
     this.query = req.getQuery() ?? ''
     this.slots = slots > 0 ? slotsOf(req, slots) : NONE
-    this.ip = purpose === 'command' || purpose === 'signed' ? addressOf(res) : ''
+    this.ip = purpose === 'command' || purpose === 'signed' || purpose === 'rpc' ? addressOf(res) : ''
   }
 
   /** A header's value, trimmed; absent when empty. */

@@ -13,6 +13,7 @@ import { preflightHeaders } from './cors.ts'
 import type { Directory } from './directory.ts'
 import { openDocs } from './docs.ts'
 import { openFollowers } from './followers.ts'
+import { isMcp, openMcp } from './mcp/mcp.ts'
 import type { World } from './ports.ts'
 import { runQuery } from './query.ts'
 import { createLimits } from './rate.ts'
@@ -50,6 +51,7 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
   const edge: Edge = { world, directory, authentication, limits: createLimits(world), followers: openFollowers(world) }
   const { followers } = edge
   const sessions = openFollowedSessions(world)
+  const mcp = openMcp(edge)
   const service: Service = { world, inFlight: new Set(), newId: requestIds(world), idle: () => {}, leaving: false, stopping: false }
   let listening: us_listen_socket | undefined
 
@@ -63,6 +65,7 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
   const ofRow = (routed: Routed): Handler => {
     const { verb } = routed.row
     const run = (call: Call, exchange: Exchange) => {
+      if (isMcp(call.name)) return service.stopping ? refuse('service_unavailable') : mcp.run(call, exchange)
       if (verb === 'stream') {
         if (service.stopping) return refuse('service_unavailable')
         const name = meaning(call)
@@ -90,7 +93,7 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
   for (const [name, row] of Object.entries(rows)) {
     const { method, path, slots } = routeOf(row)
     if (row.shape.stream === 'socket') methods.set(`/v1${path}`.replaceAll(/:\w+/g, ':'), { pattern: `/v1${path}`, allowed: ['GET'] })
-    else route(`/v1${path}`, { operation: name, purpose: row.verb === 'blob' ? 'other' : row.verb, method, slots: slots.length, limit: row.shape.limit ?? BODY_LIMIT, handler: ofRow({ name, row, slots }) }, row.verb === 'query')
+    else route(`/v1${path}`, { operation: name, purpose: row.shape.relays ? 'rpc' : row.verb === 'blob' ? 'other' : row.verb, method, slots: slots.length, limit: row.shape.limit ?? BODY_LIMIT, handler: ofRow({ name, row, slots }) }, row.verb === 'query')
   }
   for (const [path, answer] of Object.entries({ ...openStatus(world, () => service.leaving), ...openDocs(world.settings) })) route(path, { operation: path, purpose: 'query', method: 'GET', slots: 0, limit: 0, handler: answer }, true)
   const form = { operation: '/answer', slots: 1, limit: FORM_LIMIT } as const
@@ -119,6 +122,7 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
       await finished
       followers.stop()
       sessions.stop()
+      mcp.stop()
       await socket.stop()
       touches.close()
       // What was just written leaves with the end of this turn of the event loop.

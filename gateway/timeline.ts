@@ -19,10 +19,16 @@ const terminal: ReadonlySet<string> = new Set(['run.completed', 'run.failed', 'r
 /** What makes a run that had ended go on. */
 const revived = 'run.resumed'
 
-const itemOf = (record: RunEventRecord): Item => ({ cursor: record.sequence, frame: frame(record.event_type, record, record.sequence) })
+/** How events are written down for those who follow. */
+interface Spelling {
+  /** Followers of one run who read the same spelling share what was read. */
+  readonly name: string
+  readonly spell: (record: RunEventRecord) => string
+}
+const framed: Spelling = { name: 'run', spell: (record) => frame(record.event_type, record, record.sequence) }
 
 /** What an entry of a run shows on its timeline. */
-function itemsOf({ cursor, entry }: Placed): Item[] {
+function itemsOf({ cursor, entry }: Placed, itemOf: (record: RunEventRecord) => Item): Item[] {
   const at = timestamp(entry.origin.at)
   return entry.events.flatMap((event, index) => (timelineTypes.has(event.type) ? [itemOf(timelineRecord(entry.id, cursor + index, at, event as RunEvent))] : []))
 }
@@ -34,9 +40,10 @@ const endsWith = ({ entry }: Placed): boolean => {
 }
 
 /** The timeline of a run; asking refuses `not_found` when the project has no such run. */
-export function timelineSource(world: World, project: string, run: string): Source {
+export function timelineSource(world: World, project: string, run: string, { name, spell } = framed): Source {
+  const itemOf = (record: RunEventRecord): Item => ({ cursor: record.sequence, frame: spell(record) })
   return {
-    key: `run ${project} ${run}`,
+    key: `${name} ${project} ${run}`,
     comment: ': keepalive',
     ask: async (after, fresh) => {
       const page = (await world.view(project, 'timeline', { run_id: run, after, limit: PAGE }, fresh)) as ViewQuestions['timeline']['reply'] | Refusal
@@ -47,6 +54,6 @@ export function timelineSource(world: World, project: string, run: string): Sour
     },
     subscribe: (follower: Follower) =>
       world.live(project, 'run', run, (placed) =>
-        placed.stripped ? follower.notice(lastCursor(placed)) : follower.hear(placed.entry.prev, lastCursor(placed), () => itemsOf(placed), endsWith(placed))),
+        placed.stripped ? follower.notice(lastCursor(placed)) : follower.hear(placed.entry.prev, lastCursor(placed), () => itemsOf(placed, itemOf), endsWith(placed))),
   }
 }

@@ -14,6 +14,7 @@ import { sessions } from './api/sessions.ts'
 import { transcripts } from './api/transcripts.ts'
 import { users } from './api/users.ts'
 import { memory } from './api/memory.ts'
+import { mcp } from './api/mcp.ts'
 import { models } from './api/models.ts'
 import { secrets } from './api/secrets.ts'
 import { skills } from './api/skills.ts'
@@ -23,6 +24,6 @@ import { workflows } from './api/workflows.ts'
 import { workers } from './worker.ts'
 
 /** Every endpoint, by operation name. */
-export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers, ...events, ...loops, ...agents, ...toolkits, ...skills, ...models, ...memory, ...actions, ...organizationActions, ...sessions, ...transcripts, ...webhooks, ...secrets } as const
+export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers, ...events, ...loops, ...agents, ...toolkits, ...skills, ...models, ...memory, ...actions, ...organizationActions, ...sessions, ...transcripts, ...webhooks, ...secrets, ...mcp } as const
 export type Api = typeof api
 export type RowName = keyof Api

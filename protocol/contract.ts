@@ -43,10 +43,14 @@ export interface Shape {
   readonly alsoStatus?: readonly number[]
   /** Refusals beyond the ones every row can give. */
   readonly errors?: readonly Code[]
-  /** Commands: who decides. Absent on queries and streams. */
+  /** Commands: who decides. Absent on queries, streams, and rows that relay. */
   readonly to?: To
   /** Commands over several actors: the row named `command` is sent once for each id in the body's `over`; every outcome is answered inline. */
   readonly each?: { readonly over: string; readonly command: string; readonly prefix: Prefix }
+  /** Nobody decides this row: what its body asks for is put to these rows, each under its own permission. */
+  readonly relays?: readonly string[]
+  /** A further success status, of answers without a body. */
+  readonly bare?: number
   /** Largest accepted body in bytes; 1 MiB by default. */
   readonly limit?: number
   /** This row is a form that other clients know of the row named here; it is listed under the tag `compat`. */

@@ -40,6 +40,7 @@ const tags: Readonly<Record<string, string>> = {
   interactions: 'Questions to people: approvals, answers and reviews, and the links with which they are answered.',
   people: 'People of a project, their tokens, and who the caller is.',
   workers: 'Workers and the socket they work over.',
+  mcp: 'The tools of a project over the Model Context Protocol.',
   compat: 'Other forms of the operations above that existing clients use.',
 }
 
@@ -93,7 +94,7 @@ export function refusalsOf({ shape, verb, route }: Row): Code[] {
 function responsesOf(row: Row): Json {
   const { shape } = row
   const content = contentOf(row)
-  const success = (status: number): Json => ({ description: shape.summary, headers: { 'X-Request-ID': { $ref: '#/components/headers/X-Request-ID' } }, ...(content && status !== 204 && { content }) })
+  const success = (status: number): Json => ({ description: shape.summary, headers: { 'X-Request-ID': { $ref: '#/components/headers/X-Request-ID' } }, ...(content && status !== 204 && status !== shape.bare && { content }) })
   const codes = refusalsOf(row)
   const statuses = [...new Set(codes.map((code) => errors[code].status))].sort((a, b) => a - b)
   const refusals = statuses.map((status) => [String(status), {
@@ -102,7 +103,7 @@ function responsesOf(row: Row): Json {
     content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
   }])
   if (shape.stream === 'socket') return { '101': { description: 'The connection is a WebSocket' }, ...Object.fromEntries(refusals) }
-  return { ...Object.fromEntries([shape.status ?? 200, ...(shape.alsoStatus ?? [])].map((status) => [String(status), success(status)])), ...Object.fromEntries(refusals) }
+  return { ...Object.fromEntries([shape.status ?? 200, ...(shape.alsoStatus ?? []), ...(shape.bare === undefined ? [] : [shape.bare])].map((status) => [String(status), success(status)])), ...Object.fromEntries(refusals) }
 }
 
 function operationOf(name: string, row: Row): Json {

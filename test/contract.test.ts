@@ -40,7 +40,7 @@ t.test('rows agree with what their verb means', async (t) => {
     const { shape } = row
     if (row.verb === 'command') {
       t.not(method, 'GET', `${name} changes something`)
-      t.ok((shape.to === undefined) !== (shape.each === undefined), `${name} says who decides`)
+      t.equal([shape.to, shape.each, shape.relays].filter((who) => who !== undefined).length, 1, `${name} says who decides`)
       if (shape.to && 'mint' in shape.to) t.ok(shape.status === 201 || shape.status === 202, `${name} makes something`)
       if (method === 'DELETE') t.equal(shape.status, 204, name)
     } else {
@@ -72,6 +72,7 @@ t.test('what rows refer to exists', async (t) => {
     if (to && 'slot' in to) t.ok(slots.includes(to.slot) && to.prefix in prefixes, `${name}: the slot ${to.slot}`)
     if (to && 'derive' in to) t.ok(slots.includes(to.derive) && to.prefix in prefixes, `${name}: the slot ${to.derive}`)
     if (to && to.kind !== 'organization') t.ok(slots.includes('project'), `${name} is below a project`)
+    for (const relayed of shape.relays ?? []) t.ok(table[relayed]?.shape.permission !== 'authenticated' && table[relayed]?.shape.relays === undefined, `${name} relays to ${relayed}`)
     if (each) t.ok(names(shape.body).includes(each.over) && table[each.command]?.verb === 'command' && table[each.command]?.shape.to, `${name}: ${each.command} for each of ${each.over}`)
     t.equal(names(shape.body).some((field) => slots.includes(field)) || names(shape.query).some((field) => slots.includes(field)), false, `${name}: no field has the name of a slot`)
   }

@@ -138,9 +138,9 @@ export async function service(settings: Record<string, string> = {}, { found, lo
     const text = await answer.text()
     const parsed = text === '' ? undefined : (JSON.parse(text) as Record<string, unknown>)
     if (answer.ok) {
-      const documented = [row.shape.status ?? 200, ...(row.shape.alsoStatus ?? [])]
+      const documented = [row.shape.status ?? 200, ...(row.shape.alsoStatus ?? []), row.shape.bare]
       if (!documented.includes(answer.status)) throw new Error(`${name} answered ${answer.status}, documented is ${documented.join(', ')}`)
-      const fault = answer.status === 204 ? (text === '' ? undefined : 'a body with 204') : undocumented(name, row, parsed)
+      const fault = answer.status === 204 || answer.status === row.shape.bare ? (text === '' ? undefined : 'a body with 204') : undocumented(name, row, parsed)
       if (fault !== undefined) throw new Error(`${name} answered what its row does not document: ${fault}\n${text.slice(0, 600)}`)
     } else if (typeof (parsed?.['error'] as { code?: unknown } | undefined)?.code !== 'string') throw new Error(`${name} answered ${answer.status} without an error code: ${text.slice(0, 300)}`)
     return { status: answer.status, headers: answer.headers, body: parsed ?? {} }

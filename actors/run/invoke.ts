@@ -19,10 +19,16 @@ const STEP = 'call'
 /** Seconds an attempt may last at least, however short the caller waits. */
 const PATIENCE = 30
 
+/** What the edge adds to a direct call. */
+export interface InvokeExtra {
+  /** By which the caller finds the run again. */
+  readonly external_id?: string
+}
+
 /** Begin a direct call. The input was checked by the edge; it is no template. */
-export function invoke(state: RunState | null, { action_name, input = {}, timeout_seconds = 0 }: Input<Row>, cause: Cause): Decision<RunEvent, Reply<Row>> {
+export function invoke(state: RunState | null, { action_name, input = {}, timeout_seconds = 0, external_id }: Input<Row> & InvokeExtra, cause: Cause): Decision<RunEvent, Reply<Row>> {
   const spec: Spec = { steps: [{ id: STEP, kind: 'action', config: { action_name, parameters: input } }], workflow_type: 'action.invoke' }
-  const decision = start(state, { spec, invoked: { timeout: Math.max(PATIENCE, timeout_seconds) * 1000 } }, cause)
+  const decision = start(state, { spec, ...(external_id !== undefined && { external_id }), invoked: { timeout: Math.max(PATIENCE, timeout_seconds) * 1000 } }, cause)
   return 'refused' in decision ? decision : { ...decision, reply: { status: 'active', run_id: cause.self.id } }
 }
 

@@ -18,7 +18,7 @@ import { opened, responded, settled } from './interactions.ts'
 import { jobRetried, jobSettled } from './jobs.ts'
 import { shownRun } from '../../protocol/loop/record.ts'
 import { autoPaused, displace, open, turnCame, wait } from './opening.ts'
-import { actionCall, invoke, invoked } from './invoke.ts'
+import { actionCall, invoke, invoked, type InvokeExtra } from './invoke.ts'
 import { jobSpec } from './places.ts'
 import { signal } from './signal.ts'
 import { start } from './start.ts'
@@ -31,7 +31,7 @@ import { turnDefined, turnSettled } from './turns.ts'
 import { wake } from './wake.ts'
 
 /** The run actor. */
-export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands, keyof RunCommands>, { 'run.start': StartExtra; 'workflow.run': StartExtra; 'run.retry': RecoverExtra; 'run.recover': RecoverExtra }> = {
+export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands, keyof RunCommands>, { 'run.start': StartExtra; 'workflow.run': StartExtra; 'action.invoke': InvokeExtra; 'run.retry': RecoverExtra; 'run.recover': RecoverExtra }> = {
   kind: 'run',
   initial: () => null,
   decide: {

@@ -42,8 +42,8 @@ export function badRefusal({ status, headers, text }: Answered, codes: readonly 
 export function bad(name: string, row: Row, answer: Answered, sent = 0, also: readonly Code[] = []): string | undefined {
   const { status, text, headers } = answer
   if (status >= 300) return badRefusal(answer, [...refusalsOf(row), ...also], sent)
-  if (![row.shape.status ?? 200, ...(row.shape.alsoStatus ?? [])].includes(status)) return `${status} is not documented`
+  if (![row.shape.status ?? 200, ...(row.shape.alsoStatus ?? []), row.shape.bare].includes(status)) return `${status} is not documented`
   if (/event-stream/.test(String(headers['content-type']))) return row.shape.stream ? undefined : 'a stream'
-  if (status === 204) return text === '' ? undefined : 'a body with 204'
+  if (status === 204 || status === row.shape.bare) return text === '' ? undefined : `a body with ${status}`
   return undocumented(name, row, parsed(text))
 }

@@ -159,6 +159,7 @@ const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'action.create': () => ({ name: `made-${++made}`, endpoint_url: 'https://example.org/' }), 'action.update': () => ({ title: 'changed' }), 'action.invoke': () => ({ input: {} }),
   'organization_action.create': () => ({ name: `made.shared-${++made}`, endpoint_url: 'https://example.org/' }), 'organization_action.update': () => ({ title: 'changed' }),
   'webhook.create': () => ({ name: `made ${++made}`, events: ['run.*'] }), 'webhook.update': () => ({ events: ['run.failed'] }), 'webhook.ping': () => ({ url: 'https://receiver.invalid/' }), 'secret.put': () => ({ entries: { word: `word ${++made}` } }),
+  'mcp.send': () => ({ jsonrpc: '2.0', id: 1, method: 'ping' }),
   'principal.create': () => ({ name: `bot ${++made}` }), 'principal.update': () => ({ description: 'changed' }),
   'agent.invoke': ({ agent }) => ({ agent_ref: { id: agent }, session: { mode: 'new' }, input: { content: [{ type: 'text', text: 'hello' }] } }), 'session.create': ({ agent }) => ({ agent_id: agent }), 'session.update': () => ({ title: 'changed' }),
   'session.append': () => ({ messages: [{ role: 'user', content: [{ type: 'text', text: 'said' }] }] }), 'session.start_turn': () => ({ content: [{ type: 'text', text: 'go' }] }), 'session.nudge': () => ({ content: 'faster' }),

@@ -24,6 +24,7 @@ const bodies: Readonly<Record<string, object>> = {
   'loop.create': { name: 'taken over', ...instant() }, 'loop.update': { name: 'taken over' },
   'channel.create': { name: 'taken-over' }, 'channel.update': { topic: 'taken over' }, 'channel.add_member': { user_id: 'svc_x' }, 'channel.send': { content: 'taken over' }, 'channel.edit': { content: 'taken over' }, 'channel.mark_read': { seq: 0 },
   'webhook.create': { name: 'taken over' }, 'webhook.update': { name: 'taken over' }, 'secret.put': { entries: { a: 'taken over' } },
+  'mcp.send': { jsonrpc: '2.0', id: 1, method: 'tools/list' },
   'event.publish': { event_type: 'taken.over' }, 'event.publish_many': { events: [{ event_type: 'taken.over' }] },
   'agent.invoke': { agent_ref: { name: `${MARK} agent` }, input: { content: [{ type: 'text', text: 'taken over' }] } }, 'session.create': { agent_id: 'agt_x' }, 'session.update': { title: 'taken over' }, 'session.append': { messages: [{ role: 'user', content: [{ type: 'text', text: 'taken over' }] }] },
   'session.start_turn': { content: [{ type: 'text', text: 'taken over' }] }, 'session.nudge': { content: 'taken over' },

@@ -1,0 +1,66 @@
+/**
+ * The stream of a client that only listens: it hears when the tools that it may call have changed. The ids of its frames stand
+ * for the tools it knows, so that one who comes back hears of what changed meanwhile.
+ */
+import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import { notice } from '../../protocol/mcp.ts'
+import type { Caller } from '../authenticate.ts'
+import { homeOf, type Call, type Edge } from '../call.ts'
+import { openCursor, sealCursor } from '../cursor.ts'
+import { guardOf } from '../guard.ts'
+import type { Exchange, Sink } from '../respond.ts'
+import { openStream } from '../sse.ts'
+import { bindingOf, frameOf, placeFrame, reads } from './follow.ts'
+import { denied, offeredIn } from './tools.ts'
+
+/** What the tools of a caller come to. */
+async function digestOf({ world }: Edge, project: string, caller: Caller): Promise<string | Refusal> {
+  const offered = await offeredIn(world, project)
+  return isRefusal(offered) ? offered : world.hash(JSON.stringify(offered.filter((one) => !denied(world, caller, one)).map(({ tool }) => tool))).slice(0, 32)
+}
+
+/** Whether the id of a frame stands for known tools, and for which. */
+export function knownTools(edge: Edge, call: Call, frame_id: string): string | undefined {
+  const opened = openCursor(edge.world, bindingOf(edge, call, 'tools'), frame_id)
+  return isRefusal(opened) ? undefined : String(opened.position)
+}
+
+/** Open it. @param before the tools that the client knows, when it was here before. @param open streams that end with the gateway. */
+export async function listen(edge: Edge, call: Call, exchange: Exchange, before: string | undefined, open: Set<Sink>): Promise<Refusal | undefined> {
+  const { world, directory, authentication } = edge
+  const project = homeOf(edge, call)
+  const first = await digestOf(edge, project, call.caller)
+  if (isRefusal(first) || !exchange.open) return isRefusal(first) ? first : undefined
+  let known: string = first
+  const guard = guardOf(edge, call, () => out.end())
+  const out: Sink = openStream(world, exchange, ': keepalive', () => void guard.look())
+  const tell = (): void => out.write(frameOf(notice('tools/list_changed'), sealCursor(world, bindingOf(edge, call, 'tools'), known)))
+  let looking = false
+  let again = false
+  const look = async (): Promise<void> => {
+    again = looking
+    if (looking) return
+    looking = true
+    do {
+      again = false
+      const caller = await authentication.again(call.caller)
+      const now = isRefusal(caller) ? caller : await digestOf(edge, project, caller)
+      if (isRefusal(now) || now === known) continue
+      known = now
+      tell()
+    } while (again && !out.closed)
+    looking = false
+  }
+  const stop = directory.onChange((id) => {
+    if (id === undefined || id === project || id === world.organization()) void look().catch(() => { looking = false })
+  })
+  open.add(out)
+  out.onClose(() => {
+    open.delete(out)
+    stop()
+    guard.stop()
+  })
+  if (before !== undefined && before !== known) tell()
+  else if (reads(call)) out.write(placeFrame(sealCursor(world, bindingOf(edge, call, 'tools'), known)))
+  return undefined
+}

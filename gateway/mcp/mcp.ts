@@ -1,0 +1,116 @@
+/**
+ * The Model Context Protocol at the edge, over its streamable HTTP transport. Boundary: which message asks for what.
+ *
+ * A session is a name that the client is given and repeats: no gateway keeps one, every message can go to another gateway, and
+ * a client without a session lacks nothing but taking calls back.
+ */
+import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { answered, CancelParams, faulty, InitializeParams, ListParams, versions, type McpAnswer, type McpMessage, type RpcId } from '../../protocol/mcp.ts'
+import { homeOf, type Call, type Edge } from '../call.ts'
+import { openCursor, sealCursor } from '../cursor.ts'
+import { hexOf } from '../hex.ts'
+import type { Answer, Exchange, Sink } from '../respond.ts'
+import { faultsOf } from '../validate.ts'
+import { callTool, resumeCall } from './call.ts'
+import { cancelCall } from './cancel.ts'
+import { knownTools, listen } from './changes.ts'
+import { waitingOf } from './follow.ts'
+import { denied, offeredIn } from './tools.ts'
+
+/** Tools on one page of the list. */
+const PAGE = 100
+type Given = Answer | Refusal | undefined
+type Replied = McpAnswer | Refusal | undefined
+
+interface Mcp {
+  /** Answer a message, or open the stream that is asked for. */
+  run(call: Call, exchange: Exchange): Promise<Given>
+  /** End the streams of those who only listen; calls end with the followers of their runs. */
+  stop(): void
+}
+
+/** Whether a row speaks the protocol. */
+export const isMcp = (name: string): boolean => name === 'mcp.send' || name === 'mcp.listen'
+
+/** Open the protocol of a gateway. */
+export function openMcp(edge: Edge): Mcp {
+  const open = new Set<Sink>()
+  return {
+    run: async (call, exchange) => admit(edge, call) ?? (call.row.verb === 'stream' ? hear(edge, call, exchange, open) : answer(edge, call, exchange)),
+    stop() { for (const sink of [...open]) sink.end() },
+  }
+}
+
+/** Refuses pages of browsers from elsewhere, which a name that points here would lead to this service, and versions that are not spoken. */
+function admit({ world: { settings: { cors, public_url } } }: Edge, { incoming, body }: Call): Refusal | undefined {
+  const origin = incoming.header('origin')
+  const own = public_url === undefined ? undefined : new URL(public_url).origin
+  if (origin !== undefined && origin !== own && !cors.includes('*') && !cors.includes(origin)) return refuse('forbidden', undefined, 'Pages of this origin may not call; its operator can allow it with BATON_CORS.')
+  const version = incoming.header('mcp-protocol-version')
+  if (version === undefined || body['method'] === 'initialize' || (versions as readonly string[]).includes(version)) return undefined
+  return refuseFields({ field: 'MCP-Protocol-Version', message: 'is not a version that is spoken here', expected: versions, actual: version.slice(0, 100) })
+}
+
+/** A stream: what was broken off goes on, else the client hears of changes. */
+async function hear(edge: Edge, call: Call, exchange: Exchange, open: Set<Sink>): Promise<Given> {
+  const frame_id = call.incoming.header('last-event-id')
+  if (frame_id === undefined) return listen(edge, call, exchange, undefined, open)
+  const waiting = waitingOf(edge, call, frame_id)
+  if (waiting) return resumeCall(edge, call, exchange, waiting)
+  const known = knownTools(edge, call, frame_id)
+  return known === undefined ? refuseFields({ field: 'Last-Event-ID', message: 'must be the id of a frame of a stream of this caller', actual: frame_id.slice(0, 100) }) : listen(edge, call, exchange, known, open)
+}
+
+/** A message: requests are answered, everything else is accepted. */
+async function answer(edge: Edge, call: Call, exchange: Exchange): Promise<Given> {
+  const { id, method, params = {} } = call.body as McpMessage
+  if (method === undefined || id === undefined) {
+    const unable = method === 'notifications/cancelled' ? await takeBack(edge, call, params) : undefined
+    return unable?.refused === 'service_unavailable' ? unable : { status: 202 }
+  }
+  const reply = await replyTo(edge, call, exchange, id, method, params)
+  if (reply === undefined || isRefusal(reply)) return reply
+  const named = method === 'initialize' && reply.error === undefined
+  return { status: 200, body: reply, ...(named && { headers: { 'Mcp-Session-Id': hexOf(edge.world.random(16)) } }) }
+}
+async function takeBack(edge: Edge, call: Call, params: unknown): Promise<Refusal | undefined> {
+  if (faultsOf(CancelParams, params).length > 0) return undefined
+  const { requestId, reason } = params as { requestId: RpcId; reason?: string }
+  return cancelCall(edge, call, requestId, reason)
+}
+
+async function replyTo(edge: Edge, call: Call, exchange: Exchange, id: RpcId, method: string, params: object): Promise<Replied> {
+  const { settings } = edge.world
+  const misfit = (schema: Parameters<typeof faultsOf>[0]): McpAnswer | undefined => {
+    const fields = faultsOf(schema, params, 'params')
+    return fields[0] && faulty(id, 'invalid_params', `${fields[0].field}: ${fields[0].message}`, { fields })
+  }
+  switch (method) {
+    case 'initialize': {
+      const asked = (params as { protocolVersion?: string }).protocolVersion
+      return misfit(InitializeParams) ?? answered(id, {
+        protocolVersion: versions.find((one) => one === asked) ?? versions[0], capabilities: { tools: { listChanged: true } },
+        serverInfo: { name: settings.brand.toLowerCase(), title: `${settings.brand}: ${call.project?.name ?? ''}`, version: settings.version },
+        instructions: 'Tools are the published workflows and the actions of this project. A call of a workflow lasts as long as its run, which goes on when the connection is lost.',
+      })
+    }
+    case 'ping': return answered(id, {})
+    case 'tools/list': return misfit(ListParams) ?? listTools(edge, call, id, params)
+    case 'tools/call': return callTool(edge, call, exchange, id, params)
+    default: return faulty(id, 'method_not_found', `There is no method ${method}.`)
+  }
+}
+
+/** The tools that the caller may call, by name, a page at a time. */
+async function listTools(edge: Edge, call: Call, id: RpcId, { cursor }: { readonly cursor?: string }): Promise<Replied> {
+  const { world } = edge
+  const binding = { project: homeOf(edge, call), route: 'mcp.tools.list', filters: {} }
+  const opened = cursor === undefined ? { position: '' } : openCursor(world, binding, cursor)
+  if (isRefusal(opened)) return faulty(id, 'invalid_params', 'cursor: is not one of this list')
+  const all = await offeredIn(world, homeOf(edge, call))
+  if (isRefusal(all)) return all
+  const rest = all.filter((one) => one.name > String(opened.position) && !denied(world, call.caller, one))
+  const page = rest.slice(0, PAGE)
+  const last = page.at(-1)
+  return answered(id, { tools: page.map(({ tool }) => tool), ...(rest.length > PAGE && last && { nextCursor: sealCursor(world, binding, last.name) }) })
+}
