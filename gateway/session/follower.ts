@@ -249,8 +249,7 @@ export class SessionFollower {
   }
 
   #turn(id: string, status: string): void {
-    if (settledTurns.has(status)) this.#active.delete(id)
-    else this.#active.add(id)
+    this.#active[settledTurns.has(status) ? 'delete' : 'add'](id)
   }
   /** Write changes to everybody who has joined: one text for each dialect. */
   #tell(changes: readonly Change[]): void {
