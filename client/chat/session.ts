@@ -164,4 +164,4 @@ export function sessionScreen(page: Page, id: string): Screen {
 }
 
 /** What a session is called. */
-export const nameOf = ({ title, session_key, id }: Session): string => title || (session_key === id ? id : session_key)
+export const nameOf = ({ title, session_key }: Session): string => title || session_key

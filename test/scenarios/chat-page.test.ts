@@ -79,7 +79,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.keyboard.type(ada.key)
     await page.keyboard.press('Enter')
   }
-  const watched = (page: Page): Promise<Record<'removed' | 'twice' | 'touched', string[]>> => page.evaluate('window.watched')
+  const watched = (page: Page) => page.evaluate('window.watched') as Promise<Record<'removed' | 'twice' | 'touched', string[]>>
   const badges = (page: Page): Promise<string[]> => page.locator('.tool .badge').allTextContents()
 
   await t.test('a turn is followed, its question answered, and the page reloaded twice in the middle', { timeout: 60_000 }, async (t) => {
