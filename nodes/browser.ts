@@ -14,16 +14,9 @@ const PREFIX = '/modules/'
 const PACKAGES = `${sep}node_modules${sep}`
 /** The source of an import or export at the beginning of a line: names, braces and commas, then the text. */
 const source = /^((?:import|export)\b[\w$\s{},*]*?)(["'])([^"'\n]+)\2/gm
-/** What a class with private members is made of after the transformation. */
-const helper = /^@oxc-node\/core\/(helpers\/\w+)$/
 
 /** The file that a module means by a name. */
-function fileOf(name: string, from: string): string {
-  if (name.startsWith('.')) return join(dirname(from), name)
-  const [, inner] = helper.exec(name) ?? []
-  // By its name alone, node would be given the form of it that browsers do not read.
-  return inner === undefined ? fileURLToPath(import.meta.resolve(name)) : join(dirname(fileURLToPath(import.meta.resolve('@oxc-node/core'))), 'src', `${inner.replace('/', '/esm/')}.js`)
-}
+const fileOf = (name: string, from: string): string => (name.startsWith('.') ? join(dirname(from), name) : fileURLToPath(import.meta.resolve(name)))
 /** The address of a file: packages apart, because they may lie anywhere. */
 function addressOf(file: string): string {
   const at = file.lastIndexOf(PACKAGES)
