@@ -45,7 +45,7 @@ button.other{background:transparent;color:var(--accent)}button:disabled{opacity:
 .composer{position:sticky;bottom:0;padding:.25rem 0 .75rem;background:Canvas;border-top:1px solid var(--line)}`
 
 const policy = [
-  "default-src 'none'", "script-src 'self'", `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`, "connect-src 'self'",
+  "default-src 'none'", "script-src 'self'", `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`, "connect-src 'self'", 'img-src data:',
   "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'", "trusted-types 'none'",
 ].join('; ')
 const common = { 'Referrer-Policy': 'no-referrer', 'X-Content-Type-Options': 'nosniff' } as const
@@ -56,6 +56,7 @@ const page = (brand: string, [entry = '', ...others]: readonly string[]): string
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${brand} chat</title>
+<link rel="icon" href="data:,">
 <style>${style}</style>
 <script type="module" src="${entry}"></script>
 ${others.map((address) => `<link rel="modulepreload" href="${address}">`).join('\n')}

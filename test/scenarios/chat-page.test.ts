@@ -25,7 +25,7 @@ script:
     say: "Version {{result.version}} is out on all hosts. Each of them was asked again afterwards, and each of them answered within its time."
     chunk: 4
     pace: 60ms
-  - when: wait
+  - when: "*wait"
     delay: 1m
   - when: break
     fail: 400
@@ -85,7 +85,7 @@ async function tryOut(browser: Browser): Promise<void> {
   await t.test('a turn is followed, its question answered, and the page reloaded twice in the middle', { timeout: 60_000 }, async (t) => {
     // Axe comes in past the policy of the page, which the next test keeps.
     const page = await browser.newPage({ bypassCSP: true, viewport: { width: 820, height: 900 } })
-    page.setDefaultTimeout(Number(process.env["CHAT_T"] ?? 15_000))
+    page.setDefaultTimeout(15_000)
     await page.addInitScript(watcher)
     await page.goto(`${s.url}/chat`)
     t.strictSame(await faultsOf(page), [], 'axe: signing in')
@@ -165,7 +165,7 @@ async function tryOut(browser: Browser): Promise<void> {
   await t.test('the policy of the page lets it work; a key is kept in its tab alone', async (t) => {
     const faults: string[] = []
     const page = await browser.newPage()
-    page.setDefaultTimeout(Number(process.env["CHAT_T"] ?? 15_000))
+    page.setDefaultTimeout(15_000)
     page.on('console', (line) => { if (line.type() === 'error') faults.push(line.text()) })
     page.on('pageerror', (error) => faults.push(error.message))
     const [session] = listOf(await s.ok('session.list', { agent_id: agent['id'] }))
@@ -186,7 +186,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByText('The service does not accept this key.').waitFor()
     const served = await s.raw('GET', '/chat', { key: null })
     t.match(served.headers.get('content-security-policy'), /default-src 'none'; script-src 'self'; style-src 'sha256-/)
-    for (const [, address] of served.text.matchAll(/(?:src|href)="([^"]+)"/g)) t.match(await s.raw('HEAD', String(address), { key: null }), { status: 200, text: '' }, `${address} is served from here`)
+    for (const [, address] of served.text.matchAll(/(?:src|href)="(\/[^"]+)"/g)) t.match(await s.raw('HEAD', String(address), { key: null }), { status: 200, text: '' }, `${address} is served from here`)
     t.equal((await s.raw('GET', '/modules/nodes/node.ts', { key: null })).status, 404, 'and nothing else is')
     await page.close()
   })
