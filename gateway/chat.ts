@@ -10,7 +10,7 @@ import type { Answer } from './respond.ts'
 /** The module that begins. */
 export const CHAT = 'client/chat/main.ts'
 
-const style = `:root{color-scheme:light dark;--line:#767676;--soft:#f1f3f5;--note:#4d5358;--accent:#0b57d0;--on:#fff;--bad:#b3261e;--good:#146c2e;font:1rem/1.5 system-ui,sans-serif}
+const style = `:root{color-scheme:light dark;--line:#767676;--soft:#f1f3f5;--note:#4d5358;--accent:#0b57d0;--on:#fff;--bad:#b3261e;--good:#146c2e;background:Canvas;color:CanvasText;font:1rem/1.5 system-ui,sans-serif}
 @media (prefers-color-scheme:dark){:root{--line:#8c9196;--soft:#24282c;--note:#b6bcc2;--accent:#a8c7fa;--on:#062e6f;--bad:#ffb4ab;--good:#7fda98}}
 body{max-width:48rem;margin:0 auto;padding:0 1rem}
 header,.bar,.line,.buttons,.title{display:flex;gap:.75rem;align-items:center;flex-wrap:wrap}
