@@ -15,13 +15,13 @@ export class Lines {
   }
   /** Tell what is new in a transcript. */
   show(transcript: Transcript): void {
-    const messages = transcript.messages()
-    for (const { id, role, status, content } of messages) {
+    for (const { id, status } of transcript.turns.values()) if (status === 'running') this.#once(`turn ${id}`, 'turn', status)
+    for (const { id, role, status, content } of transcript.messages()) {
       // A piece of text is followed by more of it; what comes behind it, or the end of its message, makes it whole.
       for (const [index, block] of content.entries()) if (status === 'final' || index < content.length - 1 || block.type === 'tool_use') this.#block(`${id} ${index}`, role, block)
     }
     for (const { id, status, title, outcome } of transcript.interactions.values())
-      this.#once(`question ${id}`, status === 'pending' ? 'asks' : status, status === 'completed' ? `${title}: ${outcome === true ? 'yes' : JSON.stringify(outcome)}` : title)
+      this.#once(`question ${id}`, status === 'pending' ? 'asks' : 'answered', status === 'pending' ? title : status === 'completed' ? `${title}: ${outcome === true ? 'yes' : JSON.stringify(outcome)}` : `${title}: ${status}`)
     for (const { id, status } of transcript.turns.values()) this.#once(`turn ${id}`, 'turn', status)
   }
 
@@ -29,15 +29,20 @@ export class Lines {
     switch (block.type) {
       case 'text': return this.#once(key, role === 'user' ? 'asked' : 'says', block.text)
       case 'thinking': return this.#once(key, 'thinks', block.thinking)
-      case 'tool_use': return this.#once(key, 'tool', `${block.resolved_action?.name ?? block.name}  ${JSON.stringify(block.resolved_action?.input ?? block.input)}  ${block.status ?? 'pending'}`)
+      case 'tool_use': {
+        const { name, input } = block.resolved_action ?? block
+        // What is only to be done, or may be done now, says nothing yet.
+        if (block.status === undefined || block.status === 'pending') return
+        return this.#once(key, 'tool', `${name} ${block.status}`, JSON.stringify(input))
+      }
       case 'tool_result': return this.#once(key, 'result', typeof block.content === 'string' ? block.content : JSON.stringify(block.content))
     }
   }
-  /** Say it, unless it was the last thing said of this. */
-  #once(key: string, what: string, text: string): void {
-    const line = `${what.padEnd(9)}  ${clipped(text.replaceAll(/\s+/g, ' '))}`
-    if (this.#said.get(key) === line) return
-    this.#said.set(key, line)
-    this.#say(line)
+  /** Say it, unless it was the last thing said of this. @param details said the first time only. */
+  #once(key: string, what: string, text: string, details?: string): void {
+    const known = this.#said.get(key)
+    if (known === text) return
+    this.#said.set(key, text)
+    this.#say(`${what.padEnd(9)}  ${clipped((known === undefined && details !== undefined ? `${text} ${details}` : text).replaceAll(/\s+/g, ' '))}`)
   }
 }
