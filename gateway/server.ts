@@ -8,6 +8,7 @@ import { isRefusal, refuse } from '../protocol/errors.ts'
 import { FORM_LIMIT, showForm, takeForm } from './answer/answer.ts'
 import { openAuthentication } from './authenticate.ts'
 import { admit, BODY_LIMIT, meaning, rows, type Call, type Edge, type Routed } from './call.ts'
+import { openChat } from './chat.ts'
 import { runCommand } from './command.ts'
 import { preflightHeaders } from './cors.ts'
 import type { Directory } from './directory.ts'
@@ -31,6 +32,8 @@ import { openTouches } from './touch.ts'
 export interface GatewayOptions {
   /** Milliseconds that requests in flight get when the gateway stops; 10 s by default. */
   readonly grace?: number
+  /** Modules of the chat page by address, the one that begins first; without them there is no such page. */
+  readonly modules?: ReadonlyMap<string, string>
 }
 export interface Gateway {
   /** Accept connections; gives the port, which the system chooses for port 0. Throws when the address cannot be used. */
@@ -44,7 +47,7 @@ export interface Gateway {
 const registrars: Readonly<Record<string, 'get' | 'post' | 'put' | 'patch' | 'del' | 'head'>> = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'del', HEAD: 'head' }
 
 /** Build the edge of one gateway over its world; it serves nothing before `listen`. */
-export function createGateway(world: World, directory: Directory, { grace = 10_000 }: GatewayOptions = {}): Gateway {
+export function createGateway(world: World, directory: Directory, { grace = 10_000, modules = new Map() }: GatewayOptions = {}): Gateway {
   const app = uWS.App()
   const touches = openTouches(world)
   const authentication = openAuthentication(world, directory, touches)
@@ -95,7 +98,7 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
     if (row.shape.stream === 'socket') methods.set(`/v1${path}`.replaceAll(/:\w+/g, ':'), { pattern: `/v1${path}`, allowed: ['GET'] })
     else route(`/v1${path}`, { operation: name, purpose: row.shape.relays ? 'rpc' : row.verb === 'blob' ? 'other' : row.verb, method, slots: slots.length, limit: row.shape.limit ?? BODY_LIMIT, handler: ofRow({ name, row, slots }) }, row.verb === 'query')
   }
-  for (const [path, answer] of Object.entries({ ...openStatus(world, () => service.leaving), ...openDocs(world.settings) })) route(path, { operation: path, purpose: 'query', method: 'GET', slots: 0, limit: 0, handler: answer }, true)
+  for (const [path, answer] of Object.entries({ ...openStatus(world, () => service.leaving), ...openDocs(world.settings), ...openChat(world.settings, modules) })) route(path, { operation: path.replace(/^(\/modules)\/.*/, '$1'), purpose: 'query', method: 'GET', slots: 0, limit: 0, handler: answer }, true)
   const form = { operation: '/answer', slots: 1, limit: FORM_LIMIT } as const
   route('/answer/:token', { ...form, purpose: 'query', method: 'GET', handler: showForm(edge) }, true)
   route('/answer/:token', { ...form, purpose: 'command', method: 'POST', handler: takeForm(edge) }, false)

@@ -14,7 +14,7 @@ const usage = `baton: work coordination for humans, systems and AI agents
   npm start                 everything in one process, on http://127.0.0.1:8080
   npm start -- --port 9000  the same with a setting; npm start -- --help lists them
   npm run cluster           a whole cluster on this machine
-  npm run tour              a workflow with two workers, against a running server
+  npm run tour              a workflow, a loop and an agent, against a running server
   npm run bench             measurements, each with its table
   npm run simulate          the engine in simulated worlds that go wrong, one per seed
   npm run chaos             a cluster under load, killed, paused and cut apart at random, and judged

@@ -4,10 +4,12 @@
  */
 import { randomBytes } from 'node:crypto'
 import { actorKinds } from '../actors/kinds.ts'
+import { CHAT } from '../gateway/chat.ts'
 import { openDirectory } from '../gateway/directory.ts'
 import type { GatewaySettings, Log } from '../gateway/ports.ts'
 import { createGateway } from '../gateway/server.ts'
 import { names } from '../protocol/subjects.ts'
+import { browserModules } from './browser.ts'
 import { roles, type Config } from './config.ts'
 import { Fault } from './fault.ts'
 import type { HostDeps } from './host/deps.ts'
@@ -154,7 +156,7 @@ export async function startNode(config: Config, servers: readonly string[], log:
       stops.push(status.close)
       return { id, installed, owned: () => host.owned(), leave: status.leave, status: status.url, stop }
     }
-    const gateway = createGateway(world, directory)
+    const gateway = createGateway(world, directory, { modules: browserModules(CHAT) })
     const port = await gateway.listen(config.host, config.port)
     stops.push(() => gateway.stop())
     return { id, installed, owned: () => host.owned(), url: urlOf(config, port), leave: () => gateway.leave(), stop }

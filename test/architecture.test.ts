@@ -11,7 +11,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
   actors: { folders: ['actors', 'protocol'], packages: /^$/ },
   gateway: { folders: ['gateway', 'protocol'], packages: /^node:|^uWebSockets\.js$|^typebox(\/|$)|^rate-limiter-flexible$|^yaml$|^@cfworker\/json-schema$/ },
   views: { folders: ['views', 'protocol'], packages: /^node:|^better-sqlite3$/ },
-  nodes: { folders: ['nodes', 'actors', 'gateway', 'views', 'protocol', 'client'], packages: /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^nodemailer$|^typebox\/value$|^typebox$|^ai$|^@ai-sdk\/|^yaml$|^ipaddr\.js$/ },
+  nodes: { folders: ['nodes', 'actors', 'gateway', 'views', 'protocol', 'client'], packages: /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^nodemailer$|^typebox\/value$|^typebox$|^ai$|^@ai-sdk\/|^yaml$|^ipaddr\.js$|^@oxc-node\/core$/ },
   client: { folders: ['client', 'protocol'], packages: /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$/ },
 }
 /** Words that break a folder's promise, each with the reason. */
@@ -34,6 +34,8 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"](ai|@ai-sdk\/[a-z-]+)['"]/, /^nodes\/executor\/models\//],
   [/['"]ipaddr\.js['"]/, /^nodes\/outbound\//],
   [/['"]@cfworker\/json-schema['"]/, /^gateway\/schema\.ts$/],
+  // Browsers are given the modules of the pages without types.
+  [/['"]@oxc-node\/core['"]/, /^nodes\/browser\.ts$/],
   [/process\.env/, /^nodes\/|^client\/cli\//],
 ]
 

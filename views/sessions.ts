@@ -7,7 +7,8 @@ import { parseTimestamp } from '../protocol/common.ts'
 import { lastCursor, type Placed } from '../protocol/entry.ts'
 import { patch } from '../protocol/patch.ts'
 import { isFrame, patchBlock, type SessionEvent, type SessionFrame } from '../protocol/session/events.ts'
-import { settledTurns, type Session, type SessionNudge, type TranscriptMessage, type TranscriptTurn, type TurnExtra } from '../protocol/session/shapes.ts'
+import { settledTurns } from '../protocol/session/settled.ts'
+import type { Session, SessionNudge, TranscriptMessage, TranscriptTurn, TurnExtra } from '../protocol/session/shapes.ts'
 import type { Store } from './store.ts'
 
 /** What of a compaction is shown: the pass under way, the threshold, and the last summary. */

@@ -2,7 +2,8 @@
 import { settledStatuses, type Interaction } from '../protocol/interaction/shapes.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'
 import type { Changed, LiveRowsOfTurn, TranscriptPage, TranscriptQuestion } from '../protocol/session/pages.ts'
-import { settledTurns, type TranscriptMessage, type TranscriptTurn } from '../protocol/session/shapes.ts'
+import { settledTurns } from '../protocol/session/settled.ts'
+import type { TranscriptMessage, TranscriptTurn } from '../protocol/session/shapes.ts'
 import { sessionRow, type SessionRow } from './sessions.ts'
 import type { Store } from './store.ts'
 

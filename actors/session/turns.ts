@@ -9,7 +9,8 @@
  *     ends, its nudges cancelled or made turns of their own, its open row taken away. So no committed tool use is without a result.
  * L3. Only time spent running counts against the budget.
  */
-import { settledTurns, type TranscriptTurn } from '../../protocol/session/shapes.ts'
+import { settledTurns } from '../../protocol/session/settled.ts'
+import type { TranscriptTurn } from '../../protocol/session/shapes.ts'
 import type { Ending, TurnWork } from '../../protocol/session/bookkeeping.ts'
 import type { Patch } from '../../protocol/patch.ts'
 import { emit, note, now, tellInteraction, tellQueue, turnOf, upsert, type Draft } from './draft.ts'

@@ -10,10 +10,10 @@ export const COMMITS = 'commits'
 const BEAT = 'beat'
 /** What a review publishes. */
 export const REVIEWED = 'tour.reviewed'
-/** Tags of every loop of a tour, by which those of broken-off tours are found. */
-const TAGS = { made_by: 'tour' }
-/** Milliseconds after which a loop of a tour can belong to none that still runs. */
-const LEFT = 30 * 60_000
+/** Tags of everything that a tour makes and deletes, by which what broken-off tours left is found. */
+export const TAGS = { made_by: 'tour' }
+/** Milliseconds after which what a tour made can belong to none that still runs. */
+export const LEFT = 30 * 60_000
 
 /** Names of the actions of one tour: its runs are in the queue of everybody, and only its own worker knows the repository. */
 const actionsOf = (tour: string) => ({ count: `tour.count.${tour}`, total: `tour.total.${tour}` })

@@ -1,6 +1,7 @@
 /**
  * The tour: a workflow over the files of a folder, done by two workers, followed live, and checked against `wc` and
- * `sha256sum`; then a loop beside a git repository (commits.ts). It proves that what the README says is true on this machine; gateways and nodes may be killed while it runs.
+ * `sha256sum`; then a loop beside a git repository (commits.ts), and an agent that is asked about the folder (question.ts). It
+ * proves that what the README says is true on this machine; gateways and nodes may be killed while it runs.
  */
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
@@ -13,6 +14,7 @@ import type { WorkerState } from '../worker/options.ts'
 import { tourActions } from './actions.ts'
 import { tourOfCommits } from './commits.ts'
 import { byPath } from './files.ts'
+import { tourOfQuestion } from './question.ts'
 import { differences, fromTools } from './verify.ts'
 import { together, type Measured } from './measure.ts'
 import { show, type Out, type Show } from './show.ts'
@@ -30,6 +32,8 @@ export interface TourOptions {
   readonly parts?: number
   /** Show the second part too, a loop beside a git repository: unless false. */
   readonly loop?: boolean
+  /** Show the third part too, an agent that answers a question: unless false. */
+  readonly agent?: boolean
   /** Ends the tour early; it still cleans up. */
   readonly signal?: AbortSignal
 }
@@ -59,7 +63,8 @@ export async function runTour(options: TourOptions): Promise<boolean> {
     await Promise.all(workers.map((worker) => worker.start()))
     const measured = await measureAll({ at, folder, queue, shown, signal: stop.signal, main: main.id, part: part.id, parts: options.parts ?? 8 })
     const told = options.loop === false || (await tourOfCommits({ at, url, key, shown, signal: stop.signal }))
-    return measured && told
+    const answered = options.agent === false || (await tourOfQuestion({ at, url, key, folder, shown, signal: stop.signal }))
+    return measured && told && answered
   } catch (error) {
     shown.stop()
     shown.line(`\nThe tour failed: ${explain(error, {}) ?? (error as Error).stack ?? String(error)}`)

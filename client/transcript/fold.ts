@@ -10,7 +10,8 @@
 import type { Interaction } from '../../protocol/interaction/shapes.ts'
 import { patchBlock, type BlockPatch } from '../../protocol/session/events.ts'
 import type { Block } from '../../protocol/session/blocks.ts'
-import { settledTurns, type TranscriptMessage, type TranscriptSnapshot, type TranscriptTurn } from '../../protocol/session/shapes.ts'
+import { settledTurns } from '../../protocol/session/settled.ts'
+import type { TranscriptMessage, TranscriptSnapshot, TranscriptTurn } from '../../protocol/session/shapes.ts'
 
 /** A frame as it comes: `event_type` and what it carries. */
 export type TranscriptFrame = { readonly event_type: string } & Readonly<Record<string, unknown>>

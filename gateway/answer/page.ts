@@ -25,7 +25,7 @@ const headers = {
 } as const
 
 /** Text as HTML. */
-const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+export const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 
 const pageOf = (status: number, title: string, content: string): Answer => ({
   status, headers, type: 'text/html; charset=utf-8',

@@ -3,7 +3,8 @@ import type { Open } from '../../protocol/common.ts'
 import type { SessionEvent, SessionFrame } from '../../protocol/session/events.ts'
 import type { TranscriptPage } from '../../protocol/session/pages.ts'
 import type { Appended, Preview } from '../../protocol/session/previews.ts'
-import { settledTurns, type TranscriptMessage } from '../../protocol/session/shapes.ts'
+import { settledTurns } from '../../protocol/session/settled.ts'
+import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
 
 export type Change =
   /** A stored frame as it was committed; `row`: the row that streams which it belongs to, as it is after it; `again`: it begins that row anew. */

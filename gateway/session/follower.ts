@@ -18,7 +18,8 @@ import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { isFrame, type SessionEvent } from '../../protocol/session/events.ts'
 import type { TranscriptPage, TranscriptQuestion } from '../../protocol/session/pages.ts'
 import type { Preview, Previewed } from '../../protocol/session/previews.ts'
-import { settledTurns, type TranscriptMessage } from '../../protocol/session/shapes.ts'
+import { settledTurns } from '../../protocol/session/settled.ts'
+import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
 import type { Sink } from '../respond.ts'
 import { endsTurn, type Change, type Dialect, type End } from './change.ts'
 import { LiveRows } from './live.ts'
@@ -248,8 +249,7 @@ export class SessionFollower {
   }
 
   #turn(id: string, status: string): void {
-    if (settledTurns.has(status)) this.#active.delete(id)
-    else this.#active.add(id)
+    this.#active[settledTurns.has(status) ? 'delete' : 'add'](id)
   }
   /** Write changes to everybody who has joined: one text for each dialect. */
   #tell(changes: readonly Change[]): void {

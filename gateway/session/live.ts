@@ -5,7 +5,8 @@
 import { patchBlock, type SessionFrame } from '../../protocol/session/events.ts'
 import type { Changed } from '../../protocol/session/pages.ts'
 import { appendDelta, rank, type Appended, type Preview, type Previewed } from '../../protocol/session/previews.ts'
-import { settledTurns, type TranscriptMessage } from '../../protocol/session/shapes.ts'
+import { settledTurns } from '../../protocol/session/settled.ts'
+import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
 
 /** `shown`: the piece goes on what is there; `hole`: pieces before it are missing; `void`: it does not count. */
 interface Heard { readonly as: 'shown' | 'hole' | 'void'; readonly appended?: Appended; readonly reset?: TranscriptMessage }

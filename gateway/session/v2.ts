@@ -5,7 +5,7 @@
 import type { Open } from '../../protocol/common.ts'
 import type { SessionFrame } from '../../protocol/session/events.ts'
 import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
-import { settledTurns } from '../../protocol/session/shapes.ts'
+import { settledTurns } from '../../protocol/session/settled.ts'
 import { spell, type Caught, type Dialect } from './change.ts'
 
 /** How a frame is a place to come back to. */

@@ -21,10 +21,10 @@ async function accepted(url: string, keys: readonly string[]): Promise<string> {
 const answers = async (url: string): Promise<boolean> => fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2000) }).then((answer) => answer.ok, () => false)
 
 /** Run the tour; the exit code says whether its totals were right. */
-export async function runTourCommand({ url, key, folder, loop }: { url: string; key?: string; folder: string; loop: boolean }): Promise<void> {
+export async function runTourCommand({ url, key, folder, loop, agent }: { url: string; key?: string; folder: string; loop: boolean; agent: boolean }): Promise<void> {
   const stop = new AbortController()
   process.once('SIGINT', () => stop.abort())
-  const common = { project: 'default', folder, loop, out: process.stdout, signal: stop.signal }
+  const common = { project: 'default', folder, loop, agent, out: process.stdout, signal: stop.signal }
   const urls = url.split(',').map((address) => address.trim().replace(/\/$/, ''))
   const read = readConfig(process.env, [])
   if (!('config' in read)) throw new Fault(read.faults.join('\n'))

@@ -38,8 +38,6 @@ export const SessionDetail = Type.Object({ ...session, latest_compaction: Type.O
 export type SessionDetail = Static<typeof SessionDetail>
 
 const turnStatuses = ['queued', 'running', 'waiting', 'completed', 'failed', 'cancelled'] as const
-/** Turn statuses that never change again. */
-export const settledTurns: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 /** Tokens and model calls of a turn; counters that are zero are left out, except the first two. */
 export const Usage = Type.Object({
   input_tokens: Type.Optional(Count), output_tokens: Type.Optional(Count), cache_read_input_tokens: Type.Optional(Count), cache_creation_input_tokens: Type.Optional(Count), reasoning_tokens: Type.Optional(Count), calls: Type.Optional(Count),

@@ -1,6 +1,6 @@
 /** The parts of the tour that need no server: listing, splitting, measuring, and proving. */
 import { createHmac } from 'node:crypto'
-import { existsSync, symlinkSync } from 'node:fs'
+import { existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -16,6 +16,9 @@ import { unequal } from '../../client/tour/watch.ts'
 import { loopActions, loopOf } from '../../client/tour/loop.ts'
 import { git, hasGit, repository } from '../../client/tour/repository.ts'
 import { tourOfCommits } from '../../client/tour/commits.ts'
+import { agentActions, commonEnding, largestOf, toolsOf } from '../../client/tour/agent.ts'
+import { Lines } from '../../client/tour/spoken.ts'
+import { Transcript } from '../../client/transcript.ts'
 import { ensureWorkflow, partSpec, queueOf, tourSpec } from '../../client/tour/workflow.ts'
 import { client } from '../../client/client.ts'
 import { jobOf } from './stand.ts'
@@ -137,4 +140,46 @@ t.test('the loop of the tour is valid, and without git the tour says what to do'
   process.env['PATH'] = PATH
   t.notOk(right)
   t.match(said, /needs git, which is not on the PATH.*--no-loop/)
+})
+
+t.test('the worker of the agent looks for files, counts lines, and writes answers down', async (t) => {
+  const folder = t.testdir({ ...tree, notes: {} })
+  const files = await listFiles(folder)
+  t.equal(commonEnding(files), '.txt')
+  t.equal(commonEnding([]), '')
+  t.equal(largestOf(files, '.bin')?.path, 'sub/Z.bin')
+  t.equal(largestOf(files, '.none'), undefined)
+  const used: string[] = []
+  const { find, lines, note } = toolsOf('x')
+  const does = agentActions('x', folder, join(folder, 'notes'), (name) => used.push(name))
+  const run = (name: string, parameters: Record<string, unknown>) => Promise.resolve(does[name]?.(parameters, { signal: never, job: jobOf(name), log: () => {} }))
+  t.match(await run(find, { ending: '.txt' }), { files: 3, largest: String })
+  t.match(await run(lines, { path: 'b.txt' }), { path: 'b.txt', lines: 2 })
+  await t.rejects(run(lines, { path: '../x' }), /is not in/)
+  await run(note, { text: 'b.txt has 2' })
+  t.equal(readFileSync(join(folder, 'notes', 'answer.txt'), 'utf8'), 'b.txt has 2\n')
+  t.strictSame(used, [find, lines, lines, note])
+})
+
+t.test('what happens in a session is told once, and text when it is whole', async (t) => {
+  const told: string[] = []
+  const lines = new Lines((line) => told.push(line.replaceAll(/ +/g, ' ')))
+  const transcript = new Transcript()
+  const apply = (event_type: string, more: object) => {
+    transcript.apply({ event_type, ...more })
+    lines.show(transcript)
+  }
+  const row = { session_id: 's', agent_id: 'a', turn_id: 't', role: 'assistant', entry_type: 'message', turn_index: 1, created_at: '' }
+  const use = { type: 'tool_use', id: 'c', name: 'look', input: { at: 1 }, status: 'pending' }
+  apply('turn.upsert', { id: 't', status: 'running', created_at: '' })
+  apply('message.upsert', { ...row, id: 'm', status: 'streaming', content: [], sequence: null })
+  apply('message.block', { message_id: 'm', content_index: 0, block: { type: 'text', text: '' } })
+  apply('message.delta', { message_id: 'm', content_index: 0, text: 'I ' })
+  apply('message.delta', { message_id: 'm', content_index: 0, text: 'look.' })
+  apply('message.block', { message_id: 'm', content_index: 1, block: use })
+  apply('message.block.patch', { message_id: 'm', content_index: 1, status: 'running' })
+  apply('message.block.patch', { message_id: 'm', content_index: 1, status: 'ok' })
+  apply('message.upsert', { ...row, id: 'm', status: 'final', content: [{ type: 'text', text: 'I look.' }, { ...use, status: 'ok' }], sequence: 1 })
+  apply('turn.upsert', { id: 't', status: 'completed', created_at: '' })
+  t.strictSame(told, ['turn running', 'says I look.', 'tool look running {"at":1}', 'tool look ok', 'turn completed'])
 })

@@ -3,30 +3,19 @@
  * nothing to complain about, and a link that was used says so. Skipped without Chromium: name one with BATON_CHROMIUM.
  * BATON_SCREENSHOT names a PNG file that is written on the way.
  */
-import { accessSync, constants } from 'node:fs'
-import { delimiter, join } from 'node:path'
-import axe from 'axe-core'
-import { chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
 import { service } from '../service.ts'
+import { browser, faultsOf, focused, tabTo } from './browser.ts'
 import { listOf } from './given.ts'
 import { people } from './people.ts'
 
-const executable = process.env['BATON_CHROMIUM'] || find('chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome')
-if (executable === undefined) t.plan(0, 'no Chromium on the PATH; name one with BATON_CHROMIUM')
-else await tryOut(executable)
+const chromium = await browser()
+if (!chromium) t.plan(0, 'no Chromium on the PATH; name one with BATON_CHROMIUM')
+else await tryOut(chromium)
 
-function find(...names: readonly string[]): string | undefined {
-  return (process.env['PATH'] ?? '').split(delimiter).flatMap((folder) => names.map((name) => join(folder, name))).find((file) => {
-    try { accessSync(file, constants.X_OK) } catch { return false }
-    return true
-  })
-}
-
-async function tryOut(executablePath: string): Promise<void> {
+async function tryOut(browser: Browser): Promise<void> {
   const s = await service()
-  // Containers have no sandbox; the only pages opened here are our own.
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
   t.teardown(async () => { await browser.close(); await s.stop() })
   const [ada] = await people(s, 'ada')
   if (!ada) throw new Error('nobody came')
@@ -39,22 +28,6 @@ async function tryOut(executablePath: string): Promise<void> {
     const page = await browser.newPage({ bypassCSP: true, colorScheme: look.colorScheme ?? 'light', viewport: { width: look.width ?? 760, height: 720 } })
     await page.goto(url)
     return { id: String(id), url, page }
-  }
-  const faultsOf = async (page: Page): Promise<string[]> => {
-    await page.evaluate(axe.source)
-    const { violations } = (await page.evaluate('axe.run()')) as { violations: { id: string; nodes: { html: string }[] }[] }
-    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
-  }
-  const focused = (page: Page): Promise<string> => page.evaluate('[document.activeElement.name || document.activeElement.type, document.activeElement.value].join(" ").trim()') as Promise<string>
-  /** Tab until the control is reached, as somebody without a mouse does. */
-  const tabTo = async (page: Page, control: RegExp): Promise<void> => {
-    const seen: string[] = []
-    for (let i = 0; i < 12; i++) {
-      await page.keyboard.press('Tab')
-      seen.push(await focused(page))
-      if (control.test(seen.at(-1) ?? '')) return
-    }
-    throw new Error(`Tab does not reach ${control.source}, only ${seen.join(', ')}`)
   }
   const press = async (page: Page, ...keys: readonly string[]): Promise<void> => { for (const key of keys) await page.keyboard.press(key) }
   const send = async (page: Page): Promise<void> => {

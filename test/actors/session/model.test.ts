@@ -5,7 +5,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { patchBlock, isFrame, type SessionEvent } from '../../../protocol/session/events.ts'
-import { settledTurns, type TranscriptMessage, type TranscriptTurn } from '../../../protocol/session/shapes.ts'
+import { settledTurns } from '../../../protocol/session/settled.ts'
+import type { TranscriptMessage, TranscriptTurn } from '../../../protocol/session/shapes.ts'
 import { perform, step, tools } from './histories.ts'
 import { Story } from './story.ts'
 

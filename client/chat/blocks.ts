@@ -1,0 +1,82 @@
+/** The blocks of a message as elements that are brought up to date and never made anew while their type stays. */
+import type { Block, ToolResultBlock, ToolUseBlock } from '../../protocol/session/blocks.ts'
+import { el, readable, retext } from './dom.ts'
+
+/** One block on the page. */
+export interface BlockView {
+  readonly type: Block['type']
+  readonly element: HTMLElement
+  /** @param result of the tool, when the block is its use. */
+  update(block: Block, result: ToolResultBlock | undefined): void
+}
+
+/** The view of a block. @param live whether it is being written right now. */
+export function blockView(type: Block['type'], live: boolean): BlockView {
+  switch (type) {
+    case 'thinking': return thinking(live)
+    case 'tool_use': return tool()
+    default: return plain(type)
+  }
+}
+
+function plain(type: Block['type']): BlockView {
+  const text = document.createTextNode('')
+  return { type, element: el('div', { class: type === 'text' || type === 'reminder' ? 'text' : 'note' }, text), update: (block) => retext(text, spoken(block)) }
+}
+/** What a block says that is neither thinking nor a tool. */
+function spoken(block: Block): string {
+  switch (block.type) {
+    case 'text': return block.text ?? ''
+    case 'reminder': return block.content
+    case 'image':
+    case 'document': return `[${[block.type, block.title].filter(Boolean).join(': ')}]`
+    default: return ''
+  }
+}
+
+function thinking(live: boolean): BlockView {
+  const text = document.createTextNode('')
+  return {
+    type: 'thinking', element: el('details', { class: 'thinking', open: live }, el('summary', {}, 'Thinking'), el('div', { class: 'text' }, text)),
+    update: (block) => { if (block.type === 'thinking') retext(text, block.thinking ?? '') },
+  }
+}
+
+/** How a use of a tool stands, for people. */
+const standing: Readonly<Record<string, string>> = { pending: 'to be done', running: 'running', waiting: 'waits for a person', ok: 'done', error: 'failed', cancelled: 'cancelled' }
+const statusOf = ({ status }: ToolUseBlock, result: ToolResultBlock | undefined): string => status ?? (result === undefined ? 'pending' : result.is_error ? 'error' : 'ok')
+
+function tool(): BlockView {
+  const [name, state, progress, input, output] = ['', '', '', '', ''].map((text) => document.createTextNode(text)) as [Text, Text, Text, Text, Text]
+  const badge = el('span', { class: 'badge' }, state)
+  const going = el('p', { class: 'note', hidden: true }, progress)
+  const result = el('details', { hidden: true }, el('summary', {}, 'Result'), el('pre', { tabindex: '0' }, output))
+  const element = el('div', { class: 'tool', role: 'group' }, el('p', { class: 'title' }, el('code', {}, name), badge), going, el('details', {}, el('summary', {}, 'Input'), el('pre', { tabindex: '0' }, input)), result)
+  return {
+    type: 'tool_use', element,
+    update: (block, came) => {
+      if (block.type !== 'tool_use') return
+      const status = statusOf(block, came)
+      const called = block.resolved_action?.name ?? block.name ?? ''
+      retext(name, called)
+      element.setAttribute('aria-label', `Tool ${called}`)
+      retext(state, standing[status] ?? status)
+      badge.dataset['status'] = status
+      const display = block.progress?.['display']
+      retext(progress, typeof display === 'string' ? display : '')
+      going.hidden = progress.data === ''
+      retext(input, readable(block.resolved_action?.input ?? block.input ?? {}))
+      retext(output, came ? resultOf(came) : '')
+      result.hidden = came === undefined
+    },
+  }
+}
+/** The texts of a result; JSON is laid out. */
+function resultOf({ content = '' }: ToolResultBlock): string {
+  const text = typeof content === 'string' ? content : content.map((part) => (typeof part['text'] === 'string' ? part['text'] : readable(part))).join('\n')
+  try {
+    return readable(JSON.parse(text))
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * The conversation on the page: one row for each entry, kept by its key.
+ *
+ * Invariants:
+ * V1. A row that is there stays the element it is, where it is; only rows whose entry is gone are removed.
+ * V2. A row whose entry has not changed is not touched.
+ */
+import type { TranscriptTurn } from '../../protocol/session/shapes.ts'
+import type { Transcript } from '../transcript/fold.ts'
+import { el } from './dom.ts'
+import { entriesOf, type Entry, type Results } from './entries.ts'
+import { MessageRow } from './message.ts'
+import { QuestionRow, type Answering } from './question.ts'
+
+interface Row {
+  readonly element: HTMLLIElement
+  update(entry: Entry, results: Results): void
+}
+
+export class Conversation {
+  readonly element = el('ol', { class: 'conversation', 'aria-label': 'Conversation' })
+  readonly #rows = new Map<string, Row>()
+  readonly #answering: Answering
+
+  constructor(answering: Answering) {
+    this.#answering = answering
+  }
+  /** Show a transcript as it is now. @returns what is shown. */
+  show(transcript: Transcript): readonly Entry[] {
+    const { entries, results } = entriesOf(transcript)
+    const wanted = new Set(entries.map(({ key }) => key))
+    for (const [key, { element }] of this.#rows) if (!wanted.has(key)) {
+      this.#rows.delete(key)
+      element.remove()
+    }
+    let next: ChildNode | null = this.element.firstChild
+    for (const entry of entries) {
+      let row = this.#rows.get(entry.key)
+      if (!row) this.#rows.set(entry.key, (row = rowOf(entry, this.#answering)))
+      row.update(entry, results)
+      if (row.element === next) next = next.nextSibling
+      else this.element.insertBefore(row.element, next)
+    }
+    return entries
+  }
+}
+
+function rowOf(first: Entry, answering: Answering): Row {
+  switch (first.kind) {
+    case 'message': {
+      const row = new MessageRow(first.message)
+      return { element: row.element, update: (entry, results) => { if (entry.kind === 'message') row.update(entry.message, results) } }
+    }
+    case 'question': {
+      const row = new QuestionRow(first.interaction, answering)
+      let shown: object | undefined
+      return {
+        element: row.element,
+        update: (entry) => {
+          if (entry.kind !== 'question' || entry.interaction === shown) return
+          shown = entry.interaction
+          row.update(entry.interaction)
+        },
+      }
+    }
+    case 'end': return { element: el('li', { class: `end ${first.turn.status}`, 'data-id': first.turn.id }, endOf(first.turn)), update: () => {} }
+  }
+}
+
+/** How a turn ended, in words. */
+export function endOf({ status, error_type, error_message, usage }: TranscriptTurn): string {
+  if (status === 'failed') return `The turn failed: ${error_message ?? error_type ?? 'nobody knows why'}${error_type === undefined || error_message === undefined ? '' : ` (${error_type})`}`
+  if (status === 'cancelled') return 'The turn was cancelled.'
+  return `Done, ${usage?.input_tokens ?? 0} tokens read and ${usage?.output_tokens ?? 0} written`
+}

@@ -1,0 +1,49 @@
+/**
+ * A transcript as it is read from top to bottom: messages, the questions asked in them, and how each turn ended. Pure.
+ *
+ * Invariants:
+ * N1. An entry keeps its key for as long as it is shown, and the streaming form of a message has the key of its final one.
+ * N2. What is new is put behind or between what is there: messages, and what belongs to one, never change places.
+ */
+import type { Interaction } from '../../protocol/interaction/shapes.ts'
+import type { Block, ToolResultBlock } from '../../protocol/session/blocks.ts'
+import { settledTurns } from '../../protocol/session/settled.ts'
+import type { TranscriptMessage, TranscriptTurn } from '../../protocol/session/shapes.ts'
+import type { Transcript } from '../transcript/fold.ts'
+
+export type Entry =
+  | { readonly kind: 'message'; readonly key: string; readonly message: TranscriptMessage }
+  | { readonly kind: 'question'; readonly key: string; readonly interaction: Interaction }
+  | { readonly kind: 'end'; readonly key: string; readonly turn: TranscriptTurn }
+/** Results of tools by the id of their use. */
+export type Results = ReadonlyMap<string, ToolResultBlock>
+
+/** Whether a block is shown in its message: a result is shown with the use of its tool. */
+export const isShown = ({ type }: Block): boolean => type !== 'tool_result'
+const byAge = (a: Interaction, b: Interaction): number => (a.created_at < b.created_at ? -1 : a.created_at > b.created_at ? 1 : a.id < b.id ? -1 : 1)
+
+/** What is shown, in its order. */
+export function entriesOf(transcript: Transcript): { readonly entries: readonly Entry[]; readonly results: Results } {
+  const all = transcript.messages()
+  const shown = all.filter(({ content, status }) => status === 'streaming' || content.some(isShown))
+  const results = new Map(all.flatMap(({ content }) => content.flatMap((block) => (block.type === 'tool_result' ? [[block.tool_use_id, block] as const] : []))))
+  const questions = [...transcript.interactions.values()].sort(byAge)
+  const last = new Map(shown.flatMap(({ id, turn_id }) => (turn_id === undefined ? [] : [[turn_id, id] as const])))
+  const placed = new Set<string>()
+  const ask = (interaction: Interaction): Entry => {
+    placed.add(interaction.id)
+    return { kind: 'question', key: interaction.id, interaction }
+  }
+  const entries = shown.flatMap((message): Entry[] => {
+    const { id, turn_id = '', content } = message
+    const uses = new Set(content.flatMap((block) => (block.type === 'tool_use' ? [block.id] : [])))
+    const turn = transcript.turns.get(turn_id)
+    return [
+      { kind: 'message', key: id, message },
+      ...questions.filter(({ consumer }) => uses.has(consumer.agent_tool?.tool_call_id ?? '')).map(ask),
+      ...(turn && last.get(turn_id) === id && settledTurns.has(turn.status) ? [{ kind: 'end', key: `end of ${turn_id}`, turn } as const] : []),
+    ]
+  })
+  const loose = questions.filter(({ id, status }) => status === 'pending' && !placed.has(id))
+  return { entries: [...entries, ...loose.map(ask)], results }
+}

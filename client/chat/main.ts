@@ -1,0 +1,55 @@
+/**
+ * The chat page: which screen is shown. `#session=…` names a session, `&project=…` its project.
+ *
+ * Invariant: the key is in the memory of this tab alone. It is in no address, and no other tab has it.
+ */
+import { chooser, signIn } from './choose.ts'
+import { el } from './dom.ts'
+import { service, type Account } from './service.ts'
+import { sessionScreen, type Page, type Screen } from './session.ts'
+
+const KEY = 'chat.key'
+const PROJECT = 'chat.project'
+const place = document.querySelector('main') as HTMLElement
+const heard = document.querySelector('#heard') as HTMLElement
+const out = el('button', { type: 'button', class: 'other', hidden: true, onclick: () => forget() }, 'Sign out')
+document.querySelector('header')?.append(out)
+
+let screen: Screen | undefined
+const addressed = (): URLSearchParams => new URLSearchParams(location.hash.slice(1))
+
+function show(next: Screen, focus: string): void {
+  screen?.leave()
+  screen = next
+  place.replaceChildren(next.element)
+  place.querySelector<HTMLElement>(focus)?.focus({ preventScroll: true })
+}
+function forget(wrong?: string): void {
+  sessionStorage.removeItem(KEY)
+  start(wrong)
+}
+
+/** Show what the address names. */
+function start(wrong?: string): void {
+  const named = addressed()
+  const project = named.get('project') ?? sessionStorage.getItem(PROJECT) ?? 'default'
+  const key = sessionStorage.getItem(KEY)
+  out.hidden = key === null
+  heard.textContent = ''
+  if (key === null) return show(signIn(project, wrong, enter), 'input')
+  const account: Account = { key, project }
+  const page: Page = { account, service: service(account), announce: (text) => { heard.textContent = text }, refused: () => forget('The service does not accept this key.') }
+  const session = named.get('session')
+  if (session) show(sessionScreen(page, session), 'textarea')
+  else show(chooser(page, (id) => { location.hash = `session=${id}` }), 'select')
+}
+function enter({ key, project }: Account): void {
+  sessionStorage.setItem(KEY, key)
+  sessionStorage.setItem(PROJECT, project)
+  // The project that was chosen counts, not one that the address named before.
+  if (addressed().has('project')) history.replaceState(null, '', `#${new URLSearchParams({ project, ...(addressed().has('session') && { session: addressed().get('session') ?? '' }) })}`)
+  start()
+}
+
+addEventListener('hashchange', () => start())
+start()

@@ -1,0 +1,42 @@
+/** One message on the page. Invariant: a message that has not changed is not touched. */
+import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
+import { blockView, type BlockView } from './blocks.ts'
+import { el } from './dom.ts'
+import { isShown, type Results } from './entries.ts'
+
+const speakers: Readonly<Record<TranscriptMessage['role'], string>> = { user: 'You', assistant: 'Agent', system: 'System', tool: 'Tool', compaction: 'Summary of what was said before' }
+
+export class MessageRow {
+  readonly element: HTMLLIElement
+  readonly #body = el('div', { class: 'blocks' })
+  readonly #views: (BlockView | undefined)[] = []
+  #shown: TranscriptMessage | undefined
+  #results: readonly unknown[] = []
+
+  constructor({ id, role }: TranscriptMessage) {
+    this.element = el('li', { class: `message ${role}`, 'data-id': id }, el('p', { class: 'speaker' }, speakers[role]), this.#body)
+  }
+
+  update(message: TranscriptMessage, results: Results): void {
+    const came = message.content.map((block) => (block.type === 'tool_use' ? results.get(block.id) : undefined))
+    if (message === this.#shown && came.every((result, index) => result === this.#results[index])) return
+    this.#shown = message
+    this.#results = came
+    const live = message.status === 'streaming'
+    // Whoever listens is told a message when it is whole, by the status line; until then it is busy.
+    this.element.setAttribute('aria-busy', String(live))
+    for (const [index, block] of message.content.entries()) {
+      // A block that was announced and not given yet has no type.
+      if (block.type === undefined || !isShown(block)) continue
+      let view = this.#views[index]
+      if (view?.type !== block.type) {
+        const made = blockView(block.type, live)
+        if (view) view.element.replaceWith(made.element)
+        else this.#body.insertBefore(made.element, this.#views.slice(index).find((later) => later !== undefined)?.element ?? null)
+        view = this.#views[index] = made
+      }
+      view.update(block, came[index])
+    }
+    for (const view of this.#views.splice(message.content.length)) view?.element.remove()
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * One session on the page: its conversation, followed live, a field to say something, and a button that ends the turn.
+ * Everything shown comes out of the transcript; what the visitor does is a call whose effect comes back with it.
+ */
+import type { Session } from '../../protocol/session/shapes.ts'
+import { followTranscript, Transcript, TranscriptRefused } from '../transcript.ts'
+import { Conversation } from './conversation.ts'
+import { el } from './dom.ts'
+import { Refused, type Account, type Service } from './service.ts'
+import { teller } from './told.ts'
+
+/** What a screen needs of the page around it. */
+export interface Page {
+  readonly account: Account
+  readonly service: Service
+  /** Tell people who do not see the page. */
+  announce(text: string): void
+  /** The key is not taken any more. */
+  refused(): void
+}
+/** Something on the page, until it is left. */
+export interface Screen {
+  readonly element: HTMLElement
+  readonly leave: () => void
+}
+/** Pixels from the end of the page within which a reader is taken along with it. */
+const NEAR = 120
+const states: Readonly<Record<string, string>> = { queued: 'waiting for its turn', running: 'at work', waiting: 'waits for an answer' }
+
+/** Open a session. */
+export function sessionScreen(page: Page, id: string): Screen {
+  const { service, account } = page
+  const gone = new AbortController()
+  const transcript = new Transcript()
+  const heading = el('h2', {}, 'Session')
+  const state = el('span', { class: 'badge', hidden: true })
+  const cancel = el('button', { type: 'button', class: 'other', hidden: true, onclick: () => void stop() }, 'Cancel the turn')
+  const trouble = el('p', { class: 'fault', role: 'status' })
+  const earlier = el('button', { type: 'button', class: 'other', hidden: true, onclick: () => void more() }, 'Earlier messages')
+  const field = el('textarea', { id: 'message', rows: '2', maxlength: '32768', required: true, 'aria-describedby': 'hint' })
+  const send = el('button', { type: 'submit' }, 'Send')
+  const fault = el('p', { class: 'fault', role: 'alert' })
+  const hint = el('p', { id: 'hint', class: 'note' }, 'Enter sends, Shift and Enter begins a line.')
+  const untold = el('p', { class: 'note', role: 'status' })
+  const composer = el('form', { class: 'composer' }, el('label', { for: field.id }, 'Message'), el('div', { class: 'line' }, field, send), hint, untold, fault)
+  const conversation = new Conversation(async (interaction, value, comment) => {
+    const wrong = await tried(async () => transcript.interactions.set(interaction, await service.answer(interaction, value, comment)))
+    draw()
+    if (wrong === undefined) field.focus()
+    return wrong
+  })
+  const element = el('section', { 'aria-labelledby': 'session' }, el('p', { class: 'back' }, el('a', { href: '#' }, 'All sessions')),
+    el('div', { class: 'bar' }, heading, state, cancel), trouble, earlier, conversation.element, composer)
+  heading.id = 'session'
+
+  /** Do something; says what went wrong. */
+  async function tried(act: () => Promise<unknown>): Promise<string | undefined> {
+    try {
+      await act()
+      return undefined
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error
+      if (error.status === 401) page.refused()
+      return error.message
+    }
+  }
+
+  /** Nudges that no message shows yet. */
+  const nudges = new Map<string, string>()
+  const tell = teller()
+  let drawing = false
+  let loaded = false
+  /** Show what is known before the next picture, once for everything that came until then. */
+  function draw(): void {
+    if (drawing || !loaded) return
+    drawing = true
+    requestAnimationFrame(() => {
+      drawing = false
+      if (gone.signal.aborted) return
+      const { documentElement } = document
+      const follows = innerHeight + scrollY >= documentElement.scrollHeight - NEAR
+      const entries = conversation.show(transcript)
+      const active = transcript.active()
+      state.hidden = cancel.hidden = active === undefined
+      state.textContent = active ? (states[active.status] ?? active.status) : ''
+      send.textContent = active ? 'Tell the agent' : 'Send'
+      earlier.hidden = (first() ?? 1) <= 1
+      for (const { metadata } of transcript.rows.values()) nudges.delete(String(metadata?.['session_nudge_id']))
+      if (!active) nudges.clear()
+      untold.textContent = nudges.size === 0 ? '' : `The agent will be told: ${[...nudges.values()].join(' ')}`
+      for (const words of tell(entries)) page.announce(words)
+      if (follows) scrollTo(0, documentElement.scrollHeight)
+    })
+  }
+  /** The lowest number there is. */
+  const first = (): number | undefined => transcript.messages().find(({ sequence }) => sequence !== null)?.sequence ?? undefined
+
+  let wake = (): void => {}
+  const pause = (ms: number): Promise<void> => new Promise((done) => {
+    const timer = setTimeout(done, ms)
+    wake = () => { clearTimeout(timer); done() }
+  })
+  async function follow(): Promise<void> {
+    const onReconnect = (reason: string) => { if (!reason.startsWith('the server ended the stream')) trouble.textContent = `Not connected (${reason}). Trying again…` }
+    try {
+      for await (const _ of followTranscript({ url: location.origin, ...account, session_id: id, transcript, forever: true, signal: gone.signal, pause, onReconnect })) {
+        loaded = true
+        trouble.textContent = ''
+        draw()
+      }
+    } catch (error) {
+      if (error instanceof TranscriptRefused && error.status === 401) return page.refused()
+      trouble.textContent = error instanceof TranscriptRefused && error.status === 404 ? 'There is no such session in this project.' : `The session cannot be followed: ${error instanceof Error ? error.message : String(error)}`
+    }
+  }
+
+  async function say(): Promise<void> {
+    const text = field.value.trim()
+    if (text === '' || send.disabled) return
+    send.disabled = true
+    fault.textContent = ''
+    const wrong = await tried(async () => {
+      if (transcript.active()) {
+        const { nudge_id } = await service.nudge(id, text)
+        nudges.set(nudge_id, text)
+      } else {
+        const { user_message, turn } = await service.say(id, text)
+        // What the stream has brought meanwhile is newer.
+        if (user_message && !transcript.rows.has(user_message.id)) transcript.apply({ event_type: 'message.upsert', ...user_message })
+        if (!transcript.turns.has(turn.id)) transcript.apply({ event_type: 'turn.upsert', ...turn })
+      }
+      if (field.value.trim() === text) field.value = ''
+    })
+    send.disabled = false
+    if (wrong !== undefined) fault.textContent = wrong
+    wake()
+    draw()
+  }
+  async function stop(): Promise<void> {
+    const active = transcript.active()
+    if (active) fault.textContent = (await tried(() => service.cancel(id, active.id))) ?? ''
+    field.focus()
+  }
+  async function more(): Promise<void> {
+    const before = first()
+    if (before === undefined) return
+    earlier.disabled = true
+    fault.textContent = (await tried(async () => {
+      for (const row of await service.earlier(id, before)) transcript.apply({ event_type: 'message.upsert', status: 'final', turn_index: null, ...row })
+    })) ?? ''
+    earlier.disabled = false
+    draw()
+  }
+
+  composer.addEventListener('submit', (event) => { event.preventDefault(); void say() })
+  field.addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
+    event.preventDefault()
+    void say()
+  })
+  void tried(async () => { heading.textContent = nameOf(await service.session(id)) })
+  void follow()
+  return { element, leave: () => gone.abort() }
+}
+
+/** What a session is called. */
+export const nameOf = ({ title, session_key }: Session): string => title || session_key

@@ -1,0 +1,104 @@
+/** The agent of the tour: what it is told, what the worker of the tour does for it, and how what broken-off tours left is cleared away. */
+import { writeFile } from 'node:fs/promises'
+import { extname, join } from 'node:path'
+import type { Reply } from '../../protocol/contract.ts'
+import type { actions } from '../../protocol/api/actions.ts'
+import type { agents } from '../../protocol/api/agents.ts'
+import type { Client } from '../client.ts'
+import type { Action } from '../worker/options.ts'
+import { listFiles, type Sized } from './files.ts'
+import { LEFT, TAGS } from './loop.ts'
+import { measure } from './measure.ts'
+
+/** Names of the actions of one tour: jobs are in the queue of everybody, and only its own worker knows the folder. */
+export const toolsOf = (tour: string) => ({ find: `tour.find.${tour}`, lines: `tour.lines.${tour}`, note: `tour.note.${tour}` })
+
+/** What is asked. @param ending of the names of files. */
+export const questionOf = (ending: string): string => `Of the files here that end with ${ending}, which is the largest, and how many lines does it have? Write the answer down.`
+/** The ending that most files have. */
+export function commonEnding(files: readonly Sized[]): string {
+  const counts = new Map<string, number>()
+  for (const { path } of files) {
+    const ending = extname(path) || path.slice(-1)
+    counts.set(ending, (counts.get(ending) ?? 0) + 1)
+  }
+  return [...counts].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1))[0]?.[0] ?? ''
+}
+/** The largest file with an ending; of several the first by name. */
+export const largestOf = (files: readonly Sized[], ending: string): Sized | undefined =>
+  files.filter(({ path }) => path.endsWith(ending)).reduce<Sized | undefined>((largest, file) => (largest && largest.size >= file.size ? largest : file), undefined)
+
+/** Definitions of the actions. */
+export function actionsOf(tour: string) {
+  const { find, lines, note } = toolsOf(tour)
+  const one = (name: string, description: string, argument: string, meaning: string, annotations: { readonly read_only?: true; readonly destructive?: true }) => ({
+    name, description, annotations, tags: TAGS, endpoint_kind: 'worker' as const,
+    input_schema: { type: 'object', properties: { [argument]: { type: 'string', description: meaning } }, required: [argument], additionalProperties: false },
+  })
+  return [
+    one(find, 'How many files of the folder have names with an ending, and which of them is the largest', 'ending', 'such as .ts', { read_only: true }),
+    one(lines, 'How many lines a file of the folder has', 'path', 'as it was found', { read_only: true }),
+    one(note, 'Write an answer down, in place of the one before', 'text', 'one sentence', { destructive: true }),
+  ]
+}
+/** What the worker does. @param notes the folder in which answers are written down. @param used told the name of every action that is begun. */
+export function agentActions(tour: string, folder: string, notes: string, used: (name: string) => void): Readonly<Record<string, Action>> {
+  const { find, lines, note } = toolsOf(tour)
+  return {
+    [find]: async ({ ending }) => {
+      used(find)
+      const files = (await listFiles(folder)).filter(({ path }) => path.endsWith(String(ending)))
+      return { files: files.length, largest: largestOf(files, String(ending))?.path ?? null }
+    },
+    [lines]: async ({ path }, { signal }) => {
+      used(lines)
+      return { path, lines: (await measure(folder, [String(path)], signal)).lines }
+    },
+    [note]: async ({ text }) => {
+      used(note)
+      await writeFile(join(notes, 'answer.txt'), `${String(text)}\n`)
+      return { text }
+    },
+  }
+}
+
+/** What the agent is told when a real model speaks for it. */
+export const instructionsOf = (tour: string): string =>
+  `You answer questions about the files of one folder, with your tools. Write every answer down with ${toolsOf(tour).note} before you give it; a person is asked whether you may. Then give it in one sentence that names the file with its path and the number of lines in digits.`
+/** What it says when there is no model. */
+export function scriptOf(tour: string): string {
+  const { find, lines, note } = toolsOf(tour)
+  return `script:
+  - when: {text: "*end with *, which is*", step: 1}
+    think: First which files there are, then what is in the largest.
+    say: I look for the files that end with {{2}}.
+    call: {${find}: {ending: "{{2}}"}}
+  - when: {after: ${find}}
+    say: The largest of {{result.files}} is {{result.largest}}. I count its lines.
+    call: {${lines}: {path: "{{result.largest}}"}}
+  - when: {after: ${lines}}
+    say: I write that down, if I may.
+    call: {${note}: {text: "{{result.path}} is the largest and has {{result.lines}} lines."}}
+  - when: {after: ${note}, error: true}
+    say: I may not write it down.
+  - when: {after: ${note}}
+    say: "{{result.text}}"
+`
+}
+
+/** Delete agents and actions of tours that were broken off. @param now Unix milliseconds. */
+export async function tidyAgents(at: Client, now: number): Promise<void> {
+  const left = ({ tags, created_at }: { readonly tags?: Readonly<Record<string, string>>; readonly created_at: string }): boolean => tags?.['made_by'] === TAGS.made_by && now - Date.parse(created_at) > LEFT
+  for (let cursor: string | undefined, more = true; more; ) {
+    const page: Reply<(typeof agents)['agent.list']> = await at.agent.list({ limit: 100, ...(cursor !== undefined && { cursor }) })
+    for (const agent of page.items) if (left(agent)) await at.agent.delete({ id: agent.id }).catch(() => {})
+    cursor = page.next_cursor
+    more = page.has_more
+  }
+  for (let cursor: string | undefined, more = true; more; ) {
+    const page: Reply<(typeof actions)['action.list']> = await at.action.list({ limit: 100, ...(cursor !== undefined && { cursor }) })
+    for (const action of page.items) if (left(action)) await at.action.delete({ action_name: action.name }).catch(() => {})
+    cursor = page.next_cursor
+    more = page.has_more
+  }
+}
