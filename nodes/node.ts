@@ -116,7 +116,7 @@ export async function startNode(config: Config, servers: readonly string[], log:
     const guard = createGuard(config.outbound_allow)
     const world = createWorld({
       node: id, settings, partitions: config.partitions, shards: config.shards, secret: Buffer.from(installed.secret, 'hex'), organization: installed.organization,
-      bus, clock: systemClock, random, membership, log, count: metrics,
+      bus, blobs, clock: systemClock, random, membership, log, count: metrics,
       unready, metrics: metrics.text, unreachable: createVet(guard),
     })
     const hasShards = config.roles.includes('shards')

@@ -21,8 +21,9 @@ import { toolkits } from './api/toolkits.ts'
 import { webhooks } from './api/webhooks.ts'
 import { workflows } from './api/workflows.ts'
 import { workers } from './worker.ts'
+import { attachments } from './api/attachments.ts'
 
 /** Every endpoint, by operation name. */
-export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers, ...events, ...loops, ...agents, ...toolkits, ...skills, ...models, ...memory, ...actions, ...organizationActions, ...sessions, ...transcripts, ...webhooks, ...secrets } as const
+export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers, ...events, ...loops, ...agents, ...toolkits, ...skills, ...models, ...memory, ...actions, ...organizationActions, ...sessions, ...transcripts, ...webhooks, ...secrets, ...attachments } as const
 export type Api = typeof api
 export type RowName = keyof Api

@@ -6,12 +6,14 @@
  * Invariants: S (state.ts), L (turns.ts), T (protocol/session/events.ts).
  */
 import type { Api } from '../../protocol/api.ts'
-import type { Defined, Hashed, Placing, SessionCommands } from '../../protocol/session/commands.ts'
+import type { Attaching, Defined, Hashed, Placing, SessionCommands } from '../../protocol/session/commands.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
 import type { Actor } from '../actor.ts'
 import { invoke, openTurn, startTurn } from './admit.ts'
 import { interactionChanged } from './asking.ts'
+import { attach, detach, reserve } from './attachments.ts'
 import { evolve } from './evolve.ts'
+import { fileAt, listed, reactAttachments } from './files.ts'
 import { jobRetried, jobSettled } from './jobs.ts'
 import { cancelNudge, nudge } from './nudges.ts'
 import { create, standing, succeed } from './place.ts'
@@ -20,7 +22,7 @@ import { append, cancel, cancelTurn, compact, deadline, remove, update, wake } f
 import { unborn, type SessionState } from './state.ts'
 
 type Extra = {
-  'agent.invoke': Placing & Defined; 'session.create': Placing; 'session.start_turn': Defined; 'session.nudge': Defined & Hashed; 'session.append': Partial<Defined>; 'session.compact': Defined
+  'agent.invoke': Placing & Defined; 'session.create': Placing; 'session.start_turn': Defined; 'session.nudge': Defined & Hashed; 'session.append': Partial<Defined>; 'session.compact': Defined; 'session.attach': Attaching
 }
 
 /** The actor of a session. @param brand as configured. */
@@ -46,9 +48,13 @@ export function sessionActor({ brand: configured }: { readonly brand: string }):
       'job.settled': jobSettled(brand),
       'job.retried': jobRetried(brand),
       'interaction.changed': interactionChanged(brand),
+      'session.attach': attach,
+      'session.detach': detach,
+      'attachment.reserve': reserve,
       wake: wake(brand),
     },
     evolve,
+    react: reactAttachments,
     ask: {
       /** Whether it lives, for an edge that looks for the session of a key. */
       standing,
@@ -60,6 +66,9 @@ export function sessionActor({ brand: configured }: { readonly brand: string }):
       generation,
       /** How a compaction goes. */
       detail,
+      /** Files, and one of them, for an edge that shows them. */
+      attachments: listed,
+      attachment: fileAt,
     },
     deadline,
     ended: ({ gone }) => gone,

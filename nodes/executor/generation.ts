@@ -2,9 +2,11 @@
  * Generations of managed routes: a job names a provider and a model, and the provider's speaker makes one attempt. Jobs of
  * worker routes are never taken.
  */
-import { isAllowed, findModel, type Models } from '../../protocol/agents/models.ts'
+import { isAllowed, findModel, reads, type Models } from '../../protocol/agents/models.ts'
 import type { ClaimedJob } from '../../protocol/worker.ts'
-import type { Log } from '../../gateway/ports.ts'
+import type { Files, Log } from '../../gateway/ports.ts'
+import { refersToFiles, withBytes } from '../../gateway/session/inline.ts'
+import { limits } from '../../protocol/session/limits.ts'
 import { failedWith, Fault } from './faults.ts'
 import type { Handler } from './handler.ts'
 import type { Previewing } from './preview.ts'
@@ -15,13 +17,14 @@ interface Generations {
   /** By provider. */
   readonly speakers: Readonly<Record<string, Speaker>>
   readonly preview: Previewing
+  readonly files: Files | undefined
   readonly log: Log
   /** Unix milliseconds. */
   readonly now: () => number
 }
 
 /** The handler of generations. */
-export function generations({ models, speakers, preview, log, now }: Generations): Handler {
+export function generations({ models, speakers, preview, files, log, now }: Generations): Handler {
   /** A summary may be asked of a model of another provider than that of the turn. */
   const find = ({ provider = '', model = '' }: ClaimedJob, request: ModelRequest | undefined) => {
     const text = request?.model ?? model
@@ -36,9 +39,16 @@ export function generations({ models, speakers, preview, log, now }: Generations
       const model = find(job, request)
       const speaker = model && speakers[model.provider]
       if (!model || !speaker || !isAllowed(models, model)) return failedWith(new Fault('model_unavailable', `The service has no model ${job.provider}/${request.model} any more.`), job.claim_attempt, 0)
+      let { messages } = request
+      try {
+        if (refersToFiles(messages)) messages = await withBytes(files, project, messages, { most: limits.shown, reads: (type) => reads(model, type) })
+      } catch (error) {
+        log.warn({ err: error, job: job.id }, 'the files of a conversation could not be read')
+        return failedWith(new Fault('files_unavailable', 'The files of the conversation could not be read.'), job.claim_attempt, 0)
+      }
       const shown = preview(project, job)
       const began = now()
-      const outcome = await speaker({ request: { ...request, model: model.id }, provider: model.provider, model: model.id, attempt: job.claim_attempt, signal, show: shown.show })
+      const outcome = await speaker({ request: { ...request, messages, model: model.id }, provider: model.provider, model: model.id, attempt: job.claim_attempt, signal, show: shown.show })
       shown.end()
       log.debug({ job: job.id, provider: model.provider, model: model.id, attempt: job.claim_attempt, ms: now() - began, status: outcome.status, ...(outcome.error_type !== undefined && { fault: outcome.error_type }) }, 'a generation')
       return outcome

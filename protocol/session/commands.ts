@@ -3,6 +3,7 @@ import type { CompactionPolicy } from '../agents.ts'
 import type { Open } from '../common.ts'
 import type { Interaction } from '../interaction/shapes.ts'
 import type { RunCommands } from '../internal.ts'
+import type { Attached, FileFacts } from './attachments.ts'
 import type { Block } from './blocks.ts'
 import type { TurnWork } from './bookkeeping.ts'
 import type { Defined, TurnDefinition } from './definition.ts'
@@ -18,8 +19,18 @@ export type SessionCommands = {
   'turn.open': { input: TurnOpening; reply: undefined }
   /** From the newest session of a key to the first one. */
   'session.succeed': { input: { generation: number }; reply: undefined }
+  /** From the edge: bytes are about to be stored. A repeat of an upload that was stored is answered with it. */
+  'attachment.reserve': { input: Reserving; reply: { artifact_id: string; attached?: Attached } }
   wake: { input: unknown; reply: undefined }
 }
+/** `key`: the caller's idempotency key with the caller; `hash`: stands for bytes, name and hint. */
+interface Reserving {
+  readonly file: FileFacts
+  readonly hash: string
+  readonly key?: string
+}
+/** What the edge adds to an upload whose bytes are stored. */
+export interface Attaching { readonly artifact_id: string }
 interface TurnOpening {
   readonly turn_id: string
   readonly owner: { readonly run_id: string; readonly step_key: string } | { readonly channel_exchange_id: string }
