@@ -95,7 +95,7 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
   for (const [name, row] of Object.entries(rows)) {
     const { method, path, slots } = routeOf(row)
     if (row.shape.stream === 'socket') methods.set(`/v1${path}`.replaceAll(/:\w+/g, ':'), { pattern: `/v1${path}`, allowed: ['GET'] })
-    else route(`/v1${path}`, { operation: name, purpose: row.verb === 'blob' ? 'other' : row.shape.upload ? 'upload' : row.verb, method, slots: slots.length, limit: row.shape.limit ?? BODY_LIMIT, handler: ofRow({ name, row, slots }) }, row.verb === 'query')
+    else route(`/v1${path}`, { operation: name, purpose: row.verb === 'blob' ? 'other' : row.shape.upload ? 'upload' : row.verb, method, slots: slots.length, limit: row.shape.limit ?? BODY_LIMIT, handler: ofRow({ name, row, slots }) }, row.verb === 'query' || row.verb === 'blob')
   }
   for (const [path, answer] of Object.entries({ ...openStatus(world, () => service.leaving), ...openDocs(world.settings) })) route(path, { operation: path, purpose: 'query', method: 'GET', slots: 0, limit: 0, handler: answer }, true)
   const form = { operation: '/answer', slots: 1, limit: FORM_LIMIT } as const

@@ -29,6 +29,7 @@ import { createGuard } from './outbound/guard.ts'
 import { createVet } from './outbound/vet.ts'
 import { readiness } from './ready.ts'
 import { startExecutorRole } from './roles/executor.ts'
+import { startSweeping } from './roles/sweep.ts'
 import { startViews } from './roles/views.ts'
 import { serveStatus } from './status.ts'
 import { version } from './version.ts'
@@ -136,7 +137,7 @@ export async function startNode(config: Config, servers: readonly string[], log:
     await patiently(nats, 'the list of nodes', () => membership.start(round))
     stops.push(() => membership.stop())
     if (hasShards) {
-      stops.push(() => host.stop())
+      stops.push(() => host.stop(), startSweeping(nats, systemClock, log))
       await patiently(nats, 'the ownership of shards', round)
     }
     if (hasShards || config.roles.includes('gateway')) await Promise.race([patiently(nats, 'the organization', () => initialise(world, installed)), doomed])

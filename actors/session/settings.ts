@@ -14,6 +14,7 @@ import { beginCompaction, expirePass } from './compaction.ts'
 import { answering, change, count, draft, emit, live, nothing, silently, tellQueue, write, type Draft } from './draft.ts'
 import { awaited, bound } from './files.ts'
 import { queueOf } from './jobs.ts'
+import { policyOf } from './place.ts'
 import { expiry, isLive, turnsOf, type Live, type SessionState } from './state.ts'
 import { budgetEnds, end } from './turns.ts'
 
@@ -36,13 +37,6 @@ export const update = (brand: string): Decide<'session.update', Session> => (sta
   if (thinking_effort !== undefined && thinking_effort !== before.thinking_effort) change(on, { thinking_effort: thinking_effort === 'inherit' ? null : thinking_effort })
   return answering(on, record)
 }
-/** One threshold takes the place of the other. */
-function policyOf(before: Session['compaction_policy'], { threshold, threshold_tokens, ...given }: NonNullable<Session['compaction_policy']>): NonNullable<Session['compaction_policy']> {
-  const { threshold: size, threshold_tokens: tokens, ...rest } = before ?? {}
-  const sized = threshold !== undefined ? { threshold } : threshold_tokens !== undefined ? { threshold_tokens } : { ...(size !== undefined && { threshold: size }), ...(tokens !== undefined && { threshold_tokens: tokens }) }
-  return { ...rest, ...given, ...sized }
-}
-
 /** Nothing can be done with the session any more; its key is free. */
 function bury(on: Draft): Refusal | undefined {
   const [active] = turnsOf(on.state)
