@@ -2,8 +2,7 @@
  * Files of sessions at the edge. A file is looked at, announced to its session, stored, and only then acknowledged: what was
  * announced and never stored the session gives up, and has its bytes erased.
  */
-import type { Artifact, Attached } from '../../protocol/session/attachments.ts'
-import { fileName } from '../../protocol/session/attachments.ts'
+import { fileName, type Artifact, type Attached } from '../../protocol/session/attachments.ts'
 import type { SessionCommands } from '../../protocol/session/commands.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
@@ -12,7 +11,7 @@ import type { Address, Origin } from '../../protocol/entry.ts'
 import { homeOf, type Call, type Edge } from '../call.ts'
 import { hexOf } from '../hex.ts'
 import { keyOf } from '../idempotency.ts'
-import { answer, type LocalQuery } from '../listing.ts'
+import { answer, pageOf, type LocalQuery } from '../listing.ts'
 import type { World } from '../ports.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import type { Answer, Exchange } from '../respond.ts'
@@ -74,12 +73,17 @@ export const attachmentPreparations: Readonly<Record<string, Prepare>> = { 'sess
 
 /** By row name. */
 export const attachmentQueries: Readonly<Record<string, LocalQuery>> = {
-  'session.attachments': answer<'session.attachments'>(async ({ world, project = '' }, { session_id }) => {
-    const to = sessionOf(project, session_id)
-    const found = to ? ((await world.ask(to, 'attachments')) as { items: Artifact[] } | null | undefined | Refusal) : undefined
-    return found ?? missing
+  'session.attachments': answer<'session.attachments'>(async (context, { session_id }) => {
+    const to = sessionOf(context.project ?? '', session_id)
+    const found = to ? ((await context.world.ask(to, 'attachments')) as { items: Artifact[] } | null | undefined | Refusal) : undefined
+    if (!found || isRefusal(found)) return found ?? missing
+    const items = [...found.items].sort((a, b) => (after(a, placeOf(b)) ? 1 : -1))
+    return pageOf(context, 'session.attachments', items, placeOf, after)
   }),
 }
+type Place = readonly [created_at: string, id: string]
+const placeOf = ({ created_at, id }: Artifact): Place => [created_at, id]
+const after = ({ created_at, id }: Artifact, [time, other]: Place): boolean => created_at > time || (created_at === time && id > other)
 
 /** What browsers may show as it is; everything else is only to be kept. */
 const shown: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'text/plain', 'text/markdown', 'application/pdf'])

@@ -8,9 +8,9 @@ import type { Files, Log } from '../../gateway/ports.ts'
 import { refersToFiles, withBytes } from '../../gateway/session/inline.ts'
 import { limits } from '../../protocol/session/limits.ts'
 import { failedWith, Fault } from './faults.ts'
-import type { Handler } from './handler.ts'
+import type { Handler, Outcome } from './handler.ts'
 import type { Previewing } from './preview.ts'
-import type { ModelRequest, Speaker } from './speech.ts'
+import type { Asked, ModelRequest, Speaker } from './speech.ts'
 
 interface Generations {
   readonly models: Models
@@ -30,6 +30,21 @@ export function generations({ models, speakers, preview, files, log, now }: Gene
     const text = request?.model ?? model
     return findModel(models, `${provider}/${text}`) ?? findModel(models, text)
   }
+  /** One attempt. When the provider refuses a conversation with files, it may be the files that it does not take: the conversation must not end with them. */
+  async function answer(speaker: Speaker, asked: Omit<Asked, 'request'>, request: ModelRequest, readable: (type: string) => boolean, project: string, job: ClaimedJob): Promise<Outcome> {
+    if (!refersToFiles(request.messages)) return speaker({ ...asked, request })
+    const shown = (what: typeof readable) => withBytes(files, project, request.messages, { most: limits.shown, reads: what }).catch((error: unknown) => {
+      log.warn({ err: error, job: job.id }, 'the files of a conversation could not be read')
+      return undefined
+    })
+    const attempt = async (what: typeof readable): Promise<Outcome> => {
+      const messages = await shown(what)
+      return messages ? speaker({ ...asked, request: { ...request, messages } }) : failedWith(new Fault('files_unavailable', 'The files of the conversation could not be read.'), asked.attempt, 0)
+    }
+    const outcome = await attempt(readable)
+    return outcome.error_type === 'provider_refused' ? attempt(() => false) : outcome
+  }
+
   return {
     takes: (_, { kind, executor_kind }) => (kind === 'llm_generation' && executor_kind === 'server_worker' ? {} : undefined),
     async perform({ project, job, signal }) {
@@ -39,16 +54,10 @@ export function generations({ models, speakers, preview, files, log, now }: Gene
       const model = find(job, request)
       const speaker = model && speakers[model.provider]
       if (!model || !speaker || !isAllowed(models, model)) return failedWith(new Fault('model_unavailable', `The service has no model ${job.provider}/${request.model} any more.`), job.claim_attempt, 0)
-      let { messages } = request
-      try {
-        if (refersToFiles(messages)) messages = await withBytes(files, project, messages, { most: limits.shown, reads: (type) => reads(model, type) })
-      } catch (error) {
-        log.warn({ err: error, job: job.id }, 'the files of a conversation could not be read')
-        return failedWith(new Fault('files_unavailable', 'The files of the conversation could not be read.'), job.claim_attempt, 0)
-      }
       const shown = preview(project, job)
       const began = now()
-      const outcome = await speaker({ request: { ...request, messages, model: model.id }, provider: model.provider, model: model.id, attempt: job.claim_attempt, signal, show: shown.show })
+      const asked = { provider: model.provider, model: model.id, attempt: job.claim_attempt, signal, show: shown.show }
+      const outcome = await answer(speaker, asked, { ...request, model: model.id }, (type) => reads(model, type), project, job)
       shown.end()
       log.debug({ job: job.id, provider: model.provider, model: model.id, attempt: job.claim_attempt, ms: now() - began, status: outcome.status, ...(outcome.error_type !== undefined && { fault: outcome.error_type }) }, 'a generation')
       return outcome

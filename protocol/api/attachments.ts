@@ -4,7 +4,7 @@
  * within ten minutes.
  */
 import { Type } from 'typebox'
-import { Closed, listOf } from '../common.ts'
+import { Closed, pageOf, paging } from '../common.ts'
 import { blob, command, query } from '../contract.ts'
 import { Artifact, Attached } from '../session/attachments.ts'
 import { limits } from '../session/limits.ts'
@@ -24,7 +24,7 @@ const Upload = Closed({
 
 export const attachments = {
   'session.attach': command(`POST ${S}`, { ...act, summary: 'Give a session a file, which messages to it can then show', upload: true, body: Upload, reply: Attached, status: 201, alsoStatus: [200], limit: limits.file.body, errors: ['not_found', 'conflict', 'artifact_storage_unavailable'] }),
-  'session.attachments': query(`GET ${S}`, { ...read, summary: 'Files of a session, the oldest first', reply: listOf(Artifact) }),
+  'session.attachments': query(`GET ${S}`, { ...read, summary: 'Files of a session, the oldest first', reply: pageOf(Artifact), query: Closed({ ...paging }) }),
   'session.attachment': blob(`GET ${S}/:artifact_id/content`, { ...read, summary: 'The bytes of a file', reply: Type.String({ format: 'binary' }), errors: ['not_found', 'artifact_storage_unavailable'] }),
   'session.detach': command(`DELETE ${S}/:artifact_id`, { ...act, summary: 'Erase a file; messages that show it say so from then on', status: 204, errors: ['not_found', 'conflict'] }),
 } as const

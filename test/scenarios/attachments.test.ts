@@ -9,10 +9,10 @@ import { fileName } from '../../protocol/session/attachments.ts'
 import { names } from '../../protocol/subjects.ts'
 import { silent } from '../memory.ts'
 import { requestOf, service } from '../service.ts'
-import { fieldsOf, listOf, until, type Found } from './given.ts'
+import { fieldsOf, ids, idsOf, listOf, pages, until, type Found } from './given.ts'
 import { provider } from './provider.ts'
 import { receiver } from './receiver.ts'
-import { agentOf, answer, invoke, modelOf, placeOf, text, turnIn, use } from './talk.ts'
+import { agentOf, answer, invoke, modelOf, placeOf, says, text, turnIn, use } from './talk.ts'
 
 t.setTimeout(60_000)
 const there = await provider()
@@ -106,6 +106,9 @@ t.test('large files go through side by side, and as slowly as a client reads', a
     return { bytes, made: await upload(bytes, 'large.png') }
   }))
   t.same(all.map(({ made }) => made.status), all.map(() => 201))
+  const whole = await pages(s, 'session.attachments', { session_id }, 7)
+  t.same(ids(whole), idsOf(await s.ok('session.attachments', { session_id, limit: 200 })))
+  t.ok(whole.length > 16)
   const { bytes, made } = all[0] as (typeof all)[number]
   const { path } = requestOf(api['session.attachment'], { session_id, artifact_id: (made.body['artifact'] as Open | undefined)?.['id'] })
   const got = await new Promise<Buffer>((done, failed) => {
@@ -144,6 +147,17 @@ t.test('the model of the service sees pictures and reads texts', async (t) => {
   t.match(later, 'it was deleted')
 })
 
+t.test('a provider that takes no files is told of them in words', async (t) => {
+  const { id } = await s.ok('session.create', { agent_id: managed['id'], session_key: 'blind' })
+  const picture = await upload(png(), 'p.png', { id })
+  const play = text(JSON.stringify({ play: [{ status: 400 }, { say: 'I cannot see it.' }], id: 'blind' }))
+  const ack = await s.ok('session.start_turn', { session_id: id, content: [picture.body['content_block'], play] })
+  t.match(await turnIn(s, ack, 'completed', 'failed'), { status: 'completed' })
+  const [first, second] = (await there.seen()).slice(-2).map(({ body }) => JSON.stringify(body))
+  t.match([first, second], [/data:image\/png/, /does not read files of this type/])
+  t.notMatch(second, 'data:image/png')
+})
+
 t.test('a model of a worker gets files as far as its frames hold them', async (t) => {
   const agent = await agentOf(s, 'local')
   const model = await modelOf(s, 'local')
@@ -156,6 +170,19 @@ t.test('a model of a worker gets files as far as its frames hold them', async (t
   t.match(messages[0]?.content, [text('look'), { type: 'image', source: { type: 'base64', media_type: 'image/png', data: small.toString('base64') } }, { type: 'text', text: /"l.png".*too many/ }])
   await model.report(job, { status: 'completed', ...answer([text('seen')]) })
   await turnIn(s, ack, 'completed')
+  model.close()
+})
+
+t.test('what was said in a session that was deleted is gone, outputs too', async (t) => {
+  const agent = await agentOf(s, 'counter')
+  const model = await modelOf(s, 'counter')
+  const ack = await invoke(s, agent, 'count', { output: { schema: { type: 'object', required: ['n'] } } })
+  await says(model, [use('o1', 'service_submit_output', { n: 7 })])
+  t.match(await turnIn(s, ack, 'completed'), { output: { n: 7 } })
+  await s.ok('session.delete', { session_id: placeOf(ack).session_id })
+  const turn = await s.ok('session.turn', placeOf(ack))
+  t.match(turn, { status: 'completed', usage: { calls: 1 } })
+  t.same([turn['output'], turn['output_source']], [undefined, undefined])
   model.close()
 })
 
