@@ -126,12 +126,13 @@ function accept(edge: Edge, { name, row }: Routed, incoming: Incoming, exchange:
   const query = readQuery(row, incoming.query)
   if (isRefusal(query)) return query
   if (incoming.broken === 'too_large') return refuse('payload_too_large', { limit: row.shape.limit ?? BODY_LIMIT })
-  const call = { name, row, slots, query, caller, project, request_id: exchange.request_id, incoming }
   if (project && slots['project'] !== undefined) slots['project'] = project.id
-  if (row.shape.upload) return readUpload(edge.room, row, incoming, exchange).then((read) => (isRefusal(read) ? read : { ...call, ...read }))
+  const { request_id } = exchange
+  if (row.shape.upload) return readUpload(edge.room, row, incoming, exchange).then((read) => (isRefusal(read) ? read : { name, row, slots, query, ...read, caller, project, request_id, incoming }))
   const body = row.verb === 'command' ? readBody(row, incoming.broken ? undefined : incoming.body, incoming.header('content-type')) : {}
   if (isRefusal(body)) return body
-  return own ? ownAgent(edge, { ...call, body }).then((is) => (is ? { ...call, body } : refused)) : { ...call, body }
+  const call: Call = { name, row, slots, query, body, caller, project, request_id, incoming }
+  return own ? ownAgent(edge, call).then((is) => (is ? call : refused)) : call
 }
 
 /** Milliseconds that a request waits, and between looks, while the gateway's own lease is stale: a machine that was busy for a moment makes it slow, not wrong. */

@@ -22,6 +22,7 @@ export class Upload {
   #whole = false
   #over = false
   #dropping = false
+  #flowing = false
   #wake: (() => void) | undefined
 
   constructor(res: HttpResponse, limit: number) {
@@ -38,7 +39,7 @@ export class Upload {
       await this.discard()
       return 'too_large'
     }
-    return this.#whole ? Buffer.concat(this.#chunks) : undefined
+    return this.#over ? undefined : Buffer.concat(this.#chunks)
   }
   /** Let the rest come and throw it away. */
   async discard(): Promise<void> {
@@ -54,8 +55,9 @@ export class Upload {
   }
 
   async #flow(enough: () => boolean): Promise<void> {
-    if (this.#over || enough()) return
-    this.#res.resume()
+    // Also when everything is here: whatever comes next on the connection has to be read.
+    if (!this.#over && !this.#flowing) this.#res.resume()
+    this.#flowing = true
     while (!this.#over && !enough()) await new Promise<void>((wake) => { this.#wake = wake })
   }
   #take(chunk: ArrayBuffer, last: boolean): void {

@@ -34,8 +34,8 @@ export function reserve(state: SessionState, { file, hash, key }: SessionCommand
     return { events: [], reply: { artifact_id: known.artifact.id, ...(known.state === 'stored' && { attached: attachedOf(known) }) } }
   }
   if (files.filter((one) => one.state !== 'erased').length >= limits.file.most) return refuse('conflict', { limit: limits.file.most }, 'The session has as many files as it may have; delete one first.')
-  const { name, mime_type, size_bytes, sha256, as, page_count } = file
-  const artifact: Artifact = { id: cause.mint('artifact'), visibility: 'shared', name, mime_type, size_bytes, sha256, created_by: cause.principal.id, created_at: timestamp(cause.at) }
+  const { name, mime_type, size_bytes, sha256, as, page_count, conversion } = file
+  const artifact: Artifact = { id: cause.mint('artifact'), visibility: 'shared', name, mime_type, size_bytes, sha256, ...(conversion && { conversion }), created_by: cause.principal.id, created_at: timestamp(cause.at) }
   const attachment: KeptAttachment = { artifact, as, ...(page_count !== undefined && { page_count }), state: 'coming', until: cause.at + limits.file.awaited, hash, ...(key !== undefined && { key }) }
   return { events: [{ type: 'attachment.reserved', attachment }], reply: { artifact_id: artifact.id } }
 }

@@ -5,7 +5,7 @@
 import type { Open } from '../../protocol/common.ts'
 import { refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
 import { own } from '../../protocol/lookup.ts'
-import { blockOf, fileName, fileOf, unread, type Artifact, type AttachmentEvent, type KeptAttachment } from '../../protocol/session/attachments.ts'
+import { blockOf, fileName, fileOf, textName, unread, type Artifact, type AttachmentEvent, type KeptAttachment } from '../../protocol/session/attachments.ts'
 import type { Block } from '../../protocol/session/blocks.ts'
 import { limits } from '../../protocol/session/limits.ts'
 import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
@@ -34,7 +34,7 @@ const changed = (state: SessionState, change: (file: KeptAttachment) => KeptAtta
 
 /** What the world does: the bytes go. */
 export const reactAttachments = {
-  'attachment.erased': ({ ids }: Extract<AttachmentEvent, { type: 'attachment.erased' }>, { project }: { readonly project: string }): readonly Effect[] => [{ erase: ids.map((id) => fileName(project, id)) }],
+  'attachment.erased': ({ ids }: Extract<AttachmentEvent, { type: 'attachment.erased' }>, { project }: { readonly project: string }): readonly Effect[] => [{ erase: ids.flatMap((id) => [fileName(project, id), textName(fileName(project, id))]) }],
 }
 
 /** Content with what the service knows of the files it refers to; or the refusal of one that is not there. @param path where the content stands in the request. */

@@ -2,7 +2,7 @@
  * Files of sessions at the edge. A file is looked at, announced to its session, stored, and only then acknowledged: what was
  * announced and never stored the session gives up, and has its bytes erased.
  */
-import { fileName, type Artifact, type Attached } from '../../protocol/session/attachments.ts'
+import { fileName, textName, type Artifact, type Attached } from '../../protocol/session/attachments.ts'
 import type { SessionCommands } from '../../protocol/session/commands.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
@@ -42,8 +42,9 @@ async function upload(edge: Edge, call: Call, _: unknown, origin: Origin): Promi
   const name = typeof body['name'] === 'string' ? body['name'].trim() : base(filename)
   if (name.length > limits.file.name) return refuseFields({ field: 'name', message: `must have at most ${limits.file.name} characters`, actual: name.length })
   const hint = typeof mime === 'string' ? mime : type
-  const facts = await inspect(bytes, name === '' ? 'file' : name, hint)
-  if (isRefusal(facts)) return facts
+  const inspected = await inspect(bytes, name === '' ? 'file' : name, hint)
+  if (isRefusal(inspected)) return inspected
+  const { facts, text: said } = inspected
   const hash = world.hash(JSON.stringify([facts.sha256, facts.name, hint ?? null]))
   const reserved = await command(world, to, 'attachment.reserve', { file: facts, hash, ...(key !== undefined && { key: `${call.caller.principal.id} ${key}` }) }, origin)
   if (isRefusal(reserved)) return reserved.refused === 'not_found' ? missing : reserved
@@ -52,6 +53,7 @@ async function upload(edge: Edge, call: Call, _: unknown, origin: Origin): Promi
   const place = fileName(project, artifact_id)
   try {
     await world.files.put(place, bytes)
+    if (said !== undefined) await world.files.put(textName(place), Buffer.from(said))
   } catch (error) {
     world.log.warn({ err: error, artifact_id }, 'a file could not be stored')
     return unavailable
@@ -59,15 +61,16 @@ async function upload(edge: Edge, call: Call, _: unknown, origin: Origin): Promi
   const done = await command(world, to, 'session.attach', { artifact_id }, origin)
   if (!isRefusal(done)) return { done: done.reply as Attached }
   // Nobody knows of it any more: the session ended meanwhile. With any other refusal it may have been taken.
-  if (done.refused === 'not_found') await world.files.delete(place).catch(() => {})
+  if (done.refused === 'not_found') await away(world, place)
   return done.refused === 'not_found' ? missing : done
 }
 /** The bytes are gone before the answer; should the gateway die in between, the session has them erased. */
 const erase: Prepare = (edge, call) => ({
-  answer: async () => {
-    await edge.world.files?.delete(fileName(homeOf(edge, call), call.slots['artifact_id'] ?? '')).catch(() => {})
-  },
+  answer: () => away(edge.world, fileName(homeOf(edge, call), call.slots['artifact_id'] ?? '')),
 })
+const away = async ({ files }: World, place: string): Promise<void> => {
+  for (const name of [place, textName(place)]) await files?.delete(name).catch(() => {})
+}
 /** By row name. */
 export const attachmentPreparations: Readonly<Record<string, Prepare>> = { 'session.attach': upload, 'session.detach': erase }
 

@@ -26,6 +26,8 @@ export interface FileFacts {
   readonly sha256: string
   readonly as: 'image' | 'document'
   readonly page_count?: number
+  /** Of an Office file: whether its text could be read. */
+  readonly conversion?: NonNullable<Artifact['conversion']>
 }
 /** A file as its session remembers it. One that was erased is remembered as such, so that erasing it again is no fault. */
 export interface KeptAttachment {
@@ -43,6 +45,11 @@ export interface KeptAttachment {
 
 /** Where the bytes of a file lie in the object store. */
 export const fileName = (project: string, artifact_id: string): string => `file/${project}/${artifact_id}`
+
+/** Where the text of an Office file lies, as Markdown. */
+export const textName = (place: string): string => `${place}.md`
+/** Whether files of a type are Office files. */
+export const isOffice = (mime_type: string): boolean => mime_type.startsWith('application/vnd.openxmlformats-officedocument.')
 
 /** The block that refers to a file. */
 export const blockOf = ({ artifact: { id, name, mime_type, size_bytes }, as, page_count }: KeptAttachment): Block => ({

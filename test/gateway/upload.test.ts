@@ -69,7 +69,7 @@ t.test('pages are counted wherever they are', async (t) => {
 t.test('a file is what its bytes say', async (t) => {
   const kind = async (bytes: Buffer, name = 'a', hint?: string) => {
     const facts = await inspect(bytes, name, hint)
-    return isRefusal(facts) ? facts.refused : `${facts.as} ${facts.mime_type}`
+    return isRefusal(facts) ? facts.refused : `${facts.facts.as} ${facts.facts.mime_type}`
   }
   t.equal(await kind(png, 'a.txt', 'text/plain'), 'image image/png')
   t.equal(await kind(Buffer.from([0xff, 0xd8, 0xff, 0xe0])), 'image image/jpeg')
@@ -80,7 +80,7 @@ t.test('a file is what its bytes say', async (t) => {
   t.equal(await kind(Buffer.from('a,b\n'), 'a.csv', 'text/csv'), 'document text/plain')
   t.equal(await kind(Buffer.from('x'), 'a', 'text/markdown'), 'document text/markdown')
   for (const odd of [Buffer.from('PK\x03\x04'), Buffer.from([0xc3, 0x28]), Buffer.from('a\0b'), Buffer.alloc(0)]) t.equal(await kind(odd, 'a.png', 'image/png'), 'bad_request')
-  t.match(await inspect(pdf(2, 2), 'p', undefined), { page_count: 4, sha256: /^[0-9a-f]{64}$/, size_bytes: pdf(2, 2).length })
+  t.match(await inspect(pdf(2, 2), 'p', undefined), { facts: { page_count: 4, sha256: /^[0-9a-f]{64}$/, size_bytes: pdf(2, 2).length } })
   t.match(await inspect(pdf(limits.file.pages + 1), 'p', undefined), { refused: 'payload_too_large', details: { limit: limits.file.pages } })
   t.match(await inspect(Buffer.alloc(limits.file.text + 1, 'a'), 'a', undefined), { refused: 'payload_too_large', details: { limit: limits.file.text } })
   t.equal(await kind(Buffer.alloc(limits.file.text, 'a')), 'document text/plain')

@@ -7,6 +7,7 @@ import { connectNats } from '../../nodes/nats/connect.ts'
 import { api } from '../../protocol/api.ts'
 import { fileName } from '../../protocol/session/attachments.ts'
 import { names } from '../../protocol/subjects.ts'
+import { zip } from '../gateway/office.ts'
 import { silent } from '../memory.ts'
 import { requestOf, service } from '../service.ts'
 import { fieldsOf, ids, idsOf, listOf, pages, until, type Found } from './given.ts'
@@ -129,11 +130,14 @@ t.test('large files go through side by side, and as slowly as a client reads', a
 t.test('the model of the service sees pictures and reads texts', async (t) => {
   const bytes = png()
   const [picture, paper] = [await upload(bytes, 'p.png'), await upload(Buffer.from('The code is 4711.'), 'note.md')]
-  const ack = await s.ok('session.start_turn', { session_id, content: [text('what is it?'), picture.body['content_block'], paper.body['content_block']] })
+  const office = await upload(zip({ '[Content_Types].xml': '<a/>', 'word/document.xml': '<w:p><w:t>The minutes of Monday.</w:t></w:p>' }), 'minutes.docx')
+  t.match(office, { status: 201, body: { artifact: { mime_type: /wordprocessingml/, conversion: { state: 'ready' } } } })
+  const ack = await s.ok('session.start_turn', { session_id, content: [text('what is it?'), picture.body['content_block'], paper.body['content_block'], office.body['content_block']] })
   t.match(await turnIn(s, ack, 'completed', 'failed'), { status: 'completed' })
   const sent = JSON.stringify((await there.seen()).at(-1)?.body)
   t.match(sent, `data:image/png;base64,${bytes.toString('base64')}`)
   t.match(sent, 'The code is 4711.')
+  t.match(sent, 'The minutes of Monday.')
   const { items } = (await s.ok('session.turn_messages', { turn_id: placeOf(ack).turn_id })) as unknown as { items: { content: Open[] }[] }
   t.match(items[0]?.content[1], { type: 'image', source: { type: 'artifact' }, size_bytes: bytes.length }, 'the transcript only refers to them')
 

@@ -79,7 +79,7 @@ t.test('a deleted file is erased, once and for all, and named where it was', asy
   t.equal(s.do('session.detach', { artifact_id: 'art_none' }), 'not_found')
   t.equal(s.do('session.detach', { artifact_id: announced(s) }), 'conflict', 'it is on its way')
   t.equal(s.do('session.detach', { artifact_id: id }), undefined)
-  t.same(erased(s), { erase: [`file/prj_1/${id}`] })
+  t.same(erased(s), { erase: [`file/prj_1/${id}`, `file/prj_1/${id}.md`] })
   t.equal(s.do('session.detach', { artifact_id: id }), undefined)
   t.same(s.last?.events, [])
   const { request } = s.spec(s.job()) as { request: { messages: { content: Open[] }[] } }
@@ -93,12 +93,12 @@ t.test('bytes that do not come are given up, and those of a session that ends ar
   t.equal(s.session.deadline(), s.at + limits.file.awaited)
   s.pass(limits.file.awaited)
   s.do('wake', {})
-  t.same(erased(s), { erase: [`file/prj_1/${late}`] })
+  t.same(erased(s), { erase: [`file/prj_1/${late}`, `file/prj_1/${late}.md`] })
   t.equal(s.do('session.attach', { artifact_id: late }), 'not_found')
   t.equal(s.session.deadline(), undefined)
   const other = announced(s)
   s.do('session.delete', {})
-  t.same(erased(s), { erase: [`file/prj_1/${kept}`, `file/prj_1/${other}`] })
+  t.same(erased(s), { erase: [kept, other].flatMap((one) => [`file/prj_1/${one}`, `file/prj_1/${one}.md`]) })
   t.equal(s.session.ask('attachments'), null)
   t.equal(announced(s), 'not_found')
 
@@ -107,7 +107,7 @@ t.test('bytes that do not come are given up, and those of a session that ends ar
   const { artifact: { id } } = attached(kind)
   kind.pass(3_600_000)
   kind.do('wake', {})
-  t.same(erased(kind), { erase: [`file/prj_1/${id}`] })
+  t.same(erased(kind), { erase: [`file/prj_1/${id}`, `file/prj_1/${id}.md`] })
 })
 
 t.test('a session has so many files, and forgets the oldest that were erased', async (t) => {
