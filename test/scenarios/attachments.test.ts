@@ -1,6 +1,7 @@
 /** Files of sessions over HTTP: uploaded, shown to models, read again, erased. And two things that sessions are told by others: context of actions, and an agent's own words. */
 import { createHash, randomBytes } from 'node:crypto'
-import { get } from 'node:http'
+import { Agent, get, request } from 'node:http'
+import { connect } from 'node:net'
 import t from 'tap'
 import { createBlobs, sweepPieces } from '../../nodes/nats/blobs.ts'
 import { connectNats } from '../../nodes/nats/connect.ts'
@@ -125,6 +126,25 @@ t.test('large files go through side by side, and as slowly as a client reads', a
     }).on('error', failed)
   })
   t.ok(got.equals(bytes))
+})
+
+t.test('clients that go away in the middle hold no room', async (t) => {
+  const { hostname, port } = new URL(s.url)
+  await Promise.all(Array.from({ length: 30 }, () => new Promise<void>((done) => {
+    const socket = connect(Number(port), hostname, () => {
+      socket.write(`POST ${pathFor(session_id)} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${s.key}\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: 7000000\r\n\r\n--x\r\n`)
+      socket.write(randomBytes(100_000), () => setTimeout(() => socket.destroy(), 50))
+    })
+    socket.on('close', () => done())
+  })))
+  t.equal((await upload(png(), 'after.png')).status, 201)
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const small = (n: number) => new Promise<number>((done, failed) => {
+    const body = `--x\r\nContent-Disposition: form-data; name="file"; filename="${n}.txt"\r\n\r\nhello\r\n--x--\r\n`
+    request(s.url + pathFor(session_id), { agent, method: 'POST', headers: { authorization: `Bearer ${s.key}`, 'content-type': 'multipart/form-data; boundary=x', 'content-length': body.length } }, (response) => { response.resume().on('end', () => done(response.statusCode ?? 0)) }).on('error', failed).end(body)
+  })
+  t.same([await small(1), await small(2), await small(3)], [201, 201, 201], 'one connection is good for several')
+  agent.destroy()
 })
 
 t.test('the model of the service sees pictures and reads texts', async (t) => {

@@ -1,4 +1,5 @@
 /** Files of a session: announced, stored, shown, erased; and what is told about the application by actions. */
+import fc from 'fast-check'
 import t from 'tap'
 import type { Attached } from '../../../protocol/session/attachments.ts'
 import { limits } from '../../../protocol/session/limits.ts'
@@ -116,6 +117,39 @@ t.test('a session has so many files, and forgets the oldest that were erased', a
   t.equal(announced(s), 'conflict')
   s.do('session.detach', { artifact_id: ids[0] })
   t.match(announced(s), /^art_/)
+})
+
+t.test('whatever happens, a file is there or its bytes are erased', async () => {
+  const step = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ do: fc.constant('announce' as const), key: fc.option(fc.nat(2), { nil: undefined }), hash: fc.nat(1) }) }, { weight: 6, arbitrary: fc.record({ do: fc.constantFrom('attach' as const, 'attach' as const, 'detach' as const), which: fc.nat(8) }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.nat(limits.file.awaited) }) }, { weight: 1, arbitrary: fc.constant({ do: 'delete' as const }) },
+  )
+  fc.assert(fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+    const s = resting()
+    const known: string[] = []
+    const acknowledged = new Set<string>()
+    for (const one of steps) {
+      if (one.do === 'announce') {
+        const id = announced(s, { hash: String(one.hash), ...(one.key !== undefined && { key: `k${one.key}` }) })
+        if (id.startsWith('art_') && !known.includes(id)) known.push(id)
+      } else if (one.do === 'pass') {
+        s.pass(one.ms)
+        s.do('wake', {})
+      } else if (one.do === 'delete') s.do('session.delete', {})
+      else {
+        const artifact_id = known[one.which % Math.max(1, known.length)] ?? 'art_none'
+        const refused = s.do(`session.${one.do}`, { artifact_id })
+        if (refused === undefined) acknowledged[one.do === 'attach' ? 'add' : 'delete'](artifact_id)
+      }
+      const kept = Object.values(s.session.state.attachments ?? {}).filter(({ state }) => state !== 'erased').map(({ artifact }) => artifact.id)
+      const gone = s.log.flatMap((event) => (event.type === 'attachment.erased' ? event.ids : []))
+      if (new Set(gone).size !== gone.length) throw new Error('erased twice')
+      for (const id of known) if (kept.includes(id) === gone.includes(id)) throw new Error(`${id} is ${kept.includes(id) ? 'kept and erased' : 'forgotten'}`)
+      if (s.session.state.gone) acknowledged.clear()
+      const listed = (s.session.ask('attachments') as { items: { id: string }[] } | null)?.items.map(({ id }) => id) ?? []
+      if (listed.length !== acknowledged.size || !listed.every((id) => acknowledged.has(id))) throw new Error(`listed ${listed.join()}, acknowledged ${[...acknowledged].join()}`)
+    }
+  }), { numRuns: 300 })
 })
 
 t.test('what an action tells about the application is written after its result, when it is new', async (t) => {
