@@ -74,7 +74,7 @@ const placeholderOf = ({ form, name, choices }: Field): string =>
   form === 'boolean' ? '[boolean]' : form === 'file' ? '<file>' : form === 'json' ? '<json|@file>' : form === 'list' ? `<${kebab(name)}...>` : form === 'text' ? `<${choices ? choices.join('|') : 'text'}>` : '<number>'
 
 /** Gives the content of a file, as text or in base64; `-` is standard input. */
-export type ReadFile = (file: string, encoding?: 'base64') => string
+type ReadFile = (file: string, encoding?: 'base64') => string
 /** The value that a text means. @param read for what stands after an `@`, and for what is a file as a whole. */
 export function readValue(field: Field, text: string, read: ReadFile): { readonly value: unknown } | Fault {
   const { form, choices, name } = field

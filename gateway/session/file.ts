@@ -31,7 +31,7 @@ function kindOf(bytes: Buffer, name: string, hint: string | undefined): Kind | u
 }
 
 /** A file that was looked at; `text`: what an Office file says, as Markdown. */
-export interface Inspected {
+interface Inspected {
   readonly facts: FileFacts
   readonly text?: string
 }

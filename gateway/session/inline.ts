@@ -8,7 +8,7 @@ import type { ModelMessage } from '../../protocol/session/request.ts'
 import type { Files } from '../ports.ts'
 
 /** How much of a conversation's files is put in. */
-export interface Showing {
+interface Showing {
   /** Bytes that all files together may have as they are sent, in JSON; the latest come first. */
   readonly most: number
   /** Whether the model reads files of a type. */

@@ -71,9 +71,10 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
 
 /** A generation with the files that its conversation refers to, as far as a frame can hold them. */
 function withFiles({ world }: Edge, { project }: Session, job: ClaimedJob): Soon<ClaimedJob> {
+  if (job.kind !== 'llm_generation') return job
   const request = job.spec['request'] as { readonly messages?: readonly ModelMessage[] } | undefined
   const { messages } = request ?? {}
-  if (job.kind !== 'llm_generation' || !messages || !refersToFiles(messages)) return job
+  if (!messages || !refersToFiles(messages)) return job
   const most = sizes.spec - Buffer.byteLength(JSON.stringify(job.spec)) - MARGIN
   return withBytes(world.files, project, messages, { most, reads: () => true }).then((shown) => ({ ...job, spec: { ...job.spec, request: { ...request, messages: shown } } }), (error: unknown) => {
     world.log.warn({ err: error, job: job.id }, 'the files of a conversation could not be read')
