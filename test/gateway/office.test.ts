@@ -51,10 +51,11 @@ t.test('whatever is in it is read in passing', async () => {
     const archive = openArchive(bytes)
     if (archive && archive !== 'unsafe') await markdownOf(archive)
   }))
-  for (const trap of ['<'.repeat(1e6), `<${'a'.repeat(1e6)}<`, `<a ${'b="'.repeat(3e5)}<`, `<w:t>${' '.repeat(1e6)}x</w:t>`, '&'.repeat(1e6), `<w:tbl>${'<w:tr>'.repeat(1e5)}`]) {
-    const started = performance.now()
+  for (const trap of ['<'.repeat(2e5), `<${'a'.repeat(2e5)}<`, `<a ${'b="'.repeat(1e5)}<`, `<w:t>${' '.repeat(2e5)}x</w:t>`, '&'.repeat(2e5), `<w:tbl>${'<w:tr>'.repeat(5e4)}`]) {
+    const before = process.cpuUsage().user
     await said({ 'word/document.xml': `<w:p><w:t>${trap}</w:t></w:p>` })
     await said({ 'xl/workbook.xml': trap, 'xl/worksheets/sheet1.xml': `<row><c><v>${trap}</v></c></row>` })
-    if (performance.now() - started > 5000) throw new Error(`${trap.slice(0, 20)} took ${performance.now() - started} ms`)
+    const ms = (process.cpuUsage().user - before) / 1000
+    if (ms > 3000) throw new Error(`${trap.slice(0, 20)} took ${ms} ms`)
   }
 })

@@ -61,9 +61,9 @@ t.test('pages are counted wherever they are', async (t) => {
   t.equal(await pagesOf(pdf(0)), 'unreadable')
   t.equal(await pagesOf(pdf(2, 0, '/Encrypt 9 0 R ')), 'unreadable')
   t.equal(await pagesOf(Buffer.from('%PDF-1.7 8 0 obj << /Type /ObjStm /Filter /FlateDecode >>\nstream\nrubbish endstream')), 'unreadable')
-  const started = performance.now()
+  const before = process.cpuUsage().user
   await pagesOf(Buffer.from(`%PDF-1.7 ${'stream\nendstream'.repeat(300_000)}`))
-  t.ok(performance.now() - started < 5000, 'a hostile one is read in passing')
+  t.ok((process.cpuUsage().user - before) / 1000 < 3000, 'a hostile one is read in passing')
 })
 
 t.test('a file is what its bytes say', async (t) => {
