@@ -30,6 +30,8 @@ export class Upload {
     this.#limit = limit
     res.onData((chunk, last) => this.#take(chunk, last))
     res.pause()
+    // After the turn of the request uWS begins to count the time of a silent client; pausing again ends that.
+    setImmediate(() => { if (!this.#over && !this.#flowing) res.pause() })
   }
 
   /** All of it; `too_large`; undefined when the client went away. */
