@@ -13,16 +13,18 @@ function resting(): Story {
   s.answers(say('x'))
   return s
 }
+/** What the last command answered. */
+const replyOf = <T>(s: Story): T => s.last?.reply as T
 /** Announce a file; its id, or the code of the refusal. */
 function announced(s: Story, more: Open = {}, file: Open = facts()): string {
   const refused = s.do('attachment.reserve', { file, hash: String(file['sha256']), ...more })
-  return refused ?? (s.last?.reply as { artifact_id: string }).artifact_id
+  return refused ?? replyOf<{ artifact_id: string }>(s).artifact_id
 }
 /** Give the session a file. */
 function attached(s: Story, more: Open = {}, file: Open = facts()): Attached {
   const artifact_id = announced(s, more, file)
   s.do('session.attach', { artifact_id })
-  return s.last?.reply as Attached
+  return replyOf<Attached>(s)
 }
 const show = (artifact_id: unknown, type = 'image'): Open => ({ type, source: { type: 'artifact', artifact_id } })
 const erased = (s: Story): unknown => (s.last?.effects ?? []).find((effect) => 'erase' in effect)
@@ -35,13 +37,13 @@ t.test('a file is announced, stored, listed and shown', async (t) => {
   t.equal(s.session.ask('attachment', { artifact_id: id }), null)
   t.equal(s.invoke('look', { input: { content: [say('look'), show(id)] } }), 'bad_request')
   s.do('session.attach', { artifact_id: id })
-  const { artifact, content_block } = s.last?.reply as Attached
+  const { artifact, content_block } = replyOf<Attached>(s)
   t.match(artifact, { id, visibility: 'shared', name: 'plan.png', mime_type: 'image/png', size_bytes: 10, sha256: 'ab', created_by: 'user_1' })
   t.same(content_block, { type: 'image', source: { type: 'artifact', artifact_id: id }, media_type: 'image/png', title: 'plan.png', size_bytes: 10 })
   t.match(s.session.ask('attachments'), { items: [{ id }] })
   t.match(s.session.ask('attachment', { artifact_id: id }), { id })
   s.do('session.attach', { artifact_id: id })
-  t.same([s.last?.events, (s.last?.reply as Attached).artifact.id], [[], id], 'to say so again changes nothing')
+  t.same([s.last?.events, replyOf<Attached>(s).artifact.id], [[], id], 'to say so again changes nothing')
   t.equal(s.invoke('look', { input: { content: [say('look'), { ...show(id), title: 'mine', size_bytes: 99 }] } }), undefined)
   const { request } = s.spec(s.job()) as { request: { messages: { content: Open[] }[] } }
   t.match(request.messages.at(-1)?.content, [say('look'), { type: 'image', source: { type: 'artifact', artifact_id: id }, title: 'mine', size_bytes: 10 }], 'the service says how large it is')
@@ -68,7 +70,7 @@ t.test('the key of an upload is good for one file of one caller', async (t) => {
   t.not(announced(s, { key: 'user_2 k' }), first.artifact.id)
   const half = announced(s, { key: 'user_1 half' })
   t.equal(announced(s, { key: 'user_1 half' }), half, 'what was not finished goes on')
-  t.notOk((s.last?.reply as Open)['attached'])
+  t.notOk(replyOf<Open>(s)['attached'])
   s.do('session.detach', { artifact_id: first.artifact.id })
   t.equal(announced(s, { key: 'user_1 k' }), 'conflict')
 })
