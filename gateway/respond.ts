@@ -89,7 +89,10 @@ export class Exchange {
     const content = text ?? (body === undefined ? undefined : JSON.stringify(body))
     let lines = headers ? linesOf(headers) : ''
     if (content !== undefined) lines += headerLine('Content-Type', type)
-    if (content instanceof Uint8Array && !headOnly && !close) return this.#pour(status, lines, content)
+    if (content instanceof Uint8Array && !headOnly && !close) {
+      this.#pour(status, lines, content)
+      return
+    }
     const res = this.#res
     res.cork(() => {
       this.#begin(status, lines)
