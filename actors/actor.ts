@@ -47,6 +47,8 @@ export type Effect =
   | { readonly push: Push }
   /** People have to do with the actor now: tell them outside the service, if anybody was set up to. The actor is asked for its record (`get`) when that happens. */
   | { readonly notify: { readonly about: 'requested' | 'changes_requested' | 'submitted' } }
+  /** Values of the object store, by name, that nobody needs any more. */
+  | { readonly erase: readonly string[] }
 export interface Push {
   readonly gateway: string
   readonly message: { readonly type: string } & Readonly<Record<string, unknown>>

@@ -11,7 +11,10 @@ import type { Followers } from './followers.ts'
 import type { World } from './ports.ts'
 import type { Limits } from './rate.ts'
 import type { Incoming } from './request.ts'
+import { ownAgent, speaksForItself } from './session/own.ts'
 import type { Exchange } from './respond.ts'
+import type { Room } from './room.ts'
+import { readUpload, type Uploaded } from './form.ts'
 import { soon, type Soon } from './soon.ts'
 import { readBody, readQuery } from './validate.ts'
 
@@ -23,6 +26,8 @@ export interface Edge {
   /** Absent when nothing is limited. */
   readonly limits: Limits | undefined
   readonly followers: Followers
+  /** Where bytes of files are while they pass. */
+  readonly room: Room
 }
 
 export interface Call {
@@ -32,6 +37,8 @@ export interface Call {
   readonly slots: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, unknown>>
   readonly body: Readonly<Record<string, unknown>>
+  /** The file of an upload, which is not part of the body here. */
+  readonly file?: Uploaded
   readonly caller: Caller
   /** The project the path names or the run of the path belongs to; absent on rows of the organization. */
   readonly project?: Project | undefined
@@ -110,20 +117,24 @@ function admitFresh(edge: Edge, routed: Routed, incoming: Incoming, exchange: Ex
 function enterRow(edge: Edge, routed: Routed, incoming: Incoming, exchange: Exchange, caller: Caller): Soon<Call | Refusal> {
   const slots = decodeSlots(routed.slots, incoming.slots)
   if (!slots) return refuseFields({ field: 'path', message: 'is not percent-encoded UTF-8' })
-  return soon(placeOf(edge, routed, slots, caller), (project) => (isRefusal(project) ? project : accept(edge, routed, incoming, exchange.request_id, caller, slots, project)))
+  return soon(placeOf(edge, routed, slots, caller), (project) => (isRefusal(project) ? project : accept(edge, routed, incoming, exchange, caller, slots, project)))
 }
 
 /** The last part of admission: what the caller may do, and what was sent. */
-function accept(edge: Edge, { name, row }: Routed, incoming: Incoming, request_id: string, caller: Caller, slots: Record<string, string>, project: Project | undefined): Call | Refusal {
+function accept(edge: Edge, { name, row }: Routed, incoming: Incoming, exchange: Exchange, caller: Caller, slots: Record<string, string>, project: Project | undefined): Soon<Call | Refusal> {
   const refused = authorize(edge.world.settings.brand, row.shape.permission, caller, slots['action_name'])
-  if (refused) return refused
+  const own = refused !== undefined && speaksForItself(row.shape.as ?? name, caller)
+  if (refused && !own) return refused
   const query = readQuery(row, incoming.query)
   if (isRefusal(query)) return query
   if (incoming.broken === 'too_large') return refuse('payload_too_large', { limit: row.shape.limit ?? BODY_LIMIT })
+  if (project && slots['project'] !== undefined) slots['project'] = project.id
+  const { request_id } = exchange
+  if (row.shape.upload) return readUpload(edge.room, row, incoming, exchange).then((read) => (isRefusal(read) ? read : { name, row, slots, query, ...read, caller, project, request_id, incoming }))
   const body = row.verb === 'command' ? readBody(row, incoming.broken ? undefined : incoming.body, incoming.header('content-type')) : {}
   if (isRefusal(body)) return body
-  if (project && slots['project'] !== undefined) slots['project'] = project.id
-  return { name, row, slots, query, body, caller, project, request_id, incoming }
+  const call: Call = { name, row, slots, query, body, caller, project, request_id, incoming }
+  return own ? ownAgent(edge, call).then((is) => (is ? call : refused)) : call
 }
 
 /** Milliseconds that a request waits, and between looks, while the gateway's own lease is stale: a machine that was busy for a moment makes it slow, not wrong. */

@@ -22,14 +22,14 @@ export interface Identity {
  */
 const byBody: ReadonlySet<string> = new Set(['run.start', 'workflow.run', 'loop.start'])
 /**
- * Rows whose body has a key of its own that decides: for them the header is only a hint that this is a repeat, and whatever
- * else a repeat says is passed over.
+ * Rows whose session itself remembers keys: of invocations, turns and nudges the one in the body, for which the header is only a
+ * hint that this is a repeat, and whatever else a repeat says is passed over; of files the header.
  */
-const bySession: ReadonlySet<string> = new Set(['agent.invoke', 'session.start_turn', 'session.nudge'])
+const bySession: ReadonlySet<string> = new Set(['agent.invoke', 'session.start_turn', 'session.nudge', 'session.attach'])
 const LONGEST = 255
 
 /** The key of a call: the Idempotency-Key header, unless one came another way; blank is none. */
-export function keyOf({ incoming, key: given }: Call): string | undefined | Refusal {
+export function keyOf({ incoming, key: given }: Pick<Call, 'incoming' | 'key'>): string | undefined | Refusal {
   if (given !== undefined) return given
   const key = incoming.method === 'POST' ? incoming.header('idempotency-key') : undefined
   return key === undefined || key.length <= LONGEST ? key : refuseFields({ field: 'Idempotency-Key', message: `must have at most ${LONGEST} characters`, expected: { maxLength: LONGEST }, actual: key.length })

@@ -22,6 +22,7 @@ import { secretQueries } from './webhooks.ts'
 import { answer, before, DEFAULT_LIMIT, found, newestFirst, newestPage, organizationOf, pageOf, projectOf, type LocalContext, type LocalQuery } from './listing.ts'
 import { manifestQueries } from './manifest.ts'
 import { memoryQueries } from './memory.ts'
+import { attachmentQueries } from './session/attach.ts'
 
 const keyIn = (keys: readonly ApiKey[], id: string): ApiKey | undefined => keys.find((key) => key.id === id)
 /** Keys as their owner has them now, with their last use: API keys, or the tokens of one person. */
@@ -118,9 +119,10 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   'permission.list': answer<'permission.list'>(async ({ world }) => catalogOf(world.settings.brand.toLowerCase())),
   'catalog.events': answer<'catalog.events'>(() => eventCatalog),
   'catalog.models': answer<'catalog.models'>(async ({ world: { settings: { models } } }) => ({
-    default_model: models.default_model, items: models.providers.map(({ models: all, ...provider }) => ({ ...provider, models: all.map(({ max_effort: _, price: _1, ...model }) => model) })),
+    default_model: models.default_model, items: models.providers.map(({ models: all, ...provider }) => ({ ...provider, models: all.map(({ max_effort: _, price: _1, reads: _2, ...model }) => model) })),
   })),
   ...definitionQueries,
   ...memoryQueries,
   ...manifestQueries,
+  ...attachmentQueries,
 }

@@ -26,6 +26,8 @@ export interface World {
   seal(text: string): Uint8Array
   /** What is wrong with sending something to an address, as the end of a sentence; undefined: nothing that is known now. Absent: nobody can say. */
   unreachable?(url: string): Promise<string | undefined>
+  /** Files. Absent: none can be kept. */
+  readonly files?: Files
   /** Bytes under the installation's key, for what must be kept but not read (AES-256-GCM); `context` must be given again to open them. */
   lock(bytes: Uint8Array, context: string): string
   /** What was locked, or undefined when it was not locked here, for this context. */
@@ -75,6 +77,13 @@ export interface World {
   metrics(): Promise<string>
   readonly log: Log
   readonly count: Counters
+}
+/** Bytes under names that the service makes. Everything throws when the store cannot be reached. */
+export interface Files {
+  put(name: string, bytes: Uint8Array): Promise<void>
+  get(name: string): Promise<Uint8Array | undefined>
+  /** Unknown names are no error. */
+  delete(name: string): Promise<void>
 }
 export interface Log {
   debug(fields: object, message: string): void

@@ -1,6 +1,6 @@
 /**
- * What came in, as plain data. Boundary: this file, `respond.ts` and the socket are the only ones that touch a uWS request or
- * response.
+ * What came in, as plain data. Boundary: this file, `upload.ts`, `respond.ts` and the socket are the only ones that touch a uWS
+ * request or response.
  *
  * Invariants:
  * Q1. A uWS request lives only until its handler returns: everything is copied here, before anything waits.
@@ -10,9 +10,10 @@
  */
 import { isUtf8 } from 'node:buffer'
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
+import { Upload } from './upload.ts'
 
 /** What a request is for: what is read of it follows from that, because asking for a header costs time. */
-type Purpose = 'command' | 'query' | 'stream' | 'signed' | 'rpc' | 'other'
+type Purpose = 'command' | 'query' | 'stream' | 'signed' | 'upload' | 'rpc' | 'other'
 
 /** What is known of all requests of a route. */
 export interface Asked {
@@ -35,7 +36,7 @@ const DRAIN = 16 * 1_048_576
 /** The headers that are kept: those that matter for such a request. Absent ones are empty. */
 function headersOf(req: HttpRequest, purpose: Purpose, bodiless: boolean, cors: boolean, signature: string | undefined) {
   const rpc = purpose === 'rpc'
-  const command = purpose === 'command' || purpose === 'signed' || rpc
+  const command = purpose === 'command' || purpose === 'signed' || purpose === 'upload' || rpc
   return {
     authorization: req.getHeader('authorization'),
     'x-request-id': req.getHeader('x-request-id'),
@@ -68,6 +69,10 @@ export class Incoming {
   /** To be looked at once `receive` has said so; `broken`: too large, or not UTF-8. */
   body = ''
   broken: 'too_large' | 'not_utf8' | undefined
+  /** The body of an upload, which nobody has read yet. */
+  readonly upload: Upload | undefined
+  /** Bytes that the body has at most, as far as that is known before it came. */
+  readonly expected: number
   readonly #limit: number
   readonly #bodiless: boolean
   /** Whether the client closes its connection afterwards; only looked up where the body may be too large. */
@@ -79,6 +84,7 @@ export class Incoming {
     this.method = method ?? req.getMethod().toUpperCase()
     const reading = this.method === 'GET' || this.method === 'HEAD' || this.method === 'OPTIONS'
     const length = reading ? '' : req.getHeader('content-length')
+    this.expected = length !== '' && Number(length) <= limit ? Number(length) : limit
     this.#limit = limit
     this.#bodiless = reading || (length === '' && req.getHeader('transfer-encoding') === '')
     this.#closing = !this.#bodiless && !(length !== '' && Number(length) <= limit) && req.getHeader('connection').trim().toLowerCase() === 'close'
@@ -86,7 +92,8 @@ export class Incoming {
     this.path = req.getUrl()
     this.query = req.getQuery() ?? ''
     this.slots = slots > 0 ? slotsOf(req, slots) : NONE
-    this.ip = purpose === 'command' || purpose === 'signed' || purpose === 'rpc' ? addressOf(res) : ''
+    this.ip = purpose === 'command' || purpose === 'signed' || purpose === 'upload' || purpose === 'rpc' ? addressOf(res) : ''
+    this.upload = purpose === 'upload' && !this.#bodiless ? new Upload(res, limit) : undefined
   }
 
   /** A header's value, trimmed; absent when empty. */
@@ -102,7 +109,8 @@ export class Incoming {
    */
   receive(res: HttpResponse, ready: { ready(): void }): void {
     const limit = this.#limit
-    if (this.#bodiless) {
+    // An upload is read when somebody asks for it.
+    if (this.#bodiless || this.upload) {
       ready.ready()
       return
     }

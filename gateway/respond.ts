@@ -12,7 +12,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { HttpResponse } from 'uWebSockets.js'
 
-/** What goes back. `text` is sent as it is with its `type`; `body` as JSON; neither: no body. */
+/** What goes back. `text` is sent as it is with its `type`, bytes as fast as they are taken; `body` as JSON; neither: no body. */
 export interface Answer {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
@@ -89,6 +89,10 @@ export class Exchange {
     const content = text ?? (body === undefined ? undefined : JSON.stringify(body))
     let lines = headers ? linesOf(headers) : ''
     if (content !== undefined) lines += headerLine('Content-Type', type)
+    if (content instanceof Uint8Array && !headOnly && !close) {
+      this.#pour(status, lines, content)
+      return
+    }
     const res = this.#res
     res.cork(() => {
       this.#begin(status, lines)
@@ -105,6 +109,27 @@ export class Exchange {
       res.endWithoutBody()
     })
     this.#finish()
+  }
+
+  /** Send bytes with their length, no faster than the client takes them; uWS keeps nothing of them. */
+  #pour(status: number, lines: string, bytes: Uint8Array): void {
+    const res = this.#res
+    const from = (offset: number): boolean => {
+      const [accepted, done] = res.tryEnd(bytes.subarray(offset), bytes.length)
+      if (done) this.#finish()
+      return accepted
+    }
+    let begun = 0
+    res.onWritable((offset) => {
+      let accepted = true
+      if (this.#open) res.cork(() => { accepted = from(offset - begun) })
+      return accepted
+    })
+    res.cork(() => {
+      this.#begin(status, lines)
+      begun = res.getWriteOffset()
+      from(0)
+    })
   }
 
   /** Begin a stream; `first` goes out with the head, so that the client sees the answer at once. */

@@ -78,6 +78,7 @@ class Served {
     this.#exchange = new Exchange(res, given !== undefined && ID.test(given) ? given : service.newId(), () => this.#over())
     const origin = route.cors && incoming.method !== 'OPTIONS' ? incoming.header('origin') : undefined
     if (origin !== undefined) this.#exchange.add(corsHeaders(world.settings, origin))
+    if (incoming.upload) this.#exchange.onClose(() => incoming.upload?.gone())
     service.inFlight.add(this)
   }
 

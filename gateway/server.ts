@@ -4,7 +4,7 @@
  */
 import uWS, { type HttpRequest, type HttpResponse, type TemplatedApp, type us_listen_socket } from 'uWebSockets.js'
 import { routeOf } from '../protocol/contract.ts'
-import { isRefusal, refuse } from '../protocol/errors.ts'
+import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { FORM_LIMIT, showForm, takeForm } from './answer/answer.ts'
 import { openAuthentication } from './authenticate.ts'
 import { admit, BODY_LIMIT, meaning, rows, type Call, type Edge, type Routed } from './call.ts'
@@ -18,8 +18,11 @@ import { isMcp, openMcp } from './mcp/mcp.ts'
 import type { World } from './ports.ts'
 import { runQuery } from './query.ts'
 import { createLimits } from './rate.ts'
+import type { Incoming } from './request.ts'
 import type { Exchange } from './respond.ts'
+import { openRoom } from './room.ts'
 import { answerOf, requestIds, serve, type Handler, type Route, type Service } from './serve.ts'
+import { sendFile } from './session/attach.ts'
 import { openFollowedSessions } from './session/followed.ts'
 import { isSessionStream, runSessionStream, streamed, wantsStream } from './session/stream.ts'
 import { mountWorkerSocket } from './socket/mount.ts'
@@ -51,7 +54,7 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
   const app = uWS.App()
   const touches = openTouches(world)
   const authentication = openAuthentication(world, directory, touches)
-  const edge: Edge = { world, directory, authentication, limits: createLimits(world), followers: openFollowers(world) }
+  const edge: Edge = { world, directory, authentication, limits: createLimits(world), followers: openFollowers(world), room: openRoom() }
   const { followers } = edge
   const sessions = openFollowedSessions(world)
   const mcp = openMcp(edge)
@@ -74,10 +77,12 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
         const name = meaning(call)
         return isSessionStream(name) ? runSessionStream(edge, sessions, call, exchange, name) : runStream(edge, followers, call, exchange)
       }
+      if (verb === 'blob') return sendFile(edge, call, exchange)
       if (verb !== 'command') return runQuery(edge, call)
       return wantsStream(call) ? soon(runCommand(edge, call), (answer) => streamed(edge, sessions, call, exchange, answer)) : runCommand(edge, call)
     }
-    return (incoming, exchange) => soon(admit(edge, routed, incoming, exchange), (call) => (isRefusal(call) ? call : run(call, exchange)))
+    const refused = ({ upload }: Incoming, why: Refusal) => (upload ? upload.discard().then(() => why) : why)
+    return (incoming, exchange) => soon(admit(edge, routed, incoming, exchange), (call) => (isRefusal(call) ? refused(incoming, call) : run(call, exchange)))
   }
 
   const socket = mountWorkerSocket(app, world, directory, authentication)
@@ -96,7 +101,7 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
   for (const [name, row] of Object.entries(rows)) {
     const { method, path, slots } = routeOf(row)
     if (row.shape.stream === 'socket') methods.set(`/v1${path}`.replaceAll(/:\w+/g, ':'), { pattern: `/v1${path}`, allowed: ['GET'] })
-    else route(`/v1${path}`, { operation: name, purpose: row.shape.relays ? 'rpc' : row.verb === 'blob' ? 'other' : row.verb, method, slots: slots.length, limit: row.shape.limit ?? BODY_LIMIT, handler: ofRow({ name, row, slots }) }, row.verb === 'query')
+    else route(`/v1${path}`, { operation: name, purpose: row.shape.relays ? 'rpc' : row.verb === 'blob' ? 'other' : row.shape.upload ? 'upload' : row.verb, method, slots: slots.length, limit: row.shape.limit ?? BODY_LIMIT, handler: ofRow({ name, row, slots }) }, row.verb === 'query' || row.verb === 'blob')
   }
   for (const [path, answer] of Object.entries({ ...openStatus(world, () => service.leaving), ...openDocs(world.settings), ...openChat(world.settings, modules) })) route(path, { operation: path.replace(/^(\/modules)\/.*/, '$1'), purpose: 'query', method: 'GET', slots: 0, limit: 0, handler: answer }, true)
   const form = { operation: '/answer', slots: 1, limit: FORM_LIMIT } as const

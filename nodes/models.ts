@@ -19,7 +19,7 @@ const Provider = Type.Object({
   base_url: Type.Optional(Type.String({ pattern: '^https?://[^\\s?#]+$' })), key: Type.Optional(Type.String({ pattern: '^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$' })),
   models: Type.Array(Type.Object({
     id: Type.String({ minLength: 1, maxLength: 200, pattern: '^\\S+$' }), label: Type.Optional(text), context_window_tokens: Type.Integer({ minimum: 1 }),
-    description: Type.Optional(Type.String({ maxLength: 1000 })), recommended: Type.Optional(Type.Boolean()), max_effort: Type.Optional(Effort), price: Type.Optional(Cost),
+    description: Type.Optional(Type.String({ maxLength: 1000 })), recommended: Type.Optional(Type.Boolean()), max_effort: Type.Optional(Effort), price: Type.Optional(Cost), reads: Type.Optional(Type.Array(Type.Enum(['image', 'pdf']))),
   }, closed), { minItems: 1, maxItems: 500 }),
 }, closed)
 const Settings = Type.Object({
@@ -45,7 +45,7 @@ const SILENCE = 120
 /** The models that need nothing configured: answers by a script, for trying things out and for tests. @param brand header brand in any case. */
 const builtIn = (brand: string): Static<typeof Provider> => ({
   provider: brand.toLowerCase(), kind: 'scripted', display_name: `${brand} (built in)`,
-  models: [{ id: 'scripted', label: 'Scripted', context_window_tokens: 200_000, max_effort: 'max', description: 'Answers without a model, by what the message asks for; for tests and first steps.' }],
+  models: [{ id: 'scripted', label: 'Scripted', context_window_tokens: 200_000, max_effort: 'max', reads: [], description: 'Answers without a model, by what the message asks for; for tests and first steps.' }],
 })
 
 /** Read the setting, empty for none; a faulty one gives a sentence that says what is wrong. */

@@ -31,6 +31,7 @@ import { createGuard } from './outbound/guard.ts'
 import { createVet } from './outbound/vet.ts'
 import { readiness } from './ready.ts'
 import { startExecutorRole } from './roles/executor.ts'
+import { startSweeping } from './roles/sweep.ts'
 import { startViews } from './roles/views.ts'
 import { serveStatus } from './status.ts'
 import { version } from './version.ts'
@@ -118,7 +119,7 @@ export async function startNode(config: Config, servers: readonly string[], log:
     const guard = createGuard(config.outbound_allow)
     const world = createWorld({
       node: id, settings, partitions: config.partitions, shards: config.shards, secret: Buffer.from(installed.secret, 'hex'), organization: installed.organization,
-      bus, clock: systemClock, random, membership, log, count: metrics,
+      bus, blobs, clock: systemClock, random, membership, log, count: metrics,
       unready, metrics: metrics.text, unreachable: createVet(guard),
     })
     const hasShards = config.roles.includes('shards')
@@ -138,7 +139,7 @@ export async function startNode(config: Config, servers: readonly string[], log:
     await patiently(nats, 'the list of nodes', () => membership.start(round))
     stops.push(() => membership.stop())
     if (hasShards) {
-      stops.push(() => host.stop())
+      stops.push(() => host.stop(), startSweeping(nats, systemClock, log))
       await patiently(nats, 'the ownership of shards', round)
     }
     if (hasShards || config.roles.includes('gateway')) await Promise.race([patiently(nats, 'the organization', () => initialise(world, installed)), doomed])

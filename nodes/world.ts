@@ -9,7 +9,7 @@ import { hashOf, partitionOf, shardOf, subjects } from '../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../protocol/worker.ts'
 import type { ShardAnswer, ShardMessage } from './host/deps.ts'
 import type { Membership } from './host/membership.ts'
-import type { Bus, Clock, Random } from './host/ports.ts'
+import type { Blobs, Bus, Clock, Random } from './host/ports.ts'
 import { createLocks } from './locks.ts'
 
 /** What the world is made of. `secret` seals cursors and derived ids; `organization` is its id. */
@@ -21,6 +21,7 @@ export interface WorldParts {
   readonly secret: Uint8Array
   readonly organization: string
   readonly bus: Bus
+  readonly blobs: Blobs
   readonly clock: Clock
   readonly random: Random
   readonly membership: Membership
@@ -86,6 +87,7 @@ export function createWorld(parts: WorldParts): World {
     hash: (text) => createHash('sha256').update(text).digest('hex'),
     seal: (text) => createHmac('sha256', parts.secret).update(text).digest(),
     unreachable: parts.unreachable,
+    files: parts.blobs,
     lock: locks.lock,
     unlock: locks.unlock,
     id: (prefix, from, slot) => {

@@ -53,6 +53,8 @@ export interface Shape {
   readonly bare?: number
   /** Largest accepted body in bytes; 1 MiB by default. */
   readonly limit?: number
+  /** Commands: the body carries a file, its member `file`: a form with that part, or JSON with base64. The file itself goes to no actor. */
+  readonly upload?: true
   /** This row is a form that other clients know of the row named here; it is listed under the tag `compat`. */
   readonly alias?: string
   /** The row whose arm or query answers this one: nothing but the path or the status differs. */
@@ -83,10 +85,7 @@ export const command = row('command')
 export const query = row('query')
 /** Declare a stream. */
 export const stream = row('stream')
-/**
- * Declare a transfer of bytes.
- * @public
- */
+/** Declare a transfer of bytes. */
 export const blob = row('blob')
 
 type Slots<P extends string> =

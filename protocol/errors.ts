@@ -46,6 +46,7 @@ export const errors = {
   skill_in_use: { status: 409, message: 'Agents have this skill, or are just being given it; take it from them first.' },
   memory_cursor_expired: { status: 410, message: 'Changes after this cursor are no longer kept; read the feed without it, then the entries.' },
   memory_semantic_search_unavailable: { status: 503, message: 'This service has no index for searching by meaning; use search_mode=keyword.' },
+  artifact_storage_unavailable: { status: 503, message: 'Files cannot be stored or read right now; retry after Retry-After seconds.', retryable: true },
   inbox_unavailable: { status: 409, message: 'This service has no domain for the addresses of agents; its operator can set BATON_INBOX_DOMAIN.' },
   payload_too_large: { status: 413, message: 'The request body is larger than this endpoint accepts.' },
   unsupported_media_type: { status: 415, message: 'Send the body as application/json.' },

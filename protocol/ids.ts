@@ -18,6 +18,7 @@ export const prefixes = {
   action: 'act', invocation: 'ainv',
   agent_session: 'ses', turn: 'turn', session_message: 'sesmsg', nudge: 'nudge',
   webhook: 'wbh',
+  artifact: 'art',
 } as const
 export type Prefix = keyof typeof prefixes
 

@@ -4,6 +4,7 @@ import type { ActorOf, InvocationFacts } from './action/invocation.ts'
 import type { Action } from './api/actions.ts'
 import type { Job, JobHeader } from './api/jobs.ts'
 import type { OrganizationAction } from './api/organization-actions.ts'
+import type { AppContext } from './session/context.ts'
 import type { ChannelEventRecord, MessageFacts, Viewer } from './channels.ts'
 import type { Open } from './common.ts'
 import type { Refusal } from './errors.ts'
@@ -51,6 +52,8 @@ export interface JobReport {
   readonly lease_token: string
   readonly status: 'completed' | 'failed' | 'cancelled'
   readonly result?: Open
+  /** What an HTTP action tells about the application, for the session whose turn called it. */
+  readonly context?: readonly AppContext[]
   readonly error_type?: string
   readonly error_message?: string
   /** Trying again cannot help: whatever attempts are left. */
@@ -81,7 +84,7 @@ export interface ChildStart {
 /** Decided by a run; sent by the queue of the same shard in the same commit. */
 export type RunCommands = {
   'job.settled': {
-    input: { job_id: string; outcome: 'completed' | 'failed' | 'cancelled'; attempt: number; worker_instance_id?: string; result?: Open; error_type?: string; error_message?: string }
+    input: { job_id: string; outcome: 'completed' | 'failed' | 'cancelled'; attempt: number; worker_instance_id?: string; result?: Open; context?: readonly AppContext[]; error_type?: string; error_message?: string }
     reply: undefined
   }
   /** The job failed or lost its lease and waits for its next attempt. */

@@ -72,9 +72,17 @@ function parametersOf(row: Row): Json[] {
   ]
 }
 
+/** What a row takes, by content type. */
+function bodyOf({ body, upload }: Row['shape']): Json {
+  if (!upload) return json(body)
+  const form = plain(body) as { readonly properties?: Json }
+  return { 'multipart/form-data': { schema: { ...form, properties: { ...form.properties, file: { type: 'string', format: 'binary' } } } }, ...json(body) }
+}
+
 /** What a row answers on success, by content type. */
 function contentOf({ shape, verb }: Row): Json | undefined {
   if (!shape.reply) return undefined
+  if (verb === 'blob') return { 'application/octet-stream': { schema: plain(shape.reply) } }
   if (verb !== 'stream') return json(shape.reply)
   const events = { 'text/event-stream': { schema: { type: 'string', description: 'Frames `id`, `event`, `data`; data is one record as JSON' } } }
   return shape.stream === 'accept' ? { ...json(shape.reply), ...events } : events
@@ -116,7 +124,7 @@ function operationOf(name: string, row: Row): Json {
       ...(shape.stream === 'accept' ? ['With `Accept: text/event-stream` the answer is a stream.'] : []),
     ].join(' '),
     parameters: parametersOf(row),
-    ...(shape.body && { requestBody: { required: !shape.bodyOptional, content: json(shape.body) } }),
+    ...(shape.body && { requestBody: { required: !shape.bodyOptional, content: bodyOf(shape) } }),
     responses: responsesOf(row),
   }
 }

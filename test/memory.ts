@@ -169,6 +169,9 @@ export class MemoryBlobs implements Blobs {
   async get(name: string): Promise<Uint8Array | undefined> {
     return this.values.get(name)
   }
+  async delete(name: string): Promise<void> {
+    this.values.delete(name)
+  }
 }
 
 /** A reproducible random source (mulberry32). */

@@ -166,8 +166,9 @@ const putNudge = (store: Store, n: number, nudge: SessionNudge): void =>
   store.run('INSERT INTO session_nudges (id, session, created_at, status, turn, record) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (session, id) DO UPDATE SET status = excluded.status, turn = excluded.turn, record = excluded.record',
     nudge.id, n, parseTimestamp(nudge.created_at) ?? 0, nudge.status, nudge.turn.id, JSON.stringify(nudge))
 
-/** What was said is gone; the session and its turns stay as a memory that they were. */
+/** What was said is gone, outputs included; the session and its turns stay as a memory that they were. */
 function prune(on: Applying): void {
   on.gone = 1
   for (const table of ['session_messages', 'session_interactions', 'session_nudges']) on.store.run(`DELETE FROM ${table} WHERE session = ?`, on.n)
+  on.store.run("UPDATE session_turns SET record = json_remove(record, '$.output', '$.output_source') WHERE session = ?", on.n)
 }

@@ -12,6 +12,7 @@ import type { InvocationFacts } from '../../protocol/action/invocation.ts'
 import { ownerOf, type Job, type QueueEvent } from '../../protocol/api/jobs.ts'
 import { timestamp, type Open } from '../../protocol/common.ts'
 import type { Patch } from '../../protocol/patch.ts'
+import type { AppContext } from '../../protocol/session/context.ts'
 import { attemptsOf, type Held } from './state.ts'
 
 export type Ended = Pick<Decided<QueueEvent, never>, 'events' | 'tells'>
@@ -25,7 +26,7 @@ interface Served {
   readonly retry_in?: number
   readonly invocation?: InvocationFacts
 }
-export type Outcome = { readonly outcome: 'completed'; readonly result?: Open } | ({ readonly outcome: 'failed' | 'cancelled' } & Fault)
+export type Outcome = { readonly outcome: 'completed'; readonly result?: Open; readonly context?: readonly AppContext[] } | ({ readonly outcome: 'failed' | 'cancelled' } & Fault)
 type Requeued = Extract<QueueEvent, { type: 'job.requeued' }>
 
 /** Why a job waits again, in `job.requeued`. */
@@ -52,7 +53,7 @@ export function settle(held: Held, outcome: Outcome, at: number, invocation?: In
   }
   return {
     events: [{ type: `job.${outcome.outcome}`, id, job, ...(invocation && { invocation }) }],
-    tells: tellOwner(held, 'job.settled', { job_id: id, outcome: outcome.outcome, attempt, ...(worker !== undefined && { worker_instance_id: worker }), ...more }),
+    tells: tellOwner(held, 'job.settled', { job_id: id, outcome: outcome.outcome, attempt, ...(worker !== undefined && { worker_instance_id: worker }), ...more, ...('context' in outcome && { context: outcome.context }) }),
   }
 }
 

@@ -41,10 +41,10 @@ function late(held: Held, report: JobReport, at: number): Ended {
   return last ? failed(held, faultOf(report), at, report) : { events: [] }
 }
 
-const completed = (held: Held, { result, invocation }: JobReport, at: number): Ended =>
+const completed = (held: Held, { result, context, invocation }: JobReport, at: number): Ended =>
   held.header.kind === 'llm_generation' && !isGeneration(result)
     ? settle(held, { outcome: 'failed', error_type: 'InvalidResult', error_message: INVALID }, at)
-    : settle(held, { outcome: 'completed', ...(result && { result }) }, at, invocation)
+    : settle(held, { outcome: 'completed', ...(result && { result }), ...(context && { context }) }, at, invocation)
 
 /** Whether a generation's result carries a message that the asking side can read. */
 function isGeneration(result: JobReport['result']): boolean {

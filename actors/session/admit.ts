@@ -8,14 +8,17 @@ import type { Input } from '../../protocol/contract.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import { own } from '../../protocol/lookup.ts'
 import { ingest } from '../../protocol/session/check.ts'
-import type { Block, ReminderBlock } from '../../protocol/session/blocks.ts'
+import type { Block } from '../../protocol/session/blocks.ts'
 import type { TurnWork } from '../../protocol/session/bookkeeping.ts'
+import type { AppContext } from '../../protocol/session/context.ts'
 import type { Defined, Placing } from '../../protocol/session/commands.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
 import { limits } from '../../protocol/session/limits.ts'
 import type { AgentTurn, TranscriptMessage, TurnAck } from '../../protocol/session/shapes.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { answering, change, draft, emit, live, now, recordOf, turnOf, write, writeHidden, type Draft } from './draft.ts'
+import { writeContext } from './context.ts'
+import { answering, change, draft, emit, live, now, recordOf, turnOf, write, type Draft } from './draft.ts'
+import { bound } from './files.ts'
 import { place } from './place.ts'
 import { directTurn, type SessionState, type Turn } from './state.ts'
 import { pump } from './turns.ts'
@@ -33,7 +36,7 @@ interface Admission extends Asking {
   readonly owner: TurnWork['owner']
   readonly content: readonly Block[]
   readonly key?: string | undefined
-  readonly context?: readonly { readonly name: string; readonly content: string }[]
+  readonly context?: readonly AppContext[]
   readonly output_schema?: Open | undefined
   readonly of?: Partial<Pick<Turn['record'], 'run_id' | 'step_key' | 'channel_exchange_id' | 'attempt'>>
   readonly turn_id?: string
@@ -53,18 +56,6 @@ export function admit(on: Draft, { owner, content, key, context = [], output_sch
   return { turn_id, user_message, boundary, after_sequence }
 }
 
-/** Names of context kept while their values are not in the window. */
-const NAMES = 32
-/** Context that the model does not see as it is now: new, changed, or gone with a compaction. */
-function writeContext(on: Draft, id: string, given: readonly { readonly name: string; readonly content: string }[]): void {
-  const wanted = { ...on.state.contexts, ...Object.fromEntries(given.map(({ name, content }) => [`app-${name}`, content])) }
-  const shown = new Map(on.state.window.flatMap(({ content }) => content.flatMap((block) => (block.type === 'reminder' && block.name.startsWith('app-') ? [[block.name, block.content] as const] : []))))
-  for (const [name, content] of Object.entries(wanted).slice(-NAMES)) {
-    const block: ReminderBlock = { type: 'reminder', name, tier: 'contextual', content }
-    if (shown.get(name) !== content) writeHidden(on, { turn: { id, index: null }, role: 'system', content: [block] })
-  }
-}
-
 const askerOf = ({ principal: { id, type } }: Cause): TurnWork['asker'] => ({ id, type })
 /** Store the inline config that came along; null clears it. */
 function configure(on: Draft, config: Defined['config']): void {
@@ -78,17 +69,17 @@ export const invoke = (brand: string) => (state: SessionState, input: Invoke, ca
   const placed = place(brand, state, { ...session, agent_id: input.place.agent_id }, input.place, cause)
   if (isRefusal(placed)) return placed
   const channel_context = input.channel_context
-  return start(placed, { key: idempotency_key, content, context, metadata: channel_context ? { ...metadata, channel_context } : metadata, output: input.output?.schema }, input)
+  return start(placed, { path: 'input.content', key: idempotency_key, content, context, metadata: channel_context ? { ...metadata, channel_context } : metadata, output: input.output?.schema }, input)
 }
 /** Start a turn in a session that there is. */
 export const startTurn = (brand: string) => (state: SessionState, input: Start, cause: Cause): Decision<SessionEvent, TurnAck> => {
   const session = live(state, cause)
   if (!session) return refuse('not_found')
   const { content, idempotency_key: key, context, metadata, output } = input
-  return start(draft(session, cause, brand), { key, content, context, metadata, output: output?.schema }, input)
+  return start(draft(session, cause, brand), { path: 'content', key, content, context, metadata, output: output?.schema }, input)
 }
 
-interface Asked { readonly key: string | undefined; readonly content: readonly Open[]; readonly context: readonly { readonly name: string; readonly content: string }[] | undefined; readonly metadata: Open | undefined; readonly output: Open | undefined }
+interface Asked { readonly path: string; readonly key: string | undefined; readonly content: readonly Open[]; readonly context: readonly AppContext[] | undefined; readonly metadata: Open | undefined; readonly output: Open | undefined }
 function start(on: Draft, asked: Asked, { definition, config }: Defined): Decision<SessionEvent, TurnAck> {
   const key = asked.key?.trim() || undefined
   const known = key === undefined ? undefined : own(on.state.keys, `:${key}`)
@@ -98,11 +89,13 @@ function start(on: Draft, asked: Asked, { definition, config }: Defined): Decisi
     const current = turn ? recordOf(turn) : ({ id: known.turn_id } as AgentTurn)
     return { events: [], reply: { session: on.state.record, turn: current, resume_cursor: String(known.boundary), after_sequence: known.after_sequence, deduped: true } }
   }
+  const content = bound(on.state, asked.content, asked.path)
+  if (isRefusal(content)) return content
   const refused = blocked(on)
   if (refused) return refused
   if (on.state.record.status === 'archived') change(on, { status: 'active' })
   configure(on, config)
-  const { turn_id, user_message, boundary, after_sequence } = admit(on, { owner: 'direct', asker: askerOf(on.cause), definition, content: ingest(asked.content), key, metadata: asked.metadata, output_schema: asked.output, ...(asked.context && { context: asked.context }) })
+  const { turn_id, user_message, boundary, after_sequence } = admit(on, { owner: 'direct', asker: askerOf(on.cause), definition, content: ingest(content), key, metadata: asked.metadata, output_schema: asked.output, ...(asked.context && { context: asked.context }) })
   const turn = recordOf(turnOf(on, turn_id) as Turn)
   pump(on)
   return answering(on, ({ record }) => ({ session: record, turn, user_message, resume_cursor: String(boundary), after_sequence, deduped: false }))

@@ -8,6 +8,7 @@ import type { TurnDefinition } from '../../protocol/session/definition.ts'
 import type { Pass } from '../../protocol/session/events.ts'
 import { limits } from '../../protocol/session/limits.ts'
 import { change, count, emit, tellQueue, write, type Draft } from './draft.ts'
+import { withFiles } from './files.ts'
 import { enqueue, queueOf, type Settled } from './jobs.ts'
 import type { SessionState } from './state.ts'
 
@@ -43,11 +44,12 @@ function coverable({ window, turns }: SessionState): SessionState['window'] {
 }
 
 /** What the model is asked for. */
-export function summarySpec({ compacting, window }: SessionState, brand: string): GenerationSpec | undefined {
+export function summarySpec(state: SessionState, brand: string): GenerationSpec | undefined {
+  const { compacting, window } = state
   if (!compacting) return undefined
   const { pass, definition } = compacting
   const rows = window.filter(({ sequence, entry_type }) => entry_type === 'compaction' || (sequence ?? 0) <= pass.through_sequence)
-  const messages = messagesOf([...rows, { ...(rows[0] as (typeof rows)[number]), entry_type: 'message', role: 'user', content: [{ type: 'text', text: 'Sum up the conversation above.' }] }])
+  const messages = messagesOf([...withFiles(state, rows), { ...(rows[0] as (typeof rows)[number]), entry_type: 'message', role: 'user', content: [{ type: 'text', text: 'Sum up the conversation above.' }] }])
   return generationSpec({ ...definition, instructions: INSTRUCTIONS, route: { ...definition.route, model: pass.summary_model } }, brand, messages, [])
 }
 

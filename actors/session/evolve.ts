@@ -6,6 +6,7 @@ import { limits } from '../../protocol/session/limits.ts'
 import { settledTurns } from '../../protocol/session/settled.ts'
 import type { SessionNudge, TranscriptMessage } from '../../protocol/session/shapes.ts'
 import { patch } from '../../protocol/patch.ts'
+import { evolveAttachments } from './files.ts'
 import type { SessionState, Turn } from './state.ts'
 
 type Arms = Actor<SessionState, SessionEvent, Record<never, never>, 'session'>['evolve']
@@ -78,10 +79,10 @@ export const evolve: Arms = {
   'session.updated': (state, { session }) => {
     if (!state.record) return state
     const record = patch(state.record, session)
-    return record.status === 'deleted' ? { ...state, record, gone: true, window: [], keys: {}, nudges: {}, nudge_keys: {} } : { ...state, record }
+    return record.status === 'deleted' ? { ...state, record, gone: true, window: [], keys: {}, nudges: {}, nudge_keys: {}, attachments: {} } : { ...state, record }
   },
   'session.succeeded': (state, { generation }) => ({ ...state, newest: Math.max(state.newest, generation) }),
-  'session.expired': (state, { session }) => ({ ...state, gone: true, window: [], keys: {}, nudges: {}, nudge_keys: {}, ...(state.record && { record: patch(state.record, session) }) }),
+  'session.expired': (state, { session }) => ({ ...state, gone: true, window: [], keys: {}, nudges: {}, nudge_keys: {}, attachments: {}, ...(state.record && { record: patch(state.record, session) }) }),
   'message.upsert': framed<'message.upsert'>(upsertRow),
   'message.block': framed<'message.block'>((state, { message_id, content_index, block }) => withSegment(state, message_id, (segment) => {
     const content = [...segment.content]
@@ -96,7 +97,7 @@ export const evolve: Arms = {
   'context.stored': (state, { message }) => {
     const [block] = message.content
     const entered = enter(state, message)
-    return block?.type === 'reminder' ? { ...entered, contexts: { ...without(state.contexts, block.name), [block.name]: block.content } } : entered
+    return block?.type === 'reminder' ? { ...entered, contexts: newest({ ...without(state.contexts, block.name), [block.name]: block.content }, limits.context.names) } : entered
   },
   'turn.admitted': admitted,
   'turn.noted': (state, { id, work, tokens }) => {
@@ -123,4 +124,5 @@ export const evolve: Arms = {
     const { compacting: _, ...rest } = state
     return rest
   },
+  ...evolveAttachments,
 }

@@ -37,12 +37,19 @@ export function place(brand: string, state: SessionState, seed: Seed, at: Place,
 function born({ title = '', visibility, model, compaction_policy = undefined, retention, thinking_effort, metadata }: Seed & { readonly model?: string }, at: Place, cause: Cause): Session {
   const now = timestamp(cause.at)
   const shared = { visibility: visibility ?? (at.of_run ? 'project' : 'private'), origin: at.of_run ? 'loop' : 'api', scope: at.scope_ref_id === undefined ? 'agent' : 'loop', scope_ref_id: at.scope_ref_id ?? at.agent_id } as const
-  const policy = { ...at.compaction_policy, ...compaction_policy }
+  const policy = policyOf(at.compaction_policy, compaction_policy ?? {})
   return {
     id: cause.self.id, agent_id: at.agent_id, title, status: 'active', ...shared, scope_name: at.session_key, session_key: at.session_key,
     ...(model && { model }), ...(Object.keys(policy).length > 0 && { compaction_policy: policy }), ...(retention && { retention }), ...(thinking_effort && thinking_effort !== 'inherit' && { thinking_effort }),
     message_count: 0, token_input_total: 0, token_output_total: 0, cache_read_input_total: 0, cache_creation_input_total: 0, version: 1, created_by: cause.principal.id, ...(metadata && { metadata }), created_at: now, updated_at: now,
   }
+}
+
+/** A compaction policy with what is given over it: one threshold takes the place of the other. */
+export function policyOf(before: Session['compaction_policy'], { threshold, threshold_tokens, ...given }: NonNullable<Session['compaction_policy']>): NonNullable<Session['compaction_policy']> {
+  const { threshold: size, threshold_tokens: tokens, ...rest } = before ?? {}
+  const sized = threshold !== undefined ? { threshold } : threshold_tokens !== undefined ? { threshold_tokens } : { ...(size !== undefined && { threshold: size }), ...(tokens !== undefined && { threshold_tokens: tokens }) }
+  return { ...rest, ...given, ...sized }
 }
 
 /** Find or make a session. */

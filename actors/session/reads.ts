@@ -6,6 +6,7 @@ import { generationSpec, messagesOf, type GenerationSpec } from '../../protocol/
 import type { Generating } from '../../protocol/session/previews.ts'
 import { presented } from '../../protocol/session/tools.ts'
 import { summarySpec } from './compaction.ts'
+import { withFiles } from './files.ts'
 import { shownTo } from './generate.ts'
 import { jobOf } from './jobs.ts'
 import { progressOf, type SessionState } from './state.ts'
@@ -20,7 +21,7 @@ export const jobSpec = (brand: string) => (state: SessionState, { job_id }: { re
     const action = work.segment?.calls[found.call]?.action
     return action ? { parameters: action.input, action_name: action.name } : null
   }
-  return work.generation ? generationSpec(work.definition, brand, messagesOf(shownTo(state, work.generation.through)), presented(work.definition, brand, work.output_schema)) : null
+  return work.generation ? generationSpec(work.definition, brand, messagesOf(withFiles(state, shownTo(state, work.generation.through))), presented(work.definition, brand, work.output_schema)) : null
 }
 /** The call of an action that a job makes, as its executor signs it: the agent acts. Null: the session does not wait for it any more. */
 export function actionCall(state: SessionState, { job_id }: { readonly job_id: string }): ActionCall | null {

@@ -11,6 +11,7 @@ import { limits } from '../../protocol/session/limits.ts'
 import { canonicalJson, valueFaults } from '../../protocol/session/schema.ts'
 import { allows, meaningOf, type Reserved } from '../../protocol/session/tools.ts'
 import { askPerson, askApproval } from './asking.ts'
+import { writeContext } from './context.ts'
 import { emit, note, noteCall, patchCall, turnOf, write, type Draft } from './draft.ts'
 import { enqueue, queueOf, type Settled } from './jobs.ts'
 import type { Turn } from './state.ts'
@@ -144,7 +145,8 @@ function dispatch(on: Draft, id: string, { id: call, index, action }: Call): voi
 }
 
 /** The job of a call has ended. */
-export function callSettled(on: Draft, id: string, call: string, { outcome, result, error_type, error_message }: Settled): void {
+export function callSettled(on: Draft, id: string, call: string, { outcome, result, context, error_type, error_message }: Settled): void {
+  if (outcome === 'completed' && context) noteCall(on, id, call, { context })
   const failed = { error_type: error_type ?? outcome, error_message: error_message ?? `The action ${outcome === 'failed' ? 'failed' : 'was cancelled'}.` }
   settle(on, id, call, outcome === 'completed' ? { status: 'ok', content: JSON.stringify(result ?? {}) } : { status: outcome === 'cancelled' ? 'cancelled' : 'error', content: JSON.stringify(failed) })
   goOn(on, id)
@@ -154,7 +156,8 @@ export function callSettled(on: Draft, id: string, call: string, { outcome, resu
 function commit(on: Draft, id: string): void {
   const { segment, next_index, output } = (turnOf(on, id) as Turn).work
   if (!segment) return
-  const results = Object.values(segment.calls).sort((a, b) => a.index - b.index).map(({ id: call, result }): ToolResultBlock => result ?? { type: 'tool_result', tool_use_id: call, ...DEFAULT_RESULT, is_error: true })
+  const calls = Object.values(segment.calls).sort((a, b) => a.index - b.index)
+  const results = calls.map(({ id: call, result }): ToolResultBlock => result ?? { type: 'tool_result', tool_use_id: call, ...DEFAULT_RESULT, is_error: true })
   const content = segment.content.map((block): Block => {
     if (block.type !== 'tool_use') return block
     const { progress: _, ...frozen } = block
@@ -163,6 +166,8 @@ function commit(on: Draft, id: string): void {
   write(on, { id: segment.message_id, turn: { id, index: segment.turn_index }, role: 'assistant', content, metadata: { response_message_index: segment.turn_index }, created_at: segment.created_at })
   write(on, { turn: { id, index: next_index }, role: 'user', content: results })
   note(on, id, { next_index: next_index + 1 })
+  const told = calls.flatMap(({ context = [] }) => context)
+  if (told.length > 0) writeContext(on, id, told)
   if (output) end(on, id, { status: 'completed' })
   else goOn(on, id)
 }

@@ -6,12 +6,14 @@
  * Invariants: S (state.ts), L (turns.ts), T (protocol/session/events.ts).
  */
 import type { Api } from '../../protocol/api.ts'
-import type { Defined, Hashed, Placing, SessionCommands } from '../../protocol/session/commands.ts'
+import type { Attaching, Defined, Hashed, Placing, SessionCommands } from '../../protocol/session/commands.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
 import type { Actor } from '../actor.ts'
 import { invoke, startTurn } from './admit.ts'
 import { interactionChanged } from './asking.ts'
+import { attach, detach, reserve } from './attachments.ts'
 import { evolve } from './evolve.ts'
+import { fileAt, listed, reactAttachments } from './files.ts'
 import { jobRetried, jobSettled } from './jobs.ts'
 import { cancelNudge, nudge } from './nudges.ts'
 import { openTurn, stopTurn } from './owned.ts'
@@ -22,7 +24,7 @@ import { append, cancel, cancelTurn, compact, deadline, remove, update, wake } f
 import { unborn, type SessionState } from './state.ts'
 
 type Extra = {
-  'agent.invoke': Placing & Defined; 'session.create': Placing; 'session.start_turn': Defined; 'session.nudge': Defined & Hashed; 'session.append': Partial<Defined>; 'session.compact': Defined
+  'agent.invoke': Placing & Defined; 'session.create': Placing; 'session.start_turn': Defined; 'session.nudge': Defined & Hashed; 'session.append': Partial<Defined>; 'session.compact': Defined; 'session.attach': Attaching
 }
 
 /** The actor of a session. @param brand as configured. */
@@ -49,10 +51,13 @@ export function sessionActor({ brand: configured }: { readonly brand: string }):
       'job.settled': jobSettled(brand),
       'job.retried': jobRetried(brand),
       'interaction.changed': interactionChanged(brand),
+      'session.attach': attach,
+      'session.detach': detach,
+      'attachment.reserve': reserve,
       wake: wake(brand),
     },
     evolve,
-    react: { 'turn.reported': tellEnd, 'turn.spent': tellSpending },
+    react: { ...reactAttachments, 'turn.reported': tellEnd, 'turn.spent': tellSpending },
     ask: {
       /** Whether it lives, for an edge that looks for the session of a key. */
       standing,
@@ -64,6 +69,9 @@ export function sessionActor({ brand: configured }: { readonly brand: string }):
       generation,
       /** How a compaction goes. */
       detail,
+      /** Files, and one of them, for an edge that shows them. */
+      attachments: listed,
+      attachment: fileAt,
     },
     deadline,
     ended: ({ gone }) => gone,

@@ -2,16 +2,19 @@
 import type { Api } from '../../protocol/api.ts'
 import { parseTimestamp, timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
-import { refuse, type Refusal } from '../../protocol/errors.ts'
+import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import { own } from '../../protocol/lookup.ts'
 import { ingest } from '../../protocol/session/check.ts'
 import type { Defined } from '../../protocol/session/commands.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
 import type { AgentTurn, Session } from '../../protocol/session/shapes.ts'
 import type { Cause, Decision } from '../actor.ts'
+import { eraseAll, giveUp } from './attachments.ts'
 import { beginCompaction, expirePass } from './compaction.ts'
 import { answering, change, count, draft, emit, live, nothing, silently, tellQueue, write, type Draft } from './draft.ts'
+import { awaited, bound } from './files.ts'
 import { queueOf } from './jobs.ts'
+import { policyOf } from './place.ts'
 import { expiry, isLive, turnsOf, type Live, type SessionState } from './state.ts'
 import { budgetEnds, end } from './turns.ts'
 
@@ -34,18 +37,12 @@ export const update = (brand: string): Decide<'session.update', Session> => (sta
   if (thinking_effort !== undefined && thinking_effort !== before.thinking_effort) change(on, { thinking_effort: thinking_effort === 'inherit' ? null : thinking_effort })
   return answering(on, record)
 }
-/** One threshold takes the place of the other. */
-function policyOf(before: Session['compaction_policy'], { threshold, threshold_tokens, ...given }: NonNullable<Session['compaction_policy']>): NonNullable<Session['compaction_policy']> {
-  const { threshold: size, threshold_tokens: tokens, ...rest } = before ?? {}
-  const sized = threshold !== undefined ? { threshold } : threshold_tokens !== undefined ? { threshold_tokens } : { ...(size !== undefined && { threshold: size }), ...(tokens !== undefined && { threshold_tokens: tokens }) }
-  return { ...rest, ...given, ...sized }
-}
-
 /** Nothing can be done with the session any more; its key is free. */
 function bury(on: Draft): Refusal | undefined {
   const [active] = turnsOf(on.state)
   if (active) return refuse('conflict', { turn_id: active.record.id, status: active.record.status }, 'The session has a turn that has not ended; cancel it first.')
   stopPass(on)
+  eraseAll(on)
   change(on, { status: 'deleted' })
   return undefined
 }
@@ -68,8 +65,10 @@ export const append = (brand: string): Decide<'session.append', Session, Partial
   const session = live(state, cause)
   if (!session) return refuse('not_found')
   const on = draft(session, cause, brand)
-  for (const { role, content, metadata, created_at } of input.messages) {
-    write(on, { role, content: ingest(content), metadata, ...(created_at !== undefined && { created_at: timestamp(parseTimestamp(created_at) ?? cause.at) }) })
+  for (const [index, { role, content, metadata, created_at }] of input.messages.entries()) {
+    const blocks = bound(session, content, `messages[${index}].content`)
+    if (isRefusal(blocks)) return blocks
+    write(on, { role, content: ingest(blocks), metadata, ...(created_at !== undefined && { created_at: timestamp(parseTimestamp(created_at) ?? cause.at) }) })
   }
   const { token_input_total, token_output_total, cache_read_input_total, cache_creation_input_total, model, model_provider } = input
   count(on, { token_input_total, token_output_total, cache_read_input_total, cache_creation_input_total })
@@ -114,7 +113,7 @@ export const compact = (brand: string): Decide<'session.compact', Session, Defin
 
 /** When something is due: a budget, a compaction, the end of an idle session. In Unix milliseconds. */
 export function deadline(state: SessionState): number | undefined {
-  const first = Math.min(expiry(state) ?? Infinity, state.compacting?.deadline ?? Infinity, ...Object.values(state.turns).map(budgetEnds))
+  const first = Math.min(expiry(state) ?? Infinity, state.compacting?.deadline ?? Infinity, awaited(state), ...Object.values(state.turns).map(budgetEnds))
   return Number.isFinite(first) ? first : undefined
 }
 /** Do what is due. Waking early or twice is harmless. */
@@ -124,10 +123,12 @@ export const wake = (brand: string) => (state: SessionState, _: unknown, cause: 
   const due = expiry(state)
   if (due !== undefined && due <= cause.at) {
     stopPass(on)
+    eraseAll(on)
     emit(on, { type: 'session.expired', session: { status: 'deleted', message_count: 0, updated_at: timestamp(cause.at), version: state.record.version + 1 } })
     return { events: on.events, reply: undefined, tells: on.tells, next: on.state }
   }
   expirePass(on)
+  giveUp(on)
   for (const turn of turnsOf(state)) {
     if (budgetEnds(turn) > cause.at) continue
     const { timeout_seconds } = turn.work.definition

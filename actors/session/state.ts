@@ -8,6 +8,7 @@
  * S3. The state that an arm is given is never changed: a decision applies events to it before they are committed.
  */
 import { parseTimestamp, timestamp } from '../../protocol/common.ts'
+import type { KeptAttachment } from '../../protocol/session/attachments.ts'
 import type { NudgeWork, TurnWork } from '../../protocol/session/bookkeeping.ts'
 import type { TurnDefinition } from '../../protocol/session/definition.ts'
 import type { Pass } from '../../protocol/session/events.ts'
@@ -61,6 +62,8 @@ export interface SessionState {
   readonly definition?: TurnDefinition
   /** Application context as it was given last, by name. */
   readonly contexts: Readonly<Record<string, string>>
+  /** By id. */
+  readonly attachments?: Readonly<Record<string, KeptAttachment>>
   /** Tokens that the last generation took in and gave out: how full the window is. */
   readonly tokens: number
 }

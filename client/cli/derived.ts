@@ -7,9 +7,9 @@ import { fieldsOf, inputOf, kebab, parsed, placeholder, slotsOf, readValue, type
 import { Mistake, clientFor, placed } from './place.ts'
 import type { Shell } from './shell.ts'
 
-const read = (file: string): string => {
+const read = (file: string, encoding: 'utf8' | 'base64' = 'utf8'): string => {
   try {
-    return readFileSync(file === '-' ? 0 : file, 'utf8')
+    return readFileSync(file === '-' ? 0 : file, encoding)
   } catch (error) {
     throw new Mistake(`${file} cannot be read: ${(error as Error).message}`)
   }
@@ -71,7 +71,7 @@ export function exampleOf(name: string, row: Row): string {
   const known = examples[name]
   if (known !== undefined) return `${group} ${kebab(operation)} ${known}`
   const slots = slotsOf(name, row).map((slot) => `<${kebab(slot)}>`)
-  const flags = fieldsOf(row).filter(({ required }) => required).map((field) => `--${kebab(field.name)} ${field.form === 'json' ? `@${kebab(field.name)}.json` : field.form === 'list' ? 'one,two' : (field.choices?.[0] ?? (field.form === 'text' ? `"my ${field.name}"` : '1'))}`)
+  const flags = fieldsOf(row).filter(({ required }) => required).map((field) => `--${kebab(field.name)} ${field.form === 'json' ? `@${kebab(field.name)}.json` : field.form === 'file' ? 'picture.png' : field.form === 'list' ? 'one,two' : (field.choices?.[0] ?? (field.form === 'text' ? `"my ${field.name}"` : '1'))}`)
   return [group, kebab(operation), ...slots, ...flags].join(' ')
 }
 const examples: Readonly<Record<string, string>> = {

@@ -14,11 +14,12 @@ interface Schema {
   readonly maximum?: number
   readonly default?: unknown
   readonly pattern?: string
+  readonly contentEncoding?: string
 }
 export interface Field {
   /** As the wire names it. */
   readonly name: string
-  readonly form: 'text' | 'number' | 'whole' | 'boolean' | 'list' | 'json'
+  readonly form: 'text' | 'number' | 'whole' | 'boolean' | 'list' | 'json' | 'file'
   /** Values that are allowed. */
   readonly choices?: readonly string[]
   readonly required: boolean
@@ -54,7 +55,8 @@ function fieldOf(name: string, given: Schema, required: boolean): Field {
   const choices = inner?.enum?.every((value) => typeof value === 'string') ? (inner.enum as readonly string[]) : undefined
   return { name, form: formOf(schema), ...(choices && { choices }), required, ...(nullable && { nullable }), help: helpOf(schema) }
 }
-function formOf({ type, enum: values, items }: Schema): Field['form'] {
+function formOf({ type, enum: values, items, contentEncoding }: Schema): Field['form'] {
+  if (contentEncoding === 'base64') return 'file'
   if (type === 'integer') return 'whole'
   if (type === 'number' || type === 'boolean') return type
   if (type === 'string' || values) return 'text'
@@ -69,10 +71,12 @@ function helpOf({ description, minimum, maximum, default: standard }: Schema): s
 /** How a field is written on the command line. */
 export const placeholder = (field: Field): string => (field.nullable ? placeholderOf(field).replace(/(?=[\]>]$)/, '|null') : placeholderOf(field))
 const placeholderOf = ({ form, name, choices }: Field): string =>
-  form === 'boolean' ? '[boolean]' : form === 'json' ? '<json|@file>' : form === 'list' ? `<${kebab(name)}...>` : form === 'text' ? `<${choices ? choices.join('|') : 'text'}>` : '<number>'
+  form === 'boolean' ? '[boolean]' : form === 'file' ? '<file>' : form === 'json' ? '<json|@file>' : form === 'list' ? `<${kebab(name)}...>` : form === 'text' ? `<${choices ? choices.join('|') : 'text'}>` : '<number>'
 
-/** The value that a text means. @param read gives the content of the file after an `@`; `-` is standard input. */
-export function readValue(field: Field, text: string, read: (file: string) => string): { readonly value: unknown } | Fault {
+/** Gives the content of a file, as text or in base64; `-` is standard input. */
+type ReadFile = (file: string, encoding?: 'base64') => string
+/** The value that a text means. @param read for what stands after an `@`, and for what is a file as a whole. */
+export function readValue(field: Field, text: string, read: ReadFile): { readonly value: unknown } | Fault {
   const { form, choices, name } = field
   if (field.nullable && text === 'null') return { value: null }
   switch (form) {
@@ -92,6 +96,8 @@ export function readValue(field: Field, text: string, read: (file: string) => st
       const wrong = choices && Array.isArray(value.value) ? value.value.find((part) => !choices.includes(String(part))) : undefined
       return wrong === undefined ? value : { fault: `${name} must be of ${choices?.join(', ')}, not ${JSON.stringify(wrong)}` }
     }
+    case 'file':
+      return { value: read(text.replace(/^@/, ''), 'base64') }
     case 'json':
       return parsed(name, text.startsWith('@') ? read(text.slice(1)) : text)
   }
@@ -107,7 +113,7 @@ export function parsed(name: string, text: string): { readonly value: unknown } 
 }
 
 /** An input from `field=value` texts over a whole body. Later ones win; an unknown field is a fault that names the known ones. */
-export function inputOf(fields: readonly Field[], slots: readonly string[], sets: readonly string[], body: unknown, read: (file: string) => string): { readonly input: Record<string, unknown> } | Fault {
+export function inputOf(fields: readonly Field[], slots: readonly string[], sets: readonly string[], body: unknown, read: ReadFile): { readonly input: Record<string, unknown> } | Fault {
   if (body !== undefined && (typeof body !== 'object' || body === null || Array.isArray(body))) return { fault: 'the body must be a JSON object' }
   const input: Record<string, unknown> = { ...(body as Record<string, unknown> | undefined) }
   for (const set of sets) {

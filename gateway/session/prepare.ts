@@ -7,6 +7,7 @@ import type { Compacting } from '../../protocol/session/commands.ts'
 import type { AgentTurn, NudgeAck, Session, SessionNudge, TurnAck } from '../../protocol/session/shapes.ts'
 import { homeOf, type Call, type Edge } from '../call.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
+import { attachmentPreparations } from './attach.ts'
 import { agentOf, define, type Wanted } from './definition.ts'
 import { locate, standingOf } from './place.ts'
 import { sealRevision } from './boundary.ts'
@@ -110,6 +111,7 @@ export const sessionPreparations: Readonly<Record<string, Prepare>> = {
   'session.start_turn': turning((edge, call) => ({ answer: (reply) => acknowledged(edge, call, reply) })),
   'session.nudge': turning((edge, call) => ({ input: { content_hash: edge.world.hash(JSON.stringify([call.body['content'], call.body['metadata'] ?? null])) }, answer: (reply) => nudged(edge, call, reply) })),
   'session.append': append,
+  ...attachmentPreparations,
   'session.compact': turning((edge, call) => ({ answer: () => compacted(edge, call) })),
   'session.cancel_turn': (edge, call) => ({ answer: () => turnNow(edge, call, call.slots['session_id'] ?? '', call.slots['turn_id'] ?? '') }),
   'session.cancel_nudge': (edge, call) => ({ answer: () => takenBack(edge, call) }),

@@ -6,6 +6,9 @@ import { timestamp } from '../../protocol/common.ts'
 import { closeCodes, sizes, type ClaimedJob, type GatewayMessage } from '../../protocol/worker.ts'
 import { arrived } from './claim.ts'
 import { drain } from './drain.ts'
+import type { ModelMessage } from '../../protocol/session/request.ts'
+import { refersToFiles, withBytes } from '../session/inline.ts'
+import { soon, type Soon } from '../soon.ts'
 import { command, limits, queueOf, type Edge } from './edge.ts'
 import { ended, lasting, release, withdraw } from './held.ts'
 import { remind } from './hint.ts'
@@ -21,12 +24,12 @@ const members = [
 ] as const satisfies readonly (keyof ClaimedJob)[]
 
 /** Take a message of the mailbox that concerns a session. `ok: false`: the session is not here, or cannot take the job. */
-export function receive(edge: Edge, message: Message): { ok: boolean } {
+export function receive(edge: Edge, message: Message): Soon<{ ok: boolean }> {
   const session = edge.sessions.get(message.session)
   if (!session || session.closed || session.project !== message.project) return { ok: false }
   switch (message.type) {
     case 'assign':
-      return { ok: assign(edge, session, message.job) }
+      return soon(withFiles(edge, session, message.job), (job) => ({ ok: !session.closed && assign(edge, session, job) }))
     case 'cancel':
       cancel(edge, session, message)
       return { ok: true }
@@ -65,6 +68,21 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
   settle(edge, session)
   return true
 }
+
+/** A generation with the files that its conversation refers to, as far as a frame can hold them. */
+function withFiles({ world }: Edge, { project }: Session, job: ClaimedJob): Soon<ClaimedJob> {
+  if (job.kind !== 'llm_generation') return job
+  const request = job.spec['request'] as { readonly messages?: readonly ModelMessage[] } | undefined
+  const { messages } = request ?? {}
+  if (!messages || !refersToFiles(messages)) return job
+  const most = sizes.spec - Buffer.byteLength(JSON.stringify(job.spec)) - MARGIN
+  return withBytes(world.files, project, messages, { most, reads: () => true }).then((shown) => ({ ...job, spec: { ...job.spec, request: { ...request, messages: shown } } }), (error: unknown) => {
+    world.log.warn({ err: error, job: job.id }, 'the files of a conversation could not be read')
+    return job
+  })
+}
+/** Bytes of a spec that are left for what JSON adds to texts. */
+const MARGIN = 64 * 1024
 
 /** Whose generation a job is. */
 const spoken = ({ kind, session_id, model }: ClaimedJob) => (kind === 'llm_generation' && session_id !== undefined ? { session_id, ...(model !== undefined && { model }) } : {})

@@ -1,5 +1,7 @@
 /** What the answer of an HTTP action means: the result of a call, or why it failed and whether another attempt may help. */
 import type { Open } from '../../protocol/common.ts'
+import { checkContext } from '../../protocol/session/check.ts'
+import type { AppContext } from '../../protocol/session/context.ts'
 import type { Failed, Received } from '../outbound/post.ts'
 import { unsafe } from '../../gateway/validate.ts'
 import type { Outcome } from './handler.ts'
@@ -21,15 +23,28 @@ function parse(text: string): { readonly value: unknown } | undefined {
 
 /**
  * The result that an answer of 2xx carries: the `output` of an envelope, a JSON object itself, other JSON as `{output}`, text as
- * `{text}`, nothing as `{}`. Undefined: it calls itself an envelope, and is none. @param envelope media type of envelopes.
+ * `{text}`, nothing as `{}`. An envelope may also have `context`. A text says what is wrong. @param envelope media type of envelopes.
  */
-function resultOf({ content_type, body }: Pick<Received, 'content_type' | 'body'>, envelope: string): Open | undefined {
+function resultOf({ content_type, body }: Pick<Received, 'content_type' | 'body'>, envelope: string): Carried | string {
   const text = body.toString('utf8')
   const type = content_type.split(';')[0]?.trim().toLowerCase() ?? ''
   const parsed = type === envelope || /^application\/(.*\+)?json$/.test(type) ? parse(text) : undefined
-  if (type === envelope) return isObject(parsed?.value) ? objectOf(parsed.value['output'] ?? {}) : undefined
-  if (text.trim() === '') return {}
-  return parsed ? objectOf(parsed.value) : { text }
+  if (type === envelope) return isObject(parsed?.value) ? opened(parsed.value) : 'an envelope that is no JSON object'
+  if (text.trim() === '') return { result: {} }
+  return { result: parsed ? objectOf(parsed.value) : { text } }
+}
+interface Carried {
+  readonly result: Open
+  readonly context?: readonly AppContext[]
+}
+function opened({ output, context }: Open): Carried | string {
+  const result = objectOf(output ?? {})
+  if (context === undefined || context === null) return { result }
+  const items = Array.isArray(context) ? (context as readonly unknown[]) : undefined
+  if (!items?.every((item): item is Open & AppContext => isObject(item) && typeof item['name'] === 'string' && typeof item['content'] === 'string')) return 'an envelope whose context is no list of names with contents'
+  const [fault] = checkContext(items, 'context')
+  if (fault) return `an envelope with a faulty context: ${fault.field}: ${fault.message}`
+  return { result, ...(items.length > 0 && { context: items.map(({ name, content }) => ({ name, content })) }) }
 }
 
 /** Milliseconds that a receiver asks to be left alone. @param now Unix milliseconds. @param longest that is granted. */
@@ -56,10 +71,10 @@ export function outcomeOf(answer: Received | Failed, { envelope, delay, now }: {
   }
   const { status, body, retry_after } = answer
   if (status >= 200 && status < 300) {
-    const result = resultOf(answer, envelope)
-    if (!result) return failed('invalid_response', 'The endpoint answered an envelope that is no JSON object.', { final: true })
-    const fault = unsafe(result)
-    return fault ? failed('invalid_response', `The answer of the endpoint cannot be kept: ${fault.field}: ${fault.message}.`, { final: true }) : { status: 'completed', result }
+    const carried = resultOf(answer, envelope)
+    if (typeof carried === 'string') return failed('invalid_response', `The endpoint answered ${carried}.`, { final: true })
+    const fault = unsafe(carried.result)
+    return fault ? failed('invalid_response', `The answer of the endpoint cannot be kept: ${fault.field}: ${fault.message}.`, { final: true }) : { status: 'completed', ...carried }
   }
   const said = body.toString('utf8').trim().slice(0, SHOWN)
   const message = `The endpoint answered ${status}${status >= 300 && status < 400 ? '; redirects are not followed' : ''}${said === '' ? '.' : `: ${said}`}`

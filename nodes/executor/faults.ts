@@ -9,8 +9,8 @@ const SHOWN = 500
 /** Why an attempt has no answer. Those in `passing` may be gone by the next one. */
 export type FaultName =
   | 'rate_limited' | 'provider_error' | 'provider_unreachable' | 'provider_timeout' | 'invalid_response'
-  | 'provider_refused' | 'credentials_unavailable' | 'model_unavailable' | 'script_invalid' | 'stopped'
-const passing: ReadonlySet<FaultName> = new Set<FaultName>(['rate_limited', 'provider_error', 'provider_unreachable', 'provider_timeout', 'invalid_response', 'stopped'])
+  | 'provider_refused' | 'credentials_unavailable' | 'model_unavailable' | 'script_invalid' | 'stopped' | 'files_unavailable'
+const passing: ReadonlySet<FaultName> = new Set<FaultName>(['rate_limited', 'provider_error', 'provider_unreachable', 'provider_timeout', 'invalid_response', 'stopped', 'files_unavailable'])
 
 /** An attempt that failed. @param retry_after milliseconds that the provider asks for. */
 export class Fault extends Error {

@@ -2,31 +2,49 @@
  * Generations of managed routes: a job names a provider and a model, and the provider's speaker makes one attempt. Jobs of
  * worker routes are never taken.
  */
-import { isAllowed, findModel, type Models } from '../../protocol/agents/models.ts'
+import { isAllowed, findModel, reads, type Models } from '../../protocol/agents/models.ts'
 import type { ClaimedJob } from '../../protocol/worker.ts'
-import type { Log } from '../../gateway/ports.ts'
+import type { Files, Log } from '../../gateway/ports.ts'
+import { refersToFiles, withBytes } from '../../gateway/session/inline.ts'
+import { limits } from '../../protocol/session/limits.ts'
 import { failedWith, Fault } from './faults.ts'
-import type { Handler } from './handler.ts'
+import type { Handler, Outcome } from './handler.ts'
 import type { Previewing } from './preview.ts'
-import type { ModelRequest, Speaker } from './speech.ts'
+import type { Asked, ModelRequest, Speaker } from './speech.ts'
 
 interface Generations {
   readonly models: Models
   /** By provider. */
   readonly speakers: Readonly<Record<string, Speaker>>
   readonly preview: Previewing
+  readonly files: Files | undefined
   readonly log: Log
   /** Unix milliseconds. */
   readonly now: () => number
 }
 
 /** The handler of generations. */
-export function generations({ models, speakers, preview, log, now }: Generations): Handler {
+export function generations({ models, speakers, preview, files, log, now }: Generations): Handler {
   /** A summary may be asked of a model of another provider than that of the turn. */
   const find = ({ provider = '', model = '' }: ClaimedJob, request: ModelRequest | undefined) => {
     const text = request?.model ?? model
     return findModel(models, `${provider}/${text}`) ?? findModel(models, text)
   }
+  /** One attempt. When the provider refuses a conversation with files, it may be the files that it does not take: the conversation must not end with them. */
+  async function answer(speaker: Speaker, asked: Omit<Asked, 'request'>, request: ModelRequest, readable: (type: string) => boolean, project: string, job: ClaimedJob): Promise<Outcome> {
+    if (!refersToFiles(request.messages)) return speaker({ ...asked, request })
+    const shown = (what: typeof readable) => withBytes(files, project, request.messages, { most: limits.shown, reads: what }).catch((error: unknown) => {
+      log.warn({ err: error, job: job.id }, 'the files of a conversation could not be read')
+      return undefined
+    })
+    const attempt = async (what: typeof readable): Promise<Outcome> => {
+      const messages = await shown(what)
+      return messages ? speaker({ ...asked, request: { ...request, messages } }) : failedWith(new Fault('files_unavailable', 'The files of the conversation could not be read.'), asked.attempt, 0)
+    }
+    const outcome = await attempt(readable)
+    return outcome.error_type === 'provider_refused' ? attempt(() => false) : outcome
+  }
+
   return {
     takes: (_, { kind, executor_kind }) => (kind === 'llm_generation' && executor_kind === 'server_worker' ? {} : undefined),
     async perform({ project, job, signal }) {
@@ -38,7 +56,8 @@ export function generations({ models, speakers, preview, log, now }: Generations
       if (!model || !speaker || !isAllowed(models, model)) return failedWith(new Fault('model_unavailable', `The service has no model ${job.provider}/${request.model} any more.`), job.claim_attempt, 0)
       const shown = preview(project, job)
       const began = now()
-      const outcome = await speaker({ request: { ...request, model: model.id }, provider: model.provider, model: model.id, attempt: job.claim_attempt, signal, show: shown.show })
+      const asked = { provider: model.provider, model: model.id, attempt: job.claim_attempt, signal, show: shown.show }
+      const outcome = await answer(speaker, asked, { ...request, model: model.id }, (type) => reads(model, type), project, job)
       shown.end()
       log.debug({ job: job.id, provider: model.provider, model: model.id, attempt: job.claim_attempt, ms: now() - began, status: outcome.status, ...(outcome.error_type !== undefined && { fault: outcome.error_type }) }, 'a generation')
       return outcome

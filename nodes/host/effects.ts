@@ -40,7 +40,7 @@ export function plan(shard: Shard, { cursor, entry }: Placed, bytes = UNKNOWN): 
 /** What an entry is taken for whose size nobody knows. */
 const UNKNOWN = 64 * 1024
 
-/** How often people are told at most, over some four minutes. */
+/** How often people are told, and the store is asked to erase something, at most, over some four minutes. */
 const TELLINGS = 9
 
 export class Effects {
@@ -78,7 +78,7 @@ export class Effects {
     }
     if ('notify' in effect && !this.#shard.deps.notify) return
     this.#pending.set(planned.sequence, (this.#pending.get(planned.sequence) ?? 0) + 1)
-    const done = 'push' in effect ? this.#push(effect.push, from) : 'notify' in effect ? this.#notify(planned, effect.notify.about) : this.#tell(planned)
+    const done = 'push' in effect ? this.#push(effect.push, from) : 'notify' in effect ? this.#notify(planned, effect.notify.about) : 'erase' in effect ? this.#erase(planned.id, effect.erase) : this.#tell(planned)
     done.catch((error) => this.#shard.deps.log.error({ err: error, effect: planned.id }, 'an effect failed')).finally(() => {
       // What a stop cut short stays unfinished: the checkpoint must not pass it, so that the next owner performs it.
       if (this.#stopped) return
@@ -109,6 +109,19 @@ export class Effects {
       await new Promise<void>((again) => clock.later(Math.min(60_000, 1000 * 2 ** attempt), again))
     }
     if (!this.#stopped) log.warn({ effect: id, about, id: from.id }, 'people could not be told')
+  }
+
+  /** Values that nobody knows of any more. Erasing one again is harmless; a checkpoint waits for it, so it ends. */
+  async #erase(id: string, names: readonly string[]): Promise<void> {
+    const { blobs, clock, log } = this.#shard.deps
+    for (const name of names) {
+      for (let attempt = 0; attempt < TELLINGS && !this.#stopped; attempt++) {
+        const failure = await blobs.delete(name).then(() => undefined, (error: unknown) => error)
+        if (failure === undefined) break
+        if (attempt === TELLINGS - 1) log.warn({ effect: id, name, err: failure }, 'a value could not be erased')
+        else await new Promise<void>((again) => clock.later(Math.min(60_000, 1000 * 2 ** attempt), again))
+      }
+    }
   }
 
   async #push({ gateway, message, spec }: Push, from: Address): Promise<void> {

@@ -67,6 +67,8 @@ export interface Bus {
 export interface Blobs {
   put(name: string, data: Uint8Array): Promise<void>
   get(name: string): Promise<Uint8Array | undefined>
+  /** Remove a value; unknown names are no error. */
+  delete(name: string): Promise<void>
 }
 
 export interface Clock {

@@ -43,7 +43,7 @@ export function startExecutorRole({ world, bus, directory, guard, limit, models,
   const executor: Executor = startExecutor({
     world, mailbox, limit, handlers: {
       action_execution: firstOf(builtinActions({ world, directory }), httpActions({ world, directory, post })),
-      llm_generation: generations({ models: models.models, speakers: speakersOf({ world, models, env }), preview: previews(publisher, world.later), log: world.log, now: world.now }),
+      llm_generation: generations({ models: models.models, speakers: speakersOf({ world, models, env }), preview: previews(publisher, world.later), files: world.files, log: world.log, now: world.now }),
       delivery: deliveries({ world, directory, post }),
       opening: openings({ world, directory }),
     },

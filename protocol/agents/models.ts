@@ -30,6 +30,8 @@ export interface Model extends CatalogModel {
   readonly price?: Price
   /** The most it can be told to think; absent: it takes no such wish. */
   readonly max_effort?: Effort
+  /** What it reads besides text; absent: all of it. */
+  readonly reads?: readonly ('image' | 'pdf')[]
 }
 export interface ModelProvider extends Omit<CatalogProvider, 'models'> {
   readonly models: readonly Model[]
@@ -59,5 +61,7 @@ export function findModel({ providers }: Models, text: string): Model | undefine
   const named = providerOf(text)
   return (named && all.find(({ provider, id }) => provider === named.provider && id === named.model)) ?? all.find(({ id }) => id === text)
 }
+/** Whether a model reads files of a type that are no texts. */
+export const reads = ({ reads: known }: Pick<Model, 'reads'>, mime_type: string): boolean => known === undefined || known.includes(mime_type.startsWith('image/') ? 'image' : 'pdf')
 /** Whether the ceiling lets a model be used. */
 export const isAllowed = ({ ceiling }: Models, model: Pick<Model, 'provider' | 'id'>): boolean => ceiling?.models === undefined || ceiling.models.includes(fullId(model))

@@ -4,6 +4,7 @@ import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
 import type { Block, ResolvedAction, ToolResultBlock } from './blocks.ts'
 import type { TurnReport, TurnSpending } from './commands.ts'
+import type { AppContext } from './context.ts'
 import type { TurnDefinition } from './definition.ts'
 import type { Usage } from './shapes.ts'
 
@@ -24,6 +25,8 @@ export interface Call {
   /** What the answer decides: the tool's own result, or whether the action may be dispatched. */
   readonly asks?: 'person' | 'approval'
   readonly result?: ToolResultBlock
+  /** What the action told about the application. */
+  readonly context?: readonly AppContext[]
 }
 /** The segment that the model wrote last and whose calls are not all settled. */
 export interface Segment {

@@ -45,7 +45,6 @@ function checkBlock(block: Open, at: string): FieldError[] {
 function checkSource(source: Open, kind: 'image' | 'document', at: string): FieldError[] {
   const { type, media_type, data } = source
   if (!isText(type) || !(sources[kind] as readonly string[]).includes(type)) return [{ field: `${at}.type`, message: `is not a source of an ${kind}`, expected: sources[kind], actual: type }]
-  if (type === 'artifact') return [{ field: `${at}.artifact_id`, message: 'is not an attachment of this session' }]
   const missing = (needs[type] ?? []).filter((name) => !isText(source[name]) || source[name] === '')
   if (missing.length > 0) return missing.map((name) => ({ field: `${at}.${name}`, message: 'must be a text' }))
   if (kind === 'image' && type === 'base64' && !images.has(String(media_type))) return [{ field: `${at}.media_type`, message: 'is not the type of an image that models take', expected: [...images], actual: media_type }]

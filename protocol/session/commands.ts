@@ -4,6 +4,7 @@ import type { SessionSeed } from '../api/sessions.ts'
 import type { Open } from '../common.ts'
 import type { Interaction } from '../interaction/shapes.ts'
 import type { RunCommands } from '../internal.ts'
+import type { Attached, FileFacts } from './attachments.ts'
 import type { Block } from './blocks.ts'
 import type { TurnWork } from './bookkeeping.ts'
 import type { Defined, TurnDefinition } from './definition.ts'
@@ -21,8 +22,18 @@ export type SessionCommands = {
   'turn.stop': { input: { turn_id: string }; reply: undefined }
   /** From the newest session of a key to the first one. */
   'session.succeed': { input: { generation: number }; reply: undefined }
+  /** From the edge: bytes are about to be stored. A repeat of an upload that was stored is answered with it. */
+  'attachment.reserve': { input: Reserving; reply: { artifact_id: string; attached?: Attached } }
   wake: { input: unknown; reply: undefined }
 }
+/** `key`: the caller's idempotency key with the caller; `hash`: stands for bytes, name and hint. */
+interface Reserving {
+  readonly file: FileFacts
+  readonly hash: string
+  readonly key?: string
+}
+/** What the edge adds to an upload whose bytes are stored. */
+export interface Attaching { readonly artifact_id: string }
 export interface TurnOpening {
   readonly turn_id: string
   /** Where the session is, and what it is made with when it is not there; absent: it is there. */

@@ -15,6 +15,7 @@ import type { Open } from '../common.ts'
 import type { Event } from '../entry.ts'
 import type { Interaction } from '../interaction/shapes.ts'
 import type { Patch } from '../patch.ts'
+import type { AttachmentEvent } from './attachments.ts'
 import type { Block, ResolvedAction } from './blocks.ts'
 import type { SessionBookkeeping } from './bookkeeping.ts'
 import type { TurnDefinition } from './definition.ts'
@@ -64,6 +65,7 @@ export type SessionEvent =
   | (Event & { readonly type: 'compaction.created'; readonly message_id: string; readonly sequence: number; readonly covers_through_sequence: number; readonly pass: Pass })
   | (Event & { readonly type: 'compaction.failed'; readonly error_type: string; readonly error_message: string; readonly pass: Pass })
   | SessionBookkeeping
+  | AttachmentEvent
 
 /** The types of frames. */
 const frameTypes: ReadonlySet<string> = new Set<SessionFrame['type']>(['message.upsert', 'message.block', 'message.block.patch', 'turn.upsert', 'interaction.upsert'])

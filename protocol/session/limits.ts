@@ -2,8 +2,8 @@
 export const limits = {
   /** Bytes of inline images and documents after decoding, and of a request's content as a whole. */
   inline: 262_144,
-  /** Application context: items, their names, bytes of one and of all. */
-  context: { items: 8, name: 64, content: 8192, total: 16_384 },
+  /** Application context: items, their names, bytes of one and of all; names that a session remembers, the oldest are forgotten. */
+  context: { items: 8, name: 64, content: 8192, total: 16_384, names: 32 },
   /** Bytes of an output schema. */
   output_schema: 32_768,
   nudge: 32_768, key: 255, session_key: 512, title: 512,
@@ -18,6 +18,13 @@ export const limits = {
   pending: 100, turns: 50,
   /** Milliseconds that a compaction may take. */
   compaction: 30_000,
+  /**
+   * Files: characters of a name and of an idempotency key; bytes of a text, of anything else, and of an upload as a whole (base64 and
+   * the form around it); pages of a PDF; files of one session, and erased ones that it remembers; milliseconds for which bytes are awaited.
+   */
+  file: { name: 256, key: 255, text: 102_400, bytes: 5_242_880, body: 7_340_032, pages: 50, most: 200, erased: 1000, awaited: 600_000 },
+  /** Bytes of files that a model is shown in one request. */
+  shown: 20_971_520,
   /** Attempts at a generation, and at a call of an action that may be repeated. */
   attempts: 3,
 } as const

@@ -223,5 +223,5 @@ export async function hand(at: Scene, jobs: JobHeader[], queue = 'default'): Pro
     return at.hub.receive({ type: 'assign', project: PROJECT, session, job: leased(job, queue) })
   })
   await settle()
-  return answers
+  return Promise.all(answers)
 }

@@ -44,6 +44,7 @@ export function bad(name: string, row: Row, answer: Answered, sent = 0, also: re
   if (status >= 300) return badRefusal(answer, [...refusalsOf(row), ...also], sent)
   if (![row.shape.status ?? 200, ...(row.shape.alsoStatus ?? []), row.shape.bare].includes(status)) return `${status} is not documented`
   if (/event-stream/.test(String(headers['content-type']))) return row.shape.stream ? undefined : 'a stream'
+  if (row.verb === 'blob') return undefined
   if (status === 204 || status === row.shape.bare) return text === '' ? undefined : `a body with ${status}`
   return undocumented(name, row, parsed(text))
 }

@@ -93,8 +93,8 @@ for (const [index, [name, row]] of rows.entries()) {
       if (answer.status >= 300 || asked.method === 'GET' || asked.method === 'HEAD' || asked.method === 'OPTIONS') return
       accepted++
       if (answer.text === '') return
-      const { id, run_id, session } = JSON.parse(answer.text) as { id?: unknown; run_id?: unknown; session?: { id: unknown } }
-      made.add(String(id ?? session?.id)).add(String(run_id))
+      const { id, run_id, session, artifact } = JSON.parse(answer.text) as { id?: unknown; run_id?: unknown; session?: { id: unknown }; artifact?: { id: unknown } }
+      made.add(String(id ?? session?.id ?? artifact?.id)).add(String(run_id))
     })
     const after = await shownIn(s, place)
     if (accepted === 0 || (ADDS.test(name) && uses < REUSES)) kept = { place, uses: uses + (accepted > 0 ? 1 : 0) }

@@ -57,6 +57,8 @@ export interface Place {
   readonly silent: string
   readonly turn: string
   readonly nudge: string
+  /** A file of the session. */
+  readonly artifact: string
 }
 let made = 0
 
@@ -94,6 +96,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   const [resting, silent] = await Promise.all(['resting', 'silent'].map((session_key) => s.ok('session.create', { ...at, agent_id: agent?.['id'], session_key })))
   const nudge = await s.ok('session.nudge', { ...at, session_id: talk['session']?.['id'], content: mark })
   const [webhook] = await Promise.all([s.ok('webhook.create', { ...at, name, enabled: false }), s.ok('secret.put', { ...at, secret_name: handle, entries: { word: 'kept' } })])
+  const file = (await s.ok('session.attach', { ...at, session_id: talk['session']?.['id'], name: `${mark}.txt`, file: Buffer.from(mark).toString('base64') })) as Record<string, Record<string, never>>
   const owner = String(listOf(keys).find(({ name }) => name === 'root')?.['principal_id'])
   const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
   const id = (record: Readonly<Record<string, unknown>> | undefined, field = 'id') => String(record?.[field])
@@ -103,7 +106,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     interaction: id(interaction), settled: id(settled), submitted: id(submitted),
     channel: id(channel), message: id(message), loop: id(loop), organization_action: id(shared), webhook: id(webhook), owner, event: id(event, 'source_event_id'),
     agent: id(agent), toolkit: id(toolkit), binding: id(binding), skill: id(skill), shared: id(common),
-    session: id(talk['session']), resting: id(resting), silent: id(silent), turn: id(talk['turn']), nudge: id(nudge, 'nudge_id'),
+    session: id(talk['session']), resting: id(resting), silent: id(silent), turn: id(talk['turn']), nudge: id(nudge, 'nudge_id'), artifact: id(file['artifact']),
   }
 }
 /** Every id of a place. */
@@ -135,7 +138,7 @@ function idIn(name: RowName, place: Place): string {
 }
 /** The path slots of a row, filled from a place. */
 export function filled(name: RowName, place: Place): Record<string, string> {
-  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance, message_id: () => place.message, token: () => place.token, memory_key: () => 'likes', binding_id: () => place.binding, action_name: () => place.handle, action_id: () => place.organization_action, webhook_id: () => place.webhook, secret_name: () => place.handle, version: () => '2', session_id: () => (name === 'session.start_turn' || name === 'session.delete' ? place.resting : name === 'session.compact' ? place.silent : place.session), turn_id: () => place.turn, nudge_id: () => place.nudge, user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal) }
+  const known: Readonly<Record<string, (() => string) | undefined>> = { project: () => place.handle, id: () => idIn(name, place), worker_instance_id: () => place.instance, message_id: () => place.message, token: () => place.token, memory_key: () => 'likes', binding_id: () => place.binding, action_name: () => place.handle, action_id: () => place.organization_action, webhook_id: () => place.webhook, secret_name: () => place.handle, version: () => '2', session_id: () => (name === 'session.start_turn' || name === 'session.delete' ? place.resting : name === 'session.compact' ? place.silent : place.session), turn_id: () => place.turn, nudge_id: () => place.nudge, artifact_id: () => place.artifact, user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal) }
   return Object.fromEntries(slotsOf(name).map((slot) => {
     const value = known[slot]?.()
     if (value === undefined) throw new Error(`${name}: say in test/hostile/rows.ts what stands in its path as ${slot}`)
@@ -162,7 +165,7 @@ const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'mcp.send': () => ({ jsonrpc: '2.0', id: 1, method: 'ping' }),
   'principal.create': () => ({ name: `bot ${++made}` }), 'principal.update': () => ({ description: 'changed' }),
   'agent.invoke': ({ agent }) => ({ agent_ref: { id: agent }, session: { mode: 'new' }, input: { content: [{ type: 'text', text: 'hello' }] } }), 'session.create': ({ agent }) => ({ agent_id: agent }), 'session.update': () => ({ title: 'changed' }),
-  'session.append': () => ({ messages: [{ role: 'user', content: [{ type: 'text', text: 'said' }] }] }), 'session.start_turn': () => ({ content: [{ type: 'text', text: 'go' }] }), 'session.nudge': () => ({ content: 'faster' }),
+  'session.append': () => ({ messages: [{ role: 'user', content: [{ type: 'text', text: 'said' }] }] }), 'session.start_turn': () => ({ content: [{ type: 'text', text: 'go' }] }), 'session.nudge': () => ({ content: 'faster' }), 'session.attach': () => ({ file: 'aGVsbG8=', name: `file ${++made}` }),
   'agent.create': () => ({ name: `agent ${++made}` }), 'agent.update': () => ({ description: 'changed' }), 'agent.assign_toolkits': ({ toolkit }) => ({ toolkit_ids: [toolkit, 'kit_system_all'] }), 'agent.assign_skills': ({ skill }) => ({ skill_ids: [skill] }),
   'agent.set_binding': ({ handle }) => ({ provider: 'telegram', integration_id: handle }), 'memory.save': () => ({ content: 'changed' }),
   'toolkit.create': () => ({ name: 'kit' }), 'toolkit.replace': () => ({ name: 'kit', actions: [{ selector_type: 'wildcard', selector: 'crm.*' }] }),

@@ -91,6 +91,11 @@ t.test('every answer is the same, byte for byte', async (t) => {
   const after = await everything(r, record)
   for (const [name, answer] of Object.entries(before)) t.equal(after[name], answer, name)
 })
+t.test('files are there with their bytes', async (t) => {
+  const session_id = String(record.slots['session_id'])
+  const [file] = listOf(await r.ok('session.attachments', { session_id }))
+  t.equal((await r.raw('GET', `/v1/projects/default/sessions/${session_id}/attachments/${String(file?.['id'])}/content`)).text, 'a note')
+})
 t.test('what was acknowledged before is there, and what is there is a beginning of what was', async (t) => {
   for (const [n, id] of certain) t.match(await r.ok('run.get', { project, id }), { id, status: n % 2 ? 'suspended' : 'completed' }, `start ${n}`)
   const again = await feedOf(r, 0, Number(listOf(await r.ok('run.events', { id: certain.at(-1)?.[1], limit: 200 })).at(-1)?.['sequence']))

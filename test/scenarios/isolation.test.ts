@@ -27,7 +27,7 @@ const bodies: Readonly<Record<string, object>> = {
   'mcp.send': { jsonrpc: '2.0', id: 1, method: 'tools/list' },
   'event.publish': { event_type: 'taken.over' }, 'event.publish_many': { events: [{ event_type: 'taken.over' }] },
   'agent.invoke': { agent_ref: { name: `${MARK} agent` }, input: { content: [{ type: 'text', text: 'taken over' }] } }, 'session.create': { agent_id: 'agt_x' }, 'session.update': { title: 'taken over' }, 'session.append': { messages: [{ role: 'user', content: [{ type: 'text', text: 'taken over' }] }] },
-  'session.start_turn': { content: [{ type: 'text', text: 'taken over' }] }, 'session.nudge': { content: 'taken over' },
+  'session.attach': { file: 'aGVsbG8=' }, 'session.start_turn': { content: [{ type: 'text', text: 'taken over' }] }, 'session.nudge': { content: 'taken over' },
   'agent.create': { name: 'taken over' }, 'agent.update': { name: 'taken over' }, 'agent.assign_toolkits': { toolkit_ids: [] }, 'agent.assign_skills': { skill_ids: [] },
   'agent.set_binding': { provider: 'slack', integration_id: 'taken over' }, 'memory.save': { content: 'taken over' },
   'toolkit.create': { name: 'taken over' }, 'toolkit.replace': { name: 'taken over' }, 'skill.import': { content: 'taken over', name: 'taken over' }, 'skill.import_organization': { content: 'taken over', name: 'taken over' },
@@ -37,7 +37,7 @@ const slotsOf = (row: Row): string[] => routeOf(row).slots
 /** What the answer of a row is, whatever its kind: its status and text; a stream is read only until it begins. */
 async function ask(name: RowName, input: Record<string, unknown>, key: string | null): Promise<{ status: number; text: string; type: string }> {
   const { id, project, worker_instance_id, ...rest } = input
-  const given: Record<string, unknown> = { id, project, worker_instance_id, message_id: message['id'], user_id: principal['id'], token: token['id'], memory_key: 'likes', binding_id: binding['id'], action_name: ACTION, action_id: shared['id'], version: '1', webhook_id: webhook['id'], secret_name: SECRET, session_id: id, turn_id: talk['turn']?.['id'], nudge_id: nudge['nudge_id'] }
+  const given: Record<string, unknown> = { id, project, worker_instance_id, message_id: message['id'], user_id: principal['id'], token: token['id'], memory_key: 'likes', binding_id: binding['id'], action_name: ACTION, action_id: shared['id'], version: '1', webhook_id: webhook['id'], secret_name: SECRET, session_id: id, turn_id: talk['turn']?.['id'], artifact_id: (file as Record<string, Record<string, unknown>>)['artifact']?.['id'], nudge_id: nudge['nudge_id'] }
   const { method, path, body } = requestOf(api[name], { ...bodies[name], ...rest, ...Object.fromEntries(slotsOf(api[name]).map((slot) => [slot, given[slot]])) })
   const abort = new AbortController()
   const answer = await fetch(s.url + path, { method, signal: abort.signal, headers: { ...(key !== null && { authorization: `Bearer ${key}` }), ...(body !== undefined && { 'content-type': 'application/json' }) }, ...(body !== undefined && { body }) })
@@ -80,6 +80,7 @@ await s.ok('action.create', { project, name: ACTION, title: MARK, endpoint_url: 
 const shared = await s.ok('organization_action.create', { name: 'shared', endpoint_url: 'https://example.org' })
 const talk = (await s.ok('agent.invoke', { project, agent_ref: { id: agent['id'] }, session: { title: MARK }, input: { content: [{ type: 'text', text: MARK }] } })) as Record<string, Record<string, unknown>>
 const nudge = await s.ok('session.nudge', { project, session_id: talk['session']?.['id'], content: MARK })
+const file = await s.ok('session.attach', { project, session_id: talk['session']?.['id'], name: `${MARK}.txt`, file: Buffer.from(MARK).toString('base64') })
 const webhook = await s.ok('webhook.create', { project, name: `${MARK} hook`, url: 'https://example.org/' })
 const SECRET = 'theirs'
 await s.ok('secret.put', { project, secret_name: SECRET, entries: { word: MARK } })
@@ -155,6 +156,7 @@ t.test('and nothing of the other project was changed by all of this', async (t) 
   t.match(await s.ok('session.get', { project, session_id }), { title: MARK, message_count: 1, status: 'active' })
   t.match(await s.ok('session.turns', { project, session_id }), { items: [{ status: 'running' }] })
   t.match(await s.ok('session.nudges', { project, session_id }), { items: [{ status: 'pending' }] })
+  t.match(await s.ok('session.attachments', { project, session_id }), { items: [{ name: `${MARK}.txt` }] })
   t.match(await s.ok('memory.entries', { project, id: agent['id'] }), { items: [{ key: 'likes', content: MARK, version: 1 }] })
   t.match(await s.ok('agent.bindings', { project, id: agent['id'] }), { items: [{ id: binding['id'], integration_id: MARK }] })
   t.match(await s.ok('agent.toolkits', { project, id: agent['id'] }), { items: [{ toolkit: { name: `${MARK} toolkit` } }] })

@@ -93,6 +93,7 @@ export async function fill(s: Service): Promise<Filled> {
   const [session_id, turn_id] = [talk['session']?.['id'], talk['turn']?.['id']]
   const nudge = await s.ok('session.nudge', { session_id, content: 'quickly' })
   await s.ok('session.cancel_turn', { session_id, turn_id })
+  await s.ok('session.attach', { session_id, name: 'note.txt', file: Buffer.from('a note').toString('base64') })
   const webhook = await s.ok('webhook.create', { name: 'hook', enabled: false })
   await s.ok('secret.put', { secret_name: 'kept', entries: { word: 'w' } })
   const inDay = await start({ spec: waiting('never', { timeout: { duration: '24h' } }) })

@@ -80,6 +80,7 @@ export class Machine {
       sessions: { age: 55_000, idle: 2000 },
     }
     this.world = createWorld({
+      blobs,
       node: id, settings, partitions: 1, shards: sim.shards, secret: new Uint8Array(32), organization: sim.organization, bus, clock: this.clock, random,
       membership: this.#membership, log: deps.log, count: { request() {}, open() {}, inc() {} }, unready: async () => [], metrics: async () => '', unreachable: async () => undefined,
     })
@@ -157,4 +158,4 @@ export class Machine {
     }
   }
 }
-const blobs: Blobs = { put: async () => { throw new Error('nothing here is that large') }, get: async () => undefined }
+const blobs: Blobs = { put: async () => { throw new Error('nothing here is that large') }, get: async () => undefined, delete: async () => {} }

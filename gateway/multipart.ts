@@ -1,0 +1,77 @@
+/**
+ * Forms with a file (RFC 7578): a body that is here as a whole, cut at its boundary. Boundary: what a part means is for the caller;
+ * nested forms and transfer encodings, which the RFC deprecates, are not understood.
+ */
+
+/** A part of a form. */
+export interface Part {
+  readonly name: string
+  readonly filename?: string
+  readonly type?: string
+  readonly bytes: Buffer
+}
+/** Parts of a form, and bytes of the headers of one. */
+const MOST = { parts: 20, head: 4096 } as const
+
+/** The boundary of a Content-Type, or undefined when it is no form. */
+export function boundaryOf(type: string | undefined): string | undefined {
+  const found = /^multipart\/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))\s*(?:;|$)/i.exec(type ?? '')
+  return found?.[1] ?? found?.[2]
+}
+
+/** The parts of a form; a text says what is wrong with it. */
+export function partsOf(body: Buffer, boundary: string): readonly Part[] | string {
+  const line = Buffer.from(`--${boundary}`)
+  const next = Buffer.from(`\r\n--${boundary}`)
+  // What stands before the first boundary is for nobody.
+  let at = body.subarray(0, line.length).equals(line) ? line.length : after(body, next)
+  if (at < 0) return 'has no part'
+  const parts: Part[] = []
+  for (;;) {
+    if (body.toString('latin1', at, at + 2) === '--') return parts
+    const begin = body.indexOf('\r\n', at)
+    if (begin < 0 || body.toString('latin1', at, begin).trim() !== '') return 'is cut off'
+    const end = body.indexOf('\r\n\r\n', begin)
+    // Headers and content meet at an empty line; without headers there is no name.
+    if (end < 0 || end - begin > MOST.head) return 'has a part without a name'
+    const close = body.indexOf(next, end + 2)
+    if (close < 0) return 'is cut off'
+    const part = partOf(body.toString('utf8', begin + 2, end), body.subarray(end + 4, Math.max(close, end + 4)))
+    if (!part) return 'has a part without a name'
+    parts.push(part)
+    if (parts.length > MOST.parts) return `has more than ${MOST.parts} parts`
+    at = close + next.length
+  }
+}
+const after = (body: Buffer, mark: Buffer): number => {
+  const found = body.indexOf(mark)
+  return found < 0 ? -1 : found + mark.length
+}
+
+function partOf(head: string, bytes: Buffer): Part | undefined {
+  const headers = new Map(head.split('\r\n').map((text) => {
+    const colon = text.indexOf(':')
+    return [text.slice(0, colon).trim().toLowerCase(), text.slice(colon + 1).trim()] as const
+  }))
+  const disposition = headers.get('content-disposition') ?? ''
+  const name = parameter(disposition, 'name')
+  if (!/^form-data\b/i.test(disposition) || name === undefined) return undefined
+  const filename = extended(disposition) ?? parameter(disposition, 'filename')
+  const type = headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
+  return { name, bytes, ...(filename !== undefined && { filename }), ...(type && { type }) }
+}
+/** Browsers write quotes and line ends of a name as `%22`, `%0D`, `%0A`; others put a backslash before them. */
+function parameter(disposition: string, name: string): string | undefined {
+  const found = new RegExp(`;\\s*${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s;"]+))`, 'i').exec(disposition)
+  const text = found?.[1] ?? found?.[2]
+  return text?.replaceAll(/\\(["\\])/g, '$1').replaceAll(/%22/g, '"')
+}
+/** A name in another alphabet, as RFC 8187 spells it. */
+function extended(disposition: string): string | undefined {
+  const text = /;\s*filename\*=utf-8'[^']*'([^\s;]+)/i.exec(disposition)?.[1]
+  try {
+    return text === undefined ? undefined : decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * Archives inside of files (APPNOTE.TXT of PKWARE, 4.3): what is in them, and single members of them, unpacked within bounds. An
+ * archive that is encrypted, split, or larger inside than anybody needs is not opened.
+ */
+import { promisify } from 'node:util'
+import { inflateRaw } from 'node:zlib'
+
+const unpack = promisify(inflateRaw)
+/** Members, bytes of all of them unpacked, and of one that is read. */
+const MOST = { members: 5000, bytes: 64 * 1_048_576, text: 16 * 1_048_576 } as const
+
+interface Member {
+  readonly packed: boolean
+  readonly from: number
+  readonly size: number
+  readonly unpacked: number
+}
+export interface Archive {
+  readonly names: readonly string[]
+  /** A member as text; undefined: there is none, it is damaged, or larger than 16 MiB. */
+  text(name: string): Promise<string | undefined>
+}
+
+/** Open an archive. `unsafe`: it is larger inside than it may be, or encrypted; undefined: it is none, or damaged. */
+export function openArchive(bytes: Buffer): Archive | 'unsafe' | undefined {
+  const end = bytes.lastIndexOf('PK\x05\x06', undefined, 'latin1')
+  if (end < 0 || end + 22 > bytes.length) return undefined
+  const count = bytes.readUInt16LE(end + 10)
+  if (count > MOST.members) return 'unsafe'
+  const members = new Map<string, Member>()
+  let [at, total] = [bytes.readUInt32LE(end + 16), 0]
+  for (let n = 0; n < count; n++) {
+    if (at + 46 > end || bytes.toString('latin1', at, at + 4) !== 'PK\x01\x02') return undefined
+    const [flags, method] = [bytes.readUInt16LE(at + 8), bytes.readUInt16LE(at + 10)]
+    const [size, unpacked] = [bytes.readUInt32LE(at + 20), bytes.readUInt32LE(at + 24)]
+    const [name, extra, comment] = [bytes.readUInt16LE(at + 28), bytes.readUInt16LE(at + 30), bytes.readUInt16LE(at + 32)]
+    total += unpacked
+    if ((flags & 1) === 1 || total > MOST.bytes) return 'unsafe'
+    if (method === 0 || method === 8) members.set(bytes.toString('utf8', at + 46, at + 46 + name), { packed: method === 8, from: bytes.readUInt32LE(at + 42), size, unpacked })
+    at += 46 + name + extra + comment
+  }
+  return {
+    names: [...members.keys()],
+    text: async (wanted) => {
+      const member = members.get(wanted)
+      if (!member || member.from + 30 > bytes.length || bytes.toString('latin1', member.from, member.from + 4) !== 'PK\x03\x04') return undefined
+      const begin = member.from + 30 + bytes.readUInt16LE(member.from + 26) + bytes.readUInt16LE(member.from + 28)
+      const content = bytes.subarray(begin, begin + member.size)
+      // More than was announced is a fault of the archive, or a trap.
+      const whole = member.packed ? await unpack(content, { maxOutputLength: Math.max(1, Math.min(MOST.text, member.unpacked)) }).catch(() => undefined) : content
+      return whole?.toString('utf8')
+    },
+  }
+}

@@ -1,0 +1,35 @@
+/** Looking after the object store: pieces of values whose writer died are removed, soon after a start and then now and again. Several nodes may do it at once. */
+import type { Log } from '../../gateway/ports.ts'
+import type { Clock } from '../host/ports.ts'
+import { sweepPieces } from '../nats/blobs.ts'
+import type { Nats } from '../nats/connect.ts'
+
+/** Milliseconds: until the first time, between two, and that a piece must be old. */
+const FIRST = 120_000
+const AGAIN = 6 * 3_600_000
+const AGE = 3_600_000
+
+/** Begin to sweep. Returns how to stop. */
+export function startSweeping(nats: Nats, clock: Clock, log: Log): () => Promise<void> {
+  let stopped = false
+  let cancel = () => {}
+  let sweeping: Promise<void> = Promise.resolve()
+  const sweep = async () => {
+    try {
+      const values = await sweepPieces(nats, clock.now(), AGE)
+      if (values > 0) log.info({ values }, 'pieces of values that were never finished were removed')
+    } catch (error) {
+      log.warn({ err: error }, 'the object store could not be swept')
+    }
+    plan(AGAIN)
+  }
+  const plan = (ms: number) => {
+    if (!stopped) cancel = clock.later(ms, () => { sweeping = sweep() })
+  }
+  plan(FIRST)
+  return async () => {
+    stopped = true
+    cancel()
+    await sweeping
+  }
+}

@@ -1,0 +1,32 @@
+/** Archives for tests of Office files. */
+import { deflateRawSync } from 'node:zlib'
+
+/** An archive as other programs write it. @param lie what its directory says about the size of members. */
+export function zip(members: Readonly<Record<string, string>>, lie?: number): Buffer {
+  const parts: Buffer[] = []
+  const directory: Buffer[] = []
+  let at = 0
+  for (const [name, text] of Object.entries(members)) {
+    const [title, packed] = [Buffer.from(name), deflateRawSync(text)]
+    const local = Buffer.alloc(30)
+    local.write('PK\x03\x04', 'latin1')
+    local.writeUInt16LE(title.length, 26)
+    const entry = Buffer.alloc(46)
+    entry.write('PK\x01\x02', 'latin1')
+    entry.writeUInt16LE(8, 10)
+    entry.writeUInt32LE(packed.length, 20)
+    entry.writeUInt32LE(lie ?? Buffer.byteLength(text), 24)
+    entry.writeUInt16LE(title.length, 28)
+    entry.writeUInt32LE(at, 42)
+    parts.push(local, title, packed)
+    directory.push(entry, title)
+    at += 30 + title.length + packed.length
+  }
+  const whole = Buffer.concat(directory)
+  const end = Buffer.alloc(22)
+  end.write('PK\x05\x06', 'latin1')
+  end.writeUInt16LE(Object.keys(members).length, 10)
+  end.writeUInt32LE(whole.length, 12)
+  end.writeUInt32LE(at, 16)
+  return Buffer.concat([...parts, whole, end])
+}
