@@ -121,6 +121,9 @@ export function remove(state: LoopState, { organization }: Pick<Saving, 'organiz
   return decided(on, undefined)
 }
 
+/** The project is gone. */
+export const end = (state: LoopState, input: LoopCommands['loop.end']['input'], cause: Cause): Decision<LoopEvent, undefined> => (isLiving(state) ? remove(state, input, cause) : nothing)
+
 /** A handle was reserved for this loop: say whether it is used. */
 export function settleHandle(state: LoopState, { handle, organization }: LoopCommands['handle.settle']['input'], cause: Cause): Decision<LoopEvent, undefined> {
   const trigger_id = isLiving(state) ? handlesOf(state.record, state.trigger_ids).get(handle) : undefined

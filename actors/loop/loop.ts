@@ -8,11 +8,13 @@ import type { TriggerFacts } from '../../protocol/api/loops.ts'
 import type { Api } from '../../protocol/api.ts'
 import type { LoopCommands, LoopEvent, Saving } from '../../protocol/loop/events.ts'
 import { handleId } from '../../protocol/loop/handles.ts'
+import type { LoopStanding } from '../../protocol/loop/standing.ts'
 import type { Address } from '../../protocol/entry.ts'
 import type { Publication, SourceCommands } from '../../protocol/sources.ts'
 import type { Actor, AnyActor, Cause, Effect } from '../actor.ts'
-import { create, remove, settleHandle, update, type LoopOptions } from './define.ts'
+import { create, end, remove, settleHandle, update, type LoopOptions } from './define.ts'
 import { left, returns, spend, wake } from './runs.ts'
+import { standingOf } from './standing.ts'
 import { answerStep, fire, start } from './start.ts'
 import { deadline, evolveLoop, isLiving, triggersOf, unborn, type LoopState } from './state.ts'
 
@@ -49,12 +51,14 @@ export function loopActor(options: LoopOptions): AnyActor {
       'run.returns': returns,
       'run.spent': spend,
       'handle.settle': settleHandle,
+      'loop.end': end,
       wake,
     },
     evolve: evolveLoop,
     react: {
       'triggers.watched': ({ loop_id, version, triggers }, { project }) => [{ tell: { to: { kind: 'events', id: project }, name: 'triggers.set', input: { loop_id, version, triggers } satisfies SourceCommands['triggers.set']['input'] } }],
       'loop.auto_paused': sayPaused,
+      'loop.stands': ({ loop_id, version, actions, gone }, { project }) => [{ tell: { to: { kind: 'project', id: project }, name: 'loop.note', input: { loop_id, version, actions, ...(gone && { gone }) } satisfies LoopStanding } }],
       'handle.bound': ({ handle, loop_id, trigger_id, organization }, { project }) => [toHandle(handle, organization, 'handle.bind', { handle, loop_id, trigger_id, project })],
       'handle.freed': ({ handle, loop_id, trigger_id, organization }) => [toHandle(handle, organization, 'handle.free', { loop_id, ...(trigger_id !== '' && { trigger_id }) })],
       'child.answered': ({ to, type: _, ...input }) => [{ tell: { to: { kind: 'run', id: to }, name: 'child.answered', input } }],
@@ -63,7 +67,10 @@ export function loopActor(options: LoopOptions): AnyActor {
       /** The version that a start takes, or null when there is no such loop. */
       version: (state) => (isLiving(state) ? state.version : null),
       trigger: factsOf,
+      standing: standingOf,
     },
+    // A snapshot of an older release lacks what that did not know.
+    recover: (state) => ({ ...unborn(), ...state }),
     deadline,
     ended: ({ deleted, line, active }) => deleted === true && line.length === 0 && Object.keys(active).length === 0,
   }

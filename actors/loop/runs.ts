@@ -6,6 +6,7 @@ import { timestamp } from '../../protocol/common.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { dismiss, goOnDisplacing, judge, letIn } from './admit.ts'
 import { decided, draft, emit, nothing, tellRun, type Draft } from './draft.ts'
+import { stands } from './standing.ts'
 import { fireSchedules } from './start.ts'
 import { isLiving, spentToday, WINDOW, type LoopState } from './state.ts'
 import { consequences } from './triggers.ts'
@@ -65,6 +66,8 @@ export function wake(state: LoopState, _: unknown, cause: Cause): Decision<LoopE
       letIn(on)
     }
   }
+  // A loop of an older release has told its project nothing yet.
+  if (isLiving(state) && state.standing.version === 0) for (const event of stands(state, on.state, cause.self.id, '')) emit(on, event)
   fireSchedules(on)
   return on.events.length > 0 ? decided(on, undefined) : nothing
 }

@@ -41,13 +41,15 @@ export interface LoopState {
   fired: string[]
   /** How often the events to watch were told. */
   watched: number
+  /** What its project was told last. */
+  standing: { readonly version: number; readonly actions: readonly string[]; readonly organization: string }
   more_at?: number
 }
 /** A loop that is there. */
 export type Living = LoopState & { readonly record: Loop }
 
 /** A loop before it is created. */
-export const unborn = (): LoopState => ({ version: { id: '', number: 0 }, definitions: {}, trigger_ids: {}, secrets: {}, active: {}, leaving: {}, line: [], failures: 0, spent: [], clocks: {}, fired: [], watched: 0 })
+export const unborn = (): LoopState => ({ version: { id: '', number: 0 }, definitions: {}, trigger_ids: {}, secrets: {}, active: {}, leaving: {}, line: [], failures: 0, spent: [], clocks: {}, fired: [], watched: 0, standing: { version: 0, actions: [], organization: '' } })
 export const isLiving = (state: LoopState): state is Living => state.record !== undefined && !state.deleted
 
 /** Firings remembered, to tell a repeat. */
@@ -92,7 +94,7 @@ const same = (state: LoopState): LoopState => state
 export const evolveLoop: Evolve = {
   'loop.created': (state, { loop, version, definitions, trigger_ids, secrets }) => ({ ...state, record: loop, version, definitions, trigger_ids, secrets }),
   'loop.updated': (state, { loop, derived, secrets }) => (state.record ? { ...state, record: patch(state.record, loop), ...derived, ...(secrets && { secrets }) } : state),
-  'loop.deleted': ({ active, leaving, line, watched }) => ({ ...unborn(), deleted: true, active, leaving, line, watched }),
+  'loop.deleted': ({ active, leaving, line, watched, standing }) => ({ ...unborn(), deleted: true, active, leaving, line, watched, standing }),
   'loop.auto_paused': (state) => (state.record ? { ...state, record: { ...state.record, status: 'paused' }, failures: 0 } : state),
   'run.admitted': (state, { run_id, trigger_id = '', fire, last_run_at }) => {
     state.active[run_id] = trigger_id
@@ -140,6 +142,7 @@ export const evolveLoop: Evolve = {
     return state
   },
   'triggers.watched': (state, { version }) => Object.assign(state, { watched: version }),
+  'loop.stands': (state, { version, actions, organization }) => Object.assign(state, { standing: { version, actions, organization } }),
   'handle.bound': same, 'handle.freed': same, 'child.answered': same,
 }
 
