@@ -8,11 +8,14 @@ import type { TriggerFacts } from '../../protocol/api/loops.ts'
 import type { Api } from '../../protocol/api.ts'
 import type { LoopCommands, LoopEvent, Saving } from '../../protocol/loop/events.ts'
 import { handleId } from '../../protocol/loop/handles.ts'
+import type { PlaceCommands } from '../../protocol/loop/places.ts'
 import type { LoopStanding } from '../../protocol/loop/standing.ts'
 import type { Address } from '../../protocol/entry.ts'
 import type { Publication, SourceCommands } from '../../protocol/sources.ts'
 import type { Actor, AnyActor, Cause, Effect } from '../actor.ts'
-import { create, end, remove, settleHandle, update, type LoopOptions } from './define.ts'
+import { create, end, remove, settleHandle, update } from './define.ts'
+import type { LoopOptions } from './draft.ts'
+import { placeGiven } from './places.ts'
 import { left, returns, spend, wake } from './runs.ts'
 import { standingOf } from './standing.ts'
 import { answerStep, fire, start } from './start.ts'
@@ -20,6 +23,8 @@ import { deadline, evolveLoop, isLiving, triggersOf, unborn, type LoopState } fr
 
 type Extra = { 'loop.create': Saving; 'loop.update': Saving; 'loop.delete': Pick<Saving, 'organization'>; 'loop.start': { readonly run_id: string } }
 const toHandle = (handle: string, organization: string, name: string, input: unknown): Effect => ({ tell: { to: { kind: 'trigger_handle', id: handleId(handle), project: organization }, name, input } })
+
+const toPlaces = <N extends 'place.ask' | 'place.return'>(organization: string, name: N, input: PlaceCommands[N]['input']): Effect => ({ tell: { to: { kind: 'plan', id: organization, project: organization }, name, input } })
 
 /** A loop that paused itself says so, as the run that was one failure too many. */
 function sayPaused({ id: loop_id, run_id, consecutive_failures, threshold }: Extract<LoopEvent, { type: 'loop.auto_paused' }>, { project }: Address): Effect[] {
@@ -43,21 +48,25 @@ export function loopActor(options: LoopOptions): AnyActor {
     decide: {
       'loop.create': bound(create),
       'loop.update': bound(update),
-      'loop.delete': remove,
-      'loop.start': start as never,
-      'trigger.fire': fire,
-      'loop.ask': answerStep,
-      'run.left': left,
-      'run.returns': returns,
-      'run.spent': spend,
+      'loop.delete': bound(remove),
+      'loop.start': bound(start) as never,
+      'trigger.fire': bound(fire),
+      'loop.ask': bound(answerStep),
+      'run.left': bound(left),
+      'run.returns': bound(returns),
+      'run.spent': bound(spend),
       'handle.settle': settleHandle,
-      'loop.end': end,
-      wake,
+      'loop.end': bound(end),
+      'place.give': bound(placeGiven),
+      wake: bound(wake),
     },
     evolve: evolveLoop,
     react: {
       'triggers.watched': ({ loop_id, version, triggers }, { project }) => [{ tell: { to: { kind: 'events', id: project }, name: 'triggers.set', input: { loop_id, version, triggers } satisfies SourceCommands['triggers.set']['input'] } }],
       'loop.auto_paused': sayPaused,
+      'place.wanted': ({ run_id, loop_id, organization }, { project }) => [toPlaces(organization, 'place.ask', { project, loop_id, run_id })],
+      'place.returned': ({ run_id, organization }) => [toPlaces(organization, 'place.return', { run_id })],
+      'place.declined': ({ run_id, organization }) => [toPlaces(organization, 'place.return', { run_id })],
       'loop.stands': ({ loop_id, version, actions, gone }, { project }) => [{ tell: { to: { kind: 'project', id: project }, name: 'loop.note', input: { loop_id, version, actions, ...(gone && { gone }) } satisfies LoopStanding } }],
       'handle.bound': ({ handle, loop_id, trigger_id, organization }, { project }) => [toHandle(handle, organization, 'handle.bind', { handle, loop_id, trigger_id, project })],
       'handle.freed': ({ handle, loop_id, trigger_id, organization }) => [toHandle(handle, organization, 'handle.free', { loop_id, ...(trigger_id !== '' && { trigger_id }) })],
