@@ -47,6 +47,14 @@ export type Effect =
   | { readonly push: Push }
   /** People have to do with the actor now: tell them outside the service, if anybody was set up to. The actor is asked for its record (`get`) when that happens. */
   | { readonly notify: { readonly about: 'requested' | 'changes_requested' | 'submitted' } }
+  /** The operator should see it in the log of this node; seldom more than once a minute for the same `about`. */
+  | { readonly warn: Warning }
+export interface Warning {
+  /** What it is about: an id. */
+  readonly about: string
+  readonly message: string
+  readonly fields: Readonly<Record<string, string | number>>
+}
 export interface Push {
   readonly gateway: string
   readonly message: { readonly type: string } & Readonly<Record<string, unknown>>

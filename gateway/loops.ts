@@ -14,6 +14,7 @@ import type { Trigger } from '../protocol/loop/shapes.ts'
 import { workflowsNamed, type Spec, type Step } from '../protocol/spec.ts'
 import type { Call, Edge } from './call.ts'
 import { childrenOf } from './children.ts'
+import type { World } from './ports.ts'
 import type { Prepare, Prepared } from './prepare.ts'
 
 /** What is shown of a secret. Sent back, it leaves the secret as it is. */
@@ -22,8 +23,9 @@ const REDACTED = '[redacted]'
 export const secretPlace = (loop_id: string, key: string): string => `loop/${loop_id}/${key}`
 
 /** The id of the loop of a path, which may be a name. */
-async function loopId({ world }: Edge, { slots }: Call, project: string): Promise<string | Refusal> {
-  const name = slots['id'] ?? ''
+const loopId = ({ world }: Edge, { slots }: Call, project: string): Promise<string | Refusal> => loopNamed(world, project, slots['id'] ?? '')
+/** The id of the loop that a text names. */
+export async function loopNamed(world: World, project: string, name: string): Promise<string | Refusal> {
   if (isId(name, 'loop')) return name
   const found = (await world.view(project, 'loop_named', { name })) as { readonly id?: string } | Refusal
   if (isRefusal(found)) return found

@@ -36,6 +36,11 @@ export interface Watch {
   readonly source_id?: string
   readonly condition?: string
 }
+/** How often the condition of a trigger could not be evaluated, and what was wrong the last time. */
+export interface ConditionFaults {
+  readonly count: number
+  readonly last: { readonly source_event_id: string; readonly at: string; readonly message: string }
+}
 /** A wait of a run as the matcher knows it, with its templates filled in. The run is delivered only what fits all of it. */
 export interface Awaited {
   readonly wait_id: string
@@ -77,8 +82,8 @@ export type SourcesEvent =
     readonly fires?: Readonly<Record<string, readonly string[]>>
     /** Waits that it fits, by run. */
     readonly wakes?: Readonly<Record<string, readonly string[]>>
-    /** Triggers and waits whose conditions could not be evaluated. */
-    readonly faulty?: readonly string[]
+    /** Why conditions of triggers and waits could not be evaluated, by their ids. */
+    readonly faulty?: Readonly<Record<string, string>>
     /** Webhooks that are told, each with the id of the delivery. */
     readonly hooks?: Readonly<Record<string, string>>
   })

@@ -19,6 +19,9 @@ const WORK = 100_000
 /** Events with more runs behind them than this start no runs. */
 const DEEPEST = 8
 
+/** Characters of what was wrong with a condition. */
+const LONGEST = 300
+
 type Document = { readonly event: Open; readonly meta: Open }
 interface Listener {
   readonly key: string
@@ -35,7 +38,8 @@ export interface Matched {
   heard: boolean
   readonly fires: Record<string, string[]>
   readonly wakes: Record<string, string[]>
-  readonly faulty: string[]
+  /** Why conditions could not be evaluated, by the ids of their listeners. */
+  readonly faulty: Record<string, string>
 }
 
 /** The value that a listener wants to see at a path; events with another one are not for it. */
@@ -122,7 +126,7 @@ export class Listeners {
 
   /** Whom an event is for. */
   match({ event_type, source_kind, source_id, event, meta, depth }: Publication): Matched {
-    const matched: Matched = { heard: false, fires: {}, wakes: {}, faulty: [] }
+    const matched: Matched = { heard: false, fires: {}, wakes: {}, faulty: {} }
     if (isPrivate(event_type)) return matched
     const about = { source_kind, source_id, meta }
     const document = { event, meta }
@@ -149,7 +153,7 @@ function holds(condition: Condition, document: Document, id: string, { faulty }:
     return condition.test(document, WORK)
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error
-    faulty.push(id)
+    faulty[id] = error.message.slice(0, LONGEST)
     return false
   }
 }

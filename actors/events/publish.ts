@@ -24,7 +24,7 @@ function store(state: SourcesState, publication: Publication, id: string, cause:
   const { event_type, source_kind, source_id, meta, depth, dedup_key } = publication
   return {
     type: 'source.published', id, event_type, source_kind, source_id, event, meta, depth, occurred_at: timestamp(cause.at),
-    ...(dedup_key !== undefined && { dedup_key }), ...(Object.keys(fires).length > 0 && { fires }), ...(Object.keys(wakes).length > 0 && { wakes }), ...(faulty.length > 0 && { faulty }), ...(hooked && { hooks }),
+    ...(dedup_key !== undefined && { dedup_key }), ...(Object.keys(fires).length > 0 && { fires }), ...(Object.keys(wakes).length > 0 && { wakes }), ...(Object.keys(faulty).length > 0 && { faulty }), ...(hooked && { hooks }),
   }
 }
 

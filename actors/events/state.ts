@@ -7,7 +7,7 @@
  * M2. A key is remembered for a day at least, unless more than KEYS keys were used within that day; then for the last KEYS.
  */
 import { own } from '../../protocol/lookup.ts'
-import type { Awaited, SourcesEvent, Watch } from '../../protocol/sources.ts'
+import type { Awaited, ConditionFaults, SourcesEvent, Watch } from '../../protocol/sources.ts'
 
 /** Keys of one generation, and how long it grows, in milliseconds. */
 const KEYS = 30_000
@@ -27,8 +27,8 @@ export interface SourcesState {
   readonly waits: Record<string, { readonly run_id: string; readonly wait: Awaited }>
   /** Types and patterns that webhooks listen to, by webhook; none: everything. */
   readonly hooks: Record<string, readonly string[]>
-  /** How often the condition of a trigger could not be evaluated. */
-  readonly faults: Record<string, number>
+  /** Conditions that could not be evaluated, by trigger. */
+  readonly faults: Record<string, ConditionFaults>
   readonly keys: Keys
 }
 
@@ -53,6 +53,6 @@ export function remember({ keys }: SourcesState, key: string, id: string, at: nu
 }
 
 /** Count conditions that could not be evaluated, of triggers that are still there. */
-export function blame(state: SourcesState, { faulty = [] }: Extract<SourcesEvent, { type: 'source.published' }>): void {
-  for (const id of faulty) if (!own(state.waits, id)) state.faults[id] = (own(state.faults, id) ?? 0) + 1
+export function blame(state: SourcesState, { id: source_event_id, occurred_at: at, faulty = {} }: Extract<SourcesEvent, { type: 'source.published' }>): void {
+  for (const [id, message] of Object.entries(faulty)) if (!own(state.waits, id)) state.faults[id] = { count: (own(state.faults, id)?.count ?? 0) + 1, last: { source_event_id, at, message } }
 }

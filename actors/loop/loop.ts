@@ -4,7 +4,8 @@
  *
  *     draft ⇄ active ⇄ paused → deleted
  */
-import type { TriggerFacts } from '../../protocol/api/loops.ts'
+import type { TriggerFacts, TriggerStanding } from '../../protocol/api/loops.ts'
+import { timestamp } from '../../protocol/common.ts'
 import type { Api } from '../../protocol/api.ts'
 import type { LoopCommands, LoopEvent, Saving } from '../../protocol/loop/events.ts'
 import { handleId } from '../../protocol/loop/handles.ts'
@@ -37,6 +38,14 @@ function factsOf(state: LoopState, { trigger_id }: { trigger_id: string }): Trig
   if (known?.trigger.kind !== 'http' || !state.record) return null
   const secret = state.secrets[known.key]
   return { status: state.record.status, enabled: known.trigger.enabled !== false, key: known.key, ...(secret !== undefined && { secret }) }
+}
+
+function standingsOf(state: LoopState): TriggerStanding[] | null {
+  if (!isLiving(state)) return null
+  return triggersOf(state.record, state.trigger_ids).map(({ id, trigger: { key, name, kind, enabled = true } }) => {
+    const next = state.clocks[id]?.next
+    return { id, kind, enabled, ...(key !== undefined && { key }), ...(name !== undefined && { name }), ...(next !== undefined && { next_fire_at: timestamp(next) }) }
+  })
 }
 
 /** The actor of a loop. */
@@ -76,6 +85,7 @@ export function loopActor(options: LoopOptions): AnyActor {
       /** The version that a start takes, or null when there is no such loop. */
       version: (state) => (isLiving(state) ? state.version : null),
       trigger: factsOf,
+      triggers: standingsOf,
       standing: standingOf,
     },
     // A snapshot of an older release lacks what that did not know.
