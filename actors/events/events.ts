@@ -85,7 +85,7 @@ export const eventsActor: Actor<SourcesState, SourcesEvent, Api, 'events', Sourc
     'wait.watched': ({ run_id, wait: { wait_id } }) => [{ tell: { to: { kind: 'run', id: run_id }, name: 'event.watched', input: { wait_id } } }],
   },
   // A snapshot of an older release lacks what that did not know.
-  recover: (state) => ({ ...silent(), ...state }),
+  recover: (state) => ({ ...silent(), ...state, keys: { ...silent().keys, ...state.keys } }),
   ask: {
     /** How many listen. */
     listening: ({ loops, waits }) => ({ triggers: Object.values(loops).reduce((sum, { triggers }) => sum + triggers.length, 0), waits: Object.keys(waits).length }),
