@@ -52,8 +52,7 @@ function roomOf(state: LoopState): Room {
 }
 const waitingOf = ({ line }: LoopState, trigger: string): number => line.filter(({ trigger_id = '' }) => trigger_id === trigger).length
 /** For what one more run of a trigger would have to wait. */
-function obstacle(state: LoopState, trigger: string): QueueReason | undefined {
-  const room = roomOf(state)
+function obstacle(state: LoopState, room: Room, trigger: string): QueueReason | undefined {
   if (trigger !== '' && room.of(trigger) + waitingOf(state, trigger) >= room.rule(trigger).limit) return 'trigger_concurrency'
   const ahead = state.line.some(({ reason }) => reason !== 'trigger_concurrency')
   return room.total >= room.limit || ahead ? 'loop_policy' : undefined
@@ -64,17 +63,19 @@ export type Verdict = { readonly begins: true } | { readonly waits: QueueReason 
 
 /** Ask both rules about a run of a trigger, or of none; runs whose place it takes are told to go. @param patient it only ever waits. */
 export function judge(on: Draft, trigger = '', patient = false): Verdict {
-  const { policy } = roomOf(on.state).rule(trigger)
+  // Who is told to go is under way until it has gone, so the room stays what it is.
+  const room = roomOf(on.state)
+  const { policy } = room.rule(trigger)
   const rule = on.state.record?.concurrency ?? 'allow'
-  if (!patient && obstacle(on.state, trigger) === 'trigger_concurrency') {
+  if (!patient && obstacle(on.state, room, trigger) === 'trigger_concurrency') {
     if (policy === 'skip') return { left_out: 'trigger' }
     if (policy === 'replace') displaceOfTrigger(on, trigger, 1)
   }
-  if (!patient && obstacle(on.state, '') === 'loop_policy') {
+  if (!patient && obstacle(on.state, room, '') === 'loop_policy') {
     if (rule === 'skip') return { left_out: 'loop' }
     if (rule === 'replace') displace(on, () => true, 0)
   }
-  const waits = obstacle(on.state, trigger)
+  const waits = obstacle(on.state, room, trigger)
   if (!waits) return { begins: true }
   return on.state.line.length >= MOST_WAITING && !patient ? { left_out: 'full' } : { waits }
 }
