@@ -13,7 +13,7 @@ import type { Actor, Decided } from '../actor.ts'
 
 /** Places that one commit hands out; the rest follow with the next. */
 const GIVEN = 50
-/** Milliseconds after which it is looked again whether there is room: another release of the service may have raised the limit. */
+/** Milliseconds after which it is looked again whether there is room: its operator may have raised the limit. */
 const AGAIN = 60_000
 
 interface PlanState {
