@@ -59,7 +59,8 @@ export const eventsActor: Actor<SourcesState, SourcesEvent, Api, 'events', Sourc
     'triggers.changed': (state, { loop_id, version, triggers }) => {
       const before = own(state.loops, loop_id)?.triggers ?? []
       state.loops[loop_id] = { version, triggers }
-      for (const { trigger_id } of before) if (!triggers.some((one) => one.trigger_id === trigger_id)) delete state.faults[trigger_id]
+      // A trigger that is changed begins anew.
+      for (const was of before) if (!triggers.some((one) => JSON.stringify(one) === JSON.stringify(was))) delete state.faults[was.trigger_id]
       arranged(state)?.removeLoop(loop_id, before)
       arranged(state)?.addLoop(loop_id, triggers)
       return state
