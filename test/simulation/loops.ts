@@ -25,8 +25,9 @@ interface Course {
   steady: boolean
   /** Runs that have begun and not ended, with their triggers. */
   readonly under: Map<string, string>
-  /** The last time of each schedule. */
+  /** The last time of each schedule, and from when it is counted: clocks may be set back, and then a change begins earlier. */
   readonly times: Map<string, string>
+  readonly anchors: Map<string, number | undefined>
 }
 const sorted = (ids: readonly string[]): string => JSON.stringify([...ids].sort())
 
@@ -47,13 +48,16 @@ export class LoopRules {
       const course = this.#loops.get(entry.id)
       if (event.type === 'loop.created') {
         const { loop, trigger_ids } = event
-        this.#loops.set(entry.id, { loop, trigger_ids, over: false, paused: false, steady: true, under: new Map(), times: new Map() })
+        this.#loops.set(entry.id, { loop, trigger_ids, over: false, paused: false, steady: true, under: new Map(), times: new Map(), anchors: new Map() })
       } else if (!course) this.#sim.violated(`loop ${entry.id}: ${event.type} at ${cursor} before it was created`)
       else if (event.type === 'loop.deleted') course.over = true
       else if (event.type === 'loop.updated') {
         course.paused = (event.loop.status ?? course.loop.status) === 'paused'
         course.loop = { ...course.loop, status: course.paused ? 'paused' : 'active' }
         course.steady &&= !course.paused
+      } else if (event.type === 'schedules.set') {
+        for (const [trigger, clock] of Object.entries(event.clocks)) if (clock?.anchor !== course.anchors.get(trigger)) course.times.delete(trigger)
+        for (const [trigger, clock] of Object.entries(event.clocks)) course.anchors.set(trigger, clock?.anchor)
       } else if ((event.type === 'run.admitted' || event.type === 'run.lined_up' || event.type === 'trigger.skipped') && event.fire !== undefined) this.#fired(entry.id, course, event.fire, cursor)
     }
   }
