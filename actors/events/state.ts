@@ -51,8 +51,9 @@ const publishedBy = ({ keys }: SourcesState, key: string): string | undefined =>
 export function recall(state: SourcesState, key: string, at: number, recalled: Recalled | undefined): string | null | undefined {
   const known = publishedBy(state, key)
   if (known !== undefined) return known
-  const { from, generation } = state.keys
-  if (at - from >= DAY) return null
+  const { from, since, generation } = state.keys
+  // Clocks may be set back.
+  if (Math.max(at, since) - from >= DAY) return null
   const index = recalled && generation - recalled.generation <= 1 ? recalled.asked.indexOf(key) : -1
   return index < 0 ? undefined : (recalled?.ids[index] ?? null)
 }
