@@ -6,14 +6,28 @@ class Crash extends Error {}
 /** The same world until step `at` (0: for ever); from then on nothing the node does reaches anything. */
 export function mortal(deps: HostDeps, at: number): { deps: HostDeps; steps: () => number; dead: () => boolean } {
   let steps = 0
-  const step = () => { if (at > 0 && ++steps >= at) throw new Crash(); if (at === 0) steps++ }
+  /** A dead process listens to nothing. */
+  const listening: (() => void)[] = []
+  const step = () => {
+    if (at === 0) steps++
+    else if (++steps >= at) {
+      for (const stop of listening.splice(0)) stop()
+      throw new Crash()
+    }
+  }
   const dead = () => at > 0 && steps >= at
   const wrap = <T extends object>(port: T): T => new Proxy(port, {
     get: (target, name) => {
       const value = Reflect.get(target, name, target)
       if (typeof value !== 'function') return value
       return (...args: unknown[]) => {
-        if (name === 'subscribe' || name === 'publish') return dead() ? () => {} : value.apply(target, args)
+        if (name === 'publish') return dead() ? () => {} : value.apply(target, args)
+        if (name === 'subscribe') {
+          if (dead()) return () => {}
+          const stop = value.apply(target, args) as () => void
+          listening.push(stop)
+          return stop
+        }
         if (name === 'read') return (async function* () { step(); yield* value.apply(target, args) as AsyncIterable<unknown>; step() })()
         return (async () => { step(); const result = await value.apply(target, args); step(); return result })()
       }

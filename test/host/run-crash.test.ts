@@ -40,17 +40,25 @@ function outcomeOf(step: string, before: number): Open {
   return fails ? { status: 'failed', error_type: 'no', ...(step === 'hook' && { retry_in: 100 }), ...(step === 'last' && { final: true }) } : { status: 'completed', result: { before } }
 }
 
-/** The journal as it grows. */
+/** The journal as it grows: events with the actors that they happened to. */
+type Happened = Event & Open & { readonly of: string }
 class Told {
-  readonly entries: Entry[] = []
+  readonly #events = new Map<Kind, Happened[]>()
   readonly #world: ToyWorld
   #read = 0
   constructor(world: ToyWorld) {
     this.#world = world
   }
-  of(kind: Kind): (Event & Open & { readonly of: string })[] {
-    for (const { messages } = this.#world.journal; this.#read < messages.length; this.#read++) this.entries.push(...(JSON.parse(new TextDecoder().decode(messages[this.#read]?.data)) as { entries: Entry[] }).entries)
-    return this.entries.flatMap((entry) => (entry.kind === kind ? entry.events.map((event) => ({ ...event, of: entry.id })) : []))
+  of(kind: Kind): readonly Happened[] {
+    for (const { messages } = this.#world.journal; this.#read < messages.length; this.#read++) {
+      const { entries } = JSON.parse(new TextDecoder().decode(messages[this.#read]?.data)) as { entries: Entry[] }
+      for (const entry of entries) {
+        const known = this.#events.get(entry.kind) ?? []
+        this.#events.set(entry.kind, known)
+        for (const event of entry.events) known.push({ ...event, of: entry.id })
+      }
+    }
+    return this.#events.get(kind) ?? []
   }
 }
 interface Played { steps: number; timelines: string[][]; done: Record<string, number> }

@@ -132,7 +132,7 @@ async function askOwners(sim: Simulation): Promise<void> {
     if (address.kind === 'queue') return [{ address, name: 'waiting', wanted: waiting(state as QueueState, 64) as unknown }]
     if (address.kind === 'loop') return [{ address, name: 'version', wanted: sim.kinds.loop.ask?.['version']?.(state as never, undefined as never, 0) }]
     if (address.kind === 'plan') return [{ address, name: 'places', wanted: sim.kinds.plan.ask?.['places']?.(state as never, undefined as never, 0) }]
-    return address.kind === 'project' ? [{ address, name: 'ledger', wanted: (state as { ledger?: Ledger }).ledger }] : []
+    return address.kind === 'project' ? [{ address, name: 'ledger', wanted: sim.kinds.project.ask?.['ledger']?.(state as never, undefined as never, 0) }] : []
   })
   let left = asked.length
   for (const { address, name, wanted } of asked) {
