@@ -6,12 +6,15 @@ class Crash extends Error {}
 /** The same world until step `at` (0: for ever); from then on nothing the node does reaches anything. */
 export function mortal(deps: HostDeps, at: number): { deps: HostDeps; steps: () => number; dead: () => boolean } {
   let steps = 0
-  /** A dead process listens to nothing. */
+  /** A dead process listens to nothing, and whoever asked it hears nothing more. */
   const listening: (() => void)[] = []
+  let bury = (): void => {}
+  const buried = new Promise<undefined>((done) => { bury = () => done(undefined) })
   const step = () => {
     if (at === 0) steps++
     else if (++steps >= at) {
       for (const stop of listening.splice(0)) stop()
+      bury()
       throw new Crash()
     }
   }
@@ -24,7 +27,8 @@ export function mortal(deps: HostDeps, at: number): { deps: HostDeps; steps: () 
         if (name === 'publish') return dead() ? () => {} : value.apply(target, args)
         if (name === 'subscribe') {
           if (dead()) return () => {}
-          const stop = value.apply(target, args) as () => void
+          const [subject, handler, ...rest] = args as [string, (message: unknown, subject: string) => unknown, ...unknown[]]
+          const stop = value.call(target, subject, (message: unknown, to: string) => Promise.race([handler(message, to), buried]), ...rest) as () => void
           listening.push(stop)
           return stop
         }
