@@ -49,6 +49,14 @@ export type Effect =
   | { readonly notify: { readonly about: 'requested' | 'changes_requested' | 'submitted' } }
   /** Values of the object store, by name, that nobody needs any more. */
   | { readonly erase: readonly string[] }
+  /** The operator should see it in the log of this node; seldom more than once a minute for the same `about`. */
+  | { readonly warn: Warning }
+export interface Warning {
+  /** What it is about: an id. */
+  readonly about: string
+  readonly message: string
+  readonly fields: Readonly<Record<string, string | number>>
+}
 export interface Push {
   readonly gateway: string
   readonly message: { readonly type: string } & Readonly<Record<string, unknown>>

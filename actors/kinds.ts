@@ -10,6 +10,7 @@ import { deliveryActor } from './delivery/delivery.ts'
 import { eventsActor } from './events/events.ts'
 import { memory } from './memory/memory.ts'
 import { organizationActor } from './organization/organization.ts'
+import { planActor } from './plan/plan.ts'
 import { projectActor } from './project/project.ts'
 import { queueActor } from './queue/queue.ts'
 import { run } from './run/run.ts'
@@ -17,8 +18,8 @@ import { triggerHandle } from './trigger/handle.ts'
 import { sessionActor } from './session/session.ts'
 import { workerActor } from './worker/worker.ts'
 
-/** @param settings brand in the form of configuration, and the timing of workers. */
-export const actorKinds = (settings: { brand: string; timing: WorkerTiming }): Readonly<Record<Kind, AnyActor>> => ({
+/** @param settings brand in the form of configuration, the timing of workers, and how many runs of loops may be under way; absent: any number. */
+export const actorKinds = (settings: { brand: string; timing: WorkerTiming; plan_concurrency?: number }): Readonly<Record<Kind, AnyActor>> => ({
   organization: organizationActor(settings) as unknown as AnyActor,
   project: projectActor(settings) as unknown as AnyActor,
   run: run as unknown as AnyActor,
@@ -33,4 +34,5 @@ export const actorKinds = (settings: { brand: string; timing: WorkerTiming }): R
   session: sessionActor(settings) as unknown as AnyActor,
   memory: memory as unknown as AnyActor,
   delivery: deliveryActor,
+  plan: planActor(settings) as unknown as AnyActor,
 })

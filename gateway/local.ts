@@ -18,6 +18,7 @@ import type { Caller } from './authenticate.ts'
 import { catalogQueries } from './action-catalog.ts'
 import { catalogOf, rolesOf } from './catalog.ts'
 import { definitionQueries } from './definitions.ts'
+import { loopQueries } from './loop-triggers.ts'
 import { secretQueries } from './webhooks.ts'
 import { answer, before, DEFAULT_LIMIT, found, newestFirst, newestPage, organizationOf, pageOf, projectOf, type LocalContext, type LocalQuery } from './listing.ts'
 import { manifestQueries } from './manifest.ts'
@@ -122,6 +123,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
     default_model: models.default_model, items: models.providers.map(({ models: all, ...provider }) => ({ ...provider, models: all.map(({ max_effort: _, price: _1, reads: _2, ...model }) => model) })),
   })),
   ...definitionQueries,
+  ...loopQueries,
   ...memoryQueries,
   ...manifestQueries,
   ...attachmentQueries,

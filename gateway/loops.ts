@@ -9,11 +9,13 @@ import { isId, slotOf } from '../protocol/ids.ts'
 import { terminal } from '../protocol/api/runs.ts'
 import type { Saving } from '../protocol/loop/events.ts'
 import { handleId } from '../protocol/loop/handles.ts'
+import type { LoopStanding } from '../protocol/loop/standing.ts'
 import type { Trigger } from '../protocol/loop/shapes.ts'
 import { workflowsNamed, type Spec, type Step } from '../protocol/spec.ts'
 import { unknownAgents } from './agents-named.ts'
 import type { Call, Edge } from './call.ts'
 import { childrenOf } from './children.ts'
+import type { World } from './ports.ts'
 import type { Prepare, Prepared } from './prepare.ts'
 
 /** What is shown of a secret. Sent back, it leaves the secret as it is. */
@@ -22,8 +24,9 @@ const REDACTED = '[redacted]'
 export const secretPlace = (loop_id: string, key: string): string => `loop/${loop_id}/${key}`
 
 /** The id of the loop of a path, which may be a name. */
-async function loopId({ world }: Edge, { slots }: Call, project: string): Promise<string | Refusal> {
-  const name = slots['id'] ?? ''
+const loopId = ({ world }: Edge, { slots }: Call, project: string): Promise<string | Refusal> => loopNamed(world, project, slots['id'] ?? '')
+/** The id of the loop that a text names. */
+export async function loopNamed(world: World, project: string, name: string): Promise<string | Refusal> {
   if (isId(name, 'loop')) return name
   const found = (await world.view(project, 'loop_named', { name })) as { readonly id?: string } | Refusal
   if (isRefusal(found)) return found
@@ -95,7 +98,7 @@ async function save(edge: Edge, { project, body }: Call, id: string, origin: Ori
   if (isRefusal(secrets)) return secrets
   const reserved = await reserve(edge, project.id, id, body['triggers'] as readonly Trigger[] | undefined, origin)
   if (isRefusal(reserved)) return reserved
-  return { id, input: { organization: edge.world.organization(), ...workflows, ...secrets, ...reserved } }
+  return { id, input: { organization: edge.world.organization(), ...workflows, ...secrets, ...reserved }, answer: (reply) => noted(edge, project.id, id, origin, reply) }
 }
 
 /** The version that the loop of a run has now; nothing for a run of no loop. */
@@ -114,18 +117,12 @@ const recover: Prepare = async (edge, { project, slots }) => {
   return isRefusal(known) ? known : { input: { ...known } }
 }
 
-/** The loops of a project end before it does: nothing would ever stop their schedules afterwards. */
-const endLoops: Prepare = async ({ world }, { project }, _, origin) => {
-  if (!project) return {}
-  for (;;) {
-    const page = (await world.view(project.id, 'loop.list', { limit: 200 })) as { readonly items: readonly { readonly id: string }[] } | Refusal
-    if (isRefusal(page)) return page
-    if (page.items.length === 0) return {}
-    for (const { id } of page.items) {
-      const outcome = await world.command({ project: project.id, kind: 'loop', id, command_id: `project.delete:${id}`, name: 'loop.delete', input: { organization: world.organization() }, origin })
-      if (isRefusal(outcome) && outcome.refused !== 'not_found') return outcome
-    }
-  }
+/** Have the project know how a saved loop stands before the save is answered (R2 of protocol/loop/standing.ts). */
+async function noted<T>({ world }: Edge, project: string, loop_id: string, origin: Origin, reply: T): Promise<T | Refusal> {
+  const standing = (await world.ask({ project, kind: 'loop', id: loop_id }, 'standing', { loop_id })) as LoopStanding | Refusal
+  if (isRefusal(standing)) return standing
+  const outcome = await world.command({ project, kind: 'project', id: project, command_id: `loop.note:${loop_id}:${standing.version}`, name: 'loop.note', input: standing, origin })
+  return isRefusal(outcome) ? outcome : reply
 }
 
 const startRun: Prepare = async (edge, call, { seed }) => {
@@ -150,12 +147,13 @@ export const loopPreparations: Readonly<Record<string, Prepare>> = {
     const id = call.project ? await loopId(edge, call, call.project.id) : ''
     return isRefusal(id) ? id : save(edge, call, id, origin)
   },
-  'loop.delete': async (edge, call) => {
-    const id = call.project ? await loopId(edge, call, call.project.id) : ''
-    return isRefusal(id) ? id : { id, input: { organization: edge.world.organization() } }
+  'loop.delete': async (edge, call, _, origin) => {
+    const { project } = call
+    if (!project) return {}
+    const id = await loopId(edge, call, project.id)
+    return isRefusal(id) ? id : { id, input: { organization: edge.world.organization() }, answer: (reply) => noted(edge, project.id, id, origin, reply) }
   },
   'loop.start': startRun,
-  'project.delete': endLoops,
   'run.retry': recover,
   'run.recover': recover,
 }

@@ -13,6 +13,7 @@ import type { Publication, Published } from '../protocol/sources.ts'
 import type { Edge } from './call.ts'
 import { secretPlace } from './loops.ts'
 import { originOf } from './origin.ts'
+import { published } from './published.ts'
 import type { Incoming } from './request.ts'
 import type { Handler } from './serve.ts'
 import { unsafe } from './validate.ts'
@@ -50,7 +51,8 @@ export const takeTrigger = (edge: Edge): Handler => async (incoming) => {
   }
   const { trigger_id } = owner
   const origin = originOf(world, { principal: { type: 'system', id: trigger_id, name: `HTTP trigger ${facts.key}` }, credential: { type: 'internal', id: trigger_id } }, incoming)
-  const outcome = await world.command({ project: owner.project, kind: 'events', id: owner.project, command_id: `http_trigger:${world.id('source_event')}`, name: 'source.publish', input: publication, origin })
+  const command = { project: owner.project, kind: 'events', id: owner.project, command_id: `http_trigger:${world.id('source_event')}`, name: 'source.publish', origin } as const
+  const outcome = await published(world, owner.project, (recalled) => world.command({ ...command, input: { ...publication, ...(recalled && { recalled }) } }))
   if (isRefusal(outcome)) return outcome
   const { source_event_id, deduped } = outcome.reply as Published
   return { status: 202, body: { source_event_id, status: 'accepted', ...(deduped && { deduped }) } }

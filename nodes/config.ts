@@ -63,6 +63,8 @@ export interface Config {
   readonly models: ModelSettings
   /** Domain of the addresses of agents; absent: they have none. */
   readonly inbox_domain?: string
+  /** Runs of loops that may be under way in the whole installation; absent: any number. */
+  readonly plan_concurrency?: number
 }
 
 /** A faulty text gives a sentence that says what is accepted. */
@@ -149,6 +151,7 @@ const table = {
   BATON_LOG_LEVEL: setting('info', oneOf(...levels), 'Least important log line that is written'),
   BATON_MODELS: setting('', (text) => text, 'Models of the service: JSON, or the path of a file with JSON; see docs/models.md'),
   BATON_INBOX_DOMAIN: optional(matching(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/, 'must be a domain such as agents.example.org'), 'Domain of the e-mail addresses of agents; absent: agents get none'),
+  BATON_PLAN_CONCURRENCY: setting('0', integer(0, 100_000), 'Runs of loops that may be under way in the whole installation, the same on all nodes; the others wait. 0 for no limit'),
   BATON_NODE_ID: optional(matching(/^[A-Za-z0-9_-]{1,64}$/, 'must be up to 64 letters, digits, - or _'), 'Name of this node, unique in the installation; random when absent'),
 } as const
 type Name = keyof typeof table
@@ -234,6 +237,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
       ...(v.BATON_ROOT_KEY !== undefined && { root_key: v.BATON_ROOT_KEY }),
       ...(v.BATON_ANONYMOUS_WORKER !== '' && { anonymous_worker: v.BATON_ANONYMOUS_WORKER }),
       ...(v.BATON_INBOX_DOMAIN !== undefined && { inbox_domain: v.BATON_INBOX_DOMAIN }),
+      ...(v.BATON_PLAN_CONCURRENCY > 0 && { plan_concurrency: v.BATON_PLAN_CONCURRENCY }),
       ...(v.BATON_NODE_ID !== undefined && { node_id: v.BATON_NODE_ID }),
     },
   }

@@ -106,7 +106,7 @@ export async function startNode(config: Config, servers: readonly string[], log:
     const random = systemRandom()
     const recent = config.roles.includes('views') ? new Recent() : undefined
     const deps: HostDeps = {
-      node: id, kinds: actorKinds({ brand: config.brand, timing: config.timing }), partitions: config.partitions, shards: config.shards, timing: config.timing,
+      node: id, kinds: actorKinds({ brand: config.brand, timing: config.timing, ...(config.plan_concurrency !== undefined && { plan_concurrency: config.plan_concurrency }) }), partitions: config.partitions, shards: config.shards, timing: config.timing,
       journal, snapshots, blobs, bus, clock: systemClock, random, log, measure: metrics, fresh: () => membership.fresh(), doomed: doom, ...(recent && { recent }),
     }
     const publicUrl = config.public_url ?? (config.port === 0 ? undefined : urlOf(config, config.port))

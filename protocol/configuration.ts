@@ -14,6 +14,7 @@
 import type { KeyMaterial } from './api/access.ts'
 import type { Event } from './entry.ts'
 import type { SkillHoldCommands } from './equipment.ts'
+import type { LoopsCommands } from './loop/standing.ts'
 
 /** A granted reservation, as `workflow.create` carries it: the id the workflow gets and the handle it may use. */
 export interface Reserved {
@@ -37,7 +38,7 @@ export type OrganizationCommands = SkillHoldCommands & {
 }
 
 /** Internal commands of a project. */
-export type ProjectCommands = {
+export type ProjectCommands = LoopsCommands & {
   'key.touch': { input: { ids: readonly string[] }; reply: undefined }
   /** From the organization: release the claim of this workflow id unless the workflow exists. */
   'handle.settle': { input: { id: string; organization: string }; reply: undefined }

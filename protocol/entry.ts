@@ -5,7 +5,7 @@
  */
 
 /** Kinds of actors: each is one boundary of consistency. */
-const kinds = ['organization', 'project', 'run', 'queue', 'worker', 'interaction', 'channel', 'channel_name', 'events', 'loop', 'trigger_handle', 'memory', 'session', 'delivery'] as const
+const kinds = ['organization', 'project', 'run', 'queue', 'worker', 'interaction', 'channel', 'channel_name', 'events', 'loop', 'trigger_handle', 'memory', 'session', 'delivery', 'plan'] as const
 export type Kind = (typeof kinds)[number]
 
 /** At most this many events in one envelope, so that a cursor stays unique. */

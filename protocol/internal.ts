@@ -224,6 +224,8 @@ export interface ViewQuestions {
   channel_facts: { input: { id: string; message_id: string }; reply: { facts?: MessageFacts } }
   /** Channels that have a member. */
   channels_of: { input: { member_id: string }; reply: { items: readonly string[] } }
+  /** Ids of source events that were published under these keys since a time (Unix milliseconds), in the order of the keys; null: none. */
+  published_keys: { input: { keys: readonly string[]; since: number }; reply: { ids: readonly (string | null)[] } }
   /** The loop with an id, or the only one with a name. */
   loop_named: { input: { name: string }; reply: { id?: string } }
   /** Projects of one partition whose agents have a skill. */

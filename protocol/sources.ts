@@ -36,6 +36,11 @@ export interface Watch {
   readonly source_id?: string
   readonly condition?: string
 }
+/** How often the condition of a trigger could not be evaluated, and what was wrong the last time. */
+export interface ConditionFaults {
+  readonly count: number
+  readonly last: { readonly source_event_id: string; readonly at: string; readonly message: string }
+}
 /** A wait of a run as the matcher knows it, with its templates filled in. The run is delivered only what fits all of it. */
 export interface Awaited {
   readonly wait_id: string
@@ -44,15 +49,34 @@ export interface Awaited {
   readonly match?: Open
   readonly condition?: string
 }
-/** The id of what was published, now or by an earlier command with the same key. Empty: nobody listens to what runs say, so it is not kept. */
+/** The id of what was published, now or by an earlier command with the same key. Empty: nobody listens to what runs say, so it is not kept; or `unsure`. */
 export interface Published {
   readonly source_event_id: string
   readonly deduped?: true
+  readonly unsure?: Unsure
+}
+/**
+ * A key publishes once within a day, however many keys are used. The actor keeps those of two generations; a view knows all.
+ * K1. An actor that may have forgotten keys of the last day publishes nothing under a key that it does not know: it says so, with the
+ *     number of its generation.
+ * K2. Whoever publishes then asks a view, and sends the same again with what it found. The view has everything from before that
+ *     number was told; what came since is in the actor's generation of that number, or the next. An actor that is further by then
+ *     says again that it is unsure.
+ */
+export interface Unsure {
+  readonly generation: number
+  readonly keys: readonly string[]
+}
+/** What a view found: the ids that were published under the keys within a day, in the order of `asked`. */
+export interface Recalled {
+  readonly generation: number
+  readonly asked: readonly string[]
+  readonly ids: readonly (string | null)[]
 }
 /** Decided by the `events` actor of a project, whose id is the project's. All are total and harmless when repeated. */
 export type SourceCommands = {
   /** From a producer: publish. */
-  'source.publish': { input: Publication; reply: Published }
+  'source.publish': { input: Publication & { readonly recalled?: Recalled }; reply: Published }
   /** From a loop: these are its triggers that watch events, all of them; `version` orders what comes late. */
   'triggers.set': { input: { loop_id: string; version: number; triggers: readonly Watch[] }; reply: undefined }
   /** From a run: it waits for this from now on. Told back by `event.watched`, after which nothing is missed. */
@@ -77,8 +101,8 @@ export type SourcesEvent =
     readonly fires?: Readonly<Record<string, readonly string[]>>
     /** Waits that it fits, by run. */
     readonly wakes?: Readonly<Record<string, readonly string[]>>
-    /** Triggers and waits whose conditions could not be evaluated. */
-    readonly faulty?: readonly string[]
+    /** Why conditions of triggers and waits could not be evaluated, by their ids. */
+    readonly faulty?: Readonly<Record<string, string>>
     /** Webhooks that are told, each with the id of the delivery. */
     readonly hooks?: Readonly<Record<string, string>>
   })

@@ -39,13 +39,17 @@ export const Spec = Closed({
 export type Spec = Static<typeof Spec>
 
 /** The workflows that `loop` steps of a spec name, each once. Cheap when there are none. */
-export const workflowsNamed = ({ steps }: Spec): string[] => [...new Set(namesIn(steps))]
-function namesIn(steps: readonly Step[]): string[] {
+export const workflowsNamed = ({ steps }: Pick<Spec, 'steps'>): string[] => [...new Set(namesIn(steps, ({ kind, config }) => (kind === 'loop' ? config.workflow_id : undefined)))]
+/** The actions that steps and cleanup of a spec name, each once. */
+export const actionsNamed = ({ steps, cleanup = [] }: Pick<Spec, 'steps' | 'cleanup'>): string[] => [...new Set(namesIn([...steps, ...cleanup], ({ kind, config }) => (kind === 'action' ? config.action_name : undefined)))]
+function namesIn(steps: readonly Step[], nameOf: (step: Step) => string | undefined): string[] {
   let names: string[] = []
-  for (const { kind, config } of steps) {
-    if (kind === 'loop' && config.workflow_id !== undefined) names.push(config.workflow_id)
-    else if (kind === 'for_each') names = names.concat(namesIn(config.steps))
-    else if (kind === 'parallel') names = names.concat(config.branches.flatMap((branch) => namesIn(branch.steps)))
+  for (const step of steps) {
+    const { kind, config } = step
+    const name = nameOf(step)
+    if (name !== undefined) names.push(name)
+    else if (kind === 'for_each') names = names.concat(namesIn(config.steps, nameOf))
+    else if (kind === 'parallel') names = names.concat(config.branches.flatMap((branch) => namesIn(branch.steps, nameOf)))
   }
   return names
 }

@@ -156,7 +156,10 @@ export class MemoryBus implements Bus {
   subscribe(subject: string, handler: (message: unknown, subject: string) => unknown, group?: string): () => void {
     const listener = { subject, handler, group }
     this.#listeners.push(listener)
-    return () => { this.#listeners.splice(this.#listeners.indexOf(listener), 1) }
+    return () => {
+      const index = this.#listeners.indexOf(listener)
+      if (index >= 0) this.#listeners.splice(index, 1)
+    }
   }
   async flush(): Promise<void> {}
 }

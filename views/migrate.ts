@@ -10,7 +10,7 @@
 import type { Database } from 'better-sqlite3'
 
 /** Raise it with every change of the schema or of what is derived into it. */
-export const SCHEMA_VERSION = 8
+export const SCHEMA_VERSION = 9
 
 // Run lists are newest first. `runs_status`, `runs_queue` and `runs_type` are read once for each status and merged, so
 // that every combination of a status with a queue or a type is a range of one index.
@@ -129,8 +129,10 @@ CREATE INDEX loops_new ON loops (project, created_at, id);
 CREATE INDEX loops_name ON loops (project, name);
 
 CREATE TABLE source_events (
-  cursor INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL, event_type TEXT NOT NULL, source_kind TEXT NOT NULL, source_id TEXT NOT NULL, record TEXT NOT NULL
+  cursor INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL, event_type TEXT NOT NULL, source_kind TEXT NOT NULL, source_id TEXT NOT NULL,
+  dedup TEXT, record TEXT NOT NULL
 );
+CREATE INDEX source_events_dedup ON source_events (project, dedup, cursor) WHERE dedup IS NOT NULL;
 CREATE INDEX source_events_new ON source_events (project, cursor);
 CREATE INDEX source_events_type ON source_events (project, event_type, cursor);
 CREATE INDEX source_events_source ON source_events (project, source_id, cursor);

@@ -23,7 +23,7 @@ import type { Paging } from './page.ts'
 import { runList, workflowRuns, type RunFilters } from './run-list.ts'
 import { locate, missingRun, runDetail, runRow } from './runs.ts'
 import { messagesOfSession, messagesOfTurn, nudgeGet, nudgeList, sessionGet, sessionList, turnGet, turnList } from './session-lists.ts'
-import { eventGet, eventList, type EventFilters } from './source-events.ts'
+import { eventGet, eventList, publishedKeys, type EventFilters } from './source-events.ts'
 import { stepsOf } from './steps.ts'
 import type { Store } from './store.ts'
 import { eventPage, timeline } from './timeline.ts'
@@ -129,6 +129,7 @@ const queries = {
   'webhook.get': define<{ webhook_id: string }>(({ store, project }, input) => webhookGet(store, project, input)),
   'webhook.deliveries': define<Paging & { webhook_id: string }>(({ store, project, now }, input) => deliveryList(store, project, input, now)),
   callable: define<ViewQuestions['callable']['input']>(({ store, project, now }, { name }) => callable(store, project, watch(store, project, now), name)),
+  published_keys: define<ViewQuestions['published_keys']['input']>(({ store, project }, input) => publishedKeys(store, project, input)),
   shared_actions: define<ViewQuestions['shared_actions']['input']>(({ store, project }, { name }) => ({ items: actionsOf<OrganizationAction>(store, project, name) })),
 } satisfies Partial<Record<RowName, Query<never>>> & { readonly [N in keyof ViewQuestions]: Query<never> }
 

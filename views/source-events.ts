@@ -1,6 +1,8 @@
 /** Source events as they were published; each is a row that never changes, in the order of the journal. */
 import type { SourceEventRecord } from '../protocol/api/events.ts'
+import { parseTimestamp } from '../protocol/common.ts'
 import type { Placed } from '../protocol/entry.ts'
+import type { ViewQuestions } from '../protocol/internal.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'
 import type { SourcesEvent } from '../protocol/sources.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
@@ -11,8 +13,8 @@ export function applySourceEvents(store: Store, { cursor, entry }: Placed): void
   const project = store.numberOf(entry.project)
   for (const [index, event] of (entry.events as readonly SourcesEvent[]).entries()) {
     if (event.type !== 'source.published') continue
-    const { id, event_type, source_kind, source_id } = event
-    store.append('source_events', cursor + index, id, project, event_type, source_kind, source_id, JSON.stringify(recordOf(event)))
+    const { id, event_type, source_kind, source_id, dedup_key = null } = event
+    store.append('source_events', cursor + index, id, project, event_type, source_kind, source_id, dedup_key, JSON.stringify(recordOf(event)))
   }
 }
 const count = (lists: Readonly<Record<string, readonly string[]>> = {}): number => Object.values(lists).reduce((sum, { length }) => sum + length, 0)
@@ -38,6 +40,16 @@ export function eventList(store: Store, project: number, input: EventFilters): P
   const values: Value[] = [project, ...given.map(([, value]) => value as string), ...after.values, limitOf(input) + 1]
   const rows = store.all<Row>(`SELECT cursor, record FROM source_events INDEXED BY ${index} WHERE project = ?${given.map(([name]) => ` AND ${name} = ?`).join('')}${after.sql} ORDER BY cursor DESC LIMIT ?`, ...values)
   return page(rows, input, read, (row) => [row.cursor])
+}
+/** The events that were published last under keys, as far as that was since a time (Unix milliseconds). */
+export function publishedKeys(store: Store, project: number, { keys, since }: ViewQuestions['published_keys']['input']): ViewQuestions['published_keys']['reply'] {
+  const last = (key: string) => store.one<{ id: string; record: string }>('SELECT id, record FROM source_events INDEXED BY source_events_dedup WHERE project = ? AND dedup = ? ORDER BY cursor DESC LIMIT 1', project, key)
+  return {
+    ids: keys.map((key) => {
+      const found = last(key)
+      return found && (parseTimestamp((JSON.parse(found.record) as SourceEventRecord).occurred_at) ?? 0) > since ? found.id : null
+    }),
+  }
 }
 /** One published event. */
 export function eventGet(store: Store, project: number, { id }: { readonly id: string }): SourceEventRecord | Refusal {

@@ -89,6 +89,7 @@ const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => v
   memory: [applyMemory],
   session: [applySession],
   delivery: [applyDelivery],
+  plan: [],
 }
 const armsOf = (kind: string) => (Object.hasOwn(arms, kind) ? arms[kind as Kind] : [])
 

@@ -11,7 +11,7 @@ import type { Api } from '../../protocol/api.ts'
 import type { Address, Kind } from '../../protocol/entry.ts'
 import type { Delivered } from '../../protocol/internal.ts'
 import { own } from '../../protocol/lookup.ts'
-import type { Firing, SourceCommands, SourceEvent, SourcesEvent } from '../../protocol/sources.ts'
+import type { ConditionFaults, Firing, SourceCommands, SourceEvent, SourcesEvent } from '../../protocol/sources.ts'
 import type { Actor, Effect } from '../actor.ts'
 import { openingOf } from './hooks.ts'
 import { arranged } from './listeners.ts'
@@ -21,10 +21,11 @@ import { blame, remember, silent, type SourcesState } from './state.ts'
 const LOOP = 'loop' as string as Kind
 type Stored = Extract<SourcesEvent, { type: 'source.published' }>
 
-function tellAll({ id, event_type, source_kind, source_id, event, meta, depth, occurred_at, fires = {}, wakes = {}, hooks = {} }: Stored, { project }: Address): Effect[] {
+function tellAll({ id, event_type, source_kind, source_id, event, meta, depth, occurred_at, fires = {}, wakes = {}, hooks = {}, faulty = {} }: Stored, { project }: Address): Effect[] {
   const source: SourceEvent = { id, event_type, source_kind, source_id, event, meta, depth, occurred_at }
   const delivered: Delivered = { source_event_id: id, event_type, source_kind, source_id, event, meta }
   return [
+    ...Object.entries(faulty).map(([listener, fault]): Effect => ({ warn: { about: listener, message: 'a condition of a trigger or wait could not be evaluated', fields: { project, listener, source_event_id: id, event_type, fault } } })),
     ...Object.entries(wakes).map(([run_id, wait_ids]): Effect => ({ tell: { to: { kind: 'run', id: run_id }, name: 'event.deliver', input: { ...delivered, wait_ids } satisfies Delivered } })),
     ...Object.entries(fires).flatMap(([loop_id, ids]) => ids.map((trigger_id): Effect => ({ tell: { to: { kind: LOOP, id: loop_id }, name: 'trigger.fire', input: { trigger_id, source } satisfies Firing } }))),
     ...Object.entries(hooks).map(([webhook_id, whd]): Effect => ({ tell: { to: { kind: 'delivery', id: whd }, name: 'delivery.open', input: openingOf(project, webhook_id, whd, source) } })),
@@ -58,7 +59,8 @@ export const eventsActor: Actor<SourcesState, SourcesEvent, Api, 'events', Sourc
     'triggers.changed': (state, { loop_id, version, triggers }) => {
       const before = own(state.loops, loop_id)?.triggers ?? []
       state.loops[loop_id] = { version, triggers }
-      for (const { trigger_id } of before) if (!triggers.some((one) => one.trigger_id === trigger_id)) delete state.faults[trigger_id]
+      // A trigger that is changed begins anew.
+      for (const was of before) if (!triggers.some((one) => JSON.stringify(one) === JSON.stringify(was))) delete state.faults[was.trigger_id]
       arranged(state)?.removeLoop(loop_id, before)
       arranged(state)?.addLoop(loop_id, triggers)
       return state
@@ -84,11 +86,11 @@ export const eventsActor: Actor<SourcesState, SourcesEvent, Api, 'events', Sourc
     'wait.watched': ({ run_id, wait: { wait_id } }) => [{ tell: { to: { kind: 'run', id: run_id }, name: 'event.watched', input: { wait_id } } }],
   },
   // A snapshot of an older release lacks what that did not know.
-  recover: (state) => ({ ...silent(), ...state }),
+  recover: (state) => ({ ...silent(), ...state, keys: { ...silent().keys, ...state.keys } }),
   ask: {
     /** How many listen. */
     listening: ({ loops, waits }) => ({ triggers: Object.values(loops).reduce((sum, { triggers }) => sum + triggers.length, 0), waits: Object.keys(waits).length }),
-    /** How often the condition of each trigger of a loop could not be evaluated. */
-    faults: ({ loops, faults }, { loop_id }: { loop_id: string }) => Object.fromEntries((own(loops, loop_id)?.triggers ?? []).map(({ trigger_id }) => [trigger_id, own(faults, trigger_id) ?? 0])),
+    /** Conditions of the triggers of a loop that could not be evaluated, by trigger. */
+    faults: ({ loops, faults }, { loop_id }: { loop_id: string }): Record<string, ConditionFaults> => Object.fromEntries((own(loops, loop_id)?.triggers ?? []).flatMap(({ trigger_id }) => { const found = own(faults, trigger_id); return found ? [[trigger_id, found]] : [] })),
   },
 }

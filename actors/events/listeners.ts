@@ -1,6 +1,6 @@
 /**
  * Who listens, arranged so that an event is compared only with what it may fit: by type or the beginning of a pattern, then by
- * the value that a listener wants to see first. Derived from the state and kept beside it, with compiled conditions.
+ * the source that a listener wants, or by the value that it wants to see first. Derived from the state and kept beside it, with compiled conditions.
  *
  * Invariants:
  * L1. It says what `fits` (protocol/matching.ts) says of every listener, however it gets there.
@@ -10,7 +10,7 @@ import type { Open } from '../../protocol/common.ts'
 import { isPrivate } from '../../protocol/event-types.ts'
 import { conditionOf, ExpressionError, type Condition } from '../../protocol/language/expression.ts'
 import { matches, valueAt } from '../../protocol/language/template.ts'
-import { fitsSource } from '../../protocol/matching.ts'
+import { sourcesOf } from '../../protocol/matching.ts'
 import type { Awaited, Publication, Watch } from '../../protocol/sources.ts'
 import type { SourcesState } from './state.ts'
 
@@ -18,6 +18,9 @@ import type { SourcesState } from './state.ts'
 const WORK = 100_000
 /** Events with more runs behind them than this start no runs. */
 const DEEPEST = 8
+
+/** Characters of what was wrong with a condition. */
+const LONGEST = 300
 
 type Document = { readonly event: Open; readonly meta: Open }
 interface Listener {
@@ -33,9 +36,12 @@ interface Listener {
 /** What an event comes to. `heard`: somebody listens to its type. */
 export interface Matched {
   heard: boolean
+  /** Listeners that it was compared with. */
+  compared: number
   readonly fires: Record<string, string[]>
   readonly wakes: Record<string, string[]>
-  readonly faulty: string[]
+  /** Why conditions could not be evaluated, by the ids of their listeners. */
+  readonly faulty: Record<string, string>
 }
 
 /** The value that a listener wants to see at a path; events with another one are not for it. */
@@ -49,10 +55,13 @@ function guardOf({ match = {}, condition }: Listener): { readonly path: string; 
 class Audience {
   size = 0
   readonly #all = new Map<string, Listener>()
+  /** Those that want a source, by it. */
+  readonly #sourced = new Map<string, Map<string, Listener>>()
   /** By path, then by the wanted value. */
   readonly #guarded = new Map<string, Map<unknown, Map<string, Listener>>>()
 
   #place(listener: Listener): Map<string, Listener> {
+    if (listener.source_id !== undefined) return at(this.#sourced, listener.source_id, () => new Map<string, Listener>())
     const guard = guardOf(listener)
     if (!guard) return this.#all
     const values = at(this.#guarded, guard.path, () => new Map<unknown, Map<string, Listener>>())
@@ -63,13 +72,18 @@ class Audience {
     this.size++
   }
   remove(listener: Listener): void {
+    const { source_id } = listener
     const guard = guardOf(listener)
     const place = this.#place(listener)
     if (place.delete(listener.key)) this.size--
-    if (guard && place.size === 0) this.#guarded.get(guard.path)?.delete(guard.value)
+    if (place.size > 0) return
+    if (source_id !== undefined) this.#sourced.delete(source_id)
+    else if (guard) this.#guarded.get(guard.path)?.delete(guard.value)
   }
-  each(document: Document, visit: (listener: Listener) => void): void {
+  /** @param sources what the source of the event may be called. */
+  each(document: Document, sources: ReadonlySet<unknown>, visit: (listener: Listener) => void): void {
     for (const listener of this.#all.values()) visit(listener)
+    if (this.#sourced.size > 0) for (const source of sources) for (const listener of this.#sourced.get(source as string)?.values() ?? []) visit(listener)
     for (const [path, values] of this.#guarded) for (const listener of values.get(valueAt(document, path))?.values() ?? []) visit(listener)
   }
 }
@@ -122,13 +136,13 @@ export class Listeners {
 
   /** Whom an event is for. */
   match({ event_type, source_kind, source_id, event, meta, depth }: Publication): Matched {
-    const matched: Matched = { heard: false, fires: {}, wakes: {}, faulty: [] }
+    const matched: Matched = { heard: false, compared: 0, fires: {}, wakes: {}, faulty: {} }
     if (isPrivate(event_type)) return matched
-    const about = { source_kind, source_id, meta }
+    const sources = sourcesOf({ source_kind, source_id, meta })
     const document = { event, meta }
-    const visit = ({ id, owner, of, source_id: wanted, match, condition }: Listener): void => {
+    const visit = ({ id, owner, of, match, condition }: Listener): void => {
+      matched.compared++
       if (of === 'trigger' && depth > DEEPEST) return
-      if (wanted !== undefined && !fitsSource(wanted, about)) return
       if (match && !matches(match, document)) return
       if (condition && !holds(condition, document, id, matched)) return
       const into = of === 'trigger' ? matched.fires : matched.wakes
@@ -138,7 +152,7 @@ export class Listeners {
       const audience = this.#audiences.get(dot < 0 ? event_type : `${event_type.slice(0, dot)}.*`)
       if (audience) {
         matched.heard = true
-        audience.each(document, visit)
+        audience.each(document, sources, visit)
       }
       if (dot < 0) return matched
     }
@@ -149,7 +163,7 @@ function holds(condition: Condition, document: Document, id: string, { faulty }:
     return condition.test(document, WORK)
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error
-    faulty.push(id)
+    faulty[id] = error.message.slice(0, LONGEST)
     return false
   }
 }

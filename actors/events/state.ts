@@ -4,10 +4,10 @@
  * Invariants:
  * M1. The state does not grow with the events: it holds listeners, which are there as long as loops and waits are, and at most
  *     2 × KEYS keys.
- * M2. A key is remembered for a day at least, unless more than KEYS keys were used within that day; then for the last KEYS.
+ * M2. Every key used since `keys.from` is here. That is a day ago or longer, unless more than KEYS keys were used within that day.
  */
 import { own } from '../../protocol/lookup.ts'
-import type { Awaited, SourcesEvent, Watch } from '../../protocol/sources.ts'
+import type { Awaited, ConditionFaults, Recalled, SourcesEvent, Watch } from '../../protocol/sources.ts'
 
 /** Keys of one generation, and how long it grows, in milliseconds. */
 const KEYS = 30_000
@@ -15,6 +15,10 @@ const DAY = 24 * 3_600_000
 
 /** Keys with the ids of what they published: those of the present generation, and of the one before. */
 interface Keys {
+  /** The number of the present generation. */
+  generation: number
+  /** Since when all keys are kept, and since when those of the present generation, Unix milliseconds. */
+  from: number
   since: number
   count: number
   young: Record<string, string>
@@ -27,22 +31,38 @@ export interface SourcesState {
   readonly waits: Record<string, { readonly run_id: string; readonly wait: Awaited }>
   /** Types and patterns that webhooks listen to, by webhook; none: everything. */
   readonly hooks: Record<string, readonly string[]>
-  /** How often the condition of a trigger could not be evaluated. */
-  readonly faults: Record<string, number>
+  /** Conditions that could not be evaluated, by trigger. */
+  readonly faults: Record<string, ConditionFaults>
   readonly keys: Keys
 }
 
 /** A project in which nobody listens. */
-export const silent = (): SourcesState => ({ loops: {}, waits: {}, hooks: {}, faults: {}, keys: { since: 0, count: 0, young: {}, old: {} } })
+export const silent = (): SourcesState => ({ loops: {}, waits: {}, hooks: {}, faults: {}, keys: { generation: 0, from: 0, since: 0, count: 0, young: {}, old: {} } })
 
 /** A place that no key of an object's own can take. */
 const placeOf = (key: string): string => `:${key}`
 /** The event that was published under a key, as far as it is remembered. @param at Unix milliseconds. */
-export const publishedBy = ({ keys }: SourcesState, key: string): string | undefined => own(keys.young, placeOf(key)) ?? own(keys.old, placeOf(key))
+const publishedBy = ({ keys }: SourcesState, key: string): string | undefined => own(keys.young, placeOf(key)) ?? own(keys.old, placeOf(key))
+
+/**
+ * What is known of a key (K1, K2 of protocol/sources.ts): the id that was published under it, null when none was within a day, undefined
+ * when that is not known.
+ */
+export function recall(state: SourcesState, key: string, at: number, recalled: Recalled | undefined): string | null | undefined {
+  const known = publishedBy(state, key)
+  if (known !== undefined) return known
+  const { from, since, generation } = state.keys
+  // Clocks may be set back.
+  if (Math.max(at, since) - from >= DAY) return null
+  const index = recalled && generation - recalled.generation <= 1 ? recalled.asked.indexOf(key) : -1
+  return index < 0 ? undefined : (recalled?.ids[index] ?? null)
+}
 
 /** Remember a key. The generation before the last is forgotten when the present one is a day old, or full. */
 export function remember({ keys }: SourcesState, key: string, id: string, at: number): void {
   if (keys.count >= KEYS || at - keys.since >= DAY) {
+    if (Object.keys(keys.old).length > 0) keys.from = keys.since
+    keys.generation++
     keys.old = keys.young
     keys.young = {}
     keys.count = 0
@@ -53,6 +73,6 @@ export function remember({ keys }: SourcesState, key: string, id: string, at: nu
 }
 
 /** Count conditions that could not be evaluated, of triggers that are still there. */
-export function blame(state: SourcesState, { faulty = [] }: Extract<SourcesEvent, { type: 'source.published' }>): void {
-  for (const id of faulty) if (!own(state.waits, id)) state.faults[id] = (own(state.faults, id) ?? 0) + 1
+export function blame(state: SourcesState, { id: source_event_id, occurred_at: at, faulty = {} }: Extract<SourcesEvent, { type: 'source.published' }>): void {
+  for (const [id, message] of Object.entries(faulty)) if (!own(state.waits, id)) state.faults[id] = { count: (own(state.faults, id)?.count ?? 0) + 1, last: { source_event_id, at, message } }
 }

@@ -6,11 +6,12 @@
  * A1. With `queue`, `skip` and `replace` a loop has one run under way, and a trigger as many as its limit, one by default. A run that
  *     was told to stop is under way until it has stopped.
  * A2. Whoever waits is let in in the order of the line. A run overtakes only those that wait for a limit of their own trigger.
- * A3. Nobody waits while there is room, except while the loop is not active.
+ * A3. Nobody waits while there is room, except while the loop is not active, and those that were let in for a place in the organization.
  */
 import type { ConcurrencyPolicy, Trigger } from '../../protocol/loop/shapes.ts'
 import type { QueueReason } from '../../protocol/loop/run.ts'
 import { emit, tellRun, type Draft } from './draft.ts'
+import { askAgain, askForPlace, isHeld } from './places.ts'
 import { triggersOf, type LoopState } from './state.ts'
 
 /** Runs that one loop may have under way, whatever it says, and runs that may wait. */
@@ -51,8 +52,7 @@ function roomOf(state: LoopState): Room {
 }
 const waitingOf = ({ line }: LoopState, trigger: string): number => line.filter(({ trigger_id = '' }) => trigger_id === trigger).length
 /** For what one more run of a trigger would have to wait. */
-function obstacle(state: LoopState, trigger: string): QueueReason | undefined {
-  const room = roomOf(state)
+function obstacle(state: LoopState, room: Room, trigger: string): QueueReason | undefined {
   if (trigger !== '' && room.of(trigger) + waitingOf(state, trigger) >= room.rule(trigger).limit) return 'trigger_concurrency'
   const ahead = state.line.some(({ reason }) => reason !== 'trigger_concurrency')
   return room.total >= room.limit || ahead ? 'loop_policy' : undefined
@@ -63,28 +63,31 @@ export type Verdict = { readonly begins: true } | { readonly waits: QueueReason 
 
 /** Ask both rules about a run of a trigger, or of none; runs whose place it takes are told to go. @param patient it only ever waits. */
 export function judge(on: Draft, trigger = '', patient = false): Verdict {
-  const { policy } = roomOf(on.state).rule(trigger)
+  // Who is told to go is under way until it has gone, so the room stays what it is.
+  const room = roomOf(on.state)
+  const { policy } = room.rule(trigger)
   const rule = on.state.record?.concurrency ?? 'allow'
-  if (!patient && obstacle(on.state, trigger) === 'trigger_concurrency') {
+  if (!patient && obstacle(on.state, room, trigger) === 'trigger_concurrency') {
     if (policy === 'skip') return { left_out: 'trigger' }
     if (policy === 'replace') displaceOfTrigger(on, trigger, 1)
   }
-  if (!patient && obstacle(on.state, '') === 'loop_policy') {
+  if (!patient && obstacle(on.state, room, '') === 'loop_policy') {
     if (rule === 'skip') return { left_out: 'loop' }
     if (rule === 'replace') displace(on, () => true, 0)
   }
-  const waits = obstacle(on.state, trigger)
+  const waits = obstacle(on.state, room, trigger)
   if (!waits) return { begins: true }
   return on.state.line.length >= MOST_WAITING && !patient ? { left_out: 'full' } : { waits }
 }
 
 const displaceOfTrigger = (on: Draft, trigger: string, newcomers: number): void =>
   displace(on, (of) => of === trigger, Math.max(0, roomOf(on.state).rule(trigger).limit - newcomers))
-/** Tell runs to go, the oldest first, until at most `left` of those that match stay. Those that waited go first, and at once. */
+/** Tell runs to go, the oldest first, until at most `left` of those that match stay. Those that waited, also for a place in the organization, go first, and at once. */
 function displace(on: Draft, matches: (trigger: string) => boolean, left: number, waitingToo = true): void {
   const { line, active, leaving } = on.state
-  const waiting = waitingToo ? line.filter(({ trigger_id = '' }) => matches(trigger_id)).map(({ run_id }) => run_id) : []
-  const staying = Object.entries(active).filter(([run_id, trigger]) => matches(trigger) && !leaving[run_id]).map(([run_id]) => run_id)
+  const inside = Object.entries(active).filter(([run_id, trigger]) => matches(trigger) && !leaving[run_id]).map(([run_id]) => run_id)
+  const waiting = waitingToo ? [...line.filter(({ trigger_id = '' }) => matches(trigger_id)).map(({ run_id }) => run_id), ...inside.filter((run_id) => isHeld(on.state, run_id))] : []
+  const staying = waitingToo ? inside.filter((run_id) => !isHeld(on.state, run_id)) : inside
   const going = [...waiting, ...staying.slice(0, Math.max(0, staying.length - left))]
   for (const run_id of going.slice(0, TOLD)) {
     emit(on, { type: 'run.displaced', run_id })
@@ -107,6 +110,7 @@ export function goOnDisplacing(on: Draft): void {
 
 /** Let in whoever has room now, from the head of the line. What one commit does not take follows in the next. */
 export function letIn(on: Draft): void {
+  askAgain(on)
   const room = roomOf(on.state)
   let count = 0
   for (const { run_id, trigger_id = '' } of on.state.record?.status === 'active' ? [...on.state.line] : []) {
@@ -118,6 +122,7 @@ export function letIn(on: Draft): void {
     }
     room.enter(trigger_id)
     emit(on, { type: 'run.promoted', run_id })
-    tellRun(on, run_id, 'run.begin', { later: true })
+    if (askForPlace(on, run_id)) tellRun(on, run_id, 'run.hold', { queue_reason: 'plan_concurrency' })
+    else tellRun(on, run_id, 'run.begin', { later: true })
   }
 }

@@ -13,11 +13,10 @@ import { reservedTags } from '../../protocol/naming.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
 import { dismiss, letIn } from './admit.ts'
-import { decided, draft, emit, nothing } from './draft.ts'
+import { decided, draft, emit, nothing, type LoopOptions } from './draft.ts'
 import { isLiving, type Living, type LoopState } from './state.ts'
 import { consequences, handlesOf, materialize } from './triggers.ts'
 
-export interface LoopOptions { readonly brand: string }
 type Of<K extends string> = Partial<Record<K, unknown>>
 
 const chosen = <K extends string>(body: object, names: Readonly<Record<K, unknown>>): Of<K> =>
@@ -47,10 +46,10 @@ function secretsOf(given: Saving['secrets'], before: LoopState['secrets']): Reco
 }
 
 /** Make a loop with version 1. */
-export function create({ brand }: LoopOptions, state: LoopState, input: CreateLoop & Saving, cause: Cause): Decision<LoopEvent, Loop> {
+export function create(options: LoopOptions, state: LoopState, input: CreateLoop & Saving, cause: Cause): Decision<LoopEvent, Loop> {
   if (isLiving(state)) return { events: [], reply: state.record }
   const status = input.status ?? (hasSteps(input) ? 'active' : 'draft')
-  const faults = [...reservedTags(input.tags, brand), ...(status === 'active' && !hasSteps(input) ? [needsSteps] : [])]
+  const faults = [...reservedTags(input.tags, options.brand), ...(status === 'active' && !hasSteps(input) ? [needsSteps] : [])]
   if (faults.length > 0) return refuseFields(...faults)
   const refused = unreserved(input.triggers, state, input.reserved, cause.at)
   if (refused) return refused
@@ -61,17 +60,17 @@ export function create({ brand }: LoopOptions, state: LoopState, input: CreateLo
     id, name: input.name, status, ...(Object.fromEntries(Object.entries(given).filter(([, value]) => !isEmpty(value))) as Authored),
     owner: cause.principal.id, created_at: timestamp(cause.at), updated_at: timestamp(cause.at),
   }
-  const on = draft(state, cause)
+  const on = draft(state, cause, options)
   emit(on, { type: 'loop.created', id, loop, version: { id: cause.mint('loop_version'), number: 1 }, definitions: input.definitions ?? {}, trigger_ids, secrets: secretsOf(input.secrets, {}) ?? {} })
   for (const event of consequences(state, on.state, input.organization, cause)) emit(on, event)
   return decided(on, loop)
 }
 
 /** Change a loop. */
-export function update({ brand }: LoopOptions, state: LoopState, input: UpdateLoop & Saving, cause: Cause): Decision<LoopEvent, Loop> {
+export function update(options: LoopOptions, state: LoopState, input: UpdateLoop & Saving, cause: Cause): Decision<LoopEvent, Loop> {
   if (!isLiving(state)) return refuse('not_found')
   if (input.status === 'deleted') {
-    const removed = remove(state, input, cause)
+    const removed = remove(options, state, input, cause)
     return 'refused' in removed ? removed : { ...removed, reply: { ...state.record, status: 'deleted' } }
   }
   const authored = chosen(input, authoring) as Authored
@@ -79,7 +78,7 @@ export function update({ brand }: LoopOptions, state: LoopState, input: UpdateLo
   const whole: Authored & Pick<Loop, 'agent_id'> = { ...state.record, ...authored, ...(input.agent_id !== undefined && { agent_id: input.agent_id }) }
   const { record } = state
   const status = input.status ?? (record.status === 'draft' && !hasSteps(record) && hasSteps(whole) ? 'active' : record.status)
-  const faults = [...reservedTags(input.tags, brand), ...(touched || input.agent_id !== undefined ? checkLoop(whole) : []), ...(status === 'active' && !hasSteps(whole) ? [needsSteps] : [])]
+  const faults = [...reservedTags(input.tags, options.brand), ...(touched || input.agent_id !== undefined ? checkLoop(whole) : []), ...(status === 'active' && !hasSteps(whole) ? [needsSteps] : [])]
   if (faults.length > 0) return refuseFields(...faults)
   const refused = unreserved(input.triggers, state, input.reserved, cause.at)
   if (refused) return refused
@@ -92,7 +91,7 @@ export function update({ brand }: LoopOptions, state: LoopState, input: UpdateLo
   const derived: Derived | undefined = touched
     ? { version: { id: cause.mint('loop_version'), number: state.version.number + 1 }, definitions: input.definitions ?? state.definitions, trigger_ids }
     : undefined
-  const on = draft(state, cause)
+  const on = draft(state, cause, options)
   emit(on, {
     type: 'loop.updated', id: cause.self.id, name: input.name ?? record.name, loop: change?.patch ?? { updated_at: timestamp(cause.at) },
     changes: { ...told(change?.changes ?? {}), ...(derived && { version: { from: state.version.number, to: derived.version.number } }) },
@@ -112,14 +111,17 @@ function followUp(on: ReturnType<typeof draft>, before: Living, organization: st
 }
 
 /** End for good. What is under way goes on; what waits is sent away. */
-export function remove(state: LoopState, { organization }: Pick<Saving, 'organization'>, cause: Cause): Decision<LoopEvent, undefined> {
+export function remove(options: LoopOptions, state: LoopState, { organization }: Pick<Saving, 'organization'>, cause: Cause): Decision<LoopEvent, undefined> {
   if (!isLiving(state)) return refuse('not_found')
-  const on = draft(state, cause)
+  const on = draft(state, cause, options)
   emit(on, { type: 'loop.deleted', id: cause.self.id, name: state.record.name })
   for (const event of consequences(state, on.state, organization, cause)) emit(on, event)
   dismiss(on)
   return decided(on, undefined)
 }
+
+/** The project is gone. */
+export const end = (options: LoopOptions, state: LoopState, input: LoopCommands['loop.end']['input'], cause: Cause): Decision<LoopEvent, undefined> => (isLiving(state) ? remove(options, state, input, cause) : nothing)
 
 /** A handle was reserved for this loop: say whether it is used. */
 export function settleHandle(state: LoopState, { handle, organization }: LoopCommands['handle.settle']['input'], cause: Cause): Decision<LoopEvent, undefined> {

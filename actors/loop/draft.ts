@@ -4,8 +4,15 @@ import type { RunCommands } from '../../protocol/internal.ts'
 import type { Cause, Decided, Tell } from '../actor.ts'
 import { evolveLoop, type LoopState } from './state.ts'
 
+export interface LoopOptions {
+  /** Header brand. */
+  readonly brand: string
+  /** Runs of loops that may be under way in the organization; absent: any number. */
+  readonly plan_concurrency?: number
+}
 export interface Draft {
   readonly cause: Cause
+  readonly options: LoopOptions
   /** A copy of the actor's state, with the events so far applied. */
   state: LoopState
   readonly events: LoopEvent[]
@@ -13,8 +20,8 @@ export interface Draft {
 }
 
 /** Begin a decision. What events change in place is copied. */
-export const draft = (state: LoopState, cause: Cause): Draft => ({
-  cause, events: [], tells: [], state: { ...state, active: { ...state.active }, leaving: { ...state.leaving }, line: [...state.line], spent: [...state.spent], clocks: { ...state.clocks }, fired: [...state.fired] },
+export const draft = (state: LoopState, cause: Cause, options: LoopOptions): Draft => ({
+  cause, options, events: [], tells: [], state: { ...state, active: { ...state.active }, leaving: { ...state.leaving }, places: { ...state.places }, line: [...state.line], spent: [...state.spent], clocks: { ...state.clocks }, fired: [...state.fired] },
 })
 /** Add an event and apply it. */
 export function emit(on: Draft, event: LoopEvent): void {

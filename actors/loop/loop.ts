@@ -4,20 +4,28 @@
  *
  *     draft ⇄ active ⇄ paused → deleted
  */
-import type { TriggerFacts } from '../../protocol/api/loops.ts'
+import type { TriggerFacts, TriggerStanding } from '../../protocol/api/loops.ts'
+import { timestamp } from '../../protocol/common.ts'
 import type { Api } from '../../protocol/api.ts'
 import type { LoopCommands, LoopEvent, Saving } from '../../protocol/loop/events.ts'
 import { handleId } from '../../protocol/loop/handles.ts'
+import type { PlaceCommands } from '../../protocol/loop/places.ts'
+import type { LoopStanding } from '../../protocol/loop/standing.ts'
 import type { Address } from '../../protocol/entry.ts'
 import type { Publication, SourceCommands } from '../../protocol/sources.ts'
 import type { Actor, AnyActor, Cause, Effect } from '../actor.ts'
-import { create, remove, settleHandle, update, type LoopOptions } from './define.ts'
+import { create, end, remove, settleHandle, update } from './define.ts'
+import type { LoopOptions } from './draft.ts'
+import { placeGiven } from './places.ts'
 import { left, returns, spend, wake } from './runs.ts'
+import { standingOf } from './standing.ts'
 import { answerStep, fire, start } from './start.ts'
 import { deadline, evolveLoop, isLiving, triggersOf, unborn, type LoopState } from './state.ts'
 
 type Extra = { 'loop.create': Saving; 'loop.update': Saving; 'loop.delete': Pick<Saving, 'organization'>; 'loop.start': { readonly run_id: string } }
 const toHandle = (handle: string, organization: string, name: string, input: unknown): Effect => ({ tell: { to: { kind: 'trigger_handle', id: handleId(handle), project: organization }, name, input } })
+
+const toPlaces = <N extends 'place.ask' | 'place.return'>(organization: string, name: N, input: PlaceCommands[N]['input']): Effect => ({ tell: { to: { kind: 'plan', id: organization, project: organization }, name, input } })
 
 /** A loop that paused itself says so, as the run that was one failure too many. */
 function sayPaused({ id: loop_id, run_id, consecutive_failures, threshold }: Extract<LoopEvent, { type: 'loop.auto_paused' }>, { project }: Address): Effect[] {
@@ -32,6 +40,14 @@ function factsOf(state: LoopState, { trigger_id }: { trigger_id: string }): Trig
   return { status: state.record.status, enabled: known.trigger.enabled !== false, key: known.key, ...(secret !== undefined && { secret }) }
 }
 
+function standingsOf(state: LoopState): TriggerStanding[] | null {
+  if (!isLiving(state)) return null
+  return triggersOf(state.record, state.trigger_ids).map(({ id, trigger: { key, name, kind, enabled = true } }) => {
+    const next = state.clocks[id]?.next
+    return { id, kind, enabled, ...(key !== undefined && { key }), ...(name !== undefined && { name }), ...(next !== undefined && { next_fire_at: timestamp(next) }) }
+  })
+}
+
 /** The actor of a loop. */
 export function loopActor(options: LoopOptions): AnyActor {
   const bound = <I, D>(decide: (options: LoopOptions, state: LoopState, input: I, cause: Cause) => D) => (state: LoopState, input: I, cause: Cause): D => decide(options, state, input, cause)
@@ -41,20 +57,26 @@ export function loopActor(options: LoopOptions): AnyActor {
     decide: {
       'loop.create': bound(create),
       'loop.update': bound(update),
-      'loop.delete': remove,
-      'loop.start': start as never,
-      'trigger.fire': fire,
-      'loop.ask': answerStep,
-      'run.left': left,
-      'run.returns': returns,
-      'run.spent': spend,
+      'loop.delete': bound(remove),
+      'loop.start': bound(start) as never,
+      'trigger.fire': bound(fire),
+      'loop.ask': bound(answerStep),
+      'run.left': bound(left),
+      'run.returns': bound(returns),
+      'run.spent': bound(spend),
       'handle.settle': settleHandle,
-      wake,
+      'loop.end': bound(end),
+      'place.give': bound(placeGiven),
+      wake: bound(wake),
     },
     evolve: evolveLoop,
     react: {
       'triggers.watched': ({ loop_id, version, triggers }, { project }) => [{ tell: { to: { kind: 'events', id: project }, name: 'triggers.set', input: { loop_id, version, triggers } satisfies SourceCommands['triggers.set']['input'] } }],
       'loop.auto_paused': sayPaused,
+      'place.wanted': ({ run_id, loop_id, organization }, { project }) => [toPlaces(organization, 'place.ask', { project, loop_id, run_id })],
+      'place.returned': ({ run_id, organization }) => [toPlaces(organization, 'place.return', { run_id })],
+      'place.declined': ({ run_id, organization }) => [toPlaces(organization, 'place.return', { run_id })],
+      'loop.stands': ({ loop_id, version, actions, gone }, { project }) => [{ tell: { to: { kind: 'project', id: project }, name: 'loop.note', input: { loop_id, version, actions, ...(gone && { gone }) } satisfies LoopStanding } }],
       'handle.bound': ({ handle, loop_id, trigger_id, organization }, { project }) => [toHandle(handle, organization, 'handle.bind', { handle, loop_id, trigger_id, project })],
       'handle.freed': ({ handle, loop_id, trigger_id, organization }) => [toHandle(handle, organization, 'handle.free', { loop_id, ...(trigger_id !== '' && { trigger_id }) })],
       'child.answered': ({ to, type: _, ...input }) => [{ tell: { to: { kind: 'run', id: to }, name: 'child.answered', input } }],
@@ -63,7 +85,11 @@ export function loopActor(options: LoopOptions): AnyActor {
       /** The version that a start takes, or null when there is no such loop. */
       version: (state) => (isLiving(state) ? state.version : null),
       trigger: factsOf,
+      triggers: standingsOf,
+      standing: standingOf,
     },
+    // A snapshot of an older release lacks what that did not know.
+    recover: (state) => ({ ...unborn(), ...state }),
     deadline,
     ended: ({ deleted, line, active }) => deleted === true && line.length === 0 && Object.keys(active).length === 0,
   }

@@ -5,7 +5,9 @@ import { own } from '../../protocol/lookup.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { dismiss, goOnDisplacing, judge, letIn } from './admit.ts'
-import { decided, draft, emit, nothing, tellRun, type Draft } from './draft.ts'
+import { decided, draft, emit, nothing, tellRun, type Draft, type LoopOptions } from './draft.ts'
+import { askForPlace, givePlaceBack } from './places.ts'
+import { stands } from './standing.ts'
 import { fireSchedules } from './start.ts'
 import { isLiving, spentToday, WINDOW, type LoopState } from './state.ts'
 import { consequences } from './triggers.ts'
@@ -13,9 +15,10 @@ import { consequences } from './triggers.ts'
 type Told<N extends keyof LoopCommands> = LoopCommands[N]['input']
 
 /** A run has ended. Completed ones end a series of failures, cancelled ones leave it as it is. */
-export function left(state: LoopState, { run_id, status }: Told<'run.left'>, cause: Cause): Decision<LoopEvent, undefined> {
+export function left(options: LoopOptions, state: LoopState, { run_id, status }: Told<'run.left'>, cause: Cause): Decision<LoopEvent, undefined> {
   if (own(state.active, run_id) === undefined && !state.line.some((waiting) => waiting.run_id === run_id)) return nothing
-  const on = draft(state, cause)
+  const on = draft(state, cause, options)
+  givePlaceBack(on, run_id)
   const failures = status === 'failed' ? state.failures + 1 : status === 'completed' ? 0 : state.failures
   emit(on, { type: 'run.left', run_id, failures })
   const threshold = state.record?.limits?.pause_after_consecutive_failures ?? 0
@@ -30,8 +33,8 @@ function pause(on: Draft, before: LoopState, run_id: string, consecutive_failure
 }
 
 /** A failed run is recovered: it waits its turn, but is never left out, and takes nobody's place. */
-export function returns(state: LoopState, { run_id, trigger_id }: Told<'run.returns'>, cause: Cause): Decision<LoopEvent, undefined> {
-  const on = draft(state, cause)
+export function returns(options: LoopOptions, state: LoopState, { run_id, trigger_id }: Told<'run.returns'>, cause: Cause): Decision<LoopEvent, undefined> {
+  const on = draft(state, cause, options)
   const verdict = isLiving(state) ? judge(on, trigger_id, true) : { begins: true as const }
   const of = { run_id, ...(trigger_id !== undefined && { trigger_id }), last_run_at: timestamp(cause.at) }
   if ('waits' in verdict) {
@@ -39,14 +42,15 @@ export function returns(state: LoopState, { run_id, trigger_id }: Told<'run.retu
     tellRun(on, run_id, 'run.hold', { queue_reason: verdict.waits })
   } else {
     emit(on, { type: 'run.admitted', ...of })
-    tellRun(on, run_id, 'run.begin', {})
+    if (askForPlace(on, run_id)) tellRun(on, run_id, 'run.hold', { queue_reason: 'plan_concurrency' })
+    else tellRun(on, run_id, 'run.begin', {})
   }
   return decided(on, undefined)
 }
 
 /** A run has spent something. One that goes on spending when the daily budget is used up does not begin another step. */
-export function spend(state: LoopState, { run_id, milli }: Told<'run.spent'>, cause: Cause): Decision<LoopEvent, undefined> {
-  const on = draft(state, cause)
+export function spend(options: LoopOptions, state: LoopState, { run_id, milli }: Told<'run.spent'>, cause: Cause): Decision<LoopEvent, undefined> {
+  const on = draft(state, cause, options)
   emit(on, { type: 'credits.spent', at: Math.floor(cause.at / WINDOW) * WINDOW, milli })
   const { daily_budget_usd, daily_credit_budget } = state.record?.limits ?? {}
   const daily = milliOf({ ...(daily_budget_usd !== undefined && { budget_usd: daily_budget_usd }), ...(daily_credit_budget !== undefined && { credit_budget: daily_credit_budget }) })
@@ -55,8 +59,8 @@ export function spend(state: LoopState, { run_id, milli }: Told<'run.spent'>, ca
 }
 
 /** A time has come, or there was more to do than one commit takes. */
-export function wake(state: LoopState, _: unknown, cause: Cause): Decision<LoopEvent, undefined> {
-  const on = draft(state, cause)
+export function wake(options: LoopOptions, state: LoopState, _: unknown, cause: Cause): Decision<LoopEvent, undefined> {
+  const on = draft(state, cause, options)
   if (state.more_at !== undefined && state.more_at <= cause.at) {
     emit(on, { type: 'loop.busy', more_at: null })
     if (state.deleted) dismiss(on)
@@ -65,6 +69,8 @@ export function wake(state: LoopState, _: unknown, cause: Cause): Decision<LoopE
       letIn(on)
     }
   }
+  // A loop of an older release has told its project nothing yet.
+  if (isLiving(state) && state.standing.version === 0) for (const event of stands(state, on.state, cause.self.id, '')) emit(on, event)
   fireSchedules(on)
   return on.events.length > 0 ? decided(on, undefined) : nothing
 }

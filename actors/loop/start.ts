@@ -11,7 +11,8 @@ import { specOf } from '../../protocol/loop/shapes.ts'
 import { latestFire, nextFire } from '../../protocol/schedule.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { judge, type Verdict } from './admit.ts'
-import { decided, draft, emit, nothing, tellRun, type Draft } from './draft.ts'
+import { decided, draft, emit, nothing, tellRun, type Draft, type LoopOptions } from './draft.ts'
+import { askForPlace } from './places.ts'
 import { isLiving, liveTrigger, spentToday, type KnownTrigger, type Living, type LoopState } from './state.ts'
 
 /** Runs between an event and one that nothing in the project caused, above which it starts no more. */
@@ -54,24 +55,26 @@ function openRun(on: Draft, wanted: Wanted): Outcome {
   if ('left_out' in verdict) return verdict
   const of = { run_id, ...(trigger && { trigger_id: trigger.id }), ...(fire !== undefined && { fire }), last_run_at: timestamp(on.cause.at) }
   emit(on, 'waits' in verdict ? { type: 'run.lined_up', ...of, reason: verdict.waits } : { type: 'run.admitted', ...of })
+  const queue_reason = 'waits' in verdict ? verdict.waits : askForPlace(on, run_id) ? 'plan_concurrency' as const : undefined
+  const { plan_concurrency } = on.options
   tellRun(on, run_id, 'run.open', {
     loop: { id: record.id, version_id: version.id, version: version.number, name: record.name }, spec: specOf(record), ...(record.agent_id && { agent_id: record.agent_id }), definitions, event: event.values, config: config.values,
     meta: { ...wanted.meta, ...(trigger && { trigger: { id: trigger.id, key: trigger.key, kind: trigger.trigger.kind } }) }, source, depth,
-    ...(budget !== undefined && { budget }), ...('waits' in verdict && { queue_reason: verdict.waits }), ...(later && { later }), ...(parent && { parent }),
+    ...(budget !== undefined && { budget }), ...(queue_reason && { queue_reason }), ...(plan_concurrency !== undefined && { plan_concurrency_limit: plan_concurrency }), ...(later && { later }), ...(parent && { parent }),
   })
   return { run_id }
 }
 const whyLeftOut = { loop: 'A run of the loop is under way, and its concurrency is skip.', trigger: 'A run of the trigger is under way, and its policy is skip.', full: 'As many runs of the loop wait as may.' } as const
 
 /** By a client. The edge completes the answer: only the run itself knows how far it went. */
-export function start(state: LoopState, input: StartLoopRun & { readonly run_id: string }, cause: Cause): Decision<LoopEvent, Run> {
+export function start(options: LoopOptions, state: LoopState, input: StartLoopRun & { readonly run_id: string }, cause: Cause): Decision<LoopEvent, Run> {
   const { run_id, event = {}, meta = {}, config = {}, source } = input
   const known = { events: [], reply: { id: run_id } as Run }
   if (startKeyOf(input) !== undefined && (own(state.active, run_id) !== undefined || state.line.some((waiting) => waiting.run_id === run_id))) return known
   const { credential, principal } = cause
   const label = (principal.type === 'user' ? principal.name : undefined) ?? credential?.name ?? principal.name
   const budget = milliOf(input)
-  const on = draft(state, cause)
+  const on = draft(state, cause, options)
   const outcome = openRun(on, {
     run_id, event, meta, config, depth: 0, ...(budget !== undefined && { budget }),
     source: { type: source?.type ?? 'api', ...(source?.id !== undefined ? { id: source.id } : credential && { id: credential.id }), ...(source?.label !== undefined ? { label: source.label } : label !== undefined && { label }) },
@@ -82,11 +85,11 @@ export function start(state: LoopState, input: StartLoopRun & { readonly run_id:
 }
 
 /** By an event that a trigger watches: one run for each, however often it is said. */
-export function fire(state: LoopState, { trigger_id, source }: LoopCommands['trigger.fire']['input'], cause: Cause): Decision<LoopEvent, undefined> {
+export function fire(options: LoopOptions, state: LoopState, { trigger_id, source }: LoopCommands['trigger.fire']['input'], cause: Cause): Decision<LoopEvent, undefined> {
   const trigger = liveTrigger(state, trigger_id)
   const key = `${trigger_id} ${source.id}`
   if (!trigger || state.fired.includes(key)) return nothing
-  const on = draft(state, cause)
+  const on = draft(state, cause, options)
   const outcome = source.depth > DEEPEST ? refuse('conflict', undefined, 'too deep') : openRun(on, {
     run_id: cause.mint('run'), trigger, fire: key, event: source.event, config: {}, depth: source.depth, source: { type: 'trigger', trigger_id, id: source.source_id },
     meta: { ...source.meta, event_type: source.event_type, source_event_id: source.id },
@@ -123,8 +126,8 @@ export function fireSchedules(on: Draft): void {
 }
 
 /** By a step of a run, which hears what came of it. */
-export function answerStep(state: LoopState, { from, event, config, depth }: LoopCommands['loop.ask']['input'], cause: Cause): Decision<LoopEvent, undefined> {
-  const on = draft(state, cause)
+export function answerStep(options: LoopOptions, state: LoopState, { from, event, config, depth }: LoopCommands['loop.ask']['input'], cause: Cause): Decision<LoopEvent, undefined> {
+  const on = draft(state, cause, options)
   const outcome = openRun(on, {
     run_id: cause.mint('run'), event, config, meta: {}, depth, source: { type: 'api', id: from.run_id },
     parent: { run_id: from.run_id, step: from.step, ...(from.loop_id !== undefined && { loop_id: from.loop_id }) },

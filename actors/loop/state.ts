@@ -31,6 +31,11 @@ export interface LoopState {
   /** Those of them that were told to go. */
   leaving: Record<string, true>
   line: Waiting[]
+  /**
+   * Of those under way that need a place in the organization: whether it was asked for, is had, or was sent back because the loop
+   * was not active. Only those that have one have begun.
+   */
+  places: Record<string, 'asked' | 'had' | 'declined'>
   /** Failed runs in a row. */
   failures: number
   /** What runs spent lately: thousandths of a credit by the beginning of their window, oldest first. */
@@ -41,13 +46,15 @@ export interface LoopState {
   fired: string[]
   /** How often the events to watch were told. */
   watched: number
+  /** What its project was told last. */
+  standing: { readonly version: number; readonly actions: readonly string[]; readonly organization: string }
   more_at?: number
 }
 /** A loop that is there. */
 export type Living = LoopState & { readonly record: Loop }
 
 /** A loop before it is created. */
-export const unborn = (): LoopState => ({ version: { id: '', number: 0 }, definitions: {}, trigger_ids: {}, secrets: {}, active: {}, leaving: {}, line: [], failures: 0, spent: [], clocks: {}, fired: [], watched: 0 })
+export const unborn = (): LoopState => ({ version: { id: '', number: 0 }, definitions: {}, trigger_ids: {}, secrets: {}, active: {}, leaving: {}, line: [], places: {}, failures: 0, spent: [], clocks: {}, fired: [], watched: 0, standing: { version: 0, actions: [], organization: '' } })
 export const isLiving = (state: LoopState): state is Living => state.record !== undefined && !state.deleted
 
 /** Firings remembered, to tell a repeat. */
@@ -83,6 +90,7 @@ type Evolve = { readonly [N in LoopEvent['type']]: (state: LoopState, event: Ext
 const dropped = (state: LoopState, run_id: string): LoopState => {
   delete state.active[run_id]
   delete state.leaving[run_id]
+  delete state.places[run_id]
   const index = state.line.findIndex((waiting) => waiting.run_id === run_id)
   if (index >= 0) state.line.splice(index, 1)
   return state
@@ -92,7 +100,7 @@ const same = (state: LoopState): LoopState => state
 export const evolveLoop: Evolve = {
   'loop.created': (state, { loop, version, definitions, trigger_ids, secrets }) => ({ ...state, record: loop, version, definitions, trigger_ids, secrets }),
   'loop.updated': (state, { loop, derived, secrets }) => (state.record ? { ...state, record: patch(state.record, loop), ...derived, ...(secrets && { secrets }) } : state),
-  'loop.deleted': ({ active, leaving, line, watched }) => ({ ...unborn(), deleted: true, active, leaving, line, watched }),
+  'loop.deleted': ({ active, leaving, line, places, watched, standing }) => ({ ...unborn(), deleted: true, active, leaving, line, places, watched, standing }),
   'loop.auto_paused': (state) => (state.record ? { ...state, record: { ...state.record, status: 'paused' }, failures: 0 } : state),
   'run.admitted': (state, { run_id, trigger_id = '', fire, last_run_at }) => {
     state.active[run_id] = trigger_id
@@ -140,6 +148,20 @@ export const evolveLoop: Evolve = {
     return state
   },
   'triggers.watched': (state, { version }) => Object.assign(state, { watched: version }),
+  'place.wanted': (state, { run_id }) => {
+    state.places[run_id] = 'asked'
+    return state
+  },
+  'place.taken': (state, { run_id }) => {
+    state.places[run_id] = 'had'
+    return state
+  },
+  'place.declined': (state, { run_id }) => {
+    state.places[run_id] = 'declined'
+    return state
+  },
+  'place.returned': same,
+  'loop.stands': (state, { version, actions, organization }) => Object.assign(state, { standing: { version, actions, organization } }),
   'handle.bound': same, 'handle.freed': same, 'child.answered': same,
 }
 

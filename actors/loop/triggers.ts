@@ -4,6 +4,7 @@ import { triggerKey, type Loop, type Trigger } from '../../protocol/loop/shapes.
 import { nextFire } from '../../protocol/schedule.ts'
 import type { Watch } from '../../protocol/sources.ts'
 import type { Cause } from '../actor.ts'
+import { stands } from './standing.ts'
 import { isLiving, triggersOf, type LoopState } from './state.ts'
 
 /**
@@ -34,7 +35,7 @@ const watchOf = ({ id, trigger }: ReturnType<typeof triggersOf>[number]): Watch[
 }
 const watches = (state: LoopState): Watch[] => (isLiving(state) && state.record.status === 'active' ? triggersOf(state.record, state.trigger_ids).flatMap(watchOf) : [])
 
-/** What follows from a saved loop: handles that are bound and given back, events that are watched, times of schedules. */
+/** What follows from a saved loop: handles that are bound and given back, events that are watched, what its project knows, times of schedules. */
 export function consequences(before: LoopState, after: LoopState, organization: string, cause: Cause): LoopEvent[] {
   const loop_id = cause.self.id
   const [old, now] = [handlesOf(before.record, before.trigger_ids), handlesOf(isLiving(after) ? after.record : undefined, after.trigger_ids)]
@@ -43,6 +44,7 @@ export function consequences(before: LoopState, after: LoopState, organization: 
   for (const [handle, trigger_id] of now) if (old.get(handle) !== trigger_id) events.push({ type: 'handle.bound', handle, loop_id, trigger_id, organization })
   const triggers = watches(after)
   if (JSON.stringify(triggers) !== JSON.stringify(watches(before))) events.push({ type: 'triggers.watched', loop_id, version: before.watched + 1, triggers })
+  events.push(...stands(before, after, loop_id, organization))
   const clocks = schedules(before, after, cause.at)
   if (Object.keys(clocks).length > 0) events.push({ type: 'schedules.set', clocks })
   return events

@@ -104,6 +104,7 @@ export const organizationActor = (options: OrganizationOptions): Actor<Organizat
     ...evolveActions,
   },
   react: {
+    'project.deleted': ({ id }, self) => [{ tell: { to: { kind: 'project', id, project: id }, name: 'project.end', input: { organization: self.id } } }],
     'handle.questioned': ({ id, project }, self) => [{ tell: { to: { kind: 'project', id: project, project }, name: 'handle.settle', input: { id, organization: self.id } } }],
   },
   ask: { directory: directoryOf, skills: skillsOf, skill_grants: grantsOf, action: actionOf },

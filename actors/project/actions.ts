@@ -11,6 +11,7 @@ import { reservedActionName, reservedTags, secretRef } from '../../protocol/nami
 import { patch } from '../../protocol/patch.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
+import { callersOf } from './loops.ts'
 import type { ProjectOptions, ProjectState } from './state.ts'
 
 type Rows = typeof actions
@@ -49,10 +50,16 @@ export function updateAction(state: ProjectState, input: Input<Rows['action.upda
   return { events: [{ type: 'action.updated', id: kept.action.id, name: kept.action.name, action: change.patch, changes: change.changes }], reply: change.next }
 }
 
-/** Delete an action. Calls that are under way end by themselves; a step that names it later waits for a worker. */
+/** Loops that a refusal names. */
+const TOLD = 20
+/** Delete an action that no active loop calls. Calls that are under way end by themselves; a step that names it later waits for a worker. */
 export function deleteAction(state: ProjectState, input: Input<Rows['action.delete']>): Decided<undefined> {
   const kept = named(state, input.action_name)
-  return kept ? { events: [{ type: 'action.deleted', id: kept.action.id, name: kept.action.name }], reply: undefined } : refuse('not_found')
+  if (!kept) return refuse('not_found')
+  const { id, name } = kept.action
+  const callers = callersOf(state, name)
+  if (callers.length > 0) return refuse('conflict', { loop_ids: callers.slice(0, TOLD), loop_count: callers.length }, 'Active loops call this action; take it out of their steps, pause them or delete them first.')
+  return { events: [{ type: 'action.deleted', id, name }], reply: undefined }
 }
 
 /** Replace the secret of an HTTP action. */

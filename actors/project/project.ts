@@ -12,6 +12,7 @@ import { own } from '../../protocol/lookup.ts'
 import { patch } from '../../protocol/patch.ts'
 import type { BindingEvent } from '../../protocol/bindings.ts'
 import type { EquipmentEvent } from '../../protocol/equipment.ts'
+import type { LoopsEvent } from '../../protocol/loop/standing.ts'
 import type { SkillBody, SkillEvent } from '../../protocol/skills.ts'
 import type { ToolkitEvent } from '../../protocol/toolkits.ts'
 import type { Actor, Cause } from '../actor.ts'
@@ -21,6 +22,7 @@ import { bindingsOf, deleteBinding, setBinding } from './bindings.ts'
 import { assignSkills, assignToolkits, equippedOf, evolveEquipment, take, type Held } from './equipment.ts'
 import { actionOf, createAction, deleteAction, evolveActions, rotateSecret, updateAction } from './actions.ts'
 import { createKey, revokeKey } from './keys.ts'
+import { endProject, evolveLoops, noteLoop } from './loops.ts'
 import { createPrincipal, deletePrincipal, updatePrincipal } from './principals.ts'
 import { assignRole, createRole, deleteRole, unassignRole, updateRole } from './roles.ts'
 import { reachOf } from './reach.ts'
@@ -32,7 +34,7 @@ import { createOwnToken, createToken, createUser, deleteUser, revokeOwnToken, re
 import { createWebhook, deleteWebhook, evolveWebhooks, pingWebhook, rotateWebhookSecret, updateWebhook, webhookOf } from './webhooks.ts'
 import { createWorkflow, deleteWorkflow, settleHandle, updateWorkflow } from './workflows.ts'
 
-type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent | AgentEvent | ToolkitEvent | SkillEvent | EquipmentEvent | BindingEvent | ActionEvent | WebhookEvent | SecretEvent
+type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent | AgentEvent | ToolkitEvent | SkillEvent | EquipmentEvent | BindingEvent | ActionEvent | WebhookEvent | SecretEvent | LoopsEvent
 /** What the edge adds to rows. */
 type Extra = { readonly [N in 'principal.create' | 'principal.update' | 'user.create' | 'user.update' | 'role.create' | 'role.update' | 'assignment.create']: Holds } & {
   'key.create': KeyMaterial & Holds
@@ -117,6 +119,8 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       'webhook.ping': pingWebhook,
       'secret.put': bound(putSecret),
       'secret.delete': deleteSecret,
+      'loop.note': noteLoop,
+      'project.end': endProject,
     },
     evolve: {
       'workflow.created': (state, { id, workflow, spec }) => {
@@ -172,8 +176,13 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       ...evolveActions,
       ...evolveWebhooks,
       ...evolveSecrets,
+      ...evolveLoops,
     },
     react: {
+      'project.ended': ({ organization, loops, next }, { id }) => [
+        ...loops.map((loop) => ({ tell: { to: { kind: 'loop' as const, id: loop }, name: 'loop.end', input: { organization } } })),
+        ...(next === undefined ? [] : [{ tell: { to: { kind: 'project' as const, id }, name: 'project.end', input: { organization, after: next } } }]),
+      ],
       'agent.deleted': ({ id }) => [{ tell: { to: { kind: 'memory', id }, name: 'memory.clear', input: {} } }],
       'handle.freed': ({ id, organization }) => [{ tell: { to: { kind: 'organization', id: organization, project: organization }, name: 'handle.release', input: { id } } }],
     },

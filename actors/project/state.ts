@@ -15,6 +15,7 @@ import type { Skill } from '../../protocol/skills.ts'
 import type { Spec } from '../../protocol/spec.ts'
 import type { Toolkit } from '../../protocol/toolkits.ts'
 import { byHash, sketchOf, type Keys } from '../configuration.ts'
+import type { KnownLoop } from './loops.ts'
 import { principalRecord } from './rights.ts'
 
 /** A workflow without its spec, and the spec of its latest version. */
@@ -50,6 +51,10 @@ export interface ProjectState {
   equipment: Record<string, Equipment>
   /** Messaging bindings by id. */
   bindings: Record<string, MessagingBinding>
+  /** By id; those that are gone stay for a day. */
+  loops: Record<string, KnownLoop>
+  /** The project is gone: the organization that said so. */
+  ended?: string
 }
 export interface ProjectOptions {
   /** Header brand; its lower-case form prefixes reserved tags. */
@@ -57,7 +62,7 @@ export interface ProjectOptions {
 }
 
 /** A project without any configuration. */
-export const bare = (): ProjectState => ({ workflows: {}, keys: {}, principals: {}, roles: {}, assignments: {}, claims: {}, unused: {}, agents: {}, retired: {}, toolkits: {}, skills: {}, equipment: {}, bindings: {}, actions: {}, webhooks: {}, secrets: {} })
+export const bare = (): ProjectState => ({ workflows: {}, keys: {}, principals: {}, roles: {}, assignments: {}, claims: {}, unused: {}, agents: {}, retired: {}, toolkits: {}, skills: {}, equipment: {}, bindings: {}, actions: {}, webhooks: {}, secrets: {}, loops: {} })
 
 /** What gateways keep of a project; its state does not hold its id, so the question does. */
 export function directoryOf({ keys, principals, roles, assignments, workflows, agents, actions }: ProjectState, { id }: { readonly id: string }): ProjectDirectory {

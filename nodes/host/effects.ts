@@ -9,6 +9,7 @@ import { cellKey, effectId } from './cell.ts'
 import type { Notice } from './deps.ts'
 import { Line } from './line.ts'
 import type { Shard } from './shard.ts'
+import { Warnings } from './warnings.ts'
 
 /** An effect with its id, and the sequence of the envelope it follows from. */
 export interface Planned {
@@ -49,10 +50,12 @@ export class Effects {
   readonly #pending = new Map<number, number>()
   /** Tells that wait or are under way, by receiver. */
   readonly #lines = new Map<string, Line>()
+  readonly #warnings: Warnings
   #stopped = false
 
   constructor(shard: Shard) {
     this.#shard = shard
+    this.#warnings = new Warnings(shard.deps)
   }
   /** Sequence of the oldest envelope with unfinished effects, if any. */
   low(): number | undefined {
@@ -74,6 +77,10 @@ export class Effects {
     const { effect, from } = planned
     if ('offer' in effect) {
       this.#shard.offers.kick(from.project, effect.offer.queue)
+      return
+    }
+    if ('warn' in effect) {
+      this.#warnings.say(effect.warn)
       return
     }
     if ('notify' in effect && !this.#shard.deps.notify) return

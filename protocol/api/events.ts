@@ -8,10 +8,13 @@ import { Closed, Open, pageOf, paging, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { FieldError } from '../errors.ts'
 import { checkCustomType } from '../event-types.ts'
+import type { Recalled } from '../sources.ts'
 
 /** Ids that the edge gives to the events of a command, in their order: a repeat of the request gives the same. */
 export interface Named {
   readonly ids: readonly string[]
+  /** What a view knows of their keys, when the actor was unsure. */
+  readonly recalled?: Recalled
 }
 
 export const SourceEventRecord = Type.Object({

@@ -8,6 +8,7 @@ import type { Firing, Watch } from '../sources.ts'
 import type { Spec } from '../spec.ts'
 import type { QueueReason, RunSource } from './run.ts'
 import type { Loop } from './shapes.ts'
+import type { LoopStanding } from './standing.ts'
 
 /** When a schedule fires next, Unix milliseconds; `anchor`: from when its interval is counted. */
 export interface Clock {
@@ -46,6 +47,12 @@ export type LoopEvent =
   | (Event & { readonly type: 'loop.busy'; readonly more_at: number | null })
   /** The triggers that watch events are these from now on. */
   | (Event & { readonly type: 'triggers.watched'; readonly loop_id: string; readonly version: number; readonly triggers: readonly Watch[] })
+  /** A run that was let in asks for a place in the organization, is given one, is not to be begun now, or has no use for it any more. */
+  | (Event & { readonly type: 'place.wanted' | 'place.returned'; readonly run_id: string; readonly loop_id: string; readonly organization: string })
+  | (Event & { readonly type: 'place.taken'; readonly run_id: string })
+  | (Event & { readonly type: 'place.declined'; readonly run_id: string; readonly organization: string })
+  /** How the loop stands, for its project; `organization` as far as it was ever said. */
+  | (Event & LoopStanding & { readonly type: 'loop.stands'; readonly organization: string })
   | (Event & { readonly type: 'handle.bound' | 'handle.freed'; readonly handle: string; readonly loop_id: string; readonly trigger_id: string; readonly organization: string })
   /** The run whose step asked for a run is told what came of it. */
   | (Event & { readonly type: 'child.answered'; readonly to: string; readonly wait_id: string; readonly run_id?: string; readonly fault?: { readonly error_type: string; readonly error: string } })
@@ -65,6 +72,8 @@ export interface RunOpening {
   readonly budget?: number
   /** It waits in the line, for this reason. */
   readonly queue_reason?: QueueReason
+  /** Runs of loops that may be under way in the organization. */
+  readonly plan_concurrency_limit?: number
   /** It begins in a commit of its own. */
   readonly later?: true
   readonly parent?: { readonly run_id: string; readonly loop_id?: string; readonly step: string }
@@ -93,6 +102,10 @@ export type LoopCommands = {
   'run.spent': { input: { run_id: string; milli: number }; reply: undefined }
   /** From a handle that was reserved a while ago: is it used? */
   'handle.settle': { input: { handle: string; organization: string }; reply: undefined }
+  /** From the places of the organization: this run may begin. */
+  'place.give': { input: { run_id: string }; reply: undefined }
+  /** From the project, which is gone: end. */
+  'loop.end': { input: { organization: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
 

@@ -6,16 +6,17 @@ class Crash extends Error {}
 /** The same world until step `at` (0: for ever); from then on nothing the node does reaches anything. */
 export function mortal(deps: HostDeps, at: number): { deps: HostDeps; steps: () => number; dead: () => boolean } {
   let steps = 0
-  // With the node its subscriptions go, and who waits for an answer of it has none.
-  const subscribed: (() => void)[] = []
-  let die = (_: undefined) => {}
-  const died = new Promise<undefined>((resolve) => { die = resolve })
+  /** A dead process listens to nothing, and whoever asked it hears nothing more. */
+  const listening: (() => void)[] = []
+  let bury = (): void => {}
+  const buried = new Promise<undefined>((done) => { bury = () => done(undefined) })
   const step = () => {
-    if (at === 0) return void steps++
-    if (++steps < at) return
-    for (const end of subscribed.splice(0)) end()
-    die(undefined)
-    throw new Crash()
+    if (at === 0) steps++
+    else if (++steps >= at) {
+      for (const stop of listening.splice(0)) stop()
+      bury()
+      throw new Crash()
+    }
   }
   const dead = () => at > 0 && steps >= at
   const wrap = <T extends object>(port: T): T => new Proxy(port, {
@@ -23,17 +24,14 @@ export function mortal(deps: HostDeps, at: number): { deps: HostDeps; steps: () 
       const value = Reflect.get(target, name, target)
       if (typeof value !== 'function') return value
       return (...args: unknown[]) => {
-        if (name === 'subscribe' && !dead()) {
-          const [subject, handler, group] = args as [string, (message: unknown, subject: string) => unknown, string | undefined]
-          let once = value.call(target, subject, (message: unknown, from: string) => Promise.race([handler(message, from), died]), group) as () => void
-          const end = () => {
-            once()
-            once = () => {}
-          }
-          subscribed.push(end)
-          return end
+        if (name === 'publish') return dead() ? () => {} : value.apply(target, args)
+        if (name === 'subscribe') {
+          if (dead()) return () => {}
+          const [subject, handler, ...rest] = args as [string, (message: unknown, subject: string) => unknown, ...unknown[]]
+          const stop = value.call(target, subject, (message: unknown, to: string) => Promise.race([handler(message, to), buried]), ...rest) as () => void
+          listening.push(stop)
+          return stop
         }
-        if (name === 'subscribe' || name === 'publish') return dead() ? () => {} : value.apply(target, args)
         if (name === 'read') return (async function* () { step(); yield* value.apply(target, args) as AsyncIterable<unknown>; step() })()
         return (async () => { step(); const result = await value.apply(target, args); step(); return result })()
       }

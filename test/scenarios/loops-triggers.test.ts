@@ -74,6 +74,20 @@ t.test('events start runs of the loops that watch them', async (t) => {
   t.strictSame(listOf(await s.ok('run.list', { source_event_id: small['source_event_id'] })), [])
 })
 
+t.test('a condition that cannot be evaluated starts nothing, and says so where the trigger is shown', async (t) => {
+  const triggers = [{ kind: 'event', key: 'odd', config: { event_type: 'parcel.*', condition: 'event.weight / event.count > 1' } }, { kind: 'schedule', key: 'later', config: { interval: '1h' } }]
+  const loop = await s.ok('loop.create', { name: 'Odd', steps: nap(), triggers })
+  const standing = async () => listOf(await s.ok('loop.triggers', { id: loop['id'] }))
+  t.match(await standing(), [{ key: 'odd', kind: 'event', enabled: true, condition_faults: undefined }, { key: 'later', kind: 'schedule', next_fire_at: String }])
+  const sent = await until(async () => {
+    const published = await s.ok('event.publish', { event_type: 'parcel.sent', event: { weight: 3, count: 'many' } })
+    return { published, odd: (await standing())[0] as Record<string, unknown> }
+  }, ({ odd }) => odd['condition_faults'] !== undefined)
+  t.match(sent.odd, { last_condition_fault: { source_event_id: sent.published['source_event_id'], message: String, at: String } })
+  t.strictSame(listOf(await s.ok('run.list', { loop_id: loop['id'] })), [])
+  await s.refused('loop.triggers', { id: 'loop_00000000000000000000000000' }, 404, 'not_found')
+})
+
 t.test('a schedule starts runs by itself while its loop is active', async (t) => {
   const loop = await s.ok('loop.create', { name: 'Clock', steps: nap(), triggers: [{ kind: 'schedule', key: 'often', config: { interval: '10s' } }, { kind: 'schedule', key: 'yearly', config: { cron: '0 0 1 1 *', timezone: 'Europe/Berlin' } }] })
   const [run] = await until(async () => listOf(await s.ok('run.list', { loop_id: loop['id'] })), (runs) => runs.length > 0).catch(() => until(async () => listOf(await s.ok('run.list', { loop_id: loop['id'] })), (runs) => runs.length > 0))

@@ -5,6 +5,7 @@ import { terminal, type RunEvent, type WorkflowRun } from '../../protocol/api/ru
 import type { Command } from '../../protocol/entry.ts'
 import type { Interaction } from '../../protocol/interaction/shapes.ts'
 import { isRefusal } from '../../protocol/errors.ts'
+import type { Loop } from '../../protocol/loop/shapes.ts'
 import type { Published } from '../../protocol/sources.ts'
 import { cellKey } from '../../nodes/host/cell.ts'
 import type { Past } from './history.ts'
@@ -43,10 +44,12 @@ function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
   }
 }
 /** Whether a command may have been answered so without an entry of its own. */
-function changedNothing({ name, origin }: Command, reply: unknown, past: Past | undefined, at: number): boolean {
+function changedNothing({ name, origin, input }: Command, reply: unknown, past: Past | undefined, at: number): boolean {
   if (name === 'interaction.cancel') return (reply as Interaction).status === 'cancelled'
   if (name === 'interaction.respond') return (reply as Interaction).responses.some(({ responder_user_id }) => responder_user_id === origin.principal.id)
   if (name === 'event.publish') return (reply as Published).deduped === true
+  if (name === 'loop.start') return past?.entries.some(({ at: stored, place }) => stored <= at && text(place.entry.events).includes((reply as WorkflowRun).id)) ?? false
+  if (name === 'loop.update') return (reply as Loop).status === (input as Loop).status
   const record = reply as WorkflowRun
   if (name === 'run.start') return past?.entries.some((entry) => entry.at <= at) ?? false
   if (name === 'run.signal') return past?.entries.some(({ place }) => place.entry.events.some((event) => event.type === 'signal.stored' && text((event as RunEvent).private).includes((reply as { source_event_id: string }).source_event_id))) ?? false
@@ -127,7 +130,9 @@ async function askOwners(sim: Simulation): Promise<void> {
   const asked = [...sim.history.actors.values()].flatMap(({ address, state }) => {
     if (address.kind === 'run' || address.kind === 'interaction') return [{ address, name: 'get', wanted: sim.kinds[address.kind].ask?.['get']?.(state as never, undefined as never, 0) }]
     if (address.kind === 'queue') return [{ address, name: 'waiting', wanted: waiting(state as QueueState, 64) as unknown }]
-    return address.kind === 'project' ? [{ address, name: 'ledger', wanted: (state as { ledger?: Ledger }).ledger }] : []
+    if (address.kind === 'loop') return [{ address, name: 'version', wanted: sim.kinds.loop.ask?.['version']?.(state as never, undefined as never, 0) }]
+    if (address.kind === 'plan') return [{ address, name: 'places', wanted: sim.kinds.plan.ask?.['places']?.(state as never, undefined as never, 0) }]
+    return address.kind === 'project' ? [{ address, name: 'ledger', wanted: sim.kinds.project.ask?.['ledger']?.(state as never, undefined as never, 0) }] : []
   })
   let left = asked.length
   for (const { address, name, wanted } of asked) {

@@ -1,16 +1,18 @@
 /**
- * Clients: they start runs, steer them, answer what runs ask and read them, each command through some gateway. A client that got no answer sends
+ * Clients: they start runs, also of loops (loop-clients.ts), steer them, answer what runs ask and read them, each command through some gateway. A client that got no answer sends
  * the same command again, or gives up; one that was answered sometimes asks again to see whether the answer stands.
  */
 import type { Outcome } from '../../gateway/ports.ts'
 import type { Address, Command } from '../../protocol/entry.ts'
 import { isRefusal } from '../../protocol/errors.ts'
+import type { RunState } from '../../actors/run/state.ts'
 import type { InteractionState } from '../../actors/interaction/state.ts'
 import { Follower } from './follower.ts'
 import type { Past } from './history.ts'
 import { interactionOf } from './interactions.ts'
 import type { Simulation } from './simulation.ts'
 import { people, signals, specOf } from './specs.ts'
+import type { Spec } from '../../protocol/spec.ts'
 
 /** Milliseconds a client waits for an answer before it turns to another gateway. */
 const PATIENCE = 9000
@@ -32,7 +34,11 @@ export class Clients {
   act(): void {
     const { dice } = this.#sim
     const what = dice.unit()
-    const run = dice.pick(this.#runs)
+    const run = dice.chance(0.8) ? dice.pick(this.#runs) : (this.#ofLoop() ?? dice.pick(this.#runs))
+    if (this.#sim.loops.any && dice.chance(0.25)) {
+      this.#sim.loops.act()
+      return
+    }
     const asked = this.#asked()
     const open = asked.filter((past) => ['pending', 'in_review'].includes(interactionOf(past)?.status ?? ''))
     if (open.length > 0 && dice.chance(0.35)) this.#answer(dice.pick(open) as Past, dice.chance(0.4) ? 2 : 1)
@@ -62,11 +68,24 @@ export class Clients {
       if (dice.chance(0.5)) this.#sim.follow(new Follower(this.#sim, project, id))
     }
     const [first] = [...this.#sim.records.sent.values()].filter(({ command }) => command.id === id && command.name === 'run.start')
-    const input = first?.command.input ?? { project, spec: specOf(dice), ...(key !== undefined && { idempotency_key: key }), ...(dice.chance(0.2) && { priority: dice.below(3) }) }
-    this.#send({ ...address, name: 'run.start', input })
+    const input = first?.command.input ?? { project, spec: this.#spec(), ...(key !== undefined && { idempotency_key: key }), ...(dice.chance(0.2) && { priority: dice.below(3) }) }
+    this.send({ ...address, name: 'run.start', input })
+  }
+  #spec(): Spec {
+    const { dice, loops } = this.#sim
+    const spec = specOf(dice)
+    const asking = dice.chance(0.15) ? loops.step(`s${spec.steps.length}`) : undefined
+    return asking ? { ...spec, steps: [...spec.steps, asking] } : spec
   }
   #steer(to: Address, name: string, input: object, person?: string): void {
-    this.#send({ ...to, name, input: { project: to.project, id: to.id, ...input } }, person)
+    this.send({ ...to, name, input: { project: to.project, id: to.id, ...input } }, person)
+  }
+  /** A run that a loop has made. */
+  #ofLoop(): Address | undefined {
+    const { history, loops, dice } = this.#sim
+    if (!loops.any) return undefined
+    history.readOn()
+    return dice.pick([...history.actors.values()].filter(({ address, state }) => address.kind === 'run' && (state as RunState).record.loop_id !== undefined))?.address
   }
   #asked(): Past[] {
     this.#sim.history.readOn()
@@ -91,19 +110,20 @@ export class Clients {
     const project = dice.pick(projects) ?? ''
     const id = this.#sim.up()[0]?.world.id('source_event') ?? ''
     const one = { event_type: dice.chance(0.8) ? 'order.paid' : 'order.lost', event: { n: dice.below(3) }, ...(dice.chance(0.4) && { idempotency_key: `k${dice.below(4)}` }) }
-    this.#send({ project, kind: 'events', id: project, name: 'event.publish', input: { project, ids: [id], ...one } })
+    this.send({ project, kind: 'events', id: project, name: 'event.publish', input: { project, ids: [id], ...one } })
   }
   #note(): void {
     const { dice, ledgers } = this.#sim
     const [from, to] = [dice.pick(ledgers) ?? '', dice.pick(ledgers) ?? '']
-    this.#send({ project: from, kind: 'project', id: from, name: 'ledger.add', input: { to } })
+    this.send({ project: from, kind: 'project', id: from, name: 'ledger.add', input: { to } })
   }
   /** Send a command that was sent before. */
   #again(): void {
     const known = this.#sim.dice.pick([...this.#sim.records.sent.values()].filter(({ command }) => command.fingerprint !== undefined))
     if (known) void this.#perform(known.command)
   }
-  #send(what: Omit<Command, 'command_id' | 'origin' | 'fingerprint'>, person = 'user_1'): void {
+  /** Send a command, once or more often. */
+  send(what: Omit<Command, 'command_id' | 'origin' | 'fingerprint'>, person = 'user_1'): void {
     const { dice } = this.#sim
     const keyed = dice.chance(0.5)
     void this.#perform({
@@ -111,6 +131,13 @@ export class Clients {
     })
   }
 
+  /** Send a command until it was decided. */
+  insist(what: Omit<Command, 'command_id' | 'origin' | 'fingerprint'>): void {
+    const command: Command = { ...what, command_id: `k:${this.#sim.unique()}`, origin: { at: 0, principal: { type: 'system', id: 'system' } } }
+    const decided = () => this.#sim.records.sent.get(command.command_id)?.answers.some(({ outcome }) => !isRefusal(outcome))
+    const again = (): void => void this.#perform(command).then(() => { if (!decided()) again() })
+    again()
+  }
   /** Send a command until it is answered or the client has had enough. */
   async #perform(command: Command): Promise<void> {
     const { records, dice } = this.#sim

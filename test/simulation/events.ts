@@ -1,5 +1,5 @@
 /**
- * What must hold for source events, in the order of the journal: each is compared with exactly those waits that were known when
+ * What must hold for source events, in the order of the journal: each is compared with exactly those waits and triggers that were known when
  * it was published, a key publishes once, no wait is shown as open before the matcher knows of it, and none is left that an event
  * was for.
  */
@@ -9,12 +9,15 @@ import { terminal, type RunEvent } from '../../protocol/api/runs.ts'
 import type { Placed } from '../../protocol/entry.ts'
 import { ExpressionError } from '../../protocol/language/expression.ts'
 import { fits } from '../../protocol/matching.ts'
-import type { Awaited, SourcesEvent } from '../../protocol/sources.ts'
+import type { Awaited, SourcesEvent, Watch } from '../../protocol/sources.ts'
 import type { Past } from './history.ts'
+import type { LoopRules } from './loops.ts'
 import type { Simulation } from './simulation.ts'
 
 const sorted = (ids: readonly string[]): string => JSON.stringify([...ids].sort())
-function isFor(wait: Awaited, event: Parameters<typeof fits>[1]): boolean {
+/** Events with more runs behind them fire nothing. */
+const DEEPEST = 8
+function isFor(wait: Awaited | Watch, event: Parameters<typeof fits>[1]): boolean {
   try {
     return fits(wait, event)
   } catch (error) {
@@ -33,25 +36,35 @@ export class EventRules {
   readonly #known = new Set<string>()
   readonly #fitted = new Set<string>()
   readonly #keys = new Set<string>()
+  readonly #loops: LoopRules
+  /** By project, then by loop. */
+  readonly #triggers = new Map<string, Map<string, readonly Watch[]>>()
 
-  constructor(sim: Simulation) {
+  constructor(sim: Simulation, loops: LoopRules) {
     this.#sim = sim
+    this.#loops = loops
   }
   /** Check an entry of the source events of a project. */
   check({ cursor, entry }: Placed): void {
     const waits = this.#waits.get(entry.project) ?? new Map<string, Awaited>()
     this.#waits.set(entry.project, waits)
+    const triggers = this.#triggers.get(entry.project) ?? new Map<string, readonly Watch[]>()
+    this.#triggers.set(entry.project, triggers)
     for (const event of entry.events as readonly SourcesEvent[]) {
       if (event.type === 'wait.watched') {
         waits.set(event.wait.wait_id, event.wait)
         this.#known.add(event.wait.wait_id)
       } else if (event.type === 'wait.unwatched') waits.delete(event.wait_id)
+      else if (event.type === 'triggers.changed') triggers.set(event.loop_id, event.triggers)
       else if (event.type === 'source.published') {
         const say = (what: string) => this.#sim.violated(`event ${event.id} (${event.event_type}) at ${cursor} ${what}`)
         const wanted = [...waits.values()].filter((wait) => isFor(wait, event)).map(({ wait_id }) => wait_id)
         const woken = Object.values(event.wakes ?? {}).flat()
         if (sorted(wanted) !== sorted(woken)) say(`was for ${sorted(wanted)}, but was given to ${sorted(woken)}`)
         for (const id of woken) this.#fitted.add(id)
+        const due = event.depth > DEEPEST ? [] : [...triggers.values()].flat().filter((trigger) => isFor(trigger, event)).map(({ trigger_id }) => trigger_id)
+        if (sorted(due) !== sorted(Object.values(event.fires ?? {}).flat())) say(`should fire ${sorted(due)}, but fires ${JSON.stringify(event.fires)}`)
+        this.#loops.want(event.id, event.fires ?? {})
         if (event.dedup_key === undefined) continue
         const key = `${entry.project} ${event.dedup_key}`
         if (this.#keys.has(key)) say(`was published a second time under ${event.dedup_key}`)

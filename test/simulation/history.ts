@@ -10,6 +10,8 @@ import { cellKey } from '../../nodes/host/cell.ts'
 import { EventRules } from './events.ts'
 import { InteractionRules } from './interactions.ts'
 import { JobRules } from './jobs.ts'
+import { LoopRules } from './loops.ts'
+import type { RunState } from '../../actors/run/state.ts'
 import { RunRules } from './runs.ts'
 import type { Simulation } from './simulation.ts'
 
@@ -27,6 +29,7 @@ export class History {
   readonly commands = new Map<string, { readonly place: Placed; readonly at: number }>()
   entries = 0
   readonly events: EventRules
+  readonly loops: LoopRules
   readonly #sim: Simulation
   readonly #jobs: JobRules
   readonly #runs: RunRules
@@ -38,7 +41,8 @@ export class History {
     this.#sim = sim
     this.#jobs = new JobRules(sim)
     this.#runs = new RunRules(sim)
-    this.events = new EventRules(sim)
+    this.loops = new LoopRules(sim)
+    this.events = new EventRules(sim, this.loops)
     this.#interactions = new InteractionRules(sim)
   }
   of(address: Address): Past | undefined {
@@ -79,11 +83,13 @@ export class History {
     }
     if (entry.kind === 'events') this.events.check(place)
     if (entry.kind === 'interaction') this.#interactions.check(place)
+    if (entry.kind === 'loop') this.loops.check(place)
     try {
       for (const event of entry.events) past.state = evolve(this.#sim.kinds[entry.kind], past.state, event, entry.origin.at)
     } catch (error) {
       this.#sim.violated(`${key}: entry ${place.cursor} cannot be folded: ${String(error)}`)
     }
+    if (entry.kind === 'run') this.loops.checkRun(place, past.state as RunState)
     past.prev = lastCursor(place)
     const record = entry.kind === 'run' || entry.kind === 'interaction' ? JSON.stringify(this.#sim.kinds[entry.kind].ask?.['get']?.(past.state as never, undefined as never, at) ?? null) : undefined
     past.entries.push({ place, at, ...(record !== undefined && { record }) })

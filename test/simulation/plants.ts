@@ -1,5 +1,6 @@
 /** Faults planted on purpose. Each breaks one promise of the engine, so a simulation that does not find it looks in vain. */
 import type { AnyActor, Cause, Decision } from '../../actors/actor.ts'
+import type { LoopState } from '../../actors/loop/state.ts'
 import type { InteractionState } from '../../actors/interaction/state.ts'
 import type { QueueState } from '../../actors/queue/state.ts'
 import { watched } from '../../actors/run/deliver.ts'
@@ -143,4 +144,36 @@ const mute: Plant = {
   kinds: (kinds) => ({ ...kinds, events: { ...kinds.events, react: { ...kinds.events.react, 'source.published': () => [] } } }),
 }
 
-export const plants: readonly Plant[] = [early, unfenced, hasty, nameless, forgetful, credulous, deaf, greedy, rash, mute]
+/** A run of a loop that was told to stop counts as gone before it has stopped. */
+const hurried: Plant = {
+  name: 'takes runs that were told to stop for gone',
+  kinds: (kinds) => {
+    const gone = (state: LoopState, { run_id }: { readonly run_id: string }): LoopState => {
+      delete state.active[run_id]
+      state.line = state.line.filter((waiting) => waiting.run_id !== run_id)
+      return state
+    }
+    // A decision keeps the state that its events gave: it has to forget, too.
+    return { ...kinds, loop: { ...kinds.loop, evolve: { ...kinds.loop.evolve, 'run.displaced': gone as unknown as AnyActor['evolve'][string] }, decide: unkept(kinds.loop.decide) } }
+  },
+}
+const unkept = (decide: AnyActor['decide']): AnyActor['decide'] => Object.fromEntries(Object.entries(decide).map(([name, arm]) => [name, ((state: never, input: never, cause: never) => {
+  const decided = arm(state, input, cause)
+  if (isRefusal(decided)) return decided
+  const { next: _, ...rest } = decided
+  return rest
+}) as AnyActor['decide'][string]]))
+
+/** Whoever asks is given a place. */
+const generous: Plant = {
+  name: 'gives places without counting',
+  kinds: (kinds) => ({ ...kinds, plan: { ...kinds.plan, decide: { ...kinds.plan.decide, 'place.ask': ((_: unknown, wanting: object) => ({ events: [{ ...wanting, type: 'place.given' }], reply: undefined })) as unknown as AnyActor['decide'][string] } } }),
+}
+
+/** Loops outlive their project. */
+const careless: Plant = {
+  name: 'keeps the loops of a deleted project',
+  kinds: (kinds) => ({ ...kinds, project: { ...kinds.project, react: { ...kinds.project.react, 'project.ended': () => [] } } }),
+}
+
+export const plants: readonly Plant[] = [early, unfenced, hasty, nameless, forgetful, credulous, deaf, greedy, rash, mute, hurried, generous, careless]

@@ -1,4 +1,5 @@
 /** Whether everything that could move has moved. */
+import type { LoopState } from '../../actors/loop/state.ts'
 import type { QueueState } from '../../actors/queue/state.ts'
 import { isAsked, type RunState } from '../../actors/run/state.ts'
 import { terminal } from '../../protocol/api/runs.ts'
@@ -28,10 +29,16 @@ export function unsettled(sim: Simulation): string | undefined {
     } else if (kind === 'run') {
       const { record, engine } = past.state as RunState
       if (terminal.has(record.status)) continue
+      if (engine.held) {
+        const of = record.loop_id === undefined ? undefined : (sim.history.of({ project: past.address.project, kind: 'loop', id: record.loop_id })?.state as LoopState | undefined)
+        if (of?.places[id] !== 'asked') return `run ${id} is kept waiting, and its loop does not know`
+        continue
+      }
       const { wait, wall_deadline } = engine
       if (!wait || isAsked(wait)) return `run ${id} is ${record.status} and waits for nothing`
       const missed = sim.history.events.unsettledRun(past)
       if (missed) return missed
+      if (wait.kind === 'loop') return `run ${id} waits for an answer of loop ${wait.loop_id}`
       if (wait.kind === 'worker') return `run ${id} waits for job ${wait.job_id}`
       if (record.cancel_requested) return `run ${id} was cancelled and has not ended`
       const due = Math.min(wait.due ?? Number.POSITIVE_INFINITY, wall_deadline ?? Number.POSITIVE_INFINITY)
@@ -40,7 +47,13 @@ export function unsettled(sim: Simulation): string | undefined {
       const why = unsettledInteraction(sim, past, now + CLOCKS)
       if (why) return why
     } else if (kind === 'events') {
-      const why = sim.history.events.unsettled(past)
+      const why = sim.history.events.unsettled(past) ?? sim.history.loops.unsettledMatcher(past)
+      if (why) return why
+    } else if (kind === 'loop') {
+      const why = sim.history.loops.unsettled(past)
+      if (why) return why
+    } else if (kind === 'plan') {
+      const why = sim.history.loops.unsettledPlaces(past)
       if (why) return why
     } else if (kind === 'project') {
       for (const { place } of past.entries) for (const event of place.entry.events) if (event.type === 'ledger.added') sent.set((event as Added).to, (sent.get((event as Added).to) ?? 0) + 1)

@@ -20,6 +20,7 @@ import { Machine } from './machine.ts'
 import { Network } from './network.ts'
 import { Records } from './records.ts'
 import { unsettled } from './rest.ts'
+import { LoopClients } from './loop-clients.ts'
 import { JournalStore, RegistryStore, StateStore } from './store.ts'
 import { Timeline } from './timeline.ts'
 import { Weather, type FaultKind } from './weather.ts'
@@ -73,6 +74,9 @@ export class Simulation {
   readonly records = new Records()
   readonly history: History
   readonly clients = new Clients(this)
+  readonly loops: LoopClients
+  /** Runs of loops that may be under way in the organization; undefined: any number. */
+  readonly plan_limit: number | undefined
   readonly workers: Worker[] = []
   readonly followers: Follower[] = []
   machines: Machine[] = []
@@ -89,13 +93,16 @@ export class Simulation {
     this.dice = fork(seed, 'world')
     this.ids = fork(seed, 'ids')
     this.shards = 1 + this.dice.below(3)
-    const kinds = actorKinds({ brand: 'Sim', timing: this.timing })
+    const plan = fork(seed, 'plan')
+    this.plan_limit = plan.chance(0.3) ? 1 + plan.below(3) : undefined
+    const kinds = actorKinds({ brand: 'Sim', timing: this.timing, ...(this.plan_limit !== undefined && { plan_concurrency: this.plan_limit }) })
     const extended = { ...kinds, project: withLedger(kinds.project) }
     this.kinds = plant?.kinds?.(extended) ?? extended
     const id = (slot: number) => makeId('project', 0, this.ids.bytes(10), slot)
     this.organization = makeId('organization', 0, this.ids.bytes(10), 0)
     this.projects = this.dice.chance(0.3) ? [id(0), id(1)] : [id(0)]
     this.ledgers = [id(0), id(1), id(2)].slice(0, 1 + this.dice.below(3))
+    this.loops = new LoopClients(this)
     this.history = new History(this)
   }
 
@@ -154,6 +161,16 @@ export class Simulation {
     })
   }
 
+  /** Let time pass until nothing is in the way, or something is wrong. */
+  async #wait(what: string, until: number, obstacle: () => string | undefined): Promise<void> {
+    let restless: string | undefined = 'never looked'
+    while (this.timeline.now < until && restless !== undefined) {
+      await this.timeline.pass(this.timeline.now + 500)
+      this.history.readOn()
+      restless = this.violations.length > 0 ? undefined : obstacle()
+    }
+    if (restless !== undefined) this.violated(`${what}: ${restless}`)
+  }
   /** Live through the whole of it. */
   async run(): Promise<Outcome> {
     const { dice, timeline, weather } = this
@@ -173,13 +190,10 @@ export class Simulation {
       machine.fuse = Number.POSITIVE_INFINITY
     }
     for (const [i, project] of this.projects.entries()) this.hire(`calm${i}`, project, 4)
-    let restless: string | undefined = 'never looked'
-    for (const until = end + PATIENCE; timeline.now < until && restless !== undefined; ) {
-      await timeline.pass(timeline.now + 500)
-      this.history.readOn()
-      restless = this.violations.length > 0 ? undefined : unsettled(this)
-    }
-    if (restless !== undefined) this.violated(`at rest: ${restless}`)
+    const until = end + PATIENCE
+    if (this.loops.any) await this.#wait('before the projects are deleted', until, () => (this.clients.busy > 0 ? 'requests are under way' : this.history.loops.unfired()))
+    this.loops.end()
+    await this.#wait('at rest', until, () => unsettled(this))
     if (this.violations.length === 0) await checkAll(this)
     return {
       seed: this.seed, violations: this.violations, faults: [...weather.kinds], trace: this.#trace ?? [], steps: timeline.steps, time: timeline.now, entries: this.history.entries,

@@ -4,7 +4,7 @@ import { eventsActor } from '../../../actors/events/events.ts'
 import { reduced } from '../../../actors/events/reduced.ts'
 import type { SourcesState } from '../../../actors/events/state.ts'
 import type { AnyActor } from '../../../actors/actor.ts'
-import type { Publication, Watch } from '../../../protocol/sources.ts'
+import type { ConditionFaults, Publication, Watch } from '../../../protocol/sources.ts'
 import { given, START, type Scene } from '../../given.ts'
 
 const actor = eventsActor as unknown as AnyActor
@@ -79,8 +79,11 @@ t.test('a condition that is not true, or cannot be evaluated, is no match; the l
   const from = triggers(scene(), [{ condition: 'event.n > 0 && meta.by == null' }, { condition: 'event.n' }, { condition: 'event.n +' }, { condition: 'steps.a == 1' }, { condition: '${{ event.n == 1 }}' }, { condition: 'event.nothing' }])
   const after = publish(publish(from), { event: { n: 2 } })
   t.strictSame(fired(from), ['trg_1', 'trg_5'])
-  t.strictSame(after.ask('faults', { loop_id: 'loop_1' }), { trg_1: 0, trg_2: 2, trg_3: 2, trg_4: 0, trg_5: 0, trg_6: 0 })
-  t.strictSame(triggers(after, [{ condition: 'true' }], 2).ask('faults', { loop_id: 'loop_1' }), { trg_1: 0 })
+  const faults = after.ask('faults', { loop_id: 'loop_1' }) as Record<string, ConditionFaults>
+  t.strictSame(Object.keys(faults), ['trg_2', 'trg_3'])
+  t.match(faults['trg_2'], { count: 2, last: { source_event_id: String, at: String, message: String } })
+  t.match(after.effects.filter((effect) => 'warn' in effect), [{ warn: { about: 'trg_2', fields: { project: 'prj_1', event_type: 'order.paid' } } }, { warn: { about: 'trg_3' } }])
+  t.strictSame(triggers(after, [{ condition: 'true' }], 2).ask('faults', { loop_id: 'loop_1' }), {})
 })
 
 t.test('the last list of a loop counts, whatever comes late', async (t) => {

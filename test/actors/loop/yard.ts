@@ -1,6 +1,6 @@
 /** A loop with the least of its runs around it: who was told what, and a script that ends them. */
 import { loopActor } from '../../../actors/loop/loop.ts'
-import { evolve, type Cause, type Decided } from '../../../actors/actor.ts'
+import { evolve, type AnyActor, type Cause, type Decided, type Effect } from '../../../actors/actor.ts'
 import type { LoopState } from '../../../actors/loop/state.ts'
 import type { LoopEvent } from '../../../protocol/loop/events.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
@@ -12,16 +12,24 @@ export const START = 1_767_225_600_000
 type Values = Record<string, unknown>
 
 export class Yard {
-  readonly actor = loopActor({ brand: 'Service' })
-  readonly id = makeId('loop', 1, new Uint8Array(10), 5)
-  state = this.actor.initial() as LoopState
+  readonly actor: AnyActor
+  readonly id: string
+  state: LoopState
   now = START
   events: LoopEvent[] = []
   /** Every run that was opened: what it is now. */
   readonly runs = new Map<string, { state: 'waiting' | 'running' | 'leaving' | 'ended'; opening: Values; trigger: string }>()
   /** Runs in the order in which they began. */
   readonly began: string[] = []
-  #count = 0
+  #count: number
+
+  /** @param n tells several yards apart. */
+  constructor({ n = 0, ...options }: { readonly n?: number; readonly plan_concurrency?: number } = {}) {
+    this.actor = loopActor({ brand: 'Service', ...options })
+    this.id = makeId('loop', 1, new Uint8Array(10).fill(n), 5)
+    this.state = this.actor.initial() as LoopState
+    this.#count = n * 10_000
+  }
 
   send(name: string, input: Values = {}): unknown {
     const cause: Cause = {
@@ -66,6 +74,10 @@ export class Yard {
     const run = this.runs.get(id)
     if (run) run.state = 'ended'
     this.send('run.left', { run_id: id, status })
+  }
+  /** What the world does because of the last command. */
+  effects(): readonly Effect[] {
+    return this.events.flatMap((event) => this.actor.react?.[event.type]?.(event as never, { project: 'prj_1', kind: 'loop', id: this.id }) ?? [])
   }
   in(...states: string[]): string[] {
     return [...this.runs].filter(([, { state }]) => states.includes(state)).map(([id]) => id)

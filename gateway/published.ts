@@ -1,0 +1,28 @@
+/** Publishing under a key that the project's matcher may have forgotten: a view remembers (K1, K2 of protocol/sources.ts). */
+import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
+import type { ViewQuestions } from '../protocol/internal.ts'
+import type { Published, Recalled } from '../protocol/sources.ts'
+import type { Outcome, World } from './ports.ts'
+
+/** Milliseconds within which a key publishes once. */
+const DAY = 86_400_000
+/** Questions to the view: one more is needed only when tens of thousands of keys were used while it was asked. */
+const QUESTIONS = 5
+
+/**
+ * Publish until the matcher is sure.
+ * @param send the command, with what a view knows.
+ * @param first what came of it the first time, if it was sent already.
+ */
+export async function published(world: Pick<World, 'view' | 'now'>, project: string, send: (recalled?: Recalled) => Promise<Outcome>, first?: Outcome): Promise<Outcome> {
+  let outcome = first ?? (await send())
+  for (let i = 0; i < QUESTIONS; i++) {
+    if (isRefusal(outcome)) return outcome
+    const { unsure } = outcome.reply as Pick<Published, 'unsure'>
+    if (!unsure) return outcome
+    const found = (await world.view(project, 'published_keys', { keys: unsure.keys, since: world.now() - DAY })) as ViewQuestions['published_keys']['reply'] | Refusal
+    if (isRefusal(found)) return found
+    outcome = await send({ generation: unsure.generation, asked: unsure.keys, ids: found.ids })
+  }
+  return isRefusal(outcome) || !(outcome.reply as Pick<Published, 'unsure'>).unsure ? outcome : refuse('service_unavailable')
+}
