@@ -44,7 +44,7 @@ export function applyQueue(store: Store, place: Placed): void {
   place.entry.events.forEach((any: Event, i) => {
     const event = any as QueueEvent
     if (event.type !== 'lease.renewed' && !event.type.startsWith('job.')) return
-    if (event.type === 'job.queued' && event.header.kind === 'delivery') return
+    if (event.type === 'job.queued' && (event.header.kind === 'delivery' || event.header.kind === 'errand')) return
     const row = jobs.get(event.id, event.type === 'job.queued')
     if (row ? row.project !== project : event.type !== 'job.queued') return
     const change: Patch<Job> | undefined = event.type === 'lease.renewed' ? { lease_expires_at: timestamp(event.expires_at) } : event.job

@@ -7,7 +7,7 @@ import type { WebhookEvent } from '../../protocol/api/webhooks.ts'
 import type { RoleEvent } from '../../protocol/api/roles.ts'
 import type { WorkflowEvent } from '../../protocol/api/workflows.ts'
 import type { Api } from '../../protocol/api.ts'
-import type { HoldEvent, ProjectCommands, Reserved } from '../../protocol/configuration.ts'
+import type { HoldEvent, PartingEvent, ProjectCommands, Reserved } from '../../protocol/configuration.ts'
 import { own } from '../../protocol/lookup.ts'
 import { patch } from '../../protocol/patch.ts'
 import type { BindingEvent } from '../../protocol/bindings.ts'
@@ -21,6 +21,7 @@ import { bindingsOf, deleteBinding, setBinding } from './bindings.ts'
 import { assignSkills, assignToolkits, equippedOf, evolveEquipment, take, type Held } from './equipment.ts'
 import { actionOf, createAction, deleteAction, evolveActions, rotateSecret, updateAction } from './actions.ts'
 import { createKey, revokeKey } from './keys.ts'
+import { evolvePartings, parting, partingOf, partingSettled } from './partings.ts'
 import { createPrincipal, deletePrincipal, updatePrincipal } from './principals.ts'
 import { assignRole, createRole, deleteRole, unassignRole, updateRole } from './roles.ts'
 import { reachOf } from './reach.ts'
@@ -32,7 +33,7 @@ import { createOwnToken, createToken, createUser, deleteUser, revokeOwnToken, re
 import { createWebhook, deleteWebhook, evolveWebhooks, pingWebhook, rotateWebhookSecret, updateWebhook, webhookOf } from './webhooks.ts'
 import { createWorkflow, deleteWorkflow, settleHandle, updateWorkflow } from './workflows.ts'
 
-type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent | AgentEvent | ToolkitEvent | SkillEvent | EquipmentEvent | BindingEvent | ActionEvent | WebhookEvent | SecretEvent
+type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent | AgentEvent | ToolkitEvent | SkillEvent | EquipmentEvent | BindingEvent | ActionEvent | WebhookEvent | SecretEvent | PartingEvent
 /** What the edge adds to rows. */
 type Extra = { readonly [N in 'principal.create' | 'principal.update' | 'user.create' | 'user.update' | 'role.create' | 'role.update' | 'assignment.create']: Holds } & {
   'key.create': KeyMaterial & Holds
@@ -75,11 +76,11 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       'key.create': bound(createKey),
       'key.revoke': revokeKey,
       'principal.create': bound(createPrincipal),
-      'principal.update': bound(updatePrincipal),
-      'principal.delete': deletePrincipal,
+      'principal.update': parting(bound(updatePrincipal)),
+      'principal.delete': parting(deletePrincipal),
       'user.create': bound(createUser),
-      'user.update': bound(updateUser),
-      'user.delete': deleteUser,
+      'user.update': parting(bound(updateUser)),
+      'user.delete': parting(deleteUser),
       'token.create': bound(createToken),
       'token.revoke': revokeToken,
       'me.create_token': bound(createOwnToken),
@@ -93,7 +94,7 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       'handle.settle': settleHandle,
       'agent.create': bound(createAgent),
       'agent.update': bound(updateAgent),
-      'agent.delete': deleteAgent,
+      'agent.delete': parting(deleteAgent),
       'agent.inbox': openInbox,
       'agent.set_binding': setBinding,
       'agent.delete_binding': deleteBinding,
@@ -117,6 +118,7 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       'webhook.ping': pingWebhook,
       'secret.put': bound(putSecret),
       'secret.delete': deleteSecret,
+      'job.settled': partingSettled,
     },
     evolve: {
       'workflow.created': (state, { id, workflow, spec }) => {
@@ -172,12 +174,13 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       ...evolveActions,
       ...evolveWebhooks,
       ...evolveSecrets,
+      ...evolvePartings,
     },
     react: {
       'agent.deleted': ({ id }) => [{ tell: { to: { kind: 'memory', id }, name: 'memory.clear', input: {} } }],
       'handle.freed': ({ id, organization }) => [{ tell: { to: { kind: 'organization', id: organization, project: organization }, name: 'handle.release', input: { id } } }],
     },
-    ask: { directory: directoryOf, definition: definitionOf, reach: reachOf, equipment: equippedOf, bindings: bindingsOf, action: actionOf, webhook: webhookOf, secret: secretOf, secrets: secretList },
+    ask: { directory: directoryOf, definition: definitionOf, reach: reachOf, equipment: equippedOf, bindings: bindingsOf, action: actionOf, webhook: webhookOf, secret: secretOf, secrets: secretList, job_spec: partingOf },
     // A snapshot of an older release lacks what that did not know.
     recover: (state) => ({ ...bare(), ...state }),
   }

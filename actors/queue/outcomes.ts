@@ -37,8 +37,9 @@ const workerOf = (held: Held) => held.lease?.instance ?? held.last?.instance
 const faultOf = ({ error_type, error_message }: Fault): Fault => ({ ...(error_type !== undefined && { error_type }), ...(error_message !== undefined && { error_message }) })
 const tellOwner = (held: Held, name: 'job.settled' | 'job.retried', input: Readonly<Record<string, unknown>>): readonly Tell[] => {
   const to = ownerOf(held.header)
-  // A delivery only wants to know how it ends.
-  return to && !(to.kind === 'delivery' && name === 'job.retried') ? [{ to, name, input }] : []
+  // Of a delivery and an errand only the end is of interest.
+  const brief = held.header.kind === 'delivery' || held.header.kind === 'errand'
+  return to && !(brief && name === 'job.retried') ? [{ to, name, input }] : []
 }
 
 /** The job has ended. @param at Unix milliseconds. */

@@ -37,6 +37,8 @@ interface Admission extends Asking {
   readonly output_schema?: Open | undefined
   readonly of?: Partial<Pick<Turn['record'], 'run_id' | 'step_key' | 'channel_exchange_id' | 'attempt'>>
   readonly turn_id?: string
+  readonly exchange?: TurnWork['exchange']
+  readonly depth?: number
 }
 interface Admitted { readonly turn_id: string; readonly user_message: TranscriptMessage; readonly boundary: number; readonly after_sequence: number }
 

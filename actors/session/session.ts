@@ -12,12 +12,14 @@ import type { Actor } from '../actor.ts'
 import { invoke, openTurn, startTurn } from './admit.ts'
 import { interactionChanged } from './asking.ts'
 import { evolve } from './evolve.ts'
+import { openExchange, tellChannel } from './exchange.ts'
 import { jobRetried, jobSettled } from './jobs.ts'
 import { cancelNudge, nudge } from './nudges.ts'
 import { create, standing, succeed } from './place.ts'
 import { actionCall, detail, generation, jobSpec } from './reads.ts'
 import { append, cancel, cancelTurn, compact, deadline, remove, update, wake } from './settings.ts'
 import { unborn, type SessionState } from './state.ts'
+import { tellMessage } from './telling.ts'
 
 type Extra = {
   'agent.invoke': Placing & Defined; 'session.create': Placing; 'session.start_turn': Defined; 'session.nudge': Defined & Hashed; 'session.append': Partial<Defined>; 'session.compact': Defined
@@ -43,12 +45,14 @@ export function sessionActor({ brand: configured }: { readonly brand: string }):
       'session.cancel_nudge': cancelNudge(brand),
       'session.succeed': succeed,
       'turn.open': openTurn(brand),
+      'exchange.open': openExchange(brand),
       'job.settled': jobSettled(brand),
       'job.retried': jobRetried(brand),
       'interaction.changed': interactionChanged(brand),
       wake: wake(brand),
     },
     evolve,
+    react: { 'message.upsert': tellMessage, 'exchange.answered': tellChannel },
     ask: {
       /** Whether it lives, for an edge that looks for the session of a key. */
       standing,

@@ -14,6 +14,7 @@ import type { Ending, TurnWork } from '../../protocol/session/bookkeeping.ts'
 import type { Patch } from '../../protocol/patch.ts'
 import { emit, note, now, tellInteraction, tellQueue, turnOf, upsert, type Draft } from './draft.ts'
 import { beginCompaction } from './compaction.ts'
+import { reportExchange } from './exchange.ts'
 import { deliverNudges, dropNudges, promoteNudges } from './nudges.ts'
 import { generate } from './generate.ts'
 import { advanceSegment } from './segment.ts'
@@ -88,6 +89,7 @@ export function conclude(on: Draft, id: string): void {
   const { status, error_type, error_message, budget } = ending
   if (status === 'cancelled') dropNudges(on, id)
   if (budget) emit(on, { type: 'turn.extra', id, extra: { error_scope: 'agent_turn' } })
+  reportExchange(on, turn)
   upsert(on, id, { status, wait: null, completed_at: now(on), ...(error_type !== undefined && { error_type }), ...(error_message !== undefined && { error_message }), ...(status === 'completed' && results(turn.work)) })
   if (status !== 'cancelled') promoteNudges(on, id)
   pump(on)

@@ -9,12 +9,12 @@ import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/er
 import { own } from '../../protocol/lookup.ts'
 import type { Defined } from '../../protocol/session/definition.ts'
 import type { Session } from '../../protocol/session/shapes.ts'
-import { homeOf, type Call, type Edge } from '../call.ts'
-import { agentSource, byName } from '../equipment.ts'
+import { homeOf, type Call } from '../call.ts'
+import { agentSource, byName, type Asking } from '../equipment.ts'
 import { grantedTools, remembered } from './tools.ts'
 
 /** The agent that a reference names; `not_found` when there is none, `agent_inactive` when it is not in use. */
-export async function agentOf(edge: Edge, call: Call, ref: { readonly id?: string; readonly name?: string }): Promise<Agent | Refusal> {
+export async function agentOf(edge: Asking, call: Pick<Call, 'project'>, ref: { readonly id?: string; readonly name?: string }): Promise<Agent | Refusal> {
   const project = homeOf(edge, call)
   const known = await edge.directory.project(project)
   if (isRefusal(known)) return known
@@ -31,7 +31,7 @@ export interface Wanted {
   readonly operation?: { readonly timeout_seconds?: number }
 }
 /** The definition of a turn of an agent in a session, which may be new. */
-export async function define(edge: Edge, call: Call, agent: Agent, session: Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'> | undefined, { config, operation }: Wanted): Promise<Defined | Refusal> {
+export async function define(edge: Asking, call: Pick<Call, 'project'>, agent: Agent, session: Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'> | undefined, { config, operation }: Wanted): Promise<Defined | Refusal> {
   const project = homeOf(edge, call)
   const source = await agentSource(edge, project, agent.id)
   if (isRefusal(source)) return source

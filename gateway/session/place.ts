@@ -10,7 +10,7 @@ import { homeOf, type Call, type Edge } from '../call.ts'
 /** Key of requests that name none. */
 const DEFAULT_KEY = 'default'
 /** What is known of a session at its owner. */
-export const standingOf = (edge: Edge, project: string, id: string): Promise<Standing | Refusal> => edge.world.ask({ project, kind: 'session', id }, 'standing', {}) as Promise<Standing | Refusal>
+export const standingOf = (edge: Pick<Edge, 'world'>, project: string, id: string): Promise<Standing | Refusal> => edge.world.ask({ project, kind: 'session', id }, 'standing', {}) as Promise<Standing | Refusal>
 
 export interface Located {
   readonly id: string
@@ -19,7 +19,7 @@ export interface Located {
   readonly session?: Session
 }
 /** Find the place of a session. */
-export async function locate(edge: Edge, call: Call, agent: Agent, { mode, session_key, scope_name }: SessionSeed): Promise<Located | Refusal> {
+export async function locate(edge: Pick<Edge, 'world'>, call: Pick<Call, 'project'>, agent: Agent, { mode, session_key, scope_name }: SessionSeed): Promise<Located | Refusal> {
   const { world } = edge
   const project = homeOf(edge, call)
   const key = (session_key ?? scope_name ?? '').trim()

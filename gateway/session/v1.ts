@@ -52,8 +52,7 @@ export function numberedDialect(session_id: string, idle: number): Dialect {
       case 'message.upsert': {
         if (given.status === 'streaming') return again && row ? event('session.message.preview', preview(row, at)) : ''
         // The summary of a compaction is told with the event that follows it, which knows more.
-        const { type: _, ...message } = given
-        return given.role === 'compaction' ? '' : final(message)
+        return given.role === 'compaction' ? '' : final(rowIn(given))
       }
       case 'turn.upsert': {
         const { type: _, ...record } = given

@@ -69,8 +69,8 @@ export const ownerOf = ({ owner, delivery_id, run_id }: JobHeader): { readonly k
 /** What a queue knows of a job while it waits or is leased. The parameters stay with whoever wants it done. */
 export interface JobHeader {
   readonly id: string
-  /** `delivery`: an attempt of a signed delivery, done by the service itself; it is on no list of jobs. */
-  readonly kind: Job['kind'] | 'delivery'
+  /** `delivery`: an attempt of a signed delivery; `errand`: see protocol/errand.ts. Both are done by the service itself and on no list of jobs. */
+  readonly kind: Job['kind'] | 'delivery' | 'errand'
   readonly delivery_id?: string
   readonly origin: Job['origin']
   readonly executor_kind: Job['executor_kind']

@@ -1,5 +1,6 @@
 /** Commands to a session that no client sends, what the edge adds to its rows, and what it answers to reads of its owner. */
 import type { CompactionPolicy } from '../agents.ts'
+import type { ExchangeOpening } from '../channels/exchange.ts'
 import type { Open } from '../common.ts'
 import type { Interaction } from '../interaction/shapes.ts'
 import type { RunCommands } from '../internal.ts'
@@ -16,6 +17,8 @@ export type SessionCommands = {
   'interaction.changed': { input: { interaction: Interaction }; reply: undefined }
   /** From a run or a channel of the same shard: a turn of theirs. They have their own admission. */
   'turn.open': { input: TurnOpening; reply: undefined }
+  /** From whoever does the errand of an exchange: its turn, in a session that is made when there is none. Not total: a session that went this moment refuses it. */
+  'exchange.open': { input: ExchangeOpening; reply: { readonly session_id: string } }
   /** From the newest session of a key to the first one. */
   'session.succeed': { input: { generation: number }; reply: undefined }
   wake: { input: unknown; reply: undefined }

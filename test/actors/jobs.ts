@@ -12,7 +12,7 @@ const header = (id: string, fields: Partial<JobHeader> = {}): JobHeader => ({
   priority: 0, fairness_key: 'all', enqueued_at: 1_000_000, max_attempts: 2, max_losses: 2, ...fields,
 })
 const record = (job: JobHeader): Job => ({
-  id: job.id, kind: job.kind === 'delivery' ? 'action_execution' : job.kind, origin: job.origin, executor_kind: job.executor_kind, queue: 'default', status: 'queued', claim_attempt: 0, max_attempts: job.max_attempts,
+  id: job.id, kind: job.kind === 'delivery' || job.kind === 'errand' ? 'action_execution' : job.kind, origin: job.origin, executor_kind: job.executor_kind, queue: 'default', status: 'queued', claim_attempt: 0, max_attempts: job.max_attempts,
   cancel_requested: false, created_at: timestamp(job.enqueued_at), updated_at: timestamp(job.enqueued_at),
 })
 

@@ -33,7 +33,7 @@ export type Does = (service: Service, called: Called) => Promise<Readonly<Record
 const table: Readonly<Record<BuiltinName, Does>> = { 'memory.remember': remember, 'memory.recall': recall, 'memory.forget': forget, 'run.start': startRun, 'run.get': getRun }
 
 /** What a refusal means for a job: what may pass is tried again. */
-function refused(refusal: Refusal): Outcome {
+export function refused(refusal: Refusal): Outcome {
   const { code, message, details } = errorBody(refusal).error
   const fields = Array.isArray(details?.['fields']) ? `: ${JSON.stringify(details['fields'])}` : ''
   return { status: 'failed', error_type: code, error_message: `${message}${fields}`.slice(0, 2000), ...('retryable' in errors[refusal.refused] ? { retry_in: 500 } : { final: true as const }) }
