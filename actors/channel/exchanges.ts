@@ -23,11 +23,15 @@ export interface Calls {
 const queueOf = ({ shard }: Cause): Tell['to'] => ({ kind: 'queue', id: `${shard}.${ERRANDS}` })
 
 /** The agents that a message wakes. In direct messages every word of a person does; agents wake others by name only, and not for ever. */
-function wokenBy({ settings, members, streaks }: Open, message: ChannelMessage, { mentioned = [], thread = [] }: Calls): string[] {
+function wokenBy({ settings, members, streaks, talks }: Open, message: ChannelMessage, { mentioned = [], thread = [] }: Calls): string[] {
   const agents = Object.values(members).filter(({ kind, member_id }) => kind === 'agent' && member_id !== message.sender_id).map(({ member_id }) => member_id)
-  if (message.sender_type === 'agent') return (own(streaks, message.reply_to ?? '') ?? 0) + 1 >= STREAK ? [] : agents.filter((id) => mentioned.includes(id))
-  return settings.kind === 'dm' ? agents : agents.filter((id) => mentioned.includes(id) || thread.includes(id))
+  if (message.sender_type !== 'agent') return settings.kind === 'dm' ? agents : agents.filter((id) => mentioned.includes(id) || thread.includes(id))
+  const { reply_to = '' } = message
+  const coming = Object.values(talks).flatMap(({ exchange, next }) => [exchange, ...(next ? [next] : [])]).filter((wake) => threadOf(wake) === reply_to).length
+  return agents.filter((id) => mentioned.includes(id)).slice(0, Math.max(0, STREAK - (own(streaks, reply_to) ?? 0) - 1 - coming))
 }
+/** The thread in which an answer will stand. */
+const threadOf = ({ root, message_id }: Wake): string => root ?? message_id
 
 /** Begin an exchange, or leave it to the one that follows the present one. @param through seq of the newest message. */
 function wake({ settings, talks, heard }: Open, agent_id: string, woken: Wake, through: number, cause: Cause): Follows {
@@ -83,15 +87,21 @@ function close(state: ChannelState, talk: ChannelState['talks'][string] | undefi
   // Who left meanwhile says nothing any more, and nobody does in an archived channel.
   if (!memberOf(state, exchange.agent_id) || state.settings.archived_at !== undefined) return { events: [ended], reply: undefined }
   const content = wordsOf(outcome)
-  const said = content === undefined ? undefined : post(state, answerOf(state, exchange, content, session_id, error_type, cause), { mentioned }, { id: exchange.agent_id, type: 'agent' }, cause)
+  const said = content === undefined ? undefined : post(without(state, talk), answerOf(state, exchange, content, session_id, error_type, cause), { mentioned }, { id: exchange.agent_id, type: 'agent' }, cause)
   const again = next && begin(state.settings.id, exchange.agent_id, next, exchange.through_seq, state.message_seq + (said ? 1 : 0), cause)
   return { events: [ended, ...(said?.events ?? []), ...(again?.events ?? [])], tells: [...(said?.tells ?? []), ...(again?.tells ?? [])], reply: undefined }
 }
+/** The channel as it is once an exchange has ended. */
+function without(state: Open, { exchange, next }: ChannelState['talks'][string]): Open {
+  const { [talkKey(exchange.agent_id, exchange.root)]: _, ...talks } = state.talks
+  return { ...state, talks: next ? { ...talks, [talkKey(exchange.agent_id, exchange.root)]: { exchange: { ...exchange, ...next } } } : talks }
+}
 /** The answer as a message: in the thread of what it answers, or the first one below it. */
-function answerOf({ settings, message_seq }: Open, { agent_id, id, turn_id, root, message_id }: Exchange, content: string, session_id: string | undefined, error_type: string | undefined, cause: Cause): ChannelMessage {
+function answerOf({ settings, message_seq }: Open, exchange: Exchange, content: string, session_id: string | undefined, error_type: string | undefined, cause: Cause): ChannelMessage {
+  const { agent_id, id, turn_id } = exchange
   return {
     id: cause.mint('message'), channel_id: settings.id, seq: message_seq + 1, content, metadata: { channel_exchange_id: id, ...(session_id !== undefined && { turn_id }), ...(error_type !== undefined && { error_type }) },
-    pinned: false, reply_to: root ?? message_id, sender_id: agent_id, sender_type: 'agent', sender_agent_id: agent_id, ...(session_id !== undefined && { sender_session_id: session_id }), created_at: timestamp(cause.at),
+    pinned: false, reply_to: threadOf(exchange), sender_id: agent_id, sender_type: 'agent', sender_agent_id: agent_id, ...(session_id !== undefined && { sender_session_id: session_id }), created_at: timestamp(cause.at),
   }
 }
 

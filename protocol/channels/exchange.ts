@@ -10,8 +10,8 @@
  *     one, which is shown everything that was said since.
  * E2. A message wakes an agent once, because the two are one commit; the turn has the id that the exchange was begun with, so
  *     whatever is repeated starts no second one.
- * E3. An agent never wakes itself. Agents wake each other by name only, and not any more once `limits.streak` messages of agents
- *     stand in a thread without one of a person.
+ * E3. An agent never wakes itself. Agents wake each other by name only, and only while no more than `STREAK` messages of agents
+ *     come to stand in a thread without one of a person, counting the answers that are on their way.
  */
 import type { Event } from '../entry.ts'
 import type { Block } from '../session/blocks.ts'
@@ -20,7 +20,7 @@ import type { Place } from '../session/commands.ts'
 import type { TurnDefinition } from '../session/definition.ts'
 import type { RunCommands } from '../internal.ts'
 
-/** Messages of agents in a thread without one of a person between them: the last of them wakes nobody. */
+/** Messages of agents in a thread without one of a person between them, at most, as far as agents wake agents. */
 export const STREAK = 8
 /** Threads of a channel of which it is remembered how far agents were shown them, and how many agents spoke in a row. */
 export const REMEMBERED = 500
