@@ -1,7 +1,7 @@
 /** Agents as members of channels, over the real stack with the scripted model: who is woken, where the answer stands, what ends. */
 import t from 'tap'
 import { service, type Frame } from '../service.ts'
-import { idsOf, listOf, until, type Found } from './given.ts'
+import { ended, idsOf, listOf, until, type Found } from './given.ts'
 import { editor, person } from './people.ts'
 
 const s = await service()
@@ -136,10 +136,10 @@ t.test('each message of a session is a source event, once, that wakes waits', as
   const source = await agent('source', 'script:\n  - say: "Heard."\n')
   const run = await s.ok('run.start', { spec: { steps: [{ id: 'hear', kind: 'wait_for_event', config: { event_type: 'session.message.created', condition: `meta.role == 'assistant' && event.agent_id == '${String(source['id'])}'` } }], output: { key: '${{ steps.hear.output.event.session_key }}' } } })
   const { id } = await ann.ok('channel.create', { name: name(), member_ids: [source['id']] })
-  await until(() => s.ok('run.get', { id: run['id'] }), ({ status }) => status === 'suspended')
+  await s.follow('run.events', { id: run['id'] }, ({ event }) => event === 'wait.opened')
   await ann.ok('channel.send', { id, content: '@source' })
   const [said] = await answers(id, source['id'])
-  t.match(await until(() => s.ok('run.get', { id: run['id'] }), ({ status }) => status === 'completed'), { result: { key: `channel:${String(id)}` } })
+  t.match(await ended(s, run['id']), { result: { key: `channel:${String(id)}` } })
   const session_id = said?.['sender_session_id']
   const heard = await until(async () => listOf(await s.ok('event.list', { event_type: 'session.message.created', source_id: session_id })).reverse(), (all) => all.length >= 2)
   t.match(heard, [{ source_kind: 'session', meta: { role: 'user', agent_id: source['id'] }, event: { sequence: 1 } }, { meta: { role: 'assistant' }, event: { sequence: 2, content: [{ text: 'Heard.' }], session_key: `channel:${String(id)}` } }])
