@@ -4,6 +4,7 @@
  * absent, because no gateway counts what others publish; nothing is dropped without `session.resync` or an end.
  */
 import { timestamp, type Open } from '../../protocol/common.ts'
+import { rowIn } from '../../protocol/session/events.ts'
 import { settledTurns, type TranscriptMessage, type TranscriptTurn } from '../../protocol/session/shapes.ts'
 import { spell, type Caught, type Change, type Dialect } from './change.ts'
 import { told } from './notes.ts'
