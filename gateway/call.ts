@@ -40,7 +40,7 @@ export interface Call {
 }
 
 /** Id of the project, or of the organization for its own rows. */
-export const homeOf = ({ world }: Pick<Edge, 'world'>, call: Pick<Call, 'project'>): string => call.project?.id ?? world.organization()
+export const homeOf = ({ world }: Edge, call: Call): string => call.project?.id ?? world.organization()
 /** The name under which actors and views know what this row asks for. */
 export const meaning = ({ name, row }: Call): string => row.shape.as ?? name
 

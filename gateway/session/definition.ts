@@ -9,18 +9,16 @@ import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/er
 import { own } from '../../protocol/lookup.ts'
 import type { Defined } from '../../protocol/session/definition.ts'
 import type { Session } from '../../protocol/session/shapes.ts'
-import { homeOf, type Call } from '../call.ts'
 import { agentSource, byName, type Asking } from '../equipment.ts'
 import { grantedTools, remembered } from './tools.ts'
 
 /** The agent that a reference names; `not_found` when there is none, `agent_inactive` when it is not in use. */
-export async function agentOf(edge: Asking, call: Pick<Call, 'project'>, ref: { readonly id?: string; readonly name?: string }): Promise<Agent | Refusal> {
-  const project = homeOf(edge, call)
-  const known = await edge.directory.project(project)
+export async function agentOf({ world, directory }: Asking, project: string, ref: { readonly id?: string; readonly name?: string }): Promise<Agent | Refusal> {
+  const known = await directory.project(project)
   if (isRefusal(known)) return known
   const id = ref.id ?? Object.entries(known.agents).find(([, { name }]) => name === ref.name)?.[0] ?? ''
   if (!own(known.agents, id)) return refuse('not_found', { resource: 'agent' }, 'There is no such agent in this project.')
-  const agent = (await edge.world.view(project, 'agent.get', { id })) as Agent | Refusal
+  const agent = (await world.view(project, 'agent.get', { id })) as Agent | Refusal
   if (isRefusal(agent)) return agent
   return agent.status === 'active' ? agent : refuse('agent_inactive', { agent_id: id })
 }
@@ -31,8 +29,7 @@ export interface Wanted {
   readonly operation?: { readonly timeout_seconds?: number }
 }
 /** The definition of a turn of an agent in a session, which may be new. */
-export async function define(edge: Asking, call: Pick<Call, 'project'>, agent: Agent, session: Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'> | undefined, { config, operation }: Wanted): Promise<Defined | Refusal> {
-  const project = homeOf(edge, call)
+export async function define(edge: Asking, project: string, agent: Agent, session: Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'> | undefined, { config, operation }: Wanted): Promise<Defined | Refusal> {
   const source = await agentSource(edge, project, agent.id)
   if (isRefusal(source)) return source
   const cleared = config !== undefined && clearsConfig(config)

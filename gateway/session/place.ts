@@ -5,12 +5,12 @@ import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { isId, slotOf } from '../../protocol/ids.ts'
 import type { Place, Standing } from '../../protocol/session/commands.ts'
 import type { Session } from '../../protocol/session/shapes.ts'
-import { homeOf, type Call, type Edge } from '../call.ts'
+import type { Asking } from '../equipment.ts'
 
 /** Key of requests that name none. */
 const DEFAULT_KEY = 'default'
 /** What is known of a session at its owner. */
-export const standingOf = (edge: Pick<Edge, 'world'>, project: string, id: string): Promise<Standing | Refusal> => edge.world.ask({ project, kind: 'session', id }, 'standing', {}) as Promise<Standing | Refusal>
+export const standingOf = (edge: Pick<Asking, 'world'>, project: string, id: string): Promise<Standing | Refusal> => edge.world.ask({ project, kind: 'session', id }, 'standing', {}) as Promise<Standing | Refusal>
 
 export interface Located {
   readonly id: string
@@ -19,9 +19,8 @@ export interface Located {
   readonly session?: Session
 }
 /** Find the place of a session. */
-export async function locate(edge: Pick<Edge, 'world'>, call: Pick<Call, 'project'>, agent: Agent, { mode, session_key, scope_name }: SessionSeed): Promise<Located | Refusal> {
+export async function locate(edge: Pick<Asking, 'world'>, project: string, agent: Agent, { mode, session_key, scope_name }: SessionSeed): Promise<Located | Refusal> {
   const { world } = edge
-  const project = homeOf(edge, call)
   const key = (session_key ?? scope_name ?? '').trim()
   const at = (root: string, generation: number, name: string): Place => ({ root, generation, session_key: name, agent_id: agent.id, agent_name: agent.name, ...(agent.compaction_policy && { compaction_policy: agent.compaction_policy }) })
   const lives = (id: string, place: Place, { gone, session }: Standing): Located => ({ id, place, ...(session && !gone && { session }) })

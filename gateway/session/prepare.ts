@@ -27,20 +27,20 @@ async function acknowledged(edge: Edge, call: Call, reply: unknown): Promise<Tur
 
 async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const { agent_ref, session: seed = {} } = call.body as { agent_ref: { id?: string; name?: string }; session?: SessionSeed }
-  const agent = await agentOf(edge, call, agent_ref)
+  const agent = await agentOf(edge, homeOf(edge, call), agent_ref)
   if (isRefusal(agent)) return agent
-  const located = await locate(edge, call, agent, seed)
+  const located = await locate(edge, homeOf(edge, call), agent, seed)
   if (isRefusal(located)) return located
   const { id, place, session } = located
-  const defined = await define(edge, call, agent, session ?? seeded(seed), call.body as Wanted)
+  const defined = await define(edge, homeOf(edge, call), agent, session ?? seeded(seed), call.body as Wanted)
   return isRefusal(defined) ? defined : { id, input: { place, ...defined }, answer: (reply) => acknowledged(edge, call, reply) }
 }
 const seeded = ({ thinking_effort, compaction_policy }: SessionSeed): Pick<Session, 'thinking_effort' | 'compaction_policy'> => ({ ...(thinking_effort && { thinking_effort }), ...(compaction_policy && { compaction_policy }) })
 
 async function create(edge: Edge, call: Call): Promise<Prepared | Refusal> {
-  const agent = await agentOf(edge, call, { id: String(call.body['agent_id']) })
+  const agent = await agentOf(edge, homeOf(edge, call), { id: String(call.body['agent_id']) })
   if (isRefusal(agent)) return agent
-  const located = await locate(edge, call, agent, call.body as SessionSeed)
+  const located = await locate(edge, homeOf(edge, call), agent, call.body as SessionSeed)
   return isRefusal(located) ? located : { id: located.id, input: { place: located.place } }
 }
 
@@ -52,7 +52,7 @@ async function sessionOf(edge: Edge, call: Call): Promise<{ readonly session: Se
   if (isRefusal(known)) return known
   const { session, gone } = known
   if (!session || gone) return missing
-  const agent = await agentOf(edge, call, { id: session.agent_id })
+  const agent = await agentOf(edge, homeOf(edge, call), { id: session.agent_id })
   return isRefusal(agent) ? agent : { session, agent }
 }
 /** Rows that may begin a turn in a session that there is. */
@@ -60,7 +60,7 @@ const turning = (more: (edge: Edge, call: Call) => Prepared): Prepare => async (
   const found = await sessionOf(edge, call)
   if (isRefusal(found)) return found
   const { operation } = call.body as Wanted
-  const defined = await define(edge, call, found.agent, found.session, operation ? { operation } : {})
+  const defined = await define(edge, homeOf(edge, call), found.agent, found.session, operation ? { operation } : {})
   if (isRefusal(defined)) return defined
   const { input, ...rest } = more(edge, call)
   return { ...rest, input: { ...defined, ...input } }
@@ -69,7 +69,7 @@ const turning = (more: (edge: Edge, call: Call) => Prepared): Prepare => async (
 const append: Prepare = async (edge, call) => {
   const found = await sessionOf(edge, call)
   if (isRefusal(found)) return found.refused === 'agent_inactive' ? {} : found
-  const defined = await define(edge, call, found.agent, found.session, {})
+  const defined = await define(edge, homeOf(edge, call), found.agent, found.session, {})
   return isRefusal(defined) ? {} : { input: { ...defined } }
 }
 

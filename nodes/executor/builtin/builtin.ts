@@ -6,11 +6,12 @@ import type { Directory } from '../../../gateway/directory.ts'
 import type { World } from '../../../gateway/ports.ts'
 import { builtinOf, type BuiltinName } from '../../../protocol/action/builtin.ts'
 import type { ActionCall } from '../../../protocol/action/invocation.ts'
-import { errorBody, errors, isRefusal, type Refusal } from '../../../protocol/errors.ts'
+import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import { own } from '../../../protocol/lookup.ts'
 import type { ClaimedJob } from '../../../protocol/worker.ts'
 import { callOf } from '../call.ts'
-import { NOT_OURS, type Handler, type Outcome } from '../handler.ts'
+import { NOT_OURS, type Handler } from '../handler.ts'
+import { refused } from '../refused.ts'
 import { forget, recall, remember } from './memory.ts'
 import { callWorkflow, getRun, startRun } from './runs.ts'
 
@@ -31,13 +32,6 @@ export interface Called {
 export type Does = (service: Service, called: Called) => Promise<Readonly<Record<string, unknown>> | Refusal>
 
 const table: Readonly<Record<BuiltinName, Does>> = { 'memory.remember': remember, 'memory.recall': recall, 'memory.forget': forget, 'run.start': startRun, 'run.get': getRun }
-
-/** What a refusal means for a job: what may pass is tried again. */
-export function refused(refusal: Refusal): Outcome {
-  const { code, message, details } = errorBody(refusal).error
-  const fields = Array.isArray(details?.['fields']) ? `: ${JSON.stringify(details['fields'])}` : ''
-  return { status: 'failed', error_type: code, error_message: `${message}${fields}`.slice(0, 2000), ...('retryable' in errors[refusal.refused] ? { retry_in: 500 } : { final: true as const }) }
-}
 
 /** The handler of actions of the service, and of published workflows. */
 export function builtinActions(service: Service): Handler {

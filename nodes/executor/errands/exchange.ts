@@ -4,14 +4,14 @@
  */
 import { agentOf, define } from '../../../gateway/session/definition.ts'
 import { locate } from '../../../gateway/session/place.ts'
-import type { Call } from '../../../gateway/call.ts'
+import type { Asking } from '../../../gateway/equipment.ts'
 import type { ChannelMessage } from '../../../protocol/channels.ts'
 import { sessionKeyOf, type ExchangeOpening } from '../../../protocol/channels/exchange.ts'
 import type { OrganizationDirectory, ProjectDirectory } from '../../../protocol/directory.ts'
 import { isRefusal, refuse, type Refusal } from '../../../protocol/errors.ts'
 import { own } from '../../../protocol/lookup.ts'
 import type { Block } from '../../../protocol/session/blocks.ts'
-import type { Runs, Running } from './errands.ts'
+import type { Runs } from './errands.ts'
 
 type Errand = Parameters<Runs<'exchange'>>[2]
 /** Messages that are read at one time, and those of them that an agent is shown, with their characters together: the newest. */
@@ -19,7 +19,7 @@ const PAGE = 100
 const SHOWN = { messages: 50, characters: 60_000 } as const
 
 /** Messages of the talk that the agent was not shown yet, oldest first. In a thread that is new to it, the root and what it said there itself belong to them. */
-async function unheard({ world }: Running, project: string, { exchange, channel }: Errand): Promise<readonly ChannelMessage[] | Refusal> {
+async function unheard({ world }: Pick<Asking, 'world'>, project: string, { exchange, channel }: Errand): Promise<readonly ChannelMessage[] | Refusal> {
   const { agent_id, root, after_seq, through_seq } = exchange
   const ask = (name: string, input: object) => world.view(project, name, { id: channel.id, viewer: { id: agent_id, admin: false }, ...input })
   const fresh = after_seq === 0 && root !== undefined
@@ -51,20 +51,19 @@ function about({ channel, alone }: Errand, me: string, others: readonly string[]
 }
 
 /** Begin it. A repeat finds the turn that there is. */
-export const openExchange: Runs<'exchange'> = async (running, project, errand) => {
-  const { world, directory } = running
+export const openExchange: Runs<'exchange'> = async (asking, project, errand) => {
+  const { world, directory } = asking
   const { exchange, channel, agents, alone } = errand
   const [home, organization] = await Promise.all([directory.project(project), directory.organization()])
   if (isRefusal(home)) return home
   if (isRefusal(organization)) return organization
-  const call: Pick<Call, 'project'> = { project: own(organization.projects, project) }
-  const agent = await agentOf(running, call, { id: exchange.agent_id })
+  const agent = await agentOf(asking, project, { id: exchange.agent_id })
   if (isRefusal(agent)) return agent
-  const located = await locate(running, call, agent, { session_key: sessionKeyOf(channel.id, exchange.root) })
+  const located = await locate(asking, project, agent, { session_key: sessionKeyOf(channel.id, exchange.root) })
   if (isRefusal(located)) return located
-  const defined = await define(running, call, agent, located.session, {})
+  const defined = await define(asking, project, agent, located.session, {})
   if (isRefusal(defined)) return defined
-  const messages = await unheard(running, project, errand)
+  const messages = await unheard(asking, project, errand)
   if (isRefusal(messages)) return messages
   if (messages.length === 0) return refuse('conflict', undefined, 'There is nothing to answer any more.')
   const content = messages.map((message): Block => ({ type: 'text', text: alone ? message.content : `${nameIn(home, organization, message.sender_id)}: ${message.content}` }))

@@ -1,0 +1,15 @@
+/** What a refusal means for a job: what may pass is tried again. */
+import { errorBody, errors, type Refusal } from '../../protocol/errors.ts'
+import type { Outcome } from './handler.ts'
+
+/** Milliseconds before another attempt. */
+const PAUSE = 500
+/** Characters of a message that are kept. */
+const SHOWN = 2000
+
+/** The outcome of an attempt that was refused. */
+export function refused(refusal: Refusal): Outcome {
+  const { code, message, details } = errorBody(refusal).error
+  const fields = Array.isArray(details?.['fields']) ? `: ${JSON.stringify(details['fields'])}` : ''
+  return { status: 'failed', error_type: code, error_message: `${message}${fields}`.slice(0, SHOWN), ...('retryable' in errors[refusal.refused] ? { retry_in: PAUSE } : { final: true as const }) }
+}
