@@ -20,7 +20,7 @@ export const jobSpec = (brand: string) => (state: SessionState, { job_id }: { re
     const action = work.segment?.calls[found.call]?.action
     return action ? { parameters: action.input, action_name: action.name } : null
   }
-  return work.generation ? generationSpec(work.definition, brand, messagesOf(shownTo(state, work.generation.through)), presented(work.definition, brand, work.output_schema)) : null
+  return work.generation ? generationSpec(work.definition, brand, messagesOf(shownTo(state, found.turn.record.id, work.generation.through)), presented(work.definition, brand, work.output_schema)) : null
 }
 /** The call of an action that a job makes, as its executor signs it: the agent acts. Null: the session does not wait for it any more. */
 export function actionCall(state: SessionState, { job_id }: { readonly job_id: string }): ActionCall | null {
