@@ -15,7 +15,7 @@ t.test('a deletion and a disabling enqueue the errand; other changes do not', as
     ['principal.delete', { id: 'svc_1' }], ['principal.update', { id: 'svc_1', state: 'disabled', holds }], ['user.delete', { id: 'user_1' }], ['user.update', { id: 'user_1', state: 'disabled', holds }], ['agent.delete', {}],
   ] as const) {
     const before = begin()
-    const { id } = { id: agentId(before), ...input }
+    const id = 'id' in input ? input.id : agentId(before)
     const after = before.when(name, { ...input, id })
     t.match(after.events.at(-1), { type: 'parting.begun', id, job_id: 'job_1' }, name)
     t.match(after.tells, [{ to: { kind: 'queue', id: '0.$errands' }, name: 'queue.enqueue', input: { job: { id: 'job_1', kind: 'errand', owner: { kind: 'project', id: 'project_1' } } } }], name)

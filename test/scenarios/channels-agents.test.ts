@@ -12,7 +12,7 @@ const messages = async (id: unknown, more: Record<string, unknown> = {}): Promis
 /** The messages of an agent, once there are so many. */
 const answers = (id: unknown, sender_id: unknown, count = 1): Promise<Found[]> => until(() => messages(id, { sender_id }), (all) => all.length >= count)
 const seen = (all: readonly Found[]): string[] => all.map(({ content }) => String(content))
-const contextOf = ({ metadata }: Found): Record<string, unknown> => metadata as Record<string, unknown>
+const contextOf = ({ metadata }: Found): Record<string, unknown> => metadata as unknown as Record<string, unknown>
 let names = 0
 const name = () => `agents-${++names}`
 
