@@ -33,6 +33,12 @@ async function play(crashAt: number): Promise<{ steps: number; said: string[]; r
   const first = mortal(world.deps(bus), crashAt)
   let owner: Shard | undefined
   const replace = async () => { owner = await world.owner(0, world.deps(bus)) }
+  // Before any owner listens itself: who is dead, or was taken over, never answers.
+  bus.subscribe(subjects.shard(0, 0), (sent) => {
+    const { command, commands: several = [] } = sent as { command?: Command; commands?: Command[] }
+    const heard = (one: Command) => Promise.race([owner?.submit(one), settleAll().then(settleAll).then(() => undefined)]).then((answer) => answer ?? { not_owner: true })
+    return command ? heard(command) : Promise.all(several.map(heard))
+  })
   try { owner = await world.owner(0, first.deps) } catch { await replace() }
   /** What the owner answers, unless it is dead: then there is another one. */
   const sure = async (ask: (owner: Shard) => Promise<unknown>): Promise<unknown> => {
@@ -51,12 +57,6 @@ async function play(crashAt: number): Promise<{ steps: number; said: string[]; r
   const events = (kind: Kind): Open[] => world.journal.messages.flatMap(({ data }) => (JSON.parse(new TextDecoder().decode(data)) as { entries: Entry[] }).entries).flatMap((entry) => (entry.kind === kind ? (entry.events as unknown as Open[]) : []))
   const said = (): string[] => events('channel').flatMap((event) => (event['type'] === 'message.created' ? [event['message'] as { seq: number; content: string; reply_to?: string }] : [])).map(({ seq, content, reply_to }) => `${seq} ${content}${reply_to === undefined ? '' : ' below'}`)
 
-  bus.subscribe(subjects.shard(0, 0), (sent) => {
-    const { command, commands: several = [] } = sent as { command?: Command; commands?: Command[] }
-    const alive = owner && !(first.dead() && owner.deps === first.deps) ? owner : undefined
-    if (!alive) return command ? { not_owner: true } : several.map(() => ({ not_owner: true }))
-    return command ? alive.submit(command) : Promise.all(several.map((one) => alive.submit(one)))
-  })
   const handed = new Map<string, ClaimedJob>()
   const ended = new Set<string>()
   bus.subscribe(subjects.gateway('g'), (sent) => {
