@@ -50,7 +50,7 @@ t.test('what was said last is the answer; what went wrong is told with its name'
   t.match(told(s), [{ input: { exchange_id: 'cex_3', status: 'cancelled' } }])
   s.do('exchange.open', opening(4))
   s.answers(say('x'.repeat(50_000)))
-  t.equal((told(s)[0]?.input as { text: string }).text.length, 40_000)
+  t.match(told(s), [{ input: { text: `${'x'.repeat(39_999)}…` } }])
 })
 
 t.test('a session that went refuses, so that the next one of the key is looked for', async (t) => {
@@ -66,7 +66,7 @@ t.test('each message of a person or the agent is a source event, once', async (t
   const s = begun('hi', { input: { context: [{ name: 'board', content: 'x' }] } })
   const published = () => s.last?.effects.flatMap((effect) => ('tell' in effect && effect.tell.name === 'source.publish' ? [effect.tell] : [])) ?? []
   t.match(published(), [{ to: { kind: 'events', id: 'prj_1' }, input: { event_type: 'session.message.created', source_kind: 'session', source_id: 'ses_1', depth: 0 } }])
-  const { event, meta } = published()[0]?.input as { event: object; meta: object }
+  const { event, meta } = (published()[0]?.input ?? {}) as { event: object; meta: object }
   t.match(event, { session_id: 'ses_1', agent_id: 'agt_1', role: 'user', sequence: 2, content: [say('hi')], session_key: 'default', turn_id: 'turn_1' })
   t.strictSame(Object.keys(meta), ['session_id', 'agent_id', 'message_id', 'role'])
   s.answers(say('hello'))
