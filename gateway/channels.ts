@@ -2,11 +2,13 @@
  * What rows of channels need looked up before they are decided: who the members are, what the named message is, and
  * what comes back that the channel does not keep itself.
  */
+import { mentionsOf } from '../protocol/channels/mentions.ts'
 import { dmName, type MessageFacts, type Person, type Viewer } from '../protocol/channels.ts'
 import { activePrincipal, type OrganizationDirectory, type ProjectDirectory } from '../protocol/directory.ts'
 import type { Origin } from '../protocol/entry.ts'
 import { isRefusal, refuseFields, type Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
+import { own } from '../protocol/lookup.ts'
 import type { Caller } from './authenticate.ts'
 import { homeOf, type Call, type Edge } from './call.ts'
 import { hexOf } from './hex.ts'
@@ -23,10 +25,15 @@ async function directories({ directory }: Edge, { project }: Call): Promise<Know
   const own_project = await directory.project(project?.id ?? '')
   return isRefusal(own_project) ? own_project : { organization, project: own_project }
 }
-/** The principal with this id that may be a member. */
+/** The principal with this id, as a member. */
 function personOf({ organization, project }: Known, id: string): Person | undefined {
   const party = activePrincipal(project, organization, id)
   return party && { id, kind: party.kind === 'agent' ? 'agent' : 'user' }
+}
+/** The one that may become a member: an agent that is not in use may not. */
+function newcomer(known: Known, id: string): Person | undefined {
+  const person = personOf(known, id)
+  return person?.kind === 'agent' && own(known.project.agents, id)?.status !== 'active' ? undefined : person
 }
 
 /** The record of a channel as a view has it now. */
@@ -38,7 +45,7 @@ async function create(edge: Edge, call: Call, { command_id, seed, fingerprint }:
   const known = await directories(edge, call)
   if (isRefusal(known)) return known
   const wanted = (call.body['member_ids'] ?? []) as readonly string[]
-  const found = wanted.map((id) => (id === call.caller.principal.id ? undefined : personOf(known, id)))
+  const found = wanted.map((id) => (id === call.caller.principal.id ? undefined : newcomer(known, id)))
   const faults = wanted.flatMap((id, index) => (found[index] || id === call.caller.principal.id ? [] : [{ field: `member_ids[${index}]`, message: 'there is no such principal in the project', actual: id }]))
   if (faults.length > 0) return refuseFields(...faults)
   const people = [...new Map(found.flatMap((person) => (person ? [[person.id, person] as const] : []))).values()]
@@ -65,27 +72,30 @@ async function addMember(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const known = await directories(edge, call)
   if (isRefusal(known)) return known
   const { user_id, agent_id, member_id } = call.body
-  const person = personOf(known, String(user_id ?? agent_id ?? member_id))
+  const person = newcomer(known, String(user_id ?? agent_id ?? member_id))
   return { input: person ? { person } : {} }
 }
 
 /** What never changes about a message of the channel of the path. A message that is not found may be named by mistake: the channel decides what that means. */
-async function factsOf(edge: Edge, call: Call, message_id: unknown): Promise<{ target?: MessageFacts } | Refusal> {
+async function factsOf(edge: Edge, call: Call, message_id: unknown): Promise<{ target?: MessageFacts; thread?: readonly string[] } | Refusal> {
   if (message_id === undefined) return {}
   const answer = (await edge.world.view(homeOf(edge, call), 'channel_facts', { id: call.slots['id'] ?? '', message_id: String(message_id) })) as ViewQuestions['channel_facts']['reply'] | Refusal
   if (isRefusal(answer)) return answer
-  return answer.facts ? { target: answer.facts } : {}
+  return answer.facts ? { target: answer.facts, ...(answer.thread && { thread: answer.thread }) } : {}
 }
+
+const namesOf = ({ agents }: ProjectDirectory): Record<string, string> => Object.fromEntries(Object.entries(agents).map(([id, { name }]) => [id, name]))
 
 async function send(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const facts = await factsOf(edge, call, call.body['reply_to'])
   if (isRefusal(facts)) return facts
   const { content, metadata, sender_agent_id } = call.body
-  const known = sender_agent_id === undefined ? undefined : await directories(edge, call)
+  const known = sender_agent_id === undefined && !String(content).includes('@') ? undefined : await directories(edge, call)
   if (isRefusal(known)) return known
-  const agent = known && personOf(known, String(sender_agent_id))
+  const agent = known && sender_agent_id !== undefined ? personOf(known, String(sender_agent_id)) : undefined
+  const mentioned = known ? mentionsOf(String(content), namesOf(known.project)) : []
   return {
-    input: { ...facts, ...(agent?.kind === 'agent' && { agent }), may_invoke: call.caller.permissions.has('agent.invoke') },
+    input: { ...facts, ...(agent?.kind === 'agent' && { agent }), ...(mentioned.length > 0 && { mentioned }), may_invoke: call.caller.permissions.has('agent.invoke') },
     reply: { content, ...(metadata !== undefined && { metadata }) },
   }
 }

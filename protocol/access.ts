@@ -9,6 +9,7 @@ export const permissions = {
   'runs.operate': { label: 'Operate runs', description: 'Start, cancel, resume, retry and signal runs.', category: 'runs', risk: 'medium' },
   'work.execute': { label: 'Execute work', description: 'Connect workers and take jobs.', category: 'work', risk: 'medium' },
   'agent.invoke': { label: 'Invoke agents', description: 'Send messages and nudges to agents.', category: 'runs', risk: 'medium' },
+  'channel.write': { label: 'Use channels', description: 'Open channels and direct messages, write in those one is a member of, join public ones.', category: 'project', risk: 'low' },
   'interaction.respond': { label: 'Respond', description: 'Answer and review interactions with a key that is capped by a role. Without a cap, whoever is asked may answer.', category: 'runs', risk: 'medium' },
   'actions.execute.*': { label: 'Execute actions', description: 'Invoke every action.', category: 'actions', risk: 'medium' },
   'access.manage': { label: 'Manage access', description: 'Create and revoke keys, read the audit log.', category: 'access', risk: 'high' },
@@ -18,7 +19,7 @@ export const permissions = {
 export type Permission = keyof typeof permissions
 
 const viewer = ['project.view'] as const
-const operator = [...viewer, 'runs.operate', 'work.execute', 'agent.invoke', 'interaction.respond', 'actions.execute.*'] as const
+const operator = [...viewer, 'runs.operate', 'work.execute', 'agent.invoke', 'interaction.respond', 'channel.write', 'actions.execute.*'] as const
 const editor = [...operator, 'project.edit'] as const
 const admin = [...editor, 'project.admin', 'access.manage', 'organization.admin'] as const
 const owner = [...admin, 'organization.delete'] as const

@@ -4,6 +4,7 @@
  * taken and given back in the commit that makes or deletes the channel.
  */
 import { Type, type Static } from 'typebox'
+import type { ExchangeCommands, ExchangeEvent } from './channels/exchange.ts'
 import { Open, Timestamp } from './common.ts'
 import type { Event } from './entry.ts'
 import type { FieldError } from './errors.ts'
@@ -69,12 +70,12 @@ export interface Viewer {
 }
 
 /** Commands that no client sends. All are total: repeated or late, they change nothing. */
-export type ChannelCommands = {
+export type ChannelCommands = ExchangeCommands & {
   /** From the name, in the commit that takes it. */
   'channel.open': { input: { channel: ChannelSettings; members: readonly ChannelMember[]; holder: string }; reply: undefined }
   /** From the name of a direct message that is opened again. */
   'channel.reopen': { input: unknown; reply: undefined }
-  /** From the edge: this member is no principal any more. */
+  /** From the edge, and from whoever does the project's errands: this member is no principal any more. */
   'channel.expel': { input: { member_id: string }; reply: undefined }
 }
 export type ChannelNameCommands = {
@@ -97,8 +98,10 @@ export type ChannelAuditEvent =
   | (Event & { readonly type: 'member.removed'; readonly id: string; readonly member: ChannelMember })
 export type ChannelEvent =
   | ChannelAuditEvent
+  | ExchangeEvent
   | (Event & { readonly type: 'member.read'; readonly member_id: string; readonly seq: number })
-  | (Event & { readonly type: 'message.created'; readonly message: ChannelMessage })
+  /** `wakes`: agents that it wakes. */
+  | (Event & { readonly type: 'message.created'; readonly message: ChannelMessage; readonly wakes?: readonly string[] })
   | (Event & { readonly type: 'message.updated'; readonly id: string; readonly message: Patch<ChannelMessage> })
 
 /** The name of a direct message. @param hash of its sorted member ids, hex. */

@@ -14,6 +14,7 @@
 import type { KeyMaterial } from './api/access.ts'
 import type { Event } from './entry.ts'
 import type { SkillHoldCommands } from './equipment.ts'
+import type { RunCommands } from './internal.ts'
 import type { LoopsCommands } from './loop/standing.ts'
 
 /** A granted reservation, as `workflow.create` carries it: the id the workflow gets and the handle it may use. */
@@ -42,7 +43,14 @@ export type ProjectCommands = LoopsCommands & {
   'key.touch': { input: { ids: readonly string[] }; reply: undefined }
   /** From the organization: release the claim of this workflow id unless the workflow exists. */
   'handle.settle': { input: { id: string; organization: string }; reply: undefined }
+  /** From the queue: the errand of taking somebody out of all channels is over. */
+  'job.settled': RunCommands['job.settled']
 }
+
+/** Private events of a project: a principal (`id`) that was shut out is being taken out of all channels, by this errand. */
+export type PartingEvent =
+  | (Event & { readonly type: 'parting.begun'; readonly id: string; readonly job_id: string })
+  | (Event & { readonly type: 'parting.ended'; readonly job_id: string })
 
 /** Private events of the organization about claims. `id` is the workflow's. */
 export type ClaimEvent =

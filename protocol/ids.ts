@@ -12,7 +12,7 @@ export const SLOTS = 1024
 export const prefixes = {
   organization: 'org', project: 'prj', key: 'key', token: 'tok', principal: 'svc', user: 'user', role: 'role', assignment: 'asg',
   workflow: 'wfd', run: 'run', job: 'job', worker: 'wrk', source_event: 'sevt', audit: 'aud', wait: 'wait', lease: 'lt', session: 'wst', interaction: 'iact', response: 'iresp', delivery: 'whd',
-  channel: 'chan', channel_name: 'chn', message: 'cmsg',
+  channel: 'chan', channel_name: 'chn', message: 'cmsg', exchange: 'cex',
   loop: 'loop', loop_version: 'lver', trigger: 'trig', trigger_handle: 'trgh',
   agent: 'agt', toolkit: 'kit', skill: 'skill', memory_entry: 'mem', memory_change: 'mchg', binding: 'amb',
   action: 'act', invocation: 'ainv',

@@ -220,8 +220,8 @@ export interface ViewQuestions {
   channel_events: { input: { channel_id: string; after: number; limit: number }; reply: { items: readonly ChannelEventRecord[]; last: number; oldest: number; exists: boolean } }
   /** What decides whether somebody may follow a channel, as of the cursor `at`; refused `not_found` when they may not. */
   channel_access: { input: { id: string; viewer: Viewer }; reply: { private: boolean; member: boolean; at: number } | Refusal }
-  /** What never changes about a message. */
-  channel_facts: { input: { id: string; message_id: string }; reply: { facts?: MessageFacts } }
+  /** What never changes about a message; `thread`: agents that began its thread or were called in it. */
+  channel_facts: { input: { id: string; message_id: string }; reply: { facts?: MessageFacts; thread?: readonly string[] } }
   /** Channels that have a member. */
   channels_of: { input: { member_id: string }; reply: { items: readonly string[] } }
   /** Ids of source events that were published under these keys since a time (Unix milliseconds), in the order of the keys; null: none. */

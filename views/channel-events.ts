@@ -73,9 +73,12 @@ function applyEvent(store: Store, row: ChannelRow, event: ChannelEvent, cursor: 
     case 'member.read':
       markRead(store, row, event.member_id, event.seq)
       break
+    case 'exchange.begun':
+      markRead(store, row, event.exchange.agent_id, event.exchange.through_seq)
+      break
     case 'message.created': {
       const { message } = event
-      addMessage(store, row, message, cursor)
+      addMessage(store, row, message, cursor, event.wakes)
       store.run('UPDATE channels SET message_seq = ?, last_message_at = ? WHERE n = ?', message.seq, message.created_at, row.n)
       markRead(store, row, message.sent_by ?? message.sender_id, message.seq)
       break

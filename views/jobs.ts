@@ -1,5 +1,5 @@
 /** Jobs: the patches of queue events, folded. The result of a job comes from its run, which keeps it. */
-import type { Job, QueueEvent } from '../protocol/api/jobs.ts'
+import { isUnlisted, type Job, type QueueEvent } from '../protocol/api/jobs.ts'
 import type { RunEvent } from '../protocol/api/runs.ts'
 import { parseTimestamp, timestamp, type Open } from '../protocol/common.ts'
 import type { Event, Placed } from '../protocol/entry.ts'
@@ -44,7 +44,7 @@ export function applyQueue(store: Store, place: Placed): void {
   place.entry.events.forEach((any: Event, i) => {
     const event = any as QueueEvent
     if (event.type !== 'lease.renewed' && !event.type.startsWith('job.')) return
-    if (event.type === 'job.queued' && (event.header.kind === 'delivery' || event.header.kind === 'opening')) return
+    if (event.type === 'job.queued' && isUnlisted(event.header.kind)) return
     const row = jobs.get(event.id, event.type === 'job.queued')
     if (row ? row.project !== project : event.type !== 'job.queued') return
     const change: Patch<Job> | undefined = event.type === 'lease.renewed' ? { lease_expires_at: timestamp(event.expires_at) } : event.job

@@ -20,13 +20,14 @@ export function messageRecord({ record, replies }: MessageRow): ChannelMessage {
 const index = (store: Store, { n, project }: ChannelRow, cursor: number, content: string): void =>
   store.run('INSERT INTO message_words (rowid, content, place) VALUES (?, ?, ?)', cursor, content, `p${project} c${n}`)
 
-/** Add a message. @param cursor of its event. */
-export function addMessage(store: Store, channel: ChannelRow, message: ChannelMessage, cursor: number): void {
+/** Add a message. @param cursor of its event. @param called agents that it wakes; they belong to its thread from now on. */
+export function addMessage(store: Store, channel: ChannelRow, message: ChannelMessage, cursor: number, called: readonly string[] = []): void {
   store.run(
     'INSERT INTO messages (cursor, id, channel, sender, root, pinned, replies, record) VALUES (?, ?, ?, ?, ?, 0, 0, ?)',
     cursor, message.id, channel.n, message.sender_id, message.reply_to ?? null, JSON.stringify(message),
   )
   index(store, channel, cursor, message.content)
+  for (const agent of called) store.run('INSERT OR IGNORE INTO thread_agents (channel, root, agent) VALUES (?, ?, ?)', channel.n, message.reply_to ?? message.id, agent)
   if (message.reply_to !== undefined) store.run('UPDATE messages SET replies = replies + 1 WHERE id = ? AND channel = ?', message.reply_to, channel.n)
 }
 /** Change a message. Gives its key; undefined when it is not known here. */
@@ -57,18 +58,24 @@ export function deleteDropped(store: Store): void {
     store.run('DELETE FROM message_words WHERE rowid = ?', cursor)
     store.run('DELETE FROM messages WHERE cursor = ?', cursor)
   }
-  if (rows.length < DROPPED_AT_ONCE) store.run('DELETE FROM dropped WHERE channel = ?', channel)
+  if (rows.length >= DROPPED_AT_ONCE) return
+  store.run('DELETE FROM thread_agents WHERE channel = ?', channel)
+  store.run('DELETE FROM dropped WHERE channel = ?', channel)
 }
 
 const find = (store: Store, { n }: ChannelRow, id: string): MessageRow | undefined =>
   store.one<MessageRow>('SELECT cursor, replies, record FROM messages WHERE id = ? AND channel = ?', id, n)
 
-/** What never changes about a message of a channel; nothing when there is none. It says nothing to clients, so nobody is kept from it. */
-export function messageFacts(channel: ChannelRow | undefined, store: Store, id: string): { facts?: MessageFacts } {
+/** What never changes about a message of a channel, and which agents began its thread or were called in it; nothing when there is none. It says nothing to clients, so nobody is kept from it. */
+export function messageFacts(channel: ChannelRow | undefined, store: Store, id: string): { facts?: MessageFacts; thread?: string[] } {
   const row = channel && find(store, channel, id)
   if (!row) return {}
   const { seq, sender_id, reply_to } = messageRecord(row)
-  return { facts: { id, seq, sender_id, ...(reply_to !== undefined && { reply_to }) } }
+  const root = reply_to === undefined ? row : find(store, channel, reply_to)
+  const called = store.all<{ agent: string }>('SELECT agent FROM thread_agents WHERE channel = ? AND root = ?', channel.n, reply_to ?? id).map(({ agent }) => agent)
+  const beginner = root && messageRecord(root)
+  const thread = [...called, ...(beginner?.sender_type === 'agent' ? [beginner.sender_id] : [])]
+  return { facts: { id, seq, sender_id, ...(reply_to !== undefined && { reply_to }) }, ...(thread.length > 0 && { thread }) }
 }
 
 /** One message. */

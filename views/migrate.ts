@@ -123,6 +123,7 @@ CREATE INDEX messages_thread ON messages (channel, root, cursor) WHERE root IS N
 CREATE INDEX messages_pinned ON messages (channel, cursor) WHERE pinned = 1;
 CREATE VIRTUAL TABLE message_words USING fts5 (content, place, content = '', contentless_delete = 1);
 CREATE TABLE dropped (channel INTEGER PRIMARY KEY);
+CREATE TABLE thread_agents (channel INTEGER NOT NULL, root TEXT NOT NULL, agent TEXT NOT NULL, PRIMARY KEY (channel, root, agent)) WITHOUT ROWID;
 
 CREATE TABLE loops (id TEXT PRIMARY KEY, project INTEGER NOT NULL, name TEXT NOT NULL, status TEXT NOT NULL, agent TEXT, created_at INTEGER NOT NULL, record TEXT NOT NULL);
 CREATE INDEX loops_new ON loops (project, created_at, id);

@@ -6,7 +6,7 @@ import type { Interaction } from '../protocol/interaction/shapes.ts'
 import { parseTimestamp } from '../protocol/common.ts'
 import { lastCursor, type Placed } from '../protocol/entry.ts'
 import { patch } from '../protocol/patch.ts'
-import { isFrame, patchBlock, type SessionEvent, type SessionFrame } from '../protocol/session/events.ts'
+import { isFrame, patchBlock, rowIn, type SessionEvent, type SessionFrame } from '../protocol/session/events.ts'
 import { settledTurns } from '../protocol/session/settled.ts'
 import type { Session, SessionNudge, TranscriptMessage, TranscriptTurn, TurnExtra } from '../protocol/session/shapes.ts'
 import type { Store } from './store.ts'
@@ -76,7 +76,7 @@ function create(store: Store, project: number, record: Session): void {
 
 function frame({ store, n, project }: Applying, event: SessionFrame, revision: number): void {
   switch (event.type) {
-    case 'message.upsert': return void putRow(store, n, rowOf(event), revision)
+    case 'message.upsert': return void putRow(store, n, rowIn(event), revision)
     case 'message.block': return void changeRow(store, n, event.message_id, revision, (content) => {
       const next = [...content]
       next[event.content_index] = event.block
@@ -90,7 +90,6 @@ function frame({ store, n, project }: Applying, event: SessionFrame, revision: n
     case 'interaction.upsert': return void putInteraction(store, n, interactionOf(event), revision)
   }
 }
-const rowOf = ({ type: _, ...row }: Extract<SessionFrame, { type: 'message.upsert' }>): TranscriptMessage => row
 const turnOf = ({ type: _, ...turn }: Extract<SessionFrame, { type: 'turn.upsert' }>): TranscriptTurn => turn
 const interactionOf = ({ type: _, ...interaction }: Extract<SessionFrame, { type: 'interaction.upsert' }>): Interaction => interaction
 

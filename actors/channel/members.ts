@@ -4,8 +4,7 @@ import type { ChannelCommands, ChannelEvent, ChannelMember, Person } from '../..
 import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { isOpen } from './settings.ts'
-import { bornMember, hasRoom, isReadable, memberOf, type ChannelState, type Open } from './state.ts'
+import { bornMember, hasRoom, isOpen, isReadable, memberOf, type ChannelState, type Open } from './state.ts'
 
 /** What the edge adds to a new member: who it is; absent when there is no such principal. */
 export interface Found { readonly person?: Person }

@@ -1,7 +1,8 @@
 /**
  * Messages of a channel: numbered 1, 2, 3… in the order of commit. What a reply or an edit must know of a message that
  * exists comes with the command: the edge asks a view for it. That is safe however late it arrives, because it never
- * changes while the channel exists; whether the channel exists, who is a member and what is pinned is decided here.
+ * changes while the channel exists; whether the channel exists, who is a member and what is pinned is decided here. Which agents
+ * a message calls, and which were called in its thread, comes with it as well: it decides nothing but who wakes up.
  */
 import type { Api } from '../../protocol/api.ts'
 import { limits, type ChannelEvent, type ChannelMessage, type MessageFacts, type Person } from '../../protocol/channels.ts'
@@ -10,10 +11,10 @@ import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import type { Patch } from '../../protocol/patch.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { isOpen } from './settings.ts'
-import { isReadable, memberOf, type ChannelState, type Open } from './state.ts'
+import { post, type Calls } from './exchanges.ts'
+import { isOpen, isReadable, memberOf, type ChannelState, type Open } from './state.ts'
 
-/** What the edge adds to a message: the message it replies to, and the agent it is attributed to; each absent when there is none. */
+/** What the edge adds to a message, besides `Calls`: the message it replies to, and the agent it is attributed to; each absent when there is none. */
 export interface SendFacts {
   readonly target?: MessageFacts
   readonly agent?: Person
@@ -22,7 +23,7 @@ export interface SendFacts {
 }
 /** What the edge adds to a change: the message; absent when the channel has none of this id. */
 export interface EditFacts { readonly target?: MessageFacts }
-type Send = Input<Api['channel.send']> & SendFacts
+type Send = Input<Api['channel.send']> & SendFacts & Calls
 type Edit = Input<Api['channel.edit']> & EditFacts
 
 /** The channel for a member that may write there. */
@@ -57,10 +58,9 @@ export function send(state: ChannelState, input: Send, cause: Cause): Decision<C
     sender_id: cause.principal.id, sender_type: cause.principal.type === 'agent' ? 'agent' : 'user', ...from, created_at: timestamp(cause.at),
   } as Omit<ChannelMessage, 'content'>
   const { content, metadata } = input
-  return {
-    events: [{ type: 'message.created', message: { id, channel_id, seq, content, ...(metadata && { metadata }), ...rest } }],
-    reply: { id, channel_id, seq, ...rest } as ChannelMessage,
-  }
+  const { id: asker, type } = cause.principal
+  const message: ChannelMessage = { id, channel_id, seq, content, ...(metadata && { metadata }), ...rest }
+  return { ...post(found, message, input, { id: asker, type }, cause), reply: { id, channel_id, seq, ...rest } as ChannelMessage }
 }
 
 /** Change a message: content and metadata by its sender, pinning by any member. The reply is empty: the edge reads the message afterwards. */

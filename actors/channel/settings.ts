@@ -6,7 +6,8 @@ import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
-import { isReadable, memberOf, recordOf, type ChannelState, type Open } from './state.ts'
+import { withdrawn } from './exchanges.ts'
+import { isOpen, isReadable, memberOf, recordOf, type ChannelState, type Open } from './state.ts'
 
 /** What the edge adds: whether the caller may administer the project. */
 export interface Caller { readonly project_admin: boolean }
@@ -19,7 +20,6 @@ function administered(state: ChannelState, { project_admin }: Caller, { principa
   if (!overseen && !isReadable(state, principal.id)) return refuse('not_found')
   return overseen || memberOf(state, principal.id)?.role === 'admin' ? state : refuse('forbidden', undefined, 'Only an administrator of the channel or of the project may do this.')
 }
-export const isOpen = (state: ChannelState): state is Open => state.settings !== undefined
 
 /** Begin, in the commit that takes the name. */
 export function open(state: ChannelState, { channel, members, holder }: ChannelCommands['channel.open']['input']): Decision<ChannelEvent, undefined> {
@@ -65,7 +65,7 @@ export function remove(state: ChannelState, input: Caller, cause: Cause): Decisi
   if ('refused' in found) return found
   return {
     events: [{ type: 'channel.deleted', id: found.settings.id, name: found.settings.name }],
-    tells: [{ to: { kind: 'channel_name', id: found.holder }, name: 'name.free', input: { channel: found.settings.id } }],
+    tells: [{ to: { kind: 'channel_name', id: found.holder }, name: 'name.free', input: { channel: found.settings.id } }, ...withdrawn(found, cause)],
     reply: undefined,
   }
 }

@@ -1,9 +1,10 @@
 /**
- * What a channel knows: its settings, its members, its pinned messages, and how many messages there were. Messages
- * themselves are not kept: what never changes about one (its place, its sender, its thread) comes with the command that
+ * What a channel knows: its settings, its members, its pinned messages, how many messages there were, and what agents are
+ * being asked. Messages themselves are not kept: what never changes about one (its place, its sender, its thread) comes with the command that
  * refers to it.
  */
-import { limits, type Channel, type ChannelMember, type ChannelSettings, type Person } from '../../protocol/channels.ts'
+import { REMEMBERED, type Exchange, type ExchangeEvent, type Wake } from '../../protocol/channels/exchange.ts'
+import { limits, type Channel, type ChannelMember, type ChannelMessage, type ChannelSettings, type Person } from '../../protocol/channels.ts'
 import { timestamp } from '../../protocol/common.ts'
 import { own } from '../../protocol/lookup.ts'
 import type { Cause } from '../actor.ts'
@@ -20,12 +21,19 @@ export interface ChannelState {
   message_seq: number
   last_message_at?: string
   deleted?: true
+  /** Exchanges under way, by `talkKey`; `next`: who woke the agent meanwhile, last. */
+  talks: Record<string, { readonly exchange: Exchange; readonly next?: Wake }>
+  /** Up to which message agents were shown threads, by `talkKey`; of the latest talks. */
+  heard: Record<string, number>
+  /** Messages of agents since the last one of a person, by root of the thread, '' outside of threads; of the latest threads, without zeros. */
+  streaks: Record<string, number>
 }
 /** A channel that is there. */
 export type Open = ChannelState & { readonly settings: ChannelSettings }
+export const isOpen = (state: ChannelState): state is Open => state.settings !== undefined
 
 /** A channel before it is opened. */
-export const unopened = (): ChannelState => ({ holder: '', members: {}, pinned: {}, message_seq: 0 })
+export const unopened = (): ChannelState => ({ holder: '', members: {}, pinned: {}, message_seq: 0, talks: {}, heard: {}, streaks: {} })
 
 /** The record of the channel as clients see it. */
 export const recordOf = ({ settings, members, message_seq, last_message_at }: Open): Channel =>
@@ -42,3 +50,37 @@ export const isReadable = ({ settings, members }: Open, id: string): boolean => 
 /** Whether one more member of this kind has room. */
 export const hasRoom = ({ members }: ChannelState, kind: Person['kind']): boolean =>
   Object.keys(members).length < limits.members && (kind !== 'agent' || Object.values(members).filter((member) => member.kind === 'agent').length < limits.agents)
+
+/** What an agent is asked in one thread, or outside of threads, is one talk. */
+export const talkKey = (agent_id: string, root: string | undefined): string => `${agent_id} ${root ?? ''}`
+/** Set a number that is remembered of the latest keys only; undefined forgets it. */
+function remember(numbers: Record<string, number>, key: string, value: number | undefined): void {
+  delete numbers[key]
+  if (value === undefined) return
+  numbers[key] = value
+  const [oldest = ''] = Object.keys(numbers)
+  if (Object.keys(numbers).length > REMEMBERED) delete numbers[oldest]
+}
+/** Count a message of an agent, or begin anew with one of a person. */
+export const countStreak = ({ streaks }: ChannelState, { sender_type, reply_to = '' }: ChannelMessage): void =>
+  remember(streaks, reply_to, sender_type === 'agent' ? (own(streaks, reply_to) ?? 0) + 1 : undefined)
+/** The talks of somebody who left are over. */
+export function endTalks({ talks, heard }: ChannelState, id: string): void {
+  for (const key in talks) if (talks[key]?.exchange.agent_id === id) delete talks[key]
+  for (const key in heard) if (key.startsWith(`${id} `)) delete heard[key]
+}
+/** How what happens to exchanges changes a channel. Whoever is shown messages has read them. */
+export function talked(state: ChannelState, event: ExchangeEvent): ChannelState {
+  if (event.type === 'exchange.begun') {
+    const { exchange } = event
+    const key = talkKey(exchange.agent_id, exchange.root)
+    state.talks[key] = { exchange }
+    remember(state.heard, key, exchange.through_seq)
+    return state
+  }
+  const [key, talk] = Object.entries(state.talks).find(([, { exchange }]) => exchange.id === event.id) ?? []
+  if (key === undefined || !talk) return state
+  if (event.type === 'exchange.deferred') state.talks[key] = { ...talk, next: event.wake }
+  else delete state.talks[key]
+  return state
+}

@@ -7,7 +7,7 @@ import type { WebhookEvent } from '../../protocol/api/webhooks.ts'
 import type { RoleEvent } from '../../protocol/api/roles.ts'
 import type { WorkflowEvent } from '../../protocol/api/workflows.ts'
 import type { Api } from '../../protocol/api.ts'
-import type { HoldEvent, ProjectCommands, Reserved } from '../../protocol/configuration.ts'
+import type { HoldEvent, PartingEvent, ProjectCommands, Reserved } from '../../protocol/configuration.ts'
 import { own } from '../../protocol/lookup.ts'
 import { patch } from '../../protocol/patch.ts'
 import type { BindingEvent } from '../../protocol/bindings.ts'
@@ -23,6 +23,7 @@ import { assignSkills, assignToolkits, equippedOf, evolveEquipment, take, type H
 import { actionOf, createAction, deleteAction, evolveActions, rotateSecret, updateAction } from './actions.ts'
 import { createKey, revokeKey } from './keys.ts'
 import { endProject, evolveLoops, noteLoop } from './loops.ts'
+import { evolvePartings, parting, partingOf, partingSettled } from './partings.ts'
 import { createPrincipal, deletePrincipal, updatePrincipal } from './principals.ts'
 import { assignRole, createRole, deleteRole, unassignRole, updateRole } from './roles.ts'
 import { reachOf } from './reach.ts'
@@ -34,7 +35,7 @@ import { createOwnToken, createToken, createUser, deleteUser, revokeOwnToken, re
 import { createWebhook, deleteWebhook, evolveWebhooks, pingWebhook, rotateWebhookSecret, updateWebhook, webhookOf } from './webhooks.ts'
 import { createWorkflow, deleteWorkflow, settleHandle, updateWorkflow } from './workflows.ts'
 
-type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent | AgentEvent | ToolkitEvent | SkillEvent | EquipmentEvent | BindingEvent | ActionEvent | WebhookEvent | SecretEvent | LoopsEvent
+type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent | AgentEvent | ToolkitEvent | SkillEvent | EquipmentEvent | BindingEvent | ActionEvent | WebhookEvent | SecretEvent | LoopsEvent | PartingEvent
 /** What the edge adds to rows. */
 type Extra = { readonly [N in 'principal.create' | 'principal.update' | 'user.create' | 'user.update' | 'role.create' | 'role.update' | 'assignment.create']: Holds } & {
   'key.create': KeyMaterial & Holds
@@ -77,11 +78,11 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       'key.create': bound(createKey),
       'key.revoke': revokeKey,
       'principal.create': bound(createPrincipal),
-      'principal.update': bound(updatePrincipal),
-      'principal.delete': deletePrincipal,
+      'principal.update': parting(bound(updatePrincipal)),
+      'principal.delete': parting(deletePrincipal),
       'user.create': bound(createUser),
-      'user.update': bound(updateUser),
-      'user.delete': deleteUser,
+      'user.update': parting(bound(updateUser)),
+      'user.delete': parting(deleteUser),
       'token.create': bound(createToken),
       'token.revoke': revokeToken,
       'me.create_token': bound(createOwnToken),
@@ -95,7 +96,7 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       'handle.settle': settleHandle,
       'agent.create': bound(createAgent),
       'agent.update': bound(updateAgent),
-      'agent.delete': deleteAgent,
+      'agent.delete': parting(deleteAgent),
       'agent.inbox': openInbox,
       'agent.set_binding': setBinding,
       'agent.delete_binding': deleteBinding,
@@ -121,6 +122,7 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       'secret.delete': deleteSecret,
       'loop.note': noteLoop,
       'project.end': endProject,
+      'job.settled': partingSettled,
     },
     evolve: {
       'workflow.created': (state, { id, workflow, spec }) => {
@@ -177,6 +179,7 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       ...evolveWebhooks,
       ...evolveSecrets,
       ...evolveLoops,
+      ...evolvePartings,
     },
     react: {
       'project.ended': ({ organization, loops, next }, { id }) => [
@@ -186,7 +189,7 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       'agent.deleted': ({ id }) => [{ tell: { to: { kind: 'memory', id }, name: 'memory.clear', input: {} } }],
       'handle.freed': ({ id, organization }) => [{ tell: { to: { kind: 'organization', id: organization, project: organization }, name: 'handle.release', input: { id } } }],
     },
-    ask: { directory: directoryOf, definition: definitionOf, reach: reachOf, equipment: equippedOf, bindings: bindingsOf, action: actionOf, webhook: webhookOf, secret: secretOf, secrets: secretList },
+    ask: { directory: directoryOf, definition: definitionOf, reach: reachOf, equipment: equippedOf, bindings: bindingsOf, action: actionOf, webhook: webhookOf, secret: secretOf, secrets: secretList, job_spec: partingOf },
     // A snapshot of an older release lacks what that did not know.
     recover: (state) => ({ ...bare(), ...state }),
   }

@@ -55,6 +55,8 @@ export interface ProjectState {
   loops: Record<string, KnownLoop>
   /** The project is gone: the organization that said so. */
   ended?: string
+  /** Principals that are being taken out of channels, by the errand that does it. */
+  partings: Record<string, string>
 }
 export interface ProjectOptions {
   /** Header brand; its lower-case form prefixes reserved tags. */
@@ -62,7 +64,7 @@ export interface ProjectOptions {
 }
 
 /** A project without any configuration. */
-export const bare = (): ProjectState => ({ workflows: {}, keys: {}, principals: {}, roles: {}, assignments: {}, claims: {}, unused: {}, agents: {}, retired: {}, toolkits: {}, skills: {}, equipment: {}, bindings: {}, actions: {}, webhooks: {}, secrets: {}, loops: {} })
+export const bare = (): ProjectState => ({ workflows: {}, keys: {}, principals: {}, roles: {}, assignments: {}, claims: {}, unused: {}, agents: {}, retired: {}, toolkits: {}, skills: {}, equipment: {}, bindings: {}, actions: {}, webhooks: {}, secrets: {}, loops: {}, partings: {} })
 
 /** What gateways keep of a project; its state does not hold its id, so the question does. */
 export function directoryOf({ keys, principals, roles, assignments, workflows, agents, actions }: ProjectState, { id }: { readonly id: string }): ProjectDirectory {

@@ -9,7 +9,7 @@
  */
 import type { Decided, Tell } from '../actor.ts'
 import type { InvocationFacts } from '../../protocol/action/invocation.ts'
-import { ownerOf, type Job, type QueueEvent } from '../../protocol/api/jobs.ts'
+import { isUnlisted, ownerOf, type Job, type QueueEvent } from '../../protocol/api/jobs.ts'
 import { timestamp, type Open } from '../../protocol/common.ts'
 import type { Patch } from '../../protocol/patch.ts'
 import type { AppContext } from '../../protocol/session/context.ts'
@@ -38,8 +38,8 @@ const workerOf = (held: Held) => held.lease?.instance ?? held.last?.instance
 const faultOf = ({ error_type, error_message }: Fault): Fault => ({ ...(error_type !== undefined && { error_type }), ...(error_message !== undefined && { error_message }) })
 const tellOwner = (held: Held, name: 'job.settled' | 'job.retried', input: Readonly<Record<string, unknown>>): readonly Tell[] => {
   const to = ownerOf(held.header)
-  // A delivery only wants to know how it ends.
-  return to && !(to.kind === 'delivery' && name === 'job.retried') ? [{ to, name, input }] : []
+  // Of what the service does by itself only the end is of interest.
+  return to && !(isUnlisted(held.header.kind) && name === 'job.retried') ? [{ to, name, input }] : []
 }
 
 /** The job has ended. @param at Unix milliseconds. */

@@ -40,15 +40,17 @@ interface Admission extends Asking {
   readonly output_schema?: Open | undefined
   readonly of?: Partial<Pick<Turn['record'], 'run_id' | 'step_key' | 'channel_exchange_id' | 'attempt'>>
   readonly turn_id?: string
+  readonly exchange?: TurnWork['exchange']
+  readonly depth?: number
 }
 interface Admitted { readonly turn_id: string; readonly user_message: TranscriptMessage; readonly boundary: number; readonly after_sequence: number }
 
 /** Write the rows of a new turn: changed context, the input, and the turn, which is queued. */
-export function admit(on: Draft, { owner, content, key, context = [], output_schema, of, metadata, turn_id = on.cause.mint('turn'), ...asking }: Admission): Admitted {
+export function admit(on: Draft, { owner, content, key, context = [], output_schema, of, metadata, turn_id = on.cause.mint('turn'), exchange, depth, ...asking }: Admission): Admitted {
   const { record, revision: boundary, sequence: before } = on.state
   writeContext(on, turn_id, context)
   const after_sequence = on.state.sequence + 1
-  const work: TurnWork = { ...asking, owner, boundary, before, after_sequence, generations: 0, next_index: 1, spent: 0, repeats: {}, usage: {}, ...(output_schema && { output_schema }) }
+  const work: TurnWork = { ...asking, owner, boundary, before, after_sequence, generations: 0, next_index: 1, spent: 0, repeats: {}, usage: {}, ...(output_schema && { output_schema }), ...(exchange && { exchange }), ...(depth !== undefined && { depth }) }
   emit(on, { type: 'turn.admitted', id: turn_id, work, ...(key !== undefined && { key }) })
   emit(on, { type: 'turn.extra', id: turn_id, extra: { effective_timeout_seconds: asking.definition.timeout_seconds } })
   const user_message = write(on, { turn: { id: turn_id, index: 0 }, role: 'user', content, metadata })

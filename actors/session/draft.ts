@@ -8,7 +8,7 @@ import type { InteractionCommands } from '../../protocol/internal.ts'
 import { patch, type Patch } from '../../protocol/patch.ts'
 import type { Block } from '../../protocol/session/blocks.ts'
 import type { Call, TurnWork } from '../../protocol/session/bookkeeping.ts'
-import type { BlockPatch, SessionEvent } from '../../protocol/session/events.ts'
+import type { BlockPatch, Said, SessionEvent } from '../../protocol/session/events.ts'
 import { agentTurn, type AgentTurn, type Session, type TranscriptMessage, type TranscriptTurn } from '../../protocol/session/shapes.ts'
 import type { Cause, Decided, Tell } from '../actor.ts'
 import { evolve } from './evolve.ts'
@@ -69,11 +69,19 @@ const rowOf = (on: Draft, row: Row, status: TranscriptMessage['status'], sequenc
 /** Write a final row: it gets the next number. */
 export function write(on: Draft, row: Row): TranscriptMessage {
   const message = rowOf(on, row, 'final', on.state.sequence + 1)
-  emit(on, { type: 'message.upsert', ...message })
+  emit(on, { type: 'message.upsert', ...message, ...saidIn(on, message) })
   count(on, { message_count: 1 })
   change(on, { last_message_at: now(on) })
   expires(on)
   return message
+}
+/** Depth of what is said in a turn of a run that does not say how deep it is itself: no run starts because of it, so none starts itself. */
+const DEEP = 9
+/** What people and agents say is a source event, too. */
+function saidIn({ state }: Draft, { role, turn_id }: TranscriptMessage): { said?: Said } {
+  if (role !== 'user' && role !== 'assistant') return {}
+  const work = turn_id === undefined ? undefined : state.turns[turn_id]?.work
+  return { said: { session_key: state.record.session_key, depth: work?.depth ?? (work?.owner === 'run' ? DEEP : 0) } }
 }
 /** Write a row that no transcript shows. */
 export const writeHidden = (on: Draft, row: Row): void => emit(on, { type: 'context.stored', message: rowOf(on, row, 'final', on.state.sequence + 1) })

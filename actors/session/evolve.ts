@@ -1,7 +1,7 @@
 /** How each event changes a session. Frames count up the revision; the rest is bookkeeping. */
 import type { Actor } from '../actor.ts'
 import type { NudgeWork, Segment, TurnWork } from '../../protocol/session/bookkeeping.ts'
-import { patchBlock, type SessionEvent, type SessionFrame } from '../../protocol/session/events.ts'
+import { patchBlock, rowIn, type SessionEvent, type SessionFrame } from '../../protocol/session/events.ts'
 import { limits } from '../../protocol/session/limits.ts'
 import { settledTurns } from '../../protocol/session/settled.ts'
 import type { SessionNudge, TranscriptMessage } from '../../protocol/session/shapes.ts'
@@ -32,7 +32,8 @@ function enter(state: SessionState, row: TranscriptMessage): SessionState {
   const rest = state.window.filter((other) => (other.sequence ?? 0) > covered)
   return { ...state, sequence, window: [row, ...rest], latest: { message_id: row.id, sequence, covers_through_sequence: covered } }
 }
-function upsertRow(state: SessionState, { type: _, ...row }: Of<'message.upsert'>): SessionState {
+function upsertRow(state: SessionState, frame: Of<'message.upsert'>): SessionState {
+  const row = rowIn(frame)
   const { id, turn_id, turn_index, created_at } = row
   if (row.status === 'final') {
     const entered = enter(state, row)
@@ -104,6 +105,7 @@ export const evolve: Arms = {
     const noted = withWork(state, id, (before) => patch(before, work))
     return tokens === undefined ? noted : { ...noted, tokens }
   },
+  'exchange.answered': (state) => state,
   'turn.extra': (state, { id, extra }) => withTurn(state, id, (turn) => ({ ...turn, extra: { ...turn.extra, ...extra } })),
   'call.noted': (state, { turn_id, id, call }) => withWork(state, turn_id, (work) => {
     if (!work.segment) return work

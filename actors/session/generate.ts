@@ -16,8 +16,14 @@ import { openSegment } from './segment.ts'
 import type { SessionState, Turn } from './state.ts'
 import { end, fail } from './turns.ts'
 
-/** What a generation of a turn is shown: the rows that were final when it began. */
-export const shownTo = ({ window }: SessionState, through: number): TranscriptMessage[] => window.filter(({ sequence, entry_type }) => entry_type === 'compaction' || (sequence ?? 0) <= through)
+/**
+ * What a generation of a turn is shown: the rows that were final when it began, its own last. A turn that waited for another one was
+ * asked before that one was answered; what it is to answer must still be said last.
+ */
+export function shownTo({ window }: SessionState, turn_id: string, through: number): TranscriptMessage[] {
+  const rows = window.filter(({ sequence, entry_type }) => entry_type === 'compaction' || (sequence ?? 0) <= through)
+  return [...rows.filter((row) => row.turn_id !== turn_id), ...rows.filter((row) => row.turn_id === turn_id)]
+}
 
 /** Ask the model for the next row of a turn. */
 export function generate(on: Draft, id: string): void {
@@ -28,7 +34,7 @@ export function generate(on: Draft, id: string): void {
   if (generations >= most) return void fail(on, id, 'max_iterations', `The model was asked ${most} times in this turn.`)
   if (definition.memory_fault !== undefined) return void fail(on, id, 'memory_context_too_large', definition.memory_fault)
   const { sequence } = on.state
-  const fault = conversationFault(messagesOf(shownTo(on.state, sequence)))
+  const fault = conversationFault(messagesOf(shownTo(on.state, id, sequence)))
   if (fault !== undefined) return void fail(on, id, 'invalid_conversation_state', fault)
   const [message_id, job_id] = [on.cause.mint('session_message'), on.cause.mint('job')]
   const { route } = definition

@@ -21,7 +21,7 @@ export const jobSpec = (brand: string) => (state: SessionState, { job_id }: { re
     const action = work.segment?.calls[found.call]?.action
     return action ? { parameters: action.input, action_name: action.name } : null
   }
-  return work.generation ? generationSpec(work.definition, brand, messagesOf(withFiles(state, shownTo(state, work.generation.through))), presented(work.definition, brand, work.output_schema)) : null
+  return work.generation ? generationSpec(work.definition, brand, messagesOf(withFiles(state, shownTo(state, found.turn.record.id, work.generation.through))), presented(work.definition, brand, work.output_schema)) : null
 }
 /** The call of an action that a job makes, as its executor signs it: the agent acts. Null: the session does not wait for it any more. */
 export function actionCall(state: SessionState, { job_id }: { readonly job_id: string }): ActionCall | null {
@@ -31,7 +31,7 @@ export function actionCall(state: SessionState, { job_id }: { readonly job_id: s
   const action = work.segment?.calls[found.call]?.action
   return action ? {
     action_name: action.name, parameters: action.input, actor: { principal_id: record.agent_id, principal_type: 'agent' }, origin: 'agent_tool_call', ...(record.run_id !== undefined && { run_id: record.run_id }),
-    ...(record.step_key !== undefined && { step_key: record.step_key }), session_id: record.session_id, agent_turn_id: record.id, tool_call_id: found.call,
+    ...(record.step_key !== undefined && { step_key: record.step_key }), ...(record.channel_exchange_id !== undefined && { channel_exchange_id: record.channel_exchange_id }), session_id: record.session_id, agent_turn_id: record.id, tool_call_id: found.call,
   } : null
 }
 

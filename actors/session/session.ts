@@ -13,6 +13,7 @@ import { invoke, startTurn } from './admit.ts'
 import { interactionChanged } from './asking.ts'
 import { attach, detach, reserve } from './attachments.ts'
 import { evolve } from './evolve.ts'
+import { openExchange, tellChannel } from './exchange.ts'
 import { fileAt, listed, reactAttachments } from './files.ts'
 import { jobRetried, jobSettled } from './jobs.ts'
 import { cancelNudge, nudge } from './nudges.ts'
@@ -22,6 +23,7 @@ import { actionCall, detail, generation, jobSpec } from './reads.ts'
 import { tellEnd, tellSpending } from './report.ts'
 import { append, cancel, cancelTurn, compact, deadline, remove, update, wake } from './settings.ts'
 import { unborn, type SessionState } from './state.ts'
+import { tellMessage } from './telling.ts'
 
 type Extra = {
   'agent.invoke': Placing & Defined; 'session.create': Placing; 'session.start_turn': Defined; 'session.nudge': Defined & Hashed; 'session.append': Partial<Defined>; 'session.compact': Defined; 'session.attach': Attaching
@@ -48,6 +50,7 @@ export function sessionActor({ brand: configured }: { readonly brand: string }):
       'session.succeed': succeed,
       'turn.open': openTurn(brand),
       'turn.stop': stopTurn(brand),
+      'exchange.open': openExchange(brand),
       'job.settled': jobSettled(brand),
       'job.retried': jobRetried(brand),
       'interaction.changed': interactionChanged(brand),
@@ -57,7 +60,7 @@ export function sessionActor({ brand: configured }: { readonly brand: string }):
       wake: wake(brand),
     },
     evolve,
-    react: { ...reactAttachments, 'turn.reported': tellEnd, 'turn.spent': tellSpending },
+    react: { ...reactAttachments, 'message.upsert': tellMessage, 'exchange.answered': tellChannel, 'turn.reported': tellEnd, 'turn.spent': tellSpending },
     ask: {
       /** Whether it lives, for an edge that looks for the session of a key. */
       standing,

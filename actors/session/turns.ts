@@ -16,6 +16,7 @@ import type { Patch } from '../../protocol/patch.ts'
 import { emit, note, now, tellInteraction, tellQueue, turnOf, upsert, type Draft } from './draft.ts'
 import { report } from './report.ts'
 import { beginCompaction } from './compaction.ts'
+import { reportExchange } from './exchange.ts'
 import { deliverNudges, dropNudges, promoteNudges } from './nudges.ts'
 import { generate } from './generate.ts'
 import { advanceSegment } from './segment.ts'
@@ -91,6 +92,7 @@ export function conclude(on: Draft, id: string): void {
   if (status === 'cancelled') dropNudges(on, id)
   if (budget) emit(on, { type: 'turn.extra', id, extra: { error_scope: 'agent_turn' } })
   report(on, turn, ending)
+  reportExchange(on, turn)
   upsert(on, id, { status, wait: null, completed_at: now(on), ...(error_type !== undefined && { error_type }), ...(error_message !== undefined && { error_message }), ...(status === 'completed' && results(turn.work)) })
   if (status !== 'cancelled') promoteNudges(on, id)
   pump(on)

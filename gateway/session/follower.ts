@@ -15,7 +15,7 @@
  */
 import { lastCursor, type Placed } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
-import { isFrame, type SessionEvent } from '../../protocol/session/events.ts'
+import { isFrame, rowIn, type SessionEvent } from '../../protocol/session/events.ts'
 import type { TranscriptPage, TranscriptQuestion } from '../../protocol/session/pages.ts'
 import type { Preview, Previewed } from '../../protocol/session/previews.ts'
 import { settledTurns } from '../../protocol/session/settled.ts'
@@ -147,7 +147,7 @@ export class SessionFollower {
       }
       const revision = ++head.revision
       const { row, void: again = false } = this.#live.apply(event, revision)
-      if (event.type === 'message.upsert' && event.role === 'compaction') summary = event
+      if (event.type === 'message.upsert' && event.role === 'compaction') summary = rowIn(event)
       if (event.type === 'turn.upsert') this.#turn(event.id, event.status)
       changes.push({ kind: 'frame', revision, frame: event, at, ...(row && { row, again }) })
       if (again && row && event.type !== 'message.upsert') changes.push({ kind: 'row', row, again: false, at })

@@ -2,7 +2,7 @@
  * The rows of a session that stream, as a follower knows them: what is stored of each, and what has been shown of those of
  * which nothing is stored yet. See previews.ts of the protocol for which pieces count.
  */
-import { patchBlock, type SessionFrame } from '../../protocol/session/events.ts'
+import { patchBlock, rowIn, type SessionFrame } from '../../protocol/session/events.ts'
 import type { Changed } from '../../protocol/session/pages.ts'
 import { appendDelta, rank, type Appended, type Preview, type Previewed } from '../../protocol/session/previews.ts'
 import { settledTurns } from '../../protocol/session/settled.ts'
@@ -41,7 +41,7 @@ export class LiveRows {
   apply(frame: SessionFrame, revision: number): Applied {
     switch (frame.type) {
       case 'message.upsert': {
-        const { type: _, ...row } = frame
+        const row = rowIn(frame)
         const known = this.#rows.has(row.id)
         this.#shown.delete(row.id)
         if (row.status === 'final') this.#rows.delete(row.id)

@@ -4,6 +4,7 @@
  * absent, because no gateway counts what others publish; nothing is dropped without `session.resync` or an end.
  */
 import { timestamp, type Open } from '../../protocol/common.ts'
+import { rowIn } from '../../protocol/session/events.ts'
 import { settledTurns } from '../../protocol/session/settled.ts'
 import type { TranscriptMessage, TranscriptTurn } from '../../protocol/session/shapes.ts'
 import { spell, type Caught, type Change, type Dialect } from './change.ts'
@@ -53,8 +54,7 @@ export function numberedDialect(session_id: string, idle: number): Dialect {
       case 'message.upsert': {
         if (given.status === 'streaming') return again && row ? event('session.message.preview', preview(row, at)) : ''
         // The summary of a compaction is told with the event that follows it, which knows more.
-        const { type: _, ...message } = given
-        return given.role === 'compaction' ? '' : final(message)
+        return given.role === 'compaction' ? '' : final(rowIn(given))
       }
       case 'turn.upsert': {
         const { type: _, ...record } = given

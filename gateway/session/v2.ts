@@ -3,7 +3,7 @@
  * turns, questions and final rows as they happen, and the last of a batch; never on what streams.
  */
 import type { Open } from '../../protocol/common.ts'
-import type { SessionFrame } from '../../protocol/session/events.ts'
+import { rowIn, type SessionFrame } from '../../protocol/session/events.ts'
 import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
 import { settledTurns } from '../../protocol/session/settled.ts'
 import { spell, type Caught, type Dialect } from './change.ts'
@@ -37,8 +37,9 @@ export function transcriptDialect(session_id: string, seal: (revision: number) =
     change: (change) => {
       switch (change.kind) {
         case 'frame': {
-          const { type, ...data } = change.frame
-          return spell(type, data as Open, isPlace(change.frame) ? seal(change.revision) : undefined)
+          const { frame } = change
+          const { type, ...data } = frame.type === 'message.upsert' ? { type: frame.type, ...rowIn(frame) } : frame
+          return spell(type, data as Open, isPlace(frame) ? seal(change.revision) : undefined)
         }
         case 'row': return row(change.row)
         case 'piece': {

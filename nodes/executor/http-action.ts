@@ -65,9 +65,9 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
   }
 
   function bodyOf(project: string, { id, name, format }: Target, call: ActionCall): string {
-    const { actor, origin, run_id, loop_id, step_key, session_id, agent_turn_id, tool_call_id, parameters } = call
+    const { actor, origin, run_id, loop_id, step_key, session_id, agent_turn_id, tool_call_id, channel_exchange_id, parameters } = call
     if (format === 'legacy') return JSON.stringify({ run_id, step_key, parameters })
-    const from = { kind: origin, run_id, loop_id, step_key, agent_turn_id, session_id, tool_call_id }
+    const from = { kind: origin, run_id, channel_exchange_id, loop_id, step_key, agent_turn_id, session_id, tool_call_id }
     return JSON.stringify({
       [word]: { schema_version: 1, scope: { org_id: world.organization(), project_id: project }, action: { id, name }, actor: { ...actor, ...(actor.principal_type === 'agent' && { agent_id: actor.principal_id }) }, origin: from },
       parameters,
@@ -90,7 +90,7 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
     const { principal_id, principal_type } = call.actor
     const invocation: InvocationFacts = {
       action_id: target.id, definition_scope: scope, invocation_format: format, ...(format === 'signed_context_v1' && { schema_version: 1 }),
-      actor_principal_id: principal_id, actor_principal_type: principal_type, ...(principal_type === 'agent' && { agent_id: principal_id }),
+      actor_principal_id: principal_id, actor_principal_type: principal_type, ...(principal_type === 'agent' && { agent_id: principal_id }), ...(call.channel_exchange_id !== undefined && { channel_exchange_id: call.channel_exchange_id }),
       delivery_id, secret_version: secret.version, ...('status' in answer && { http_status: answer.status }),
     }
     return { ...outcomeOf(answer, { envelope, delay: call.delay ?? 0, now: world.now() }), invocation }

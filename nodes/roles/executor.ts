@@ -5,6 +5,7 @@ import { openPreviews } from '../../gateway/session/previews.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../../protocol/worker.ts'
 import { deliveries } from '../executor/deliveries.ts'
+import { errands } from '../executor/errands/errands.ts'
 import { startExecutor, type Executor } from '../executor/executor.ts'
 import { builtinActions, firstOf } from '../executor/builtin/builtin.ts'
 import { generations } from '../executor/generation.ts'
@@ -46,6 +47,7 @@ export function startExecutorRole({ world, bus, directory, guard, limit, models,
       llm_generation: generations({ models: models.models, speakers: speakersOf({ world, models, env }), preview: previews(publisher, world.later), files: world.files, log: world.log, now: world.now }),
       delivery: deliveries({ world, directory, post }),
       opening: openings({ world, directory }),
+      errand: errands({ world, directory }),
     },
     listen: (handler) => bus.subscribe(subjects.serveAll, (message) => handler(message as Offer), subjects.serveGroup),
   })

@@ -28,6 +28,7 @@ export interface ActionCall {
   readonly session_id?: string
   readonly agent_turn_id?: string
   readonly tool_call_id?: string
+  readonly channel_exchange_id?: string
   /** Milliseconds one attempt may take, and between attempts. */
   readonly timeout?: number
   readonly delay?: number
@@ -42,6 +43,7 @@ export interface InvocationFacts {
   readonly actor_principal_id: string
   readonly actor_principal_type: ActorOf['principal_type']
   readonly agent_id?: string
+  readonly channel_exchange_id?: string
   readonly delivery_id: string
   readonly secret_version: number
   readonly http_status?: number

@@ -1,7 +1,8 @@
 /**
  * Channels: group and direct messages. What the contract leaves open and is decided here: names of the form
- * `dm-<16 hex digits>` belong to direct messages; writing takes `project.edit` besides membership, moving one's own read
- * marker only `project.view`; a project administrator sees, changes and deletes private channels, but reads neither
+ * `dm-<16 hex digits>` belong to direct messages; writing takes `channel.write` besides membership, which operators have,
+ * moving one's own read marker only `project.view`; an agent's answer stands in the thread of the message that it answers, or begins
+ * one below it, also in direct messages, and a turn that failed says so there; a project administrator sees, changes and deletes private channels, but reads neither
  * their messages nor their members. Additions to the contract: the stream, the search, the read marker and `unread_count`.
  */
 import { Type, type Static, type TSchema } from 'typebox'
@@ -49,10 +50,10 @@ const P = '/projects/:project/channels'
 const tag = 'channels'
 const self = { kind: 'channel', slot: 'id', prefix: 'channel' } as const
 const read = { tag, permission: 'project.view' } as const
-const write = { tag, permission: 'project.edit', to: self } as const
+const write = { tag, permission: 'channel.write', to: self } as const
 
 export const channels = {
-  'channel.create': command(`POST ${P}`, { summary: 'Create a channel with its members, or open a direct message', tag, permission: 'project.edit', to: { kind: 'channel_name', mint: 'channel_name' }, body: CreateChannel, check: checkCreate, reply: Channel, status: 201, alsoStatus: [200], errors: ['already_exists'] }),
+  'channel.create': command(`POST ${P}`, { summary: 'Create a channel with its members, or open a direct message', tag, permission: 'channel.write', to: { kind: 'channel_name', mint: 'channel_name' }, body: CreateChannel, check: checkCreate, reply: Channel, status: 201, alsoStatus: [200], errors: ['already_exists'] }),
   'channel.list': query(`GET ${P}`, { ...read, summary: 'Channels the caller can see, newest first', query: Closed({ kind: Type.Optional(Kind), private: Type.Optional(Type.Boolean()), ...paging }), reply: pageOf(Channel) }),
   'channel.search': query(`GET ${P}/search`, { ...read, summary: 'Messages with all of these words in channels the caller can read, newest first', query: Closed({ q: Type.String({ minLength: 1, maxLength: 256 }), channel_id: Type.Optional(Id), ...paging }), reply: MessagePage }),
   'channel.get': query(`GET ${P}/:id`, { ...read, summary: 'One channel', reply: Channel, errors: ['not_found'] }),

@@ -66,11 +66,18 @@ export type ActionLogEntry = Static<typeof ActionLogEntry>
 export const ownerOf = ({ owner, delivery_id, run_id }: JobHeader): { readonly kind: Kind; readonly id: string } | undefined =>
   owner ?? (delivery_id !== undefined ? { kind: 'delivery', id: delivery_id } : run_id === undefined ? undefined : { kind: 'run', id: run_id })
 
+/**
+ * What the service does by itself and shows on no list of jobs. `delivery`: an attempt of a signed delivery; `opening`: looking
+ * up what a turn of a run runs with; `errand`: see protocol/errand.ts.
+ */
+export type Unlisted = 'delivery' | 'opening' | 'errand'
+const unlisted: ReadonlySet<string> = new Set<Unlisted>(['delivery', 'opening', 'errand'])
+export const isUnlisted = (kind: JobHeader['kind']): kind is Unlisted => unlisted.has(kind)
+
 /** What a queue knows of a job while it waits or is leased. The parameters stay with whoever wants it done. */
 export interface JobHeader {
   readonly id: string
-  /** `delivery`: an attempt of a signed delivery; `opening`: looking up what a turn of a run runs with. Done by the service itself, and on no list of jobs. */
-  readonly kind: Job['kind'] | 'delivery' | 'opening'
+  readonly kind: Job['kind'] | Unlisted
   readonly delivery_id?: string
   readonly origin: Job['origin']
   readonly executor_kind: Job['executor_kind']

@@ -1,5 +1,6 @@
 /** What only the session itself remembers: how a turn is run, which calls are open, which keys were used. */
 import type { Open } from '../common.ts'
+import type { TurnExchange } from '../channels/exchange.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
 import type { Block, ResolvedAction, ToolResultBlock } from './blocks.ts'
@@ -77,6 +78,10 @@ export interface TurnWork {
   readonly ending?: Ending
   /** Calls whose questions are withdrawn for a nudge. */
   readonly interrupted?: readonly string[]
+  /** Of a turn of a channel: which one hears its answer. */
+  readonly exchange?: TurnExchange
+  /** How many runs stand behind the turn; absent: none. Source events of its messages carry it. */
+  readonly depth?: number
 }
 
 export type SessionBookkeeping =

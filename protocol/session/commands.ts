@@ -1,6 +1,7 @@
 /** Commands to a session that no client sends, what the edge adds to its rows, and what it answers to reads of its owner. */
 import type { CompactionPolicy } from '../agents.ts'
 import type { SessionSeed } from '../api/sessions.ts'
+import type { ExchangeOpening } from '../channels/exchange.ts'
 import type { Open } from '../common.ts'
 import type { Interaction } from '../interaction/shapes.ts'
 import type { RunCommands } from '../internal.ts'
@@ -20,6 +21,8 @@ export type SessionCommands = {
   'turn.open': { input: TurnOpening; reply: undefined }
   /** From the run whose turn it is: it does not want it any more. It was opened before, because what a run says comes in order. */
   'turn.stop': { input: { turn_id: string }; reply: undefined }
+  /** From whoever does the errand of an exchange: its turn, in a session that is made when there is none. Not total: a session that went this moment refuses it. */
+  'exchange.open': { input: ExchangeOpening; reply: { readonly session_id: string } }
   /** From the newest session of a key to the first one. */
   'session.succeed': { input: { generation: number }; reply: undefined }
   /** From the edge: bytes are about to be stored. A repeat of an upload that was stored is answered with it. */

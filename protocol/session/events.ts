@@ -11,6 +11,7 @@
  * T3. Sequences are 1, 2, 3… over final rows and context rows together.
  * T4. Nothing of a turn follows its terminal `turn.upsert`, but what its withdrawn questions have to say comes before.
  */
+import type { ExchangeOutcome } from '../channels/exchange.ts'
 import type { Open } from '../common.ts'
 import type { Event } from '../entry.ts'
 import type { Interaction } from '../interaction/shapes.ts'
@@ -23,11 +24,18 @@ import type { Session, SessionNudge, TranscriptMessage, TranscriptTurn, TurnExtr
 
 /** A frame of the transcript that is stored; `type` is the frame's `event_type`. */
 export type SessionFrame =
-  | (Event & { readonly type: 'message.upsert' } & TranscriptMessage)
+  | (Event & { readonly type: 'message.upsert'; readonly said?: Said } & TranscriptMessage)
   | (Event & { readonly type: 'message.block'; readonly session_id: string; readonly message_id: string; readonly content_index: number; readonly block: Block })
   | (Event & { readonly type: 'message.block.patch'; readonly session_id: string; readonly message_id: string; readonly content_index: number } & BlockPatch)
   | (Event & { readonly type: 'turn.upsert' } & TranscriptTurn)
   | (Event & { readonly type: 'interaction.upsert' } & Interaction)
+/** On final messages of people and agents, for the source event that tells of them; no transcript shows it. `depth`: of that event. */
+export interface Said {
+  readonly session_key: string
+  readonly depth: number
+}
+/** The row that a frame carries. */
+export const rowIn = ({ type: _, said: __, ...row }: Extract<SessionFrame, { type: 'message.upsert' }>): TranscriptMessage => row
 /** `progress`: absent keeps, null removes, an object replaces. */
 export interface BlockPatch {
   readonly status?: string
@@ -63,6 +71,8 @@ export type SessionEvent =
   | (Event & { readonly type: 'compaction.started'; readonly at: number; readonly deadline: number; readonly job_id: string; readonly pass: Pass; readonly definition: TurnDefinition })
   /** Follows the `message.upsert` of the summary row. */
   | (Event & { readonly type: 'compaction.created'; readonly message_id: string; readonly sequence: number; readonly covers_through_sequence: number; readonly pass: Pass })
+  /** The turn of a channel is over, just before its last frame: the channel is told. */
+  | (Event & { readonly type: 'exchange.answered'; readonly channel_id: string } & ExchangeOutcome)
   | (Event & { readonly type: 'compaction.failed'; readonly error_type: string; readonly error_message: string; readonly pass: Pass })
   | SessionBookkeeping
   | AttachmentEvent

@@ -74,7 +74,7 @@ t.test('deleting an agent revokes what signs in as it', async (t) => {
   const agent = project.send('agent.create', { name: 'A' }) as Sent
   project.send('key.create', { name: 'as A', principal_id: agent.id, allow_unassigned_principal: true, hash: 'h', key_prefix: 'bat_h', holds: [] })
   project.send('agent.delete', { id: agent.id })
-  t.same(project.events.map(({ type }) => type), ['key.revoked', 'agent.deleted', 'principal.deleted'])
+  t.same(project.events.map(({ type }) => type), ['key.revoked', 'agent.deleted', 'principal.deleted', 'parting.begun'])
   const known = project.ask<ProjectDirectory>('directory', { id: PRJ })
   t.same([known.agents, known.principals, known.keys], [{}, {}, {}])
 })

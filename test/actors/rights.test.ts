@@ -147,13 +147,13 @@ t.test('personal tokens are apart from keys, and end with their person', async (
   t.same(fieldsOf(more.when('key.create', { name: 'as Ann', principal_id: 'user_1', allow_unassigned_principal: true, ...material('h9'), holds: all })), ['principal_id'], 'no key acts as a person')
   for (const name of ['user.delete', 'principal.delete']) {
     const gone = more.when(name, { id: 'user_1' })
-    t.same(typesOf(gone), ['key.revoked', 'principal.deleted'], name)
+    t.same(typesOf(gone), ['key.revoked', 'principal.deleted', 'parting.begun'], name)
     t.same(Object.keys(directory(gone).keys), ['h2', 'h3'])
   }
   let many = scene
   for (let n = 0; n < 50; n++) many = many.when('token.create', { id: 'user_1', name: `t${n}`, ...material(`m${n}`), holds: all })
   t.match(refusal(many.when('token.create', { id: 'user_1', name: 'one more', ...material('x'), holds: all })), { refused: 'conflict', details: { limit: 50 } })
-  t.equal(many.when('user.delete', { id: 'user_1' }).events.length, 51)
+  t.equal(many.when('user.delete', { id: 'user_1' }).events.length, 52)
 })
 
 t.test('the principal of an agent goes with its agent', async (t) => {

@@ -132,3 +132,14 @@ t.test('a session that is kept for a while is pruned when it was idle for so lon
   t.match(s.session.ask('standing'), { gone: true, session: { status: 'deleted' } })
   t.equal(s.session.deadline(), undefined)
 })
+
+t.test('a turn that waited for another one is shown what it is to answer last', async (t) => {
+  const s = begun('first')
+  s.do('turn.open', { turn_id: 'turn_r', owner: { run_id: 'run_1', step_key: 'ask' }, attempt: 1, content: [say('second')], definition: definition(), asker: { id: 'system', type: 'system' } })
+  s.answers(say('one'))
+  t.match(s.turn(2), { status: 'running' })
+  const { request } = s.spec(s.job()) as { request: { messages: { content: object[] }[] } }
+  t.match(request.messages, [{ content: [say('first')] }, { content: [say('one')] }, { content: [say('second')] }])
+  s.answers(say('two'))
+  t.match(s.turn(2), { status: 'completed' })
+})

@@ -1,0 +1,23 @@
+/** Errands of actors, as jobs: each is told by its owner when it is handed out, and may be done twice. */
+import type { Asking } from '../../../gateway/equipment.ts'
+import type { Errand } from '../../../protocol/errand.ts'
+import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
+import type { Handler } from '../handler.ts'
+import { refused } from '../refused.ts'
+import { openExchange } from './exchange.ts'
+import { leaveChannels } from './leave.ts'
+
+/** Gives the result of an errand, or why it was not done. */
+export type Runs<E extends Errand['errand']> = (asking: Asking, project: string, errand: Extract<Errand, { errand: E }>) => Promise<Readonly<Record<string, unknown>> | Refusal>
+
+const table: { readonly [E in Errand['errand']]: Runs<E> } = { exchange: openExchange, leave: leaveChannels, none: async () => ({}) }
+
+/** The handler of errands. */
+export const errands = (asking: Asking): Handler => ({
+  takes: () => ({}),
+  async perform({ project, job }) {
+    const errand = job.spec as unknown as Errand
+    const result = await table[errand.errand](asking, project, errand as never)
+    return isRefusal(result) ? refused(result) : { status: 'completed', result: { ...result } }
+  },
+})

@@ -1,0 +1,21 @@
+/** Whom a text calls. */
+import t from 'tap'
+import { mentionsOf } from '../../protocol/channels/mentions.ts'
+
+const agents = { agt_1: 'Ops', agt_2: 'Ops-Bot', agt_3: 'Ada the Helper', agt_4: 'İnci', agt_5: '' }
+const called = (text: string) => mentionsOf(text, agents).sort()
+
+t.test('a name after an at sign calls its agent, in any case, as a whole word', async (t) => {
+  t.strictSame(called('hello @ops, how are you?'), ['agt_1'])
+  t.strictSame(called('@OPS'), ['agt_1'])
+  t.strictSame(called('(@ops)'), ['agt_1'])
+  t.strictSame(called('@ada the helper: go'), ['agt_3'])
+  t.strictSame(called('@agt_2 and @AGT_3'), ['agt_2', 'agt_3'])
+  for (const nobody of ['ops', '@ opsy', '@opsy', '@ops_x', 'mail@ops', 'x@ops.example', '@', '@@', '', '@nobody', '@ada']) t.strictSame(called(nobody), [], nobody)
+  t.strictSame(called('@@ops'), ['agt_1'])
+})
+t.test('the longest name is meant, and each agent is called once', async (t) => {
+  t.strictSame(called('@ops-bot'), ['agt_2'])
+  t.strictSame(called('@ops-bots'), ['agt_1'], 'a hyphen ends a name')
+  t.strictSame(called('@ops @ops-bot @Ops'), ['agt_1', 'agt_2'])
+})
