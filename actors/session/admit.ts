@@ -6,7 +6,6 @@ import type { Api } from '../../protocol/api.ts'
 import type { Open } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
 import { ingest } from '../../protocol/session/check.ts'
 import type { Block, ReminderBlock } from '../../protocol/session/blocks.ts'
 import type { TurnWork } from '../../protocol/session/bookkeeping.ts'
@@ -17,6 +16,7 @@ import type { AgentTurn, TranscriptMessage, TurnAck } from '../../protocol/sessi
 import type { Cause, Decision } from '../actor.ts'
 import { answering, change, draft, emit, live, now, recordOf, silently, nothing, turnOf, write, writeHidden, type Draft } from './draft.ts'
 import { place } from './place.ts'
+import { recall } from './remembered.ts'
 import { directTurn, type SessionState, type Turn } from './state.ts'
 import { pump } from './turns.ts'
 
@@ -53,13 +53,11 @@ export function admit(on: Draft, { owner, content, key, context = [], output_sch
   return { turn_id, user_message, boundary, after_sequence }
 }
 
-/** Names of context kept while their values are not in the window. */
-const NAMES = 32
 /** Context that the model does not see as it is now: new, changed, or gone with a compaction. */
 function writeContext(on: Draft, id: string, given: readonly { readonly name: string; readonly content: string }[]): void {
   const wanted = { ...on.state.contexts, ...Object.fromEntries(given.map(({ name, content }) => [`app-${name}`, content])) }
   const shown = new Map(on.state.window.flatMap(({ content }) => content.flatMap((block) => (block.type === 'reminder' && block.name.startsWith('app-') ? [[block.name, block.content] as const] : []))))
-  for (const [name, content] of Object.entries(wanted).slice(-NAMES)) {
+  for (const [name, content] of Object.entries(wanted).slice(-limits.names)) {
     const block: ReminderBlock = { type: 'reminder', name, tier: 'contextual', content }
     if (shown.get(name) !== content) writeHidden(on, { turn: { id, index: null }, role: 'system', content: [block] })
   }
@@ -91,7 +89,7 @@ export const startTurn = (brand: string) => (state: SessionState, input: Start, 
 interface Asked { readonly key: string | undefined; readonly content: readonly Open[]; readonly context: readonly { readonly name: string; readonly content: string }[] | undefined; readonly metadata: Open | undefined; readonly output: Open | undefined }
 function start(on: Draft, asked: Asked, { definition, config }: Defined): Decision<SessionEvent, TurnAck> {
   const key = asked.key?.trim() || undefined
-  const known = key === undefined ? undefined : own(on.state.keys, `:${key}`)
+  const known = key === undefined ? undefined : recall(on.state.keys, key)
   if (known) {
     const turn = turnOf(on, known.turn_id)
     // What has ended is completed by the edge.
@@ -105,7 +103,8 @@ function start(on: Draft, asked: Asked, { definition, config }: Defined): Decisi
   const { turn_id, user_message, boundary, after_sequence } = admit(on, { owner: 'direct', asker: askerOf(on.cause), definition, content: ingest(asked.content), key, metadata: asked.metadata, output_schema: asked.output, ...(asked.context && { context: asked.context }) })
   const turn = recordOf(turnOf(on, turn_id) as Turn)
   pump(on)
-  return answering(on, ({ record }) => ({ session: record, turn, user_message, resume_cursor: String(boundary), after_sequence, deduped: false }))
+  // What is answered is remembered for repeats: what was sent goes back from the edge, which has it.
+  return answering(on, ({ record }) => ({ session: record, turn, user_message: { ...user_message, content: [] }, resume_cursor: String(boundary), after_sequence, deduped: false }))
 }
 function blocked({ state }: Draft): Refusal | undefined {
   const active = directTurn(state)
@@ -116,7 +115,7 @@ function blocked({ state }: Draft): Refusal | undefined {
 /** A turn of a run or of a channel: they have their own admission, and this one's rule does not count for them. */
 export const openTurn = (brand: string) => (state: SessionState, input: SessionCommands['turn.open']['input'], cause: Cause): Decision<SessionEvent, undefined> => {
   const session = live(state, cause)
-  if (!session || session.turns[input.turn_id] || session.keys[`turn:${input.turn_id}`]) return nothing
+  if (!session || session.turns[input.turn_id] || recall(session.keys, `turn:${input.turn_id}`)) return nothing
   const on = draft(session, cause, brand)
   const { owner, attempt, content, definition, asker, output_schema, metadata, turn_id } = input
   admit(on, { owner: 'run_id' in owner ? 'run' : 'channel', of: { ...owner, attempt }, turn_id, content, definition, asker, output_schema, metadata, key: `turn:${turn_id}` })

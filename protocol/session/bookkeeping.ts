@@ -60,7 +60,7 @@ export interface TurnWork {
   /** The generation under way; `through`: sequence of the last row it is shown; `message_id`: the row it writes. */
   readonly generation?: { readonly job_id: string; readonly message_id: string; readonly turn_index: number; readonly created_at: string; readonly through: number }
   readonly segment?: Segment
-  /** How often each call was made: name and arguments. */
+  /** How often each call was made, by signature. */
   readonly repeats: Readonly<Record<string, number>>
   readonly usage: Usage
   /** Skills that the model loaded. */
@@ -77,6 +77,8 @@ export type SessionBookkeeping =
   | (Event & { readonly type: 'turn.admitted'; readonly id: string; readonly key?: string; readonly work: TurnWork })
   | (Event & { readonly type: 'turn.noted'; readonly id: string; readonly work: Patch<TurnWork>; readonly tokens?: number })
   | (Event & { readonly type: 'call.noted'; readonly turn_id: string; readonly id: string; readonly call: Patch<Call> })
+  /** A tool was called; of its arguments the signature says enough to know them again. */
+  | (Event & { readonly type: 'call.counted'; readonly id: string; readonly signature: string })
   | (Event & { readonly type: 'nudge.keyed'; readonly id: string; readonly key?: string; readonly content_hash: string; readonly kept: NudgeWork })
 /** What a session keeps of a nudge. */
 export interface NudgeWork {

@@ -46,6 +46,7 @@ export function messagesOf(rows: readonly TranscriptMessage[]): ModelMessage[] {
 export function conversationFault(messages: readonly ModelMessage[]): string | undefined {
   for (const [index, { content }] of messages.entries()) {
     const open = content.flatMap((block) => (block['type'] === 'tool_use' ? [block['id']] : []))
+    if (open.length === 0) continue
     const answered = new Set(messages[index + 1]?.content.map((block) => block['tool_use_id']))
     const left = open.find((id) => !answered.has(id))
     if (left !== undefined) return `the tool use ${String(left)} has no result`
@@ -112,4 +113,4 @@ export function addUsage(a: Usage, b: Usage): Usage {
   return { input_tokens: sum('input_tokens'), output_tokens: sum('output_tokens'), ...nonzero({ cache_read_input_tokens: sum('cache_read_input_tokens'), cache_creation_input_tokens: sum('cache_creation_input_tokens'), reasoning_tokens: sum('reasoning_tokens'), calls: sum('calls') }) }
 }
 /** Roughly the tokens of rows of which no model has said anything: a quarter of their characters. */
-export const estimateTokens = (rows: readonly TranscriptMessage[]): number => Math.ceil(rows.reduce((sum, { content }) => sum + JSON.stringify(content).length, 0) / 4)
+export const tokensOf = (characters: number): number => Math.ceil(characters / 4)
