@@ -103,6 +103,10 @@ export class Clients {
     const known = this.#sim.dice.pick([...this.#sim.records.sent.values()].filter(({ command }) => command.fingerprint !== undefined))
     if (known) void this.#perform(known.command)
   }
+  /** Send what other clients want done. */
+  send(what: Omit<Command, 'command_id' | 'origin' | 'fingerprint'>): void {
+    this.#send(what)
+  }
   #send(what: Omit<Command, 'command_id' | 'origin' | 'fingerprint'>, person = 'user_1'): void {
     const { dice } = this.#sim
     const keyed = dice.chance(0.5)

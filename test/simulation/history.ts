@@ -11,6 +11,7 @@ import { EventRules } from './events.ts'
 import { InteractionRules } from './interactions.ts'
 import { JobRules } from './jobs.ts'
 import { RunRules } from './runs.ts'
+import { SessionRules } from './sessions.ts'
 import type { Simulation } from './simulation.ts'
 
 export interface Past {
@@ -31,6 +32,7 @@ export class History {
   readonly #jobs: JobRules
   readonly #runs: RunRules
   readonly #interactions: InteractionRules
+  readonly sessions: SessionRules
   readonly #owners = new Map<number, { epoch: number; sequence: number }>()
   #read = 0
 
@@ -40,6 +42,7 @@ export class History {
     this.#runs = new RunRules(sim)
     this.events = new EventRules(sim)
     this.#interactions = new InteractionRules(sim)
+    this.sessions = new SessionRules(sim)
   }
   of(address: Address): Past | undefined {
     return this.actors.get(cellKey(address))
@@ -79,6 +82,8 @@ export class History {
     }
     if (entry.kind === 'events') this.events.check(place)
     if (entry.kind === 'interaction') this.#interactions.check(place)
+    if (entry.kind === 'queue') this.sessions.checkQueue(place)
+    if (entry.kind === 'session') this.sessions.check(place)
     try {
       for (const event of entry.events) past.state = evolve(this.#sim.kinds[entry.kind], past.state, event, entry.origin.at)
     } catch (error) {

@@ -12,6 +12,7 @@ import { Shard } from '../../nodes/host/shard.ts'
 import type { Command, Envelope, Event } from '../../protocol/entry.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import type { JobReport } from '../../protocol/internal.ts'
+import { sessionPlants } from './session-plants.ts'
 import type { Plant } from './simulation.ts'
 
 /** Replace a member of a class until it is put back. */
@@ -143,4 +144,4 @@ const mute: Plant = {
   kinds: (kinds) => ({ ...kinds, events: { ...kinds.events, react: { ...kinds.events.react, 'source.published': () => [] } } }),
 }
 
-export const plants: readonly Plant[] = [early, unfenced, hasty, nameless, forgetful, credulous, deaf, greedy, rash, mute]
+export const plants: readonly Plant[] = [early, unfenced, hasty, nameless, forgetful, credulous, deaf, greedy, rash, mute, ...sessionPlants]

@@ -21,6 +21,7 @@ import { Network } from './network.ts'
 import { Records } from './records.ts'
 import { unsettled } from './rest.ts'
 import { JournalStore, RegistryStore, StateStore } from './store.ts'
+import { Talk } from './talk.ts'
 import { Timeline } from './timeline.ts'
 import { Weather, type FaultKind } from './weather.ts'
 import { Worker } from './worker.ts'
@@ -73,6 +74,7 @@ export class Simulation {
   readonly records = new Records()
   readonly history: History
   readonly clients = new Clients(this)
+  readonly talk = new Talk(this)
   readonly workers: Worker[] = []
   readonly followers: Follower[] = []
   machines: Machine[] = []
@@ -164,6 +166,7 @@ export class Simulation {
     const acts = 5 + dice.below(30)
     for (let i = 0; i < acts; i++) timeline.after(dice.between(500, end), () => this.clients.act())
     makeTrouble(this, end)
+    this.talk.plan(end)
     await timeline.pass(end)
 
     this.note(() => 'calm')

@@ -115,6 +115,8 @@ t.test('turns of runs have their own admission, and only force cancels them from
   t.match([s.turn(1).status, s.turn(2).status], ['running', 'cancelled'])
   s.do('session.cancel', { session_id: 'ses_1', force: true })
   t.match(s.turn(1), { status: 'cancelled' })
+  s.do('turn.open', opening)
+  t.equal(s.jobs.size, 0, 'one that has ended is not opened again')
 })
 
 t.test('a session that is kept for a while is pruned when it was idle for so long', async (t) => {
