@@ -3,8 +3,9 @@
  * Tools are resolved here and nowhere else: a session is handed a list of what is granted.
  */
 import type { Agent } from '../../protocol/agents.ts'
-import { effectiveDefinition } from '../../protocol/agents/definition.ts'
+import { effectiveDefinition, type AgentSource } from '../../protocol/agents/definition.ts'
 import { clearsConfig, type InlineConfig } from '../../protocol/agents/inline.ts'
+import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/directory.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { own } from '../../protocol/lookup.ts'
 import type { Defined } from '../../protocol/session/definition.ts'
@@ -13,6 +14,22 @@ import { homeOf, type Call, type Edge } from '../call.ts'
 import { agentSource, byName } from '../equipment.ts'
 import { grantedTools, remembered } from './tools.ts'
 
+/** What turns of agents begin with, by agent. Agents, what they are given and what that is are configuration: as long as that is the one that is known (directory.ts, D2), so is this. */
+const sources = new WeakMap<ProjectDirectory, { readonly organization: OrganizationDirectory; readonly byAgent: Map<string, AgentSource> }>()
+async function sourceOf(edge: Edge, project: string, id: string): Promise<AgentSource | Refusal> {
+  const here = await edge.directory.project(project)
+  if (isRefusal(here)) return here
+  const organization = await edge.directory.organization()
+  if (isRefusal(organization)) return organization
+  let known = sources.get(here)
+  if (known?.organization !== organization) sources.set(here, (known = { organization, byAgent: new Map() }))
+  const kept = known.byAgent.get(id)
+  if (kept) return kept
+  const source = await agentSource(edge, project, id)
+  if (!isRefusal(source)) known.byAgent.set(id, source)
+  return source
+}
+
 /** The agent that a reference names; `not_found` when there is none, `agent_inactive` when it is not in use. */
 export async function agentOf(edge: Edge, call: Call, ref: { readonly id?: string; readonly name?: string }): Promise<Agent | Refusal> {
   const project = homeOf(edge, call)
@@ -20,9 +37,9 @@ export async function agentOf(edge: Edge, call: Call, ref: { readonly id?: strin
   if (isRefusal(known)) return known
   const id = ref.id ?? Object.entries(known.agents).find(([, { name }]) => name === ref.name)?.[0] ?? ''
   if (!own(known.agents, id)) return refuse('not_found', { resource: 'agent' }, 'There is no such agent in this project.')
-  const agent = (await edge.world.view(project, 'agent.get', { id })) as Agent | Refusal
-  if (isRefusal(agent)) return agent
-  return agent.status === 'active' ? agent : refuse('agent_inactive', { agent_id: id })
+  const source = await sourceOf(edge, project, id)
+  if (isRefusal(source)) return source
+  return source.agent.status === 'active' ? source.agent : refuse('agent_inactive', { agent_id: id })
 }
 
 /** What a request says about the definition of its turn. */
@@ -33,7 +50,7 @@ export interface Wanted {
 /** The definition of a turn of an agent in a session, which may be new. */
 export async function define(edge: Edge, call: Call, agent: Agent, session: Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'> | undefined, { config, operation }: Wanted): Promise<Defined | Refusal> {
   const project = homeOf(edge, call)
-  const source = await agentSource(edge, project, agent.id)
+  const source = await sourceOf(edge, project, agent.id)
   if (isRefusal(source)) return source
   const cleared = config !== undefined && clearsConfig(config)
   const effective = cleared ? undefined : (config ?? session?.config)

@@ -17,6 +17,8 @@ export interface Located {
   readonly place: Place
   /** The session as it is, when it lives. */
   readonly session?: Session
+  /** Nobody knows its id yet. */
+  readonly born?: true
 }
 /** Find the place of a session. */
 export async function locate(edge: Edge, call: Call, agent: Agent, { mode, session_key, scope_name }: SessionSeed): Promise<Located | Refusal> {
@@ -27,7 +29,7 @@ export async function locate(edge: Edge, call: Call, agent: Agent, { mode, sessi
   const lives = (id: string, place: Place, { gone, session }: Standing): Located => ({ id, place, ...(session && !gone && { session }) })
   if (mode === 'new' && key === '') {
     const id = world.id('agent_session')
-    return { id, place: at(id, 0, id) }
+    return { id, place: at(id, 0, id), born: true }
   }
   // A session that was made without a key has its own id for one.
   if (isId(key, 'agent_session')) {

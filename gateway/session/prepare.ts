@@ -38,9 +38,9 @@ async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   if (isRefusal(agent)) return agent
   const located = await locate(edge, call, agent, seed)
   if (isRefusal(located)) return located
-  const { id, place, session } = located
+  const { id, place, session, born } = located
   const defined = await define(edge, call, agent, session ?? seeded(seed), call.body as Wanted)
-  return isRefusal(defined) ? defined : { id, input: { place, ...defined }, answer: (reply) => acknowledged(edge, call, input.content, reply) }
+  return isRefusal(defined) ? defined : { id, ...(born && { born }), input: { place, ...defined }, answer: (reply) => acknowledged(edge, call, input.content, reply) }
 }
 const seeded = ({ thinking_effort, compaction_policy }: SessionSeed): Pick<Session, 'thinking_effort' | 'compaction_policy'> => ({ ...(thinking_effort && { thinking_effort }), ...(compaction_policy && { compaction_policy }) })
 
@@ -48,7 +48,7 @@ async function create(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const agent = await agentOf(edge, call, { id: String(call.body['agent_id']) })
   if (isRefusal(agent)) return agent
   const located = await locate(edge, call, agent, call.body as SessionSeed)
-  return isRefusal(located) ? located : { id: located.id, input: { place: located.place } }
+  return isRefusal(located) ? located : { id: located.id, ...(located.born && { born: true }), input: { place: located.place } }
 }
 
 /** The session of the path with its agent. */
