@@ -28,7 +28,12 @@ async function speaker({ port, key }: Target, name: string, given: (one: Speakin
   let registered = () => {}
   const ready = new Promise<void>((done) => { registered = done })
   let held = 0
-  const claim = () => { if (held < SLOTS) socket.send(`{"type":"jobs.claim","available_slots":${SLOTS - held}}`) }
+  let claiming = false
+  const claim = () => {
+    if (claiming || held >= SLOTS) return
+    claiming = true
+    socket.send(`{"type":"jobs.claim","available_slots":${SLOTS - held}}`)
+  }
   const socket = await openSocket(port, key, '/v1/projects/default/workers/socket', (text) => {
     if (text.startsWith('{"type":"job.report.ack"')) return
     const frame = JSON.parse(text) as { type: string; jobs?: Given[]; error?: { code: string } }
@@ -37,6 +42,7 @@ async function speaker({ port, key }: Target, name: string, given: (one: Speakin
       held++
       given({ socket, job: id, token: lease_token, said: 0 })
     }
+    if (frame.type === 'jobs.claimed') claiming = false
     if (frame.type === 'jobs.claimed' || frame.type === 'work.available') claim()
     if (frame.type !== 'worker.registered') return
     claim()

@@ -21,7 +21,8 @@ function turn({ port, key }: Baton, agent: string): Promise<Seen> {
   return new Promise((done, failed) => {
     let preview = Number.NaN
     follow(port, key, INVOKE, (text) => {
-      if (Number.isNaN(preview) && text.includes('event: generation.delta\n')) preview = performance.now() - from
+      // Who joins a little later is given what was shown so far in one event.
+      if (Number.isNaN(preview) && /event: (?:generation\.delta|session\.message\.preview)\n/.test(text)) preview = performance.now() - from
       if (text.includes('event: turn.failed\n')) failed(new Error(`a turn failed: ${text}`))
       if (text.includes('event: turn.completed\n')) done({ preview, done: performance.now() - from })
     }, () => failed(new Error('the stream of a turn ended before the turn')), body).catch(failed)

@@ -29,7 +29,7 @@ interface KeyedTurn {
   readonly after_sequence: number
 }
 /** A nudge that waits for its turn. */
-export interface PendingNudge {
+interface PendingNudge {
   readonly nudge: SessionNudge
   readonly kept: NudgeWork
 }

@@ -74,7 +74,7 @@ export class Simulation {
   readonly records = new Records()
   readonly history: History
   readonly clients = new Clients(this)
-  readonly talk = new Talk(this)
+  readonly talk: Talk
   readonly workers: Worker[] = []
   readonly followers: Follower[] = []
   machines: Machine[] = []
@@ -99,6 +99,7 @@ export class Simulation {
     this.projects = this.dice.chance(0.3) ? [id(0), id(1)] : [id(0)]
     this.ledgers = [id(0), id(1), id(2)].slice(0, 1 + this.dice.below(3))
     this.history = new History(this)
+    this.talk = new Talk(this)
   }
 
   /** Machines that run. */

@@ -6,7 +6,7 @@ import { callsOf, kindOf, rowsOf } from './plans.ts'
 
 const shown = (n: number) => ({ status: 'completed', rows: rowsOf(kindOf(n), n) })
 const sent = (n: number, more: Partial<Sent> = {}): Sent => ({ key: `turn ${n}`, kind: kindOf(n), n, session: 0, at: 0, turn: `turn_${n}`, again: [], seen: { ...shown(n), at: 1 }, recorded: shown(n), ...more })
-const followed: Followed = { session: 0, connections: 2, folded: 'all', fresh: ['all', 'all'], back: [] }
+const followed: Followed = { session: 0, connections: 2, lost: 1, folded: 'all', fresh: ['all', 'all'], back: [] }
 const turns = [0, 1, 2, 3]
 const good: TurnHistory = {
   sent: turns.map((n) => sent(n)), executions: [...turns.flatMap((n) => callsOf(kindOf(n), n).map((call) => ({ call, at: 0, done: true }))), { call: '0/a', at: 0, done: false }],

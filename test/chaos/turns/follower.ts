@@ -22,6 +22,8 @@ export class SessionFollower {
   readonly ends = new Map<string, Shown>()
   readonly back: string[] = []
   connections = 1
+  /** Connections that broke. */
+  lost = 0
   /** Why it gave up, if it did. */
   fault: string | undefined
   readonly #waiting = new Map<string, () => void>()
@@ -35,12 +37,16 @@ export class SessionFollower {
   async #follow(source: { readonly url: readonly string[]; readonly key: string; readonly session_id: string; readonly signal: AbortSignal }): Promise<void> {
     const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, Math.min(ms, PAUSE)))
     try {
-      for await (const { frame } of followTranscript({ ...source, transcript: this.transcript, forever: true, silence: SILENCE, pause, onReconnect: () => { this.connections++ } })) {
+      for await (const { frame } of followTranscript({ ...source, transcript: this.transcript, forever: true, silence: SILENCE, pause, onReconnect: (reason) => this.#again(reason) })) {
         if (!frame || frame.event_type === 'turn.upsert') this.#look()
       }
     } catch (error) {
       this.fault = String(error)
     }
+  }
+  #again(reason: string): void {
+    this.connections++
+    if (!reason.startsWith('the server ended')) this.lost++
   }
   #look(): void {
     for (const { id, status } of this.transcript.turns.values()) {

@@ -25,7 +25,7 @@ export async function readSessions({ load, asker, urls, key }: Options): Promise
     for (const url of urls) readings.push(await patiently(() => readTranscript({ url, key, session_id }, new Transcript(cursor))))
     const fresh = readings[0] as Transcript
     for (const end = performance.now() + CATCH_UP; follower.transcript.cursor !== fresh.cursor && performance.now() < end; ) await pause(20)
-    followed.push({ session, connections: follower.connections, folded: textOf(follower.transcript), fresh: readings.map(textOf), back: follower.back })
+    followed.push({ session, connections: follower.connections, lost: follower.lost, folded: textOf(follower.transcript), fresh: readings.map(textOf), back: follower.back })
     if (follower.fault !== undefined) oddities.push(`the follower of session ${session} gave up: ${follower.fault}`)
     for (const sent of load.sent) if (sent.session === session && sent.turn !== undefined) sent.recorded = shownIn(fresh, sent.turn)
     const page = await asker.ask({ method: 'GET', path: `/projects/default/sessions/${session_id}/turns?limit=200` }, false)

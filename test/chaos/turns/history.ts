@@ -34,6 +34,8 @@ export interface Execution {
 export interface Followed {
   readonly session: number
   readonly connections: number
+  /** Connections that broke instead of being ended. */
+  readonly lost: number
   /** What the follower holds in the end; and the fresh reading through each gateway. Equal texts mean equal transcripts. */
   readonly folded: string
   readonly fresh: readonly string[]

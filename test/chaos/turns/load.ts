@@ -20,7 +20,7 @@ interface Options {
   readonly signal: AbortSignal
 }
 /** A session that was begun. */
-export interface Begun {
+interface Begun {
   readonly session_id: string
   /** The place before anything was said. */
   readonly cursor: string

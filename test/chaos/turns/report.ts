@@ -24,7 +24,7 @@ export function reportTurns({ history: { sent, executions, followed, strikes }, 
     '', row('turns / completed as scripted', `${sent.length} / ${completed}`), row('tools of the scripts / begun / done', `${calls} / ${executions.length} / ${done}`),
     row('seconds', (took / 1000).toFixed(1)), row('messages sent again after their answer', sent.reduce((sum, one) => sum + one.again.length, 0)),
     row('tries that had to be repeated', `${[...again.values()].reduce((sum, one) => sum + one, 0)} (${[...again].map(([why, times]) => `${why}: ${times}`).join(', ') || 'none'})`),
-    row('sessions followed / connections', `${followed.length} / ${followed.reduce((sum, one) => sum + one.connections, 0)}`),
+    row('sessions followed / connections / of these broken', `${followed.length} / ${followed.reduce((sum, one) => sum + one.connections, 0)} / ${followed.reduce((sum, one) => sum + one.lost, 0)}`),
     row('strikes', ['shards', 'gateway', 'executor'].map((role) => `${role}: ${strikes.filter(({ what }) => what.startsWith(role)).length}`).join(', ')), '',
     ...Object.entries(meanings).map(([kind, meaning]) => row(meaning, violations.filter((one) => one.kind === kind).length)), '',
   ]
