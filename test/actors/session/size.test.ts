@@ -15,6 +15,7 @@ import { START } from '../../given.ts'
 import { definition, message, say, tool, use } from './story.ts'
 
 type Open = Record<string, unknown>
+t.setTimeout(120_000)
 const actor = sessionActor({ brand: 'Service' }) as unknown as AnyActor
 const sizeOf = (value: unknown): number => JSON.stringify(value).length
 

@@ -21,7 +21,7 @@ t.test('given what was promised, when it is judged, then nothing is found', asyn
 })
 
 t.test('given one broken promise, when it is judged, then it is found under its name', async (t) => {
-  const { turn: _, ...unanswered } = sent(4)
+  const { turn: _, recorded: __, seen: ___, ...unanswered } = sent(4)
   const cases: readonly (readonly [string, Partial<TurnHistory>, readonly Violation['kind'][]])[] = [
     ['a message that nobody acknowledged', { sent: [...good.sent, unanswered] }, ['unacknowledged']],
     ['a repeat that started another turn', instead(1, { again: ['turn_1', 'turn_9'] }), ['doubled']],
@@ -31,7 +31,7 @@ t.test('given one broken promise, when it is judged, then it is found under its 
     ['a turn that said something else', instead(1, { recorded: shown(2), seen: { ...shown(2), at: 1 } }), ['result']],
     ['a tool that was done twice', { executions: [...good.executions, { call: '0/a', at: 9, done: true }] }, ['twice']],
     ['a tool that nobody did', { executions: good.executions.filter(({ call, done }) => call !== '0/a' || !done) }, ['skipped']],
-    ['an end that was never shown', { sent: turns.map((n) => { const { seen: __, ...rest } = sent(n); return n === 2 ? rest : sent(n) }) }, ['unseen']],
+    ['an end that was never shown', { sent: turns.map((n) => { const { seen: ____, ...rest } = sent(n); return n === 2 ? rest : sent(n) }) }, ['unseen']],
     ['an end that was shown before all rows were', instead(2, { seen: { status: 'completed', rows: shown(2).rows.slice(0, -1), at: 1 } }), ['wrong']],
     ['a fold that differs from a fresh reading', { followed: [{ ...followed, fresh: ['all', 'al1'] }] }, ['differs']],
     ['a turn that went on after its end', { followed: [{ ...followed, back: ['turn_1 was completed and then running'] }] }, ['back']],
