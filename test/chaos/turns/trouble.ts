@@ -1,6 +1,7 @@
 /**
  * Strikes by progress instead of time: each comes when so many tools have been done, so that they lie in the middle of the turns
- * on a fast machine as on a slow one. Each role in its turn, the process by dice; the next strike waits until the last one is undone.
+ * on a fast machine as on a slow one. Each role in its turn, the process by dice; the next strike waits until the last one is undone,
+ * unless each role is struck once at most: then enough of all of them is left.
  */
 import type { Dice } from '../../simulation/dice.ts'
 import type { Strike } from './history.ts'
@@ -35,12 +36,16 @@ export async function strikeTurns({ members, dice, now, progress, count, enough,
     await pause(dice.between(...AWAY))
     await one.start()
   }
+  const few = count <= roles.length
+  const under: Promise<unknown>[] = []
   for (let i = 0; i < count; i++) {
     const due = 0.05 + (0.85 * (i + dice.unit() * 0.5)) / count
     while (progress() < due && !enough()) await pause(10)
-    if (enough()) return
+    if (enough()) break
     const role = roles[(first + i) % roles.length] as Role
-    const two = dice.chance(DOUBLE)
-    await Promise.all([strike(pick(role)), two && count > roles.length ? strike(pick(roles[(first + i + 1) % roles.length] as Role)) : undefined])
+    const two = dice.chance(DOUBLE) && !few
+    under.push(strike(pick(role)), ...(two ? [strike(pick(roles[(first + i + 1) % roles.length] as Role))] : []))
+    if (!few) await Promise.all(under.splice(0))
   }
+  await Promise.all(under)
 }
