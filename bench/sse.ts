@@ -23,7 +23,7 @@ function unchunker(): (bytes: string) => string {
 }
 
 /**
- * Follow a stream. Resolves when it has begun.
+ * Follow a stream. Resolves when it has begun; what it rejects with has the `status` of another answer.
  * @param frames gets one or more whole frames, each with the empty line that ends it.
  * @param ended when the stream has ended other than by the returned function.
  * @param body JSON in ASCII of a command that is answered with the stream; absent: the stream is only read.
@@ -46,7 +46,7 @@ export function follow(port: number, key: string, path: string, frames: (text: s
       given += bytes
       const found = headOf(given)
       if (!found) return
-      if (found.status !== 200) return failed(new Error(`${path} answered ${found.status}: ${given.slice(found.body)}`))
+      if (found.status !== 200) return failed(Object.assign(new Error(`${path} answered ${found.status}: ${given.slice(found.body)}`), { status: found.status }))
       open = true
       begun(() => {
         closed = true
