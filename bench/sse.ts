@@ -23,13 +23,14 @@ function unchunker(): (bytes: string) => string {
 }
 
 /**
- * Follow a stream. Resolves when it has begun.
+ * Follow a stream. Resolves when it has begun; what it rejects with has the `status` of another answer.
  * @param frames gets one or more whole frames, each with the empty line that ends it.
  * @param ended when the stream has ended other than by the returned function.
+ * @param body JSON in ASCII of a command that is answered with the stream; absent: the stream is only read.
  */
-export function follow(port: number, key: string, path: string, frames: (text: string) => void, ended: () => void = () => {}): Promise<() => void> {
+export function follow(port: number, key: string, path: string, frames: (text: string) => void, ended: () => void = () => {}, body?: string): Promise<() => void> {
   return new Promise((begun, failed) => {
-    let head = ''
+    let given = ''
     let open = false
     let rest = ''
     let closed = false
@@ -42,20 +43,21 @@ export function follow(port: number, key: string, path: string, frames: (text: s
     }
     const line = dial(port, (bytes) => {
       if (open) return hear(bytes)
-      head += bytes
-      const found = headOf(head)
+      given += bytes
+      const found = headOf(given)
       if (!found) return
-      if (found.status !== 200) return failed(new Error(`${path} answered ${found.status}: ${head.slice(found.body)}`))
+      if (found.status !== 200) return failed(Object.assign(new Error(`${path} answered ${found.status}: ${given.slice(found.body)}`), { status: found.status }))
       open = true
       begun(() => {
         closed = true
         line.close()
       })
-      hear(head.slice(found.body))
+      hear(given.slice(found.body))
     }, (error) => {
       if (!open) failed(error ?? new Error(`${path} closed the connection`))
       else if (!closed) ended()
     })
-    line.send(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${key}\r\nAccept: text/event-stream\r\n\r\n`)
+    const head = `${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${key}\r\nAccept: text/event-stream\r\n`
+    line.send(body === undefined ? `GET ${head}\r\n` : `POST ${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
   })
 }

@@ -43,7 +43,7 @@ export function perform<T>(edge: Edge, call: Call, more: Readonly<Record<string,
     const input = Object.assign({}, call.query, call.body, call.slots, prepared.input, more)
     const command: Writable<Command> = { project: address.project, kind: address.kind, id: prepared.id ?? address.id, command_id, name: meaning(call), origin, input }
     if (fingerprint !== undefined) command.fingerprint = fingerprint
-    if (seed === undefined && to && 'mint' in to && prepared.id === undefined) command.born = true
+    if (prepared.born || (seed === undefined && to && 'mint' in to && prepared.id === undefined)) command.born = true
     const decided = edge.world.command(command)
     const published = address.kind === 'project' || address.kind === 'organization' ? publish(edge, call, origin, address.kind, decided) : decided
     const done = prepared.after ? published.then(async (outcome) => { await prepared.after?.(); return outcome }) : published

@@ -35,6 +35,8 @@ export interface Prepared {
   readonly reply?: Readonly<Record<string, unknown>>
   /** The actor that decides, when the row does not name it. */
   readonly id?: string
+  /** That actor is new: nobody else knows its id. */
+  readonly born?: true
   /** What is answered instead of the actor's reply. */
   readonly answer?: (reply: unknown) => Promise<unknown>
   /** What is done once the command was decided, whatever came of it, before it is answered. */

@@ -45,7 +45,7 @@ program.command('bench').description('Measure, beside peers where they are insta
 program.command('simulate').description('Run the engine in simulated worlds that go wrong, one per seed').option('--seeds <n>', 'how many', '1000').option('--from <n>', 'the first seed', '1').option('--failures <n>', 'stop after so many', '1').option('--lines <n>', 'lines of a trace', '40').action(runSimulations)
 program.command('chaos').description('Kill, pause and cut off the processes of a whole cluster under load, and check every promise to its clients')
   .option('--seconds <n>', 'how long', '60').option('--rate <n>', 'runs started per second', '200').option('--seed <n>', 'the dice; random unless given')
-  .option('--links <auto|off>', 'cut network links where this machine allows it, or never', 'auto').option('--keep', 'keep the folder with the data of all processes')
+  .option('--links <auto|off>', 'cut network links where this machine allows it, or never', 'auto').option('--turns <n>', 'instead: so many turns of agents with tools, while shard nodes, gateways and executors are killed').option('--keep', 'keep the folder with the data of all processes')
   .addHelpText('after', '\nIt exits with 0 when every promise was kept, and else names what was broken. A cluster of its own is started and removed; nothing else is touched.')
   .action(runChaosCommand)
 addClientCommands(program, process.env)

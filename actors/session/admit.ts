@@ -6,7 +6,6 @@ import type { Api } from '../../protocol/api.ts'
 import type { Open } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
 import { ingest } from '../../protocol/session/check.ts'
 import type { Block } from '../../protocol/session/blocks.ts'
 import type { TurnWork } from '../../protocol/session/bookkeeping.ts'
@@ -20,6 +19,7 @@ import { writeContext } from './context.ts'
 import { answering, change, draft, emit, live, now, recordOf, turnOf, write, type Draft } from './draft.ts'
 import { bound } from './files.ts'
 import { place } from './place.ts'
+import { recall } from './remembered.ts'
 import { directTurn, type SessionState, type Turn } from './state.ts'
 import { pump } from './turns.ts'
 
@@ -84,7 +84,7 @@ export const startTurn = (brand: string) => (state: SessionState, input: Start, 
 interface Asked { readonly path: string; readonly key: string | undefined; readonly content: readonly Open[]; readonly context: readonly AppContext[] | undefined; readonly metadata: Open | undefined; readonly output: Open | undefined }
 function start(on: Draft, asked: Asked, { definition, config }: Defined): Decision<SessionEvent, TurnAck> {
   const key = asked.key?.trim() || undefined
-  const known = key === undefined ? undefined : own(on.state.keys, `:${key}`)
+  const known = key === undefined ? undefined : recall(on.state.keys, key)
   if (known) {
     const turn = turnOf(on, known.turn_id)
     // What has ended is completed by the edge.
@@ -100,7 +100,8 @@ function start(on: Draft, asked: Asked, { definition, config }: Defined): Decisi
   const { turn_id, user_message, boundary, after_sequence } = admit(on, { owner: 'direct', asker: askerOf(on.cause), definition, content: ingest(content), key, metadata: asked.metadata, output_schema: asked.output, ...(asked.context && { context: asked.context }) })
   const turn = recordOf(turnOf(on, turn_id) as Turn)
   pump(on)
-  return answering(on, ({ record }) => ({ session: record, turn, user_message, resume_cursor: String(boundary), after_sequence, deduped: false }))
+  // What is answered is remembered for repeats: what was sent goes back from the edge, which has it.
+  return answering(on, ({ record }) => ({ session: record, turn, user_message: { ...user_message, content: [] }, resume_cursor: String(boundary), after_sequence, deduped: false }))
 }
 function blocked({ state }: Draft): Refusal | undefined {
   const active = directTurn(state)

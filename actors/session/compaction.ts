@@ -2,7 +2,7 @@
  * Compaction: the older rows are summed up by a model, and the summary takes their place in what models are shown. Nothing is
  * deleted: the rows stay readable. One pass at a time; a pass ends once, as a summary or as a failure, after 30 s at the latest.
  */
-import { messagesOf, readAnswer, estimateTokens, generationSpec, type GenerationSpec } from '../../protocol/session/request.ts'
+import { messagesOf, readAnswer, generationSpec, tokensOf, type GenerationSpec } from '../../protocol/session/request.ts'
 import { textOf } from '../../protocol/session/blocks.ts'
 import type { TurnDefinition } from '../../protocol/session/definition.ts'
 import type { Pass } from '../../protocol/session/events.ts'
@@ -11,6 +11,7 @@ import { change, count, emit, tellQueue, write, type Draft } from './draft.ts'
 import { withFiles } from './files.ts'
 import { enqueue, queueOf, type Settled } from './jobs.ts'
 import type { SessionState } from './state.ts'
+import { nearlyFull } from './window.ts'
 
 const INSTRUCTIONS = 'You keep the memory of a long conversation. Sum up what was said so far, for the one who continues it: goals, decisions, facts, names, numbers, open questions, and what tools returned that still matters. Write plain text, as short as that allows.'
 
@@ -19,8 +20,8 @@ export function beginCompaction(on: Draft, trigger: Pass['trigger'], definition:
   const { state } = on
   if (!definition || state.compacting) return false
   const { strategy, threshold_tokens, summary_model } = definition.compaction
-  const estimated_tokens = Math.max(state.tokens, estimateTokens(state.window))
-  if (trigger !== 'manual' && (strategy !== 'auto' || estimated_tokens < threshold_tokens)) return false
+  const estimated_tokens = Math.max(state.tokens, tokensOf(state.size))
+  if (trigger !== 'manual' && (strategy !== 'auto' || (estimated_tokens < threshold_tokens && !nearlyFull(state)))) return false
   const rows = coverable(state)
   const [first, last] = [rows[0], rows.at(-1)]
   if (!first || !last || rows.every(({ entry_type }) => entry_type === 'compaction')) return false

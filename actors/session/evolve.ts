@@ -7,7 +7,9 @@ import { settledTurns } from '../../protocol/session/settled.ts'
 import type { SessionNudge, TranscriptMessage } from '../../protocol/session/shapes.ts'
 import { patch } from '../../protocol/patch.ts'
 import { evolveAttachments } from './files.ts'
+import { remember } from './remembered.ts'
 import type { SessionState, Turn } from './state.ts'
+import { entered, summedUp } from './window.ts'
 
 type Arms = Actor<SessionState, SessionEvent, Record<never, never>, 'session'>['evolve']
 type Of<T extends SessionEvent['type']> = Extract<SessionEvent, { type: T }>
@@ -28,9 +30,8 @@ const newest = <T>(record: Readonly<Record<string, T>>, most: number): Readonly<
 function enter(state: SessionState, row: TranscriptMessage): SessionState {
   const sequence = row.sequence ?? state.sequence
   const covered = row.covers_through_sequence
-  if (row.entry_type !== 'compaction' || covered === undefined) return { ...state, sequence, window: [...state.window, row] }
-  const rest = state.window.filter((other) => (other.sequence ?? 0) > covered)
-  return { ...state, sequence, window: [row, ...rest], latest: { message_id: row.id, sequence, covers_through_sequence: covered } }
+  if (row.entry_type !== 'compaction' || covered === undefined) return { ...state, sequence, ...entered(state, row) }
+  return { ...state, sequence, ...summedUp(state, row, covered), latest: { message_id: row.id, sequence, covers_through_sequence: covered } }
 }
 function upsertRow(state: SessionState, frame: Of<'message.upsert'>): SessionState {
   const row = rowIn(frame)
@@ -55,24 +56,26 @@ function withSegment(state: SessionState, message_id: string, change: (segment: 
 const framed = <T extends SessionFrame['type']>(arm: (state: SessionState, event: Of<T>) => SessionState) => (state: SessionState, event: Of<T>): SessionState => ({ ...arm(state, event), revision: state.revision + 1 })
 
 function admitted(state: SessionState, { id, key, work }: Of<'turn.admitted'>): SessionState {
-  const keys = key === undefined ? state.keys : newest({ ...state.keys, [`:${key}`]: { turn_id: id, boundary: work.boundary, after_sequence: work.after_sequence } }, limits.keys)
+  const keys = key === undefined ? state.keys : remember(state.keys, key, { turn_id: id, boundary: work.boundary, after_sequence: work.after_sequence }, limits.keys)
   // The record comes with the first `turn.upsert`, in the same commit.
   return { ...state, keys, definition: work.definition, turn_count: state.turn_count + 1, turns: { ...state.turns, [id]: { record: { id } as Turn['record'], extra: {}, work } } }
 }
 function keyNudge(state: SessionState, { id, key, content_hash, kept }: { id: string; key?: string; content_hash: string; kept: NudgeWork }): SessionState {
   const known = state.nudges[id]
-  if (!known) return state
-  const nudges = { ...state.nudges, [id]: { ...known, content_hash, kept } }
-  return { ...state, nudges, nudge_keys: key === undefined ? state.nudge_keys : newest({ ...state.nudge_keys, [`:${key}`]: id }, limits.nudge_keys) }
+  const { turn_id, delivery, after_sequence, woke } = kept
+  const nudge_keys = key === undefined ? state.nudge_keys : remember(state.nudge_keys, key, { nudge_id: id, content_hash, turn_id, delivery, after_sequence, woke }, limits.nudge_keys)
+  return { ...state, nudge_keys, nudges: known ? { ...state.nudges, [id]: { ...known, kept } } : state.nudges }
 }
-/** Nudges that are over are kept while their key is: for repeats. */
+/** A nudge that is over is not kept. */
 function changeNudge(state: SessionState, id: string, change: Parameters<typeof patch<SessionNudge>>[1]): SessionState {
   const known = state.nudges[id]
   if (!known) return state
   const nudge = patch(known.nudge, change)
-  const kept = nudge.status === 'pending' || Object.values(state.nudge_keys).includes(id)
-  return { ...state, nudges: kept ? { ...state.nudges, [id]: { ...known, nudge } } : without(state.nudges, id) }
+  return { ...state, nudges: nudge.status === 'pending' ? { ...state.nudges, [id]: { ...known, nudge } } : without(state.nudges, id) }
 }
+
+/** What one that is gone has no more. */
+const EMPTY: Pick<SessionState, 'window' | 'size' | 'keys' | 'nudges' | 'nudge_keys' | 'contexts' | 'attachments'> = { window: [], size: 0, keys: [], nudges: {}, nudge_keys: [], contexts: {}, attachments: {} }
 
 /** The arms of a session. */
 export const evolve: Arms = {
@@ -80,10 +83,10 @@ export const evolve: Arms = {
   'session.updated': (state, { session }) => {
     if (!state.record) return state
     const record = patch(state.record, session)
-    return record.status === 'deleted' ? { ...state, record, gone: true, window: [], keys: {}, nudges: {}, nudge_keys: {}, attachments: {} } : { ...state, record }
+    return record.status === 'deleted' ? { ...state, record, gone: true, ...EMPTY } : { ...state, record }
   },
   'session.succeeded': (state, { generation }) => ({ ...state, newest: Math.max(state.newest, generation) }),
-  'session.expired': (state, { session }) => ({ ...state, gone: true, window: [], keys: {}, nudges: {}, nudge_keys: {}, attachments: {}, ...(state.record && { record: patch(state.record, session) }) }),
+  'session.expired': (state, { session }) => ({ ...state, gone: true, ...EMPTY, ...(state.record && { record: patch(state.record, session) }) }),
   'message.upsert': framed<'message.upsert'>(upsertRow),
   'message.block': framed<'message.block'>((state, { message_id, content_index, block }) => withSegment(state, message_id, (segment) => {
     const content = [...segment.content]
@@ -97,8 +100,8 @@ export const evolve: Arms = {
   'interaction.upsert': framed<'interaction.upsert'>((state) => state),
   'context.stored': (state, { message }) => {
     const [block] = message.content
-    const entered = enter(state, message)
-    return block?.type === 'reminder' ? { ...entered, contexts: newest({ ...without(state.contexts, block.name), [block.name]: block.content }, limits.context.names) } : entered
+    const after = enter(state, message)
+    return block?.type === 'reminder' ? { ...after, contexts: newest({ ...without(state.contexts, block.name), [block.name]: block.content }, limits.context.names) } : after
   },
   'turn.admitted': admitted,
   'turn.noted': (state, { id, work, tokens }) => {
@@ -114,7 +117,9 @@ export const evolve: Arms = {
   }),
   'turn.reported': (state) => state,
   'turn.spent': (state) => state,
-  'nudge.queued': (state, { nudge }) => ({ ...state, nudges: { ...state.nudges, [nudge.id]: { nudge, content_hash: '', kept: {} as NudgeWork } } }),
+  'call.counted': (state, { id, signature }) => withWork(state, id, (work) => ({ ...work, repeats: { ...work.repeats, [signature]: (work.repeats[signature] ?? 0) + 1 } })),
+  // What the session keeps of it comes with the next event of the same commit.
+  'nudge.queued': (state, { nudge }) => (nudge.status === 'pending' ? { ...state, nudges: { ...state.nudges, [nudge.id]: { nudge, kept: {} as NudgeWork } } } : state),
   'nudge.keyed': keyNudge,
   'nudge.changed': (state, { id, nudge }) => changeNudge(state, id, nudge),
   'compaction.started': (state, { at, deadline, job_id, pass, definition }) => ({ ...state, compacting: { job_id, at, deadline, pass, definition } }),

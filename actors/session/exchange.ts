@@ -6,7 +6,6 @@ import { limits as channels } from '../../protocol/channels.ts'
 import type { ExchangeOutcome } from '../../protocol/channels/exchange.ts'
 import { mentionsOf } from '../../protocol/channels/mentions.ts'
 import { isRefusal, refuse } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
 import { textOf } from '../../protocol/session/blocks.ts'
 import type { SessionCommands } from '../../protocol/session/commands.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
@@ -15,6 +14,7 @@ import type { Cause, Decision, Effect } from '../actor.ts'
 import { admit } from './admit.ts'
 import { answering, change, emit, type Draft } from './draft.ts'
 import { place } from './place.ts'
+import { recall } from './remembered.ts'
 import type { SessionState, Turn } from './state.ts'
 import { pump } from './turns.ts'
 
@@ -23,7 +23,7 @@ type Opening = SessionCommands['exchange.open']
 /** Begin the turn of an exchange; one that is known is not begun again. */
 export const openExchange = (brand: string) => (state: SessionState, input: Opening['input'], cause: Cause): Decision<SessionEvent, Opening['reply']> => {
   const { place: at, exchange_id, turn_id, asker, definition, content, channel, root, title, private: closed } = input
-  if (state.turns[turn_id] || own(state.keys, `:turn:${turn_id}`)) return { events: [], reply: { session_id: cause.self.id } }
+  if (state.turns[turn_id] || recall(state.keys, `turn:${turn_id}`)) return { events: [], reply: { session_id: cause.self.id } }
   const on = place(brand, state, { agent_id: at.agent_id, title, visibility: closed ? 'private' : 'project' }, at, cause)
   if (isRefusal(on)) return on
   if (!state.record) change(on, { origin: 'interaction' })

@@ -2,7 +2,7 @@
  * Generations: the model is shown the session and its answer becomes the next row. The row is opened when the job is queued, so
  * whoever follows sees it grow; what the report says is what counts.
  */
-import { addUsage, conversationFault, messagesOf, readAnswer, type Answer } from '../../protocol/session/request.ts'
+import { addUsage, conversationFault, readAnswer, type Answer } from '../../protocol/session/request.ts'
 import { textOf, toolUses } from '../../protocol/session/blocks.ts'
 import { limits } from '../../protocol/session/limits.ts'
 import { valueFaults } from '../../protocol/session/schema.ts'
@@ -34,7 +34,7 @@ export function generate(on: Draft, id: string): void {
   if (generations >= most) return void fail(on, id, 'max_iterations', `The model was asked ${most} times in this turn.`)
   if (definition.memory_fault !== undefined) return void fail(on, id, 'memory_context_too_large', definition.memory_fault)
   const { sequence } = on.state
-  const fault = conversationFault(messagesOf(shownTo(on.state, id, sequence)))
+  const fault = conversationFault(shownTo(on.state, id, sequence))
   if (fault !== undefined) return void fail(on, id, 'invalid_conversation_state', fault)
   const [message_id, job_id] = [on.cause.mint('session_message'), on.cause.mint('job')]
   const { route } = definition

@@ -18,6 +18,7 @@ import type { Cause, Decision } from '../actor.ts'
 import { admit, type Asking } from './admit.ts'
 import { interrupt } from './asking.ts'
 import { answering, draft, emit, live, note, now, recordOf, turnOf, write, type Draft } from './draft.ts'
+import { recall } from './remembered.ts'
 import { pendingNudges, turnsOf, type KeyedNudge, type Live, type SessionState, type Turn } from './state.ts'
 import { pump } from './turns.ts'
 
@@ -31,9 +32,9 @@ export const nudge = (brand: string) => (state: SessionState, input: Nudge, caus
   const session = live(state, cause)
   if (!session) return refuse('not_found')
   const key = input.idempotency_key?.trim() || undefined
-  const known = key === undefined ? undefined : session.nudges[own(session.nudge_keys, `:${key}`) ?? '']
-  if (known) return known.content_hash === input.content_hash ? { events: [], reply: ackOf(session, known, true) } : refuse('conflict', { field: 'idempotency_key', nudge_id: known.nudge.id }, 'This idempotency key was used for another nudge.')
-  if (Object.values(session.nudges).filter(({ nudge: one }) => one.status === 'pending').length >= limits.pending || Object.keys(session.turns).length >= limits.turns) return refuse('conflict', { limit: limits.pending }, 'The session has as many waiting nudges or turns as it may have.')
+  const known = key === undefined ? undefined : recall(session.nudge_keys, key)
+  if (known) return known.content_hash === input.content_hash ? { events: [], reply: again(session, known) } : refuse('conflict', { field: 'idempotency_key', nudge_id: known.nudge_id }, 'This idempotency key was used for another nudge.')
+  if (Object.keys(session.nudges).length >= limits.pending || Object.keys(session.turns).length >= limits.turns) return refuse('conflict', { limit: limits.pending }, 'The session has as many waiting nudges or turns as it may have.')
   const on = draft(session, cause, brand)
   const id = cause.mint('nudge')
   const target = absorbing(session)
@@ -55,11 +56,11 @@ export const nudge = (brand: string) => (state: SessionState, input: Nudge, caus
   const turn = recordOf(target)
   return answering(on, ({ record }) => ({ nudge_id: id, status: 'pending', delivery: 'current_turn', session: record, turn, after_sequence: session.sequence, deduped: false, woke_turn: woken }))
 }
-const ackOf = ({ record, turns }: Live, { nudge, kept }: KeyedNudge, deduped: boolean): NudgeAck => {
-  const turn = turns[kept.turn_id]
+/** The answer of a repeat is that of the admission. */
+const again = ({ record, turns }: Live, { nudge_id, turn_id, delivery, after_sequence, woke }: KeyedNudge): NudgeAck => {
+  const turn = turns[turn_id]
   return {
-    nudge_id: nudge.id, status: kept.delivery === 'current_turn' ? 'pending' : 'delivered', delivery: kept.delivery, session: record, turn: turn ? recordOf(turn) : ({ id: kept.turn_id } as NudgeAck['turn']),
-    after_sequence: kept.after_sequence, deduped, woke_turn: kept.woke,
+    nudge_id, status: delivery === 'current_turn' ? 'pending' : 'delivered', delivery, session: record, turn: turn ? recordOf(turn) : ({ id: turn_id } as NudgeAck['turn']), after_sequence, deduped: true, woke_turn: woke,
   }
 }
 function queue(on: Draft, nudge: SessionNudge, key: string | undefined, content_hash: string, kept: NudgeWork): void {
@@ -105,7 +106,7 @@ export const cancelNudge = (brand: string) => (state: SessionState, { nudge_id }
   const session = live(state, cause)
   if (!session) return refuse('not_found')
   const known = own(session.nudges, nudge_id)
-  if (known?.nudge.status !== 'pending') return { events: [], reply: (known?.nudge ?? { id: nudge_id }) as SessionNudge }
+  if (!known) return { events: [], reply: { id: nudge_id } as SessionNudge }
   const on = draft(session, cause, brand)
   emit(on, { type: 'nudge.changed', id: nudge_id, nudge: { ...whose(known.nudge), status: 'cancelled', cancelled_at: now(on) } })
   return answering(on, () => ({ ...known.nudge, status: 'cancelled', cancelled_at: now(on) }))

@@ -10,6 +10,7 @@ import type { GrantedTool } from '../../protocol/session/definition.ts'
 import { limits } from '../../protocol/session/limits.ts'
 import { canonicalJson, valueFaults } from '../../protocol/session/schema.ts'
 import { allows, meaningOf, type Reserved } from '../../protocol/session/tools.ts'
+import { hashOf } from '../../protocol/subjects.ts'
 import { askPerson, askApproval } from './asking.ts'
 import { writeContext } from './context.ts'
 import { emit, note, noteCall, patchCall, turnOf, write, type Draft } from './draft.ts'
@@ -18,6 +19,8 @@ import type { Turn } from './state.ts'
 import { end, fail, goOn, wait } from './turns.ts'
 
 const DEFAULT_RESULT = { content: '' } as const
+/** Characters by which calls are told apart. */
+const SIGNATURE = 200
 /** What a call came to. `fine`: whatever its status, it is no error to the model. */
 export interface Came { readonly status: 'ok' | 'error' | 'cancelled'; readonly content: string; readonly fine?: boolean }
 
@@ -54,10 +57,10 @@ function unique(on: Draft, content: readonly Block[]): Block[] {
 
 /** Find out what a call means and what has to happen first. False: the turn is over. */
 function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): boolean {
+  const signature = signatureOf(name, input)
+  emit(on, { type: 'call.counted', id, signature })
   const { definition, output_schema, repeats, skills } = (turnOf(on, id) as Turn).work
-  const signature = `${name} ${canonicalJson(input)}`
-  const times = (repeats[signature] ?? 0) + 1
-  note(on, id, { repeats: { ...repeats, [signature]: times } })
+  const times = repeats[signature] ?? 0
   const limit = definition.max_repeats ?? limits.repeats
   if (times > limit) {
     const error_message = `${name} was called more than ${limit} times with the same arguments.`
@@ -71,6 +74,12 @@ function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): 
   else if (meaning.which === 'ask') askPerson(on, id, call, input)
   else own(on, id, call, meaning.which, input)
   return true
+}
+
+/** A call by its name and arguments; long ones by how they begin, their length and a hash. */
+function signatureOf(name: string, input: Open): string {
+  const text = `${name} ${canonicalJson(input)}`
+  return text.length <= SIGNATURE ? text : `${text.slice(0, SIGNATURE)} ${text.length} ${hashOf(text)}`
 }
 
 /** The tools that the session answers itself. */

@@ -3,8 +3,10 @@
  * which keys were used. `evolve` makes it from events alone.
  *
  * Invariants:
- * S1. `window` holds the final rows after the last compaction, its summary first; older rows are in views only.
- * S2. Only turns that have not ended are kept; of others their keys, the newest `limits.keys` of them.
+ * S1. `window` holds the final rows after the last compaction, its summary first, as far as window.ts allows; older rows are
+ *     in views only.
+ * S2. Only turns that have not ended and nudges that wait are kept; of others their keys, the newest `limits.keys` of them. So
+ *     the state does not grow with the conversation.
  * S3. The state that an arm is given is never changed: a decision applies events to it before they are committed.
  */
 import { parseTimestamp, timestamp } from '../../protocol/common.ts'
@@ -12,7 +14,9 @@ import type { KeptAttachment } from '../../protocol/session/attachments.ts'
 import type { NudgeWork, TurnWork } from '../../protocol/session/bookkeeping.ts'
 import type { TurnDefinition } from '../../protocol/session/definition.ts'
 import type { Pass } from '../../protocol/session/events.ts'
-import type { CompactionProgress, Session, SessionDetail, SessionNudge, TranscriptMessage, TranscriptTurn, TurnExtra } from '../../protocol/session/shapes.ts'
+import type { CompactionProgress, Session, SessionDetail, SessionNudge, TranscriptTurn, TurnExtra } from '../../protocol/session/shapes.ts'
+import type { Remembered } from './remembered.ts'
+import type { Window } from './window.ts'
 
 /** A turn that has not ended. */
 export interface Turn {
@@ -25,10 +29,15 @@ interface KeyedTurn {
   readonly boundary: number
   readonly after_sequence: number
 }
-export interface KeyedNudge {
+/** A nudge that waits for its turn. */
+interface PendingNudge {
   readonly nudge: SessionNudge
-  readonly content_hash: string
   readonly kept: NudgeWork
+}
+/** What a repeat of a nudge is answered by. */
+export interface KeyedNudge extends Pick<NudgeWork, 'turn_id' | 'delivery' | 'after_sequence' | 'woke'> {
+  readonly nudge_id: string
+  readonly content_hash: string
 }
 /** A compaction under way; `deadline` in Unix milliseconds. */
 interface Compacting {
@@ -38,7 +47,7 @@ interface Compacting {
   readonly pass: Pass
   readonly definition: TurnDefinition
 }
-export interface SessionState {
+export interface SessionState extends Window {
   /** Absent before it was created. */
   readonly record?: Session
   /** The first session of the same key, and how many were before this one. */
@@ -51,12 +60,11 @@ export interface SessionState {
   readonly revision: number
   /** Turns so far. */
   readonly turn_count: number
-  readonly window: readonly TranscriptMessage[]
   readonly latest?: SessionDetail['latest_compaction']
   readonly turns: Readonly<Record<string, Turn>>
-  readonly keys: Readonly<Record<string, KeyedTurn>>
-  readonly nudges: Readonly<Record<string, KeyedNudge>>
-  readonly nudge_keys: Readonly<Record<string, string>>
+  readonly keys: Remembered<KeyedTurn>
+  readonly nudges: Readonly<Record<string, PendingNudge>>
+  readonly nudge_keys: Remembered<KeyedNudge>
   readonly compacting?: Compacting
   /** That of the last turn. */
   readonly definition?: TurnDefinition
@@ -67,7 +75,7 @@ export interface SessionState {
   /** Tokens that the last generation took in and gave out: how full the window is. */
   readonly tokens: number
 }
-export const unborn = (): SessionState => ({ root: '', generation: 0, newest: 0, gone: false, sequence: 0, revision: 0, turn_count: 0, window: [], turns: {}, keys: {}, nudges: {}, nudge_keys: {}, contexts: {}, tokens: 0 })
+export const unborn = (): SessionState => ({ root: '', generation: 0, newest: 0, gone: false, sequence: 0, revision: 0, turn_count: 0, window: [], size: 0, turns: {}, keys: [], nudges: {}, nudge_keys: [], contexts: {}, tokens: 0 })
 
 /** A session that can be used. */
 export type Live = SessionState & { readonly record: Session }
@@ -88,7 +96,7 @@ export const runningTurn = (state: SessionState): Turn | undefined => turnsOf(st
 /** The direct turn that has not ended. */
 export const directTurn = (state: SessionState): Turn | undefined => turnsOf(state).find(({ work }) => work.owner === 'direct')
 /** Nudges that wait for a turn, oldest first. */
-export const pendingNudges = ({ nudges }: SessionState, turn_id: string): KeyedNudge[] => Object.values(nudges).filter(({ nudge, kept }) => nudge.status === 'pending' && kept.turn_id === turn_id)
+export const pendingNudges = ({ nudges }: SessionState, turn_id: string): PendingNudge[] => Object.values(nudges).filter(({ kept }) => kept.turn_id === turn_id)
 
 /** How far a compaction is. @param at Unix milliseconds. @param threshold tokens at which it begins by itself. */
 export function progressOf({ compacting }: SessionState, at: number, threshold: number | undefined): CompactionProgress {

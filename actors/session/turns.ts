@@ -59,6 +59,7 @@ export function wait(on: Draft, id: string, waiting: NonNullable<TranscriptTurn[
   if (!turn) return
   note(on, id, { since: null, spent: spentOf(turn, on.cause.at) })
   upsert(on, id, { status: 'waiting', wait: waiting })
+  pump(on)
 }
 /** The turn waits no more: it takes its turn again. */
 export function requeue(on: Draft, id: string): void {

@@ -6,6 +6,7 @@ import type { Agent } from '../../protocol/agents.ts'
 import { effectiveDefinition, type AgentSource } from '../../protocol/agents/definition.ts'
 import { clearsConfig, type InlineConfig } from '../../protocol/agents/inline.ts'
 import { findModel } from '../../protocol/agents/models.ts'
+import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/directory.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import type { TurnWanted } from '../../protocol/internal.ts'
 import { own } from '../../protocol/lookup.ts'
@@ -14,15 +15,31 @@ import type { Session } from '../../protocol/session/shapes.ts'
 import { agentSource, byName, type Asking } from '../equipment.ts'
 import { grantedTools, remembered } from './tools.ts'
 
+/** What turns of agents begin with, by agent. Agents, what they are given and what that is are configuration: as long as that is the one that is known (directory.ts, D2), so is this. */
+const sources = new WeakMap<ProjectDirectory, { readonly organization: OrganizationDirectory; readonly byAgent: Map<string, AgentSource> }>()
+async function sourceOf(edge: Asking, project: string, id: string): Promise<AgentSource | Refusal> {
+  const here = await edge.directory.project(project)
+  if (isRefusal(here)) return here
+  const organization = await edge.directory.organization()
+  if (isRefusal(organization)) return organization
+  let known = sources.get(here)
+  if (known?.organization !== organization) sources.set(here, (known = { organization, byAgent: new Map() }))
+  const kept = known.byAgent.get(id)
+  if (kept) return kept
+  const source = await agentSource(edge, project, id)
+  if (!isRefusal(source)) known.byAgent.set(id, source)
+  return source
+}
+
 /** The agent that a reference names; `not_found` when there is none, `agent_inactive` when it is not in use. */
 export async function agentOf({ world, directory }: Asking, project: string, ref: { readonly id?: string; readonly name?: string }): Promise<Agent | Refusal> {
   const known = await directory.project(project)
   if (isRefusal(known)) return known
   const id = ref.id ?? Object.entries(known.agents).find(([, { name }]) => name === ref.name)?.[0] ?? ''
   if (!own(known.agents, id)) return refuse('not_found', { resource: 'agent' }, 'There is no such agent in this project.')
-  const agent = (await world.view(project, 'agent.get', { id })) as Agent | Refusal
-  if (isRefusal(agent)) return agent
-  return agent.status === 'active' ? agent : refuse('agent_inactive', { agent_id: id })
+  const source = await sourceOf({ world, directory }, project, id)
+  if (isRefusal(source)) return source
+  return source.agent.status === 'active' ? source.agent : refuse('agent_inactive', { agent_id: id })
 }
 
 /** What a request says about the definition of its turn. */
@@ -34,7 +51,7 @@ export interface Wanted {
 }
 /** The definition of a turn of an agent in a session, which may be new. @param given the agent with what it has, when it is no agent of the project. */
 export async function define(edge: Asking, project: string, agent: Agent, session: Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'> | undefined, { config, operation, step }: Wanted, given?: AgentSource): Promise<Defined | Refusal> {
-  const source = given ?? (await agentSource(edge, project, agent.id))
+  const source = given ?? (await sourceOf(edge, project, agent.id))
   if (isRefusal(source)) return source
   const cleared = config !== undefined && clearsConfig(config)
   const effective = cleared ? undefined : (config ?? session?.config)

@@ -1,8 +1,10 @@
 /** Rows of sessions: what is looked up before their commands are decided, and how their answers are completed. */
 import type { Agent } from '../../protocol/agents.ts'
 import type { SessionSeed } from '../../protocol/api/sessions.ts'
+import type { Open } from '../../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
+import { ingest } from '../../protocol/session/check.ts'
 import type { Compacting } from '../../protocol/session/commands.ts'
 import type { AgentTurn, NudgeAck, Session, SessionNudge, TurnAck } from '../../protocol/session/shapes.ts'
 import { homeOf, type Call, type Edge } from '../call.ts'
@@ -14,27 +16,32 @@ import { sealRevision } from './boundary.ts'
 
 const missing: Refusal = refuse('not_found', { resource: 'session' }, 'There is no such session in this project.')
 
+interface Said { readonly content: readonly Open[] }
+
 /** A turn as it is now. */
 const turnNow = (edge: Edge, call: Call, session_id: string, turn_id: string): Promise<AgentTurn | Refusal> =>
   edge.world.view(homeOf(edge, call), 'session.turn', { session_id, turn_id }) as Promise<AgentTurn | Refusal>
 
-/** The acknowledgement of a turn: its boundary is sealed, and a repeat shows the turn as it is now. */
-async function acknowledged(edge: Edge, call: Call, reply: unknown): Promise<TurnAck | Refusal> {
+/** The acknowledgement of a turn: its boundary is sealed, what was said is said again, and a repeat shows the turn as it is now. */
+async function acknowledged(edge: Edge, call: Call, said: readonly Open[], reply: unknown): Promise<TurnAck | Refusal> {
   const ack = reply as TurnAck
   const turn = ack.deduped ? await turnNow(edge, call, ack.session.id, ack.turn.id) : ack.turn
   if (isRefusal(turn)) return turn
-  return { ...ack, turn, resume_cursor: sealRevision(edge.world, homeOf(edge, call), ack.session.id, Number(ack.resume_cursor)) }
+  return {
+    ...ack, turn, ...(ack.user_message && { user_message: { ...ack.user_message, content: ingest(said) } }),
+    resume_cursor: sealRevision(edge.world, homeOf(edge, call), ack.session.id, Number(ack.resume_cursor)),
+  }
 }
 
 async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
-  const { agent_ref, session: seed = {} } = call.body as { agent_ref: { id?: string; name?: string }; session?: SessionSeed }
+  const { agent_ref, session: seed = {}, input } = call.body as { agent_ref: { id?: string; name?: string }; session?: SessionSeed; input: Said }
   const agent = await agentOf(edge, homeOf(edge, call), agent_ref)
   if (isRefusal(agent)) return agent
   const located = await locate(edge, homeOf(edge, call), agent, seed)
   if (isRefusal(located)) return located
-  const { id, place, session } = located
+  const { id, place, session, born } = located
   const defined = await define(edge, homeOf(edge, call), agent, session ?? seeded(seed), call.body as Wanted)
-  return isRefusal(defined) ? defined : { id, input: { place, ...defined }, answer: (reply) => acknowledged(edge, call, reply) }
+  return isRefusal(defined) ? defined : { id, ...(born && { born }), input: { place, ...defined }, answer: (reply) => acknowledged(edge, call, input.content, reply) }
 }
 const seeded = ({ thinking_effort, compaction_policy }: SessionSeed): Pick<Session, 'thinking_effort' | 'compaction_policy'> => ({ ...(thinking_effort && { thinking_effort }), ...(compaction_policy && { compaction_policy }) })
 
@@ -42,7 +49,7 @@ async function create(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const agent = await agentOf(edge, homeOf(edge, call), { id: String(call.body['agent_id']) })
   if (isRefusal(agent)) return agent
   const located = await locate(edge, homeOf(edge, call), agent, call.body as SessionSeed)
-  return isRefusal(located) ? located : { id: located.id, input: { place: located.place } }
+  return isRefusal(located) ? located : { id: located.id, ...(located.born && { born: true }), input: { place: located.place } }
 }
 
 /** The session of the path with its agent. */
@@ -108,7 +115,7 @@ async function takenBack(edge: Edge, call: Call): Promise<SessionNudge | Refusal
 export const sessionPreparations: Readonly<Record<string, Prepare>> = {
   'agent.invoke': invoke,
   'session.create': create,
-  'session.start_turn': turning((edge, call) => ({ answer: (reply) => acknowledged(edge, call, reply) })),
+  'session.start_turn': turning((edge, call) => ({ answer: (reply) => acknowledged(edge, call, (call.body as unknown as Said).content, reply) })),
   'session.nudge': turning((edge, call) => ({ input: { content_hash: edge.world.hash(JSON.stringify([call.body['content'], call.body['metadata'] ?? null])) }, answer: (reply) => nudged(edge, call, reply) })),
   'session.append': append,
   ...attachmentPreparations,

@@ -45,6 +45,9 @@ interface Publisher {
   forget: () => void
 }
 
+/** Characters of a piece, nearly: most are one text. */
+const sizeOf = (delta: Open): number => (typeof delta['text'] === 'string' ? delta['text'].length : JSON.stringify(delta).length)
+
 /** No generations yet. */
 export function openPreviews(world: Ports): Previews {
   const publishers = new Map<string, Publisher>()
@@ -67,7 +70,7 @@ export function openPreviews(world: Ports): Previews {
   const send = (publisher: Publisher, { delta, sequence, at }: Piece): void => {
     const { whole, generation: { project, job_id, worker_id, model } } = publisher
     if (!whole) return
-    publisher.size += JSON.stringify(delta).length
+    publisher.size += sizeOf(delta)
     if (publisher.size > LIMITS.size) return
     const n = whole.n + 1
     publisher.whole = { ...whole, n, content: appendDelta(whole.content, delta)?.content ?? whole.content }

@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Fault } from '../fault.ts'
 import { findServer } from '../nats/install.ts'
+import { runTurnChaos } from './chaos-turns.ts'
 
 const at = (file: string) => fileURLToPath(new URL(`../../test/chaos/${file}`, import.meta.url))
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
@@ -20,7 +21,7 @@ interface Chaos {
     seconds: number; rate: number; seed: number; net: Net; folder: string; binary: string; signal: AbortSignal; say: (line: string) => void
   }): Promise<{ violations: readonly unknown[] }>
 }
-interface Given { readonly seconds: string; readonly rate: string; readonly seed?: string; readonly links: string; readonly keep?: true }
+interface Given { readonly seconds: string; readonly rate: string; readonly seed?: string; readonly links: string; readonly keep?: true; readonly turns?: string }
 /** In the environment of the process inside the namespaces: the folder of the run. */
 const INSIDE = 'BATON_CHAOS_FOLDER'
 
@@ -36,6 +37,7 @@ export async function runChaosCommand(given: Given): Promise<void> {
   const seconds = number('seconds', given.seconds, 5, 86_400)
   const rate = number('rate', given.rate, 1, 100_000)
   const seed = number('seed', given.seed ?? String(Math.floor(Math.random() * 1e9)), 0, 4_294_967_295)
+  if (given.turns !== undefined) return runTurnChaos(number('turns', given.turns, 1, 100_000), seed)
   if (given.links !== 'auto' && given.links !== 'off') throw new Fault(`--links is ${JSON.stringify(given.links)}: it must be auto or off`)
   const inside = process.env[INSIDE]
   if (inside !== undefined) return here({ seconds, rate, seed, folder: inside, cuts: true })

@@ -67,7 +67,7 @@ export interface TurnWork {
   /** The generation under way; `through`: sequence of the last row it is shown; `message_id`: the row it writes. */
   readonly generation?: { readonly job_id: string; readonly message_id: string; readonly turn_index: number; readonly created_at: string; readonly through: number }
   readonly segment?: Segment
-  /** How often each call was made: name and arguments. */
+  /** How often each call was made, by signature. */
   readonly repeats: Readonly<Record<string, number>>
   readonly usage: Usage
   /** Skills that the model loaded. */
@@ -91,6 +91,8 @@ export type SessionBookkeeping =
   /** What a run that owns a turn is told of it, in the commit that it follows from. */
   | (Event & { readonly type: 'turn.reported'; readonly report: TurnReport })
   | (Event & { readonly type: 'turn.spent'; readonly spending: TurnSpending })
+  /** A tool was called; of its arguments the signature says enough to know them again. */
+  | (Event & { readonly type: 'call.counted'; readonly id: string; readonly signature: string })
   | (Event & { readonly type: 'nudge.keyed'; readonly id: string; readonly key?: string; readonly content_hash: string; readonly kept: NudgeWork })
 /** What a session keeps of a nudge. */
 export interface NudgeWork {

@@ -42,15 +42,24 @@ export function messagesOf(rows: readonly TranscriptMessage[]): ModelMessage[] {
   }
   return messages[0]?.role === 'assistant' ? [{ role: 'user', content: [{ type: 'text', text: 'The conversation begins with what you said.' }] }, ...messages] : messages
 }
-/** What is wrong with a conversation, or nothing: every tool use is answered by the next message, and a person speaks last. */
-export function conversationFault(messages: readonly ModelMessage[]): string | undefined {
-  for (const [index, { content }] of messages.entries()) {
-    const open = content.flatMap((block) => (block['type'] === 'tool_use' ? [block['id']] : []))
-    const answered = new Set(messages[index + 1]?.content.map((block) => block['tool_use_id']))
-    const left = open.find((id) => !answered.has(id))
-    if (left !== undefined) return `the tool use ${String(left)} has no result`
+/** What is wrong with a conversation, or nothing: every tool use is answered by the next message, and a person speaks last. Rows are read as `messagesOf` joins them. */
+export function conversationFault(rows: readonly TranscriptMessage[]): string | undefined {
+  let last: ModelMessage['role'] | undefined
+  /** Tool uses of the newest message of the assistant that have no result yet. */
+  const left = new Set<string>()
+  for (const { role: by, content } of rows) {
+    if (content.length === 0) continue
+    const role = by === 'assistant' ? 'assistant' : 'user'
+    if (role === 'assistant' && last === 'user' && left.size > 0) break
+    for (const block of content) {
+      if (block.type === 'tool_use') left.add(block.id)
+      else if (block.type === 'tool_result') left.delete(block.tool_use_id)
+    }
+    last = role
   }
-  return messages.at(-1)?.role === 'user' ? undefined : 'nothing was said to the agent'
+  const [missing] = left
+  if (missing !== undefined) return `the tool use ${missing} has no result`
+  return last === 'user' ? undefined : 'nothing was said to the agent'
 }
 
 /** The spec of a generation. */
@@ -112,4 +121,4 @@ export function addUsage(a: Usage, b: Usage): Usage {
   return { input_tokens: sum('input_tokens'), output_tokens: sum('output_tokens'), ...nonzero({ cache_read_input_tokens: sum('cache_read_input_tokens'), cache_creation_input_tokens: sum('cache_creation_input_tokens'), reasoning_tokens: sum('reasoning_tokens'), calls: sum('calls') }) }
 }
 /** Roughly the tokens of rows of which no model has said anything: a quarter of their characters. */
-export const estimateTokens = (rows: readonly TranscriptMessage[]): number => Math.ceil(rows.reduce((sum, { content }) => sum + JSON.stringify(content).length, 0) / 4)
+export const tokensOf = (characters: number): number => Math.ceil(characters / 4)

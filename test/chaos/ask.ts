@@ -14,7 +14,7 @@ const PAUSE = 100
 const IDLE = 5000
 
 export interface Request {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'PUT'
   /** Below `/v1`. */
   readonly path: string
   readonly body?: Json

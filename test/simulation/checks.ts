@@ -11,6 +11,7 @@ import { cellKey } from '../../nodes/host/cell.ts'
 import type { Past } from './history.ts'
 import type { Ledger } from './ledger.ts'
 import type { Read, Sent } from './records.ts'
+import { sessionUnchanged } from './sessions.ts'
 import type { Simulation } from './simulation.ts'
 
 const text = (value: unknown): string => JSON.stringify(value ?? null)
@@ -47,6 +48,7 @@ function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
 function changedNothing({ name, origin, input }: Command, reply: unknown, past: Past | undefined, at: number): boolean {
   if (name === 'interaction.cancel') return (reply as Interaction).status === 'cancelled'
   if (name === 'interaction.respond') return (reply as Interaction).responses.some(({ responder_user_id }) => responder_user_id === origin.principal.id)
+  if (name === 'agent.invoke' || name.startsWith('session.')) return sessionUnchanged({ name }, reply)
   if (name === 'event.publish') return (reply as Published).deduped === true
   if (name === 'loop.start') return past?.entries.some(({ at: stored, place }) => stored <= at && text(place.entry.events).includes((reply as WorkflowRun).id)) ?? false
   if (name === 'loop.update') return (reply as Loop).status === (input as Loop).status
@@ -102,11 +104,11 @@ function checkReports(sim: Simulation): void {
 /** What was published is committed; followers saw everything once and in order. */
 function checkFeeds(sim: Simulation): void {
   const stored = new Map<number, unknown>()
-  for (const past of sim.history.actors.values()) if (past.address.kind === 'run') for (const { place } of past.entries) stored.set(place.cursor, place.entry.events)
+  for (const past of sim.history.actors.values()) if (past.address.kind === 'run' || past.address.kind === 'session') for (const { place } of past.entries) stored.set(place.cursor, place.entry.events)
   for (const { cursor, entry } of sim.records.live) if (text(stored.get(cursor)) !== text(entry.events)) sim.violated(`published at ${cursor}: ${entry.kind} ${entry.id} ${text(entry.events.map(({ type }) => type))}, but the journal has something else there`)
   for (const follower of sim.followers) {
     follower.catchUp()
-    const all = sim.history.of({ project: follower.project, kind: 'run', id: follower.run })?.entries.map(({ place }) => place.cursor) ?? []
+    const all = sim.history.of({ project: follower.project, kind: follower.kind, id: follower.run })?.entries.map(({ place }) => place.cursor) ?? []
     if (text(all) !== text(follower.seen)) sim.violated(`a follower of ${follower.run} saw ${text(follower.seen)} instead of ${text(all)}`)
   }
 }
@@ -129,6 +131,7 @@ function checkLedgers(sim: Simulation): void {
 async function askOwners(sim: Simulation): Promise<void> {
   const asked = [...sim.history.actors.values()].flatMap(({ address, state }) => {
     if (address.kind === 'run' || address.kind === 'interaction') return [{ address, name: 'get', wanted: sim.kinds[address.kind].ask?.['get']?.(state as never, undefined as never, 0) }]
+    if (address.kind === 'session') return [{ address, name: 'standing', wanted: sim.kinds.session.ask?.['standing']?.(state as never, undefined as never, 0) }]
     if (address.kind === 'queue') return [{ address, name: 'waiting', wanted: waiting(state as QueueState, 64) as unknown }]
     if (address.kind === 'loop') return [{ address, name: 'version', wanted: sim.kinds.loop.ask?.['version']?.(state as never, undefined as never, 0) }]
     if (address.kind === 'plan') return [{ address, name: 'places', wanted: sim.kinds.plan.ask?.['places']?.(state as never, undefined as never, 0) }]

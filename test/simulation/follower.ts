@@ -7,7 +7,9 @@ import type { Machine } from './machine.ts'
 import type { Simulation } from './simulation.ts'
 
 export class Follower {
+  /** A run, or a session. */
   readonly run: string
+  readonly kind: 'run' | 'session'
   /** Cursors of the entries seen, in the order of seeing. */
   readonly seen: number[] = []
   readonly #sim: Simulation
@@ -15,10 +17,11 @@ export class Follower {
   #last = 0
   #machine: Machine | undefined
 
-  constructor(sim: Simulation, project: string, run: string) {
+  constructor(sim: Simulation, project: string, run: string, kind: 'run' | 'session' = 'run') {
     this.#sim = sim
     this.project = project
     this.run = run
+    this.kind = kind
   }
   /** Follow through some machine. */
   begin(): void {
@@ -26,7 +29,7 @@ export class Follower {
     if (!machine) return void this.#sim.timeline.after(200, () => this.begin())
     this.#machine = machine
     machine.enter(() => {
-      machine.world.live(this.project, 'run', this.run, (place) => this.#hear(place))
+      machine.world.live(this.project, this.kind, this.run, (place) => this.#hear(place))
       this.catchUp()
     })
   }

@@ -13,6 +13,7 @@ import { JobRules } from './jobs.ts'
 import { LoopRules } from './loops.ts'
 import type { RunState } from '../../actors/run/state.ts'
 import { RunRules } from './runs.ts'
+import { SessionRules } from './sessions.ts'
 import type { Simulation } from './simulation.ts'
 
 export interface Past {
@@ -34,6 +35,7 @@ export class History {
   readonly #jobs: JobRules
   readonly #runs: RunRules
   readonly #interactions: InteractionRules
+  readonly sessions: SessionRules
   readonly #owners = new Map<number, { epoch: number; sequence: number }>()
   #read = 0
 
@@ -44,6 +46,7 @@ export class History {
     this.loops = new LoopRules(sim)
     this.events = new EventRules(sim, this.loops)
     this.#interactions = new InteractionRules(sim)
+    this.sessions = new SessionRules(sim)
   }
   of(address: Address): Past | undefined {
     return this.actors.get(cellKey(address))
@@ -84,6 +87,8 @@ export class History {
     if (entry.kind === 'events') this.events.check(place)
     if (entry.kind === 'interaction') this.#interactions.check(place)
     if (entry.kind === 'loop') this.loops.check(place)
+    if (entry.kind === 'queue') this.sessions.checkQueue(place)
+    if (entry.kind === 'session') this.sessions.check(place)
     try {
       for (const event of entry.events) past.state = evolve(this.#sim.kinds[entry.kind], past.state, event, entry.origin.at)
     } catch (error) {

@@ -13,6 +13,7 @@ import { Shard } from '../../nodes/host/shard.ts'
 import type { Command, Envelope, Event } from '../../protocol/entry.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import type { JobReport } from '../../protocol/internal.ts'
+import { sessionPlants } from './session-plants.ts'
 import type { Plant } from './simulation.ts'
 
 /** Replace a member of a class until it is put back. */
@@ -176,4 +177,4 @@ const careless: Plant = {
   kinds: (kinds) => ({ ...kinds, project: { ...kinds.project, react: { ...kinds.project.react, 'project.ended': () => [] } } }),
 }
 
-export const plants: readonly Plant[] = [early, unfenced, hasty, nameless, forgetful, credulous, deaf, greedy, rash, mute, hurried, generous, careless]
+export const plants: readonly Plant[] = [early, unfenced, hasty, nameless, forgetful, credulous, deaf, greedy, rash, mute, hurried, generous, careless, ...sessionPlants]

@@ -55,6 +55,9 @@ export function unsettled(sim: Simulation): string | undefined {
     } else if (kind === 'plan') {
       const why = sim.history.loops.unsettledPlaces(past)
       if (why) return why
+    } else if (kind === 'session') {
+      const why = sim.history.sessions.unsettled(past)
+      if (why) return why
     } else if (kind === 'project') {
       for (const { place } of past.entries) for (const event of place.entry.events) if (event.type === 'ledger.added') sent.set((event as Added).to, (sent.get((event as Added).to) ?? 0) + 1)
     }

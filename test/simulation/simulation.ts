@@ -22,6 +22,7 @@ import { Records } from './records.ts'
 import { unsettled } from './rest.ts'
 import { LoopClients } from './loop-clients.ts'
 import { JournalStore, RegistryStore, StateStore } from './store.ts'
+import { Talk } from './talk.ts'
 import { Timeline } from './timeline.ts'
 import { Weather, type FaultKind } from './weather.ts'
 import { Worker } from './worker.ts'
@@ -77,6 +78,7 @@ export class Simulation {
   readonly loops: LoopClients
   /** Runs of loops that may be under way in the organization; undefined: any number. */
   readonly plan_limit: number | undefined
+  readonly talk: Talk
   readonly workers: Worker[] = []
   readonly followers: Follower[] = []
   machines: Machine[] = []
@@ -104,6 +106,7 @@ export class Simulation {
     this.ledgers = [id(0), id(1), id(2)].slice(0, 1 + this.dice.below(3))
     this.loops = new LoopClients(this)
     this.history = new History(this)
+    this.talk = new Talk(this)
   }
 
   /** Machines that run. */
@@ -181,6 +184,7 @@ export class Simulation {
     const acts = 5 + dice.below(30)
     for (let i = 0; i < acts; i++) timeline.after(dice.between(500, end), () => this.clients.act())
     makeTrouble(this, end)
+    this.talk.plan(end)
     await timeline.pass(end)
 
     this.note(() => 'calm')

@@ -3,12 +3,13 @@ import { isRefusal } from '../../protocol/errors.ts'
 import type { JobReport, WorkerCommands } from '../../protocol/internal.ts'
 import type { ClaimedJob } from '../../protocol/worker.ts'
 import type { Machine } from './machine.ts'
+import { resultOf } from './model.ts'
 import type { Simulation } from './simulation.ts'
 
 /** What a worker does with a job. silent: nothing. late: reports when its lease is long over. stubborn: goes on after a lost lease. */
 type Manner = 'complete' | 'fail' | 'twice' | 'silent' | 'late' | 'stubborn' | 'capacity' | 'shutdown' | 'die'
 const odd: readonly Manner[] = ['twice', 'silent', 'late', 'stubborn', 'capacity', 'shutdown', 'die']
-interface Work { readonly token: string; readonly manner: Manner; over: boolean; cancelled: boolean }
+interface Work { readonly token: string; readonly manner: Manner; readonly result: NonNullable<JobReport['result']>; over: boolean; cancelled: boolean }
 
 export class Worker {
   readonly id: string
@@ -80,7 +81,7 @@ export class Worker {
     if (!this.alive || this.#work.get(job.id)?.token === job.lease_token) return
     const { weather, dice } = this.#sim
     const manner: Manner = weather.strikes('workers', 0.35) ? (weather.dice('workers').pick(odd) ?? 'fail') : !weather.calm && dice.chance(0.12) ? 'fail' : 'complete'
-    const work: Work = { token: job.lease_token, manner, over: false, cancelled: false }
+    const work: Work = { token: job.lease_token, manner, result: resultOf(this.#sim.seed, job), over: false, cancelled: false }
     this.#work.set(job.id, work)
     this.#sim.note(() => `${this.instance} has ${job.id} under ${job.lease_token}: ${manner}`)
     if (manner === 'die') return void this.#sim.timeline.after(dice.between(0, 500), () => this.#die())
@@ -119,10 +120,10 @@ export class Worker {
   }
 }
 
-function reportOf(job_id: string, { token, manner, cancelled }: Work): JobReport {
+function reportOf(job_id: string, { token, manner, result, cancelled }: Work): JobReport {
   const lease = { job_id, lease_token: token }
   if (cancelled || manner === 'shutdown') return { ...lease, status: 'cancelled' }
   if (manner === 'fail') return { ...lease, status: 'failed', error_type: 'Broken', error_message: 'it broke' }
   if (manner === 'capacity') return { ...lease, status: 'failed', error_type: 'WorkerOverCapacity' }
-  return { ...lease, status: 'completed', result: { by: token } }
+  return { ...lease, status: 'completed', result }
 }

@@ -99,6 +99,14 @@ t.test('a cancelled turn takes its jobs and questions along, and says so last', 
   t.equal(s.invoke('next'), undefined)
 })
 
+t.test('a turn that waits for people lets the one behind it run', async (t) => {
+  const s = begun('first')
+  s.do('turn.open', { turn_id: 'turn_r', owner: { run_id: 'run_1', step_key: 'ask' }, attempt: 1, content: [say('step')], definition: definition(), asker: { id: 'system', type: 'system' } })
+  t.match(s.turn(2), { status: 'queued' })
+  s.answers(ask('q'))
+  t.match([s.turn(1).status, s.turn(2).status], ['waiting', 'running'])
+})
+
 t.test('turns of runs have their own admission, and only force cancels them from here', async (t) => {
   const s = new Story()
   s.do('session.create', { agent_id: 'agt_1', place: { root: 'ses_1', generation: 0, session_key: 'k', agent_id: 'agt_1', agent_name: 'Bot' } })
@@ -115,6 +123,8 @@ t.test('turns of runs have their own admission, and only force cancels them from
   t.match([s.turn(1).status, s.turn(2).status], ['running', 'cancelled'])
   s.do('session.cancel', { session_id: 'ses_1', force: true })
   t.match(s.turn(1), { status: 'cancelled' })
+  s.do('turn.open', opening)
+  t.equal(s.jobs.size, 0, 'one that has ended is not opened again')
 })
 
 t.test('a session that is kept for a while is pruned when it was idle for so long', async (t) => {

@@ -1,0 +1,137 @@
+/**
+ * Many models that speak at once: sessions whose generations a worker streams, piece by piece, each to one follower. The followers
+ * live in a process of their own. A piece bears the time at which its worker sent it.
+ */
+import { fork } from 'node:child_process'
+import { join } from 'node:path'
+import { startBaton, type Target } from './baton.ts'
+import { shareOf, type Told } from './followers.ts'
+import { Http } from './http.ts'
+import { allowed } from './limits.ts'
+import { costOf, inFlight, inTurn, pause, percentile, type Figures, type Terms } from './measure.ts'
+import { openSocket, type Socket } from './socket.ts'
+import { cell, ms, note, table, whole } from './table.ts'
+import { agentOf } from './turns.ts'
+
+export const about = '1,000 sessions whose models say 20 pieces per second each, each to one follower: time until a piece is delivered'
+
+/** Generations of one worker connection, pieces per second of each, and milliseconds between looks at which are due. */
+const SLOTS = 50
+const PIECES_PER_SECOND = 20
+const LOOK = 5
+
+interface Speaking { readonly socket: Socket; readonly job: string; readonly token: string; said: number }
+interface Given { readonly id: string; readonly lease_token: string }
+
+/** A worker that is given generations and says nothing yet. */
+async function speaker({ port, key }: Target, name: string, given: (one: Speaking) => void): Promise<Socket> {
+  let registered = () => {}
+  const ready = new Promise<void>((done) => { registered = done })
+  let held = 0
+  let claiming = false
+  const claim = () => {
+    if (claiming || held >= SLOTS) return
+    claiming = true
+    socket.send(`{"type":"jobs.claim","available_slots":${SLOTS - held}}`)
+  }
+  const socket = await openSocket(port, key, '/v1/projects/default/workers/socket', (text) => {
+    if (text.startsWith('{"type":"job.report.ack"')) return
+    const frame = JSON.parse(text) as { type: string; jobs?: Given[]; error?: { code: string } }
+    if (frame.type === 'error') throw new Error(`a worker was told ${frame.error?.code}`)
+    for (const { id, lease_token } of frame.jobs ?? []) {
+      held++
+      given({ socket, job: id, token: lease_token, said: 0 })
+    }
+    if (frame.type === 'jobs.claimed') claiming = false
+    if (frame.type === 'jobs.claimed' || frame.type === 'work.available') claim()
+    if (frame.type !== 'worker.registered') return
+    claim()
+    registered()
+  })
+  socket.send(`{"type":"worker.register","worker_instance_id":"${name}","concurrency_limit":${SLOTS},"action_names":["none"],"models":[{"provider":"local","model":"talker"}]}`)
+  await ready
+  return socket
+}
+/** Let all of them speak for so long. @returns how late each piece was sent, in milliseconds. */
+async function speak(all: readonly Speaking[], seconds: number): Promise<number[]> {
+  const every = 1000 / PIECES_PER_SECOND
+  const late: number[] = []
+  const began = performance.now()
+  for (let passed = 0; passed < seconds * 1000; passed = performance.now() - began) {
+    const time = Date.now()
+    for (const [index, one] of all.entries()) {
+      const due = one.said * every + (index * every) / all.length
+      if (due > passed || one.said >= seconds * PIECES_PER_SECOND) continue
+      late.push(passed - due)
+      one.said++
+      one.socket.send(`{"type":"generation.delta","job_id":"${one.job}","lease_token":"${one.token}","sequence":${one.said},"delta":{"text":"${time} word "}}`)
+    }
+    await pause(LOOK)
+  }
+  return late
+}
+const finish = ({ socket, job, token }: Speaking): void =>
+  socket.send(`{"type":"job.report","job_id":"${job}","lease_token":"${token}","status":"completed","result":{"llm_response":{"role":"assistant","model":"talker","content":[{"type":"text","text":"done"}]}}}`)
+
+async function measure(sync: string, sessions: number, seconds: number, profile: string | undefined): Promise<Figures> {
+  const server = await startBaton({ sync, profile })
+  const http = new Http(server.port, server.key, 32)
+  const child = fork(join(import.meta.dirname, 'deltas-load.ts'), [String(server.port), server.key])
+  const told = () => new Promise<Told>((done, failed) => {
+    child.once('message', (message) => done(message as Told))
+    child.once('exit', (code) => failed(new Error(`the process of the followers ended (${code})`)))
+  })
+  try {
+    const speaking: Speaking[] = []
+    const sockets: Socket[] = []
+    for (let i = 0; i < Math.ceil(sessions / SLOTS); i++) sockets.push(await speaker(server, `talker-${i}`, (one) => speaking.push(one)))
+    const agent = await agentOf(http, 'talker', { model_route: { mode: 'worker', provider: 'local', model: 'talker' } })
+    const ids: string[] = []
+    await inFlight(32, sessions, async () => {
+      const { status, body } = await http.post('/v1/projects/default/agents/invoke', JSON.stringify({ agent_ref: { id: agent }, session: { mode: 'new' }, input: { content: [{ type: 'text', text: 'Talk.' }] } }))
+      const id = status < 300 ? /"session":\{"id":"(\w+)"/.exec(body)?.[1] : undefined
+      if (id === undefined) throw new Error(`an invocation was answered ${status}: ${body}`)
+      ids.push(id)
+    })
+    child.send(ids)
+    await told()
+    for (let waited = 0; speaking.length < sessions; waited++) {
+      if (waited > 300) throw new Error(`only ${speaking.length} of ${sessions} generations were handed out`)
+      await pause(100)
+    }
+    await speak(speaking, 1)
+    await pause(1000)
+    for (const one of speaking) one.said = 0
+    child.send('begin')
+    const parties = { ...server.parties, load: [process.pid, child.pid ?? 0] }
+    const { result: late, seconds: elapsed, cpu } = await costOf(() => parties, () => speak(speaking, seconds))
+    await pause(1000)
+    child.send('end')
+    const answer = await told()
+    if (!('counts' in answer)) throw new Error('the followers told something else')
+    speaking.forEach(finish)
+    await pause(500)
+    for (const socket of sockets) socket.close()
+    const { counts, events } = answer
+    return {
+      expected: late.length, events, p50: shareOf(counts, 0.5), p99: shareOf(counts, 0.99), max: counts.findLastIndex((n) => n > 0), lag: percentile(late, 0.99), rate: late.length / elapsed,
+      server: (cpu('server') / elapsed) * 100, load: (cpu('load') / elapsed) * 100,
+    }
+  } finally {
+    child.kill()
+    http.close()
+    await server.stop()
+  }
+}
+
+/** Run the benchmark. @returns its table. */
+export async function bench(terms: Terms): Promise<string> {
+  const sessions = allowed(terms.quick ? 300 : 1000, terms.say)
+  const seconds = terms.quick ? 5 : 20
+  const measured = await inTurn([['Baton, fsync always', () => measure('always', sessions, seconds, terms.profile)]], terms,
+    ({ events = 0, expected = 0, p99 = 0, rate = 0 }) => `${whole(events)} of ${whole(expected)} pieces delivered, ${whole(rate)}/s, p99 ${ms(p99)} ms`)
+  const lines = measured.map(([name, { events = 0, expected = 0, p50 = 0, p99 = 0, max = 0, lag = 0, rate = 0, server = 0, load = 0 }]) =>
+    [name, `${whole(events)} of ${whole(expected)}`, whole(rate), cell(whole(p50), whole(p99), whole(max)), ms(lag), cell(whole(server), whole(load))])
+  return table([`${whole(sessions)} sessions, ${PIECES_PER_SECOND} pieces/s each`, 'delivered', 'pieces/s', 'worker → follower p50 / p99 / max ms', 'sent late p99 ms', 'CPU % of a core: server / worker and followers'], [...lines, ['*target (1,000)*', 'all', '20,000', 'p99 ≤ 100', '', '']]) +
+    note(`${seconds} s; the pieces come over ${Math.ceil(sessions / SLOTS)} worker connections.`)
+}

@@ -1,0 +1,83 @@
+/** Somebody who follows a session over whichever gateway lives, with the fold that clients use, and writes down how each turn looked when its end was shown. */
+import { followTranscript, Transcript } from '../../../client/transcript.ts'
+import { canonicalJson } from '../../../protocol/session/schema.ts'
+import { settledTurns } from '../../../protocol/session/settled.ts'
+import type { Shown } from './history.ts'
+import { spell } from './plans.ts'
+
+interface Options {
+  readonly urls: readonly string[]
+  readonly key: string
+  readonly session_id: string
+  /** Where to begin: before anything was said. */
+  readonly cursor: string
+  readonly signal: AbortSignal
+}
+/** Milliseconds without a byte after which a connection is given up, and between two. */
+const SILENCE = 8000
+const PAUSE = 100
+
+export class SessionFollower {
+  readonly transcript: Transcript
+  readonly ends = new Map<string, Shown>()
+  readonly back: string[] = []
+  connections = 1
+  /** Connections that broke. */
+  lost = 0
+  /** Why it gave up, if it did. */
+  fault: string | undefined
+  readonly #waiting = new Map<string, () => void>()
+  readonly #signal: AbortSignal
+
+  constructor({ urls, key, session_id, cursor, signal }: Options) {
+    this.transcript = new Transcript(cursor)
+    this.#signal = signal
+    void this.#follow({ url: urls, key, session_id, signal })
+  }
+  async #follow(source: { readonly url: readonly string[]; readonly key: string; readonly session_id: string; readonly signal: AbortSignal }): Promise<void> {
+    const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, Math.min(ms, PAUSE)))
+    try {
+      for await (const { frame } of followTranscript({ ...source, transcript: this.transcript, forever: true, silence: SILENCE, pause, onReconnect: (reason) => this.#again(reason) })) {
+        if (!frame || frame.event_type === 'turn.upsert') this.#look()
+      }
+    } catch (error) {
+      this.fault = String(error)
+    }
+  }
+  #again(reason: string): void {
+    this.connections++
+    if (!reason.startsWith('the server ended')) this.lost++
+  }
+  #look(): void {
+    for (const { id, status } of this.transcript.turns.values()) {
+      const before = this.ends.get(id)
+      if (!settledTurns.has(status)) {
+        if (before) this.back.push(`${id} was ${before.status} and then ${status}`)
+        continue
+      }
+      if (before) continue
+      this.ends.set(id, shownIn(this.transcript, id))
+      this.#waiting.get(id)?.()
+    }
+  }
+  /** The end of a turn, once it is shown; undefined when following ended first. */
+  async ended(turn: string): Promise<Shown | undefined> {
+    if (!this.ends.has(turn) && !this.#signal.aborted) {
+      await new Promise<void>((done) => {
+        this.#waiting.set(turn, done)
+        this.#signal.addEventListener('abort', () => done(), { once: true })
+      })
+      this.#waiting.delete(turn)
+    }
+    return this.ends.get(turn)
+  }
+}
+
+/** A turn as a transcript shows it. */
+export const shownIn = (transcript: Transcript, turn: string): Shown =>
+  ({ status: transcript.turns.get(turn)?.status ?? 'not there', rows: transcript.messages().filter(({ turn_id, status }) => turn_id === turn && status === 'final').map(spell) })
+/** All of a transcript as one text. */
+export function textOf(transcript: Transcript): string {
+  const byId = (a: { readonly id: string }, b: { readonly id: string }): number => (a.id < b.id ? -1 : 1)
+  return canonicalJson([transcript.cursor, transcript.messages(), [...transcript.turns.values()].sort(byId), [...transcript.interactions.values()].sort(byId)])
+}

@@ -1,0 +1,72 @@
+/** The turns of a run: what is said to the agent, the script that it follows, and what must come of it, to the letter. */
+
+const kinds = ['one', 'pair', 'chain', 'broken'] as const
+/** A turn with one tool; with two beside each other; with one after the other; with one that fails. */
+export type Kind = (typeof kinds)[number]
+/** The kind of a turn: of four that follow each other, one of each. */
+export const kindOf = (n: number): Kind => kinds[(n * 3 + (n >> 2)) % kinds.length] ?? 'one'
+/** Name of the tool that gives back what it was given, and of the one that fails. */
+export const tools = { work: 'jobs.work', fail: 'jobs.fail' } as const
+
+/** The answers come in pieces, with pauses, so that whenever a process is killed some are half said. */
+export const script = `
+script:
+  - when: {text: "one *", step: 1}
+    say: "I do {{1}} and nothing else."
+    delay: 80ms
+    pace: 15ms
+    chunk: 4
+    call: {jobs.work: {n: "{{1}}/a"}}
+  - when: {text: "pair *", step: 1}
+    think: "Two things are to be done."
+    say: "I do both."
+    pace: 20ms
+    chunk: 5
+    call: [{jobs.work: {n: "{{1}}/a"}}, {jobs.work: {n: "{{1}}/b"}}]
+  - when: {text: "chain *", step: 1}
+    say: "First one."
+    call: {jobs.work: {n: "{{1}}/a"}}
+  - when: {text: "chain *", step: 2, after: jobs.work, error: false}
+    say: "Then the other."
+    delay: 150ms
+    call: {jobs.work: {n: "{{1}}/b"}}
+  - when: {text: "broken *", step: 1}
+    say: "I try."
+    call: {jobs.fail: {n: "{{1}}/a"}}
+  - when: {text: "broken *", after: jobs.fail, error: true}
+    say: "{{1}} failed, as it should."
+  - when: {after: jobs.work, error: true}
+    say: "It failed: {{result}}"
+  - when: {text: "pair *", after: jobs.work}
+    say: "{{results.0.n}} and {{results.1.n}} are done."
+    pace: 15ms
+    chunk: 3
+  - when: {after: jobs.work}
+    say: "{{result.n}} is done."
+    delay: 60ms
+    pace: 10ms
+    chunk: 2
+`
+/** What is said to begin a turn. */
+export const saidTo = (kind: Kind, n: number): string => `${kind} ${n}`
+
+const result = (call: string): string => JSON.stringify({ n: call })
+/** The tools that a turn has done to their end. */
+export const callsOf = (kind: Kind, n: number): readonly string[] => (kind === 'broken' ? [] : kind === 'one' ? [`${n}/a`] : [`${n}/a`, `${n}/b`])
+/** The rows of a turn as `spell` spells them. */
+export function rowsOf(kind: Kind, n: number): readonly string[] {
+  const [a, b] = [`${n}/a`, `${n}/b`]
+  const [work, fail] = ['jobs_work', 'jobs_fail']
+  const first = `user: ${saidTo(kind, n)}`
+  switch (kind) {
+    case 'one': return [first, `assistant: I do ${n} and nothing else. ${work}`, `user: ${result(a)}`, `assistant: ${a} is done.`]
+    case 'pair': return [first, `assistant: Two things are to be done. I do both. ${work} ${work}`, `user: ${result(a)} ${result(b)}`, `assistant: ${a} and ${b} are done.`]
+    case 'chain': return [first, `assistant: First one. ${work}`, `user: ${result(a)}`, `assistant: Then the other. ${work}`, `user: ${result(b)}`, `assistant: ${b} is done.`]
+    case 'broken': return [first, `assistant: I try. ${fail}`, 'user: error', `assistant: ${n} failed, as it should.`]
+  }
+}
+
+interface Row { readonly role: string; readonly content: readonly object[] }
+/** A row as a role and what its blocks say; errors of tools are only said to be some. */
+export const spell = ({ role, content }: Row): string =>
+  `${role}: ${(content as readonly Readonly<Record<string, unknown>>[]).map((block) => (block['is_error'] === true ? 'error' : String(block['text'] ?? block['thinking'] ?? block['name'] ?? block['content']))).join(' ')}`

@@ -1,0 +1,129 @@
+/** One run of turns under kills: stack, clients, strikes, then the judgement over what the clients saw. */
+import { Worker, type Action } from '../../../client/worker.ts'
+import { fork, type Dice } from '../../simulation/dice.ts'
+import { Asker, type Json } from '../ask.ts'
+import { checkTurns, type Violation } from './check.ts'
+import { readSessions } from './gather.ts'
+import type { Execution, Strike, TurnHistory } from './history.ts'
+import { TurnLoad } from './load.ts'
+import { callsOf, kindOf, script, tools } from './plans.ts'
+import { reportTurns } from './report.ts'
+import { startTurnStack, type TurnStack } from './stack.ts'
+import { strikeTurns } from './trouble.ts'
+
+interface TurnOptions {
+  readonly turns: number
+  /** Conversations that go on at once. */
+  readonly sessions: number
+  readonly strikes: number
+  readonly seed: number
+  /** See stack.ts. */
+  readonly small: boolean
+  /** Seconds for which a job is leased. */
+  readonly lease: number
+  /** Ends everything early. */
+  readonly signal: AbortSignal
+  readonly say: (line: string) => void
+}
+/** What a run of turns came to. */
+interface TurnOutcome {
+  readonly history: TurnHistory
+  readonly violations: readonly Violation[]
+}
+/** Milliseconds without the end of any turn after which a run is judged as it is; and between lines about it. */
+const PATIENCE = 60_000
+const TELL = 5000
+/** Milliseconds that a tool takes. */
+const WORK = [40, 160] as const
+const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
+
+/** Make turns on an installation of its own while its processes are killed, and judge it. @throws Error when the installation cannot be kept up. */
+export async function runTurns(options: TurnOptions): Promise<TurnOutcome> {
+  const stack = await startTurnStack(options)
+  const executions: Execution[] = []
+  const began = performance.now()
+  const now = () => performance.now() - began
+  const worker = workerOf(stack, options.sessions * 2, fork(options.seed, 'work'), now, executions)
+  const following = new AbortController()
+  try {
+    await worker.start()
+    return await live(options, stack, now, executions, AbortSignal.any([options.signal, following.signal]))
+  } catch (error) {
+    throw options.signal.aborted ? options.signal.reason : error
+  } finally {
+    following.abort()
+    await worker.stop()
+    await stack.stop()
+  }
+}
+
+/** A worker that writes down what it does. It is not killed: what it says about its own work is true. */
+function workerOf({ urls, key }: TurnStack, concurrency: number, dice: Dice, now: () => number, executions: Execution[]): Worker {
+  const work = (fails: boolean): Action => async ({ n }, { signal }) => {
+    const execution: Execution = { call: String(n), at: now(), done: false }
+    executions.push(execution)
+    await pause(dice.between(...WORK))
+    if (fails || signal.aborted) throw new Error('not done')
+    execution.done = true
+    return { n }
+  }
+  return new Worker({ url: urls, key, concurrency, actions: { [tools.work]: work(false), [tools.fail]: work(true) } })
+}
+
+async function live({ turns, sessions, strikes: count, seed, signal, say }: TurnOptions, { urls, key, members }: TurnStack, now: () => number, executions: readonly Execution[], following: AbortSignal): Promise<TurnOutcome> {
+  const asker = new Asker(urls, key, now)
+  const load = new TurnLoad({ asker, dice: fork(seed, 'load'), urls, key, agent: await agentFor(asker), now, signal: following })
+  const calls = Array.from({ length: turns }, (_, n) => callsOf(kindOf(n), n).length).reduce((sum, one) => sum + one, 0)
+  const strikes: Strike[] = []
+  const oddities: string[] = []
+  let calm = false
+  const troubled = strikeTurns({
+    members, dice: fork(seed, 'trouble'), now, count, say, enough: () => calm || signal.aborted, progress: () => executions.filter(({ done }) => done).length / calls,
+  }, strikes).catch((error: unknown) => { oddities.push(`trouble: ${String(error)}`) })
+  const telling = setInterval(() => say(`${(now() / 1000).toFixed(0).padStart(4)} s  ${load.sent.length} sent  ${load.ended} ended  ${executions.length} tools  ${asker.open} requests open`), TELL)
+  const from = now()
+  try {
+    if (!(await ends(load, load.run(turns, sessions), now, signal))) oddities.push(`no turn has ended for ${PATIENCE / 1000} s`)
+  } finally {
+    clearInterval(telling)
+    calm = true
+    // Whoever still asks is let go; the judgement says so.
+    asker.over = true
+    await troubled
+  }
+  const took = now() - from
+  asker.over = false
+
+  say('reading everything afresh')
+  const read = await readSessions({ load, asker, urls, key })
+  const history: TurnHistory = { ...read, sent: load.sent, executions, strikes, oddities: [...oddities, ...load.oddities, ...read.oddities] }
+  const violations = checkTurns(history)
+  for (const line of reportTurns({ history, violations, took, again: asker.again, calls })) say(line)
+  return { history, violations }
+}
+/** Wait until all has been said and done. False: nothing moves any more. */
+async function ends(load: TurnLoad, all: Promise<void>, now: () => number, signal: AbortSignal): Promise<boolean> {
+  let over = false
+  const done = all.finally(() => { over = true })
+  done.catch(() => {})
+  for (let last = { ended: -1, at: now() }; !over; await pause(50)) {
+    signal.throwIfAborted()
+    if (load.ended !== last.ended) last = { ended: load.ended, at: now() }
+    if (now() - last.at > PATIENCE) return false
+  }
+  await done
+  return true
+}
+
+/** An agent that follows the script and may use the tools. */
+async function agentFor(asker: Asker): Promise<string> {
+  const make = async (method: 'POST' | 'PUT', path: string, body: Json): Promise<string> => {
+    const reply = await asker.ask({ method, path: `/projects/default${path}`, body, key: `made${path.replaceAll('/', '-')}` }, false)
+    if (!reply || reply.status >= 300) throw new Error(`${path} was answered ${reply?.status} ${JSON.stringify(reply?.body)}`)
+    return String(reply.body['id'])
+  }
+  const kit = await make('POST', '/toolkits', { name: 'jobs', actions: Object.values(tools).map((selector) => ({ selector_type: 'exact', selector })) })
+  const agent = await make('POST', '/agents', { name: 'chaos', system_prompt: script, tool_presentation: 'flat', memory_context: { mode: 'off' } })
+  await make('PUT', `/agents/${agent}/toolkit-assignments`, { toolkit_ids: [kit] })
+  return agent
+}

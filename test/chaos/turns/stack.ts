@@ -1,0 +1,51 @@
+/** The installation that turns are made on: one NATS server and nodes with a role each. Shard nodes, gateways and executors can be killed; a struck one comes back. */
+import { portsFor, processes, type Processes } from '../../scenarios/processes.ts'
+
+export const roles = ['shards', 'gateway', 'executor'] as const
+export type Role = (typeof roles)[number]
+/** A process that can be struck. */
+export interface Member {
+  readonly name: string
+  readonly role: Role
+  kill(): Promise<void>
+  start(): Promise<void>
+}
+export interface TurnStack {
+  readonly urls: readonly string[]
+  readonly key: string
+  readonly members: readonly Member[]
+  stop(): Promise<void>
+}
+
+const timing = (lease: number): Record<string, string> => ({ BATON_WORKER_CADENCE: '1s', BATON_WORKER_LEASE: `${lease}s`, BATON_WORKER_POLL: '1s', BATON_WORKER_STALE: `${lease + 1}s`, BATON_WORKER_TAKEOVER: `${lease}s`, BATON_KEEPALIVE: '3' })
+
+/** Start it. @param small as few processes as the roles allow: the second gateway is the view node too, and is spared. @param lease seconds. */
+export async function startTurnStack({ small, lease }: { readonly small: boolean; readonly lease: number }): Promise<TurnStack> {
+  const it: Processes = await processes(timing(lease))
+  const members: Member[] = []
+  try {
+    const ports = await portsFor(2)
+    const member = (name: string, role: Role, port?: number): Member => {
+      let lives = 0
+      let running: { kill(): Promise<void> } | undefined
+      const one: Member = {
+        name, role,
+        kill: async () => { await running?.kill() },
+        // A machine that comes back has its old name or a new one; both are tried.
+        start: async () => {
+          running = await it.node(lives % 2 === 0 ? name : `${name}-${lives}`, role, port)
+          lives++
+        },
+      }
+      members.push(one)
+      return one
+    }
+    await member('shards-1', 'shards').start()
+    const others = [member('shards-2', 'shards'), member('gateway-1', 'gateway', ports[0]), member('executor-1', 'executor'), ...(small ? [] : [member('gateway-2', 'gateway', ports[1]), member('executor-2', 'executor')])]
+    await Promise.all([...others.map((one) => one.start()), small ? it.node('gateway-2', 'gateway,views', ports[1]) : it.node('views-1', 'views')])
+    return { urls: ports.map((port) => `http://127.0.0.1:${port}`), key: it.key, members, stop: () => it.stop() }
+  } catch (error) {
+    await it.stop()
+    throw error
+  }
+}
