@@ -53,9 +53,10 @@ function meaningOf({ name, endpoint_kind }: CatalogEntry, brand: string): Pick<O
 
 /** A schema of an object; whatever else was given stands for no rule, because arguments always are one. */
 const objectOf = (schema: Open | undefined): McpTool['inputSchema'] => (schema && (schema['type'] === undefined || schema['type'] === 'object') ? { ...schema, type: 'object' } : { type: 'object' })
+/** What the service does itself is idempotent for one job, which a call is not. */
 function toolOf(entry: CatalogEntry, name: string, brand: string): McpTool {
-  const { title, description, input_schema, output_schema, annotations: { read_only, destructive, idempotent } } = entry
-  const annotations = { ...(title !== undefined && { title }), ...(read_only && { readOnlyHint: true }), ...(destructive && { destructiveHint: true }), ...(idempotent && { idempotentHint: true }) }
+  const { title, description, endpoint_kind, input_schema, output_schema, annotations: { read_only, destructive, idempotent } } = entry
+  const annotations = { ...(title !== undefined && { title }), ...(read_only && { readOnlyHint: true }), ...(destructive && { destructiveHint: true }), ...(idempotent && endpoint_kind !== 'builtin' && { idempotentHint: true }) }
   return {
     name, ...(title !== undefined && { title }), ...(description !== undefined && { description }), inputSchema: objectOf(input_schema),
     ...(output_schema?.['type'] === 'object' && { outputSchema: objectOf(output_schema) }), ...(Object.keys(annotations).length > 0 && { annotations }), _meta: { [`${brand}/name`]: entry.name },

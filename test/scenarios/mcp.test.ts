@@ -63,6 +63,7 @@ t.test('a client sees the tools that its key may use, and nothing else', async (
   t.strictSame(tools.map(({ name }) => name), ['crm_find', 'service_run_get', 'service_run_start', 'workflow_gate', 'workflow_greet'])
   t.match(tools.find(({ name }) => name === 'workflow_greet'), { title: 'Greet', description: 'Greets somebody', inputSchema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] }, _meta: { 'service/name': 'workflow.greet' } })
   t.match(tools.find(({ name }) => name === 'crm_find'), { annotations: { readOnlyHint: true }, outputSchema: { type: 'object' } })
+  t.notOk(tools.find(({ name }) => name === 'service_run_start')?.annotations?.idempotentHint, 'each call starts a run')
   t.strictSame(await namesOf(await connect(await keyOf('reader', ['service.project.view']))), ['service_run_get'])
   t.strictSame(await namesOf(await connect(await keyOf('crm only', ['actions.execute.crm.*']))), ['crm_find'])
 })
