@@ -27,7 +27,7 @@ export class QuestionRow {
 }
 
 /** What became of a question. */
-export function fateOf({ status, outcome, responses, resolving_response_id, cancel_reason }: Interaction): string {
+function fateOf({ status, outcome, responses, resolving_response_id, cancel_reason }: Interaction): string {
   const comment = responses.find(({ id }) => id === resolving_response_id)?.comment
   switch (status) {
     case 'completed': return `Answered: ${outcome === true ? 'yes' : outcome === false ? 'no' : readable(outcome)}${comment === undefined ? '' : ` (${comment})`}`
