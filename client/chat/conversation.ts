@@ -68,7 +68,7 @@ function rowOf(first: Entry, answering: Answering): Row {
 }
 
 /** How a turn ended, in words. */
-export function endOf({ status, error_type, error_message, usage }: TranscriptTurn): string {
+function endOf({ status, error_type, error_message, usage }: TranscriptTurn): string {
   if (status === 'failed') return `The turn failed: ${error_message ?? error_type ?? 'nobody knows why'}${error_type === undefined || error_message === undefined ? '' : ` (${error_type})`}`
   if (status === 'cancelled') return 'The turn was cancelled.'
   return `Done, ${usage?.input_tokens ?? 0} tokens read and ${usage?.output_tokens ?? 0} written`

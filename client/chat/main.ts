@@ -36,7 +36,7 @@ function start(wrong?: string): void {
   const key = sessionStorage.getItem(KEY)
   out.hidden = key === null
   heard.textContent = ''
-  if (key === null) return show(signIn(project, wrong, enter), 'input')
+  if (key === null) return void show(signIn(project, wrong, enter), 'input')
   const account: Account = { key, project }
   const page: Page = { account, service: service(account), announce: (text) => { heard.textContent = text }, refused: () => forget('The service does not accept this key.') }
   const session = named.get('session')

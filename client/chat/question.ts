@@ -27,7 +27,7 @@ export class QuestionRow {
 }
 
 /** What became of a question. */
-export function fateOf({ status, outcome, responses, resolving_response_id, cancel_reason }: Interaction): string {
+function fateOf({ status, outcome, responses, resolving_response_id, cancel_reason }: Interaction): string {
   const comment = responses.find(({ id }) => id === resolving_response_id)?.comment
   switch (status) {
     case 'completed': return `Answered: ${outcome === true ? 'yes' : outcome === false ? 'no' : readable(outcome)}${comment === undefined ? '' : ` (${comment})`}`
@@ -53,7 +53,7 @@ function formOf(interaction: Interaction, answering: Answering): HTMLFormElement
   form.addEventListener('submit', (event) => {
     event.preventDefault()
     const button = event.submitter as HTMLButtonElement | null
-    const value = confirm ? button?.value === 'true' : valueOf(question, new FormData(form))
+    const value = confirm ? button?.value === 'true' : chosenOf(question, new FormData(form))
     if (value === undefined) return void (fault.textContent = 'Please choose an answer.')
     const enable = (on: boolean) => { for (const one of buttons) one.disabled = !on }
     fault.textContent = ''
@@ -80,7 +80,7 @@ function controlsOf({ mode, options = [], default_value, default_values = [], de
     el('label', { class: 'choice' }, el('input', { type, name: 'value', value, checked: on(value) }), ` ${label}`, description !== undefined && el('span', { class: 'note' }, ` ${description}`))))]
 }
 /** The value that a form gives; undefined when it gives none. */
-function valueOf({ mode }: Question, fields: FormData): unknown {
+function chosenOf({ mode }: Question, fields: FormData): unknown {
   const given = fields.getAll('value').map(String)
   return mode === 'multi_select' ? given : mode === 'input' ? (given[0]?.replaceAll('\r\n', '\n') ?? '') : given[0]
 }

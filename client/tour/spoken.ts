@@ -27,15 +27,15 @@ export class Lines {
 
   #block(key: string, role: string, block: Block): void {
     switch (block.type) {
-      case 'text': return this.#once(key, role === 'user' ? 'asked' : 'says', block.text)
-      case 'thinking': return this.#once(key, 'thinks', block.thinking)
+      case 'text': return void this.#once(key, role === 'user' ? 'asked' : 'says', block.text)
+      case 'thinking': return void this.#once(key, 'thinks', block.thinking)
       case 'tool_use': {
         const { name, input } = block.resolved_action ?? block
         // What is only to be done, or may be done now, says nothing yet.
         if (block.status === undefined || block.status === 'pending') return
-        return this.#once(key, 'tool', `${name} ${block.status}`, JSON.stringify(input))
+        return void this.#once(key, 'tool', `${name} ${block.status}`, JSON.stringify(input))
       }
-      case 'tool_result': return this.#once(key, 'result', typeof block.content === 'string' ? block.content : JSON.stringify(block.content))
+      case 'tool_result': return void this.#once(key, 'result', typeof block.content === 'string' ? block.content : JSON.stringify(block.content))
     }
   }
   /** Say it, unless it was the last thing said of this. @param details said the first time only. */

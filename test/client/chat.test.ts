@@ -32,7 +32,7 @@ t.test('messages, their questions, and the ends of turns', async (t) => {
   t.strictSame(keys(show(question('q2', 'c2', 'cancelled'), turn(2, 'cancelled')).entries).slice(-2), ['message m5', 'end end of turn2'], 'what a cancelled turn had begun is gone with its question')
 })
 
-t.test('rows never change places, whatever comes', async (t) => {
+t.test('rows never change places, whatever comes', async () => {
   fc.assert(fc.property(fc.array(fc.tuple(fc.constantFrom('say', 'speak', 'grow', 'ask', 'settle', 'end'), fc.nat({ max: 3 })), { maxLength: 60 }), (steps) => {
     const transcript = new Transcript()
     let [sequence, turns, rows] = [0, 0, 0]
