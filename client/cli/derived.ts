@@ -59,10 +59,20 @@ function optionOf(field: Field): Option {
   if (field.required) option.makeOptionMandatory()
   if (field.form === 'boolean') option.preset('true')
   return option.argParser((text: string, before: unknown) => {
-    const value = readValue(field, text, read)
+    const value = given(field, text)
     if ('fault' in value) throw new InvalidArgumentError(`${value.fault}.`)
     return field.form === 'list' && Array.isArray(before) ? [...(before as unknown[]), ...(value.value as unknown[])] : (value.value ?? NULL)
   })
+}
+
+/** A file that cannot be read is a fault of the option that names it. */
+function given(field: Field, text: string): ReturnType<typeof readValue> {
+  try {
+    return readValue(field, text, read)
+  } catch (error) {
+    if (error instanceof Mistake) return { fault: error.message }
+    throw error
+  }
 }
 
 /** A command line that uses a row. */

@@ -112,6 +112,13 @@ t.test('short forms and calls send the same request', async (t) => {
   t.equal(printed[0], '{\n  "ok": true\n}')
 })
 
+t.test('a file that cannot be read is told as a fault of its option, and one that can goes along in base64', async (t) => {
+  const folder = t.testdir({ 'note.md': 'a note' })
+  await t.rejects(program().run('session', 'attach', 'ses_1', '--file', join(folder, 'none')), { code: 'commander.invalidArgument', message: /none cannot be read/ })
+  await t.rejects(program().run('run', 'start', '--input', '@/nowhere.json'), { code: 'commander.invalidArgument', message: /nowhere.json cannot be read/ })
+  t.strictSame(readValue(field(api['session.attach'], 'file'), 'note.md', (file, encoding) => `${file} ${encoding}`), { value: 'note.md base64' })
+})
+
 t.test('`call` alone lists the operations, its help shows the fields of one', async (t) => {
   const { run, printed } = program()
   await run('call')
