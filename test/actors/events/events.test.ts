@@ -80,9 +80,9 @@ t.test('a condition that is not true, or cannot be evaluated, is no match; the l
   const after = publish(publish(from), { event: { n: 2 } })
   t.strictSame(fired(from), ['trg_1', 'trg_5'])
   const faults = after.ask('faults', { loop_id: 'loop_1' }) as Record<string, ConditionFaults>
-  t.strictSame(Object.keys(faults), ['trg_2', 'trg_3'])
+  t.strictSame(Object.keys(faults).sort(), ['trg_2', 'trg_3'])
   t.match(faults['trg_2'], { count: 2, last: { source_event_id: String, at: String, message: String } })
-  t.match(after.effects.filter((effect) => 'warn' in effect), [{ warn: { about: 'trg_2', fields: { project: 'prj_1', event_type: 'order.paid' } } }, { warn: { about: 'trg_3' } }])
+  t.strictSame(after.effects.flatMap((effect) => ('warn' in effect ? [effect.warn.about] : [])).sort(), ['trg_2', 'trg_3'])
   t.strictSame(triggers(after, [{ condition: 'true' }], 2).ask('faults', { loop_id: 'loop_1' }), {})
 })
 
