@@ -1,16 +1,47 @@
-/** `baton simulate`: the engine in simulated worlds that go wrong, one per seed, until one fails or all have passed. */
+/** `baton simulate`: the engine in simulated worlds that go wrong, one per seed, until one fails or all have passed. A process for each core. */
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
-const module = fileURLToPath(new URL('../../test/simulation/run.ts', import.meta.url))
-interface Simulations {
-  simulate(options: { from: number; seeds: number; most: number; lines: number; say: (line: string) => void }): Promise<readonly string[]>
-}
+const module = fileURLToPath(new URL('../../test/simulation/process.ts', import.meta.url))
+const loader = import.meta.resolve('@oxc-node/core/register')
+interface Report { readonly failures: readonly string[]; readonly entries: number; readonly time: number }
+
+/** Seeds that a process is given at a time, and after how many it is told how far all are. */
+const PART = 50
+const TELL = 1000
 
 /** Run the seeds from a number on; the exit code says whether all passed. */
-export async function runSimulations({ seeds, from, failures, lines }: { seeds: string; from: string; failures: string; lines: string }): Promise<void> {
-  const { simulate } = (await import(module)) as Simulations
+export async function runSimulations({ seeds, from, failures, lines, jobs }: { seeds: string; from: string; failures: string; lines: string; jobs?: string }): Promise<void> {
   const started = performance.now()
-  const failed = await simulate({ from: Number(from), seeds: Number(seeds), most: Number(failures), lines: Number(lines), say: (line) => void process.stdout.write(`${line}\n`) })
-  process.stdout.write(`${failed.length === 0 ? `${seeds} seeds from ${from} passed` : `${failed.length} failed`} in ${Math.round((performance.now() - started) / 1000)} s\n`)
-  process.exitCode = failed.length === 0 ? 0 : 1
+  const [first, all, most] = [Number(from), Number(seeds), Number(failures)]
+  const say = (line: string) => void process.stdout.write(`${line}\n`)
+  let [next, done, failed, entries, time] = [first, 0, 0, 0, 0]
+  const work = async (child: ChildProcess): Promise<void> => {
+    const gone = once(child, 'exit').then(([code]) => { throw new Error(`a process of the simulator ended (${code})`) })
+    gone.catch(() => {})
+    while (next < first + all && failed < most) {
+      const part = Math.min(PART, first + all - next)
+      const answer = once(child, 'message')
+      child.send({ from: next, seeds: part, most: most - failed, lines: Number(lines) })
+      next += part
+      const [report] = (await Promise.race([answer, gone])) as [Report]
+      failed += report.failures.length
+      entries += report.entries
+      time += report.time
+      for (const text of report.failures) say(text)
+      if (Math.floor((done + part) / TELL) > Math.floor(done / TELL)) say(`${done + part} seeds, ${entries} entries, ${Math.round(time / 1000)} s simulated`)
+      done += part
+    }
+  }
+  const width = Math.max(1, Math.min(Number(jobs ?? availableParallelism()), Math.ceil(all / PART)))
+  const children = Array.from({ length: width }, () => fork(module, { execArgv: ['--max-semi-space-size=32', `--import=${loader}`] }))
+  try {
+    await Promise.all(children.map(work))
+  } finally {
+    for (const child of children) child.disconnect()
+  }
+  say(`${failed === 0 ? `${seeds} seeds from ${from} passed` : `${failed} failed`} in ${Math.round((performance.now() - started) / 1000)} s`)
+  process.exitCode = failed === 0 ? 0 : 1
 }

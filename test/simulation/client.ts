@@ -108,7 +108,8 @@ export class Clients {
   #publish(): void {
     const { dice, projects } = this.#sim
     const project = dice.pick(projects) ?? ''
-    const id = this.#sim.up()[0]?.world.id('source_event') ?? ''
+    const id = this.#sim.up()[0]?.world.id('source_event')
+    if (id === undefined) return
     const one = { event_type: dice.chance(0.8) ? 'order.paid' : 'order.lost', event: { n: dice.below(3) }, ...(dice.chance(0.4) && { idempotency_key: `k${dice.below(4)}` }) }
     this.send({ project, kind: 'events', id: project, name: 'event.publish', input: { project, ids: [id], ...one } })
   }

@@ -26,21 +26,24 @@ export async function describe(failed: Outcome, options: Options = {}, lines = L
   return [`seed ${failed.seed}: ${failed.violations[0]}`, `needs: ${small.faults.join(', ') || 'no fault at all'}; then: ${small.violations[0]}`, ...trace].join('\n')
 }
 
-/** Run seeds from a number on. Stops after `most` failures. Gives the failures as text. */
-export async function simulate({ from, seeds, most = 1, lines, say = () => {} }: { from: number; seeds: number; most?: number; lines?: number; say?: (line: string) => void }): Promise<string[]> {
+/** What came of some seeds. */
+export interface Report {
+  /** The failures as text. */
+  readonly failures: readonly string[]
+  readonly entries: number
+  /** Milliseconds that were simulated. */
+  readonly time: number
+}
+
+/** Run seeds from a number on. Stops after `most` failures. */
+export async function simulate({ from, seeds, most = 1, lines }: { from: number; seeds: number; most?: number; lines?: number }): Promise<Report> {
   const failures: string[] = []
-  const totals = { steps: 0, time: 0, entries: 0 }
-  for (let i = 0; i < seeds && failures.length < most; i++) {
-    const outcome = await runSeed(from + i)
-    totals.steps += outcome.steps
-    totals.time += outcome.time
-    totals.entries += outcome.entries
-    if (outcome.violations.length > 0) {
-      const text = await describe(outcome, {}, lines)
-      failures.push(text)
-      say(text)
-    }
-    if ((i + 1) % 1000 === 0) say(`${i + 1} seeds, ${totals.entries} entries, ${Math.round(totals.time / 1000)} s simulated`)
+  let [entries, time] = [0, 0]
+  for (let seed = from; seed < from + seeds && failures.length < most; seed++) {
+    const outcome = await runSeed(seed)
+    entries += outcome.entries
+    time += outcome.time
+    if (outcome.violations.length > 0) failures.push(await describe(outcome, {}, lines))
   }
-  return failures
+  return { failures, entries, time }
 }
