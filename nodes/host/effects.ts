@@ -66,14 +66,15 @@ export class Effects {
   }
   /** Perform again what may not have been performed before the takeover. */
   begin(pending: readonly Planned[]): void {
-    for (const planned of pending) this.#start(planned)
+    for (const planned of pending) this.#start(planned, true)
   }
   /** Perform the effects of an entry that was just committed. */
   perform(placed: Placed, bytes: number): void {
     for (const planned of plan(this.#shard, placed, bytes)) this.#start(planned)
   }
 
-  #start(planned: Planned): void {
+  /** @param again it may have been performed before. */
+  #start(planned: Planned, again = false): void {
     const { effect, from } = planned
     if ('offer' in effect) {
       this.#shard.offers.kick(from.project, effect.offer.queue)
@@ -85,7 +86,7 @@ export class Effects {
     }
     if ('notify' in effect && !this.#shard.deps.notify) return
     this.#pending.set(planned.sequence, (this.#pending.get(planned.sequence) ?? 0) + 1)
-    const done = 'push' in effect ? this.#push(effect.push, from) : 'notify' in effect ? this.#notify(planned, effect.notify.about) : 'erase' in effect ? this.#erase(planned.id, effect.erase) : this.#tell(planned)
+    const done = 'push' in effect ? this.#push(effect.push, from, again) : 'notify' in effect ? this.#notify(planned, effect.notify.about) : 'erase' in effect ? this.#erase(planned.id, effect.erase) : this.#tell(planned)
     done.catch((error) => this.#shard.deps.log.error({ err: error, effect: planned.id }, 'an effect failed')).finally(() => {
       // What a stop cut short stays unfinished: the checkpoint must not pass it, so that the next owner performs it.
       if (this.#stopped) return
@@ -131,7 +132,12 @@ export class Effects {
     }
   }
 
-  async #push({ gateway, message, spec }: Push, from: Address): Promise<void> {
+  /**
+   * A job that certainly reached nobody waits again at once. One that may have reached its worker is left to its lease: released,
+   * it would be done twice (measured: an owner that took over released what its predecessor had handed out through a gateway that
+   * had gone since).
+   */
+  async #push({ gateway, message, spec }: Push, from: Address, again: boolean): Promise<void> {
     const { bus } = this.#shard.deps
     let content: Record<string, unknown> = { ...message }
     if (spec) {
@@ -142,8 +148,8 @@ export class Effects {
     }
     if (gateway === '') return
     const answer = await bus.request(subjects.gateway(gateway), content, 2000)
-    const delivered = typeof answer === 'object' && (answer.answer as { ok?: boolean } | undefined)?.ok === true
-    if (!delivered && message.type === 'assign') await this.#release(from, message['job'] as { id: string; lease_token: string })
+    const refused = answer === 'no_responders' || (typeof answer === 'object' && (answer.answer as { ok?: boolean } | undefined)?.ok !== true)
+    if (refused && !again && message.type === 'assign') await this.#release(from, message['job'] as { id: string; lease_token: string })
   }
   /** Asked again while the own lease is stale: what is not delivered now would stay leased to nobody. */
   async #read(owner: Address, ask: string, input: unknown): Promise<unknown> {
