@@ -19,7 +19,7 @@ async function shrink(failed: Outcome, options: Options): Promise<Outcome> {
 }
 
 /** A failing seed as text: what was violated, which faults it takes, and the end of the trace. */
-export async function describe(failed: Outcome, options: Options = {}, lines = LINES): Promise<string> {
+async function describe(failed: Outcome, options: Options = {}, lines = LINES): Promise<string> {
   const small = await shrink(failed, options)
   const from = small.trace.findIndex((line) => line.includes('VIOLATED'))
   const trace = small.trace.slice(Math.max(0, (from < 0 ? small.trace.length : from + 1) - lines), from < 0 ? undefined : from + 1)
