@@ -5,8 +5,8 @@
  * Invariants:
  * G1. All joined clients have been given everything up to `#head`, and what streams exactly as `#live` has it: so one text of a
  *     change does for all of them.
- * G2. A client joins in one step with a page that reaches exactly `#head`. A page that lies behind is given and asked for
- *     again; one that lies ahead moves the head first, and with it everybody else.
+ * G2. A client joins in one step with a page that reaches exactly `#head`, in cursor and revision: between two pages a head is
+ *     ahead of its cursor. A page behind is given and asked for again; one ahead first moves the head, and everybody else.
  * G3. An entry whose `prev` lies beyond the head shows a gap: the view is asked for what changed since. What was heard of is
  *     asked for by its cursor, so nothing falls between.
  * G4. A client that does not read, or has had its stream for long, is ended with `rotate` and comes back with its cursor:
@@ -97,7 +97,7 @@ export class SessionFollower {
       await readable()
       if (sink.closed || this.#closed) return
       if (page) {
-        const joins = !page.more && this.#head?.cursor === page.last
+        const joins = !page.more && this.#head?.cursor === page.last && this.#head.revision === page.revision
         this.#catchUp(client, page, joins ? this.#live.rows() : [])
         after = page.through
         if (joins) return this.#joined(client, page.revision)

@@ -28,11 +28,11 @@ export class LiveRows {
   /** Rows whose publisher was asked, by id and beginning. */
   readonly #sought = new Set<string>()
 
-  /** Replace all rows by what a view has. */
+  /** Replace all rows by what a view has; what was shown of a row before it was begun anew is void. */
   set(rows: readonly Changed<TranscriptMessage>[]): void {
     this.#rows.clear()
     for (const { revision, record } of rows) this.#rows.set(record.id, { row: record, begun: revision })
-    for (const id of [...this.#shown.keys()]) if (!this.#open(id)) this.#shown.delete(id)
+    for (const [id, { base }] of [...this.#shown]) if (base < (this.#open(id)?.begun ?? Infinity)) this.#shown.delete(id)
     const begun = new Set(rows.map(({ revision, record }) => `${record.id} ${revision}`))
     for (const key of [...this.#sought]) if (!begun.has(key)) this.#sought.delete(key)
   }

@@ -27,11 +27,11 @@ type Open = Record<string, unknown>
 /** Timers beyond are fired only when a history says so; shorter ones are pauses between tries. */
 const LONG = 2000
 
-/** A frame as it arrives. */
-interface Arrived { readonly id?: string; readonly data: TranscriptFrame }
-const arrived = (text: string): Arrived[] => text.split('\n\n').filter((frame) => frame.includes('data: ')).map((frame) => {
+/** A frame as it arrives. `calm`: its gateway wrote it when nothing was lost or happened any more, and knew nothing older. */
+interface Arrived { readonly id?: string; readonly data: TranscriptFrame; readonly calm: boolean }
+const arrived = (text: string, calm: boolean): Arrived[] => text.split('\n\n').filter((frame) => frame.includes('data: ')).map((frame) => {
   const [, id] = /^id: (.*)$/m.exec(frame) ?? []
-  return { ...(id !== undefined && { id }), data: JSON.parse(/^data: (.*)$/m.exec(frame)?.[1] ?? '') as TranscriptFrame }
+  return { ...(id !== undefined && { id }), calm, data: JSON.parse(/^data: (.*)$/m.exec(frame)?.[1] ?? '') as TranscriptFrame }
 })
 
 /** A client of either version. */
@@ -44,7 +44,7 @@ export interface Client {
   /** Ids of this connection. */
   ids: string[]
   connected: boolean
-  /** Told that nothing goes on. */
+  /** Told that nothing goes on, by a gateway that can know it. */
   idle: boolean
   opening: boolean
   close: () => void
@@ -59,7 +59,7 @@ export class Meeting {
   readonly #choose: (below: number) => number
   readonly #view = View.open(':memory:')
   readonly #journal: { readonly sequence: number; readonly data: Envelope }[] = []
-  readonly #gateways: { readonly follower: SessionFollower; readonly dialects: Record<Dialect['name'], Dialect> }[]
+  readonly #gateways: { readonly follower: SessionFollower; readonly dialects: Record<Dialect['name'], Dialect>; readonly early: Set<object> }[]
   readonly #asked = new Map<string, Set<() => Previewed | undefined>>()
   readonly #timers = new Set<() => void>()
   readonly #previews
@@ -81,9 +81,10 @@ export class Meeting {
         return () => void set.delete(answer)
       },
     })
-    this.#gateways = [0, 1].map(() => ({
+    this.#gateways = [new Set<object>(), new Set<object>()].map((early) => ({
+      early,
       follower: new SessionFollower({
-        ask: (question, fresh) => this.#ask({ session_id: 'ses_1', ...question }, fresh), shown: (message) => this.#shown(message), now: () => this.#clock, later, age: 55_000, slow() {}, given() {},
+        ask: (question, fresh) => this.#ask({ session_id: 'ses_1', ...question }, early, fresh), shown: (message) => this.#shown(message), now: () => this.#clock, later, age: 55_000, slow() {}, given() {},
       }),
       dialects: { v1: numberedDialect('ses_1', 5000), v2: transcriptDialect('ses_1', (revision) => this.seal(revision), 5000) },
     }))
@@ -124,8 +125,10 @@ export class Meeting {
   #apply(to: number): void {
     this.#view.apply(this.#journal.filter(({ sequence }) => sequence > this.#view.position() && sequence <= to))
   }
-  #ask(question: TranscriptQuestion, fresh?: number): ReturnType<SessionFollower['first']> {
-    return patient(() => this.#answered(question, fresh), (ms) => new Promise((resolve) => this.#later(ms, resolve)))
+  /** @param early the gateway's questions from when things got lost, until it has taken in their answers. */
+  #ask(question: TranscriptQuestion, early: Set<object>, fresh?: number): ReturnType<SessionFollower['first']> {
+    if (this.lossy) early.add(question)
+    return patient(() => this.#answered(question, fresh), (ms) => new Promise((resolve) => this.#later(ms, resolve))).finally(() => setImmediate(() => early.delete(question)))
   }
   #answered(question: TranscriptQuestion, fresh?: number): ReturnType<SessionFollower['first']> {
     const failure = this.lossy ? this.#choose(12) : 0
@@ -192,7 +195,7 @@ export class Meeting {
       close()
     }
     const sink: Sink = {
-      write: (piece) => { if (!closed) client.inbox.push(...arrived(Buffer.from(piece).toString())) },
+      write: (piece) => { if (!closed) client.inbox.push(...arrived(Buffer.from(piece).toString(), !this.lossy && gateway.early.size === 0)) },
       get full() { return client.inbox.length > 12 },
       get closed() { return closed },
       onDrain: (run) => { onDrain = run }, onClose: (run) => void closers.push(run), end: close,
@@ -209,11 +212,11 @@ export class Meeting {
   }
   /** A client reads some of what it was sent. */
   read(client: Client, many: number): void {
-    for (const { id, data } of client.inbox.splice(0, many)) {
+    for (const { id, data, calm } of client.inbox.splice(0, many)) {
       if (id !== undefined) this.#place(client, id)
       if (client.version === 'v2') client.transcript.apply(data, id)
       if (data.event_type !== 'stream.end') continue
-      client.idle = data['reason'] === 'idle'
+      client.idle = calm && data['reason'] === 'idle'
       client.close()
       return
     }

@@ -1,0 +1,56 @@
+import t from 'tap'
+import type { Dialect } from '../../gateway/session/change.ts'
+import { SessionFollower } from '../../gateway/session/follower.ts'
+import { LiveRows } from '../../gateway/session/live.ts'
+import type { TranscriptPage } from '../../protocol/session/pages.ts'
+import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
+
+const row = (id: string, sequence: number | null): TranscriptMessage => ({
+  id, session_id: 'ses_1', agent_id: 'agt_1', turn_id: 'turn_1', role: 'assistant', content: [], entry_type: 'message', status: sequence === null ? 'streaming' : 'final', turn_index: 0, sequence,
+  created_at: '2026-01-01T00:00:00.000Z',
+})
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+t.test('a client that waits for what a row has shown does not join a head that stands between two pages', async (t) => {
+  // Revision 1: a row that streams. Later, in one entry, the rows of revisions 2 and 3; one thing fits a page.
+  const page = (revision: number, after: number): TranscriptPage => {
+    const beyond = [2, 3].filter((of) => of > after && of <= revision)
+    const more = beyond.length > 1
+    const messages = beyond.slice(0, 1).map((of) => ({ revision: of, record: row(`m${of}`, of - 1) }))
+    return { after, through: more ? after + 1 : revision, more, revision, last: revision * 10, messages, turns: [], interactions: [], active: [], live: more ? [] : [{ revision: 1, record: row('m1', null) }], pending: [] }
+  }
+  const waiting: (() => void)[] = []
+  const next = async (): Promise<void> => {
+    waiting.shift()?.()
+    await turn()
+  }
+  let answerShown = () => {}
+  const follower = new SessionFollower({
+    ask: ({ after = 0 }) => new Promise((resolve) => waiting.push(() => resolve(page(3, after)))), shown: () => new Promise((resolve) => { answerShown = () => resolve(undefined) }),
+    now: () => 0, later: () => () => {}, age: 1, slow() {}, given() {},
+  })
+  const dialect: Dialect = { name: 'v2', caught: (caught) => caught.page.messages.map(({ record }) => `${record.id} `).join(''), ready: (revision) => `ready at ${revision} `, change: () => '', end: () => 'end', patience: () => 1 }
+  let given = ''
+  void follower.join({ write: (piece) => { given += Buffer.from(piece).toString() }, full: false, closed: false, onDrain() {}, onClose() {}, end() {} }, dialect, page(1, 1))
+  await turn()
+  void follower.notice(30)
+  await next()
+  answerShown()
+  await turn()
+  while (waiting.length > 0) await next()
+  t.match(given, /^m2 (ready at 2 )?m3 (ready at 3 )?$/)
+  t.equal(follower.clients, 1)
+})
+
+t.test('what was shown of a row is void when a page tells that the row was begun anew', async (t) => {
+  const live = new LiveRows()
+  const shows = () => live.rows().map(({ content }) => content)
+  const at = (revision: number) => live.set([{ revision, record: row('m1', null) }])
+  at(1)
+  live.hear({ session_id: 'ses_1', turn_id: 'turn_1', message_id: 'm1', base: 1, born: 1, n: 1, delta: { text: 'hello' }, job_id: 'job_1', at: 1 })
+  at(1)
+  t.same(shows(), [[{ type: 'text', text: 'hello' }]])
+  at(2)
+  t.same(shows(), [[]])
+  t.same(live.unsought(), ['m1'])
+})
