@@ -1,5 +1,6 @@
 /** Large values in the object store. A name is written once: whoever reads it gets what was put, or nothing. */
 import { type ObjectStore, Objm } from '@nats-io/obj'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { names } from '../../protocol/subjects.ts'
 import type { Blobs } from '../host/ports.ts'
 import type { Nats } from './connect.ts'
@@ -21,7 +22,7 @@ export function createBlobs(nats: Nats): Blobs {
     put: async (name, data) => {
       await (await store()).putBlob({ name }, data)
     },
-    get: async (name) => (await (await store()).getBlob(name)) ?? undefined,
+    get: async (name) => read(await store(), name),
     delete: async (name) => {
       const at = await store()
       if (!(await at.info(name))) return
@@ -30,6 +31,33 @@ export function createBlobs(nats: Nats): Blobs {
       await nats.manager.streams.purge(STREAM, { filter: aboutOf(name) })
     },
   }
+}
+
+/** Milliseconds without a piece after which it is looked whether there still are any. */
+const SILENCE = 1000
+
+/** The bytes of a value; undefined when there is none, also when it is erased while it is read: the store would wait for its pieces for ever. */
+async function read(at: ObjectStore, name: string): Promise<Uint8Array | undefined> {
+  const found = await at.get(name)
+  if (!found) return undefined
+  const reader = found.data.getReader()
+  const pieces: Uint8Array[] = []
+  for (let next = reader.read(); ; ) {
+    const silence = new AbortController()
+    const came = await Promise.race([next, sleep(SILENCE, undefined, { signal: silence.signal }).catch(() => undefined)]).finally(() => silence.abort())
+    if (came === undefined) {
+      const now = await at.info(name)
+      if (now && !now.deleted && now.nuid === found.info.nuid) continue
+      void reader.cancel().catch(() => {})
+      return undefined
+    }
+    if (came.done) break
+    pieces.push(came.value)
+    next = reader.read()
+  }
+  const damage = await found.error
+  if (damage) throw damage
+  return Buffer.concat(pieces)
 }
 
 /**

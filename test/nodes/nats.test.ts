@@ -2,6 +2,7 @@
 import t from 'tap'
 import { Fault } from '../../nodes/fault.ts'
 import type { Stored } from '../../nodes/host/ports.ts'
+import { names } from '../../protocol/subjects.ts'
 import { createBlobs } from '../../nodes/nats/blobs.ts'
 import { createBus } from '../../nodes/nats/bus.ts'
 import { createJournal } from '../../nodes/nats/journal.ts'
@@ -115,6 +116,11 @@ t.test('snapshots may be small, large, replaced and deleted', async (t) => {
   t.equal(await blobs.get('none'), undefined)
   await blobs.put('some/value', large)
   t.same(Buffer.from((await createBlobs(two).get('some/value')) ?? []).equals(large), true)
+  // Erased while it is read: of its pieces none will come, and nobody waits for them.
+  await one.manager.streams.purge(`OBJ_${names.blobs}`, { filter: `$O.${names.blobs}.C.>` })
+  const reading = createBlobs(two).get('some/value')
+  await blobs.delete('some/value')
+  t.equal(await reading, undefined)
 })
 
 t.test('the registry replaces exactly the revision that was seen', async (t) => {
