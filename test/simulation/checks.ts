@@ -55,8 +55,10 @@ function changedNothing({ name, origin, input }: Command, reply: unknown, past: 
   const record = reply as WorkflowRun
   if (name === 'run.start') return past?.entries.some((entry) => entry.at <= at) ?? false
   if (name === 'run.signal') return past?.entries.some(({ place }) => place.entry.events.some((event) => event.type === 'signal.stored' && text((event as RunEvent).private).includes((reply as { source_event_id: string }).source_event_id))) ?? false
-  if (name === 'run.cancel') return record.cancel_requested || terminal.has(record.status)
-  return name === 'run.resume' && record.cancel_requested
+  // Runs of loops do not show that they were asked to stop.
+  const stopping = past?.entries.some(({ at: stored, place }) => stored <= at && place.entry.events.some(({ type }) => type === 'run.cancel_requested')) ?? false
+  if (name === 'run.cancel') return stopping || terminal.has(record.status)
+  return name === 'run.resume' && stopping
 }
 
 /** Every read shows a committed state that is not older than what was known when it was asked. */
