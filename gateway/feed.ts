@@ -11,7 +11,8 @@ import type { World } from './ports.ts'
 import { frameOf } from './sse.ts'
 import type { Source } from './followers.ts'
 
-const PAGE = 200
+/** Frames of a page; and of one for followers that have fallen behind. */
+const PAGE = { usual: 200, long: 2000 } as const
 
 /** Frames of one event share its cursor: they are shown together or not at all. */
 function itemsOf(events: ViewQuestions['feed']['reply']['items']): Item[] {
@@ -29,10 +30,10 @@ export function feedSource(world: World, project: string): Source {
   return {
     key: `feed ${project}`,
     comment: ':keepalive',
-    ask: async (after, fresh) => {
-      const page = await ask(after, PAGE, fresh)
+    ask: async (after, fresh, behind) => {
+      const page = await ask(after, behind ? PAGE.long : PAGE.usual, fresh)
       if (isRefusal(page)) return page
-      return { items: itemsOf(page.items), last: page.last, ended: false, oldest: page.oldest, more: page.items.length >= PAGE }
+      return { items: itemsOf(page.items), last: page.last, ended: false, oldest: page.oldest, more: page.more }
     },
     newest: async () => {
       const page = await ask(Number.MAX_SAFE_INTEGER, 1)

@@ -28,8 +28,12 @@ export interface Page {
   /** Cursors below are no longer kept; 0 when all are. */
   readonly oldest: number
 }
-/** Where pages come from. `fresh`: the answer must contain everything up to this cursor; absent: everything committed by now. */
-export type Ask = (after: number, fresh?: number) => Promise<Page | Refusal>
+/**
+ * Where pages come from. `fresh`: the answer must contain everything up to this cursor; absent: everything committed by now.
+ * `behind`: the page before had more after it, so a longer one is welcome: else what a question takes would limit how much
+ * can be followed.
+ */
+export type Ask = (after: number, fresh?: number, behind?: boolean) => Promise<Page | Refusal>
 /** The first page of a client and what had been heard of when it was asked. */
 export interface Opening {
   readonly page: Page
@@ -121,17 +125,19 @@ export class Follower {
   async #pull(): Promise<void> {
     this.#pulling = true
     let failures = 0
+    let long = false
     while (this.#live.size > 0 && (this.#heard > this.#head || this.#doubt)) {
       const heard = this.#heard
       const doubt = this.#doubt
       this.#doubt = false
-      const page = await this.#page(this.#head, doubt ? undefined : heard)
+      const page: Page | undefined = await this.#page(this.#head, doubt ? undefined : heard, long)
       if (!page) {
         this.#doubt = doubt || this.#doubt
         await this.#sleep(failures++)
         continue
       }
       failures = 0
+      long = page.more
       this.#broadcast(page.items)
       this.#head = Math.max(this.#head, page.items.at(-1)?.cursor ?? 0, ...(page.more ? [] : [page.last]), ...(page.more || doubt ? [] : [heard]))
       if (page.more) this.#doubt ||= doubt
@@ -144,11 +150,12 @@ export class Follower {
   async #replay(client: Client, opening?: Opening): Promise<void> {
     let given = opening
     let behind = false
+    let long = false
     for (let failures = 0; !client.sink.closed; ) {
       if (client.sink.full) return void (client.waiting = true)
       const heard = given?.heard ?? this.#heard
       const fresh = behind ? heard : undefined
-      const page = given?.page ?? (await this.#page(client.sent, fresh))
+      const page: Page | undefined = given?.page ?? (await this.#page(client.sent, fresh, long))
       given = undefined
       if (client.sink.closed) return
       if (!page) {
@@ -156,6 +163,7 @@ export class Follower {
         continue
       }
       failures = 0
+      long = page.more
       if (client.sent > 0 && page.oldest - 1 > client.sent) {
         client.sink.write(resetFrame(client.sent, page.oldest))
         client.sent = page.oldest - 1
@@ -174,8 +182,8 @@ export class Follower {
   }
 
   /** A page, or undefined when it could not be had now. A sequence that is gone has ended. */
-  async #page(after: number, fresh?: number): Promise<Page | undefined> {
-    const page = await this.#ask(after, fresh).catch(() => undefined)
+  async #page(after: number, fresh: number | undefined, long: boolean): Promise<Page | undefined> {
+    const page = await this.#ask(after, fresh, long).catch(() => undefined)
     if (page === undefined || !isRefusal(page)) return page
     return page.refused === 'not_found' ? { items: [], last: after, more: false, ended: true, oldest: 0 } : undefined
   }

@@ -212,8 +212,8 @@ export type WorkerCommands = {
 export interface ViewQuestions {
   /** Events of a run after a cursor, oldest first. `ended`: the run is terminal and nothing follows the last item. `oldest`: cursors below are no longer kept. */
   timeline: { input: { run_id: string; after: number; limit: number }; reply: { items: readonly unknown[]; last: number; ended: boolean; oldest: number; exists: boolean } }
-  /** Project-wide run events after a cursor, oldest first, each as the JSON that clients get; `last` is the position reached even if no item was. */
-  feed: { input: { after: number; limit: number }; reply: { items: readonly { seq: number; type: string; json: string }[]; last: number; oldest: number } }
+  /** Project-wide run events after a cursor, oldest first, each as the JSON that clients get; `last` is the position reached even if no item was. `more`: the limit, or a megabyte, was reached before the end. */
+  feed: { input: { after: number; limit: number }; reply: { items: readonly { seq: number; type: string; json: string }[]; last: number; oldest: number; more: boolean } }
   /** The project a run belongs to. */
   locate: { input: { run_id: string }; reply: { project?: string } }
   /** Events of a channel after a cursor, oldest first; `last` is the cursor of its newest applied event, and may lie beyond the last item. */

@@ -58,6 +58,9 @@ function read(store: Store, project: number, after: number, limit: number): Fram
   return frames
 }
 
+/** Characters of a page, but for its last event: what comes out must be sent as one message. */
+const CHARACTERS = 1_000_000
+
 /**
  * Frames after a cursor. `last` is the last frame's cursor when more follow, else `current`, the cursor up to which the
  * view has applied everything. Frames of one event stay together, so a page can be one longer than asked.
@@ -65,7 +68,14 @@ function read(store: Store, project: number, after: number, limit: number): Fram
 export function feed(store: Store, project: number, input: ViewQuestions['feed']['input'], current: number, oldest: number): ViewQuestions['feed']['reply'] {
   const { after, limit } = input
   const rows = store.tail.reaches(after) ? store.tail.read(project, after, limit + 2) : read(store, project, after, limit + 2)
-  const whole = rows[limit]?.cursor === rows[limit - 1]?.cursor ? limit + 1 : limit
-  const items = rows.slice(0, whole).map(({ cursor, kind, json }) => ({ seq: cursor, type: kind, json: json() }))
-  return { items, last: rows.length > whole ? (items.at(-1)?.seq ?? current) : current, oldest }
+  const items: { seq: number; type: Kind; json: string }[] = []
+  let characters = 0
+  for (const { cursor, kind, json } of rows) {
+    if ((items.length >= limit || characters >= CHARACTERS) && cursor !== items.at(-1)?.seq) break
+    const frame = json()
+    items.push({ seq: cursor, type: kind, json: frame })
+    characters += frame.length
+  }
+  const more = rows.length > items.length
+  return { items, last: more ? (items.at(-1)?.seq ?? current) : current, oldest, more }
 }

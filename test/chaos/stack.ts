@@ -47,7 +47,7 @@ const PORT = { client: 4222, route: 6222, http: 8080 }
 /** Leases long enough for a busy machine and short enough to be lost within a strike; streams that show soon when they are dead. */
 const timing = { BATON_WORKER_CADENCE: '2s', BATON_WORKER_LEASE: '8s', BATON_WORKER_POLL: '1s', BATON_WORKER_STALE: '10s', BATON_WORKER_TAKEOVER: '4s', BATON_KEEPALIVE: '3' }
 /** Jobs that one worker process does at the same time. */
-const SLOTS = 64
+const SLOTS = 256
 
 /** Start everything. */
 export async function startStack({ net, folder, binary, say }: Options): Promise<Stack> {

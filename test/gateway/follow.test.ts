@@ -4,7 +4,9 @@ import { Follower, type Page } from '../../gateway/follow.ts'
 import type { Sink } from '../../gateway/respond.ts'
 import { refuse, type Refusal } from '../../protocol/errors.ts'
 
+/** Items of a page; and of one for who is behind. */
 const LIMIT = 3
+const LONG = 7
 interface Visible { readonly cursor: number; readonly shown: boolean }
 interface Entry { readonly prev: number; readonly last: number; readonly events: readonly Visible[]; readonly ends: boolean }
 
@@ -23,7 +25,7 @@ class Model {
 
   constructor(choose: (below: number) => number) {
     this.#choose = choose
-    this.follower = new Follower((after, fresh) => this.#ask(after, fresh), (_, run) => {
+    this.follower = new Follower((after, fresh, behind) => this.#ask(after, fresh, behind ? LONG : LIMIT), (_, run) => {
       this.pending.push(run)
       return () => {}
     })
@@ -43,7 +45,7 @@ class Model {
     for (let i = 0; i < copies; i++) this.pending.push(() => this.follower.hear(entry.prev, entry.last, items, ends))
   }
 
-  #ask(after: number, fresh?: number): Promise<Page | Refusal> {
+  #ask(after: number, fresh: number | undefined, limit: number): Promise<Page | Refusal> {
     this.questions++
     // What everybody else knows to be committed, a view may not: its journal may be asked of a leader that was replaced.
     const needed = fresh ?? (this.stale && this.#choose(3) === 0 ? this.#choose(this.last + 1) : this.last)
@@ -55,8 +57,8 @@ class Model {
       this.applied = Math.max(this.applied, needed, reachable[this.#choose(reachable.length + 1)]?.last ?? 0)
       const known = this.entries.filter(({ last }) => last <= this.applied)
       const shown = known.flatMap(({ events }) => events).filter((event) => event.shown && event.cursor > after && event.cursor >= this.oldest)
-      const items = shown.slice(0, LIMIT).map(({ cursor }) => ({ cursor, frame: `${cursor}\n` }))
-      const more = items.length === LIMIT
+      const items = shown.slice(0, limit).map(({ cursor }) => ({ cursor, frame: `${cursor}\n` }))
+      const more = items.length === limit
       const answer = { items, more, last: known.at(-1)?.last ?? 0, ended: !more && (known.at(-1)?.ends ?? false), oldest: this.oldest }
       this.pending.push(() => resolve(answer))
     }))
@@ -170,6 +172,16 @@ t.test('a gap is filled by one question for all clients', async (t) => {
   await model.rest(false)
   t.ok(model.questions - before <= 3, 'not one per client')
   for (const client of model.clients) t.same(client.got, model.expected(0))
+})
+
+t.test('who is behind catches up by longer pages', async (t) => {
+  const model = calm()
+  for (let i = 0; i < 60; i++) model.commit(false, 0)
+  void model.join(0)
+  const before = model.questions
+  for (let i = 0; i < 60; i++) await model.rest(true)
+  t.same(model.clients[0]?.got, model.expected(0))
+  t.ok((model.questions - before) * 5 < model.expected(0).length, `${model.questions - before} questions for ${model.expected(0).length} events`)
 })
 
 t.test('a client that does not read is written no more than fits, and goes on where it stopped once it reads', async (t) => {

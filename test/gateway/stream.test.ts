@@ -139,7 +139,7 @@ on('a stream ends when its key is revoked', async (t, at, run) => {
 
 on('the project stream: live only by default, replay after a cursor, frames of one event together', async (t, at) => {
   const feed = [{ seq: 1000, type: 'run_updated' }, { seq: 2000, type: 'action_appended' }, { seq: 2000, type: 'job_updated' }].map((one) => ({ ...one, json: '{}' }))
-  at.views['feed'] = ({ after, limit }) => ({ items: feed.filter(({ seq }) => seq > after).slice(0, limit), last: (feed.at(-1)?.seq ?? 0) + 999, oldest: 0 })
+  at.views['feed'] = ({ after, limit }) => ({ items: feed.filter(({ seq }) => seq > after).slice(0, limit), last: (feed.at(-1)?.seq ?? 0) + 999, oldest: 0, more: feed.filter(({ seq }) => seq > after).length > limit })
   const live = await at.stream('/v1/projects/default/runs/events')
   const replay = await at.stream('/v1/projects/default/runs/events?since=1000')
   await until(() => frames(replay.text).length === 2)
