@@ -4,9 +4,8 @@
  */
 import t from 'tap'
 import { actorKinds } from '../../actors/kinds.ts'
-import type { Shard } from '../../nodes/host/shard.ts'
 import { timestamp } from '../../protocol/common.ts'
-import type { Command, Entry, Kind } from '../../protocol/entry.ts'
+import type { Command } from '../../protocol/entry.ts'
 import type { Errand } from '../../protocol/errand.ts'
 import { makeId } from '../../protocol/ids.ts'
 import type { JobHeader } from '../../protocol/api/jobs.ts'
@@ -14,10 +13,9 @@ import { subjects } from '../../protocol/subjects.ts'
 import { defaultTiming, type ClaimedJob } from '../../protocol/worker.ts'
 import { definition, message, say } from '../actors/session/story.ts'
 import { MemoryBus, settleAll } from '../memory.ts'
-import { mortal } from './mortal.ts'
-import { reply, ToyWorld } from './toy.ts'
+import { dieAtEach, dying, handedTo, Told, type Open } from './dying.ts'
+import { ToyWorld } from './toy.ts'
 
-type Open = Record<string, unknown>
 const bytes = new Uint8Array(10).fill(1)
 const [channel, session] = [makeId('channel', 0, bytes, 0), makeId('agent_session', 0, bytes, 0)]
 const kinds = actorKinds({ brand: 'Service', timing: { ...defaultTiming, lease: 3600 } })
@@ -30,40 +28,21 @@ const QUEUES = ['0.$errands', '0.default']
 async function play(crashAt: number): Promise<{ steps: number; said: string[]; rows: string[]; turns: unknown[] }> {
   const world = new ToyWorld(undefined, kinds)
   const bus = new MemoryBus()
-  const first = mortal(world.deps(bus), crashAt)
-  let owner: Shard | undefined
-  const replace = async () => { owner = await world.owner(0, world.deps(bus)) }
+  let living: Awaited<ReturnType<typeof dying>> | undefined
   // Before any owner listens itself: who is dead, or was taken over, never answers.
   bus.subscribe(subjects.shard(0, 0), (sent) => {
     const { command, commands: several = [] } = sent as { command?: Command; commands?: Command[] }
-    const heard = (one: Command) => Promise.race([owner?.submit(one), settleAll().then(settleAll).then(() => undefined)]).then((answer) => answer ?? { not_owner: true })
+    const heard = (one: Command) => Promise.race([living?.owner()?.submit(one), settleAll().then(settleAll).then(() => undefined)]).then((answer) => answer ?? { not_owner: true })
     return command ? heard(command) : Promise.all(several.map(heard))
   })
-  try { owner = await world.owner(0, first.deps) } catch { await replace() }
-  /** What the owner answers, unless it is dead: then there is another one. */
-  const sure = async (ask: (owner: Shard) => Promise<unknown>): Promise<unknown> => {
-    for (;;) {
-      const answer = (await Promise.race([owner ? ask(owner).catch(() => undefined) : undefined, settleAll().then(settleAll).then(() => undefined)])) as object | undefined
-      if (answer && !('not_owner' in answer)) return reply(answer as never)
-      await replace()
-    }
-  }
-  let commands = 0
-  const send = (kind: Kind, to: string, name: string, input: object, id = 'ann'): Promise<unknown> => {
-    const command: Command = { project: 'prj_1', kind, id: to, name, input, command_id: `c${++commands}`, origin: { at: 0, principal: { type: 'user', id } } }
-    return sure((one) => one.submit(command))
-  }
-  const ask = (kind: Kind, to: string, name: string, input: object): Promise<unknown> => sure((one) => one.ask({ project: 'prj_1', kind, id: to }, name, input))
-  const events = (kind: Kind): Open[] => world.journal.messages.flatMap(({ data }) => (JSON.parse(new TextDecoder().decode(data)) as { entries: Entry[] }).entries).flatMap((entry) => (entry.kind === kind ? (entry.events as unknown as Open[]) : []))
-  const said = (): string[] => events('channel').flatMap((event) => (event['type'] === 'message.created' ? [event['message'] as { seq: number; content: string; reply_to?: string }] : [])).map(({ seq, content, reply_to }) => `${seq} ${content}${reply_to === undefined ? '' : ' below'}`)
+  living = await dying(world, bus, crashAt)
+  const { ask, revive, send, steps } = living
+  const told = new Told(world)
+  const said = (): string[] => told.of('channel').flatMap((event) => (event['type'] === 'message.created' ? [event['message'] as { seq: number; content: string; reply_to?: string }] : [])).map(({ seq, content, reply_to }) => `${seq} ${content}${reply_to === undefined ? '' : ' below'}`)
 
-  const handed = new Map<string, ClaimedJob>()
+  const handed = handedTo(bus)
   const ended = new Set<string>()
-  bus.subscribe(subjects.gateway('g'), (sent) => {
-    const { type, job } = sent as { type: string; job: ClaimedJob }
-    if (type === 'assign') handed.set(job.lease_token, job)
-    return { ok: true }
-  })
+  let answered = 0
   const errand = async ({ spec }: ClaimedJob): Promise<Open> => {
     const wanted = spec as unknown as Errand
     if (wanted.errand !== 'exchange') return {}
@@ -81,7 +60,7 @@ async function play(crashAt: number): Promise<{ steps: number; said: string[]; r
       const jobs = (await ask('queue', queue, 'waiting', { limit: 10 })) as JobHeader[]
       if (jobs.length > 0) await send('queue', queue, 'queue.claim', { gateway: 'g', takes: jobs.map(({ id }) => ({ job_id: id, session: 'w', instance: 'w' })) })
       await settleAll()
-      if (first.dead() && owner?.deps === first.deps) await replace()
+      await revive()
       for (const [token, job] of handed) {
         if (ended.has(token) || (job.kind === 'errand') !== (queue === '0.$errands')) continue
         ended.add(token)
@@ -90,21 +69,16 @@ async function play(crashAt: number): Promise<{ steps: number; said: string[]; r
       }
     }
     await world.clock.advance(500)
-    if (first.dead() && owner?.deps === first.deps) await replace()
+    await revive()
   }
-  const rows = events('session').flatMap((event) => (event['type'] === 'message.upsert' && event['status'] === 'final' ? [`${String(event['role'])} ${JSON.stringify(event['content'])}`] : []))
-  return { steps: first.steps(), said: said(), rows, turns: events('session').filter(({ type }) => type === 'turn.upsert').map(({ status }) => status) }
+  const rows = told.of('session').flatMap((event) => (event['type'] === 'message.upsert' && event['status'] === 'final' ? [`${String(event['role'])} ${JSON.stringify(event['content'])}`] : []))
+  return { steps: steps(), said: said(), rows, turns: told.of('session').filter(({ type }) => type === 'turn.upsert').map(({ status }) => status) }
 }
-let answered = 0
 
 t.test('a node may die at any step of an exchange', { timeout: 120_000 }, async (t) => {
   const clean = await play(0)
   t.strictSame(clean.said, ['1 one', '2 two', '3 answer 1 below', '4 answer 2 below'])
   t.match(clean.rows, [/^user .*0 to 1/, /^assistant/, /^user .*1 to 3/, /^assistant/])
   t.strictSame(clean.turns, ['queued', 'running', 'completed', 'queued', 'running', 'completed'])
-  for (let at = 1; at <= clean.steps; at++) {
-    answered = 0
-    const crashed = await play(at)
-    if (JSON.stringify({ ...crashed, steps: 0 }) !== JSON.stringify({ ...clean, steps: 0 })) t.strictSame({ ...crashed, steps: at }, { ...clean, steps: at }, `dying at step ${at}`)
-  }
+  await dieAtEach(t, clean, play)
 })

@@ -4,17 +4,13 @@
  */
 import t from 'tap'
 import { actorKinds } from '../../actors/kinds.ts'
-import type { Shard } from '../../nodes/host/shard.ts'
-import type { Command, Entry, Event, Kind } from '../../protocol/entry.ts'
 import { timelineTypes } from '../../protocol/api/runs.ts'
 import { makeId } from '../../protocol/ids.ts'
-import { subjects } from '../../protocol/subjects.ts'
-import { defaultTiming, type ClaimedJob } from '../../protocol/worker.ts'
-import { MemoryBus, settleAll } from '../memory.ts'
-import { mortal } from './mortal.ts'
-import { reply, ToyWorld } from './toy.ts'
+import { defaultTiming } from '../../protocol/worker.ts'
+import { MemoryBus } from '../memory.ts'
+import { dieAtEach, dying, handedTo, Told, type Open } from './dying.ts'
+import { ToyWorld } from './toy.ts'
 
-type Open = Record<string, unknown>
 const id = (prefix: 'loop' | 'run' | 'project', n: number, slot = 0) => makeId(prefix, 0, new Uint8Array(10).fill(n), slot)
 /** The project, and with it its source events, live in a shard that stays. */
 const [PROJECT, LOOP, SIDE, RUN] = [id('project', 8, 1), id('loop', 1), id('loop', 2), id('run', 3)]
@@ -26,10 +22,10 @@ const steps = [
   { id: 'hook', kind: 'action', config: { action_name: 'hook' }, retry: { max_attempts: 2 } },
   { id: 'nap', kind: 'sleep', config: { duration: '5s' } },
   { id: 'paid', kind: 'wait_for_event', config: { event_type: 'order.paid', match: { order: '${{ event.order }}' } } },
-  { id: 'ask', kind: 'interaction', config: { protocol: 'request_approval', targets: ['ada'], spec: { mode: 'confirm' } } },
+  { id: 'ask', kind: 'interaction', config: { protocol: 'request_approval', targets: ['ann'], spec: { mode: 'confirm' } } },
   { id: 'flow', kind: 'loop', config: { workflow_id: 'child', wait: true } },
   { id: 'side', kind: 'loop', config: { loop_id: SIDE } },
-  { id: 'gate', kind: 'check', config: { checks: [{ name: 'never', kind: 'expr', expr: 'false' }], on_fail: 'gate', gate: { targets: ['ada'] } } },
+  { id: 'gate', kind: 'check', config: { checks: [{ name: 'never', kind: 'expr', expr: 'false' }], on_fail: 'gate', gate: { targets: ['ann'] } } },
   { id: 'both', kind: 'parallel', config: { branches: [{ id: 'a', steps: [action('do')] }, { id: 'b', steps: [{ id: 'rest', kind: 'sleep', config: { duration: '5s' } }] }] } },
   { id: 'each', kind: 'for_each', config: { items: [1, 2, 3], max_concurrency: 2, steps: [action('one')] } },
   action('last'),
@@ -40,54 +36,15 @@ function outcomeOf(step: string, before: number): Open {
   return fails ? { status: 'failed', error_type: 'no', ...(step === 'hook' && { retry_in: 100 }), ...(step === 'last' && { final: true }) } : { status: 'completed', result: { before } }
 }
 
-/** The journal as it grows: events with the actors that they happened to. */
-type Happened = Event & Open & { readonly of: string }
-class Told {
-  readonly #events = new Map<Kind, Happened[]>()
-  readonly #world: ToyWorld
-  #read = 0
-  constructor(world: ToyWorld) {
-    this.#world = world
-  }
-  of(kind: Kind): readonly Happened[] {
-    for (const { messages } = this.#world.journal; this.#read < messages.length; this.#read++) {
-      const { entries } = JSON.parse(new TextDecoder().decode(messages[this.#read]?.data)) as { entries: Entry[] }
-      for (const entry of entries) {
-        const known = this.#events.get(entry.kind) ?? []
-        this.#events.set(entry.kind, known)
-        for (const event of entry.events) known.push({ ...event, of: entry.id })
-      }
-    }
-    return this.#events.get(kind) ?? []
-  }
-}
 interface Played { steps: number; timelines: string[][]; done: Record<string, number> }
 
 async function play(crashAt: number): Promise<Played> {
   const world = new ToyWorld(undefined, kinds)
   const bus = new MemoryBus()
   const other = await world.owner(1, world.deps(bus))
-  const first = mortal(world.deps(bus), crashAt)
+  const { revive, send, steps: taken } = await dying(world, bus, crashAt, { project: PROJECT })
   const told = new Told(world)
-  let owner: Shard | undefined
-  const replace = async () => { owner = await world.owner(0, world.deps(bus)) }
-  try { owner = await world.owner(0, first.deps) } catch { await replace() }
-  let commands = 0
-  /** Send until it is answered, under one id. */
-  const send = async (kind: Kind, to: string, name: string, input: object): Promise<unknown> => {
-    const command: Command = { project: PROJECT, kind, id: to, name, input, command_id: `c${++commands}`, origin: { at: 0, principal: { type: 'user', id: 'ada' } } }
-    for (;;) {
-      const answer = await Promise.race([owner?.submit(command) ?? Promise.resolve(undefined), settleAll().then(settleAll).then(() => undefined)])
-      if (answer && !('not_owner' in answer)) return reply(answer)
-      await replace()
-    }
-  }
-  const handed = new Map<string, ClaimedJob>()
-  bus.subscribe(subjects.gateway('g'), (sent) => {
-    const { type, job } = sent as { type: string; job: ClaimedJob }
-    if (type === 'assign') handed.set(job.id, job)
-    return { ok: true }
-  })
+  const handed = handedTo(bus)
   const done: Record<string, number> = {}
   const reported = new Set<string>()
   const answered = new Set<string>()
@@ -111,8 +68,8 @@ async function play(crashAt: number): Promise<Played> {
     }
     const held = [...jobs].filter(([, { state }]) => state !== 'resting')
     // All that is claimed was handed over before the first is reported: so the order of reports is always the same.
-    if (held.some(([job, { state }]) => handed.get(job)?.lease_token !== state)) return jobs.size > 0
-    const next = held.flatMap(([job]) => handed.get(job) ?? []).filter(({ lease_token }) => !reported.has(lease_token)).sort((a, b) => (String(a.step_id) < String(b.step_id) ? -1 : 1))[0]
+    if (held.some(([, { state }]) => !handed.has(state))) return jobs.size > 0
+    const next = held.flatMap(([, { state }]) => handed.get(state) ?? []).filter(({ lease_token }) => !reported.has(lease_token)).sort((a, b) => (String(a.step_id) < String(b.step_id) ? -1 : 1))[0]
     if (next) {
       const step = String(next.step_id).split(':')[1] ?? ''
       const outcome = outcomeOf(step, done[step] ?? 0)
@@ -134,14 +91,14 @@ async function play(crashAt: number): Promise<Played> {
     if (published || !seen('wait.opened', 'paid')) return false
     published = true
     const input = { event_type: 'order.paid', event: { order: 7 }, ids: ['sevt_1'] }
-    await other.submit({ project: PROJECT, kind: 'events', id: PROJECT, name: 'event.publish', input, command_id: 'published', origin: { at: 0, principal: { type: 'user', id: 'ada' } } })
+    await other.submit({ project: PROJECT, kind: 'events', id: PROJECT, name: 'event.publish', input, command_id: 'published', origin: { at: 0, principal: { type: 'user', id: 'ann' } } })
     return true
   }
   /** Let everything happen that can, until something has happened. */
   const until = async (happened: () => boolean): Promise<void> => {
     for (let round = 0; !happened(); round++) {
       if (round > 400) throw new Error(`dying at step ${crashAt}: nothing happens any more after ${told.of('run').map(({ type }) => type).slice(-5).join(' ')}`)
-      if (first.dead() && owner?.deps === first.deps) await replace()
+      await revive()
       const busy = (await work()) || (await answer()) || (await publish())
       await world.clock.advance(busy ? 20 : 5000)
     }
@@ -155,7 +112,7 @@ async function play(crashAt: number): Promise<Played> {
   await until(() => seen('run.completed') && told.of('run').filter(({ type }) => ends.includes(type)).length === 4)
   const runs = [...new Set(told.of('run').map(({ of }) => of))]
   const timelines = runs.map((run) => told.of('run').filter(({ of, type }) => of === run && timelineTypes.has(type as never)).map(({ type, step }) => (step === undefined ? type : `${type} ${String(step)}`)))
-  return { steps: first.steps(), timelines, done: Object.fromEntries(Object.entries(done).sort(([a], [b]) => (a < b ? -1 : 1))) }
+  return { steps: taken(), timelines, done: Object.fromEntries(Object.entries(done).sort(([a], [b]) => (a < b ? -1 : 1))) }
 }
 
 /** Every fourth step, other ones every day; `CRASH=all` takes all of them, `CRASH=n` only that one. */
@@ -172,8 +129,5 @@ t.test('a node may die at any step of a run with every kind of step', { timeout:
   const [main = []] = clean.timelines
   for (const { id: step } of steps) t.equal(main.filter((line) => line === `step.completed ${step}`).length, ['both', 'each'].includes(step) ? 2 : 1, `${step} completes`)
   t.ok(clean.steps > 150, `${clean.steps} steps to die at`)
-  for (const at of positions(clean.steps)) {
-    const crashed = await play(at)
-    if (JSON.stringify({ ...crashed, steps: 0 }) !== JSON.stringify({ ...clean, steps: 0 })) t.strictSame({ ...crashed, steps: at }, { ...clean, steps: at }, `dying at step ${at}`)
-  }
+  await dieAtEach(t, clean, play, positions(clean.steps))
 })
