@@ -2,7 +2,6 @@
  * The project-wide stream of run events as a sequence to follow. What happens to any run or queue of the project is only a
  * sign that there is something new: the frames come from the view, which gives them their order.
  */
-import { lastCursor, type Placed } from '../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
 import type { Follower } from './follow.ts'
@@ -40,10 +39,6 @@ export function feedSource(world: World, project: string): Source {
       return isRefusal(page) ? page : { items: [], last: page.last, ended: false, oldest: 0, more: false }
     },
     // One question is asked at a time, and what is heard of meanwhile becomes the next one: under load, many signs share it.
-    subscribe: (follower: Follower) => {
-      const hear = (placed: Placed) => follower.notice(lastCursor(placed))
-      const stops = [world.live(project, 'run', undefined, hear), world.live(project, 'queue', undefined, hear)]
-      return () => { for (const stop of stops) stop() }
-    },
+    subscribe: (follower: Follower) => world.moved(project, (cursor) => follower.notice(cursor)),
   }
 }

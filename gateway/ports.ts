@@ -1,6 +1,6 @@
 /** What the edge needs of the world. `nodes/` implements it, tests fake it. */
 import type { Models } from '../protocol/agents/models.ts'
-import type { Address, Command, Kind, Placed } from '../protocol/entry.ts'
+import type { Address, Command, FollowedKind, Placed } from '../protocol/entry.ts'
 import type { Code, Refusal } from '../protocol/errors.ts'
 import type { Prefix } from '../protocol/ids.ts'
 import type { Preview, Previewed } from '../protocol/session/previews.ts'
@@ -50,8 +50,10 @@ export interface World {
    */
   view(project: string, name: string, input: unknown, fresh?: number): Promise<unknown>
   everywhere(name: string, input: unknown): Promise<unknown[]>
-  /** Committed entries as they happen: of one actor, or of all actors of a kind in the project. Best effort: gaps are the follower's to detect. */
-  live(project: string, kind: Kind, id: string | undefined, on: (placed: Placed) => void): () => void
+  /** Committed entries of one actor as they happen. Best effort: gaps are the follower's to detect. */
+  live(project: string, kind: FollowedKind, id: string, on: (placed: Placed) => void): () => void
+  /** Cursors up to which something is committed that the feed of the project may tell of. Best effort. */
+  moved(project: string, on: (cursor: number) => void): () => void
   /** Send a piece of what a model says to whoever follows its session. Best effort, not stored. */
   preview(project: string, preview: Preview): void
   onPreview(project: string, session: string, on: (preview: Preview) => void): () => void

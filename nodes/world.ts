@@ -106,7 +106,8 @@ export function createWorld(parts: WorldParts): World {
     },
     view: (project, name, input, fresh) => view(partitionOf(project, partitions), { name, project, input, ...(fresh !== undefined && { fresh }) }),
     everywhere: (name, input) => Promise.all(Array.from({ length: partitions }, (_, partition) => view(partition, { name, project: parts.organization, input }))),
-    live: (project, kind, id, on) => bus.subscribe(id === undefined ? subjects.liveKind(project, kind) : subjects.live(project, kind, id), (message) => { on(message as Placed) }),
+    live: (project, kind, id, on) => bus.subscribe(subjects.live(project, kind, id), (message) => { on(message as Placed) }),
+    moved: (project, on) => bus.subscribe(subjects.moved(project), (message) => { on((message as { cursor: number }).cursor) }),
     preview: (project, preview) => bus.publish(subjects.preview(project, preview.session_id), preview),
     onPreview: (project, session, on) => bus.subscribe(subjects.preview(project, session), (message) => { on(message as Preview) }),
     previewed: async (project, message) => {

@@ -7,6 +7,11 @@
 /** Kinds of actors: each is one boundary of consistency. */
 const kinds = ['organization', 'project', 'run', 'queue', 'worker', 'interaction', 'channel', 'channel_name', 'events', 'loop', 'trigger_handle', 'memory', 'session', 'delivery', 'plan'] as const
 export type Kind = (typeof kinds)[number]
+/** Kinds whose entries are told live to who follows one actor of them. */
+export const followedKinds = ['run', 'session', 'channel', 'delivery'] as const satisfies readonly Kind[]
+export type FollowedKind = (typeof followedKinds)[number]
+/** Kinds that the feed of a project tells of. */
+export const feedKinds = ['run', 'queue'] as const satisfies readonly Kind[]
 
 /** At most this many events in one envelope, so that a cursor stays unique. */
 export const EVENTS_PER_ENVELOPE = 1000
@@ -96,17 +101,17 @@ export interface Placed {
   readonly stripped?: true
 }
 
-/** Entries of an envelope with their cursors. */
-export function placed(sequence: number, envelope: Envelope): Placed[] {
+/** Entries of the envelope of this sequence with their cursors. */
+export function placed(sequence: number, { entries }: Pick<Envelope, 'entries'>): Placed[] {
   let index = 0
-  return envelope.entries.map((entry) => {
+  return entries.map((entry) => {
     const place = placedAt(sequence, index, entry)
     index += entry.events.length
     return place
   })
 }
 /** One entry whose first event has this index in the envelope of this sequence; its `prev` becomes a cursor. */
-export const placedAt = (sequence: number, index: number, entry: Entry): Placed => ({
+const placedAt = (sequence: number, index: number, entry: Entry): Placed => ({
   cursor: cursorOf(sequence, index),
   entry: entry.prev < 0 ? { ...entry, prev: cursorOf(sequence, -1 - entry.prev) } : entry,
 })

@@ -54,10 +54,10 @@ export const subjects = {
   journals: (partition: number) => `journal.${partition}.*`,
   /** Commands and reads for the owner of a shard. */
   shard: (partition: number, shard: number) => `shard.${partition}.${shard}`,
-  /** Committed entries, published by the owner after the acknowledgement. */
+  /** Committed entries of one actor, published by the owner after the acknowledgement. */
   live: (project: string, kind: string, id: string) => `live.${project}.${kind}.${token(id)}`,
-  liveKind: (project: string, kind: string) => `live.${project}.${kind}.*`,
-  liveProject: (project: string) => `live.${project}.>`,
+  /** How far what the feed of a project tells of has been committed. */
+  moved: (project: string) => `moved.${project}`,
   /** Work is offered here; gateways with free slots listen in one queue group. `capability` is an `offerCapability`. */
   offer: (project: string, queue: string, capability: string) => `offer.${project}.${token(queue)}.${capability}`,
   /** What a gateway listens to: every queue and every capability unless named. */

@@ -37,7 +37,8 @@ export interface Cell extends Address {
   stored: number
   /** Revision of its stored snapshot as far as known; 0 when there is none. */
   revision: number
-  /** When it was last used, in the clock's elapsed milliseconds. */
+  /** When it came into memory and when it was last used, in the clock's elapsed milliseconds. */
+  readonly born: number
   used: number
   /** A snapshot of it is on its way. */
   saving: boolean
@@ -50,9 +51,9 @@ export function addressOf(key: string): { kind: string; project: string; id: str
   return { kind, project, id: id.join('/') }
 }
 
-export const freshCell = (address: Address, actor: AnyActor, used: number): Cell => ({
+export const freshCell = (address: Address, actor: AnyActor, now: number): Cell => ({
   project: address.project, kind: address.kind, id: address.id, key: cellKey(address), actor,
-  state: actor.initial(), prev: 0, seen: new Map(), look: 0, taken: new Map(), dirty: 0, grown: 0, stored: 0, revision: 0, used, saving: false,
+  state: actor.initial(), prev: 0, seen: new Map(), look: 0, taken: new Map(), dirty: 0, grown: 0, stored: 0, revision: 0, born: now, used: now, saving: false,
 })
 
 /** Remember a command's reply, and forget what is beyond the bounds. */

@@ -19,6 +19,11 @@ import type { Shard } from './shard.ts'
 const EVERY = 2000
 /** A changed actor is stored once its new events are worth half its snapshot, or after this many milliseconds. */
 const LATEST = 30_000
+/**
+ * Milliseconds that an actor without a snapshot is given to end: most runs do, and are stored once instead of twice. A takeover
+ * replays so much more.
+ */
+const YOUNG = 8000
 /** Snapshots taken in one pause of the loop. */
 const SLICE = 64
 /** Idle actors leave memory after this many milliseconds, unless they want to be woken sooner than `SOON`. */
@@ -109,8 +114,9 @@ export class Keeper {
     if (!all) this.#relieve(now)
   }
   #due(cell: Cell, now: number): boolean {
-    if (cell.grown * 2 >= cell.stored || cell.actor.ended?.(cell.state as never)) return true
-    return now - (this.#lastSaved.get(cell) ?? 0) >= LATEST
+    if (cell.actor.ended?.(cell.state as never)) return true
+    if (cell.stored === 0 && cell.actor.ended && now - cell.born < YOUNG) return false
+    return cell.grown * 2 >= cell.stored || now - (this.#lastSaved.get(cell) ?? 0) >= LATEST
   }
 
   /** Take the snapshots of some cells in one pause of the loop, then store them. */

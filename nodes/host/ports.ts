@@ -56,7 +56,8 @@ export type NoAnswer = 'no_responders' | 'timeout'
 export interface Bus {
   /** Ask whoever listens; with a listener in this process the call is direct. */
   request(subject: string, message: unknown, timeout: number): Promise<{ readonly answer: unknown } | NoAnswer>
-  publish(subject: string, message: unknown): void
+  /** @param text the message as JSON, for where that is already known. */
+  publish(subject: string, message: unknown, text?: (() => string) | undefined): void
   /** Listen; with `group`, one listener of the group gets each message. The handler's result answers a request. Returns a function that stops. */
   subscribe(subject: string, handler: (message: unknown, subject: string) => unknown, group?: string): () => void
   /** Resolves when all that was published or subscribed so far has reached the server. */

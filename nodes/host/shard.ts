@@ -8,13 +8,14 @@
  *     otherwise everything in memory is dropped and this node stops owning the shard.
  * S4. Reads (`ask`) pass through the mailbox, so they see committed state only.
  */
-import { cursorOf, placedAt, type Address, type Command, type Entry } from '../../protocol/entry.ts'
+import { cursorOf, placed, type Address, type Command } from '../../protocol/entry.ts'
 import { refuse } from '../../protocol/errors.ts'
 import { subjects } from '../../protocol/subjects.ts'
+import { announce } from './announce.ts'
 import { Batch, EVENTS_PER_COMMAND, outcomeOf } from './batch.ts'
 import { addressOf, type Cell } from './cell.ts'
 import { Cells } from './cells.ts'
-import { encode, LARGE, stripped } from './codec.ts'
+import { encode } from './codec.ts'
 import { notOwner, type HostDeps, type ShardAnswer, type ShardMessage } from './deps.ts'
 import { Deadlines } from './deadlines.ts'
 import { Effects } from './effects.ts'
@@ -239,22 +240,16 @@ export class Shard {
     this.sequence = sequence
     this.deps.measure.commit((this.deps.clock.elapsed() - started) / 1000, batch.entries.length)
     for (const cell of batch.touched) if (cell.prev < 0) cell.prev = cursorOf(sequence, -1 - cell.prev)
-    let index = 0
-    for (let i = 0; i < batch.entries.length; i++) {
-      const entry = batch.entries[i] as Entry
-      this.#committed(batch.cells[i] as Cell, entry, sequence, index, (batch.parts[i] as string).length)
-      index += entry.events.length
-    }
+    const committed = placed(sequence, batch)
+    announce(this.deps.bus, committed, batch)
+    committed.forEach((one, i) => {
+      const [cell, bytes] = [batch.cells[i] as Cell, (batch.parts[i] as string).length]
+      if (cell.dirty === 0) cell.dirty = sequence
+      cell.grown += bytes
+      cell.used = this.deps.clock.elapsed()
+      this.effects.perform(one, bytes)
+    })
     return true
-  }
-
-  #committed(cell: Cell, entry: Entry, sequence: number, index: number, bytes: number): void {
-    if (cell.dirty === 0) cell.dirty = sequence
-    cell.grown += bytes
-    cell.used = this.deps.clock.elapsed()
-    const placed = placedAt(sequence, index, entry)
-    this.deps.bus.publish(subjects.live(entry.project, entry.kind, entry.id), bytes > LARGE ? stripped(placed) : placed)
-    this.effects.perform(placed, bytes)
   }
 
   #rearm(cell: Cell): void {

@@ -101,10 +101,10 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
       const left = Math.ceil(until - performance.now())
       return left < 1 ? 'timeout' : askElsewhere(subject, message, left)
     },
-    publish: (subject, message) => {
+    publish: (subject, message, text) => {
       const { listening, groups } = listeners.chosen(subject)
       for (const listener of listening) queueMicrotask(() => void call(listener, message, subject))
-      if (!alone() && !connection.isClosed()) connection.publish(subject, encode(message), groups.length > 0 ? { headers: header(SERVED, groups.join(' ')) } : {})
+      if (!alone() && !connection.isClosed()) connection.publish(subject, text ? encoder.encode(text()) : encode(message), groups.length > 0 ? { headers: header(SERVED, groups.join(' ')) } : {})
     },
     subscribe: (subject, handler, group) => {
       const listener: Listener = { subject, handler, group }

@@ -2,7 +2,7 @@
 import http from 'node:http'
 import { createGateway, type Gateway } from '../../gateway/server.ts'
 import type { GatewaySettings, Outcome, World } from '../../gateway/ports.ts'
-import type { Command, Placed } from '../../protocol/entry.ts'
+import { lastCursor, type Command, type Placed } from '../../protocol/entry.ts'
 import { refuse, type FieldError } from '../../protocol/errors.ts'
 import { makeId, type Prefix } from '../../protocol/ids.ts'
 import { defaultTiming } from '../../protocol/worker.ts'
@@ -50,6 +50,11 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
   const commands: Command[] = []
   const questions: { project: string; name: string; input: Question }[] = []
   const listeners = new Map<string, Set<(placed: Placed) => void>>()
+  const listen = (key: string, heard: (placed: Placed) => void) => {
+    const set = listeners.get(key) ?? new Set()
+    listeners.set(key, set.add(heard))
+    return () => void set.delete(heard)
+  }
   const counted = new Map<string, number>()
   const count = (name: string, by = 1) => counted.set(name, (counted.get(name) ?? 0) + by)
   const on: Record<string, (command: Command) => Outcome | Promise<Outcome>> = {}
@@ -71,12 +76,8 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
     },
     view: answer,
     everywhere: async (name: string, input: unknown) => [await answer('*', name, input)],
-    live(project: string, kind: string, id: string | undefined, heard: (placed: Placed) => void) {
-      const key = `${project} ${kind} ${id ?? '*'}`
-      const set = listeners.get(key) ?? new Set()
-      listeners.set(key, set.add(heard))
-      return () => void set.delete(heard)
-    },
+    live: (project: string, kind: string, id: string, heard: (placed: Placed) => void) => listen(`${project} ${kind} ${id}`, heard),
+    moved: (project: string, heard: (cursor: number) => void) => listen(`${project} moved`, (placed) => heard(lastCursor(placed))),
     async forget(project: string) {
       forgotten.push(project)
       it.directory.forget(project)
@@ -124,7 +125,7 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
     /** Publish an entry to whoever listens. */
     publish(placed: Placed) {
       const { project, kind, id } = placed.entry
-      for (const key of [`${project} ${kind} ${id}`, `${project} ${kind} *`]) for (const heard of listeners.get(key) ?? []) heard(placed)
+      for (const key of [`${project} ${kind} ${id}`, ...(kind === 'run' || kind === 'queue' ? [`${project} moved`] : [])]) for (const heard of listeners.get(key) ?? []) heard(placed)
     },
     sent: (name: string) => commands.filter((command) => command.name === name),
   }
