@@ -29,10 +29,11 @@ export function feedSource(world: World, project: string): Source {
   return {
     key: `feed ${project}`,
     comment: ':keepalive',
+    // Whatever is new is given as soon as the view has it: to wait for all that was heard of would be to lag twice as far.
     ask: async (after, fresh, behind) => {
-      const page = await ask(after, behind ? PAGE.long : PAGE.usual, fresh)
+      const page = await ask(after, behind ? PAGE.long : PAGE.usual, fresh === undefined ? undefined : Math.min(fresh, after + 1))
       if (isRefusal(page)) return page
-      return { items: itemsOf(page.items), last: page.last, ended: false, oldest: page.oldest, more: page.more }
+      return { items: itemsOf(page.items), last: page.last, ended: false, oldest: page.oldest, more: page.more, partial: fresh !== undefined }
     },
     newest: async () => {
       const page = await ask(Number.MAX_SAFE_INTEGER, 1)

@@ -27,6 +27,8 @@ export interface Page {
   readonly ended: boolean
   /** Cursors below are no longer kept; 0 when all are. */
   readonly oldest: number
+  /** It goes beyond the cursor that was asked for, but perhaps not as far as `fresh`. */
+  readonly partial?: boolean
 }
 /**
  * Where pages come from. `fresh`: the answer must contain everything up to this cursor; absent: everything committed by now.
@@ -139,7 +141,7 @@ export class Follower {
       failures = 0
       long = page.more
       this.#broadcast(page.items)
-      this.#head = Math.max(this.#head, page.items.at(-1)?.cursor ?? 0, ...(page.more ? [] : [page.last]), ...(page.more || doubt ? [] : [heard]))
+      this.#head = Math.max(this.#head, page.items.at(-1)?.cursor ?? 0, ...(page.more ? [] : [page.last]), ...(page.more || page.partial || doubt ? [] : [heard]))
       if (page.more) this.#doubt ||= doubt
       else if (page.ended) this.#end(this.#live)
     }
@@ -170,7 +172,7 @@ export class Follower {
       }
       if (!this.#give(client, piecesOf(page.items, false)) || page.more) continue
       if (page.ended) return this.#end([client])
-      const reached = Math.max(fresh ?? 0, page.items.at(-1)?.cursor ?? 0, page.last)
+      const reached = Math.max(page.partial ? 0 : (fresh ?? 0), page.items.at(-1)?.cursor ?? 0, page.last)
       client.sent = Math.max(client.sent, reached)
       behind = client.sent < this.#heard
       if (behind) continue

@@ -20,6 +20,8 @@ class Model {
   questions = 0
   /** Whether questions without a cursor may be answered from before. */
   stale = false
+  /** Whether the view answers as soon as it has anything new. */
+  eager = false
   readonly #choose: (below: number) => number
   readonly follower: Follower
 
@@ -48,7 +50,9 @@ class Model {
   #ask(after: number, fresh: number | undefined, limit: number): Promise<Page | Refusal> {
     this.questions++
     // What everybody else knows to be committed, a view may not: its journal may be asked of a leader that was replaced.
-    const needed = fresh ?? (this.stale && this.#choose(3) === 0 ? this.#choose(this.last + 1) : this.last)
+    const partial = this.eager && fresh !== undefined
+    const wanted = partial ? Math.min(fresh, after + 1) : fresh
+    const needed = wanted !== undefined ? (this.entries.find(({ last }) => last >= wanted)?.last ?? wanted) : (this.stale && this.#choose(3) === 0 ? this.#choose(this.last + 1) : this.last)
     const failure = this.#choose(10)
     return new Promise((resolve, reject) => this.pending.push(() => {
       if (failure === 8) return resolve(refuse('service_unavailable'))
@@ -59,7 +63,7 @@ class Model {
       const shown = known.flatMap(({ events }) => events).filter((event) => event.shown && event.cursor > after && event.cursor >= this.oldest)
       const items = shown.slice(0, limit).map(({ cursor }) => ({ cursor, frame: `${cursor}\n` }))
       const more = items.length === limit
-      const answer = { items, more, last: known.at(-1)?.last ?? 0, ended: !more && (known.at(-1)?.ends ?? false), oldest: this.oldest }
+      const answer = { items, more, last: known.at(-1)?.last ?? 0, ended: !more && (known.at(-1)?.ends ?? false), oldest: this.oldest, partial }
       this.pending.push(() => resolve(answer))
     }))
   }
@@ -120,11 +124,13 @@ class Model {
 }
 
 t.test('whatever is lost, repeated, late or refused: every client gets every event once, in order, and then the end', async () => {
-  await fc.assert(fc.asyncProperty(fc.infiniteStream(fc.nat(1_000_000)), fc.array(fc.nat(99), { minLength: 10, maxLength: 120 }), fc.boolean(), async (numbers, actions, lossy) => {
+  await fc.assert(fc.asyncProperty(fc.infiniteStream(fc.nat(1_000_000)), fc.array(fc.nat(99), { minLength: 10, maxLength: 120 }), fc.boolean(), fc.boolean(), async (numbers, actions, lossy, eager) => {
     const model = new Model((below) => (below <= 1 ? 0 : (numbers.next().value as number) % below))
     model.stale = lossy
+    model.eager = eager
     for (const action of actions) {
-      if (action < 35) model.commit(false, lossy ? undefined : 1 + (action % 2))
+      if (action < 30) model.commit(false, lossy ? undefined : 1 + (action % 2))
+      else if (action < 35 && model.last > 0) model.follower.notice(model.last)
       else if (action < 45) void model.join(action % 2 === 0 ? 0 : Math.max(0, model.last - action % 7))
       else if (action < 48 && lossy) model.follower.check()
       else if (action < 58) model.clients[action % Math.max(1, model.clients.length)]?.drain()
