@@ -2,11 +2,8 @@
  * One channel with very many messages: how fast they are taken, how fast its lists are read, and how late a message
  * reaches many followers. The messages are sent by clients, each with its own acknowledgement.
  */
-import { fork } from 'node:child_process'
-import { join } from 'node:path'
 import { startBaton } from './baton.ts'
-import type { Told } from './followers.ts'
-import { shareOf } from './followers.ts'
+import { startCrowd, type Lateness } from './crowd.ts'
 import { Http } from './http.ts'
 import { allowed } from './limits.ts'
 import { atRate, inFlight, inTurn, pause, percentile, spread, type Figures, type Terms } from './measure.ts'
@@ -37,24 +34,18 @@ async function pageOf(http: Http, path: string, least: number): Promise<string |
 }
 
 /** Lateness of messages at many followers, in milliseconds. */
-async function delivery(port: number, key: string, channel: string, http: Http, clients: number, seconds: number): Promise<{ p50: number; p99: number; events: number }> {
-  const child = fork(join(import.meta.dirname, 'followers-load.ts'), [String(port), key, String(clients), `${CHANNELS}/${channel}/events`, '}},"created_at":"'])
-  const told = () => new Promise<Told>((done, failed) => {
-    child.once('message', (message) => done(message as Told))
-    child.once('exit', (code) => failed(new Error(`the process of the followers ended (${code})`)))
-  })
+async function delivery(port: number, key: string, channel: string, http: Http, clients: number, seconds: number): Promise<Lateness> {
+  const crowd = startCrowd('followers-load.ts', [String(port), key, String(clients), `${CHANNELS}/${channel}/events`, '}},"created_at":"'])
   try {
-    await told()
+    await crowd.ready()
     await pause(1000)
-    child.send('begin')
-    await atRate(MESSAGES_PER_SECOND, MESSAGES_PER_SECOND * seconds, (i) => made(http, `${CHANNELS}/${channel}/messages`, { content: `live ${i}`, metadata: {} }))
-    await pause(1000)
-    child.send('end')
-    const answer = await told()
-    if (!('counts' in answer)) throw new Error('the followers told something else')
-    return { p50: shareOf(answer.counts, 0.5), p99: shareOf(answer.counts, 0.99), events: answer.events }
+    const { lateness } = await crowd.counting(async () => {
+      await atRate(MESSAGES_PER_SECOND, MESSAGES_PER_SECOND * seconds, (i) => made(http, `${CHANNELS}/${channel}/messages`, { content: `live ${i}`, metadata: {} }))
+      await pause(1000)
+    })
+    return lateness
   } finally {
-    child.kill()
+    crowd.stop()
   }
 }
 

@@ -2,10 +2,8 @@
  * Many models that speak at once: sessions whose generations a worker streams, piece by piece, each to one follower. The followers
  * live in a process of their own. A piece bears the time at which its worker sent it.
  */
-import { fork } from 'node:child_process'
-import { join } from 'node:path'
 import { startBaton, type Target } from './baton.ts'
-import { shareOf, type Told } from './followers.ts'
+import { startCrowd } from './crowd.ts'
 import { Http } from './http.ts'
 import { allowed } from './limits.ts'
 import { costOf, inFlight, inTurn, pause, percentile, type Figures, type Terms } from './measure.ts'
@@ -76,11 +74,7 @@ const finish = ({ socket, job, token }: Speaking): void =>
 async function measure(sync: string, sessions: number, seconds: number, profile: string | undefined): Promise<Figures> {
   const server = await startBaton({ sync, profile })
   const http = new Http(server.port, server.key, 32)
-  const child = fork(join(import.meta.dirname, 'deltas-load.ts'), [String(server.port), server.key])
-  const told = () => new Promise<Told>((done, failed) => {
-    child.once('message', (message) => done(message as Told))
-    child.once('exit', (code) => failed(new Error(`the process of the followers ended (${code})`)))
-  })
+  const crowd = startCrowd('deltas-load.ts', [String(server.port), server.key])
   try {
     const speaking: Speaking[] = []
     const sockets: Socket[] = []
@@ -93,8 +87,7 @@ async function measure(sync: string, sessions: number, seconds: number, profile:
       if (id === undefined) throw new Error(`an invocation was answered ${status}: ${body}`)
       ids.push(id)
     })
-    child.send(ids)
-    await told()
+    await crowd.ready(ids)
     for (let waited = 0; speaking.length < sessions; waited++) {
       if (waited > 300) throw new Error(`only ${speaking.length} of ${sessions} generations were handed out`)
       await pause(100)
@@ -102,23 +95,21 @@ async function measure(sync: string, sessions: number, seconds: number, profile:
     await speak(speaking, 1)
     await pause(1000)
     for (const one of speaking) one.said = 0
-    child.send('begin')
-    const parties = { ...server.parties, load: [process.pid, child.pid ?? 0] }
-    const { result: late, seconds: elapsed, cpu } = await costOf(() => parties, () => speak(speaking, seconds))
-    await pause(1000)
-    child.send('end')
-    const answer = await told()
-    if (!('counts' in answer)) throw new Error('the followers told something else')
+    const parties = { ...server.parties, load: [process.pid, crowd.pid] }
+    const { result: { result: late, seconds: elapsed, cpu }, lateness } = await crowd.counting(async () => {
+      const cost = await costOf(() => parties, () => speak(speaking, seconds))
+      await pause(1000)
+      return cost
+    })
     speaking.forEach(finish)
     await pause(500)
     for (const socket of sockets) socket.close()
-    const { counts, events } = answer
     return {
-      expected: late.length, events, p50: shareOf(counts, 0.5), p99: shareOf(counts, 0.99), max: counts.findLastIndex((n) => n > 0), lag: percentile(late, 0.99), rate: late.length / elapsed,
+      expected: late.length, ...lateness, lag: percentile(late, 0.99), rate: late.length / elapsed,
       server: (cpu('server') / elapsed) * 100, load: (cpu('load') / elapsed) * 100,
     }
   } finally {
-    child.kill()
+    crowd.stop()
     http.close()
     await server.stop()
   }

@@ -2,9 +2,8 @@
  * Many followers of one project's event stream, each of which gets every event. They live in a process of their own. The
  * delivery of an event is counted from the time it bears, at which it was decided, before it was committed.
  */
-import { fork } from 'node:child_process'
-import { join } from 'node:path'
 import { startBaton } from './baton.ts'
+import { startCrowd } from './crowd.ts'
 import { Http } from './http.ts'
 import { allowed } from './limits.ts'
 import { atRate, costOf, inFlight, inTurn, pause, percentile, type Figures, type Terms } from './measure.ts'
@@ -17,49 +16,30 @@ export const about = '5,000 followers of a project with 20 events per second eac
 /** Events that a run of one step gives its project's stream. */
 const EVENTS_PER_RUN = 10
 const RUNS_PER_SECOND = 2
-/** What the process of the followers says. Milliseconds; `counts[n]`: deliveries that took n milliseconds, the last one for all above. */
-export type Told = { readonly ready: number } | { readonly counts: readonly number[]; readonly events: number }
-
-/** The value that a share of the counted ones does not exceed, in a histogram with a bucket for each millisecond. */
-export function shareOf(counts: readonly number[], share: number): number {
-  const total = counts.reduce((sum, n) => sum + n, 0)
-  let seen = 0
-  return counts.findIndex((n) => (seen += n) >= total * share)
-}
-
 async function measure(sync: string, clients: number, seconds: number, profile: string | undefined): Promise<Figures> {
   const server = await startBaton({ sync, profile })
-  const child = fork(join(import.meta.dirname, 'followers-load.ts'), [String(server.port), server.key, String(clients)])
-  const told = () => new Promise<Told>((done, failed) => {
-    child.once('message', (message) => done(message as Told))
-    child.once('exit', (code) => failed(new Error(`the process of the followers ended (${code})`)))
-  })
+  const crowd = startCrowd('followers-load.ts', [String(server.port), server.key, String(clients)])
   const http = new Http(server.port, server.key, 16)
   try {
-    await told()
+    await crowd.ready()
     const stopWorker = await instantWorker(server, 200, () => {})
     const start = (i: number) => startRun(http, runOf(1, `r${i}`))
     await inFlight(1, 10, start)
     await pause(3000)
-    child.send('begin')
-    const parties = { ...server.parties, load: [child.pid ?? 0] }
+    const parties = { ...server.parties, load: [crowd.pid] }
     const runs = RUNS_PER_SECOND * seconds
-    const { result: lag, seconds: elapsed, cpu } = await costOf(() => parties, async () => {
+    const { result: { result: lag, seconds: elapsed, cpu }, lateness } = await crowd.counting(() => costOf(() => parties, async () => {
       const late = await atRate(RUNS_PER_SECOND, runs, start)
       await pause(2000)
       return late
-    })
-    child.send('end')
-    const answer = await told()
-    if (!('counts' in answer)) throw new Error('the followers told something else')
+    }))
     stopWorker()
-    const { counts, events } = answer
     return {
-      expected: runs * EVENTS_PER_RUN * clients, events, p50: shareOf(counts, 0.5), p99: shareOf(counts, 0.99), max: counts.findLastIndex((n) => n > 0), lag: percentile(lag, 0.99),
+      expected: runs * EVENTS_PER_RUN * clients, ...lateness, lag: percentile(lag, 0.99),
       server: (cpu('server') / elapsed) * 100, load: (cpu('load') / elapsed) * 100,
     }
   } finally {
-    child.kill()
+    crowd.stop()
     http.close()
     await server.stop()
   }

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { openapi } from '../protocol/openapi.ts'
+import { escaped } from './answer/page.ts'
 import type { GatewaySettings } from './ports.ts'
 import type { Answer } from './respond.ts'
 
@@ -21,7 +22,6 @@ const page = (brand: string) => `<!doctype html>
 </html>
 `
 const start = `SwaggerUIBundle({ url: '/v1/openapi.json', dom_id: '#reference', deepLinking: true, docExpansion: 'none', validatorUrl: null })\n`
-const escaped = (text: string) => text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
 const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; font-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** Answers by path. */

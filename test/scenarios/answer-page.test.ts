@@ -6,13 +6,11 @@
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
 import { service } from '../service.ts'
-import { browser, faultsOf, focused, tabTo } from './browser.ts'
+import { faultsOf, focused, inBrowser, tabTo } from './browser.ts'
 import { listOf } from './given.ts'
 import { people } from './people.ts'
 
-const chromium = await browser()
-if (!chromium) t.plan(0, 'no Chromium on the PATH; name one with BATON_CHROMIUM')
-else await tryOut(chromium)
+await inBrowser(t, tryOut)
 
 async function tryOut(browser: Browser): Promise<void> {
   const s = await service()

@@ -10,11 +10,12 @@ const found = (): string | undefined => (process.env['PATH'] ?? '').split(delimi
   return true
 })
 
-/** Start it; undefined when there is none. */
-export async function browser(): Promise<Browser | undefined> {
+/** Try something out in a browser; without one the file plans nothing, and says what is missing. */
+export async function inBrowser(t: { plan(n: number, why: string): void }, tryOut: (browser: Browser) => Promise<void>): Promise<void> {
   const executablePath = process.env['BATON_CHROMIUM'] || found()
+  if (executablePath === undefined) return t.plan(0, 'no Chromium on the PATH; name one with BATON_CHROMIUM')
   // Containers have no sandbox; the only pages opened here are our own.
-  return executablePath === undefined ? undefined : chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+  await tryOut(await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] }))
 }
 /** What axe finds wrong with a page. Its context must bypass the page's policy, which forbids foreign scripts. */
 export async function faultsOf(page: Page): Promise<string[]> {
