@@ -3,12 +3,19 @@ import type { Address } from '../../protocol/entry.ts'
 import { cellKey, freshCell, LostSnapshot, restore, type Cell } from './cell.ts'
 import type { HostDeps } from './deps.ts'
 import type { Letter } from './letter.ts'
+import { LostState } from './mark.ts'
 
 /** Milliseconds that a message can be late: longer than any request waits for its answer. */
 const LATE = 30_000
 
 /** Snapshots that are read ahead at a time: a batch of them; and the milliseconds after which they are read again, because the server that told them may have been another one than tells now that all is well. */
 const AHEAD = { most: 256, lasts: 1000 }
+
+/**
+ * Milliseconds for which a snapshot that cannot be read is asked for again, and between two tries: while another server is
+ * elected nobody answers for some seconds, and to give up the shard would cost all that is in memory.
+ */
+const PATIENCE = { most: 20_000, pause: 200 }
 
 /** A snapshot could not be read: the shard cannot go on, but nobody is to blame. */
 export class Unreadable extends Error {}
@@ -23,12 +30,17 @@ export class Cells {
   /** Snapshots that are being read ahead of the batch that needs them; of no actor that is in memory. */
   readonly #ahead = new Map<string, { readonly at: number; readonly reading: ReturnType<HostDeps['snapshots']['get']> }>()
   readonly #confirm: () => Promise<void>
+  readonly #wanted: () => boolean
 
-  /** @param confirm throws when snapshots that were just read cannot be trusted to be the newest. */
-  constructor(deps: HostDeps, partition: number, confirm: () => Promise<void>) {
+  /**
+   * @param confirm throws `LostState` when snapshots that were just read cannot be trusted to be the newest.
+   * @param wanted whether the shard still needs what it asked for.
+   */
+  constructor(deps: HostDeps, partition: number, confirm: () => Promise<void>, wanted: () => boolean) {
     this.#deps = deps
     this.#partition = partition
     this.#confirm = confirm
+    this.#wanted = wanted
   }
   get size(): number {
     return this.#cells.size
@@ -105,19 +117,37 @@ export class Cells {
   async #sure<T>(loading: Promise<T>): Promise<T> {
     try {
       const loaded = await loading
-      await this.#confirm()
+      await this.#patiently(this.#confirm)
       return loaded
     } catch (cause) {
       if (cause instanceof LostSnapshot) throw cause
       throw new Unreadable('a snapshot cannot be read', { cause })
     }
   }
+  /** Try again while the storage does not answer. */
+  async #patiently<T>(attempt: () => Promise<T>): Promise<T> {
+    const { clock, log } = this.#deps
+    const until = clock.elapsed() + PATIENCE.most
+    for (;;) {
+      try {
+        return await attempt()
+      } catch (error) {
+        if (error instanceof LostState || !this.#wanted() || clock.elapsed() >= until) throw error
+        log.debug({ err: error }, 'a snapshot cannot be read yet')
+        await new Promise<void>((again) => clock.later(PATIENCE.pause, again))
+      }
+    }
+  }
   async #load(address: Address): Promise<Cell> {
     const key = cellKey(address)
-    const ahead = this.#ahead.get(key)
-    const found = await (ahead && this.#deps.clock.elapsed() - ahead.at < AHEAD.lasts ? ahead.reading : this.#deps.snapshots.get(this.#partition, key))
-    // A server that was cut off goes on believing that it leads, for less than `LATE` ms, and does not know what others stored since.
-    if ((found?.revision ?? 0) < (this.#left.get(key)?.revision ?? 0)) throw new Error('an older snapshot was read than the one that was stored')
+    const found = await this.#patiently(async () => {
+      const ahead = this.#ahead.get(key)
+      this.#ahead.delete(key)
+      const read = await (ahead && this.#deps.clock.elapsed() - ahead.at < AHEAD.lasts ? ahead.reading : this.#deps.snapshots.get(this.#partition, key))
+      // A server that was cut off goes on believing that it leads, for less than `LATE` ms, and does not know what others stored since.
+      if ((read?.revision ?? 0) < (this.#left.get(key)?.revision ?? 0)) throw new Error('an older snapshot was read than the one that was stored')
+      return read
+    })
     const cell = this.fresh(address)
     if (!found) return cell
     restore(cell, found.data, this.#deps.clock.now())

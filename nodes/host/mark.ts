@@ -113,11 +113,13 @@ export class Checkpoint {
   }
   /** The record, if it can be one that this owner knows or follows. */
   async #read(): Promise<Mark | undefined> {
+    // What is stored while this is read is newer than the answer has to be.
+    const [known, revision] = [this.#mark.sequence, this.#revision]
     const found = await this.#shard.deps.snapshots.get(this.#shard.partition, this.#key('checkpoint'))
     const mark = found && parse<Mark>(found.data)
     if (mark && mark.epoch > this.#shard.epoch) throw new LostState('another owner has stored a checkpoint')
-    if ((this.#revision > 0 && !mark) || (mark?.sequence ?? 0) < this.#mark.sequence) throw new LostState('stored state was lost')
-    this.#revision = found?.revision ?? 0
+    if ((revision > 0 && !mark) || (mark?.sequence ?? 0) < known) throw new LostState('stored state was lost')
+    if (this.#revision === revision) this.#revision = found?.revision ?? 0
     return mark
   }
 }

@@ -63,7 +63,7 @@ export class Shard {
     this.partition = partition
     this.shard = shard
     this.#lost = lost
-    this.cells = new Cells(deps, partition, () => this.keeper.confirm())
+    this.cells = new Cells(deps, partition, () => this.keeper.confirm(), () => this.#open)
     this.effects = new Effects(this)
     this.offers = new Offers(this)
     this.keeper = new Keeper(this)

@@ -57,20 +57,83 @@ t.test('what was read ahead is not used once the actor was in memory and has cha
   t.match(reply(await shard.ask({ project: 'prj_1', kind: 'run', id: runId(2) }, 'get', undefined)), { count: 12, told: 1 })
 })
 
-t.test('a server that does not know the newest snapshot is not believed', async (t) => {
+/** A shard with one run that has left memory a moment ago. */
+async function left() {
   const lost: string[] = []
   const world = new ToyWorld()
   const shard = await world.owner(0, world.deps(), lost)
   const id = runId(1)
   await shard.submit(command(id, 'add', { by: 1 }))
-  await world.clock.advance(5000)
+  await world.clock.advance(12_000)
   const [at, older] = [...world.snapshots.values].find(([key]) => key.includes('run_')) ?? []
-  if (!at || !older) return t.fail('it was not stored')
+  if (!at || !older) throw new Error('it was not stored')
   await shard.submit(command(id, 'add', { by: 1 }))
-  // It leaves memory, and a moment later somebody wants it.
   while (shard.cells.loaded({ project: 'prj_1', kind: 'run', id })) await world.clock.advance(1000)
+  return { world, shard, lost, id, at, older }
+}
+/** What is answered within so many milliseconds. */
+async function within<T>(world: ToyWorld, ms: number, answer: Promise<T>): Promise<T | undefined> {
+  let got: T | undefined
+  void answer.then((given) => { got = given })
+  await world.clock.advance(ms)
+  return got
+}
+
+t.test('a server that does not know the newest snapshot is not believed, but asked again', async (t) => {
+  const { world, shard, lost, id, at, older } = await left()
+  const newest = world.snapshots.values.get(at)
   world.snapshots.values.set(at, older)
-  t.same(await shard.submit(command(id, 'add', { by: 1 })), notOwner)
-  t.equal(lost.length, 1, 'its owner gives the shard up')
-  t.equal(shard.open, false)
+  const answer = shard.submit(command(id, 'add', { by: 1 }))
+  t.equal(await within(world, 5000, answer), undefined)
+  if (newest) world.snapshots.values.set(at, newest)
+  t.same(reply(await within(world, 1000, answer) ?? notOwner), { count: 3 })
+  t.same([lost, shard.open], [[], true])
+})
+
+t.test('who never gets to know it gives the shard up', async (t) => {
+  const { world, shard, lost, id, at, older } = await left()
+  world.snapshots.values.set(at, older)
+  t.same(await within(world, 25_000, shard.submit(command(id, 'add', { by: 1 }))), notOwner)
+  t.same([lost.length, shard.open], [1, false])
+})
+
+t.test('while the storage does not answer, commands wait and the shard stays', async (t) => {
+  const { world, shard, lost, id } = await left()
+  const get = world.snapshots.get.bind(world.snapshots)
+  world.snapshots.get = () => Promise.reject(new Error('timeout'))
+  const answer = shard.submit(command(id, 'add', { by: 1 }))
+  t.equal(await within(world, 8000, answer), undefined)
+  world.snapshots.get = get
+  t.same(reply(await within(world, 1000, answer) ?? notOwner), { count: 3 })
+  t.same([lost, shard.open], [[], true])
+})
+
+t.test('a checkpoint that is stored while it is read is not taken for lost', async (t) => {
+  const { world, shard, lost, id } = await left()
+  const { snapshots } = world
+  const [get, put] = [snapshots.get.bind(snapshots), snapshots.put.bind(snapshots)]
+  const gates: { reading?: () => void; storing?: () => void } = {}
+  let puts = 0
+  snapshots.put = async (partition, key, data, revision) => {
+    // The record is written twice: as it is, and then as it is to be.
+    if (key.endsWith('/checkpoint') && ++puts === 2) await new Promise<void>((go) => { gates.storing = go })
+    return put(partition, key, data, revision)
+  }
+  await shard.submit(command(runId(2), 'add', { by: 1 }))
+  for (let i = 0; i < 20 && !gates.storing; i++) await world.clock.advance(1000)
+  snapshots.get = async (partition, key) => {
+    const found = await get(partition, key)
+    if (key.endsWith('/checkpoint')) await new Promise<void>((go) => { gates.reading = go })
+    return found
+  }
+  const answer = shard.submit(command(id, 'add', { by: 1 }))
+  await settleAll()
+  t.ok(gates.storing && gates.reading, 'the old record was read, and the new one is on its way')
+  gates.storing?.()
+  await settleAll()
+  snapshots.get = get
+  gates.reading?.()
+  t.same(reply(await within(world, 1000, answer) ?? notOwner), { count: 3 })
+  await world.clock.advance(10_000)
+  t.same([lost, shard.open], [[], true])
 })
