@@ -46,6 +46,8 @@ interface Client {
   readonly sink: Sink
   sent: number
   waiting: boolean
+  /** What it was given last had more after it. */
+  more: boolean
 }
 /** Pauses between questions that fail, in milliseconds: the last one repeats. */
 const PAUSES = [50, 200, 500, 1000, 2000]
@@ -83,7 +85,7 @@ export class Follower {
 
   /** Add a client; its sink ends when the sequence does. `opening` comes from `open`: what follows `after`. */
   join(sink: Sink, after: number, opening: Opening): void {
-    const client: Client = { sink, sent: after, waiting: false }
+    const client: Client = { sink, sent: after, waiting: false, more: false }
     this.#clients.add(client)
     sink.onClose(() => this.#leave(client))
     sink.onDrain(() => {
@@ -156,7 +158,8 @@ export class Follower {
     for (let failures = 0; !client.sink.closed; ) {
       if (client.sink.full) return void (client.waiting = true)
       const heard = given?.heard ?? this.#heard
-      const fresh = behind ? heard : undefined
+      // Who has far to go takes what there is: only the last page has to reach the present.
+      const fresh = client.more ? 0 : behind ? heard : undefined
       const page: Page | undefined = given?.page ?? (await this.#page(client.sent, fresh, long))
       given = undefined
       if (client.sink.closed) return
@@ -165,12 +168,14 @@ export class Follower {
         continue
       }
       failures = 0
-      long = page.more
+      const passing = client.more
+      long = client.more = page.more
       if (client.sent > 0 && page.oldest - 1 > client.sent) {
         client.sink.write(resetFrame(client.sent, page.oldest))
         client.sent = page.oldest - 1
       }
-      if (!this.#give(client, piecesOf(page.items, false)) || page.more) continue
+      if (!this.#give(client, piecesOf(page.items, false))) client.more = true
+      if (client.more || passing) continue
       if (page.ended) return this.#end([client])
       const reached = Math.max(page.partial ? 0 : (fresh ?? 0), page.items.at(-1)?.cursor ?? 0, page.last)
       client.sent = Math.max(client.sent, reached)
@@ -196,7 +201,7 @@ export class Follower {
     for (const client of this.#live) {
       if (this.#give(client, pieces)) continue
       this.#live.delete(client)
-      client.waiting = true
+      client.waiting = client.more = true
       this.#fallback()
     }
   }
