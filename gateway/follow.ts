@@ -129,23 +129,24 @@ export class Follower {
   async #pull(): Promise<void> {
     this.#pulling = true
     let failures = 0
-    let long = false
-    while (this.#live.size > 0 && (this.#heard > this.#head || this.#doubt)) {
+    /** The page before had more after it: the next one takes what there is, only the last has to reach the present. */
+    let passing = false
+    while (this.#live.size > 0 && (this.#heard > this.#head || this.#doubt || passing)) {
       const heard = this.#heard
-      const doubt = this.#doubt
-      this.#doubt = false
-      const page: Page | undefined = await this.#page(this.#head, doubt ? undefined : heard, long)
+      const doubt = this.#doubt && !passing
+      if (doubt) this.#doubt = false
+      const page: Page | undefined = await this.#page(this.#head, passing ? 0 : doubt ? undefined : heard, passing)
       if (!page) {
-        this.#doubt = doubt || this.#doubt
+        this.#doubt ||= doubt
         await this.#sleep(failures++)
         continue
       }
       failures = 0
-      long = page.more
       this.#broadcast(page.items)
-      this.#head = Math.max(this.#head, page.items.at(-1)?.cursor ?? 0, ...(page.more ? [] : [page.last]), ...(page.more || page.partial || doubt ? [] : [heard]))
+      this.#head = Math.max(this.#head, page.items.at(-1)?.cursor ?? 0, ...(page.more ? [] : [page.last]), ...(page.more || page.partial || doubt || passing ? [] : [heard]))
       if (page.more) this.#doubt ||= doubt
       else if (page.ended) this.#end(this.#live)
+      passing = page.more
     }
     this.#pulling = false
   }
@@ -158,7 +159,6 @@ export class Follower {
     for (let failures = 0; !client.sink.closed; ) {
       if (client.sink.full) return void (client.waiting = true)
       const heard = given?.heard ?? this.#heard
-      // Who has far to go takes what there is: only the last page has to reach the present.
       const fresh = client.more ? 0 : behind ? heard : undefined
       const page: Page | undefined = given?.page ?? (await this.#page(client.sent, fresh, long))
       given = undefined
