@@ -107,7 +107,7 @@ export async function bringTrouble({ stack, net, seed, now, until, calm, signal,
     // A server that lags is as good as one that is away: striking another now would break more than is promised.
     await stack.whole(WHOLE)
     await wait(dice.between(...QUIET))
-    for (const end = now() + SETTLING; !calm() && now() < end; ) await wait(100)
+    for (const end = Math.min(until, now() + SETTLING); !calm() && now() < end && !signal.aborted; ) await wait(100)
   }
 }
 
