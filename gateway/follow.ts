@@ -129,13 +129,14 @@ export class Follower {
   async #pull(): Promise<void> {
     this.#pulling = true
     let failures = 0
-    /** The page before had more after it: the next one takes what there is, only the last has to reach the present. */
+    /** The page before had more after it: the next one takes what a view has that knows of it; only the last has to reach the present. */
     let passing = false
     while (this.#live.size > 0 && (this.#heard > this.#head || this.#doubt || passing)) {
       const heard = this.#heard
       const doubt = this.#doubt && !passing
       if (doubt) this.#doubt = false
-      const page: Page | undefined = await this.#page(this.#head, passing ? 0 : doubt ? undefined : heard, passing)
+      const fresh = passing ? this.#head : doubt ? undefined : heard
+      const page: Page | undefined = await this.#page(this.#head, fresh, passing)
       if (!page) {
         this.#doubt ||= doubt
         await this.#sleep(failures++)
@@ -143,7 +144,7 @@ export class Follower {
       }
       failures = 0
       this.#broadcast(page.items)
-      this.#head = Math.max(this.#head, page.items.at(-1)?.cursor ?? 0, ...(page.more ? [] : [page.last]), ...(page.more || page.partial || doubt || passing ? [] : [heard]))
+      this.#head = Math.max(this.#head, page.items.at(-1)?.cursor ?? 0, ...(page.more ? [] : [page.last]), ...(page.more || page.partial || fresh === undefined ? [] : [fresh]))
       if (page.more) this.#doubt ||= doubt
       else if (page.ended) this.#end(this.#live)
       passing = page.more
@@ -155,11 +156,12 @@ export class Follower {
   async #replay(client: Client, opening?: Opening): Promise<void> {
     let given = opening
     let behind = false
+    /** Not what `client.more` says: a client that comes back from its socket begins with a short page, as it may not take more. */
     let long = false
     for (let failures = 0; !client.sink.closed; ) {
       if (client.sink.full) return void (client.waiting = true)
       const heard = given?.heard ?? this.#heard
-      const fresh = client.more ? 0 : behind ? heard : undefined
+      const fresh = client.more ? client.sent : behind ? heard : undefined
       const page: Page | undefined = given?.page ?? (await this.#page(client.sent, fresh, long))
       given = undefined
       if (client.sink.closed) return
@@ -175,6 +177,7 @@ export class Follower {
         client.sent = page.oldest - 1
       }
       if (!this.#give(client, piecesOf(page.items, false))) client.more = true
+      // What came was complete as of what the client had, not as of now: another page follows that has to be.
       if (client.more || passing) continue
       if (page.ended) return this.#end([client])
       const reached = Math.max(page.partial ? 0 : (fresh ?? 0), page.items.at(-1)?.cursor ?? 0, page.last)

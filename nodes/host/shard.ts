@@ -243,7 +243,8 @@ export class Shard {
     const committed = placed(sequence, batch)
     announce(this.deps.bus, committed, batch)
     committed.forEach((one, i) => {
-      const [cell, bytes] = [batch.cells[i] as Cell, (batch.parts[i] as string).length]
+      const cell = batch.cells[i] as Cell
+      const bytes = (batch.parts[i] as string).length
       if (cell.dirty === 0) cell.dirty = sequence
       cell.grown += bytes
       cell.used = this.deps.clock.elapsed()

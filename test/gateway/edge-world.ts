@@ -2,7 +2,7 @@
 import http from 'node:http'
 import { createGateway, type Gateway } from '../../gateway/server.ts'
 import type { GatewaySettings, Outcome, World } from '../../gateway/ports.ts'
-import { lastCursor, type Command, type Placed } from '../../protocol/entry.ts'
+import { feedKinds, lastCursor, type Command, type Placed } from '../../protocol/entry.ts'
 import { refuse, type FieldError } from '../../protocol/errors.ts'
 import { makeId, type Prefix } from '../../protocol/ids.ts'
 import { defaultTiming } from '../../protocol/worker.ts'
@@ -125,7 +125,7 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
     /** Publish an entry to whoever listens. */
     publish(placed: Placed) {
       const { project, kind, id } = placed.entry
-      for (const key of [`${project} ${kind} ${id}`, ...(kind === 'run' || kind === 'queue' ? [`${project} moved`] : [])]) for (const heard of listeners.get(key) ?? []) heard(placed)
+      for (const key of [`${project} ${kind} ${id}`, ...((feedKinds as readonly string[]).includes(kind) ? [`${project} moved`] : [])]) for (const heard of listeners.get(key) ?? []) heard(placed)
     },
     sent: (name: string) => commands.filter((command) => command.name === name),
   }

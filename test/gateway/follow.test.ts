@@ -190,6 +190,27 @@ t.test('who is behind catches up by longer pages', async (t) => {
   t.ok((model.questions - before) * 5 < model.expected(0).length, `${model.questions - before} questions for ${model.expected(0).length} events`)
 })
 
+t.test('who is behind is not ended by a view that has not heard of the sequence yet', async (t) => {
+  const gone = refuse('not_found')
+  const page = (cursors: readonly number[], more: boolean): Page => ({ items: cursors.map((cursor) => ({ cursor, frame: `${cursor}\n` })), more, last: 9, ended: false, oldest: 0 })
+  const asked: (number | undefined)[] = []
+  // The first page comes from one view, the others from one that has applied nothing yet and waits only when it is told for what.
+  const follower = new Follower(async (after, fresh) => {
+    asked.push(fresh)
+    if (asked.length === 1) return page([1, 2], true)
+    return fresh !== undefined && fresh < after ? gone : page([3, 4, 5, 6, 7, 8, 9].filter((cursor) => cursor > after).slice(0, 3), after < 6)
+  }, () => () => {})
+  let got = ''
+  let ended = false
+  const opening = await follower.open(0)
+  if ('refused' in opening) return t.fail('refused')
+  follower.join({ write: (piece) => { got += Buffer.from(piece).toString() }, full: false, closed: false, onDrain() {}, onClose() {}, end() { ended = true } }, 0, opening)
+  for (let i = 0; i < 9; i++) await new Promise<void>((resolve) => setImmediate(resolve))
+  t.same(got.trim().split('\n').map(Number), [1, 2, 3, 4, 5, 6, 7, 8, 9])
+  t.same(asked, [undefined, 2, 5, 8, undefined].slice(0, asked.length))
+  t.notOk(ended)
+})
+
 t.test('a client that does not read is written no more than fits, and goes on where it stopped once it reads', async (t) => {
   const model = calm()
   void model.join(0)
