@@ -52,7 +52,7 @@ const BYTES = 524_288
 const ENTRIES = 2000
 
 /** Milliseconds after which the view's file has what was applied, however little it is. */
-const SAVE = 1000
+const SAVE = 3000
 /** Milliseconds between two rounds of deleting. */
 const TIDY = 20
 
@@ -115,9 +115,7 @@ export class ViewFollower {
   }
   #answer(name: string, project: string, input: unknown): unknown {
     try {
-      const answer = this.#view.ask(name, project, input)
-      if (!this.#view.unsaved()) this.#saveLater(false)
-      return answer
+      return this.#view.ask(name, project, input)
     } catch (error) {
       if (!View.damaged(error)) throw error
       this.#failed(error)

@@ -3,8 +3,9 @@
  * questions about what it has applied so far.
  *
  * V1. Rows and position commit together: the file is exactly the journal up to some position. Changes gather in memory until
- *     they are many, a question needs the tables, or `save` is called; `position()` and every answer include them. A process
- *     that dies, or a file that refuses them, loses them: then `position()` is the file's, and the journal goes on from there.
+ *     they are many or a question needs the tables; then they become part of one open transaction, which `save` commits.
+ *     `position()` and every answer include both. A process that dies, or a file that refuses them, loses them: then
+ *     `position()` is the file's, and the journal goes on from there.
  * V2. Applying again what is applied changes nothing.
  * V3. Nothing is skipped: an envelope whose predecessor in its shard was not applied throws, and so does one that cannot
  *     be read. Kinds and event types that this release does not know are passed over, for they belong to newer ones.
@@ -71,6 +72,8 @@ const start: Position = { sequence: 0, tails: [], oldest: 0 }
 
 /** Entries, and characters of rows, that wait in memory at most: what is written at once holds up everything else. */
 const WAITING = { entries: 512, size: 4_000_000 }
+/** Entries of a transaction. A page that many of them touch is written once; what a death takes away has to be applied again. */
+const OPEN = 4096
 /** Kinds whose arms only change what `Store` holds back; those of others write at once. */
 const gathered: ReadonlySet<string> = new Set<Kind>(['run', 'queue', 'events', 'delivery'])
 
@@ -98,9 +101,11 @@ export class View {
   readonly #options: ViewOptions
   #store: Store
   #position: Position = start
-  /** The position that the file has, and how many entries wait to be written. */
+  /** The position that the file has. */
   #saved: Position = start
+  /** Entries that wait in memory, and those that the file lacks. */
   #waiting = 0
+  #open = 0
   private constructor(file: string, options: ViewOptions) {
     this.#file = file
     this.#options = options
@@ -134,24 +139,45 @@ export class View {
     if (todo.length === 0) return 0
     const envelopes = todo.map(read)
     const gathers = envelopes.every(({ entries }) => entries.every(({ kind }) => gathered.has(kind)))
-    if (!gathers) {
-      this.save()
-      return this.#write(() => this.#applyAll(todo, envelopes, first))
-    }
-    let entries: number
+    const applied = () => this.#applyAll(todo, envelopes, first)
+    const entries = gathers ? this.#gather(applied) : this.#settle(applied)
+    this.#open += entries
+    if (this.#open >= OPEN) this.save()
+    else if (this.#waiting >= WAITING.entries || this.#store.size >= WAITING.size) this.#settle()
+    return entries
+  }
+  /** Commit what the file lacks. Throws what SQLite throws; then it is given up, and `position()` is that of the file again. */
+  save(): void {
+    if (!this.unsaved()) return
+    this.#settle()
+    this.#change(() => {
+      this.#store.run("INSERT OR REPLACE INTO meta (key, value) VALUES ('position', ?)", JSON.stringify(this.#position))
+      this.#store.db.exec('COMMIT')
+    })
+    this.#saved = this.#position
+    this.#open = 0
+  }
+  /** Apply entries whose changes can wait in memory. */
+  #gather(applied: () => number): number {
     try {
-      entries = this.#applyAll(todo, envelopes, first)
+      const entries = applied()
+      this.#waiting += entries
+      return entries
     } catch (error) {
       this.#store.undo()
       throw error
     }
-    this.#waiting += entries
-    if (this.#waiting >= WAITING.entries || this.#store.size >= WAITING.size) this.save()
-    return entries
   }
-  /** Write what waits in memory. Throws what SQLite throws; then it is given up, and `position()` is that of the file again. */
-  save(): void {
-    if (this.unsaved()) this.#write(() => undefined)
+  /** Have the tables say what waits in memory, and then what is `applied` to them. */
+  #settle(applied?: () => number): number {
+    if (this.#waiting === 0 && !applied) return 0
+    return this.#change(() => {
+      this.#store.flush()
+      const entries = applied?.() ?? 0
+      this.#store.flush()
+      this.#waiting = 0
+      return entries
+    })
   }
   /** Whether rows are left that nobody can find any more. */
   untidy(): boolean {
@@ -161,27 +187,22 @@ export class View {
   tidy(): void {
     this.#store.db.transaction(() => deleteDropped(this.#store))()
   }
-  /** Whether something waits in memory. */
+  /** Whether the file lacks something that is applied. */
   unsaved(): boolean {
     return this.#position !== this.#saved
   }
-  /** Make changes and write them, with all that waits, as one transaction. */
-  #write<T>(change: () => T): T {
+  /** Change the tables as part of the open transaction. One that fails is given up whole, with what waits in memory. */
+  #change<T>(change: () => T): T {
+    const { db } = this.#store
     try {
-      const result = this.#store.db.transaction(() => {
-        const made = change()
-        this.#store.flush()
-        this.#store.run("INSERT OR REPLACE INTO meta (key, value) VALUES ('position', ?)", JSON.stringify(this.#position))
-        return made
-      })()
-      this.#saved = this.#position
-      return result
+      if (!db.inTransaction) db.exec('BEGIN IMMEDIATE')
+      return change()
     } catch (error) {
+      if (db.inTransaction) db.exec('ROLLBACK')
       this.#position = this.#saved
+      this.#waiting = this.#open = 0
       this.#store.forget(this.#current())
       throw error
-    } finally {
-      this.#waiting = 0
     }
   }
   #current(): number {
@@ -213,7 +234,7 @@ export class View {
   ask(name: string, project: string, input: unknown): unknown {
     const query = queryOf(name)
     if (!query) return refuse('service_unavailable', { question: name }, 'This view does not know the question; another release may.')
-    if (name !== 'feed' || !this.#store.tail.reaches((input as ViewQuestions['feed']['input']).after)) this.save()
+    if (name !== 'feed' || !this.#store.tail.reaches((input as ViewQuestions['feed']['input']).after)) this.#settle()
     const { now = Date.now, stale = defaultTiming.stale * 1000 } = this.#options
     const { oldest } = this.#position
     return query({ store: this.#store, project: this.#store.findProject(project), now: now(), stale, organization: this.#organization(), current: this.#current(), oldest }, input ?? {})
@@ -232,7 +253,7 @@ export class View {
     remove(this.#file)
     this.#store = openStore(this.#file)
     this.#position = this.#saved = start
-    this.#waiting = 0
+    this.#waiting = this.#open = 0
   }
   /** Save and close. A file that cannot be written any more is closed all the same. */
   close(): void {

@@ -61,7 +61,7 @@ function world(journal = new Journal()) {
 const ids = ({ answer }: { answer?: Answer }) => answer && each(answer, 'id')
 
 t.test('a question waits until the view knows all that was committed before it', async (t) => {
-  const { journal, follower, deliver, settle, ask, state, timers } = world()
+  const { journal, follower, deliver, settle, ask, state, timers, pass } = world()
   await follower.start()
   const one = journal.commit(0, started('run_1', 1))
   const two = journal.commit(0, started('run_2', 2))
@@ -74,6 +74,8 @@ t.test('a question waits until the view knows all that was committed before it',
   await deliver(two)
   t.strictSame(ids(asked), ['run_2', 'run_1'], 'what comes later does not hold it up')
   t.strictSame(state.lag, [2])
+  t.equal(timers.size, 1, 'what waits will be saved')
+  await pass(3000)
   t.equal(timers.size, 0, 'no timer is left behind')
 })
 
