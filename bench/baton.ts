@@ -3,11 +3,10 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { program } from '../nodes/commands/child.ts'
 import { freePort } from '../nodes/nats/server.ts'
 import type { Parties } from './processes.ts'
 
-const main = fileURLToPath(new URL('../nodes/main.ts', import.meta.url))
 /** Milliseconds; a server that finds data without its views builds them before it is ready. */
 const READY_WITHIN = 60_000
 
@@ -44,8 +43,8 @@ export const newFolder = (): string => mkdtempSync(join(tmpdir(), 'baton-bench-'
 export async function startBaton({ sync, data: given, profile, within = READY_WITHIN, node = [] }: BatonOptions): Promise<Baton> {
   const data = given ?? newFolder()
   const port = await freePort()
-  const flags = [...process.execArgv, ...node, ...(profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`])]
-  const child = spawn(process.execPath, [...flags, main, 'start'], {
+  const flags = [...node, ...(profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`])]
+  const child = spawn(process.execPath, [...flags, ...program(), 'start'], {
     env: { ...process.env, BATON_DATA: data, BATON_PORT: String(port), BATON_SYNC: sync, BATON_RATE_KEY: '0', BATON_RATE_ORG: '0', BATON_LOG_LEVEL: 'error' }, stdio: ['ignore', 'ignore', 'inherit'],
   })
   const ended = new Promise<void>((done) => child.once('exit', () => done()))

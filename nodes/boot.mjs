@@ -9,6 +9,8 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const NEEDED = [20, 19]
+/** Commands that load what lies beside the program: benchmarks, worlds, strikes. */
+const FROM_SOURCES = ['bench', 'simulate', 'chaos']
 const usage = `baton: work coordination for humans, systems and AI agents
 
   npm start                 everything in one process, on http://127.0.0.1:8080
@@ -60,5 +62,9 @@ else {
   if (command === 'test') {
     const { runTests } = await import('./boot/tests.mjs')
     process.exitCode = await runTests(root, args, loader)
-  } else handOver(['--max-semi-space-size=32', `--import=${loader}`, join(root, 'nodes/main.ts'), command, ...args])
+  } else if (FROM_SOURCES.includes(command)) handOver(['--max-semi-space-size=32', `--import=${loader}`, join(root, 'nodes/main.ts'), command, ...args])
+  else {
+    const { programOf } = await import('./boot/program.mjs')
+    handOver([...programOf(root, loader), command, ...args])
+  }
 }

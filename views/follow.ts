@@ -10,7 +10,8 @@
  */
 import { sequenceOf, type Envelope } from '../protocol/entry.ts'
 import { refuse } from '../protocol/errors.ts'
-import { JournalReplaced, View, type Message } from './view.ts'
+import { damaged } from './file.ts'
+import { JournalReplaced, type Message, type View } from './view.ts'
 
 /** The journal of one partition. */
 export interface ViewJournal {
@@ -117,7 +118,7 @@ export class ViewFollower {
     try {
       return this.#view.ask(name, project, input)
     } catch (error) {
-      if (!View.damaged(error)) throw error
+      if (!damaged(error)) throw error
       this.#failed(error)
       return behind
     }
@@ -245,7 +246,7 @@ export class ViewFollower {
   #failed(error: unknown): void {
     this.#attempt++
     this.#options.hooks.alarm?.(error)
-    if (error instanceof JournalReplaced || View.damaged(error)) this.#view.reset()
+    if (error instanceof JournalReplaced || damaged(error)) this.#view.reset()
     const stop = this.#stop
     this.#stop = () => undefined
     // Not awaited: this may run inside the very batch that the port waits for before it has stopped.

@@ -11,8 +11,6 @@
  *     be read. Kinds and event types that this release does not know are passed over, for they belong to newer ones.
  * V4. The file may be lost. One of another schema, or a damaged one, is deleted, and the journal is applied from the start.
  */
-import { rmSync } from 'node:fs'
-import Database from 'better-sqlite3'
 import { cursorOf, EVENTS_PER_ENVELOPE, placed, type Envelope, type Kind, type Placed } from '../protocol/entry.ts'
 import { refuse } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
@@ -27,12 +25,12 @@ import { applyInteraction } from './interactions.ts'
 import { applyDefinitions } from './toolkits.ts'
 import { deleteDropped, hasDropped } from './messages.ts'
 import { applyMemory } from './memory.ts'
-import { migrate } from './migrate.ts'
 import { queryOf } from './queries.ts'
 import { applyRun } from './runs.ts'
 import { applySourceEvents } from './source-events.ts'
 import { applySession } from './sessions.ts'
-import { Store } from './store.ts'
+import { openStore, remove } from './file.ts'
+import type { Store } from './store.ts'
 import { applyDelivery, applyWebhooks } from './webhooks.ts'
 import { applyWorker } from './workers.ts'
 import { applyWorkflows } from './workflows.ts'
@@ -243,10 +241,6 @@ export class View {
     return this.#options.organization?.() ?? this.#store.one<{ value: string }>("SELECT value FROM meta WHERE key = 'organization'")?.value ?? ''
   }
 
-  /** Whether an error means that the file, not the journal, is at fault. */
-  static damaged(error: unknown): boolean {
-    return error instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB|FORMAT)/.test(error.code)
-  }
   /** Throw the rows away: the journal has to be applied from its first message. */
   reset(): void {
     this.#store.db.close()
@@ -281,29 +275,4 @@ function read({ sequence, data }: Message): Envelope {
   const outside = entries.find((entry) => !Array.isArray(entry.events))
   if (outside) throw new Error(`journal: message ${sequence} keeps large values outside; decode it before it is applied`)
   return envelope as Envelope
-}
-
-function openStore(file: string): Store {
-  for (const again of [true, false]) {
-    const db = new Database(file)
-    try {
-      if (migrate(db)) return checked(new Store(db))
-    } catch (error) {
-      if (!View.damaged(error) || !again) {
-        db.close()
-        throw error
-      }
-    }
-    db.close()
-    remove(file)
-  }
-  throw new Error(`view: ${file} cannot be made anew`)
-}
-/** A store whose first pages can be read. */
-function checked(store: Store): Store {
-  store.all('SELECT key, value FROM meta')
-  return store
-}
-function remove(file: string): void {
-  if (file !== ':memory:') for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true })
 }

@@ -132,7 +132,7 @@ async function contents(path: string, length: number): Promise<Map<string, { sta
     for (let at = 0; at + BLOCK <= length; ) {
       await file.read(block, 0, BLOCK, at)
       if (block.every((byte) => byte === 0)) break
-      if (block.toString('latin1', 257, 262) !== 'ustar') throw new Fault(`${path} is no backup: it is neither a folder nor a tar file.`)
+      if (block.toString('latin1', 257, 262) !== 'ustar') throw new Fault(at === 0 ? `${path} is no backup: it is neither a folder nor a tar file.` : `The backup is damaged: ${path} is no archive any more from byte ${at} on.`)
       const size = (block[124] ?? 0) & 0x80 ? Number(block.readBigUInt64BE(128)) : Number.parseInt(block.toString('latin1', 124, 135), 8)
       places.set(block.toString('utf8', 0, 100).replace(/\0.*$/s, ''), { start: at + BLOCK, size })
       at += BLOCK + padded(size)

@@ -9,6 +9,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { programOf } from './program.mjs'
 import { createReader } from './tap.mjs'
 
 /** Tests that measure time or memory of a service: nothing runs beside them. */
@@ -47,6 +48,8 @@ export async function runTests(root, args, loader) {
   const finder = [`--import=${loader}`, join(root, 'nodes/nats/install.ts')]
   const server = spawnSync(process.execPath, finder, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
   if (server.status !== 0) return 1
+  // Else each of the first tests that start the program would make its file.
+  programOf(root, loader)
   /** @param {string} name @param {number} otherwise */
   const option = (name, otherwise) => {
     const given = Number(args.findLast((arg) => arg.startsWith(`--${name}=`))?.slice(name.length + 3) || Number.NaN)

@@ -4,9 +4,14 @@
  */
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { programOf } from '../boot/program.mjs'
 
-const main = fileURLToPath(new URL('../main.ts', import.meta.url))
+const root = fileURLToPath(new URL('../..', import.meta.url))
 const loader = import.meta.resolve('@oxc-node/core/register')
+/** Arguments of node that start this program; what it is told follows them. */
+export const program = (): readonly string[] => programOf(root, loader)
+/** Arguments of node that run a file of TypeScript. */
+export const sourceOf = (file: string): readonly string[] => ['--max-semi-space-size=32', `--import=${loader}`, file]
 
 export interface Child {
   readonly pid: number
@@ -17,9 +22,12 @@ export interface Child {
   kill(signal: NodeJS.Signals): void
 }
 
-/** Start a program of this checkout that sends a message when it is ready. @param before a command that is to start it, such as one that enters a network namespace. */
+/**
+ * Start a program of this checkout that sends a message when it is ready.
+ * @param args of node. @param before a command that is to start it, such as one that enters a network namespace.
+ */
 export function startChild(name: string, args: readonly string[], settings: Readonly<Record<string, string>>, before: readonly string[] = []): Child {
-  const [command = process.execPath, ...rest] = [...before, process.execPath, '--max-semi-space-size=32', `--import=${loader}`, ...args]
+  const [command = process.execPath, ...rest] = [...before, process.execPath, ...args]
   const child = spawn(command, rest, { env: { ...process.env, ...settings }, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const exited = new Promise<string>((done) => {
     child.once('exit', (code, signal) => done(signal ?? String(code)))
@@ -31,4 +39,4 @@ export function startChild(name: string, args: readonly string[], settings: Read
 }
 
 /** Start `baton node` with these settings (names as in the environment). */
-export const startNodeProcess = (name: string, settings: Readonly<Record<string, string>>, before?: readonly string[]): Child => startChild(name, [main, 'node'], settings, before)
+export const startNodeProcess = (name: string, settings: Readonly<Record<string, string>>, before?: readonly string[]): Child => startChild(name, [...program(), 'node'], settings, before)

@@ -3,11 +3,11 @@ import { spawn } from 'node:child_process'
 import { copyFileSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { takeBackup } from '../../nodes/backup/backup.ts'
 import { MANIFEST, type Manifest } from '../../nodes/backup/manifest.ts'
 import { restoreBackup } from '../../nodes/backup/restore.ts'
+import { program } from '../../nodes/commands/child.ts'
 import { connectNats } from '../../nodes/nats/connect.ts'
 import { baseStreams, deleteStream } from '../../nodes/nats/copy.ts'
 import { RESTORING } from '../../nodes/nats/provision.ts'
@@ -23,12 +23,11 @@ const folder = mkdtempSync(join(tmpdir(), 'baton-backup-'))
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 t.setTimeout(120_000)
 const quiet = { begin: () => {}, moved: () => {}, end: () => {} }
-const main = fileURLToPath(new URL('../../nodes/main.ts', import.meta.url))
 
 /** The command line, as a user calls it. */
 async function baton(...args: string[]): Promise<{ code: number | null; out: string; err: string }> {
   const { BATON_NATS: _, BATON_DATA: __, ...env } = process.env
-  const child = spawn(process.execPath, ['--import', import.meta.resolve('@oxc-node/core/register'), main, ...args], { env })
+  const child = spawn(process.execPath, [...program(), ...args], { env })
   let [out, err] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => { out += text })
   child.stderr.setEncoding('utf8').on('data', (text: string) => { err += text })

@@ -1,0 +1,2 @@
+/** The arguments of node that start the program; see program.mjs. @param root folder of the project @param loader what loads TypeScript */
+export function programOf(root: string, loader: string): readonly string[]
