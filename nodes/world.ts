@@ -39,7 +39,7 @@ function repeated(message: ShardMessage): ShardMessage {
   return { type: 'command', command }
 }
 
-/** Milliseconds one try of a command or read may take: longer than a commit takes, short enough that a dead owner is left soon. */
+/** Milliseconds after which a command or read is sent again: longer than a commit takes, short enough that a dead owner is left soon. */
 const TRY = 2000
 /** Milliseconds for which whoever shows a row growing is waited for. */
 const SHOWN = 500
@@ -49,22 +49,42 @@ export function createWorld(parts: WorldParts): World {
   const locks = createLocks(parts.secret, parts.random)
   const sleep = (ms: number) => new Promise<void>((done) => clock.later(ms, done))
 
-  /** Ask the owner of a shard until it answers or the deadline has passed. */
-  async function owner(to: Address, message: ShardMessage): Promise<ShardAnswer> {
+  /** Ask the owner of a shard until it answers or the deadline has passed. Whoever was asked before may still answer. */
+  function owner(to: Address, message: ShardMessage): Promise<ShardAnswer> {
     const shard = shardOf(to.kind, to.id, shards)
-    if (shard === undefined) return refuse('not_found')
+    if (shard === undefined) return Promise.resolve(refuse('not_found'))
     const subject = subjects.shard(partitionOf(to.project, partitions), shard)
     const until = clock.elapsed() + settings.deadline
-    for (let attempt = 0; ; attempt++) {
-      const left = until - clock.elapsed()
-      if (left <= 0) return refuse('service_unavailable', { retry_after: 1 })
-      const answer = await bus.request(subject, attempt === 0 ? message : repeated(message), Math.min(left, TRY))
-      if (typeof answer === 'object') {
-        const given = answer.answer as ShardAnswer
-        if (!('not_owner' in given)) return given
+    return new Promise((resolve) => {
+      let tries = 0
+      let refusals = 0
+      let over = false
+      let cancel = () => {}
+      const end = (answer: ShardAnswer) => {
+        over = true
+        cancel()
+        resolve(answer)
       }
-      await sleep(Math.min(250, 5 * 2 ** Math.min(attempt, 6)) * (0.75 + ((parts.random.bytes(1)[0] ?? 0) / 512)))
-    }
+      const again = (ms: number) => {
+        cancel()
+        cancel = clock.later(ms, () => void send())
+      }
+      const send = async (): Promise<void> => {
+        const left = until - clock.elapsed()
+        if (left <= 0) return end(refuse('service_unavailable', { retry_after: 1 }))
+        const mine = ++tries
+        again(Math.min(left, TRY))
+        const answer = await bus.request(subject, mine === 1 ? message : repeated(message), left)
+        if (over) return
+        if (typeof answer === 'object') {
+          const given = answer.answer as ShardAnswer
+          if (!('not_owner' in given)) return end(given)
+        }
+        // The last one to be asked does not own it, or nobody is there.
+        if (mine === tries) again(Math.min(250, 5 * 2 ** Math.min(refusals++, 6)) * (0.75 + ((parts.random.bytes(1)[0] ?? 0) / 512)))
+      }
+      void send()
+    })
   }
 
   async function view(partition: number, message: unknown): Promise<unknown> {

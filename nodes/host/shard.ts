@@ -45,6 +45,8 @@ export class Shard {
   sequence = 0
   epoch = 0
   #mailbox: Letter[] = []
+  /** Commands that wait for their answer. */
+  readonly #asked = new Map<string, Promise<ShardAnswer>>()
   #pumping = false
   #open = false
   #lastAt = 0
@@ -68,12 +70,8 @@ export class Shard {
     this.offers = new Offers(this)
     this.keeper = new Keeper(this)
   }
-  get name(): string {
-    return `${this.partition}.${this.shard}`
-  }
-  get open(): boolean {
-    return this.#open
-  }
+  get name(): string { return `${this.partition}.${this.shard}` }
+  get open(): boolean { return this.#open }
   get letters(): number { return this.#mailbox.length }
   /** Take over: fence older owners, replay, then listen. @param epoch higher than any epoch this shard was owned under. */
   async start(epoch: number): Promise<void> {
@@ -121,7 +119,17 @@ export class Shard {
     if (message.type === 'commands') return Promise.all(message.commands.map((command) => this.submit(command)))
     return message.type === 'command' ? this.submit(message.command) : this.ask(message.to, message.name, message.input)
   }
-  submit(command: Command): Promise<ShardAnswer> { return new Promise((answer) => this.#post({ type: 'command', command, answer })) }
+  /** One that comes again while it waits gets the same answer: whoever sends again because nobody answers makes no more work. */
+  submit(command: Command): Promise<ShardAnswer> {
+    const key = `${command.project} ${command.kind} ${command.id} ${command.command_id} ${command.fingerprint ?? ''}`
+    const same = this.#asked.get(key)
+    if (same) return same
+    let answer: (given: ShardAnswer) => void = () => {}
+    const asked = new Promise<ShardAnswer>((done) => { answer = (given) => { this.#asked.delete(key); done(given) } })
+    this.#asked.set(key, asked)
+    this.#post({ type: 'command', command, answer })
+    return asked
+  }
   ask(to: Address, name: string, input: unknown): Promise<ShardAnswer> {
     return new Promise((answer) => this.#post({ type: 'ask', to, name, input, answer }))
   }

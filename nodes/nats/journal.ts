@@ -32,11 +32,19 @@ const READ_ATTEMPTS = 6
  */
 const IN_TOUCH = 2500
 /**
+ * Milliseconds within which a leader tells. One that stood still for longer than an election takes, and goes on, reads first
+ * what the others had sent before: it takes them for near and itself for the leader. What it is asked after that election,
+ * the new leader has answered long before; what it was asked earlier, it answers late.
+ */
+const PROMPT = 1000
+/**
  * Whether the server that told this was the leader when it did: so many replicas were in touch with it that the others
  * cannot have elected another one yet. One that is cut off goes on believing that it leads, and knows of no newer messages.
+ * @param took milliseconds from the question to the answer
  */
-export function leads(cluster: StreamInfo['cluster']): boolean {
+export function leads(cluster: StreamInfo['cluster'], took: number): boolean {
   const replicas = cluster?.replicas ?? []
+  if (replicas.length > 0 && took > PROMPT) return false
   const near = replicas.filter(({ active, offline }) => !offline && active < IN_TOUCH * 1e6).length
   return near + 1 > (replicas.length + 1) / 2
 }
@@ -114,8 +122,9 @@ export function createJournal(nats: Nats, { timeout = 3000, appended = () => {},
     last,
     read,
     position: async (partition) => {
+      const asked = performance.now()
       const { state, cluster } = await nats.manager.streams.info(names.journal(partition))
-      if (!leads(cluster)) throw new Error(`who told the end of ${names.journal(partition)} may not lead it any more`)
+      if (!leads(cluster, performance.now() - asked)) throw new Error(`who told the end of ${names.journal(partition)} may not lead it any more`)
       return { first: state.first_seq, last: state.last_seq }
     },
     follow: (partition, from, on) => follow(nats, names.journal(partition), from, on),

@@ -43,6 +43,23 @@ t.test('a command sent twice acts once and is answered the same', async (t) => {
   t.same(reply(await next.submit(command(runId(1), 'add', { by: 5 }, 'same'))), { count: 5 }, 'also by the next owner')
 })
 
+t.test('who asks again while the first asking waits is no further work', async (t) => {
+  let release = () => {}
+  let hold = true
+  const world = new ToyWorld((step) => (step === 'append' && hold ? new Promise<void>((done) => { release = done }) : undefined))
+  let decided = 0
+  hold = false
+  const shard = await world.owner(0, { ...world.deps(), measure: { commit() {}, command() { decided++ }, offer() {} } })
+  hold = true
+  const asked = Array.from({ length: 5 }, () => shard.submit(command(runId(1), 'add', { by: 5 }, 'same')))
+  await settleAll()
+  asked.push(shard.submit(command(runId(1), 'add', { by: 5 }, 'same')))
+  hold = false
+  release()
+  t.same((await Promise.all(asked)).map(reply), asked.map(() => ({ count: 5 })))
+  t.equal(decided, 1)
+})
+
 t.test('a key used again with another request is refused', async (t) => {
   const shard = await new ToyWorld().owner()
   await shard.submit(command(runId(1), 'add', { by: 5 }, 'key', 'one'))

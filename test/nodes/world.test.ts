@@ -1,6 +1,7 @@
 /** The edge's world over a bus that carries messages as NATS does: as JSON. */
 import t from 'tap'
 import { refuse } from '../../protocol/errors.ts'
+import { ManualClock } from '../memory.ts'
 import type { ShardAnswer } from '../../nodes/host/deps.ts'
 import { createWorld, type WorldParts } from '../../nodes/world.ts'
 
@@ -16,4 +17,32 @@ t.test('a question to another process is answered as one to this process would b
   t.equal(await answering({ reply: null }).ask(to, 'get'), null)
   t.strictSame(await answering({ reply: { a: 1 } }).ask(to, 'get'), { a: 1 })
   t.match(await answering(refuse('service_unavailable')).ask(to, 'get'), { refused: 'service_unavailable' })
+})
+
+t.test('who was asked first may answer last, and whoever owns nothing is left soon', async (t) => {
+  const clock = new ManualClock()
+  const asked: ((answer: unknown) => void)[] = []
+  const bus = { request: () => new Promise((answer) => asked.push(answer)) }
+  const parts = { node: 'n1', settings: { deadline: 15_000 }, partitions: 1, shards: 4, secret: new Uint8Array(32), organization: 'org_1', bus, clock, random: { bytes: (length: number) => new Uint8Array(length) } }
+  const world = createWorld(parts as unknown as WorldParts)
+  const late = world.ask(to, 'get')
+  await clock.advance(5000)
+  t.equal(asked.length, 3, 'sent again every two seconds')
+  asked[0]?.({ answer: { reply: 'late' } })
+  t.equal(await late, 'late', 'the first answer counts, whichever asking it is to')
+  await clock.advance(10_000)
+  t.equal(asked.length, 3, 'and nothing is sent any more')
+
+  const moved = world.ask(to, 'get')
+  asked[3]?.('no_responders')
+  await clock.advance(5)
+  asked[4]?.({ answer: { not_owner: true } })
+  await clock.advance(10)
+  t.equal(asked.length, 6)
+  asked[5]?.({ answer: { reply: 'found' } })
+  t.equal(await moved, 'found')
+
+  const never = world.ask(to, 'get')
+  await clock.advance(15_000)
+  t.match(await never, { refused: 'service_unavailable' })
 })
