@@ -47,7 +47,7 @@ export function openFollowedSessions(world: World): FollowedSessions {
   const open = (project: string, session_id: string): Followed => {
     const follower = new SessionFollower({
       ask: (question, fresh) => askPage(world, project, { ...question, session_id }, fresh),
-      shown: (message_id) => world.previewed(project, message_id), now: () => world.now(), later: (ms, run) => world.later(ms, run), age,
+      shown: (message_id) => world.previewed(project, message_id), now: () => world.now(), later: (ms, run) => world.later(ms, run), soon: (run) => void setImmediate(run), age,
       slow: () => world.count.inc('stream_fallbacks'), given: (changes) => world.count.inc('events_sent', changes),
     })
     const stops = [world.live(project, 'session', session_id, (placed) => follower.hear(placed)), world.onPreview(project, session_id, (preview) => follower.preview(preview))]

@@ -84,7 +84,7 @@ export class Meeting {
     this.#gateways = [new Set<object>(), new Set<object>()].map((early) => ({
       early,
       follower: new SessionFollower({
-        ask: (question, fresh) => this.#ask({ session_id: 'ses_1', ...question }, early, fresh), shown: (message) => this.#shown(message), now: () => this.#clock, later, age: 55_000, slow() {}, given() {},
+        ask: (question, fresh) => this.#ask({ session_id: 'ses_1', ...question }, early, fresh), shown: (message) => this.#shown(message), now: () => this.#clock, later, soon: (run) => void this.pending.push(run), age: 55_000, slow() {}, given() {},
       }),
       dialects: { v1: numberedDialect('ses_1', 5000), v2: transcriptDialect('ses_1', (revision) => this.seal(revision), 5000) },
     }))
