@@ -128,8 +128,8 @@ export function createWorld(parts: WorldParts): World {
     everywhere: (name, input) => Promise.all(Array.from({ length: partitions }, (_, partition) => view(partition, { name, project: parts.organization, input }))),
     live: (project, kind, id, on) => bus.subscribe(subjects.live(project, kind, id), (message) => { on(message as Placed) }),
     moved: (project, on) => bus.subscribe(subjects.moved(project), (message) => { on((message as { cursor: number }).cursor) }),
-    preview: (project, preview) => bus.publish(subjects.preview(project, preview.session_id), preview),
-    onPreview: (project, session, on) => bus.subscribe(subjects.preview(project, session), (message) => { on(message as Preview) }),
+    preview: (project, session, pieces) => bus.publish(subjects.preview(project, session), pieces),
+    onPreview: (project, session, on) => bus.subscribe(subjects.preview(project, session), (message) => { on(message as readonly Preview[]) }),
     previewed: async (project, message) => {
       const answer = await bus.request(subjects.previewed(project, message), {}, SHOWN)
       return typeof answer === 'object' ? (answer.answer as Previewed) : undefined

@@ -47,10 +47,10 @@ export function openFollowedSessions(world: World): FollowedSessions {
   const open = (project: string, session_id: string): Followed => {
     const follower = new SessionFollower({
       ask: (question, fresh) => askPage(world, project, { ...question, session_id }, fresh),
-      shown: (message_id) => world.previewed(project, message_id), now: () => world.now(), later: (ms, run) => world.later(ms, run), soon: (run) => void setImmediate(run), age,
+      shown: (message_id) => world.previewed(project, message_id), now: () => world.now(), later: (ms, run) => world.later(ms, run), age,
       slow: () => world.count.inc('stream_fallbacks'), given: (changes) => world.count.inc('events_sent', changes),
     })
-    const stops = [world.live(project, 'session', session_id, (placed) => follower.hear(placed)), world.onPreview(project, session_id, (preview) => follower.preview(preview))]
+    const stops = [world.live(project, 'session', session_id, (placed) => follower.hear(placed)), world.onPreview(project, session_id, (pieces) => follower.preview(pieces))]
     let cancel = () => {}
     const look = () => {
       cancel = world.later(2 * world.settings.keepalive, () => {

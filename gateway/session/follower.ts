@@ -4,8 +4,7 @@
  *
  * Invariants:
  * G1. All joined clients have been given everything up to `#head`, and what streams exactly as `#live` has it: so one text of a
- *     change does for all of them. Only pieces that came in this turn of the loop may still be held: they are written as one, so
- *     that a process that is late catches up in few writes.
+ *     change does for all of them.
  * G2. A client joins in one step with a page that reaches exactly `#head`, in cursor and revision: between two pages a head is
  *     ahead of its cursor. A page behind is given and asked for again; one ahead first moves the head, and everybody else.
  * G3. An entry whose `prev` lies beyond the head shows a gap: the view is asked for what changed since. What was heard of is
@@ -17,16 +16,29 @@
 import { lastCursor, type Placed } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { isFrame, rowIn, type SessionEvent } from '../../protocol/session/events.ts'
-import type { TranscriptPage } from '../../protocol/session/pages.ts'
-import type { Preview } from '../../protocol/session/previews.ts'
+import type { TranscriptPage, TranscriptQuestion } from '../../protocol/session/pages.ts'
+import type { Preview, Previewed } from '../../protocol/session/previews.ts'
 import { settledTurns } from '../../protocol/session/settled.ts'
 import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
 import type { Sink } from '../respond.ts'
 import { endsTurn, type Change, type Dialect, type End } from './change.ts'
 import { LiveRows } from './live.ts'
-import type { Ports } from './needs.ts'
 import { readiness } from './readable.ts'
 
+/** What a follower needs to know of its session and the world. Milliseconds. */
+export interface Ports {
+  /** A page. `fresh`: it must contain everything up to this cursor; absent: everything committed by now. */
+  ask(question: Omit<TranscriptQuestion, 'session_id'>, fresh?: number): Promise<TranscriptPage | Refusal>
+  /** Everything that a row has shown so far, when somebody publishes it. */
+  shown(message_id: string): Promise<Previewed | undefined>
+  now(): number
+  later(ms: number, run: () => void): () => void
+  /** How long a stream lasts before its client is asked to come back. */
+  readonly age: number
+  /** Count a client that was too slow, and frames that were written. */
+  slow(): void
+  given(changes: number): void
+}
 interface Client {
   readonly sink: Sink
   readonly dialect: Dialect
@@ -50,7 +62,6 @@ export class SessionFollower {
   /** Rows whose publisher is being asked. */
   readonly #seeking = new Map<string, { again: boolean; done: Promise<void> }>()
   readonly #active = new Set<string>()
-  #held: Change[] = []
   #head: Head | undefined
   #heard = 0
   #doubt = false
@@ -60,9 +71,7 @@ export class SessionFollower {
   constructor(ports: Ports) {
     this.#ports = ports
   }
-  get clients(): number {
-    return this.#clients.size
-  }
+  get clients(): number { return this.#clients.size }
 
   /** The first page of a client. */
   first(from: { readonly after?: number; readonly after_sequence?: number }): Promise<TranscriptPage | Refusal> {
@@ -86,7 +95,6 @@ export class SessionFollower {
       await readable()
       if (sink.closed || this.#closed) return
       if (page) {
-        this.#flush()
         const joins = !page.more && this.#head?.cursor === page.last && this.#head.revision === page.revision
         this.#catchUp(client, page, joins ? this.#live.rows() : [])
         after = page.through
@@ -146,16 +154,18 @@ export class SessionFollower {
     this.#tell(changes)
     this.#settle()
   }
-  /** A piece of what the model says. */
-  preview(preview: Preview): void {
+  /** Pieces of what models say. */
+  preview(pieces: readonly Preview[]): void {
     if (!this.#head) return
-    const heard = this.#live.hear(preview)
-    if (heard.as === 'void') return
-    if (heard.as === 'hole') return void this.#seek(preview.message_id)
-    const { appended, reset } = heard
-    if (this.#held.length === 0) this.#ports.soon(() => this.#flush())
-    if (reset) this.#held.push({ kind: 'row', row: reset, again: true, at: preview.at })
-    this.#held.push({ kind: 'piece', preview, ...(appended && { appended }) })
+    const changes: Change[] = []
+    for (const preview of pieces) {
+      const { as, appended, reset } = this.#live.hear(preview)
+      if (as === 'hole') void this.#seek(preview.message_id)
+      if (as !== 'shown') continue
+      if (reset) changes.push({ kind: 'row', row: reset, again: true, at: preview.at })
+      changes.push({ kind: 'piece', preview, ...(appended && { appended }) })
+    }
+    this.#tell(changes)
   }
   /** Everything up to a cursor is committed: resolves when it was fetched. */
   notice(cursor: number): Promise<void> {
@@ -198,7 +208,6 @@ export class SessionFollower {
   }
   /** Take a page for the new head; who has joined is given what it has beyond. */
   #adopt(page: TranscriptPage): void {
-    this.#flush()
     const before = this.#head
     if (before && !page.more && page.last <= before.cursor) return
     this.#head = { cursor: page.more ? (before?.cursor ?? 0) : page.last, revision: Math.max(page.through, before?.revision ?? 0) }
@@ -241,13 +250,9 @@ export class SessionFollower {
     } while (seeking.again && !this.#closed)
   }
 
-  #turn(id: string, status: string): void {
-    this.#active[settledTurns.has(status) ? 'delete' : 'add'](id)
-  }
+  #turn(id: string, status: string): void { this.#active[settledTurns.has(status) ? 'delete' : 'add'](id) }
   /** Write changes to everybody who has joined: one text for each dialect. */
-  #tell(news: readonly Change[]): void {
-    const changes = this.#held.length > 0 ? [...this.#held, ...news] : news
-    this.#held = []
+  #tell(changes: readonly Change[]): void {
     if (this.#clients.size === 0 || changes.length === 0) return
     const ended = changes.some(endsTurn)
     const texts = new Map<Dialect, string>()
@@ -260,9 +265,6 @@ export class SessionFollower {
       else client.sink.write(text)
     }
     this.#ports.given(changes.length * this.#clients.size)
-  }
-  #flush(): void {
-    if (this.#held.length > 0) this.#tell([])
   }
   #cut(client: Client): void {
     this.#ports.slow()

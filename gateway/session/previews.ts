@@ -1,7 +1,8 @@
 /**
  * Publishing what models say while they say it, for whoever holds the generation: the gateway of its worker, or the executor.
  * Each generation has one publisher per attempt; it learns once which row it writes, numbers the pieces, and keeps the whole for
- * those who come later. Nothing here is stored, and nothing waits for it.
+ * those who come later. Nothing here is stored, and nothing waits for it. Pieces of a session that come together are sent
+ * together, except for the first, which people wait for: so a process that is late catches up in few messages and writes.
  */
 import type { Open } from '../../protocol/common.ts'
 import { isRefusal } from '../../protocol/errors.ts'
@@ -51,6 +52,8 @@ const sizeOf = (delta: Open): number => (typeof delta['text'] === 'string' ? del
 /** No generations yet. */
 export function openPreviews(world: Ports): Previews {
   const publishers = new Map<string, Publisher>()
+  /** Pieces that are sent at the end of this turn, by project and session. */
+  let gathered = new Map<string, { readonly project: string; readonly session: string; readonly pieces: Preview[] }>()
   const keyOf = ({ job_id, attempt }: Generation): string => `${job_id} ${attempt}`
 
   const drop = (key: string): void => {
@@ -76,7 +79,23 @@ export function openPreviews(world: Ports): Previews {
     publisher.whole = { ...whole, n, content: appendDelta(whole.content, delta)?.content ?? whole.content }
     const { session_id, turn_id, message_id, base, born }: PreviewOf = whole
     const preview: Preview = { session_id, turn_id, message_id, base, born, n, delta, job_id, at, ...(worker_id !== undefined && { worker_id }), ...(model !== undefined && { model }), ...(sequence !== undefined && { sequence }) }
-    world.preview(project, preview)
+    spread(project, preview)
+  }
+  const spread = (project: string, piece: Preview): void => {
+    const { session_id: session, n } = piece
+    const key = `${project} ${session}`
+    const before = gathered.get(key)
+    if (before) before.pieces.push(piece)
+    else if (n === 1) world.preview(project, session, [piece])
+    else {
+      if (gathered.size === 0) world.later(0, flush)
+      gathered.set(key, { project, session, pieces: [piece] })
+    }
+  }
+  const flush = (): void => {
+    const all = gathered
+    gathered = new Map()
+    for (const { project, session, pieces } of all.values()) world.preview(project, session, pieces)
   }
   const begin = async (key: string, publisher: Publisher): Promise<void> => {
     const { project, session_id, job_id } = publisher.generation

@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { Dialect } from '../../gateway/session/change.ts'
+import { openPreviews } from '../../gateway/session/previews.ts'
 import { SessionFollower } from '../../gateway/session/follower.ts'
 import { LiveRows } from '../../gateway/session/live.ts'
 import type { TranscriptPage } from '../../protocol/session/pages.ts'
@@ -27,7 +28,7 @@ t.test('a client that waits for what a row has shown does not join a head that s
   let answerShown = () => {}
   const follower = new SessionFollower({
     ask: ({ after = 0 }) => new Promise((resolve) => waiting.push(() => resolve(page(3, after)))), shown: () => new Promise((resolve) => { answerShown = () => resolve(undefined) }),
-    now: () => 0, later: () => () => {}, soon: (run) => run(), age: 1, slow() {}, given() {},
+    now: () => 0, later: () => () => {}, age: 1, slow() {}, given() {},
   })
   const dialect: Dialect = { name: 'v2', caught: (caught) => caught.page.messages.map(({ record }) => `${record.id} `).join(''), ready: (revision) => `ready at ${revision} `, change: () => '', end: () => 'end', patience: () => 1 }
   let given = ''
@@ -42,32 +43,6 @@ t.test('a client that waits for what a row has shown does not join a head that s
   t.equal(follower.clients, 1)
 })
 
-t.test('pieces that come together are written as one, before whatever comes after them', async (t) => {
-  const writes: string[] = []
-  let held = () => {}
-  const empty: TranscriptPage = { after: 1, through: 1, more: false, revision: 1, last: 10, messages: [], turns: [], interactions: [], active: [], live: [{ revision: 1, record: row('m1', null) }], pending: [] }
-  const follower = new SessionFollower({ ask: async () => empty, shown: async () => undefined, now: () => 0, later: () => () => {}, soon: (run) => { held = run }, age: 1, slow() {}, given() {} })
-  const dialect: Dialect = { name: 'v2', caught: ({ rows }) => rows.map(({ content }) => `<${content.map((block) => (block.type === 'text' ? block.text : '')).join('')}>`).join(''), ready: () => '', change: (change) => (change.kind === 'piece' ? String(change.preview.delta['text']) : `[${change.kind}]`), end: () => 'end', patience: () => 1 }
-  const join = async () => {
-    const at = writes.length
-    void follower.join({ write: (piece) => void writes.push(Buffer.from(piece).toString()), full: false, closed: false, onDrain() {}, onClose() {}, end() {} }, dialect, empty)
-    for (let i = 0; i < 5; i++) await turn()
-    return writes.slice(at)
-  }
-  await join()
-  writes.length = 0
-  const say = (n: number, text: string) => follower.preview({ session_id: 'ses_1', turn_id: 'turn_1', message_id: 'm1', base: 1, born: 1, n, delta: { text }, job_id: 'job_1', at: 1 })
-  say(1, 'a')
-  say(2, 'b')
-  t.strictSame(writes, [])
-  held()
-  t.strictSame(writes, ['ab'])
-  say(3, 'c')
-  t.match((await join()).join(' '), /^c .*<abc>/, 'who joins gets them once: the others are given theirs first')
-  held()
-  t.equal(writes.filter((text) => text === 'c').length, 1)
-})
-
 t.test('what was shown of a row is void when a page tells that the row was begun anew', async (t) => {
   const live = new LiveRows()
   const shows = () => live.rows().map(({ content }) => content)
@@ -79,4 +54,26 @@ t.test('what was shown of a row is void when a page tells that the row was begun
   at(2)
   t.same(shows(), [[]])
   t.same(live.unsought(), ['m1'])
+})
+
+t.test('the first piece of a generation is sent at once, those that come together then as one message', async (t) => {
+  const sent: string[] = []
+  const timers: (() => void)[] = []
+  const previews = openPreviews({
+    ask: async () => ({ turn_id: 'turn_1', message_id: 'm1', revision: 1 }), now: () => 0, onPreviewed: () => () => {},
+    later: (ms, run) => { if (ms === 0) timers.push(run); return () => {} },
+    preview: (_, session, pieces) => void sent.push(`${session}: ${pieces.map(({ n, delta }) => `${n} ${String(delta['text'])}`).join(', ')}`),
+  })
+  const say = (session_id: string, text: string) => previews.publish({ project: 'prj_1', session_id, job_id: `job of ${session_id}`, attempt: '1' }, { text })
+  say('a', 'one')
+  await turn()
+  t.strictSame(sent, ['a: 1 one'])
+  for (const text of ['two', 'three']) say('a', text)
+  say('b', 'one')
+  await turn()
+  say('a', 'four')
+  t.strictSame(sent, ['a: 1 one', 'b: 1 one'])
+  t.equal(timers.length, 1)
+  timers[0]?.()
+  t.strictSame(sent.slice(2), ['a: 2 two, 3 three, 4 four'])
 })

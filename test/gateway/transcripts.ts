@@ -74,7 +74,7 @@ export class Meeting {
     const later = (ms: number, run: () => void): (() => void) => this.#later(ms, run)
     this.#previews = openPreviews({
       ask: async (_, name, input) => this.#slowly(() => (this.story.session.ask(name, input) as unknown) ?? null),
-      now: () => this.#clock++, later, preview: (_, preview) => this.#spread(preview),
+      now: () => this.#clock++, later, preview: (_, __, pieces) => this.#spread(pieces),
       onPreviewed: (_, message, answer) => {
         const set = this.#asked.get(message) ?? new Set()
         this.#asked.set(message, set.add(answer))
@@ -84,7 +84,7 @@ export class Meeting {
     this.#gateways = [new Set<object>(), new Set<object>()].map((early) => ({
       early,
       follower: new SessionFollower({
-        ask: (question, fresh) => this.#ask({ session_id: 'ses_1', ...question }, early, fresh), shown: (message) => this.#shown(message), now: () => this.#clock, later, soon: (run) => void this.pending.push(run), age: 55_000, slow() {}, given() {},
+        ask: (question, fresh) => this.#ask({ session_id: 'ses_1', ...question }, early, fresh), shown: (message) => this.#shown(message), now: () => this.#clock, later, age: 55_000, slow() {}, given() {},
       }),
       dialects: { v1: numberedDialect('ses_1', 5000), v2: transcriptDialect('ses_1', (revision) => this.seal(revision), 5000) },
     }))
@@ -148,8 +148,8 @@ export class Meeting {
     const lost = this.lossy && this.#choose(6) === 0
     return this.#slowly(() => (lost ? undefined : [...(this.#asked.get(message) ?? [])].map((answer) => answer()).find((whole) => whole !== undefined)))
   }
-  #spread(preview: Preview): void {
-    for (const { follower } of this.#gateways) for (let n = this.lossy ? this.#choose(6) % 3 : 1; n > 0; n--) this.pending.push(() => follower.preview(preview))
+  #spread(pieces: readonly Preview[]): void {
+    for (const { follower } of this.#gateways) for (let n = this.lossy ? this.#choose(6) % 3 : 1; n > 0; n--) this.pending.push(() => follower.preview(pieces))
   }
   /** The model of a generation under way says something. */
   speak(what: number, attempt = 0): void {
