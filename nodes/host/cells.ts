@@ -145,8 +145,10 @@ export class Cells {
       this.#ahead.delete(key)
       const read = await (ahead && this.#deps.clock.elapsed() - ahead.at < AHEAD.lasts ? ahead.reading : this.#deps.snapshots.get(this.#partition, key))
       // A server that was cut off goes on believing that it leads, for less than `LATE` ms, and does not know what others stored since.
-      if ((read?.revision ?? 0) < (this.#left.get(key)?.revision ?? 0)) throw new Error('an older snapshot was read than the one that was stored')
-      return read
+      if ((read?.revision ?? 0) >= (this.#left.get(key)?.revision ?? 0)) return read
+      // Or what was stored is lost: then to ask again does not help.
+      await this.#confirm()
+      throw new Error('an older snapshot was read than the one that was stored')
     })
     const cell = this.fresh(address)
     if (!found) return cell

@@ -97,6 +97,13 @@ t.test('who never gets to know it gives the shard up', async (t) => {
   t.same([lost.length, shard.open], [1, false])
 })
 
+t.test('when what was stored is lost, the shard is given up at once: to ask again does not help', async (t) => {
+  const { world, shard, lost, id } = await left()
+  world.snapshots.values.clear()
+  t.same(await within(world, 100, shard.submit(command(id, 'add', { by: 1 }))), notOwner)
+  t.same([lost.length, shard.open], [1, false])
+})
+
 t.test('while the storage does not answer, commands wait and the shard stays', async (t) => {
   const { world, shard, lost, id } = await left()
   const get = world.snapshots.get.bind(world.snapshots)
