@@ -71,7 +71,7 @@ export function createWorld(parts: WorldParts): World {
       }
       const send = async (): Promise<void> => {
         const left = until - clock.elapsed()
-        if (left <= 0) return end(refuse('service_unavailable', { retry_after: 1 }))
+        if (left < 1) return end(refuse('service_unavailable', { retry_after: 1 }))
         const mine = ++tries
         again(Math.min(left, TRY))
         const answer = await bus.request(subject, mine === 1 ? message : repeated(message), left)
