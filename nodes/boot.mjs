@@ -62,9 +62,8 @@ else {
   if (command === 'test') {
     const { runTests } = await import('./boot/tests.mjs')
     process.exitCode = await runTests(root, args, loader)
-  } else if (FROM_SOURCES.includes(command)) handOver(['--max-semi-space-size=32', `--import=${loader}`, join(root, 'nodes/main.ts'), command, ...args])
-  else {
-    const { programOf } = await import('./boot/program.mjs')
-    handOver([...programOf(root, loader), command, ...args])
+  } else {
+    const { programOf, sourceOf } = await import('./boot/program.mjs')
+    handOver([...(FROM_SOURCES.includes(command) ? sourceOf(join(root, 'nodes/main.ts'), loader) : programOf(root, loader)), command, ...args])
   }
 }

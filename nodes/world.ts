@@ -129,7 +129,7 @@ export function createWorld(parts: WorldParts): World {
     live: (project, kind, id, on) => bus.subscribe(subjects.live(project, kind, id), (message) => { on(message as Placed) }),
     moved: (project, on) => bus.subscribe(subjects.moved(project), (message) => { on((message as { cursor: number }).cursor) }),
     preview: (project, session, pieces) => bus.publish(subjects.preview(project, session), pieces),
-    // Nodes of release 0.1.0 send each piece by itself.
+    // Nodes that were built before pieces were gathered send each by itself.
     onPreview: (project, session, on) => bus.subscribe(subjects.preview(project, session), (message) => { on([message as Preview | readonly Preview[]].flat()) }),
     previewed: async (project, message) => {
       const answer = await bus.request(subjects.previewed(project, message), {}, SHOWN)

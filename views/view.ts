@@ -171,9 +171,10 @@ export class View {
     if (this.#waiting === 0 && !applied) return 0
     return this.#change(() => {
       this.#store.flush()
-      const entries = applied?.() ?? 0
-      this.#store.flush()
       this.#waiting = 0
+      if (!applied) return 0
+      const entries = applied()
+      this.#store.flush()
       return entries
     })
   }

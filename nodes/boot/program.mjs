@@ -27,17 +27,14 @@ function fingerprint(root) {
 
 /** Packages with parts that are no JavaScript, or that find files of their own: they stay where they are. */
 const APART = ['@oxc-node/core', 'better-sqlite3', 'esbuild', 'pino', 'swagger-ui-dist', 'uWebSockets.js']
-/** A map that says nothing: who reads a stack trace looks for lines of ours. */
-const NO_MAP = `\n//# sourceMappingURL=data:application/json;base64,${Buffer.from('{"version":3,"sources":[""],"mappings":"A"}').toString('base64')}`
 
 /** The files that a source refers to lie beside it, not beside what is made of it. @type {import('esbuild').Plugin} */
 const whereItWas = {
   name: 'where it was',
   setup: ({ onLoad }) => void onLoad({ filter: /\.(ts|[cm]?js)$/ }, ({ path }) => {
     const text = readFileSync(path, 'utf8')
-    const ours = !path.includes('node_modules')
     const here = text.includes('import.meta.') ? `const url$ = ${JSON.stringify(pathToFileURL(path).href)}, folder$ = ${JSON.stringify(dirname(path))};` : ''
-    return { loader: path.endsWith('.ts') ? 'ts' : 'js', contents: ours ? here + text : here + text.replaceAll('//# sourceMappingURL', '//') + NO_MAP }
+    return { loader: path.endsWith('.ts') ? 'ts' : 'js', contents: here + text }
   }),
 }
 
@@ -57,6 +54,16 @@ async function build(root, file) {
   }
 }
 
+/** A young generation of 32 MiB: fewer objects of a commit in flight are moved by the collector. */
+const MEMORY = ['--max-semi-space-size=32']
+/**
+ * The arguments of node that run a file of TypeScript as it is.
+ * @param {string} file
+ * @param {string} loader what loads TypeScript
+ * @returns {string[]}
+ */
+export const sourceOf = (file, loader) => [...MEMORY, `--import=${loader}`, file]
+
 /**
  * The arguments of node that start the program: what it is told follows them. Makes the file first, in a process of its own,
  * when it is not there. Where that is impossible, the sources are loaded as they are.
@@ -68,8 +75,8 @@ export function programOf(root, loader) {
   root = resolve(root)
   const folder = join(root, 'node_modules/.cache/baton')
   const file = join(folder, `${fingerprint(root)}.mjs`)
-  const flags = ['--max-semi-space-size=32', '--enable-source-maps']
-  if (existsSync(file)) return [...flags, file]
+  const made = [...MEMORY, '--enable-source-maps', file]
+  if (existsSync(file)) return made
   try {
     mkdirSync(folder, { recursive: true })
     for (const name of readdirSync(folder)) if (Date.now() - statSync(join(folder, name)).mtimeMs > KEPT) rmSync(join(folder, name), { force: true })
@@ -77,7 +84,7 @@ export function programOf(root, loader) {
   } catch {
     // A folder that cannot be written to.
   }
-  return existsSync(file) ? [...flags, file] : [...flags, `--import=${loader}`, join(root, 'nodes/main.ts')]
+  return existsSync(file) ? made : sourceOf(join(root, 'nodes/main.ts'), loader)
 }
 
 const [, started, ...wanted] = process.argv

@@ -4,14 +4,14 @@
  */
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { programOf } from '../boot/program.mjs'
+import { programOf, sourceOf } from '../boot/program.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const loader = import.meta.resolve('@oxc-node/core/register')
 /** Arguments of node that start this program; what it is told follows them. */
 export const program = (): readonly string[] => programOf(root, loader)
 /** Arguments of node that run a file of TypeScript. */
-export const sourceOf = (file: string): readonly string[] => ['--max-semi-space-size=32', `--import=${loader}`, file]
+export const source = (file: string): readonly string[] => sourceOf(file, loader)
 
 export interface Child {
   readonly pid: number

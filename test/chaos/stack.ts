@@ -7,7 +7,7 @@ import { chmodSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { sourceOf, startChild, startNodeProcess, type Child } from '../../nodes/commands/child.ts'
+import { source, startChild, startNodeProcess, type Child } from '../../nodes/commands/child.ts'
 import { connectNats, type Nats } from '../../nodes/nats/connect.ts'
 import { freePort, startServer } from '../../nodes/nats/server.ts'
 import { silent } from '../memory.ts'
@@ -135,7 +135,7 @@ export async function startStack({ net, folder, binary, say }: Options): Promise
   for (const [i, name] of of('worker').entries()) {
     member(name, 'worker', async (life, born) => {
       const turned = i % 2 === 0 ? urls : [...urls].reverse()
-      const child = startChild(name, sourceOf(worker), { CHAOS_URLS: turned.join(','), CHAOS_KEY: key, CHAOS_SLOTS: String(SLOTS), CHAOS_NAME: `${name}-${life}` }, at(name).before)
+      const child = startChild(name, source(worker), { CHAOS_URLS: turned.join(','), CHAOS_KEY: key, CHAOS_SLOTS: String(SLOTS), CHAOS_NAME: `${name}-${life}` }, at(name).before)
       born(child)
       await child.ready
     })

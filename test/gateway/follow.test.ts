@@ -207,7 +207,7 @@ t.test('who is behind is not ended by a view that has not heard of the sequence 
   follower.join({ write: (piece) => { got += Buffer.from(piece).toString() }, full: false, closed: false, onDrain() {}, onClose() {}, end() { ended = true } }, 0, opening)
   for (let i = 0; i < 9; i++) await new Promise<void>((resolve) => setImmediate(resolve))
   t.same(got.trim().split('\n').map(Number), [1, 2, 3, 4, 5, 6, 7, 8, 9])
-  t.same(asked, [undefined, 2, 5, 8, undefined].slice(0, asked.length))
+  t.same(asked, [undefined, 2, 5, 8, undefined])
   t.notOk(ended)
 })
 

@@ -45,10 +45,9 @@ t.test('a command sent twice acts once and is answered the same', async (t) => {
 
 t.test('who asks again while the first asking waits is no further work', async (t) => {
   let release = () => {}
-  let hold = true
+  let hold = false
   const world = new ToyWorld((step) => (step === 'append' && hold ? new Promise<void>((done) => { release = done }) : undefined))
   let decided = 0
-  hold = false
   const shard = await world.owner(0, { ...world.deps(), measure: { commit() {}, command() { decided++ }, offer() {} } })
   hold = true
   const asked = Array.from({ length: 5 }, () => shard.submit(command(runId(1), 'add', { by: 5 }, 'same')))
