@@ -12,7 +12,7 @@
 import { headers, type Msg, type MsgHdrs } from '@nats-io/transport-node'
 import type { Bus, NoAnswer } from '../host/ports.ts'
 import type { Nats } from './connect.ts'
-import { isNoResponders, isTimeout, sentence } from './failures.ts'
+import { isNoResponders, isUnanswered, sentence } from './failures.ts'
 import { createListeners, type Listener } from './listeners.ts'
 import { Overdue, type Limited } from './overdue.ts'
 
@@ -22,6 +22,7 @@ const SERVED = 'Baton-Served'
 const DECLINED = 'Baton-Declined'
 
 const encoder = new TextEncoder()
+const nothing = new Uint8Array()
 const encode = (message: unknown): Uint8Array => encoder.encode(JSON.stringify(message) ?? 'null')
 const decode = (message: Msg): unknown => (message.data.length === 0 ? undefined : JSON.parse(message.string()))
 const header = (name: string, value: string): MsgHdrs => {
@@ -70,15 +71,18 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
     })
   const askElsewhere = async (subject: string, message: unknown, timeout: number): Promise<{ readonly answer: unknown } | NoAnswer> => {
     try {
-      const reply = await connection.request(subject, encode(message), { timeout })
+      const reply = await nats.ask(subject, encode(message), undefined, timeout)
       return reply.headers?.has(DECLINED) ? 'no_responders' : { answer: decode(reply) }
     } catch (error) {
       if (isNoResponders(error)) return 'no_responders'
-      if (!isTimeout(error)) log.warn({ subject, reason: sentence(error) }, 'a request failed')
+      if (!isUnanswered(error)) log.warn({ subject, reason: sentence(error) }, 'a request failed')
       return 'timeout'
     }
   }
 
+  const decline = ({ reply }: Msg): void => {
+    if (reply) nats.tell(reply, nothing, header(DECLINED, '1'))
+  }
   /** A message from another process, for one subscription. */
   const receive = async (listener: Listener, message: Msg): Promise<void> => {
     const { group } = listener
@@ -87,8 +91,8 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
     const others = group === undefined || !message.reply ? [] : listeners.matching(message.subject).filter((other) => other.group === group && other !== listener)
     const answer = await first([listener, ...others], decode(message), message.subject)
     if (!message.reply || connection.isClosed()) return
-    if (answer !== undefined) message.respond(encode(answer))
-    else if (group !== undefined) message.respond(undefined, { headers: header(DECLINED, '1') })
+    if (answer !== undefined) nats.tell(message.reply, encode(answer))
+    else if (group !== undefined) decline(message)
   }
 
   return {
@@ -104,7 +108,7 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
     publish: (subject, message, text) => {
       const { listening, groups } = listeners.chosen(subject)
       for (const listener of listening) queueMicrotask(() => void call(listener, message, subject))
-      if (!alone() && !connection.isClosed()) connection.publish(subject, text ? encoder.encode(text()) : encode(message), groups.length > 0 ? { headers: header(SERVED, groups.join(' ')) } : {})
+      if (!alone()) nats.tell(subject, text ? encoder.encode(text()) : encode(message), groups.length > 0 ? header(SERVED, groups.join(' ')) : undefined)
     },
     subscribe: (subject, handler, group) => {
       const listener: Listener = { subject, handler, group }
@@ -114,7 +118,7 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
         ...(group !== undefined && { queue: group }),
         callback: (error, message) => {
           if (error) log.error({ subject, error }, 'a subscription ended')
-          else if (left) message.respond(undefined, { headers: header(DECLINED, '1') })
+          else if (left) decline(message)
           else receive(listener, message).catch((failure: unknown) => log.error({ subject, error: failure }, 'a message could not be handled'))
         },
       })
@@ -125,6 +129,9 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
         if (!connection.isClosed()) subscription.drain().catch(() => {})
       }
     },
-    flush: () => connection.flush(),
+    flush: async () => {
+      await nats.sent()
+      await connection.flush()
+    },
   }
 }

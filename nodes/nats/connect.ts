@@ -7,6 +7,7 @@ import { connect, type NatsConnection } from '@nats-io/transport-node'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../gateway/ports.ts'
 import { Fault } from '../fault.ts'
+import { createAsking, type Asking } from './asking.ts'
 import { createPublisher, type Publish } from './publish.ts'
 import { isAccepted, MINIMUM } from './version.ts'
 
@@ -14,7 +15,11 @@ export interface Nats {
   readonly connection: NatsConnection
   readonly streams: JetStreamClient
   readonly manager: JetStreamManager
-  /** Stores messages; for all that is not a rare question. */
+  /** Asks and tells; for all that is not rare. */
+  readonly ask: Asking['ask']
+  readonly tell: Asking['tell']
+  readonly sent: Asking['sent']
+  /** Stores messages. */
   readonly publish: Publish
   /** Version of the server first connected to. */
   readonly version: string
@@ -36,7 +41,7 @@ export interface ConnectOptions {
 }
 
 /** Milliseconds that a question to JetStream may take: short, since during an election it goes unanswered and is asked again. */
-const QUESTION = 2000
+export const QUESTION = 2000
 /** Milliseconds that storing a value may take. */
 export const STORING = 4000
 
@@ -74,15 +79,18 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
   if (!isAccepted(version)) return refuseServer(`${which} has version ${version}; ${MINIMUM} or newer is needed, because older ones can lose acknowledged data.`)
   if (connection.info?.jetstream !== true) return refuseServer(`${which} runs without JetStream. Give its configuration a jetstream block, as in nats.conf.`)
 
+  const asking = createAsking(connection, log)
   let up = true
   const waiting = new Set<() => void>()
   const watch = async () => {
     for await (const status of connection.status()) {
       if (status.type === 'disconnect') {
         up = false
+        asking.lost()
         log.warn({ server: status.server }, 'disconnected from NATS')
       } else if (status.type === 'reconnect') {
         up = true
+        asking.found()
         log.info({ server: status.server }, 'connected to NATS again')
         for (const run of [...waiting]) run()
       } else if (status.type === 'error') log.warn({ error: status.error }, 'NATS reported an error')
@@ -94,7 +102,10 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
     connection,
     streams: jetstream(connection, { timeout: STORING }),
     manager: await jetstreamManager(connection, { timeout: QUESTION, checkAPI: false }),
-    publish: createPublisher(connection),
+    ask: asking.ask,
+    tell: asking.tell,
+    sent: asking.sent,
+    publish: createPublisher(asking.ask),
     version,
     log,
     connected: () => up && !connection.isClosed(),
@@ -104,6 +115,7 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
     },
     close: async () => {
       if (connection.isClosed()) return
+      await asking.sent()
       // Draining waits for the server's answer, which a server that is gone never gives.
       const drained = up ? connection.drain() : connection.close()
       await Promise.race([drained.catch(() => {}), sleep(2000, undefined, { ref: false }).then(() => connection.close())])

@@ -5,8 +5,9 @@
 import { type KV, Kvm } from '@nats-io/kv'
 import { token } from '../../protocol/subjects.ts'
 import type { Registry } from '../host/ports.ts'
-import type { Nats } from './connect.ts'
+import { QUESTION, type Nats } from './connect.ts'
 import { codeOf, codes, isWrongSequence } from './failures.ts'
+import { isMarker, newest } from './newest.ts'
 
 /** The text that `token` made a key of. */
 const untoken = (key: string): string => (key === '=' ? '' : decodeURIComponent(key.replaceAll('=', '%')))
@@ -34,8 +35,8 @@ export function createRegistry(nats: Nats, bucket: string, restore?: () => Promi
   }
   const get: Registry['get'] = (key) =>
     restoring(async () => {
-      const entry = await (await store()).get(token(key))
-      return entry?.operation === 'PUT' ? { value: entry.string(), revision: entry.revision } : undefined
+      const entry = await newest(nats, stream, `$KV.${bucket}.${token(key)}`, QUESTION)
+      return entry && !isMarker(entry) ? { value: new TextDecoder().decode(entry.data), revision: entry.sequence } : undefined
     })
   return {
     get,

@@ -3,14 +3,14 @@
  * it is large, in the object store under a name that is used once. So whatever a key holds is complete, and a crash
  * between the two writes leaves the previous value.
  */
-import { Kvm, type KV } from '@nats-io/kv'
-import { headers, nuid, type MsgHdrs } from '@nats-io/transport-node'
+import { nuid } from '@nats-io/transport-node'
 import { names, token } from '../../protocol/subjects.ts'
 import type { Snapshots } from '../host/ports.ts'
 import { createBlobs } from './blobs.ts'
-import { STORING, type Nats } from './connect.ts'
+import { QUESTION, STORING, type Nats } from './connect.ts'
 import { isWrongSequence, sentence } from './failures.ts'
-import { EXPECTED } from './publish.ts'
+import { isMarker, newest } from './newest.ts'
+import { onlyAfter } from './publish.ts'
 
 /** Bytes above which a value goes to the object store. */
 const LARGE = 256 * 1024
@@ -25,27 +25,11 @@ const tagged = (tag: number, data: Uint8Array): Uint8Array => {
 }
 
 const subjectOf = (partition: number, key: string): string => `$KV.${names.state(partition)}.${token(key)}`
-/** Headers of a value that replaces exactly this revision. */
-const onlyAfter = (revision: number): MsgHdrs => {
-  const made = headers()
-  made.set(EXPECTED, String(revision))
-  return made
-}
-
 /** The snapshots of all partitions. Functions throw when the servers do not answer. */
 export function createSnapshots(nats: Nats): Snapshots {
   const blobs = createBlobs(nats)
-  const buckets = new Map<number, Promise<KV>>()
   /** Object that a key refers to, of the keys whose value was seen to be large. */
   const objects = new Map<string, string>()
-  const bucket = (partition: number): Promise<KV> => {
-    const known = buckets.get(partition)
-    if (known) return known
-    const opening = new Kvm(nats.streams).open(names.state(partition), { allow_direct: false })
-    buckets.set(partition, opening)
-    opening.catch(() => buckets.delete(partition))
-    return opening
-  }
   const place = (partition: number, key: string) => `${partition}/${key}`
   /** The key's value moved away from this object. An object that stays because of a failure costs only space. */
   const forsake = (at: string, object: string | undefined): void => {
@@ -56,17 +40,16 @@ export function createSnapshots(nats: Nats): Snapshots {
 
   return {
     get: async (partition, key) => {
-      const kv = await bucket(partition)
       for (let attempt = 0; attempt < 3; attempt++) {
-        const entry = await kv.get(token(key))
-        if (entry?.operation !== 'PUT') return undefined
-        const data = entry.value.subarray(1)
-        if (entry.value[0] === HERE) return { data, revision: entry.revision }
+        const entry = await newest(nats, `KV_${names.state(partition)}`, subjectOf(partition, key), QUESTION)
+        if (!entry || isMarker(entry)) return undefined
+        const data = entry.data.subarray(1)
+        if (entry.data[0] === HERE) return { data, revision: entry.sequence }
         const object = new TextDecoder().decode(data)
         objects.set(place(partition, key), object)
         const found = await blobs.get(object)
         // Absent: the key was replaced between the two reads, so it is read again.
-        if (found) return { data: found, revision: entry.revision }
+        if (found) return { data: found, revision: entry.sequence }
       }
       return undefined
     },

@@ -2,7 +2,7 @@
 import { JetStreamApiError } from '@nats-io/jetstream'
 import { ClosedConnectionError, headers, InvalidArgumentError, NoRespondersError, TimeoutError } from '@nats-io/transport-node'
 import t from 'tap'
-import { isWrongSequence } from '../../nodes/nats/failures.ts'
+import { Disconnected, isUnanswered, isWrongSequence } from '../../nodes/nats/failures.ts'
 import { provision } from '../../nodes/nats/provision.ts'
 import { EXPECTED } from '../../nodes/nats/publish.ts'
 import { createSnapshots } from '../../nodes/nats/snapshots.ts'
@@ -62,13 +62,23 @@ t.test('snapshots compare many revisions at a time', async (t) => {
 })
 
 t.test('goes on after the server was away', async (t) => {
+  two.connection.subscribe('silent', { callback: () => {} })
+  await two.connection.flush()
+  const unanswered = failure(one.ask('silent', bytes('x'), undefined, 60_000))
+  await one.sent()
   const restart = await kill()
-  const lost = failure(one.publish('journal.0.1', bytes('lost or not'), undefined, 300))
-  t.ok((await lost) instanceof TimeoutError, 'nobody knows')
+  t.ok((await unanswered) instanceof Disconnected, 'who waits is told at once')
+  // Sent to a socket that is closing, or not at all: nobody knows until its time is over, or until that is noticed.
+  t.ok(isUnanswered(await failure(one.publish('journal.0.1', bytes('lost or not'), undefined, 300))))
+  t.ok((await failure(one.publish('journal.0.1', bytes('never sent'), undefined, 30))) instanceof TimeoutError)
+  const waiting = one.publish('journal.0.3', bytes('sent later'), undefined, 30_000)
   await restart()
+  t.ok((await waiting) > 501, 'what was asked meanwhile is sent once there is a server again')
+  t.equal(await one.manager.streams.getMessage('JOURNAL_0', { last_by_subj: 'journal.0.3' }).then((message) => message?.string()), 'sent later')
   let sequence: number | undefined
   for (let i = 0; i < 50 && sequence === undefined; i++) sequence = await one.publish('journal.0.2', bytes('again'), undefined, 500).catch(() => undefined)
   t.ok((sequence ?? 0) > 501)
+  while (!two.connected()) await new Promise((look) => setTimeout(look, 5))
 })
 
 t.test('a connection that closes leaves no question open', async (t) => {
