@@ -10,8 +10,11 @@
 import type { Database } from 'better-sqlite3'
 
 /** Raise it with every change of the schema or of what is derived into it. */
-export const SCHEMA_VERSION = 9
+export const SCHEMA_VERSION = 10
 
+// A row that is larger than a quarter of a page has no room in a table WITHOUT ROWID: each would have a page of its own, as the
+// rows of the timeline had (https://www.sqlite.org/fileformat2.html, payload overflow). So those tables hold small rows.
+//
 // Run lists are newest first. `runs_status`, `runs_queue` and `runs_type` are read once for each status and merged, so
 // that every combination of a status with a queue or a type is a range of one index.
 const schema = `
@@ -42,9 +45,9 @@ CREATE TABLE steps (
 ) WITHOUT ROWID;
 
 CREATE TABLE timeline (
-  run INTEGER NOT NULL, cursor INTEGER NOT NULL, project INTEGER NOT NULL, actions INTEGER NOT NULL, at INTEGER NOT NULL, events TEXT NOT NULL,
-  PRIMARY KEY (run, cursor)
-) WITHOUT ROWID;
+  cursor INTEGER PRIMARY KEY, run INTEGER NOT NULL, project INTEGER NOT NULL, actions INTEGER NOT NULL, at INTEGER NOT NULL, events TEXT NOT NULL
+);
+CREATE INDEX timeline_run ON timeline (run, cursor);
 
 CREATE TABLE feed (
   project INTEGER NOT NULL, seq INTEGER NOT NULL, frames TEXT NOT NULL,

@@ -17,31 +17,40 @@ export interface Shown {
 }
 /**
  * One row: the events of an entry that the timeline shows, at least one. `cursor` is that of the last of them; `events` is
- * JSON, for each how far its cursor lies before that, its type, its step, its payload.
+ * JSON, for each how far its cursor lies before that, its type, its step, and its payload: 0 when that is the one of the event
+ * before it, as it is when a step, its wait and the run begin to wait together.
  */
 export interface TimelineRow { readonly cursor: number; readonly at: number; readonly events: string }
-type Packed = readonly [back: number, type: string, step: string | null, payload: Open | null]
+type Packed = readonly [back: number, type: string, step: string | null, payload: Open | null | 0]
 
 /** Store the events of an entry of a run. Gives the number of characters they take. @param cursor of the first event. @param at Unix milliseconds. */
 export function applyTimeline(store: Store, { n, project }: RunRow, events: readonly RunEvent[], cursor: number, at: number): number {
   const last = events.findLastIndex(({ type }) => timelineTypes.has(type))
   if (last < 0) return 0
-  const packed: Packed[] = []
+  const packed: string[] = []
   let actions = 0
+  let before: string | undefined
   for (let i = 0; i <= last; i++) {
     const { type, step = null, payload = null } = events[i] as RunEvent
     if (!timelineTypes.has(type)) continue
-    packed.push([last - i, type, step, payload])
+    const text = JSON.stringify(payload)
+    packed.push(`[${last - i},${JSON.stringify(type)},${JSON.stringify(step)},${text === before ? 0 : text}]`)
+    before = text
     if (type.startsWith('action.')) actions = 1
   }
-  const json = JSON.stringify(packed)
-  store.append('timeline', n, cursor + last, project, actions, at, json)
+  const json = `[${packed.join(',')}]`
+  store.append('timeline', cursor + last, n, project, actions, at, json)
   return json.length
 }
 
 /** The events of a row, oldest first. */
-export const eventsOf = ({ cursor, at, events }: TimelineRow): Shown[] =>
-  (JSON.parse(events) as Packed[]).map(([back, type, step, payload]) => ({ cursor: cursor - back, type, step, payload, at }))
+export function eventsOf({ cursor, at, events }: TimelineRow): Shown[] {
+  let before: Open | null = null
+  return (JSON.parse(events) as Packed[]).map(([back, type, step, payload]) => {
+    if (payload !== 0) before = payload
+    return { cursor: cursor - back, type, step, payload: before, at }
+  })
+}
 
 const record = (run: string) => ({ cursor, type, step, payload, at }: Shown): RunEventRecord => timelineRecord(run, cursor, timestamp(at), {
   type: type as RunEvent['type'], ...(step !== null && { step }), ...(payload !== null && { payload }),
