@@ -77,7 +77,9 @@ export class Cells {
   /** Bring actors into memory together, before a batch needs them one after the other. */
   async load(addresses: readonly Address[]): Promise<void> {
     const missing = new Map(addresses.filter((address) => !this.loaded(address)).map((address) => [cellKey(address), address]))
-    if (missing.size > 1) await this.#sure(Promise.all([...missing.values()].map((address) => this.#load(address))))
+    if (missing.size < 2) return
+    const all = [...missing.values()]
+    for (let i = 0; i < all.length; i += AHEAD.most) await this.#sure(Promise.all(all.slice(i, i + AHEAD.most).map((address) => this.#load(address))))
   }
   /** A cell without a look at the snapshots: for an actor that has no event yet. */
   fresh(address: Address): Cell {

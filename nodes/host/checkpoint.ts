@@ -75,18 +75,15 @@ export class Keeper {
   }
 
   start(): void {
-    const { clock, log } = this.#shard.deps
     this.#started = true
-    this.#checked = clock.elapsed()
-    const tick = () => {
-      this.#busy = this.#round(false).catch((error) => {
-        if (error instanceof LostState) this.#shard.lose(error.message)
-        else log.warn({ err: error, shard: this.#shard.name }, 'the checkpoint could not be stored; the next one will')
-      }).then(() => {
-        if (!this.#stopped) this.#cancel = clock.later(EVERY, tick)
-      })
-    }
-    this.#cancel = clock.later(EVERY, tick)
+    this.#checked = this.#shard.deps.clock.elapsed()
+    this.#again()
+  }
+  /** Store everything that changed, while the shard goes on: a stop soon after it has little left to do. */
+  async flush(): Promise<void> {
+    await this.#busy
+    this.#cancel?.()
+    await this.#tick(true)
   }
   /** @param flush store everything first. */
   async stop(flush: boolean): Promise<void> {
@@ -95,6 +92,17 @@ export class Keeper {
     if (!flush) return
     await this.#busy
     await this.#round(true).catch((error) => this.#shard.deps.log.warn({ err: error, shard: this.#shard.name }, 'the last checkpoint could not be stored; more will be replayed'))
+  }
+  #again(): void {
+    if (!this.#stopped) this.#cancel = this.#shard.deps.clock.later(EVERY, () => void this.#tick(false))
+  }
+  #tick(all: boolean): Promise<void> {
+    const shard = this.#shard
+    this.#busy = this.#round(all).catch((error) => {
+      if (error instanceof LostState) shard.lose(error.message)
+      else shard.deps.log.warn({ err: error, shard: shard.name }, 'the checkpoint could not be stored; the next one will')
+    }).then(() => this.#again())
+    return this.#busy
   }
 
   async #round(all: boolean): Promise<void> {

@@ -43,6 +43,8 @@ const UNKNOWN = 64 * 1024
 
 /** How often people are told, and the store is asked to erase something, at most, over some four minutes. */
 const TELLINGS = 9
+/** Milliseconds that a shard which is given up waits for its effects. */
+const SETTLE = 1000
 
 export class Effects {
   readonly #shard: Shard
@@ -52,6 +54,7 @@ export class Effects {
   readonly #lines = new Map<string, Line>()
   readonly #warnings: Warnings
   #stopped = false
+  #settled: (() => void) | undefined
 
   constructor(shard: Shard) {
     this.#shard = shard
@@ -63,6 +66,16 @@ export class Effects {
   }
   stop(): void {
     this.#stopped = true
+    this.#settled?.()
+  }
+  /** Resolves when nothing is unfinished, or after a while. What is unfinished is performed again by the next owner, who replays everything from there on. */
+  async settle(): Promise<void> {
+    if (this.#pending.size === 0) return
+    await new Promise<void>((done) => {
+      this.#settled = done
+      this.#shard.deps.clock.later(SETTLE, done)
+    })
+    this.#settled = undefined
   }
   /** Perform again what may not have been performed before the takeover. */
   begin(pending: readonly Planned[]): void {
@@ -91,8 +104,10 @@ export class Effects {
       // What a stop cut short stays unfinished: the checkpoint must not pass it, so that the next owner performs it.
       if (this.#stopped) return
       const left = (this.#pending.get(planned.sequence) ?? 1) - 1
-      if (left === 0) this.#pending.delete(planned.sequence)
-      else this.#pending.set(planned.sequence, left)
+      if (left === 0) {
+        this.#pending.delete(planned.sequence)
+        if (this.#pending.size === 0) this.#settled?.()
+      } else this.#pending.set(planned.sequence, left)
     })
   }
 

@@ -25,10 +25,8 @@ import { Offers } from './offers.ts'
 import { settle } from './settle.ts'
 import { takeOver } from './takeover.ts'
 
-/** Commands and bytes of one batch. */
-const COMMANDS = 256
-const BYTES = 512 * 1024
-const EVENTS = 1000 - EVENTS_PER_COMMAND
+/** Commands, bytes and events of one batch. */
+const MOST = { commands: 256, bytes: 512 * 1024, events: 1000 - EVENTS_PER_COMMAND }
 
 export class Shard {
   readonly partition: number
@@ -88,12 +86,14 @@ export class Shard {
     this.#arm()
   }
 
-  /** Stop owning in an orderly way: finish what is in flight, write snapshots and the checkpoint. */
+  /** Stop owning in an orderly way: finish what is in flight, write snapshots and the checkpoint, most of it while others can still ask. */
   async stop(): Promise<void> {
+    if (this.#open) await this.keeper.flush()
     if (!this.#open) return
     this.#unsubscribe?.()
     this.offers.stop()
     await new Promise<void>((done) => this.task(done, done))
+    await this.effects.settle()
     this.effects.stop()
     await this.keeper.stop(true)
     this.#close()
@@ -186,7 +186,7 @@ export class Shard {
     const waiting: Letter[] = []
     let taken = 0
     const most = await this.#gather()
-    for (; taken < most && batch.bytes < BYTES && batch.events < EVENTS && !batch.torn; taken++) {
+    for (; taken < most && batch.bytes < MOST.bytes && batch.events < MOST.events && !batch.torn; taken++) {
       const letter = this.#mailbox[taken] as Letter
       if (letter.type === 'task') {
         if (batch.entries.length > 0) break
@@ -216,7 +216,7 @@ export class Shard {
 
   /** Have the actors of the coming batch in memory. @returns how many letters that batch may take: those that come meanwhile are for the next. */
   async #gather(): Promise<number> {
-    const most = Math.min(this.#mailbox.length, COMMANDS)
+    const most = Math.min(this.#mailbox.length, MOST.commands)
     const missing = this.#mailbox.slice(0, most).flatMap((letter) => this.cells.absent(letter) ?? [])
     if (missing.length > 1) await this.cells.load(missing)
     return most

@@ -6,11 +6,15 @@
  * T2. Every actor changed since the checkpoint is in memory afterwards; every other one equals its snapshot.
  * T3. The effects after the checkpoint are performed again; their ids are those of the first time.
  */
-import { placed } from '../../protocol/entry.ts'
-import { LostSnapshot, replay, type Cell } from './cell.ts'
+import { placed, sequenceOf, type Address, type Placed } from '../../protocol/entry.ts'
+import { cellKey, LostSnapshot, replay } from './cell.ts'
 import { decode } from './codec.ts'
 import { plan, type Planned } from './effects.ts'
+import type { Stored } from './ports.ts'
 import type { Shard } from './shard.ts'
+
+/** Envelopes that are replayed together, and their bytes: what they need is read from the snapshots at the same time. */
+const TOGETHER = { most: 64, bytes: 8 * 1_048_576 }
 
 /** Fence, replay, and give the effects to perform again, oldest first. Throws when another node is faster. */
 export async function takeOver(shard: Shard, epoch: number): Promise<Planned[]> {
@@ -48,15 +52,19 @@ async function replayFrom(shard: Shard, checkpoint: number, fence: number): Prom
   let prev: number | undefined
   let count = 0
   const started = clock.elapsed()
-  for await (const stored of journal.read(partition, number, checkpoint + 1)) {
-    if (stored.sequence >= fence) break
-    const envelope = await decode(stored.data, blobs)
-    if (prev !== undefined && envelope.prev !== prev) throw new Error(`journal: a hole before ${stored.sequence} of shard ${shard.name}: expected ${prev}, found ${envelope.prev}`)
-    prev = stored.sequence
-    for (const place of placed(stored.sequence, envelope)) {
+  for await (const some of together(journal.read(partition, number, checkpoint + 1), fence)) {
+    const places: Placed[] = []
+    for (const stored of some) {
+      const envelope = await decode(stored.data, blobs)
+      if (prev !== undefined && envelope.prev !== prev) throw new Error(`journal: a hole before ${stored.sequence} of shard ${shard.name}: expected ${prev}, found ${envelope.prev}`)
+      prev = stored.sequence
+      places.push(...placed(stored.sequence, envelope))
+    }
+    await shard.cells.load(begunBefore(places))
+    for (const place of places) {
       const { entry } = place
-      const cell: Cell = shard.cells.loaded(entry) ?? (entry.prev === 0 ? shard.cells.fresh(entry) : await shard.cells.get(entry))
-      if (replay(cell, place) && cell.dirty === 0) cell.dirty = stored.sequence
+      const cell = shard.cells.loaded(entry) ?? (entry.prev === 0 ? shard.cells.fresh(entry) : await shard.cells.get(entry))
+      if (replay(cell, place) && cell.dirty === 0) cell.dirty = sequenceOf(place.cursor)
       for (const planned of plan(shard, place)) pending.push(planned)
       count++
     }
@@ -70,4 +78,29 @@ async function replayFrom(shard: Shard, checkpoint: number, fence: number): Prom
   shard.sequence = fence
   log.info({ shard: shard.name, epoch: shard.epoch, checkpoint, replayed: count, ms: Math.round(clock.elapsed() - started) }, 'shard taken over')
   return pending
+}
+
+/** What lies before a sequence, some at a time. */
+async function* together(stored: AsyncIterable<Stored>, end: number): AsyncGenerator<readonly Stored[], void> {
+  let some: Stored[] = []
+  let bytes = 0
+  for await (const one of stored) {
+    if (one.sequence >= end) break
+    some.push(one)
+    bytes += one.data.length
+    if (some.length < TOGETHER.most && bytes < TOGETHER.bytes) continue
+    yield some
+    some = []
+    bytes = 0
+  }
+  if (some.length > 0) yield some
+}
+/** The actors of some entries that have events before them. */
+function begunBefore(places: readonly Placed[]): Address[] {
+  const found = new Map<string, Address | undefined>()
+  for (const { entry } of places) {
+    const key = cellKey(entry)
+    if (!found.has(key)) found.set(key, entry.prev === 0 ? undefined : entry)
+  }
+  return [...found.values()].flatMap((address) => address ?? [])
 }

@@ -55,7 +55,7 @@ t.test('a job that certainly reached nobody is released at once; one that may ha
     }
     const last = takenOver ? await world.owner(0, pushing) : first
     await world.clock.advance(5000)
-    await last.stop()
+    last.drop()
     return releases
   }
   const nobody = () => {}

@@ -1,0 +1,80 @@
+/** How a shard passes from one owner to the next: what the next one reads together, and what is left for it after an orderly end. */
+import t from 'tap'
+import { subjects } from '../../protocol/subjects.ts'
+import { MemoryBus, settleAll } from '../memory.ts'
+import { command, reply, runId, ToyWorld } from './toy.ts'
+
+const RUNS = 20
+
+t.test('the snapshots that a replay needs are read at the same time', async (t) => {
+  let reading = 0
+  let most = 0
+  const world = new ToyWorld()
+  const first = await world.owner()
+  for (let i = 0; i < RUNS; i++) await first.submit(command(runId(i), 'add', { by: i }))
+  await world.clock.advance(70_000)
+  t.equal(first.cells.size, 0, 'all have left memory')
+  for (let i = 0; i < RUNS; i++) await first.submit(command(runId(i), 'add', { by: 100 }))
+  first.drop()
+
+  const get = world.snapshots.get.bind(world.snapshots)
+  world.snapshots.get = async (partition, key) => {
+    if (key.includes('run_')) most = Math.max(most, ++reading)
+    await new Promise<void>((later) => setImmediate(later))
+    if (key.includes('run_')) reading--
+    return get(partition, key)
+  }
+  const next = await world.owner()
+  t.equal(most, RUNS)
+  for (let i = 0; i < RUNS; i++) t.match(reply(await next.ask({ project: 'prj_1', kind: 'run', id: runId(i) }, 'get', undefined)), { count: 100 + i }, `run ${i}`)
+  next.drop()
+})
+
+t.test('an owner that ends in order finishes its effects first, so that the next one replays nothing', async (t) => {
+  let answer: (() => void) | undefined
+  const bus = new MemoryBus()
+  bus.subscribe('gateway.g1', () => new Promise((done) => { answer = () => done({ ok: true }) }))
+  const world = new ToyWorld()
+  const base = world.deps(bus)
+  const react = { counted: (() => [{ push: { gateway: 'g1', message: { type: 'state' } } }]) as never }
+  const replayed: unknown[] = []
+  const log = { ...base.log, info: (fields: unknown, text: string) => { if (text === 'shard taken over') replayed.push((fields as { replayed: number }).replayed) } }
+  const deps = { ...base, log, kinds: { ...base.kinds, run: { ...base.kinds.run, react } } }
+
+  const first = await world.owner(0, deps)
+  await first.submit(command(runId(1), 'add', { by: 1 }))
+  const ended = first.stop()
+  await settleAll()
+  t.ok(answer, 'its message is under way')
+  answer?.()
+  await ended
+  const next = await world.owner(0, deps)
+  t.same(replayed, [0, 0])
+
+  await next.submit(command(runId(2), 'add', { by: 1 }))
+  const late = next.stop()
+  await world.clock.advance(1000)
+  await late
+  const last = await world.owner(0, deps)
+  t.same(replayed, [0, 0, 1], 'one that is not answered in time is left to the next owner')
+  last.drop()
+})
+
+t.test('who asks while most of it is being stored is still answered', async (t) => {
+  let stored: (() => void) | undefined
+  let hold = false
+  const world = new ToyWorld((step) => (step === 'snapshot write' && hold && !stored ? new Promise<void>((go) => { stored = go }) : undefined))
+  const bus = new MemoryBus()
+  const shard = await world.owner(0, world.deps(bus))
+  await shard.submit(command(runId(1), 'add', { by: 1 }))
+  hold = true
+  const ended = shard.stop()
+  await settleAll()
+  t.ok(stored, 'it is being stored')
+  t.match(await bus.request(subjects.shard(0, 0), { type: 'command', command: command(runId(1), 'add', { by: 1 }) }, 1000), { answer: { reply: { count: 2 } } })
+  stored?.()
+  await ended
+  const next = await world.owner()
+  t.match(reply(await next.ask({ project: 'prj_1', kind: 'run', id: runId(1) }, 'get', undefined)), { count: 2 })
+  next.drop()
+})
