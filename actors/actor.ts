@@ -98,6 +98,8 @@ export interface Actor<S, E extends Event, T extends Table, K extends Kind, I ex
   readonly deadline?: (state: S) => number | undefined
   /** The state as a new owner takes it over: soft knowledge is gone, so leases get one full duration of grace. */
   readonly recover?: (state: S, at: number) => S
+  /** Whether a message that may have been sent before says nothing any more: a new owner does not repeat it. */
+  readonly moot?: (state: S, push: Push) => boolean
   /** Whether the actor can leave memory at once: it has ended. */
   readonly ended?: (state: S) => boolean
   /** Every command is idempotent by the state itself, so no command ids and replies are kept for this kind. */
@@ -114,6 +116,7 @@ export interface AnyActor {
   readonly ask?: Readonly<Record<string, (state: never, input: never, at: number) => unknown>>
   readonly deadline?: (state: never) => number | undefined
   readonly recover?: (state: never, at: number) => unknown
+  readonly moot?: (state: never, push: Push) => boolean
   readonly ended?: (state: never) => boolean
   readonly forgetful?: true
 }

@@ -2,10 +2,11 @@
  * What the world does after a queue's commit: work is offered when a job waits, a claimed job goes to the gateway of the
  * session that took it, and a stop that was asked for goes to the gateway where the session was seen last.
  */
-import type { Actor, Effect } from '../actor.ts'
+import type { Actor, Effect, Push } from '../actor.ts'
 import { ownerOf, type JobHeader, type LeaseGrant, type QueueEvent } from '../../protocol/api/jobs.ts'
 import type { Address } from '../../protocol/entry.ts'
 import type { ClaimedJob, GatewayMessage, WorkerTiming } from '../../protocol/worker.ts'
+import { find, type QueueState } from './state.ts'
 
 type Reactions = NonNullable<Actor<unknown, QueueEvent, Record<never, never>, 'queue'>['react']>
 
@@ -46,3 +47,11 @@ export const deliveries = (timing: WorkerTiming): Reactions => ({
   'job.cancel_requested': ({ id, gateway, session, reason, at }, self) =>
     [toGateway(gateway, { type: 'cancel', project: self.project, session, job_id: id, ...(reason !== undefined && { reason }), at })],
 })
+
+/** Whether a job that may have been handed out needs no repeat: its lease is another one or none, or its worker has been heard of. */
+export function isMoot(state: QueueState, { message }: Push): boolean {
+  if (message.type !== 'assign') return false
+  const { id, lease_token } = message['job'] as ClaimedJob
+  const lease = find(state, id)?.lease
+  return lease?.token !== lease_token || lease.heard === true
+}

@@ -16,7 +16,7 @@ import type { QueueCommands } from '../../protocol/internal.ts'
 import { leaseToken } from '../../protocol/lease.ts'
 import { offerCapability } from '../../protocol/subjects.ts'
 import type { WorkerTiming } from '../../protocol/worker.ts'
-import { deliveries, nameOf } from './deliveries.ts'
+import { deliveries, isMoot, nameOf } from './deliveries.ts'
 import { add, inOrder } from './heap.ts'
 import { enter, leave, waiting } from './line.ts'
 import { cancelled, giveBack, lost, reasons, rested, together } from './outcomes.ts'
@@ -165,6 +165,7 @@ export function queueActor(timing: WorkerTiming): Actor<QueueState, QueueEvent, 
       },
     },
     react: deliveries(timing),
+    moot: isMoot,
     ask: {
       /** Headers of the jobs to hand out next, in order, at most `limit` of each capability. */
       waiting: (state, { limit }: { readonly limit: number }) => waiting(state, limit),

@@ -79,7 +79,11 @@ export class Effects {
   }
   /** Perform again what may not have been performed before the takeover. */
   begin(pending: readonly Planned[]): void {
-    for (const planned of pending) this.#start(planned, true)
+    for (const planned of pending) {
+      const { effect, from } = planned
+      const cell = 'push' in effect ? this.#shard.cells.loaded(from) : undefined
+      if (!('push' in effect && cell?.actor.moot?.(cell.state as never, effect.push))) this.#start(planned, true)
+    }
   }
   /** Perform the effects of an entry that was just committed. */
   perform(placed: Placed, bytes: number): void {

@@ -16,6 +16,8 @@ import type { Shard } from './shard.ts'
 /** Tells that go together, and characters after which no more do. */
 const TOGETHER = 64
 const ROOM = 512 * 1024
+/** Milliseconds to wait for an answer: a message or its answer may be lost, and the checkpoint waits as well. */
+const ANSWER = 3000
 
 interface Waiting { readonly command: Command; readonly size: number; readonly done: () => void }
 
@@ -61,15 +63,21 @@ export class Line {
     if (shard === undefined) return
     const subject = subjects.shard(partitionOf(this.#to.project, partitions), shard)
     let left = commands
+    let most = TOGETHER
     for (let attempt = 0; left.length > 0 && !this.#stopped(); attempt++) {
-      // Together they may be more than a message takes: what did not get through is tried one by one.
-      const one = attempt > 0 || left.length === 1
-      const answer = await bus.request(subject, one ? { type: 'command', command: left[0] } : { type: 'commands', commands: left }, 10_000)
-      const answers = typeof answer === 'object' ? ((one ? [answer.answer] : answer.answer) as readonly ShardAnswer[]) : []
+      const some = left.slice(0, most)
+      const answer = await bus.request(subject, some.length === 1 ? { type: 'command', command: some[0] } : { type: 'commands', commands: some }, ANSWER)
+      const answers = typeof answer === 'object' ? ((some.length === 1 ? [answer.answer] : answer.answer) as readonly ShardAnswer[]) : []
       const open = answers.findIndex((decided) => 'not_owner' in decided)
       const decided = open < 0 ? answers.length : open
       left = left.slice(decided)
-      if (decided > 0) continue
+      if (decided > 0) {
+        attempt = -1
+        most = TOGETHER
+        continue
+      }
+      // Together they may be more than a message takes.
+      if (answer === 'timeout') most = Math.ceil(some.length / 8)
       if (attempt === 20) log.warn({ subject, command: left[0]?.name }, 'an effect is still waiting for its receiver')
       await new Promise<void>((again) => clock.later(Math.min(1000, 10 * 2 ** Math.min(attempt, 7)), again))
     }

@@ -15,6 +15,8 @@ import type { Shard } from './shard.ts'
 
 /** Envelopes that are replayed together, and their bytes: what they need is read from the snapshots at the same time. */
 const TOGETHER = { most: 64, bytes: 8 * 1_048_576 }
+/** Milliseconds after which a replay lets others go on: who does not renew its membership meanwhile is taken for dead. */
+const TURN = 20
 
 /** Fence, replay, and give the effects to perform again, oldest first. Throws when another node is faster. */
 export async function takeOver(shard: Shard, epoch: number): Promise<Planned[]> {
@@ -52,6 +54,12 @@ async function replayFrom(shard: Shard, checkpoint: number, fence: number): Prom
   let prev: number | undefined
   let count = 0
   const started = clock.elapsed()
+  let turn = started
+  const pause = async (): Promise<void> => {
+    if (clock.elapsed() - turn < TURN) return
+    await new Promise<void>((later) => clock.later(0, later))
+    turn = clock.elapsed()
+  }
   for await (const some of together(journal.read(partition, number, checkpoint + 1), fence)) {
     const places: Placed[] = []
     for (const stored of some) {
@@ -59,6 +67,7 @@ async function replayFrom(shard: Shard, checkpoint: number, fence: number): Prom
       if (prev !== undefined && envelope.prev !== prev) throw new Error(`journal: a hole before ${stored.sequence} of shard ${shard.name}: expected ${prev}, found ${envelope.prev}`)
       prev = stored.sequence
       places.push(...placed(stored.sequence, envelope))
+      await pause()
     }
     await shard.cells.load(begunBefore(places))
     for (const place of places) {
@@ -67,6 +76,7 @@ async function replayFrom(shard: Shard, checkpoint: number, fence: number): Prom
       if (replay(cell, place) && cell.dirty === 0) cell.dirty = sequenceOf(place.cursor)
       for (const planned of plan(shard, place)) pending.push(planned)
       count++
+      await pause()
     }
   }
   // A server that was replaced as leader without knowing it yet may have said where the journal ends.

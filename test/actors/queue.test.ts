@@ -1,4 +1,6 @@
 import t from 'tap'
+import type { Effect } from '../../actors/actor.ts'
+import type { LeaseGrant } from '../../protocol/api/jobs.ts'
 import { QueueStage, told } from './jobs.ts'
 import { types } from './stage.ts'
 
@@ -209,6 +211,23 @@ t.test('a job that could not be delivered waits again, no attempt used; a delive
   const token = queue.claim('job_1')
   queue.beat('job_1', token)
   t.same(queue.run('queue.release', { job_id: 'job_1', lease_token: token }).events, [], 'the worker gave a sign of life')
+})
+
+t.test('a new owner hands a job out again only while its lease is the one that was handed out, and nobody has heard of its worker', async (t) => {
+  const queue = new QueueStage()
+  const repeated = ({ effects }: { effects: readonly Effect[] }): boolean[] => effects.flatMap((effect) => ('push' in effect ? !queue.actor.moot?.(queue.state as never, effect.push) : []))
+  for (const id of ['job_1', 'job_2', 'job_3', 'job_4']) queue.put(id)
+  const done = queue.run('queue.claim', { gateway: 'g1', takes: ['job_1', 'job_2', 'job_3', 'job_4'].map((job_id) => ({ job_id, session: 'wst_1', instance: 'box' })) })
+  const tokens = done.events.map((event) => (event as typeof event & { readonly lease: LeaseGrant }).lease.token)
+  t.same(repeated(done), [true, true, true, true])
+  queue.report('job_1', tokens[0] ?? '')
+  queue.beat('job_2', tokens[1] ?? '')
+  queue.run('queue.release', { job_id: 'job_3', lease_token: tokens[2] ?? '' })
+  t.same(repeated(done), [false, false, false, true])
+  queue.claim('job_3', 'wst_2')
+  t.same(repeated(done), [false, false, false, true], 'another lease is handed out by its own message')
+  const stop = queue.run('queue.cancel', { job_ids: ['job_4'], reason: 'enough' })
+  t.same(repeated(stop), [true], 'a stop is always repeated')
 })
 
 t.test('the leases of a session that is gone for good count as lost', async (t) => {

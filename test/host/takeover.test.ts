@@ -1,5 +1,6 @@
 /** How a shard passes from one owner to the next: what the next one reads together, and what is left for it after an orderly end. */
 import t from 'tap'
+import type { AnyActor, Push } from '../../actors/actor.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import { MemoryBus, settleAll } from '../memory.ts'
 import { command, reply, runId, ToyWorld } from './toy.ts'
@@ -71,10 +72,35 @@ t.test('who asks while most of it is being stored is still answered', async (t) 
   const ended = shard.stop()
   await settleAll()
   t.ok(stored, 'it is being stored')
-  t.match(await bus.request(subjects.shard(0, 0), { type: 'command', command: command(runId(1), 'add', { by: 1 }) }, 1000), { answer: { reply: { count: 2 } } })
+  t.match(await bus.request(subjects.shard(0, 0), { type: 'command', command: command(runId(1), 'add', { by: 1 }) }), { answer: { reply: { count: 2 } } })
   stored?.()
   await ended
   const next = await world.owner()
   t.match(reply(await next.ask({ project: 'prj_1', kind: 'run', id: runId(1) }, 'get', undefined)), { count: 2 })
+  next.drop()
+})
+
+t.test('a message that says nothing any more is not repeated by the next owner', async (t) => {
+  const bus = new MemoryBus()
+  const sent: unknown[] = []
+  bus.subscribe('gateway.g1', (message) => { sent.push((message as { about: number }).about); return { ok: true } })
+  const world = new ToyWorld()
+  const base = world.deps(bus)
+  const run: AnyActor = {
+    ...base.kinds.run,
+    react: { counted: ((event: { by: number }) => [{ push: { gateway: 'g1', message: { type: 'state', about: event.by } } }]) as never },
+    moot: ((state: { count: number }, { message }: Push) => message['about'] !== state.count) as never,
+  }
+  const deps = { ...base, kinds: { ...base.kinds, run } }
+  const first = await world.owner(0, deps)
+  await first.submit(command(runId(1), 'add', { by: 1 }))
+  await first.submit(command(runId(1), 'add', { by: 2 }))
+  await first.submit(command(runId(2), 'add', { by: 5 }))
+  await settleAll()
+  t.same(sent.splice(0), [1, 2, 5])
+  first.drop()
+  const next = await world.owner(0, deps)
+  await settleAll()
+  t.same(sent, [5])
   next.drop()
 })
