@@ -1,4 +1,5 @@
 /** `baton start` and `baton node`: one process, with a NATS server beside it unless one is named. */
+import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import type { Log } from '../../gateway/ports.ts'
 import type { Config } from '../config.ts'
@@ -30,10 +31,25 @@ async function keepServer(config: Config, log: Log): Promise<{ url: string; stop
   return { get url() { return server.url }, stop: async () => { stopped = true; await server.stop() } }
 }
 
+/**
+ * Niceness of a process that only has views. On a machine that it shares with nodes that decide, those go first: an answer to
+ * a command is worth more than that a list shows it at once. Measured on two hardware threads with twelve processes: see docs/architecture.md.
+ */
+const BEHIND = 5
+function standBack(config: Config, log: Log): void {
+  if (config.roles.some((role) => role !== 'views')) return
+  try {
+    setPriority(BEHIND)
+  } catch (error) {
+    log.debug({ err: error }, 'the priority of this process cannot be changed')
+  }
+}
+
 /** Run until told to stop. @param greet say where it is and what to try next. */
 export async function runNode(config: Config, greet: boolean): Promise<void> {
   const log = createLog({ level: config.log_level, ...(config.node_id !== undefined && { node: config.node_id }) })
   const started = performance.now()
+  standBack(config, log)
   const server = config.nats.length === 0 ? await keepServer(config, log) : undefined
   let node: RunningNode | undefined
   let hurry: (() => void) | undefined

@@ -26,9 +26,10 @@ const LATEST = 6000
  * Milliseconds that an actor without a snapshot is given to end: most runs do, and are stored once instead of twice. A takeover
  * replays so much more.
  */
-const YOUNG = 5000
-/** Snapshots taken in one pause of the loop. */
+const YOUNG = 3000
+/** Snapshots taken in one pause of the loop, and on their way at the same time. */
 const SLICE = 64
+const AT_ONCE = 512
 /** Idle actors leave memory after this many milliseconds, unless they want to be woken sooner than `SOON`. */
 const IDLE = 60_000
 const SOON = 60_000
@@ -114,7 +115,7 @@ export class Keeper {
     const due = [...this.#shard.cells.all()].filter((cell) => cell.dirty > 0 && !cell.saving && (all || this.#due(cell, now)))
     const stored: Saved[] = []
     try {
-      for (let i = 0; i < due.length; i += SLICE) await this.#save(due.slice(i, i + SLICE), stored)
+      await this.#save(due, stored)
       await this.#mark(stored.length > 0)
       this.#checked = clock.elapsed()
     } catch (error) {
@@ -130,9 +131,22 @@ export class Keeper {
     return cell.grown * 2 >= cell.stored || now - (this.#lastSaved.get(cell) ?? 0) >= LATEST
   }
 
-  /** Take the snapshots of some cells in one pause of the loop, then store them. */
+  /** Take the snapshots of cells, some in each pause of the loop, and store them meanwhile. Throws when one could not be stored, once none is under way. */
   async #save(cells: readonly Cell[], stored: Saved[]): Promise<void> {
-    const taken = await new Promise<Saved[]>((done) => this.#shard.task(() => done(cells.map((cell) => {
+    const writing = new Set<Promise<void>>()
+    const failures: unknown[] = []
+    for (let i = 0; i < cells.length && failures.length === 0; i += SLICE) {
+      for (const saved of await this.#take(cells.slice(i, i + SLICE))) {
+        const written = this.#write(saved).then(() => void stored.push(saved), (error) => void failures.push(error)).finally(() => writing.delete(written))
+        writing.add(written)
+      }
+      while (writing.size > AT_ONCE - SLICE) await Promise.race(writing)
+    }
+    await Promise.all(writing)
+    if (failures.length > 0) throw failures[0]
+  }
+  #take(cells: readonly Cell[]): Promise<Saved[]> {
+    return new Promise((done) => this.#shard.task(() => done(cells.map((cell) => {
       const saved: Saved = { cell, data: snapshot(cell), prev: cell.prev, dirty: cell.dirty, grown: cell.grown }
       cell.dirty = 0
       cell.grown = 0
@@ -140,20 +154,19 @@ export class Keeper {
       this.#onTheWay.add(saved)
       return saved
     })), () => done([])))
-    await Promise.all(taken.map(async (saved) => {
-      try {
-        await this.#put(saved)
-        saved.cell.stored = saved.data.byteLength
-        this.#lastSaved.set(saved.cell, this.#shard.deps.clock.elapsed())
-        stored.push(saved)
-      } catch (error) {
-        this.#taint(saved)
-        throw error
-      } finally {
-        saved.cell.saving = false
-        this.#onTheWay.delete(saved)
-      }
-    }))
+  }
+  async #write(saved: Saved): Promise<void> {
+    try {
+      await this.#put(saved)
+      saved.cell.stored = saved.data.byteLength
+      this.#lastSaved.set(saved.cell, this.#shard.deps.clock.elapsed())
+    } catch (error) {
+      this.#taint(saved)
+      throw error
+    } finally {
+      saved.cell.saving = false
+      this.#onTheWay.delete(saved)
+    }
   }
   #taint({ cell, dirty, grown }: Saved): void {
     cell.dirty = cell.dirty === 0 ? dirty : Math.min(dirty, cell.dirty)

@@ -55,8 +55,7 @@ export class Membership {
     const tick = () => {
       void (async () => {
         try {
-          const started = await this.#renew()
-          await this.#look()
+          const [started] = await Promise.all([this.#renew(), this.#look()])
           await this.#onChange?.()
           this.#renewed = started
         } catch {

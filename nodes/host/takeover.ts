@@ -14,7 +14,7 @@ import type { Stored } from './ports.ts'
 import type { Shard } from './shard.ts'
 
 /** Envelopes that are replayed together, and their bytes: what they need is read from the snapshots at the same time. */
-const TOGETHER = { most: 64, bytes: 8 * 1_048_576 }
+const TOGETHER = { most: 256, bytes: 16 * 1_048_576 }
 /** Milliseconds after which a replay lets others go on: who does not renew its membership meanwhile is taken for dead. */
 const TURN = 20
 

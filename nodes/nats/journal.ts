@@ -23,6 +23,8 @@ export interface JournalOptions {
 }
 /** Pauses before an append is repeated whose first sending is still being stored, in milliseconds. */
 const IN_PROCESS = [10, 30, 100, 300]
+/** Messages that are read first: every further portion costs a question, and a new owner is waited for. Of the largest envelopes they are 16 MB. */
+const AT_FIRST = 32
 /** Attempts to go on reading without anything arriving, before `read` gives up. */
 const READ_ATTEMPTS = 6
 
@@ -98,7 +100,7 @@ export function createJournal(nats: Nats, { timeout = 3000, appended = () => {},
       let reason: unknown = 'nothing is delivered'
       let source: Pulling | undefined
       try {
-        source = await pull(nats, stream, next, { subject: subjects.journal(partition, shard), idle: 2000 })
+        source = await pull(nats, stream, next, { subject: subjects.journal(partition, shard), idle: 2000, first: Math.max(1, Math.min(end - next + 1, AT_FIRST)) })
         for await (const message of source.messages) {
           if (!message) break
           yield opened(stream, message.seq, message.data, message.headers)

@@ -26,8 +26,9 @@ const BYTES = 8 * 1_048_576
  * Read from a sequence on.
  * @param subject only messages of this subject.
  * @param idle milliseconds, at least 1000.
+ * @param first messages of the first fetch, for who knows that there are many.
  */
-export async function pull(nats: Nats, stream: string, from: number, { subject, idle = 5000 }: { subject?: string; idle?: number } = {}): Promise<Pulling> {
+export async function pull(nats: Nats, stream: string, from: number, { subject, idle = 5000, first = FIRST }: { subject?: string; idle?: number; first?: number } = {}): Promise<Pulling> {
   const name = `baton_${nuid.next()}`
   await nats.manager.consumers.add(stream, {
     name, deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: Math.max(1, from), ack_policy: AckPolicy.None, replay_policy: ReplayPolicy.Instant,
@@ -40,7 +41,7 @@ export async function pull(nats: Nats, stream: string, from: number, { subject, 
     let delivered = 0
     try {
       const consumer = await nats.streams.consumers.get(stream, name)
-      for (let most = FIRST; !closed; ) {
+      for (let most = first; !closed; ) {
         current = await consumer.fetch({ max_messages: most, expires: idle })
         const before = delivered
         let largest = 1

@@ -21,6 +21,8 @@ export function createRegistry(nats: Nats, bucket: string, restore?: () => Promi
   let opened: Promise<KV> | undefined
   const store = () => (opened ??= new Kvm(nats.streams).open(bucket, { allow_direct: false }))
   const stream = `KV_${bucket}`
+  /** The keys that were found under each prefix the last time. */
+  const last = new Map<string, readonly string[]>()
 
   const restoring = async <T>(run: () => Promise<T>): Promise<T> => {
     try {
@@ -56,9 +58,13 @@ export function createRegistry(nats: Nats, bucket: string, restore?: () => Promi
       }),
     list: (prefix) =>
       restoring(async () => {
+        // Keys seldom change: those of the last time are read while the servers are asked which there are.
+        const expected = new Map((last.get(prefix) ?? []).map((key) => [key, get(key)] as const))
+        for (const reading of expected.values()) reading.catch(() => {})
         const { state } = await nats.manager.streams.info(stream, { subjects_filter: `$KV.${bucket}.>` })
-        const keys = Object.keys(state.subjects ?? {}).map((subject) => untoken(subject.slice(`$KV.${bucket}.`.length))).filter((key) => key.startsWith(prefix))
-        const entries = await Promise.all(keys.sort().map(async (key) => ({ key, found: await get(key) })))
+        const keys = Object.keys(state.subjects ?? {}).map((subject) => untoken(subject.slice(`$KV.${bucket}.`.length))).filter((key) => key.startsWith(prefix)).sort()
+        last.set(prefix, keys)
+        const entries = await Promise.all(keys.map(async (key) => ({ key, found: await (expected.get(key) ?? get(key)) })))
         return entries.flatMap(({ key, found }) => (found ? [{ key, ...found }] : []))
       }),
   }
