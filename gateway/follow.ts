@@ -10,7 +10,8 @@
  *     live entries is older than the question, so nothing falls between.
  *     A page counts only up to its own end: what "committed by now" is, a view may have asked of a leader that was replaced
  *     meanwhile. What was heard of and is not in a page is asked for by its cursor.
- * F4. A client that does not read is taken out of `#live` and goes on by replay when it has drained: nothing is buffered here.
+ * F4. A view that does not reach the present in time is asked for what it has: who follows is told late, but told.
+ * F5. A client that does not read is taken out of `#live` and goes on by replay when it has drained: nothing is buffered here.
  */
 import { isRefusal, type Refusal } from '../protocol/errors.ts'
 import { piecesOf, rest, type Item, type Piece } from './piece.ts'
@@ -131,18 +132,23 @@ export class Follower {
     let failures = 0
     /** The page before had more after it: the next one takes what a view has that knows of it; only the last has to reach the present. */
     let passing = false
+    /** No view reached the present in time: the next page is what one has. */
+    let late = false
     while (this.#live.size > 0 && (this.#heard > this.#head || this.#doubt || passing)) {
       const heard = this.#heard
       const doubt = this.#doubt && !passing
       if (doubt) this.#doubt = false
-      const fresh = passing ? this.#head : doubt ? undefined : heard
-      const page: Page | undefined = await this.#page(this.#head, fresh, passing)
-      if (!page) {
+      const fresh: number | undefined = passing || late ? this.#head : doubt ? undefined : heard
+      const page: Page | undefined = await this.#page(this.#head, fresh, passing || late)
+      if (!page || (late && page.items.length === 0)) {
         this.#doubt ||= doubt
+        late = !page && !late
         await this.#sleep(failures++)
         continue
       }
       failures = 0
+      if (late) this.#doubt ||= doubt
+      late = false
       this.#broadcast(page.items)
       this.#head = Math.max(this.#head, page.items.at(-1)?.cursor ?? 0, ...(page.more ? [] : [page.last]), ...(page.more || page.partial || fresh === undefined ? [] : [fresh]))
       if (page.more) this.#doubt ||= doubt
@@ -158,19 +164,22 @@ export class Follower {
     let behind = false
     /** Not what `client.more` says: a client that comes back from its socket begins with a short page, as it may not take more. */
     let long = false
+    let late = false
     for (let failures = 0; !client.sink.closed; ) {
       if (client.sink.full) return void (client.waiting = true)
       const heard = given?.heard ?? this.#heard
-      const fresh = client.more ? client.sent : behind ? heard : undefined
-      const page: Page | undefined = given?.page ?? (await this.#page(client.sent, fresh, long))
+      const fresh: number | undefined = client.more || late ? client.sent : behind ? heard : undefined
+      const page: Page | undefined = given?.page ?? (await this.#page(client.sent, fresh, long || late))
       given = undefined
       if (client.sink.closed) return
-      if (!page) {
+      if (!page || (late && page.items.length === 0)) {
+        late = !page && !late
         await this.#sleep(failures++)
         continue
       }
       failures = 0
-      const passing = client.more
+      const passing = client.more || late
+      late = false
       long = client.more = page.more
       if (client.sent > 0 && page.oldest - 1 > client.sent) {
         client.sink.write(resetFrame(client.sent, page.oldest))

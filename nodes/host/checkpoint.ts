@@ -16,17 +16,17 @@ import { Checkpoint, LostState } from './mark.ts'
 import type { Shard } from './shard.ts'
 
 /** Milliseconds between checkpoints. */
-const EVERY = 2000
+const EVERY = 1000
 /**
  * A changed actor is stored once its new events are worth half its snapshot, or after this many milliseconds. Whoever takes over
  * replays everything since the oldest change that is not stored: with 30 s that took it 4 to 6 s at 200 runs/s on a busy machine.
  */
-const LATEST = 6000
+const LATEST = 3000
 /**
  * Milliseconds that an actor without a snapshot is given to end: most runs do, and are stored once instead of twice. A takeover
  * replays so much more.
  */
-const YOUNG = 3000
+const YOUNG = 2000
 /** Snapshots taken in one pause of the loop, and on their way at the same time. */
 const SLICE = 64
 const AT_ONCE = 512

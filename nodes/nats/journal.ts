@@ -9,7 +9,7 @@ import { names, subjects } from '../../protocol/subjects.ts'
 import type { Appended, Journal, Stored } from '../host/ports.ts'
 import type { Nats } from './connect.ts'
 import { DamagedEnvelope, opened, sealed } from './envelope.ts'
-import { codeOf, codes, isWrongSequence, sentence } from './failures.ts'
+import { codeOf, codes, isNoResponders, isWrongSequence, sentence } from './failures.ts'
 import { follow } from './follow.ts'
 import { pull, type Pulling } from './pull.ts'
 
@@ -25,6 +25,8 @@ export interface JournalOptions {
 const IN_PROCESS = [10, 30, 100, 300]
 /** Messages that are read first: every further portion costs a question, and a new owner is waited for. Of the largest envelopes they are 16 MB. */
 const AT_FIRST = 32
+/** Pause before an append is repeated that no leader took, in milliseconds. */
+const UNLED = 100
 /** Attempts to go on reading without anything arriving, before `read` gives up. */
 const READ_ATTEMPTS = 6
 
@@ -74,7 +76,9 @@ export function createJournal(nats: Nats, { timeout = 3000, appended = () => {},
         if (isWrongSequence(error)) return await outcomeOfConflict(partition, shard, message_id)
         // Larger than the server accepts: sending it again cannot help.
         if (error instanceof InvalidArgumentError) throw error
-        const pause = codeOf(error) === codes.duplicateInProcess ? IN_PROCESS[attempt] : undefined
+        // Nobody leads the stream: then nobody has it, and whoever is elected is to have it at once.
+        const unled = isNoResponders(error) && performance.now() - started < timeout
+        const pause = unled ? UNLED : codeOf(error) === codes.duplicateInProcess ? IN_PROCESS[attempt] : undefined
         if (pause === undefined) {
           doubted()
           nats.log.warn({ partition, shard, reason: sentence(error) }, 'an append has an unknown outcome')
