@@ -211,6 +211,49 @@ t.test('who is behind is not ended by a view that has not heard of the sequence 
   t.notOk(ended)
 })
 
+t.test('while the view never reaches the present in time, those who follow get what it has, and all of it in the end', async (t) => {
+  // The view is always behind what was heard of until 40: whoever asks for the present waits in vain.
+  let applied = 10
+  const late = refuse('service_unavailable')
+  const page = (after: number): Page => ({
+    items: Array.from({ length: Math.max(0, applied - after) }, (_, i) => ({ cursor: after + 1 + i, frame: `${after + 1 + i}\n` })), more: false, last: applied, ended: false, oldest: 0,
+  })
+  const pauses: (() => void)[] = []
+  const follower = new Follower(async (after, fresh) => (fresh === undefined || fresh > applied ? late : page(after)), (_, run) => {
+    pauses.push(run)
+    return () => {}
+  })
+  const rest = async () => { for (let i = 0; i < 9; i++) await new Promise<void>((resolve) => setImmediate(resolve)) }
+  const join = () => {
+    const client = { got: '', ended: false }
+    follower.join({ write: (piece) => { client.got += Buffer.from(piece).toString() }, full: false, closed: false, onDrain() {}, onClose() {}, end() { client.ended = true } }, 0, { page: page(0), heard: 0 })
+    return client
+  }
+  const numbers = ({ got }: { got: string }) => got.trim().split('\n').map(Number)
+  const upTo = (last: number) => Array.from({ length: last }, (_, i) => i + 1)
+  const first = join()
+  await rest()
+  follower.notice(40)
+  let second: ReturnType<typeof join> | undefined
+  for (applied = 12; applied < 40; applied += 2) {
+    if (applied === 20) second = join()
+    await rest()
+    for (const run of pauses.splice(0)) run()
+  }
+  applied = 39
+  await rest()
+  t.ok(numbers(first).length > 30, `${numbers(first).length} items have come before the present was reached`)
+  t.ok(second && numbers(second).length > 30)
+  applied = 40
+  for (let i = 0; i < 4; i++) {
+    for (const run of pauses.splice(0)) run()
+    await rest()
+  }
+  t.same(numbers(first), upTo(40))
+  t.same(second && numbers(second), upTo(40))
+  t.notOk(first.ended)
+})
+
 t.test('a client that does not read is written no more than fits, and goes on where it stopped once it reads', async (t) => {
   const model = calm()
   void model.join(0)
