@@ -1,13 +1,15 @@
 /**
- * Listening to offers of work and taking from them. One listener per (project, queue, capability), counted over the
- * sessions that want it; whichever listener an offer comes through, all sessions of the project are considered.
+ * Listening to offers of work and taking from them. One listener per (project, queue, capability), with the sessions that
+ * want it; whichever listener an offer comes through, all sessions are considered that listen to anything it can match.
  *
  * Invariants:
  * O1. A job is taken only for a session with an outstanding claim and room, and the slot is reserved before the answer.
  * O2. A session without a claim is never given work, only told that there is some.
  * O3. Sessions are served in turn.
+ * O4. An offer costs no look at sessions that do not listen to it, however many there are.
  */
 import type { JobHeader } from '../../protocol/api/jobs.ts'
+import { offerCapability } from '../../protocol/subjects.ts'
 import type { Offer, Taking } from '../../protocol/worker.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import { soon, type Soon } from '../soon.ts'
@@ -16,13 +18,19 @@ import { eligible, type Interest, type Wants } from './eligible.ts'
 import { remind } from './hint.ts'
 import { free, room, takes, type Session } from './session.ts'
 
-/** The sessions of one project on this gateway, and what they listen to. */
-export interface Market {
-  /** Sessions with free slots. */
-  readonly listeners: Set<Session>
+/** The sessions with free slots that listen to one interest. */
+interface Listened {
+  /** For each how many of its filters want this. */
+  readonly sessions: Map<Session, number>
   /** Those with an outstanding claim and room, the longest unserved first. */
   readonly claimants: Set<Session>
-  readonly interests: Map<string, { count: number; readonly stop: () => void }>
+  readonly stop: () => void
+}
+/** The sessions of one project on this gateway, and what they listen to. */
+export interface Market {
+  readonly interests: Map<string, Listened>
+  /** Jobs given so far: when a session was served last is told by this number. */
+  served: number
   /** Who a job was promised to. */
   readonly promised: Map<string, Session>
   /** When demand was last announced, and whether it is to be announced again. */
@@ -35,10 +43,25 @@ export function settle(edge: Edge, session: Session): void {
   const market = marketOf(edge, session.project)
   const listens = !edge.stopping && takes(session) && free(session) > 0
   if (!settled(session, listens)) listenTo(edge, market, session, new Set(listens ? [session.wants, ...session.claims.map((claim) => claim.wants)] : []))
-  if (listens) market.listeners.add(session)
-  else market.listeners.delete(session)
-  if (!edge.stopping && room(session) > 0) market.claimants.add(session)
-  else market.claimants.delete(session)
+  const claims = room(session) > 0
+  for (const { claimants } of listenedBy(market, session)) {
+    if (claims) claimants.add(session)
+    else claimants.delete(session)
+  }
+}
+
+function* listenedBy(market: Market, session: Session): Generator<Listened> {
+  for (const wants of session.listening) {
+    for (const interest of wants.interests) {
+      const listened = market.interests.get(keyOf(interest))
+      if (listened) yield listened
+    }
+  }
+}
+/** What a job of a queue can be listened to by. */
+function listenedFor(market: Market, job: JobHeader, queue: string): Listened[] {
+  const capability = offerCapability(job)
+  return [{ queue, capability }, { queue }, { capability }, {}].flatMap((interest) => market.interests.get(keyOf(interest)) ?? [])
 }
 
 /** Whether a session already listens to what it wants; said without making anything, for sessions whose claims have no filters of their own. */
@@ -46,8 +69,8 @@ const settled = ({ listening, wants, claims }: Session, listens: boolean): boole
   listens ? listening.size === 1 && listening.has(wants) && claims.every((claim) => claim.wants === wants) : listening.size === 0
 
 function listenTo(edge: Edge, market: Market, session: Session, wanted: ReadonlySet<Wants>): void {
-  for (const wants of wanted) if (!session.listening.has(wants)) for (const interest of wants.interests) listen(edge, market, session.project, interest)
-  for (const wants of session.listening) if (!wanted.has(wants)) for (const interest of wants.interests) unlisten(market, interest)
+  for (const wants of wanted) if (!session.listening.has(wants)) for (const interest of wants.interests) listen(edge, market, session, interest)
+  for (const wants of session.listening) if (!wanted.has(wants)) for (const interest of wants.interests) unlisten(market, session, interest)
   session.listening.clear()
   for (const wants of wanted) session.listening.add(wants)
 }
@@ -86,7 +109,7 @@ function takeSome(edge: Edge, offer: Offer): Taking {
   const takes: Taking['takes'][number][] = []
   const left: JobHeader[] = []
   for (const job of offer.jobs) {
-    const session = market.promised.get(job.id) ?? firstFor(market, (wants) => eligible(job, offer.queue, wants))
+    const session = market.promised.get(job.id) ?? firstFor(market, job, offer.queue)
     if (!session) {
       left.push(job)
       continue
@@ -96,9 +119,9 @@ function takeSome(edge: Edge, offer: Offer): Taking {
     takes.push({ job_id: job.id, session: session.id, instance: session.instance })
   }
   for (const session of touched) settle(edge, session)
-  if (left.length > 0) {
-    for (const session of market.listeners) {
-      if (session.claims.length === 0 && left.some((job) => eligible(job, offer.queue, session.wants))) remind(edge, session)
+  for (const job of left) {
+    for (const { sessions } of listenedFor(market, job, offer.queue)) {
+      for (const session of sessions.keys()) if (session.claims.length === 0 && eligible(job, offer.queue, session.wants)) remind(edge, session)
     }
   }
   return { gateway: edge.world.node, takes, ...(takes.length === 0 && { busy: true }) }
@@ -124,36 +147,53 @@ function reserve(edge: Edge, market: Market, session: Session, job_id: string): 
   }))
 }
 
-function firstFor(market: Market, fits: (wants: Wants) => boolean): Session | undefined {
-  for (const session of market.claimants) {
-    if (room(session) <= 0 || !session.claims.some((claim) => fits(claim.wants))) continue
-    market.claimants.delete(session)
-    market.claimants.add(session)
-    return session
+/** The session that has waited longest of those that may take a job. */
+function firstFor(market: Market, job: JobHeader, queue: string): Session | undefined {
+  let first: Session | undefined
+  for (const { claimants } of listenedFor(market, job, queue)) {
+    for (const session of claimants) {
+      if (first && session.served >= first.served) break
+      if (room(session) <= 0 || !session.claims.some((claim) => eligible(job, queue, claim.wants))) continue
+      first = session
+      break
+    }
   }
-  return undefined
+  if (!first) return undefined
+  first.served = ++market.served
+  for (const { claimants } of listenedBy(market, first)) if (claimants.delete(first)) claimants.add(first)
+  return first
 }
 
-const keyOf = ({ queue, capability }: Interest): string => JSON.stringify([queue ?? null, capability ?? null])
+const keyOf = ({ queue = '', capability = '' }: Interest): string => `${queue}\u0000${capability}`
 
-function listen(edge: Edge, market: Market, project: string, interest: Interest): void {
+function listen(edge: Edge, market: Market, session: Session, interest: Interest): void {
   const key = keyOf(interest)
-  const known = market.interests.get(key)
-  if (known) known.count++
-  else market.interests.set(key, { count: 1, stop: edge.world.onOffer(project, interest.queue, interest.capability, (offer) => take(edge, offer)) })
+  let listened = market.interests.get(key)
+  if (!listened) {
+    listened = { sessions: new Map(), claimants: new Set(), stop: edge.world.onOffer(session.project, interest.queue, interest.capability, (offer) => take(edge, offer)) }
+    market.interests.set(key, listened)
+  }
+  listened.sessions.set(session, (listened.sessions.get(session) ?? 0) + 1)
 }
-function unlisten(market: Market, interest: Interest): void {
+function unlisten(market: Market, session: Session, interest: Interest): void {
   const key = keyOf(interest)
-  const known = market.interests.get(key)
-  if (!known || --known.count > 0) return
+  const listened = market.interests.get(key)
+  if (!listened) return
+  const count = (listened.sessions.get(session) ?? 0) - 1
+  if (count > 0) listened.sessions.set(session, count)
+  else {
+    listened.sessions.delete(session)
+    listened.claimants.delete(session)
+  }
+  if (listened.sessions.size > 0) return
   market.interests.delete(key)
-  known.stop()
+  listened.stop()
 }
 
 function marketOf(edge: Edge, project: string): Market {
   const known = edge.markets.get(project)
   if (known) return known
-  const market: Market = { listeners: new Set(), claimants: new Set(), interests: new Map(), promised: new Map(), announced: 0, again: false }
+  const market: Market = { interests: new Map(), served: 0, promised: new Map(), announced: 0, again: false }
   edge.markets.set(project, market)
   return market
 }

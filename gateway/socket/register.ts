@@ -75,7 +75,7 @@ function sessionOf(connection: Connection, worker: string, { registration, resum
     concurrency: registration.concurrency_limit, limit: registration.concurrency_limit,
     wants: wantsOf({ queues, action_names, models, ...(environment_id !== undefined && { environment_id }) }),
     held: new Map(), reserved: new Map(), ready: [], claims: [], reports: new Map(), listening: new Set(),
-    counted: !resumed, draining, closed: false, hinted: 0, reminder: undefined, flushing: undefined, beating: undefined,
+    counted: !resumed, draining, closed: false, served: 0, hinted: 0, reminder: undefined, flushing: undefined, beating: undefined,
   }
 }
 

@@ -61,6 +61,8 @@ export interface Session {
   counted: boolean
   draining: boolean
   closed: boolean
+  /** When it was last given a job, as the number of jobs that its project had been given by then. */
+  served: number
   /** When `work.available` was last sent, and how to stop the next repetition. */
   hinted: number
   reminder: (() => void) | undefined

@@ -166,6 +166,21 @@ t.test('offers', async (t) => {
     t.same(workers.map((worker) => worker.of('jobs.claimed')[0]?.jobs?.length), [2, 2])
   })
 
+  t.test('workers that listen to different things, and can do the same, are served in turn as well', async (t) => {
+    const at = scene()
+    const filters = [{}, { queues: ['default'] }, { action_names: ['send'] }, { queues: ['default'], action_names: ['send'] }, { queues: ['elsewhere'] }]
+    const workers = []
+    for (const [i, filter] of filters.entries()) workers.push(await at.worker({ ...filter, worker_instance_id: `w${i}`, concurrency_limit: 8 }))
+    for (const worker of workers) await worker.say(claim('c', 8))
+    const taken = Array.from({ length: 12 }, (_, n) => at.offer([header(n, { action_name: 'send' })], 'default')?.takes[0]?.instance)
+    t.same(taken.slice(0, 4).sort(), ['w0', 'w1', 'w2', 'w3'])
+    t.same(taken.slice(4, 8).sort(), ['w0', 'w1', 'w2', 'w3'])
+    t.same(taken.slice(8).sort(), ['w0', 'w1', 'w2', 'w3'])
+    for (const worker of workers.slice(0, 4)) worker.connection.ended()
+    t.equal(at.offer([header(20, { action_name: 'send' })], 'default'), undefined, 'nobody is left who listens to it')
+    t.match(at.offer([header(21, { action_name: 'send' })], 'elsewhere'), { takes: [{ instance: 'w4' }] })
+  })
+
   t.test('a slot promised to a job that never comes is free again after 5 s, and demand is announced', async (t) => {
     const at = scene()
     const worker = await at.worker({ concurrency_limit: 1 })
