@@ -136,7 +136,7 @@ export class Follower {
     let late = false
     while (this.#live.size > 0 && (this.#heard > this.#head || this.#doubt || passing)) {
       const heard = this.#heard
-      const doubt = this.#doubt && !passing
+      const doubt = this.#doubt && !passing && !late
       if (doubt) this.#doubt = false
       const fresh: number | undefined = passing || late ? this.#head : doubt ? undefined : heard
       const page: Page | undefined = await this.#page(this.#head, fresh, passing || late)
@@ -147,7 +147,6 @@ export class Follower {
         continue
       }
       failures = 0
-      if (late) this.#doubt ||= doubt
       late = false
       this.#broadcast(page.items)
       this.#head = Math.max(this.#head, page.items.at(-1)?.cursor ?? 0, ...(page.more ? [] : [page.last]), ...(page.more || page.partial || fresh === undefined ? [] : [fresh]))

@@ -58,9 +58,10 @@ function* listenedBy(market: Market, session: Session): Generator<Listened> {
     }
   }
 }
-/** What a job of a queue can be listened to by. */
-function listenedFor(market: Market, job: JobHeader, queue: string): Listened[] {
-  const capability = offerCapability(job)
+/** What an offer can be listened to by. Its jobs have one capability. */
+function listenedFor(market: Market, { queue, jobs: [first] }: Offer): Listened[] {
+  if (!first) return []
+  const capability = offerCapability(first)
   return [{ queue, capability }, { queue }, { capability }, {}].flatMap((interest) => market.interests.get(keyOf(interest)) ?? [])
 }
 
@@ -105,11 +106,12 @@ function take(edge: Edge, offer: Offer): Soon<Taking | undefined> {
 /** Take jobs, each for a session. Nothing taken is said as `busy`, so that another gateway is asked. */
 function takeSome(edge: Edge, offer: Offer): Taking {
   const market = marketOf(edge, offer.project)
+  const listened = listenedFor(market, offer)
   const touched = new Set<Session>()
   const takes: Taking['takes'][number][] = []
   const left: JobHeader[] = []
   for (const job of offer.jobs) {
-    const session = market.promised.get(job.id) ?? firstFor(market, job, offer.queue)
+    const session = market.promised.get(job.id) ?? firstFor(market, listened, job, offer.queue)
     if (!session) {
       left.push(job)
       continue
@@ -119,9 +121,9 @@ function takeSome(edge: Edge, offer: Offer): Taking {
     takes.push({ job_id: job.id, session: session.id, instance: session.instance })
   }
   for (const session of touched) settle(edge, session)
-  for (const job of left) {
-    for (const { sessions } of listenedFor(market, job, offer.queue)) {
-      for (const session of sessions.keys()) if (session.claims.length === 0 && eligible(job, offer.queue, session.wants)) remind(edge, session)
+  if (left.length > 0) {
+    for (const { sessions } of listened) {
+      for (const session of sessions.keys()) if (session.claims.length === 0 && left.some((job) => eligible(job, offer.queue, session.wants))) remind(edge, session)
     }
   }
   return { gateway: edge.world.node, takes, ...(takes.length === 0 && { busy: true }) }
@@ -148,9 +150,9 @@ function reserve(edge: Edge, market: Market, session: Session, job_id: string): 
 }
 
 /** The session that has waited longest of those that may take a job. */
-function firstFor(market: Market, job: JobHeader, queue: string): Session | undefined {
+function firstFor(market: Market, listened: readonly Listened[], job: JobHeader, queue: string): Session | undefined {
   let first: Session | undefined
-  for (const { claimants } of listenedFor(market, job, queue)) {
+  for (const { claimants } of listened) {
     for (const session of claimants) {
       if (first && session.served >= first.served) break
       if (room(session) <= 0 || !session.claims.some((claim) => eligible(job, queue, claim.wants))) continue

@@ -3,9 +3,9 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { source } from './child.ts'
 
 const module = fileURLToPath(new URL('../../test/simulation/process.ts', import.meta.url))
-const loader = import.meta.resolve('@oxc-node/core/register')
 interface Report { readonly failures: readonly string[]; readonly entries: number; readonly time: number }
 
 /** Seeds that a process is given at a time, and after how many it is told how far all are. */
@@ -36,7 +36,7 @@ export async function runSimulations({ seeds, from, failures, lines, jobs }: { s
     }
   }
   const width = Math.max(1, Math.min(Number(jobs ?? availableParallelism()), Math.ceil(all / PART)))
-  const children = Array.from({ length: width }, () => fork(module, { execArgv: ['--max-semi-space-size=32', `--import=${loader}`] }))
+  const children = Array.from({ length: width }, () => fork(module, { execArgv: source(module).slice(0, -1) }))
   try {
     await Promise.all(children.map(work))
   } finally {

@@ -72,18 +72,21 @@ export class Effects {
   async settle(): Promise<void> {
     if (this.#pending.size === 0) return
     await new Promise<void>((done) => {
-      this.#settled = done
-      this.#shard.deps.clock.later(SETTLE, done)
+      const cancel = this.#shard.deps.clock.later(SETTLE, done)
+      this.#settled = () => {
+        cancel()
+        done()
+      }
     })
     this.#settled = undefined
   }
   /** Perform again what may not have been performed before the takeover. */
   begin(pending: readonly Planned[]): void {
-    for (const planned of pending) {
-      const { effect, from } = planned
-      const cell = 'push' in effect ? this.#shard.cells.loaded(from) : undefined
-      if (!('push' in effect && cell?.actor.moot?.(cell.state as never, effect.push))) this.#start(planned, true)
-    }
+    for (const planned of pending) if (!this.#moot(planned)) this.#start(planned, true)
+  }
+  #moot({ effect, from }: Planned): boolean {
+    const cell = 'push' in effect && this.#shard.cells.loaded(from)
+    return cell ? (cell.actor.moot?.(cell.state as never, effect.push) ?? false) : false
   }
   /** Perform the effects of an entry that was just committed. */
   perform(placed: Placed, bytes: number): void {

@@ -64,7 +64,8 @@ export class Line {
     const subject = subjects.shard(partitionOf(this.#to.project, partitions), shard)
     let left = commands
     let most = TOGETHER
-    for (let attempt = 0; left.length > 0 && !this.#stopped(); attempt++) {
+    let attempt = 0
+    while (left.length > 0 && !this.#stopped()) {
       const some = left.slice(0, most)
       const answer = await bus.request(subject, some.length === 1 ? { type: 'command', command: some[0] } : { type: 'commands', commands: some }, ANSWER)
       const answers = typeof answer === 'object' ? ((some.length === 1 ? [answer.answer] : answer.answer) as readonly ShardAnswer[]) : []
@@ -72,14 +73,14 @@ export class Line {
       const decided = open < 0 ? answers.length : open
       left = left.slice(decided)
       if (decided > 0) {
-        attempt = -1
+        attempt = 0
         most = TOGETHER
         continue
       }
       // Together they may be more than a message takes.
       if (answer === 'timeout') most = Math.ceil(some.length / 8)
       if (attempt === 20) log.warn({ subject, command: left[0]?.name }, 'an effect is still waiting for its receiver')
-      await new Promise<void>((again) => clock.later(Math.min(1000, 10 * 2 ** Math.min(attempt, 7)), again))
+      await new Promise<void>((again) => clock.later(Math.min(1000, 10 * 2 ** Math.min(attempt++, 7)), again))
     }
   }
 }

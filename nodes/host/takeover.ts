@@ -4,7 +4,8 @@
  * Invariants:
  * T1. The takeover envelope carries a higher epoch than any before it; replay reads what lies before it and no more.
  * T2. Every actor changed since the checkpoint is in memory afterwards; every other one equals its snapshot.
- * T3. The effects after the checkpoint are performed again; their ids are those of the first time.
+ * T3. The effects after the checkpoint are performed again, except messages that are moot by now; their ids are those of the
+ *     first time.
  */
 import { placed, sequenceOf, type Address, type Placed } from '../../protocol/entry.ts'
 import { cellKey, LostSnapshot, replay } from './cell.ts'

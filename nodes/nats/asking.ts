@@ -59,18 +59,17 @@ export function createAsking(connection: NatsConnection, log: Log): Asking {
   const soon = (send: () => void): void => {
     if (leaving.push(send) === 1) setImmediate(leave)
   }
+  /** The question of a number, if it is still open: it is settled now. */
+  const close = (number: string): Question | undefined => {
+    const question = open.get(number)
+    if (!question) return undefined
+    open.delete(number)
+    overdue.delete(question)
+    return question
+  }
   const begin = (): void => {
     begun = true
-    connection.subscribe(`${inbox}.*`, {
-      callback: (_, message) => {
-        const number = message.subject.slice(inbox.length + 1)
-        const question = open.get(number)
-        if (!question) return
-        open.delete(number)
-        overdue.delete(question)
-        question.answered(message)
-      },
-    })
+    connection.subscribe(`${inbox}.*`, { callback: (_, message) => close(message.subject.slice(inbox.length + 1))?.answered(message) })
     void connection.closed().then(() => overdue.end())
   }
 
@@ -84,7 +83,7 @@ export function createAsking(connection: NatsConnection, log: Log): Asking {
         until: performance.now() + timeout,
         failed,
         over: () => {
-          open.delete(number)
+          close(number)
           failed(connection.isClosed() ? new ClosedConnectionError() : new TimeoutError())
         },
         answered: (message) => (message.data.length === 0 && message.headers?.code === 503 ? failed(new NoRespondersError(subject)) : done(message)),
@@ -93,8 +92,7 @@ export function createAsking(connection: NatsConnection, log: Log): Asking {
           try {
             connection.publish(subject, data, headers ? { reply, headers } : { reply })
           } catch (error) {
-            open.delete(number)
-            overdue.delete(question)
+            close(number)
             failed(error as Error)
           }
         },
@@ -117,11 +115,7 @@ export function createAsking(connection: NatsConnection, log: Log): Asking {
       if (held) return
       leave()
       held = []
-      for (const [number, question] of open) {
-        open.delete(number)
-        overdue.delete(question)
-        question.failed(new Disconnected())
-      }
+      for (const number of open.keys()) close(number)?.failed(new Disconnected())
     },
     found: () => {
       const waiting = held ?? []

@@ -9,7 +9,7 @@
  * B3. A handler's failure is logged and counts as no answer.
  * Messages between listeners of one process are the same object: nobody changes a message.
  */
-import { headers, type Msg, type MsgHdrs } from '@nats-io/transport-node'
+import { Empty, headers, type Msg, type MsgHdrs } from '@nats-io/transport-node'
 import type { Bus, NoAnswer } from '../host/ports.ts'
 import type { Nats } from './connect.ts'
 import { isNoResponders, isUnanswered, sentence } from './failures.ts'
@@ -22,7 +22,6 @@ const SERVED = 'Baton-Served'
 const DECLINED = 'Baton-Declined'
 
 const encoder = new TextEncoder()
-const nothing = new Uint8Array()
 const encode = (message: unknown): Uint8Array => encoder.encode(JSON.stringify(message) ?? 'null')
 const decode = (message: Msg): unknown => (message.data.length === 0 ? undefined : JSON.parse(message.string()))
 const header = (name: string, value: string): MsgHdrs => {
@@ -81,7 +80,7 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
   }
 
   const decline = ({ reply }: Msg): void => {
-    if (reply) nats.tell(reply, nothing, header(DECLINED, '1'))
+    if (reply) nats.tell(reply, Empty, header(DECLINED, '1'))
   }
   /** A message from another process, for one subscription. */
   const receive = async (listener: Listener, message: Msg): Promise<void> => {

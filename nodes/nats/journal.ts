@@ -7,10 +7,11 @@ import { InvalidArgumentError } from '@nats-io/transport-node'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { names, subjects } from '../../protocol/subjects.ts'
 import type { Appended, Journal, Stored } from '../host/ports.ts'
-import type { Nats } from './connect.ts'
+import { QUESTION, type Nats } from './connect.ts'
 import { DamagedEnvelope, opened, sealed } from './envelope.ts'
 import { codeOf, codes, isNoResponders, isWrongSequence, sentence } from './failures.ts'
 import { follow } from './follow.ts'
+import { newest } from './newest.ts'
 import { pull, type Pulling } from './pull.ts'
 
 export interface JournalOptions {
@@ -91,8 +92,8 @@ export function createJournal(nats: Nats, { timeout = 3000, appended = () => {},
 
   const last = async (partition: number, shard: number): Promise<Stored | undefined> => {
     const stream = names.journal(partition)
-    const found = await nats.manager.streams.getMessage(stream, { last_by_subj: subjects.journal(partition, shard) })
-    return found ? opened(stream, found.seq, found.data, found.header) : undefined
+    const found = await newest(nats, stream, subjects.journal(partition, shard), QUESTION)
+    return found && opened(stream, found.sequence, found.data, found.headers)
   }
 
   async function* read(partition: number, shard: number, from: number): AsyncGenerator<Stored, void> {

@@ -3,21 +3,21 @@
  * be behind.
  */
 import { JetStreamApiError, type ApiError } from '@nats-io/jetstream'
+import { Empty, MsgHdrsImpl, type MsgHdrs } from '@nats-io/transport-node'
 import type { Nats } from './connect.ts'
 import { codes } from './failures.ts'
 
-/** A stored message. `headers`: their text, if it has some. */
+/** A stored message. */
 export interface Newest {
   readonly sequence: number
   readonly data: Uint8Array
-  readonly headers: string
+  readonly headers: MsgHdrs | undefined
 }
 interface Answer {
   readonly error?: ApiError
   readonly message?: { readonly seq: number; readonly data?: string; readonly hdrs?: string }
 }
 const encoder = new TextEncoder()
-const nothing = new Uint8Array()
 
 /**
  * Ask for the newest message of a subject; undefined when there is none.
@@ -32,10 +32,10 @@ export async function newest(nats: Nats, stream: string, subject: string, timeou
   if (!message) throw new Error(`${stream}: the answer holds no message`)
   return {
     sequence: message.seq,
-    data: message.data === undefined ? nothing : Buffer.from(message.data, 'base64'),
-    headers: message.hdrs === undefined ? '' : Buffer.from(message.hdrs, 'base64').toString(),
+    data: message.data === undefined ? Empty : Buffer.from(message.data, 'base64'),
+    headers: message.hdrs === undefined ? undefined : MsgHdrsImpl.decode(Buffer.from(message.hdrs, 'base64')),
   }
 }
 
 /** Whether it says that the key of a bucket was deleted (https://docs.nats.io/nats-concepts/jetstream/key-value-store). */
-export const isMarker = ({ headers }: Newest): boolean => headers.includes('KV-Operation:')
+export const isMarker = ({ headers }: Newest): boolean => headers?.has('KV-Operation') ?? false

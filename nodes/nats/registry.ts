@@ -35,13 +35,12 @@ export function createRegistry(nats: Nats, bucket: string, restore?: () => Promi
       return run()
     }
   }
-  const get: Registry['get'] = (key) =>
-    restoring(async () => {
-      const entry = await newest(nats, stream, `$KV.${bucket}.${token(key)}`, QUESTION)
-      return entry && !isMarker(entry) ? { value: new TextDecoder().decode(entry.data), revision: entry.sequence } : undefined
-    })
+  const read: Registry['get'] = async (key) => {
+    const entry = await newest(nats, stream, `$KV.${bucket}.${token(key)}`, QUESTION)
+    return entry && !isMarker(entry) ? { value: new TextDecoder().decode(entry.data), revision: entry.sequence } : undefined
+  }
   return {
-    get,
+    get: (key) => restoring(() => read(key)),
     put: (key, value, revision) =>
       restoring(async () => {
         const kv = await store()
@@ -59,12 +58,12 @@ export function createRegistry(nats: Nats, bucket: string, restore?: () => Promi
     list: (prefix) =>
       restoring(async () => {
         // Keys seldom change: those of the last time are read while the servers are asked which there are.
-        const expected = new Map((last.get(prefix) ?? []).map((key) => [key, get(key)] as const))
+        const expected = new Map((last.get(prefix) ?? []).map((key) => [key, read(key)] as const))
         for (const reading of expected.values()) reading.catch(() => {})
         const { state } = await nats.manager.streams.info(stream, { subjects_filter: `$KV.${bucket}.>` })
         const keys = Object.keys(state.subjects ?? {}).map((subject) => untoken(subject.slice(`$KV.${bucket}.`.length))).filter((key) => key.startsWith(prefix)).sort()
         last.set(prefix, keys)
-        const entries = await Promise.all(keys.map(async (key) => ({ key, found: await (expected.get(key) ?? get(key)) })))
+        const entries = await Promise.all(keys.map(async (key) => ({ key, found: await (expected.get(key) ?? read(key)) })))
         return entries.flatMap(({ key, found }) => (found ? [{ key, ...found }] : []))
       }),
   }

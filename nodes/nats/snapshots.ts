@@ -25,6 +25,7 @@ const tagged = (tag: number, data: Uint8Array): Uint8Array => {
 }
 
 const subjectOf = (partition: number, key: string): string => `$KV.${names.state(partition)}.${token(key)}`
+
 /** The snapshots of all partitions. Functions throw when the servers do not answer. */
 export function createSnapshots(nats: Nats): Snapshots {
   const blobs = createBlobs(nats)

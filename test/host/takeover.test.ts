@@ -104,3 +104,27 @@ t.test('a message that says nothing any more is not repeated by the next owner',
   t.same(sent, [5])
   next.drop()
 })
+
+t.test('tells that did not get through together go on together afterwards', async (t) => {
+  const sizes: number[] = []
+  const asked: string[] = []
+  const bus = new MemoryBus()
+  const world = new ToyWorld()
+  const deps = world.deps(bus)
+  const request = bus.request.bind(bus)
+  bus.request = async (subject, message) => {
+    const { type, commands } = message as { type: string; commands?: readonly unknown[] }
+    if (subject !== subjects.shard(0, 1)) return request(subject, message)
+    sizes.push(type === 'commands' ? (commands?.length ?? 0) : 1)
+    return sizes.length === 1 ? 'timeout' : request(subject, message)
+  }
+  const from = await world.owner(0, deps)
+  const to = await world.owner(1, { ...world.deps(bus), measure: { commit() {}, command: () => void asked.push('told'), offer() {} } })
+  await Promise.all(Array.from({ length: 60 }, (_, i) => from.submit(command(runId(i), 'add', { by: 1, abroad: runId(1, 1) }))))
+  await world.clock.advance(5000)
+  t.same(sizes, [60, 8, 52])
+  t.match(reply(await to.ask({ project: 'prj_1', kind: 'run', id: runId(1, 1) }, 'get', undefined)), { told: 60 })
+  t.equal(asked.length, 60)
+  from.drop()
+  to.drop()
+})
