@@ -29,8 +29,6 @@ const base32 = (value: number, length: number): string => {
 
 /** What was filled. */
 export interface Filled {
-  /** Workflows that the runs belong to. */
-  readonly workflows: readonly string[]
   /** Frames that the runs give the project's stream. */
   readonly frames: number
   /** Bytes written to the journal. */
@@ -45,7 +43,7 @@ export interface Filled {
 export async function fill(data: string, runs: number, say: (line: string) => void): Promise<Filled> {
   const server = await startBaton({ sync: '2m', data })
   const http = new Http(server.port, server.key, 4)
-  const { templates, workflows } = await makeTemplates(server, http)
+  const templates = await makeTemplates(server, http)
   http.close()
   await server.stop()
 
@@ -55,7 +53,7 @@ export async function fill(data: string, runs: number, say: (line: string) => vo
   const from = Date.now() - runs * APART
   try {
     const done = await Promise.all(Array.from({ length: SHARDS }, (_, shard) => fillShard(connection, shard, templates, runs, from)))
-    return { workflows, frames: done.reduce((sum, { frames }) => sum + frames, 0), bytes: done.reduce((sum, { bytes }) => sum + bytes, 0) }
+    return { frames: done.reduce((sum, { frames }) => sum + frames, 0), bytes: done.reduce((sum, { bytes }) => sum + bytes, 0) }
   } finally {
     await connection.close()
     await nats.stop()

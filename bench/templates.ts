@@ -14,6 +14,8 @@ interface Prepared {
 export type Template = (queue: string) => Prepared
 
 const WORKFLOWS = 4
+/** The type of the runs of one of the workflows, by which they can be listed. */
+export const typeOf = (workflow: number): string => `type-${workflow}`
 /** Of twenty runs so many end like this: by the action that their step calls. */
 const mix = [['send', 17], ['fail', 1], ['hold', 1], ['cancel', 1]] as const
 const RUNS = '/v1/projects/default/runs'
@@ -32,17 +34,15 @@ const eventually = async (what: string, look: () => Promise<boolean>): Promise<v
 }
 
 /** Have a server make runs of every kind, of several workflows, and read what its journal holds of them. */
-export async function makeTemplates(server: Baton, http: Http): Promise<{ templates: readonly Template[]; workflows: readonly string[] }> {
+export async function makeTemplates(server: Baton, http: Http): Promise<readonly Template[]> {
   const stopWorker = await instantWorker(server, 10, () => {})
-  const workflows: string[] = []
   const made: { id: string; times: number; status: string }[] = []
   for (let w = 0; w < WORKFLOWS; w++) {
     const steps = [{ id: 'only', kind: 'action', config: { action_name: 'ACTION', parameters: { to: 'somebody@example.org', number: w } } }]
     for (const [action, times] of mix) {
       const named = JSON.stringify(steps).replace('ACTION', action === 'cancel' ? 'hold' : action)
       const workflow = await posted(http, '/v1/projects/default/workflows', { handle: `w${w}-${action}`, name: `Workflow ${w}`, spec: { steps: JSON.parse(named) as unknown } })
-      workflows.push(workflow)
-      const id = await posted(http, `/v1/projects/default/workflows/${workflow}/runs`, {})
+      const id = await posted(http, `/v1/projects/default/workflows/${workflow}/runs`, { workflow_type: typeOf(w) })
       if (action === 'cancel') await posted(http, `${RUNS}/${id}/cancel`, {})
       made.push({ id, times, status: { send: 'completed', fail: 'failed', hold: 'suspended', cancel: 'cancelled' }[action] })
     }
@@ -50,7 +50,7 @@ export async function makeTemplates(server: Baton, http: Http): Promise<{ templa
   for (const { id, status } of made) await eventually(`the end of a run as ${status}`, async () => (await http.get(`${RUNS}/${id}`)).body.includes(`"id":"${id}","status":"${status}"`))
   stopWorker()
   const entries = await journalOf(server.data)
-  return { workflows, templates: made.flatMap(({ id, times }) => new Array<Template>(times).fill(template(entries.filter((entry) => speaksOf(entry, id))))) }
+  return made.flatMap(({ id, times }) => new Array<Template>(times).fill(template(entries.filter((entry) => speaksOf(entry, id)))))
 }
 
 const speaksOf = (entry: Entry, id: string): boolean => (entry.kind === 'run' && entry.id === id) || (entry.kind === 'queue' && JSON.stringify(entry.events).includes(id))

@@ -144,6 +144,10 @@ export class MemoryBus implements Bus {
     await this.tick(`answered ${subject}`)
     return answer === undefined ? 'timeout' : { answer: JSON.parse(JSON.stringify(answer)) }
   }
+  here(subject: string, message: unknown): unknown {
+    const answer = this.#match(subject)[0]?.handler(JSON.parse(JSON.stringify(message)), subject)
+    return answer === undefined || answer instanceof Promise ? undefined : JSON.parse(JSON.stringify(answer))
+  }
   publish(subject: string, message: unknown): void {
     this.published.push({ subject, message })
     const groups = new Set<string>()

@@ -33,6 +33,9 @@ const claimedJob = (header: JobHeader, { token, attempt }: LeaseGrant, queue: st
 const toGateway = (gateway: string, message: GatewayMessage) => ({ push: { gateway, message: { ...message } } })
 const offer = (_event: unknown, self: Address): readonly Effect[] => [{ offer: { queue: nameOf(self) } }]
 
+/** The events after which a job waits in line. */
+export const joinsLine: ReadonlySet<string> = new Set<QueueEvent['type']>(['job.queued', 'job.requeued', 'job.rested'])
+
 /** The reactions of a queue. @param timing lease duration and cadence, in seconds. */
 export const deliveries = (timing: WorkerTiming): Reactions => ({
   'job.queued': offer,

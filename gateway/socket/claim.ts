@@ -15,7 +15,7 @@ import { claimedFrame } from './frames.ts'
 import { calm, hint, remind } from './hint.ts'
 import { withdraw } from './held.ts'
 import { demand, settle } from './offers.ts'
-import { room, type Claim, type Ready, type Session } from './session.ts'
+import { expect, met, room, type Claim, type Ready, type Session } from './session.ts'
 
 /** Bytes of an answer besides its jobs, at most. */
 const ENVELOPE = 1024
@@ -36,6 +36,7 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
   }
   if (message_id !== undefined && session.claims.some((other) => other.message_id === message_id)) return
   calm(session)
+  met(session, edge.world.now())
   const slots = frame.available_slots
   if (slots !== undefined) session.limit = session.concurrency
   const poll = edge.world.later(edge.world.settings.timing.poll * 1000, () => {
@@ -57,7 +58,7 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
   if (session.claims.length > limits.claims && oldest) answer(edge, session, oldest, [])
   flush(edge, session)
   settle(edge, session)
-  if (room(session) > 0) demand(edge, session.project)
+  if (room(session, edge.world.now()) > 0) demand(edge, session.project)
 }
 
 /** A job became ready: answer now when nothing else is on its way to this session, else in a moment, together with it. */
@@ -102,6 +103,7 @@ function answer(edge: Edge, session: Session, made: Claim, jobs: readonly Ready[
   if (!session.connection.write(text)) return
   for (const { job } of jobs) withdraw(session, job.id)
   if (made.message_id !== undefined) edge.answers.put(session.id, made.message_id, text)
+  if (session.claims.length === 0) expect(session, made.wants, made.slots - jobs.length, edge.world.now())
   settle(edge, session)
   if (jobs.length < made.slots || session.ready.length > 0) hint(edge, session)
 }

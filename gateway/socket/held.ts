@@ -15,10 +15,11 @@ export function ended(edge: Edge, session: Session, job_id: string, token?: stri
   const held = session.held.get(job_id)
   if (!held || (token !== undefined && held.token !== undefined && held.token !== token)) return
   session.held.delete(job_id)
+  session.reported.delete(job_id)
   edge.previews.end(job_id, token)
   if (session.closed) return
   settle(edge, session)
-  if (room(session) > 0) demand(edge, session.project)
+  if (room(session, edge.world.now()) > 0) demand(edge, session.project)
 }
 
 /** Stop counting leases that showed no life for longer than they last. */

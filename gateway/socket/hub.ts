@@ -100,7 +100,7 @@ export function openHub(world: World, serves: Serves = () => false): Hub {
 /** An agent may have become active, or have ceased to be: what it waits for is looked at anew. */
 function wake(edge: Edge, session: Session): void {
   settle(edge, session)
-  if (room(session) > 0) demand(edge, session.project)
+  if (room(session, edge.world.now()) > 0) demand(edge, session.project)
 }
 
 function expel(connection: Connection, code: number, reason = 'the credential is no longer valid'): void {

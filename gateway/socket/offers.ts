@@ -3,8 +3,9 @@
  * want it; whichever listener an offer comes through, all sessions are considered that listen to anything it can match.
  *
  * Invariants:
- * O1. A job is taken only for a session with an outstanding claim and room, and the slot is reserved before the answer.
- * O2. A session without a claim is never given work, only told that there is some.
+ * O1. A job is taken only for a session with room and an outstanding claim, or one that is about to come: between two
+ *     claims of a busy worker nothing need wait. The slot is reserved before the answer.
+ * O2. A session that does not claim is never given work, only told that there is some.
  * O3. Sessions are served in turn.
  * O4. An offer costs no look at sessions that do not listen to it, however many there are.
  */
@@ -16,13 +17,13 @@ import { soon, type Soon } from '../soon.ts'
 import { limits, type Edge } from './edge.ts'
 import { eligible, type Interest, type Wants } from './eligible.ts'
 import { remind } from './hint.ts'
-import { free, room, takes, type Session } from './session.ts'
+import { claims, free, room, takes, type Session } from './session.ts'
 
 /** The sessions with free slots that listen to one interest. */
 interface Listened {
   /** For each how many of its filters want this. */
   readonly sessions: Map<Session, number>
-  /** Those with an outstanding claim and room, the longest unserved first. */
+  /** Those with room, the longest unserved first. */
   readonly claimants: Set<Session>
   readonly stop: () => void
 }
@@ -43,9 +44,9 @@ export function settle(edge: Edge, session: Session): void {
   const market = marketOf(edge, session.project)
   const listens = !edge.stopping && takes(session) && free(session) > 0
   if (!settled(session, listens)) listenTo(edge, market, session, new Set(listens ? [session.wants, ...session.claims.map((claim) => claim.wants)] : []))
-  const claims = room(session) > 0
+  const open = room(session, edge.world.now()) > 0
   for (const { claimants } of listenedBy(market, session)) {
-    if (claims) claimants.add(session)
+    if (open) claimants.add(session)
     else claimants.delete(session)
   }
 }
@@ -111,7 +112,7 @@ function takeSome(edge: Edge, offer: Offer): Taking {
   const takes: Taking['takes'][number][] = []
   const left: JobHeader[] = []
   for (const job of offer.jobs) {
-    const session = market.promised.get(job.id) ?? firstFor(market, listened, job, offer.queue)
+    const session = market.promised.get(job.id) ?? firstFor(edge, market, listened, job, offer.queue)
     if (!session) {
       left.push(job)
       continue
@@ -145,17 +146,18 @@ function reserve(edge: Edge, market: Market, session: Session, job_id: string): 
   session.reserved.set(job_id, edge.world.later(limits.reservation, () => {
     unreserve(edge, session, job_id)
     settle(edge, session)
-    if (room(session) > 0) demand(edge, session.project)
+    if (room(session, edge.world.now()) > 0) demand(edge, session.project)
   }))
 }
 
 /** The session that has waited longest of those that may take a job. */
-function firstFor(market: Market, listened: readonly Listened[], job: JobHeader, queue: string): Session | undefined {
+function firstFor({ world }: Edge, market: Market, listened: readonly Listened[], job: JobHeader, queue: string): Session | undefined {
+  const now = world.now()
   let first: Session | undefined
   for (const { claimants } of listened) {
     for (const session of claimants) {
       if (first && session.served >= first.served) break
-      if (room(session) <= 0 || !session.claims.some((claim) => eligible(job, queue, claim.wants))) continue
+      if (room(session, now) <= 0 || !claims(session, job, queue)) continue
       first = session
       break
     }

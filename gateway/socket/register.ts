@@ -74,7 +74,7 @@ function sessionOf(connection: Connection, worker: string, { registration, resum
     id: registration.session, generation: registration.generation, instance: registration.instance, worker, project: connection.grant.project, connection,
     concurrency: registration.concurrency_limit, limit: registration.concurrency_limit,
     wants: wantsOf({ queues, action_names, models, ...(environment_id !== undefined && { environment_id }) }),
-    held: new Map(), reserved: new Map(), ready: [], claims: [], reports: new Map(), listening: new Set(),
+    held: new Map(), reported: new Set(), reserved: new Map(), ready: [], claims: [], next: undefined, prompt: false, reports: new Map(), listening: new Set(),
     counted: !resumed, draining, closed: false, served: 0, hinted: 0, reminder: undefined, flushing: undefined, beating: undefined,
   }
 }
@@ -99,7 +99,7 @@ async function count(edge: Edge, session: Session, { resumed, replaced }: Entere
     for (const { job_id, session_id } of await leases(edge, session, session.id)) session.held.set(job_id, { until, beaten: 0, ...(session_id !== undefined && { session_id }) })
     session.counted = true
     settle(edge, session)
-    if (room(session) > 0) demand(edge, session.project)
+    if (room(session, edge.world.now()) > 0) demand(edge, session.project)
   } else if (replaced && replaced.session !== session.id) lose(edge, session, replaced.session, await leases(edge, session, replaced.session))
 }
 

@@ -10,7 +10,8 @@ import { sizes, type Up } from '../../protocol/worker.ts'
 import { command, queueOf, secret, track, type Edge } from './edge.ts'
 import { unsafe } from '../validate.ts'
 import { ended } from './held.ts'
-import type { Session } from './session.ts'
+import { settle } from './offers.ts'
+import { reported, type Session } from './session.ts'
 
 type Frame = Extract<Up, { type: 'job.report' }>
 type Result = 'accepted' | 'duplicate' | 'lease_lost'
@@ -28,7 +29,9 @@ export async function report(edge: Edge, session: Session, frame: Frame, bytes: 
   if (joined) return void joined.push(message_id)
   const waiting = [message_id]
   session.reports.set(key, waiting)
-  const result = await track(edge, settled(edge, session, to, reported(frame, bytes)))
+  reported(session, job_id, lease_token, edge.world.now())
+  settle(edge, session)
+  const result = await track(edge, settled(edge, session, to, outcomeOf(frame, bytes)))
   session.reports.delete(key)
   if (!result) return
   ended(edge, session, job_id, lease_token)
@@ -39,7 +42,7 @@ export async function report(edge: Edge, session: Session, frame: Frame, bytes: 
 const LONGEST = { type: 256, message: 16_384 } as const
 
 /** The report as its queue takes it: a result belongs to a completed job only, and one that cannot be kept fails the job. */
-function reported({ job_id, lease_token, status = 'completed', result, error_type, error_message }: Frame, bytes: number): JobReport {
+function outcomeOf({ job_id, lease_token, status = 'completed', result, error_type, error_message }: Frame, bytes: number): JobReport {
   const lease = { job_id, lease_token }
   if (status === 'completed') {
     const fault = result && unsafe(result)

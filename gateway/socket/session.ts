@@ -3,13 +3,15 @@
  *
  * Invariants:
  * S1. `held` are the leases of this session as far as the gateway knows; jobs in `ready` are among them.
- * S2. held + reserved never exceeds the concurrency limit through anything taken here: `room` is asked before a slot is
- *     reserved, and a job that arrives without a reservation is refused when no slot is free.
+ * S2. held + reserved, without what the worker has reported, never exceeds the concurrency limit through anything taken
+ *     here: `room` is asked before a slot is reserved, and a job that arrives without a reservation is refused when no slot
+ *     is free.
  * S3. A lease outlives the connection: closing a session gives back only jobs that were never written to the socket.
  */
+import type { JobHeader } from '../../protocol/api/jobs.ts'
 import type { ClaimedJob } from '../../protocol/worker.ts'
 import type { Connection } from './connection.ts'
-import type { Wants } from './eligible.ts'
+import { eligible, type Wants } from './eligible.ts'
 
 /** A lease counted against the session. `until`: when it stops counting without a sign of life; times in Unix ms. */
 interface Held {
@@ -36,6 +38,12 @@ export interface Claim {
   slots: number
   readonly cancel: () => void
 }
+/** The claim that a worker is about to send, because it was told that slots are left or has just ended a job. `since`: Unix ms. */
+interface Expected {
+  readonly wants: Wants
+  readonly slots: number
+  readonly since: number
+}
 export interface Session {
   readonly id: string
   readonly generation: number
@@ -49,10 +57,15 @@ export interface Session {
   /** Jobs it may hold at once: the concurrency limit, or less after a `worker.ready` that said so. */
   limit: number
   readonly held: Map<string, Held>
+  /** Which of the held jobs the worker has reported: it has ended them, whatever becomes of the report. */
+  readonly reported: Set<string>
   /** Slots promised to offers, by job id; the function stops the timer that frees the slot again. */
   readonly reserved: Map<string, () => void>
   readonly ready: Ready[]
   readonly claims: Claim[]
+  /** The claim that is expected while none is outstanding, and whether the last one that was came promptly. */
+  next: Expected | undefined
+  prompt: boolean
   /** Reports on their way to their queues, by job and lease: the message ids that wait for the acknowledgement. */
   readonly reports: Map<string, (string | undefined)[]>
   /** Which wants this session listens to offers for. */
@@ -72,15 +85,38 @@ export interface Session {
   beating: (() => void) | undefined
 }
 
-/** Slots free by the gateway's own count. */
-export const free = (session: Session): number => session.limit - session.held.size - session.reserved.size
+/** Milliseconds within which a claim that is expected comes from a worker that is near and goes on claiming. */
+const PROMPT = 50
 
-/** How many more jobs may be taken for the session now: what its latest claim asks for, and never more than is free. */
-export function room(session: Session): number {
-  const claim = session.claims.at(-1)
+/** Slots free by the gateway's own count. */
+export const free = (session: Session): number => session.limit - session.held.size + session.reported.size - session.reserved.size
+
+/** Expect a claim for so many slots. */
+export function expect(session: Session, wants: Wants, slots: number, since: number): void {
+  session.next = { wants, slots, since }
+}
+/** A claim came: whether it was prompt says what is to be thought of the next one that is expected. */
+export function met(session: Session, now: number): void {
+  if (session.next) session.prompt = now - session.next.since <= PROMPT
+  session.next = undefined
+}
+/** The worker reported a job that it holds: its slot is free, and it claims again. */
+export function reported(session: Session, job_id: string, lease_token: string, now: number): void {
+  if (session.held.get(job_id)?.token !== lease_token || session.reported.has(job_id)) return
+  session.reported.add(job_id)
+  if (session.claims.length === 0) expect(session, session.next?.wants ?? session.wants, (session.next?.slots ?? 0) + 1, now)
+}
+
+/** How many more jobs may be taken for the session now: what its latest claim asks for, or the next one may be trusted to, and never more than is free. */
+export function room(session: Session, now: number): number {
+  const { next, prompt } = session
+  const claim = session.claims.at(-1) ?? (prompt && next && now - next.since <= PROMPT ? next : undefined)
   if (!claim || !takes(session)) return 0
   return Math.min(claim.slots - session.ready.length - session.reserved.size, free(session))
 }
+/** Whether an outstanding claim, or the next one, is for such a job. */
+export const claims = ({ claims, next }: Session, job: JobHeader, queue: string): boolean =>
+  claims.length > 0 ? claims.some(({ wants }) => eligible(job, queue, wants)) : next !== undefined && eligible(job, queue, next.wants)
 
 /** Whether the session takes work at all. */
 export const takes = (session: Session): boolean => session.counted && !session.draining && !session.closed && session.connection.grant.asleep?.() !== true

@@ -10,12 +10,13 @@
  */
 import { isRefusal, errors } from '../../protocol/errors.ts'
 import type { Log, World } from '../../gateway/ports.ts'
+import type { Soon } from '../../gateway/soon.ts'
 import type { Address } from '../../protocol/entry.ts'
 import { queueOfLease } from '../../protocol/lease.ts'
 import type { QueueCommands, Take } from '../../protocol/internal.ts'
 import { shardOf } from '../../protocol/subjects.ts'
 import type { ClaimedJob, GatewayMessage, Offer, Taking } from '../../protocol/worker.ts'
-import { NOT_OURS, type Handlers, type Outcome } from './handler.ts'
+import { NOT_OURS, type Handler, type Handlers, type Outcome } from './handler.ts'
 
 export interface ExecutorParts {
   readonly world: Pick<World, 'now' | 'later' | 'command' | 'demand' | 'settings' | 'random' | 'id'> & { readonly log: Log }
@@ -25,8 +26,9 @@ export interface ExecutorParts {
   /** Jobs under way at once. */
   readonly limit: number
   /** Listen to offers of work; the returned function stops it. */
-  listen(handler: (offer: Offer) => Promise<Taking | undefined>): () => void
+  listen(handler: (offer: Offer) => Soon<Taking | undefined>): () => void
 }
+type Wanted = Awaited<ReturnType<Handler['takes']>> | undefined
 export interface Executor {
   /** A message of the engine. `ok: false`: not for this executor. */
   receive(message: GatewayMessage): { ok: boolean }
@@ -90,16 +92,23 @@ export function startExecutor({ world, mailbox, handlers, limit, listen }: Execu
     settle()
   }
 
-  async function take({ project, jobs }: Offer): Promise<Taking | undefined> {
+  function take({ project, jobs }: Offer): Soon<Taking | undefined> {
+    const known = jobs.map((job) => handlers[job.kind]?.takes(project, job))
+    return known.some((one) => one instanceof Promise) ? Promise.all(known).then((all) => promise(project, jobs, all)) : promise(project, jobs, known as Wanted[])
+  }
+  /** What was promised before is promised again: its offer comes again when the first answer was not waited for, or was lost. */
+  function promise(project: string, jobs: Offer['jobs'], known: readonly Wanted[]): Taking | undefined {
     const takes: Take[] = []
     let busy = false
-    for (const job of jobs) {
-      const wanted = await handlers[job.kind]?.takes(project, job)
+    for (const [i, job] of jobs.entries()) {
+      const wanted = known[i]
       if (wanted === undefined || isRefusal(wanted)) continue
-      if (room(project) <= 0 || promised.has(job.id)) {
+      const before = promised.get(job.id)
+      if (!before && room(project) <= 0) {
         busy = true
         continue
       }
+      before?.cancel()
       promised.set(job.id, { project, cancel: world.later(PROMISE, () => free(job.id)) })
       takes.push({ job_id: job.id, session, instance: mailbox, served: true, ...wanted })
     }

@@ -4,14 +4,22 @@
  * listening, so the next one is asked at once. Losing an offer costs at most one tick. What no gateway wants, or says to be the
  * service's own work, is offered to the executors.
  *
- * Invariant: every queue with waiting work is in the list here, and the list is part of the checkpoint: a queue whose actor
- * is not in memory is offered by the next owner all the same.
+ * Who listens in the owner's own process is asked first, while the batch that put the work in line is still being decided:
+ * then the claims are part of that commit, and the work is on its way one commit earlier.
+ *
+ * Invariants:
+ * O1. Every queue with waiting work is in the list here, and the list is part of the checkpoint: a queue whose actor is not
+ *     in memory is offered by the next owner all the same.
+ * O2. What is taken before the commit is a promise that runs out; the job itself is handed over behind the commit, as an
+ *     effect of its claim.
  */
+import { joinsLine } from '../../actors/queue/deliveries.ts'
 import type { JobHeader } from '../../protocol/api/jobs.ts'
-import type { Address } from '../../protocol/entry.ts'
+import type { Address, Command } from '../../protocol/entry.ts'
 import { offerCapability, subjects } from '../../protocol/subjects.ts'
 import type { Offer, Taking } from '../../protocol/worker.ts'
-import { cellKey } from './cell.ts'
+import type { Batch } from './batch.ts'
+import { cellKey, type Cell } from './cell.ts'
 import type { Shard } from './shard.ts'
 
 /** Jobs of one capability in one offer, and gateways asked in one round. */
@@ -25,6 +33,21 @@ interface Matching {
   readonly queue: string
   running: boolean
   again: boolean
+}
+
+/** What is for no worker is offered to none. */
+const isServed = ([first]: readonly JobHeader[]): boolean => first?.executor_kind === 'server_worker'
+
+/** An offer is of one capability. */
+function byCapability(jobs: readonly JobHeader[]): ReadonlyMap<string, readonly JobHeader[]> {
+  const groups = new Map<string, JobHeader[]>()
+  for (const job of jobs) {
+    const capability = offerCapability(job)
+    const group = groups.get(capability)
+    if (group) group.push(job)
+    else groups.set(capability, [job])
+  }
+  return groups
 }
 
 export class Offers {
@@ -67,6 +90,39 @@ export class Offers {
     for (const matching of this.#queues.values()) if (matching.address.project === project) this.#kick(matching)
   }
 
+  /** Offer what has come into line in a batch, before it is committed, to who listens in this process; claims join the batch. @param full whether it can take no more. */
+  async ahead(batch: Batch, full: () => boolean): Promise<void> {
+    const queues = new Set<Cell>()
+    batch.entries.forEach(({ kind, events }, i) => {
+      if (kind === 'queue' && events.some(({ type }) => joinsLine.has(type))) queues.add(batch.cells[i] as Cell)
+    })
+    for (const cell of queues) {
+      const matching = this.#known(cell)
+      // What is being offered right now is not offered twice.
+      if (matching.running) continue
+      const jobs = this.#shard.peek(cell, 'waiting', { limit: JOBS })?.result as readonly JobHeader[]
+      for (const [capability, group] of byCapability(jobs)) {
+        const taking = full() ? undefined : this.#askHere(matching, capability, group)
+        if (!taking || taking.takes.length === 0) continue
+        this.#shard.deps.measure.offer(group.length, taking.takes.length)
+        await batch.decide(this.#claim(matching.address, taking))
+      }
+    }
+  }
+  #askHere({ address: { project }, queue }: Matching, capability: string, jobs: readonly JobHeader[]): Taking | undefined {
+    const offer: Offer = { project, queue, jobs }
+    const ask = (subject: string) => this.#shard.deps.bus.here(subject, offer) as Taking | undefined
+    const taking = isServed(jobs) ? undefined : ask(subjects.offer(project, queue, capability))
+    return isServed(jobs) || taking?.served ? ask(subjects.serve(project, queue, capability)) : taking
+  }
+  #claim(queue: Address, { gateway, takes }: Taking): Command {
+    const { clock, node } = this.#shard.deps
+    return {
+      ...queue, command_id: `c:${this.#shard.epoch}.${this.#counter++}`, name: 'queue.claim', input: { gateway, takes },
+      origin: { at: clock.now(), principal: { type: 'system', id: 'system' }, credential: { type: 'internal', id: node } },
+    }
+  }
+
   #known(address: Address): Matching {
     const key = cellKey(address)
     const known = this.#queues.get(key)
@@ -94,14 +150,7 @@ export class Offers {
         if (!matching.again) this.#queues.delete(cellKey(matching.address))
         continue
       }
-      const groups = new Map<string, JobHeader[]>()
-      for (const job of jobs) {
-        const capability = offerCapability(job)
-        const group = groups.get(capability)
-        if (group) group.push(job)
-        else groups.set(capability, [job])
-      }
-      for (const [capability, group] of groups) if (await this.#offer(matching, capability, group)) matching.again = true
+      for (const [capability, group] of byCapability(jobs)) if (await this.#offer(matching, capability, group)) matching.again = true
     } while (matching.again && !this.#stopped)
   }
   /** What may be handed out; undefined when nobody can say now. A claim is decided behind whatever put a job there, so looking ahead of the journal is harmless. */
@@ -113,11 +162,10 @@ export class Offers {
   }
   /** Offer jobs of one capability; whether all of them found a worker, so that there may be more to hand out. */
   async #offer({ address, queue }: Matching, capability: string, jobs: readonly JobHeader[]): Promise<boolean> {
-    const { bus, clock, node, measure } = this.#shard.deps
+    const { bus, measure } = this.#shard.deps
     const subject = subjects.offer(address.project, queue, capability)
     let left = jobs
-    // What is for no worker is offered to none.
-    let served = jobs[0]?.executor_kind === 'server_worker'
+    let served = isServed(jobs)
     for (let asked = 0; left.length > 0 && asked < GATEWAYS && !this.#stopped; asked++) {
       const offer: Offer = { project: address.project, queue, jobs: left }
       const answer = await bus.request(served ? subjects.serve(address.project, queue, capability) : subject, offer, 1000)
@@ -130,10 +178,7 @@ export class Offers {
       const taking = answer.answer as Taking
       measure.offer(left.length, taking.takes.length)
       if (taking.takes.length > 0) {
-        await this.#shard.submit({
-          ...address, command_id: `c:${this.#shard.epoch}.${this.#counter++}`, name: 'queue.claim', input: { gateway: taking.gateway, takes: taking.takes },
-          origin: { at: clock.now(), principal: { type: 'system', id: 'system' }, credential: { type: 'internal', id: node } },
-        })
+        await this.#shard.submit(this.#claim(address, taking))
         const taken = new Set(taking.takes.map((take) => take.job_id))
         left = left.filter((job) => !taken.has(job.id))
       } else if (!taking.busy && !taking.served) return false

@@ -56,6 +56,8 @@ export type NoAnswer = 'no_responders' | 'timeout'
 export interface Bus {
   /** Ask whoever listens; with a listener in this process the call is direct. */
   request(subject: string, message: unknown, timeout: number): Promise<{ readonly answer: unknown } | NoAnswer>
+  /** The answer of a listener of this process that knows it at once; undefined when there is none. What it would answer later is not waited for. */
+  here(subject: string, message: unknown): unknown
   /** @param text the message as JSON, for where that is already known. */
   publish(subject: string, message: unknown, text?: (() => string) | undefined): void
   /** Listen; with `group`, one listener of the group gets each message. The handler's result answers a request. Returns a function that stops. */

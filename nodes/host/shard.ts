@@ -202,6 +202,7 @@ export class Shard {
       }
     }
     this.#mailbox = taken === this.#mailbox.length ? [] : this.#mailbox.slice(taken)
+    await this.offers.ahead(batch, () => batch.torn || batch.bytes >= MOST.bytes || batch.events >= MOST.events)
     if (batch.entries.length > 0 && !(await this.#commit(batch))) {
       for (const letter of waiting) if (letter.type !== 'task') letter.answer(notOwner)
       return

@@ -3,7 +3,8 @@
  * has no echo, so what is delivered directly does not come back.
  *
  * Invariants:
- * B1. A handler is never called within the call that publishes or asks, and messages of one publisher keep their order.
+ * B1. A handler is never called within the call that publishes or asks, unless who asks wants an answer at once (`here`), and
+ *     messages of one publisher keep their order.
  * B2. One listener of a group gets a published message: when it is one of this process, the message says so to the group's
  *     members elsewhere.
  * B3. A handler's failure is logged and counts as no answer.
@@ -103,6 +104,13 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
       if (alone()) return 'no_responders'
       const left = Math.ceil(until - performance.now())
       return left < 1 ? 'timeout' : askElsewhere(subject, message, left)
+    },
+    here: (subject, message) => {
+      for (const listener of listeners.matching(subject)) {
+        const answer = call(listener, message, subject)
+        if (answer !== undefined && !(answer instanceof Promise)) return answer
+      }
+      return undefined
     },
     publish: (subject, message, text) => {
       const { listening, groups } = listeners.chosen(subject)

@@ -128,12 +128,13 @@ t.test('a heartbeat', async (t) => {
 
 t.test('a report', async (t) => {
   const report = { type: 'job.report', message_id: 'm', ...lease }
-  t.test('is acknowledged after it was committed, and frees the slot', async (t) => {
+  t.test('is acknowledged after it was committed; its slot is free at once', async (t) => {
     const { at, worker } = await holding({ concurrency_limit: 1 })
     let commit = () => {}
     at.on['queue.report'] = () => new Promise((resolve) => { commit = () => resolve({ outcome: 'accepted' }) })
-    t.same(await worker.say({ ...report, result: { message_id: 'm-22' } }), [])
     t.equal(at.listening.size, 0)
+    t.same(await worker.say({ ...report, result: { message_id: 'm-22' } }), [])
+    t.equal(at.listening.size, 1)
     commit()
     await settle()
     t.same(worker.frames, [{ type: 'job.report.ack', message_id: 'm', job_id: job.id, duplicate: false }])

@@ -24,6 +24,7 @@ export function mortal(deps: HostDeps, at: number): { deps: HostDeps; steps: () 
       const value = Reflect.get(target, name, target)
       if (typeof value !== 'function') return value
       return (...args: unknown[]) => {
+        if (name === 'here') return dead() ? undefined : value.apply(target, args)
         if (name === 'publish') return dead() ? () => {} : value.apply(target, args)
         if (name === 'subscribe') {
           if (dead()) return () => {}

@@ -3,6 +3,7 @@ import t from 'tap'
 import { outcomeOf } from '../../nodes/executor/answer.ts'
 import { startExecutor } from '../../nodes/executor/executor.ts'
 import { NOT_OURS, type Handler, type Outcome } from '../../nodes/executor/handler.ts'
+import type { Soon } from '../../gateway/soon.ts'
 import type { World } from '../../gateway/ports.ts'
 import type { JobHeader } from '../../protocol/api/jobs.ts'
 import { refuse } from '../../protocol/errors.ts'
@@ -22,7 +23,7 @@ function stage({ limit = 4, takes = () => ({}) }: { limit?: number; takes?: Hand
   const demands: string[] = []
   const on: Record<string, (input: Record<string, unknown>) => unknown> = {}
   const working = new Map<string, { finish: (outcome: Outcome | typeof NOT_OURS) => void; signal: AbortSignal }>()
-  let listener: ((offer: Offer) => Promise<Taking | undefined>) | undefined
+  let listener: ((offer: Offer) => Soon<Taking | undefined>) | undefined
   const world = {
     now: () => now, demand: (project: string) => void demands.push(project), settings: { shards: 4, timing: defaultTiming }, id: () => 'wst_1', random: (bytes: number) => new Uint8Array(bytes),
     later: (ms: number, run: () => void) => {

@@ -32,6 +32,8 @@ export class Machine {
   stopping = false
   /** The servers and the other machines cannot be reached. */
   cut = false
+  /** Its gateway answers its shards as one in another process would. */
+  readonly apart: boolean
   /** Calls to the outside until it dies. */
   fuse = Number.POSITIVE_INFINITY
   /** When its last call to the servers arrives there. */
@@ -49,6 +51,7 @@ export class Machine {
     this.sim = sim
     this.id = id
     this.name = life === 0 ? id : `${id}#${life}`
+    this.apart = sim.dice.chance(0.5)
     const { weather, timeline } = sim
     const rate = weather.kinds.has('drift') ? weather.dice('drift').between(0.97, 1.03) : 1
     this.#skew = weather.kinds.has('skew') ? weather.dice('skew').between(-20_000, 20_000) : 0

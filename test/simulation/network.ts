@@ -43,6 +43,15 @@ export class Network {
       },
       publish: (subject, message) => { if (machine.spend()) this.#publish(machine, subject, message) },
       request: (subject, message, timeout) => (machine.spend() ? this.#request(machine, subject, message, timeout) : new Promise(() => {})),
+      // In some lives nobody who listens is in the same process as the owners of shards.
+      here: (subject, message) => {
+        if (machine.apart || !machine.alive) return undefined
+        for (const listener of this.#matching(subject)) {
+          const answer = listener.machine === machine ? listener.handler(message, subject) : undefined
+          if (answer !== undefined && !(answer instanceof Promise)) return answer
+        }
+        return undefined
+      },
       flush: async () => {},
     }
   }
