@@ -19,7 +19,9 @@ import type { HostDeps } from './deps.ts'
 /** Depth of tells within one commit. */
 const DEPTH = 32
 /** Events one command may cause, tells included, so that an envelope never exceeds its limit. */
-export const EVENTS_PER_COMMAND = 500
+const EVENTS_PER_COMMAND = 500
+/** Bytes and events from which on a batch is full. */
+const MOST = { bytes: 512 * 1024, events: 1000 - EVENTS_PER_COMMAND } as const
 
 export type Decide = { readonly reply: unknown } | Refusal
 /** A decision in one word, for the numbers. */
@@ -47,6 +49,9 @@ export class Batch {
     this.#shard = shard
     this.#now = now
   }
+
+  /** Whether it takes no more commands. */
+  get full(): boolean { return this.torn || this.bytes >= MOST.bytes || this.events >= MOST.events }
 
   /** Decide one command with its tells. A bug in an actor is answered `internal`; see `torn`. */
   async decide(command: Command): Promise<Decide> {

@@ -90,8 +90,8 @@ export class Offers {
     for (const matching of this.#queues.values()) if (matching.address.project === project) this.#kick(matching)
   }
 
-  /** Offer what has come into line in a batch, before it is committed, to who listens in this process; claims join the batch. @param full whether it can take no more. */
-  async ahead(batch: Batch, full: () => boolean): Promise<void> {
+  /** Offer what has come into line in a batch, before it is committed, to who listens in this process; claims join the batch. */
+  async ahead(batch: Batch): Promise<void> {
     const queues = new Set<Cell>()
     batch.entries.forEach(({ kind, events }, i) => {
       if (kind === 'queue' && events.some(({ type }) => joinsLine.has(type))) queues.add(batch.cells[i] as Cell)
@@ -102,7 +102,7 @@ export class Offers {
       if (matching.running) continue
       const jobs = this.#shard.peek(cell, 'waiting', { limit: JOBS })?.result as readonly JobHeader[]
       for (const [capability, group] of byCapability(jobs)) {
-        const taking = full() ? undefined : this.#askHere(matching, capability, group)
+        const taking = batch.full ? undefined : this.#askHere(matching, capability, group)
         if (!taking || taking.takes.length === 0) continue
         this.#shard.deps.measure.offer(group.length, taking.takes.length)
         await batch.decide(this.#claim(matching.address, taking))

@@ -12,7 +12,7 @@ import { cursorOf, placed, type Address, type Command } from '../../protocol/ent
 import { refuse } from '../../protocol/errors.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import { announce } from './announce.ts'
-import { Batch, EVENTS_PER_COMMAND, outcomeOf } from './batch.ts'
+import { Batch, outcomeOf } from './batch.ts'
 import { addressOf, type Cell } from './cell.ts'
 import { Cells } from './cells.ts'
 import { encode } from './codec.ts'
@@ -25,8 +25,8 @@ import { Offers } from './offers.ts'
 import { settle } from './settle.ts'
 import { takeOver } from './takeover.ts'
 
-/** Commands, bytes and events of one batch. */
-const MOST = { commands: 256, bytes: 512 * 1024, events: 1000 - EVENTS_PER_COMMAND }
+/** Commands of one batch. */
+const COMMANDS = 256
 
 export class Shard {
   readonly partition: number
@@ -186,7 +186,7 @@ export class Shard {
     const waiting: Letter[] = []
     let taken = 0
     const most = await this.#gather()
-    for (; taken < most && batch.bytes < MOST.bytes && batch.events < MOST.events && !batch.torn; taken++) {
+    for (; taken < most && !batch.full; taken++) {
       const letter = this.#mailbox[taken] as Letter
       if (letter.type === 'task') {
         if (batch.entries.length > 0) break
@@ -202,7 +202,7 @@ export class Shard {
       }
     }
     this.#mailbox = taken === this.#mailbox.length ? [] : this.#mailbox.slice(taken)
-    await this.offers.ahead(batch, () => batch.torn || batch.bytes >= MOST.bytes || batch.events >= MOST.events)
+    await this.offers.ahead(batch)
     if (batch.entries.length > 0 && !(await this.#commit(batch))) {
       for (const letter of waiting) if (letter.type !== 'task') letter.answer(notOwner)
       return
@@ -217,7 +217,7 @@ export class Shard {
 
   /** Have the actors of the coming batch in memory. @returns how many letters that batch may take: those that come meanwhile are for the next. */
   async #gather(): Promise<number> {
-    const most = Math.min(this.#mailbox.length, MOST.commands)
+    const most = Math.min(this.#mailbox.length, COMMANDS)
     const missing = this.#mailbox.slice(0, most).flatMap((letter) => this.cells.absent(letter) ?? [])
     if (missing.length > 1) await this.cells.load(missing)
     return most
