@@ -109,9 +109,7 @@ export class Shard {
   #close(): void {
     this.#open = false
     this.#timer?.cancel()
-    const letters = this.#mailbox
-    this.#mailbox = []
-    for (const letter of letters) turnAway(letter)
+    for (const letter of this.#mailbox.splice(0)) turnAway(letter)
   }
 
   /** A message from the bus. Commands that come together are decided in their order, each for itself. */
