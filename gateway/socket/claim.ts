@@ -10,7 +10,7 @@
 import type { ClaimedJob, Filters } from '../../protocol/worker.ts'
 import { sizes } from '../../protocol/worker.ts'
 import { limits, type Edge } from './edge.ts'
-import { eligible, narrowed, wantsOf } from './eligible.ts'
+import { eligible, narrowed } from './eligible.ts'
 import { claimedFrame } from './frames.ts'
 import { calm, hint, remind } from './hint.ts'
 import { withdraw } from './held.ts'
@@ -39,16 +39,16 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
   met(session, edge.world.now())
   const slots = frame.available_slots
   if (slots !== undefined) session.limit = session.concurrency
-  const poll = edge.world.later(edge.world.settings.timing.poll * 1000, () => {
-    flush(edge, session)
-    answer(edge, session, made, [])
-  })
   const made: Claim = {
     ...(message_id !== undefined && { message_id }),
-    wants: frame.queues || frame.action_names || frame.models ? wantsOf(narrowed(session.wants.filters, frame)) : session.wants,
+    wants: frame.queues || frame.action_names || frame.models ? edge.wants(narrowed(session.wants.filters, frame)) : session.wants,
     slots: slots ?? session.concurrency,
-    cancel: poll,
+    due: () => {
+      flush(edge, session)
+      answer(edge, session, made, [])
+    },
   }
+  edge.rounds.add(edge.world.settings.timing.poll * 1000, made)
   session.claims.push(made)
   if (session.draining || edge.stopping) {
     answer(edge, session, made, [])
@@ -63,7 +63,7 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
 
 /** A job became ready: answer now when nothing else is on its way to this session, else in a moment, together with it. */
 export function arrived(edge: Edge, session: Session): void {
-  if (session.reserved.size === 0) flush(edge, session)
+  if (session.promised === 0) flush(edge, session)
   else session.flushing ??= edge.world.later(limits.batch, () => flush(edge, session))
 }
 
@@ -94,7 +94,7 @@ const fits = (job: ClaimedJob, made: Claim): boolean => eligible(job, job.queue,
 
 /** A write that fails has ended the connection, and with it the session: what is still ready then has been given back. */
 function answer(edge: Edge, session: Session, made: Claim, jobs: readonly Ready[]): void {
-  made.cancel()
+  edge.rounds.remove(made)
   const at = session.claims.indexOf(made)
   if (at < 0) return
   session.claims.splice(at, 1)

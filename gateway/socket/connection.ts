@@ -11,6 +11,7 @@ import type { Down, FrameError, Up } from '../../protocol/worker.ts'
 import { closeCodes } from '../../protocol/worker.ts'
 import { limits, type Edge, type Grant } from './edge.ts'
 import { readFrame } from './frames.ts'
+import type { Task } from './rounds.ts'
 import type { Session } from './session.ts'
 
 /** A socket. None of the functions is called after the socket said that it closed. */
@@ -43,7 +44,10 @@ export class Connection {
   readonly #pipe: Pipe
   readonly #dispatch: (connection: Connection, incoming: Incoming) => void
   readonly #gone: () => void
-  readonly #timers = new Map<'register' | 'ping' | 'drain', () => void>()
+  /** Stop the timers that wait for a registration, and for the socket to take what was sent. */
+  #register: (() => void) | undefined
+  #drain: (() => void) | undefined
+  readonly #pinging: Task = { due: () => this.#ping() }
   #credit: number = limits.frames_at_once
   #credited: number
 
@@ -55,10 +59,14 @@ export class Connection {
     this.#dispatch = dispatch
     this.#gone = gone
     this.#credited = edge.world.now()
-    this.#after('register', edge.world.settings.timing.register * 1000, () => {
-      if (!this.session) this.close(closeCodes.register_timeout, 'no worker.register in time')
-    })
-    this.#ping()
+    this.#register = edge.world.later(edge.world.settings.timing.register * 1000, () => this.close(closeCodes.register_timeout, 'no worker.register in time'))
+    this.#next()
+  }
+  /** The worker registered: from here on the connection is this session's. */
+  enter(session: Session): void {
+    this.session = session
+    this.#register?.()
+    this.#register = undefined
   }
 
   /** A message arrived. */
@@ -82,7 +90,8 @@ export class Connection {
   }
   /** Some of the buffer was written. @param left bytes that still wait. */
   drained(left: number): void {
-    this.#cancel('drain')
+    this.#drain?.()
+    this.#drain = undefined
     if (left > 0) this.#watch()
   }
 
@@ -95,7 +104,7 @@ export class Connection {
     if (this.isClosed) return false
     this.#edge.world.count.inc('frames_out')
     const sent = this.#pipe.send(text)
-    if (sent === 'buffered' && !this.#timers.has('drain')) this.#watch()
+    if (sent === 'buffered' && !this.#drain) this.#watch()
     if (sent === 'lost') this.#drop()
     return sent !== 'lost'
   }
@@ -113,7 +122,9 @@ export class Connection {
   ended(): void {
     if (this.isClosed) return
     this.isClosed = true
-    for (const name of [...this.#timers.keys()]) this.#cancel(name)
+    this.#register?.()
+    this.#drain?.()
+    this.#edge.rounds.remove(this.#pinging)
     this.onEnd()
     this.#gone()
   }
@@ -126,13 +137,14 @@ export class Connection {
     this.#pipe.drop()
   }
   #watch(): void {
-    this.#after('drain', limits.drain, () => this.#drop())
+    this.#drain = this.#edge.world.later(limits.drain, () => this.#drop())
   }
   #ping(): void {
-    this.#after('ping', Math.min(limits.ping, this.#edge.world.settings.timing.takeover * 500), () => {
-      this.#pipe.ping()
-      this.#ping()
-    })
+    this.#pipe.ping()
+    this.#next()
+  }
+  #next(): void {
+    this.#edge.rounds.add(Math.min(limits.ping, this.#edge.world.settings.timing.takeover * 500), this.#pinging)
   }
   #paid(): boolean {
     const now = this.#edge.world.now()
@@ -141,12 +153,5 @@ export class Connection {
     if (this.#credit < 1) return false
     this.#credit--
     return true
-  }
-  #after(name: 'register' | 'ping' | 'drain', ms: number, run: () => void): void {
-    this.#timers.set(name, this.#edge.world.later(ms, run))
-  }
-  #cancel(name: 'register' | 'ping' | 'drain'): void {
-    this.#timers.get(name)?.()
-    this.#timers.delete(name)
   }
 }

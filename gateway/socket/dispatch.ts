@@ -4,7 +4,7 @@ import { claim } from './claim.ts'
 import type { Connection, Incoming } from './connection.ts'
 import { draining } from './drain.ts'
 import { limits, type Edge } from './edge.ts'
-import { narrowed, wantsOf } from './eligible.ts'
+import { narrowed } from './eligible.ts'
 import { delta, heartbeat } from './heartbeat.ts'
 import { remind } from './hint.ts'
 import { settle } from './offers.ts'
@@ -42,8 +42,8 @@ export function dispatch(edge: Edge, connection: Connection, incoming: Incoming)
 
 /** New capacity or filters, until the next frame that says otherwise. */
 function ready(edge: Edge, session: Session, frame: Frame<'worker.ready'>): void {
-  if (frame.queues || frame.action_names || frame.models) session.wants = wantsOf(narrowed(session.wants.filters, frame))
-  if (frame.available_slots !== undefined) session.limit = Math.min(session.concurrency, session.held.size + frame.available_slots)
+  if (frame.queues || frame.action_names || frame.models) session.wants = edge.wants(narrowed(session.wants.filters, frame))
+  if (frame.available_slots !== undefined) session.limit = Math.min(session.concurrency, session.busy + frame.available_slots)
   settle(edge, session)
   if (idle(session)) remind(edge, session)
 }

@@ -10,9 +10,12 @@ import { refuse, type Refusal } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { queueOfLease } from '../../protocol/lease.ts'
 import { shardOf } from '../../protocol/subjects.ts'
+import type { Filters } from '../../protocol/worker.ts'
 import { answers, type Answers } from './answers.ts'
 import type { Connection } from './connection.ts'
+import { sharedWants, type Wants } from './eligible.ts'
 import type { Market } from './offers.ts'
+import { Rounds } from './rounds.ts'
 import type { Session } from './session.ts'
 import { openPreviews, type Previews } from '../session/previews.ts'
 import { hexOf } from '../hex.ts'
@@ -62,6 +65,9 @@ export interface Edge {
   readonly world: World
   readonly serves: Serves
   readonly connections: Set<Connection>
+  readonly rounds: Rounds
+  /** Filters prepared for matching: workers of one kind ask for the same, and share them. */
+  readonly wants: (filters: Filters) => Wants
   /** By session id: the newest connection of each. */
   readonly sessions: Map<string, Session>
   readonly markets: Map<string, Market>
@@ -75,7 +81,7 @@ export interface Edge {
 
 /** The shared state of a gateway without connections. */
 export const openEdge = (world: World, serves: Serves): Edge => ({
-  world, serves, connections: new Set(), sessions: new Map(), markets: new Map(), answers: answers(() => world.now()), previews: openPreviews(world), pending: new Set(), stopping: false,
+  world, serves, connections: new Set(), rounds: new Rounds(world), wants: sharedWants(), sessions: new Map(), markets: new Map(), answers: answers(() => world.now()), previews: openPreviews(world), pending: new Set(), stopping: false,
 })
 
 /** An unguessable text of lower-case hex digits. */

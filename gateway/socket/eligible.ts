@@ -38,6 +38,21 @@ export function wantsOf(filters: Filters): Wants {
   }
 }
 
+/** Different filters that are remembered. */
+const REMEMBERED = 1000
+
+/** `wantsOf` that gives the same object for the same filters, as long as there are not too many different ones. */
+export function sharedWants(): (filters: Filters) => Wants {
+  const known = new Map<string, Wants>()
+  return (filters) => {
+    const key = JSON.stringify([filters.queues, filters.action_names, filters.models, filters.environment_id])
+    const made = known.get(key) ?? wantsOf(filters)
+    if (known.size >= REMEMBERED) known.clear()
+    known.set(key, made)
+    return made
+  }
+}
+
 /** The filters of one claim: members it names replace the registered ones. */
 export const narrowed = (registered: Filters, claim: Filters): Filters => ({
   ...registered,

@@ -24,6 +24,7 @@ export function ended(edge: Edge, session: Session, job_id: string, token?: stri
 
 /** Stop counting leases that showed no life for longer than they last. */
 export function expire(edge: Edge, session: Session): void {
+  if (session.leases === 0) return
   const now = edge.world.now()
   for (const [job_id, { until }] of session.held) if (until <= now) ended(edge, session, job_id)
 }

@@ -35,6 +35,18 @@ const verdicts: { readonly [C in Code]?: number } = {
 /** A hub without connections. It looks after credentials by itself until it is stopped. @param serves what no worker gets; nothing by default. */
 export function openHub(world: World, serves: Serves = () => false): Hub {
   const edge = openEdge(world, serves)
+  /** Grants in use by their key, with how many connections have each: workers that share a credential share what is known of it. */
+  const grants = new Map<string, { readonly grant: Grant; users: number }>()
+  const share = (grant: Grant): Grant => {
+    const used = grants.get(grant.key) ?? { grant, users: 0 }
+    grants.set(grant.key, used)
+    used.users++
+    return used.grant
+  }
+  const unshare = ({ key }: Grant): void => {
+    const used = grants.get(key)
+    if (used && --used.users === 0) grants.delete(key)
+  }
   let looking: Promise<void> | undefined
   let again = false
   let timer: () => void
@@ -70,8 +82,9 @@ export function openHub(world: World, serves: Serves = () => false): Hub {
 
   return {
     connect(grant, pipe) {
-      const connection: Connection = new Connection(edge, grant, pipe, (from, incoming) => dispatch(edge, from, incoming), () => {
+      const connection: Connection = new Connection(edge, share(grant), pipe, (from, incoming) => dispatch(edge, from, incoming), () => {
         edge.connections.delete(connection)
+        unshare(grant)
         world.count.open('worker_sockets', -1)
       })
       edge.connections.add(connection)

@@ -9,18 +9,19 @@ import type { Session } from './session.ts'
 
 /** Every heartbeat cadence: drop leases that ran out, and, if the worker was heard, say so; a session that is no longer the current one is closed. */
 export function beat(edge: Edge, session: Session): void {
-  session.beating = edge.world.later(edge.world.settings.timing.cadence * 1000, () => {
+  session.beating ??= { due: () => {
     expire(edge, session)
     beat(edge, session)
     if (!session.connection.heard) return
     session.connection.heard = false
     void seen(edge, session)
-  })
+  } }
+  edge.rounds.add(edge.world.settings.timing.cadence * 1000, session.beating)
 }
 
 async function seen(edge: Edge, session: Session): Promise<void> {
   const { connection } = session
-  const input = { session: session.id, generation: session.generation, leases: session.held.size }
+  const input = { session: session.id, generation: session.generation, leases: session.leases }
   const outcome = await command(edge, connection.grant, registryOf(session), 'worker.seen', input)
   if (!isRefusal(outcome) && !(outcome.reply as { current: boolean }).current) connection.close(closeCodes.superseded, 'superseded by a newer connection')
 }
@@ -30,14 +31,14 @@ export function leave(edge: Edge, session: Session): void {
   if (session.closed) return
   session.closed = true
   calm(session)
-  session.beating?.()
+  if (session.beating) edge.rounds.remove(session.beating)
   session.flushing?.()
-  for (const claim of session.claims.splice(0)) claim.cancel()
-  for (const job_id of [...session.reserved.keys()]) unreserve(edge, session, job_id)
+  for (const claim of session.claims.splice(0)) edge.rounds.remove(claim)
+  if (session.promised > 0) for (const job_id of [...session.reserved.keys()]) unreserve(edge, session, job_id)
   giveBack(edge, session)
   settle(edge, session)
   if (edge.sessions.get(session.id) === session) edge.sessions.delete(session.id)
-  const input = { session: session.id, generation: session.generation, leases: session.held.size }
+  const input = { session: session.id, generation: session.generation, leases: session.leases }
   edge.world.log.info({ project: session.project, instance: session.instance, ...input }, 'a worker disconnected')
   void command(edge, session.connection.grant, registryOf(session), 'worker.closed', input)
 }

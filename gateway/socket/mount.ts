@@ -22,7 +22,8 @@ import { createUpgrade, type Answer } from './upgrade.ts'
 
 type Rejection = Extract<Answer, { status: number }>
 interface Data {
-  readonly grant: Grant
+  /** Until the socket is open. */
+  grant: Grant | undefined
   connection?: Connection
 }
 
@@ -65,7 +66,8 @@ export function mountWorkerSocket(app: TemplatedApp, world: World, directory: Di
     },
     open: (ws) => {
       const data = ws.getUserData()
-      data.connection = hub.connect(data.grant, pipeOf(ws))
+      if (data.grant) data.connection = hub.connect(data.grant, new SocketPipe(ws))
+      data.grant = undefined
     },
     message: (ws, message) => ws.getUserData().connection?.receive(Buffer.from(message).toString(), message.byteLength),
     pong: (ws) => ws.getUserData().connection?.ponged(),
@@ -86,15 +88,23 @@ export function mountWorkerSocket(app: TemplatedApp, world: World, directory: Di
   }
 }
 
-function pipeOf(ws: WebSocket<Data>): Pipe {
-  return {
-    send: (text) => {
-      const status = ws.send(text)
-      return status === 1 ? 'sent' : status === 0 ? 'buffered' : 'lost'
-    },
-    ping: () => void ws.ping(),
-    close: (code, reason) => ws.end(code, reason),
-    drop: () => ws.close(),
+class SocketPipe implements Pipe {
+  readonly #ws: WebSocket<Data>
+  constructor(ws: WebSocket<Data>) {
+    this.#ws = ws
+  }
+  send(text: string): 'sent' | 'buffered' | 'lost' {
+    const status = this.#ws.send(text)
+    return status === 1 ? 'sent' : status === 0 ? 'buffered' : 'lost'
+  }
+  ping(): void {
+    this.#ws.ping()
+  }
+  close(code: number, reason: string): void {
+    this.#ws.end(code, reason)
+  }
+  drop(): void {
+    this.#ws.close()
   }
 }
 

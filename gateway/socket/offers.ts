@@ -43,7 +43,7 @@ export interface Market {
 export function settle(edge: Edge, session: Session): void {
   const market = marketOf(edge, session.project)
   const listens = !edge.stopping && takes(session) && free(session) > 0
-  if (!settled(session, listens)) listenTo(edge, market, session, new Set(listens ? [session.wants, ...session.claims.map((claim) => claim.wants)] : []))
+  if (!settled(session, listens)) listenTo(edge, market, session, listens ? [...new Set([session.wants, ...session.claims.map((claim) => claim.wants)])] : [])
   const open = room(session, edge.world.now()) > 0
   for (const { claimants } of listenedBy(market, session)) {
     if (open) claimants.add(session)
@@ -68,13 +68,12 @@ function listenedFor(market: Market, { queue, jobs: [first] }: Offer): Listened[
 
 /** Whether a session already listens to what it wants; said without making anything, for sessions whose claims have no filters of their own. */
 const settled = ({ listening, wants, claims }: Session, listens: boolean): boolean =>
-  listens ? listening.size === 1 && listening.has(wants) && claims.every((claim) => claim.wants === wants) : listening.size === 0
+  listens ? listening.length === 1 && listening[0] === wants && claims.every((claim) => claim.wants === wants) : listening.length === 0
 
-function listenTo(edge: Edge, market: Market, session: Session, wanted: ReadonlySet<Wants>): void {
-  for (const wants of wanted) if (!session.listening.has(wants)) for (const interest of wants.interests) listen(edge, market, session, interest)
-  for (const wants of session.listening) if (!wanted.has(wants)) for (const interest of wants.interests) unlisten(market, session, interest)
-  session.listening.clear()
-  for (const wants of wanted) session.listening.add(wants)
+function listenTo(edge: Edge, market: Market, session: Session, wanted: readonly Wants[]): void {
+  for (const wants of wanted) if (!session.listening.includes(wants)) for (const interest of wants.interests) listen(edge, market, session, interest)
+  for (const wants of session.listening) if (!wanted.includes(wants)) for (const interest of wants.interests) unlisten(market, session, interest)
+  session.listening = wanted
 }
 
 /** Announce that the project gained slots: at once, and at most once in a few milliseconds. */

@@ -9,10 +9,9 @@ import { closeCodes, type Register } from '../../protocol/worker.ts'
 import { demand, settle } from './offers.ts'
 import type { Connection } from './connection.ts'
 import { command, queueNamed, secret, type Edge } from './edge.ts'
-import { wantsOf } from './eligible.ts'
 import { lasting } from './held.ts'
 import { beat, leave } from './life.ts'
-import { room, type Session } from './session.ts'
+import { room, Session } from './session.ts'
 
 type Entered = WorkerCommands['worker.register']['reply']
 type Lease = ViewQuestions['leases']['reply']['items'][number]
@@ -41,7 +40,7 @@ export async function register(edge: Edge, connection: Connection, frame: Regist
   connection.registering = false
   if (isRefusal(outcome)) return refused(connection, outcome, `instance ${instance} is already connected to project ${handle}`, message_id)
   const entered = outcome.reply as Entered
-  const session = sessionOf(connection, worker, entered)
+  const session = sessionOf(edge, connection, worker, entered)
   connection.onEnd = () => leave(edge, session)
   if (connection.isClosed) return leave(edge, session)
   if (edge.stopping) return connection.close(closeCodes.restart, 'the gateway restarts')
@@ -68,22 +67,19 @@ function refused(connection: Connection, { refused, message = refused }: Refusal
   }
 }
 
-function sessionOf(connection: Connection, worker: string, { registration, resumed, draining }: Entered): Session {
+function sessionOf(edge: Edge, connection: Connection, worker: string, { registration, resumed, draining }: Entered): Session {
   const { queues, action_names, models, environment_id } = registration
-  return {
-    id: registration.session, generation: registration.generation, instance: registration.instance, worker, project: connection.grant.project, connection,
-    concurrency: registration.concurrency_limit, limit: registration.concurrency_limit,
-    wants: wantsOf({ queues, action_names, models, ...(environment_id !== undefined && { environment_id }) }),
-    held: new Map(), reported: new Set(), reserved: new Map(), ready: [], claims: [], next: undefined, prompt: false, reports: new Map(), listening: new Set(),
-    counted: !resumed, draining, closed: false, served: 0, hinted: 0, reminder: undefined, flushing: undefined, beating: undefined,
-  }
+  return new Session({
+    id: registration.session, generation: registration.generation, instance: registration.instance, worker, connection, concurrency: registration.concurrency_limit,
+    wants: edge.wants({ queues, action_names, models, ...(environment_id !== undefined && { environment_id }) }), counted: !resumed, draining,
+  })
 }
 
 /** Make the session known here, in place of older connections of the same worker. */
 function enter(edge: Edge, session: Session, { replaced }: Entered): void {
   const older = [edge.sessions.get(session.id), replaced && edge.sessions.get(replaced.session)]
   edge.sessions.set(session.id, session)
-  session.connection.session = session
+  session.connection.enter(session)
   for (const other of older) if (other && other !== session) other.connection.close(closeCodes.superseded, 'superseded by a newer connection')
   beat(edge, session)
   settle(edge, session)

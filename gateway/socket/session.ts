@@ -12,6 +12,7 @@ import type { JobHeader } from '../../protocol/api/jobs.ts'
 import type { ClaimedJob } from '../../protocol/worker.ts'
 import type { Connection } from './connection.ts'
 import { eligible, type Wants } from './eligible.ts'
+import type { Task } from './rounds.ts'
 
 /** A lease counted against the session. `until`: when it stops counting without a sign of life; times in Unix ms. */
 interface Held {
@@ -31,12 +32,11 @@ export interface Ready {
   readonly bytes: number
   readonly cancel: () => void
 }
-/** A claim that is held open; `cancel` stops its poll timer. */
-export interface Claim {
+/** A claim that is held open; it is due when its poll time ends. */
+export interface Claim extends Task {
   readonly message_id?: string
   readonly wants: Wants
   slots: number
-  readonly cancel: () => void
 }
 /** The claim that a worker is about to send, because it was told that slots are left or has just ended a job. `since`: Unix ms. */
 interface Expected {
@@ -44,52 +44,86 @@ interface Expected {
   readonly slots: number
   readonly since: number
 }
-export interface Session {
+/** What a session is made of. */
+interface Registered {
   readonly id: string
   readonly generation: number
   readonly instance: string
   /** Id of the instance's registry entry. */
   readonly worker: string
-  readonly project: string
+  readonly connection: Connection
+  readonly concurrency: number
+  readonly wants: Wants
+  /** Whether leases from before this connection have been counted; until then nothing is taken. */
+  readonly counted: boolean
+  readonly draining: boolean
+}
+/** Most sessions hold nothing, and there may be tens of thousands: what only busy ones need is made when they need it. */
+export class Session {
+  readonly id: string
+  readonly generation: number
+  readonly instance: string
+  readonly worker: string
   readonly connection: Connection
   readonly concurrency: number
   wants: Wants
   /** Jobs it may hold at once: the concurrency limit, or less after a `worker.ready` that said so. */
   limit: number
-  readonly held: Map<string, Held>
-  /** Which of the held jobs the worker has reported: it has ended them, whatever becomes of the report. */
-  readonly reported: Set<string>
-  /** Slots promised to offers, by job id; the function stops the timer that frees the slot again. */
-  readonly reserved: Map<string, () => void>
-  readonly ready: Ready[]
-  readonly claims: Claim[]
+  readonly ready: Ready[] = []
+  readonly claims: Claim[] = []
   /** The claim that is expected while none is outstanding, and whether the last one that was came promptly. */
   next: Expected | undefined
-  prompt: boolean
-  /** Reports on their way to their queues, by job and lease: the message ids that wait for the acknowledgement. */
-  readonly reports: Map<string, (string | undefined)[]>
+  prompt = false
   /** Which wants this session listens to offers for. */
-  readonly listening: Set<Wants>
-  /** Leases from before this connection have been counted; until then nothing is taken. */
+  listening: readonly Wants[] = []
   counted: boolean
   draining: boolean
-  closed: boolean
+  closed = false
   /** When it was last given a job, as the number of jobs that its project had been given by then. */
-  served: number
+  served = 0
   /** When `work.available` was last sent, and how to stop the next repetition. */
-  hinted: number
+  hinted = 0
   reminder: (() => void) | undefined
   /** Stops the timer that batches jobs into one answer. */
   flushing: (() => void) | undefined
-  /** Stops the periodic sign of life. */
-  beating: (() => void) | undefined
+  /** Its periodic sign of life. */
+  beating: Task | undefined
+  #held: Map<string, Held> | undefined
+  #reported: Set<string> | undefined
+  #reserved: Map<string, () => void> | undefined
+  #reports: Map<string, (string | undefined)[]> | undefined
+
+  constructor({ id, generation, instance, worker, connection, concurrency, wants, counted, draining }: Registered) {
+    this.id = id
+    this.generation = generation
+    this.instance = instance
+    this.worker = worker
+    this.connection = connection
+    this.concurrency = concurrency
+    this.limit = concurrency
+    this.wants = wants
+    this.counted = counted
+    this.draining = draining
+  }
+  get project(): string { return this.connection.grant.project }
+  get held(): Map<string, Held> { return (this.#held ??= new Map()) }
+  /** Which of the held jobs the worker has reported: it has ended them, whatever becomes of the report. */
+  get reported(): Set<string> { return (this.#reported ??= new Set()) }
+  /** Slots promised to offers, by job id; the function stops the timer that frees the slot again. */
+  get reserved(): Map<string, () => void> { return (this.#reserved ??= new Map()) }
+  /** Reports on their way to their queues, by job and lease: the message ids that wait for the acknowledgement. */
+  get reports(): Map<string, (string | undefined)[]> { return (this.#reports ??= new Map()) }
+  /** How many leases it holds, how many jobs its worker is busy with, and how many slots are promised: said without making anything. */
+  get leases(): number { return this.#held?.size ?? 0 }
+  get busy(): number { return this.leases - (this.#reported?.size ?? 0) }
+  get promised(): number { return this.#reserved?.size ?? 0 }
 }
 
 /** Milliseconds within which a claim that is expected comes from a worker that is near and goes on claiming. */
 const PROMPT = 50
 
 /** Slots free by the gateway's own count. */
-export const free = (session: Session): number => session.limit - session.held.size + session.reported.size - session.reserved.size
+export const free = (session: Session): number => session.limit - session.busy - session.promised
 
 /** Expect a claim for so many slots. */
 export function expect(session: Session, wants: Wants, slots: number, since: number): void {
@@ -112,7 +146,7 @@ export function room(session: Session, now: number): number {
   const { next, prompt } = session
   const claim = session.claims.at(-1) ?? (prompt && next && now - next.since <= PROMPT ? next : undefined)
   if (!claim || !takes(session)) return 0
-  return Math.min(claim.slots - session.ready.length - session.reserved.size, free(session))
+  return Math.min(claim.slots - session.ready.length - session.promised, free(session))
 }
 /** Whether an outstanding claim, or the next one, is for such a job. */
 export const claims = ({ claims, next }: Session, job: JobHeader, queue: string): boolean =>
