@@ -89,6 +89,12 @@ export class Store {
   get size(): number {
     return this.#size
   }
+  /** How many rows that is. */
+  get rows(): number {
+    let rows = 0
+    for (const added of this.#appended.values()) rows += added.rows.length
+    return rows
+  }
   #loadProjects(): void {
     this.#newProjects = []
     this.#projects = new Map(this.all<{ id: string; n: number }>('SELECT id, n FROM projects').map(({ id, n }) => [id, n]))

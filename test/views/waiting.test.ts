@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { cursorOf } from '../../protocol/entry.ts'
+import { Store } from '../../views/store.ts'
 import { View } from '../../views/view.ts'
-import { ask, each, event, Journal, moved, run, started } from './journal.ts'
+import { ask, at, each, event, Journal, moved, run, started } from './journal.ts'
 
 const feed = (view: View, after = 0, limit = 10_000) => ask<{ items: readonly { seq: number }[]; last: number }>(view, 'feed', { after, limit })
 
@@ -84,6 +85,26 @@ t.test('the feed answers the same from memory and from the tables', (t) => {
     const page = feed(view, after, 5)
     t.strictSame(page.items, all.items.filter(({ seq }) => seq > after && seq <= page.last))
   }
+  view.close()
+  t.end()
+})
+
+t.test('entries of many rows are written in pieces, so that nothing has to wait for all of them', (t) => {
+  const most: number[] = []
+  const { flush } = Store.prototype
+  Store.prototype.flush = function (this: Store) {
+    most.push(this.rows)
+    flush.call(this)
+  }
+  t.teardown(() => { Store.prototype.flush = flush })
+  const journal = new Journal()
+  const view = View.open(':memory:')
+  for (let n = 0; n < 100; n++) {
+    const events = Array.from({ length: 100 }, (_, i) => ({ type: 'source.published', id: `sevt_${n}_${i}`, event_type: 'a.b', source_kind: 'custom', source_id: 's', event: {}, meta: {}, depth: 0, occurred_at: at(n) }) as never)
+    view.apply([journal.commit(0, { kind: 'events', project: 'prj_a', id: 'prj_a', events })])
+  }
+  t.ok(Math.max(...most) >= 2000 && Math.max(...most) < 2500, `${Math.max(...most)} rows at once`)
+  t.equal(ask<{ items: unknown[] }>(view, 'event.list', { limit: 100 }).items.length, 100)
   view.close()
   t.end()
 })
