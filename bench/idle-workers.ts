@@ -12,7 +12,7 @@ export const about = '10,000 idle worker sockets: memory of each, and the throug
 
 /** Bytes that a waiting connection reads at once: there are many of them. */
 const SMALL = 1024
-/** Workers that connect before the first look at the memory: code and pools are there then. */
+/** Workers that connect before the first look at the memory, after some runs: code, pools and the whole young generation (two times 32 MiB, however many workers there are) are there then. */
 const WARM = 500
 
 /** A registered worker that always has a claim open, for a queue that is never used. */
@@ -46,6 +46,7 @@ async function measure(sync: string, sockets: number, amount: Amount, { profile,
   const connect = (count: number) => inFlight(200, count, async () => idle.push(await open(names++)))
   try {
     const { work, stop } = await runsOf(1, server, say)
+    await inFlight(200, amount.warm, (i) => work(`grow-${i}`))
     await connect(WARM)
     const before = await settled(pid)
     const started = performance.now()

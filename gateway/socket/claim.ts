@@ -10,7 +10,7 @@
 import type { ClaimedJob, Filters } from '../../protocol/worker.ts'
 import { sizes } from '../../protocol/worker.ts'
 import { limits, type Edge } from './edge.ts'
-import { eligible, narrowed } from './eligible.ts'
+import { eligible, narrowed, type Wants } from './eligible.ts'
 import { claimedFrame } from './frames.ts'
 import { calm, hint, remind } from './hint.ts'
 import { withdraw } from './held.ts'
@@ -39,15 +39,8 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
   met(session, edge.world.now())
   const slots = frame.available_slots
   if (slots !== undefined) session.limit = session.concurrency
-  const made: Claim = {
-    ...(message_id !== undefined && { message_id }),
-    wants: frame.queues || frame.action_names || frame.models ? edge.wants(narrowed(session.wants.filters, frame)) : session.wants,
-    slots: slots ?? session.concurrency,
-    due: () => {
-      flush(edge, session)
-      answer(edge, session, made, [])
-    },
-  }
+  const wants = frame.queues || frame.action_names || frame.models ? edge.wants(narrowed(session.wants.filters, frame)) : session.wants
+  const made = new Held(edge, session, message_id, wants, slots ?? session.concurrency)
   edge.rounds.add(edge.world.settings.timing.poll * 1000, made)
   session.claims.push(made)
   if (session.draining || edge.stopping) {
@@ -59,6 +52,27 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
   flush(edge, session)
   settle(edge, session)
   if (room(session, edge.world.now()) > 0) demand(edge, session.project)
+}
+
+/** A claim without an answer; an object without closures, because every idle worker has one. */
+class Held implements Claim {
+  readonly message_id: string | undefined
+  readonly wants: Wants
+  slots: number
+  round: Claim['round']
+  readonly #edge: Edge
+  readonly #session: Session
+  constructor(edge: Edge, session: Session, message_id: string | undefined, wants: Wants, slots: number) {
+    this.#edge = edge
+    this.#session = session
+    this.message_id = message_id
+    this.wants = wants
+    this.slots = slots
+  }
+  due(): void {
+    flush(this.#edge, this.#session)
+    answer(this.#edge, this.#session, this, [])
+  }
 }
 
 /** A job became ready: answer now when nothing else is on its way to this session, else in a moment, together with it. */

@@ -84,7 +84,7 @@ export function openHub(world: World, serves: Serves = () => false): Hub {
     connect(grant, pipe) {
       const connection: Connection = new Connection(edge, share(grant), pipe, (from, incoming) => dispatch(edge, from, incoming), () => {
         edge.connections.delete(connection)
-        unshare(grant)
+        unshare(connection.grant)
         world.count.open('worker_sockets', -1)
       })
       edge.connections.add(connection)

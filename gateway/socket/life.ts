@@ -5,18 +5,30 @@ import { command, registryOf, type Edge } from './edge.ts'
 import { expire, giveBack } from './held.ts'
 import { calm } from './hint.ts'
 import { settle, unreserve } from './offers.ts'
+import type { Task } from './rounds.ts'
 import type { Session } from './session.ts'
 
 /** Every heartbeat cadence: drop leases that ran out, and, if the worker was heard, say so; a session that is no longer the current one is closed. */
 export function beat(edge: Edge, session: Session): void {
-  session.beating ??= { due: () => {
-    expire(edge, session)
-    beat(edge, session)
-    if (!session.connection.heard) return
-    session.connection.heard = false
-    void seen(edge, session)
-  } }
+  session.beating ??= new Beat(edge, session)
   edge.rounds.add(edge.world.settings.timing.cadence * 1000, session.beating)
+}
+
+class Beat implements Task {
+  round: Task['round']
+  readonly #edge: Edge
+  readonly #session: Session
+  constructor(edge: Edge, session: Session) {
+    this.#edge = edge
+    this.#session = session
+  }
+  due(): void {
+    expire(this.#edge, this.#session)
+    beat(this.#edge, this.#session)
+    if (!this.#session.connection.heard) return
+    this.#session.connection.heard = false
+    void seen(this.#edge, this.#session)
+  }
 }
 
 async function seen(edge: Edge, session: Session): Promise<void> {

@@ -34,7 +34,7 @@ export interface Ready {
 }
 /** A claim that is held open; it is due when its poll time ends. */
 export interface Claim extends Task {
-  readonly message_id?: string
+  readonly message_id: string | undefined
   readonly wants: Wants
   slots: number
 }

@@ -57,7 +57,7 @@ export class Batch {
   async decide(command: Command): Promise<Decide> {
     const found = this.#cell(command)
     const cell = found instanceof Promise ? await found : found
-    const known = cell.seen.get(command.command_id)
+    const known = cell.seen?.get(command.command_id)
     if (known) {
       if (known.fingerprint !== undefined && command.fingerprint !== undefined && known.fingerprint !== command.fingerprint) {
         return refuse('idempotency_key_conflict', undefined, 'This idempotency key was already used with a different request.')

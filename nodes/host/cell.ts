@@ -25,11 +25,11 @@ export interface Cell extends Address {
   state: unknown
   /** Cursor of the last event; in a batch that is not yet acknowledged, negative as in `Entry.prev`. */
   prev: number
-  readonly seen: Map<string, Remembered>
+  seen: Map<string, Remembered> | undefined
   /** How many commands may be remembered before the next look at what can be forgotten. */
   look: number
   /** Per source shard, the last effect taken: `[cursor, index]`. */
-  readonly taken: Map<string, readonly [number, number]>
+  taken: Map<string, readonly [number, number]> | undefined
   /** Sequence of the first envelope that no stored snapshot covers; 0 when none. */
   dirty: number
   /** Bytes of events since the last snapshot, and size of that snapshot. */
@@ -53,24 +53,25 @@ export function addressOf(key: string): { kind: string; project: string; id: str
 
 export const freshCell = (address: Address, actor: AnyActor, now: number): Cell => ({
   project: address.project, kind: address.kind, id: address.id, key: cellKey(address), actor,
-  state: actor.initial(), prev: 0, seen: new Map(), look: 0, taken: new Map(), dirty: 0, grown: 0, stored: 0, revision: 0, born: now, used: now, saving: false,
+  state: actor.initial(), prev: 0, seen: undefined, look: 0, taken: undefined, dirty: 0, grown: 0, stored: 0, revision: 0, born: now, used: now, saving: false,
 })
 
 /** Remember a command's reply, and forget what is beyond the bounds. */
 function remember(cell: Cell, id: string, reply: unknown, at: number, fingerprint?: string): void {
   if (cell.actor.forgetful) return
-  cell.seen.set(id, { reply: reply === undefined ? null : reply, at, ...(fingerprint !== undefined && { fingerprint }) })
-  if (cell.seen.size <= REMEMBERED || cell.seen.size < cell.look) return
+  const seen = (cell.seen ??= new Map())
+  seen.set(id, { reply: reply === undefined ? null : reply, at, ...(fingerprint !== undefined && { fingerprint }) })
+  if (seen.size <= REMEMBERED || seen.size < cell.look) return
   let unkeyed = 0
-  for (const known of cell.seen.values()) if (known.fingerprint === undefined) unkeyed++
-  for (const [old, known] of cell.seen) {
+  for (const known of seen.values()) if (known.fingerprint === undefined) unkeyed++
+  for (const [old, known] of seen) {
     const keyed = known.fingerprint !== undefined
-    if (keyed ? known.at + KEYED_MS < at || cell.seen.size > KEYED : unkeyed > REMEMBERED) {
-      cell.seen.delete(old)
+    if (keyed ? known.at + KEYED_MS < at || seen.size > KEYED : unkeyed > REMEMBERED) {
+      seen.delete(old)
       if (!keyed) unkeyed--
     }
   }
-  cell.look = cell.seen.size + LOOK_EVERY
+  cell.look = seen.size + LOOK_EVERY
 }
 
 const EFFECT = /^e:(\d+\.\d+):(\d+)\.(\d+)$/
@@ -79,14 +80,14 @@ export const effectId = (partition: number, shard: number, cursor: number, index
 /** Whether an effect's command was taken before; effects of one source arrive in order. */
 export function alreadyTaken(cell: Cell, commandId: string): boolean {
   const match = EFFECT.exec(commandId)
-  const last = match && cell.taken.get(match[1] ?? '')
+  const last = match && cell.taken?.get(match[1] ?? '')
   if (!match || !last) return false
   const [cursor, index] = [Number(match[2]), Number(match[3])]
   return cursor < last[0] || (cursor === last[0] && index <= last[1])
 }
 function take(cell: Cell, commandId: string): void {
   const match = EFFECT.exec(commandId)
-  if (match) cell.taken.set(match[1] ?? '', [Number(match[2]), Number(match[3])])
+  if (match) (cell.taken ??= new Map()).set(match[1] ?? '', [Number(match[2]), Number(match[3])])
 }
 
 /** An actor's entries go on after events that neither its snapshot nor the replay holds. */
@@ -116,7 +117,7 @@ interface Snapshot {
 }
 /** The stored form of a cell. Only between commits: a state that runs ahead of the journal must never be stored. */
 export function snapshot(cell: Cell): Uint8Array {
-  const record: Snapshot = { v: 1, state: cell.state, prev: cell.prev, seen: [...cell.seen], taken: [...cell.taken] }
+  const record: Snapshot = { v: 1, state: cell.state, prev: cell.prev, seen: [...(cell.seen ?? [])], taken: [...(cell.taken ?? [])] }
   return new TextEncoder().encode(JSON.stringify(record))
 }
 /** A snapshot as it was stored; undefined when another release wrote it in a form that this one does not know. */
@@ -132,7 +133,7 @@ export function restore(cell: Cell, data: Uint8Array, now: number): void {
   if (!record) throw new LostSnapshot(`the snapshot of ${cell.key} was written by another release`)
   cell.state = cell.actor.recover ? cell.actor.recover(record.state as never, now) : record.state
   cell.prev = record.prev
-  for (const [id, known] of record.seen) cell.seen.set(id, known)
-  for (const [source, place] of record.taken) cell.taken.set(source, place)
+  if (record.seen.length > 0) cell.seen = new Map(record.seen)
+  if (record.taken.length > 0) cell.taken = new Map(record.taken)
   cell.stored = data.byteLength
 }

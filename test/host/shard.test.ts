@@ -191,7 +191,7 @@ t.test('the newest commands of an actor are remembered, with a key or without, a
   await send(0, 400, true)
   await send(0, 1000, false)
   const cell = shard.cells.loaded({ project: 'prj_1', kind: 'run', id: runId(1) })
-  const kept = [...(cell?.seen.keys() ?? [])]
+  const kept = [...(cell?.seen?.keys() ?? [])]
   t.equal(kept.filter((id) => id.startsWith('k')).length, 400, 'those with a key for a day')
   const unkeyed = kept.filter((id) => id.startsWith('c'))
   t.strictSame(unkeyed, Array.from({ length: unkeyed.length }, (_, n) => `c${1000 - unkeyed.length + n}`), 'the newest')
