@@ -40,7 +40,7 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
   const slots = frame.available_slots
   if (slots !== undefined) session.limit = session.concurrency
   const wants = frame.queues || frame.action_names || frame.models ? edge.wants(narrowed(session.wants.filters, frame)) : session.wants
-  const made = new Held(edge, session, message_id, wants, slots ?? session.concurrency)
+  const made = new OpenClaim(edge, session, message_id, wants, slots ?? session.concurrency)
   edge.rounds.add(edge.world.settings.timing.poll * 1000, made)
   session.claims.push(made)
   if (session.draining || edge.stopping) {
@@ -55,7 +55,7 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
 }
 
 /** A claim without an answer; an object without closures, because every idle worker has one. */
-class Held implements Claim {
+class OpenClaim implements Claim {
   readonly message_id: string | undefined
   readonly wants: Wants
   slots: number

@@ -100,8 +100,8 @@ export class Offers {
       const matching = this.#known(cell)
       // What is being offered right now is not offered twice.
       if (matching.running) continue
-      const jobs = this.#shard.peek(cell, 'waiting', { limit: JOBS })?.result as readonly JobHeader[]
-      for (const [capability, group] of byCapability(jobs)) {
+      const jobs = this.#shard.peek(cell, 'waiting', { limit: JOBS })?.result as readonly JobHeader[] | undefined
+      for (const [capability, group] of byCapability(jobs ?? [])) {
         const taking = batch.full ? undefined : this.#askHere(matching, capability, group)
         if (!taking || taking.takes.length === 0) continue
         this.#shard.deps.measure.offer(group.length, taking.takes.length)
