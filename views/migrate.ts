@@ -203,7 +203,8 @@ export function migrate(db: Database): boolean {
   db.pragma('synchronous = NORMAL')
   db.pragma('temp_store = MEMORY')
   db.pragma('cache_size = -65536')
-  db.pragma('wal_autocheckpoint = 8000')
+  // In pages: the limit behind that of whoever moves the log on a thread of its own; what is left to move then is little.
+  db.pragma('wal_autocheckpoint = 16000')
   const version = db.pragma('user_version', { simple: true })
   if (version === SCHEMA_VERSION) return true
   const tables = db.prepare<[], { n: number }>('SELECT count(*) AS n FROM sqlite_schema').get()?.n

@@ -114,7 +114,7 @@ function begin(store: Store, { entry }: Placed, event: RunEvent): RunRow {
 
 /** A run of the project. */
 export function runRow(store: Store, project: number, id: string): RunRow | undefined {
-  const row = load(store, id)
+  const row = keptRuns(store).peek(id) ?? load(store, id)
   return row?.project === project ? row : undefined
 }
 /** The answer for a run that the project does not have. */

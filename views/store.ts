@@ -31,6 +31,10 @@ export class Kept<V> {
     if (loaded !== undefined) this.#rows.set(key, loaded)
     return loaded
   }
+  /** What is kept, for whoever only reads. */
+  peek(key: string): V | undefined {
+    return this.#rows.get(key)
+  }
   set(key: string, value: V): void {
     if (!this.#before.has(key)) this.#before.set(key, this.#rows.get(key))
     this.#rows.set(key, value)

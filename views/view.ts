@@ -46,6 +46,8 @@ export interface ViewOptions {
   readonly now?: () => number
   /** Milliseconds for which a worker whose connection was lost is listed as stale. */
   readonly stale?: number
+  /** Told after each commit. */
+  readonly saved?: () => void
   /** Id of the organization, for partitions that do not hold the organization itself. */
   readonly organization?: () => string
 }
@@ -154,6 +156,7 @@ export class View {
     })
     this.#saved = this.#position
     this.#open = 0
+    this.#options.saved?.()
   }
   /** Apply entries whose changes can wait in memory. */
   #gather(applied: () => number): number {

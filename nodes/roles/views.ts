@@ -9,6 +9,7 @@ import { decode, NewerRelease } from '../host/codec.ts'
 import type { Blobs, Bus, Clock, Journal } from '../host/ports.ts'
 import type { Recent } from '../host/recent.ts'
 import type { Metrics } from '../metrics.ts'
+import { startLogs } from './logs.ts'
 
 interface ViewParts {
   readonly data: string
@@ -34,8 +35,10 @@ interface Question { readonly name: string; readonly project: string; readonly i
 /** Start the views of every partition. Returns a function that stops them and closes their files. */
 export async function startViews({ data, organization, partitions, journal, end, recent, blobs, bus, clock, log, metrics, stale, doomed }: ViewParts): Promise<() => Promise<void>> {
   mkdirSync(join(data, 'views'), { recursive: true })
+  const logs = startLogs(log)
   const running = await Promise.all(Array.from({ length: partitions }, async (_, partition) => {
-    const view = View.open(join(data, 'views', `${partition}.sqlite`), { now: clock.now, stale, organization: () => organization })
+    const file = join(data, 'views', `${partition}.sqlite`)
+    const view = View.open(file, { now: clock.now, stale, organization: () => organization, saved: () => logs.saved(file) })
     const follower = new ViewFollower(view, {
       follow: (from, on) => journal.follow(partition, from, (batch) => on(batch.map((stored) => ({ ...stored, data: recent.take(stored.message_id) ?? stored.data })))),
       position: () => journal.position(partition),
@@ -69,5 +72,8 @@ export async function startViews({ data, organization, partitions, journal, end,
       view.close()
     }
   }))
-  return async () => { await Promise.all(running.map((stop) => stop())) }
+  return async () => {
+    await Promise.all(running.map((stop) => stop()))
+    await logs.stop()
+  }
 }
