@@ -3,13 +3,13 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { subjects } from '../../protocol/subjects.ts'
 import { ViewFollower } from '../../views/follow.ts'
+import { startLogs } from '../../views/logs.ts'
 import { View } from '../../views/view.ts'
 import type { Log } from '../../gateway/ports.ts'
 import { decode, NewerRelease } from '../host/codec.ts'
 import type { Blobs, Bus, Clock, Journal } from '../host/ports.ts'
 import type { Recent } from '../host/recent.ts'
 import type { Metrics } from '../metrics.ts'
-import { startLogs } from './logs.ts'
 
 interface ViewParts {
   readonly data: string
@@ -35,7 +35,7 @@ interface Question { readonly name: string; readonly project: string; readonly i
 /** Start the views of every partition. Returns a function that stops them and closes their files. */
 export async function startViews({ data, organization, partitions, journal, end, recent, blobs, bus, clock, log, metrics, stale, doomed }: ViewParts): Promise<() => Promise<void>> {
   mkdirSync(join(data, 'views'), { recursive: true })
-  const logs = startLogs(log)
+  const logs = startLogs((error) => log.warn({ err: error }, 'the logs of views are left to SQLite'))
   const running = await Promise.all(Array.from({ length: partitions }, async (_, partition) => {
     const file = join(data, 'views', `${partition}.sqlite`)
     const view = View.open(file, { now: clock.now, stale, organization: () => organization, saved: () => logs.saved(file) })

@@ -1,11 +1,10 @@
 /**
  * Keeping the write-ahead logs of views short without holding up the process: SQLite would move a long log into its database
  * within the commit that makes it too long, which took 110 to 165 ms every 32 MiB under load (2 cores, Node 20). A thread does it
- * after commits instead; SQLite's own limit remains behind it (`views/migrate.ts`).
+ * after commits instead; SQLite's own limit remains behind it (`migrate.ts`).
  */
 import { statSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
-import type { Log } from '../../gateway/ports.ts'
 
 /** Bytes of a log from which on it is worth moving. */
 const WORTH = 4 * 2 ** 20
@@ -17,8 +16,8 @@ export interface Logs {
   stop(): Promise<void>
 }
 
-/** Start looking after logs. Without a thread (one cannot be started, or it has died) files are left to SQLite. */
-export function startLogs(log: Log): Logs {
+/** Start looking after logs. @param failed told when the thread has died; then files are left to SQLite. */
+export function startLogs(failed: (error: Error) => void): Logs {
   const busy = new Set<string>()
   let closed = () => {}
   let thread: Worker | undefined = new Worker(new URL('./log-thread.mjs', import.meta.url), { execArgv: [] })
@@ -27,7 +26,7 @@ export function startLogs(log: Log): Logs {
     if (file === undefined) closed()
     else busy.delete(file)
   })
-  thread.on('error', (error) => log.warn({ err: error }, 'the logs of views are left to SQLite'))
+  thread.on('error', failed)
   thread.on('exit', () => {
     thread = undefined
     closed()

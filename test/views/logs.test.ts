@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from 'tap'
-import { startLogs } from '../../nodes/roles/logs.ts'
-import { silent } from '../memory.ts'
+import { startLogs } from '../../views/logs.ts'
 
 const ROW = 'x'.repeat(1000)
 const rows = (db: Database.Database): number => (db.prepare('SELECT count(*) AS n FROM t').get() as { n: number }).n
@@ -27,7 +26,7 @@ async function until(what: string, holds: () => boolean): Promise<void> {
 t.test('a long log is moved while its owner goes on writing; a short one is left', async (t) => {
   const file = join(mkdtempSync(join(tmpdir(), 'logs-')), 'v.sqlite')
   t.teardown(() => rmSync(join(file, '..'), { recursive: true }))
-  const logs = startLogs(silent)
+  const logs = startLogs((error) => t.fail(error.message))
   const db = filled(file, 100)
   const small = statSync(file).size
   logs.saved(file)
@@ -49,7 +48,7 @@ t.test('a long log is moved while its owner goes on writing; a short one is left
 t.test('a file that was made anew keeps its log', async (t) => {
   const file = join(mkdtempSync(join(tmpdir(), 'logs-')), 'v.sqlite')
   t.teardown(() => rmSync(join(file, '..'), { recursive: true }))
-  const logs = startLogs(silent)
+  const logs = startLogs((error) => t.fail(error.message))
   const first = filled(file, 6000)
   logs.saved(file)
   await until('the move', () => statSync(file).size > 5_000_000)
