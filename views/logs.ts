@@ -40,6 +40,8 @@ export function startLogs(failed: (error: Error) => void): Logs {
     async stop() {
       const last = thread
       if (!last) return
+      // The process has to live until the thread has answered.
+      last.ref()
       await new Promise<void>((done) => {
         closed = done
         last.postMessage(undefined)

@@ -14,8 +14,8 @@ import { eligible, narrowed, type Wants } from './eligible.ts'
 import { claimedFrame } from './frames.ts'
 import { calm, hint, remind } from './hint.ts'
 import { withdraw } from './held.ts'
-import { demand, settle } from './offers.ts'
-import { expect, met, room, type Claim, type Ready, type Session } from './session.ts'
+import { gained, settle } from './offers.ts'
+import { expect, met, type Claim, type Ready, type Session } from './session.ts'
 
 /** Bytes of an answer besides its jobs, at most. */
 const ENVELOPE = 1024
@@ -50,8 +50,7 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
   const [oldest] = session.claims
   if (session.claims.length > limits.claims && oldest) answer(edge, session, oldest, [])
   flush(edge, session)
-  settle(edge, session)
-  if (room(session, edge.world.now()) > 0) demand(edge, session.project)
+  gained(edge, session)
 }
 
 /** A claim without an answer; an object without closures, because every idle worker has one. */

@@ -46,7 +46,9 @@ export function sharedWants(): (filters: Filters) => Wants {
   const known = new Map<string, Wants>()
   return (filters) => {
     const key = JSON.stringify([filters.queues, filters.action_names, filters.models, filters.environment_id])
-    const made = known.get(key) ?? wantsOf(filters)
+    const same = known.get(key)
+    if (same) return same
+    const made = wantsOf(filters)
     if (known.size >= REMEMBERED) known.clear()
     known.set(key, made)
     return made

@@ -1,8 +1,8 @@
 /** The leases a session is known to hold: counting them, forgetting them, giving back what was never handed over. */
 import type { ClaimedJob } from '../../protocol/worker.ts'
 import { command, queueOf, type Edge } from './edge.ts'
-import { demand, settle } from './offers.ts'
-import { room, type Session } from './session.ts'
+import { gained } from './offers.ts'
+import type { Session } from './session.ts'
 
 /** A lease counts a little longer than it lasts, so that a late heartbeat finds it counted. Milliseconds. */
 const GRACE = 5000
@@ -18,8 +18,7 @@ export function ended(edge: Edge, session: Session, job_id: string, token?: stri
   session.reported.delete(job_id)
   edge.previews.end(job_id, token)
   if (session.closed) return
-  settle(edge, session)
-  if (room(session, edge.world.now()) > 0) demand(edge, session.project)
+  gained(edge, session)
 }
 
 /** Stop counting leases that showed no life for longer than they last. */

@@ -10,9 +10,8 @@ import { receive } from './assign.ts'
 import { dismiss } from './claim.ts'
 import { Connection, type Pipe } from './connection.ts'
 import { dispatch } from './dispatch.ts'
-import { limits, openEdge, type Edge, type Grant, type Serves } from './edge.ts'
-import { demand, settle } from './offers.ts'
-import { room, type Session } from './session.ts'
+import { limits, openEdge, type Grant, type Serves } from './edge.ts'
+import { gained, settle } from './offers.ts'
 
 export interface Hub {
   /** A socket was opened for this grant. */
@@ -62,7 +61,8 @@ export function openHub(world: World, serves: Serves = () => false): Hub {
       const refusal = await group[0]?.grant.recheck().catch(() => undefined)
       const code = refusal && verdicts[refusal.refused]
       if (code !== undefined) for (const connection of group) expel(connection, code, refusal?.message)
-      else if (group[0]?.grant.asleep) for (const { session } of group) if (session) wake(edge, session)
+      // An agent may have become active, or have ceased to be.
+      else if (group[0]?.grant.asleep) for (const { session } of group) if (session) gained(edge, session)
     }))
   }
   const recheck = (): Promise<void> => {
@@ -108,12 +108,6 @@ export function openHub(world: World, serves: Serves = () => false): Hub {
       edge.previews.stop()
     },
   }
-}
-
-/** An agent may have become active, or have ceased to be: what it waits for is looked at anew. */
-function wake(edge: Edge, session: Session): void {
-  settle(edge, session)
-  if (room(session, edge.world.now()) > 0) demand(edge, session.project)
 }
 
 function expel(connection: Connection, code: number, reason = 'the credential is no longer valid'): void {

@@ -77,7 +77,7 @@ function listenTo(edge: Edge, market: Market, session: Session, wanted: readonly
 }
 
 /** Announce that the project gained slots: at once, and at most once in a few milliseconds. */
-export function demand(edge: Edge, project: string): void {
+function demand(edge: Edge, project: string): void {
   const market = marketOf(edge, project)
   if (market.again) return
   const announce = () => {
@@ -91,6 +91,12 @@ export function demand(edge: Edge, project: string): void {
     market.again = true
     edge.world.later(wait, announce)
   }
+}
+
+/** A session has, or may have, gained slots or claims: listen accordingly, and announce it when it has room. */
+export function gained(edge: Edge, session: Session): void {
+  settle(edge, session)
+  if (room(session, edge.world.now()) > 0) demand(edge, session.project)
 }
 
 /** Answer an offer. Its jobs have one capability, so they are all for workers or all for the service itself. */
@@ -144,8 +150,7 @@ function reserve(edge: Edge, market: Market, session: Session, job_id: string): 
   market.promised.set(job_id, session)
   session.reserved.set(job_id, edge.world.later(limits.reservation, () => {
     unreserve(edge, session, job_id)
-    settle(edge, session)
-    if (room(session, edge.world.now()) > 0) demand(edge, session.project)
+    gained(edge, session)
   }))
 }
 

@@ -6,12 +6,12 @@ import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { prefixes } from '../../protocol/ids.ts'
 import type { ViewQuestions, WorkerCommands } from '../../protocol/internal.ts'
 import { closeCodes, type Register } from '../../protocol/worker.ts'
-import { demand, settle } from './offers.ts'
+import { gained, settle } from './offers.ts'
 import type { Connection } from './connection.ts'
 import { command, queueNamed, secret, type Edge } from './edge.ts'
 import { lasting } from './held.ts'
 import { beat, leave } from './life.ts'
-import { room, Session } from './session.ts'
+import { Session } from './session.ts'
 
 type Entered = WorkerCommands['worker.register']['reply']
 type Lease = ViewQuestions['leases']['reply']['items'][number]
@@ -94,8 +94,7 @@ async function count(edge: Edge, session: Session, { resumed, replaced }: Entere
     const until = lasting(edge, edge.world.settings.timing.lease)
     for (const { job_id, session_id } of await leases(edge, session, session.id)) session.held.set(job_id, { until, beaten: 0, ...(session_id !== undefined && { session_id }) })
     session.counted = true
-    settle(edge, session)
-    if (room(session, edge.world.now()) > 0) demand(edge, session.project)
+    gained(edge, session)
   } else if (replaced && replaced.session !== session.id) lose(edge, session, replaced.session, await leases(edge, session, replaced.session))
 }
 
