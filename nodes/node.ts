@@ -8,7 +8,7 @@ import { CHAT } from '../gateway/chat.ts'
 import { openDirectory } from '../gateway/directory.ts'
 import type { GatewaySettings, Log } from '../gateway/ports.ts'
 import { createGateway } from '../gateway/server.ts'
-import { names } from '../protocol/subjects.ts'
+import { names, subjects } from '../protocol/subjects.ts'
 import { browserModules } from './browser.ts'
 import { roles, type Config } from './config.ts'
 import { Fault } from './fault.ts'
@@ -52,6 +52,9 @@ export interface RunningNode {
   /** Leave in order: finish what is being answered, hand everything over. */
   stop(): Promise<void>
 }
+
+/** Milliseconds that a node has to say that it is there. */
+const THERE = 300
 
 const urlOf = ({ host }: Config, port: number): string => `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 
@@ -101,8 +104,10 @@ export async function startNode(config: Config, servers: readonly string[], log:
     const snapshots = createSnapshots(nats)
     const blobs = createBlobs(nats)
     const cluster = createRegistry(nats, names.cluster, () => ensureCluster(nats, config.replicas))
-    const membership = new Membership(cluster, systemClock, { id, roles: config.roles })
+    const membership: Membership = new Membership(cluster, systemClock, { id, roles: config.roles }, (other) => nobody(other))
     const bus = createBus(nats, () => membership.alone())
+    bus.subscribe(subjects.node(id), () => true)
+    const nobody = async (other: string): Promise<boolean> => (await bus.request(subjects.node(other), {}, THERE)) === 'no_responders'
     const random = systemRandom()
     const recent = config.roles.includes('views') ? new Recent() : undefined
     const deps: HostDeps = {

@@ -70,6 +70,8 @@ export const subjects = {
   /** A gateway says that it gained slots for a project. */
   demand: (project: string) => `demand.${project}`,
   demandAll: 'demand.*',
+  /** Where a node says that it is there. */
+  node: (node: string) => `node.${token(node)}`,
   /** The mailbox of one gateway: assigned jobs, cancels, barriers. */
   gateway: (node: string) => `gateway.${node}`,
   /** The name of an executor's mailbox, beside that of a gateway of the same node. */

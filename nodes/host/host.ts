@@ -9,6 +9,7 @@ import type { Registry } from './ports.ts'
 import { Shard } from './shard.ts'
 
 interface Owner { readonly node: string; readonly epoch: number }
+interface Recorded { readonly owner: Owner; readonly revision: number }
 
 /** Numbers of one shard. `checkpoint_age` in seconds; jobs of the queues that are in memory, which those with work are. */
 export interface ShardGauges {
@@ -72,7 +73,7 @@ export class Host {
     if (this.#stopped) return
     const nodes = this.#membership.members('shards')
     const live = new Set(nodes.map(({ id }) => id))
-    const entries = new Map((await this.#registry.list('shard.')).map(({ key, value, revision }) => [key.slice('shard.'.length), { owner: JSON.parse(value) as Owner, revision }]))
+    const entries = new Map<string, Recorded>((await this.#registry.list('shard.')).map(({ key, value, revision }) => [key.slice('shard.'.length), { owner: JSON.parse(value) as Owner, revision }]))
     const owners = assignment(nodes, this.#names())
     for (const name of this.#names()) {
       if (this.#busy.has(name)) continue
@@ -87,7 +88,7 @@ export class Host {
         // A take-over or a release that failed half-way: nobody else takes a shard that a live node seems to own.
         void this.#exclusively(name, async () => { await this.#record(name, entry.owner.epoch, entry.revision, '') })
       } else if (!mine && should && (!entry || entry.owner.node === this.#deps.node || entry.owner.node === '' || !live.has(entry.owner.node))) {
-        void this.#exclusively(name, () => this.#acquire(name, entry?.owner.epoch ?? 0, entry?.revision ?? 0))
+        void this.#exclusively(name, () => this.#acquire(name, entry))
       }
     }
   }
@@ -123,8 +124,10 @@ export class Host {
   async #record(name: string, epoch: number, revision: number, node = this.#deps.node): Promise<boolean> {
     return (await this.#registry.put(`shard.${name}`, JSON.stringify({ node, epoch } satisfies Owner), revision)) !== undefined
   }
-  async #acquire(name: string, epoch: number, revision: number): Promise<void> {
-    if (!(await this.#record(name, epoch + 1, revision))) return
+  async #acquire(name: string, before: Recorded | undefined): Promise<void> {
+    const { node, epoch } = before?.owner ?? { node: '', epoch: 0 }
+    if (!(await this.#record(name, epoch + 1, before?.revision ?? 0))) return
+    if (node !== '' && node !== this.#deps.node) await this.#membership.buried(node)
     const [partition = 0, number = 0] = name.split('.').map(Number)
     const shard: Shard = new Shard(this.#deps, partition, number, (reason) => this.#lose(name, reason, shard), async () => {
       const found = await this.#registry.get(`shard.${name}`)

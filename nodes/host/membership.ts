@@ -1,9 +1,11 @@
 /**
  * Which nodes live and which node should own which shard. A node renews one record; others judge it by their own clock:
- * a record that has not changed for `LEASE` ms belongs to a dead node. No time stamps are compared between machines.
+ * a record that has not changed for `LEASE` ms belongs to a dead node, and one that has not for `GONE` ms when the servers
+ * know of nobody who listens in its name: a process that was killed. No time stamps are compared between machines.
  *
  * Invariants:
- * M1. A node whose own renewal is nearly as old as `LEASE` says so (`fresh`), and answers nothing from memory alone.
+ * M1. A node whose own renewal is nearly as old as `GONE` says so (`fresh`), and answers nothing from memory alone. So whoever
+ *     is judged too early, because it has lost its connection only, is slow for a moment and never wrong.
  * M2. Ownership recorded here is an intention; the journal's fence is what excludes a stale owner.
  *     A record is judged as it was when it was last asked for: a judge that stood still has seen no silence.
  * M3. A node that was away looks what became of its shards before it calls itself fresh again.
@@ -12,21 +14,26 @@
 import { hashOf } from '../../protocol/subjects.ts'
 import type { Clock, Registry } from './ports.ts'
 
-/** Milliseconds between renewals, and until silence means death. */
-const RENEW = 500
+/** Milliseconds between renewals, and until silence means death: of a node that nobody hears of, and of one that may only be slow. */
+const RENEW = 400
+const GONE = 1250
 const LEASE = 2000
 /** Milliseconds a node believes in itself: less than others do, because clocks do not run equally fast. */
-const FRESH = 1800
+const FRESH = 1100
 
 export type RoleName = 'gateway' | 'shards' | 'views' | 'executor'
 export interface Member { readonly id: string; readonly roles: readonly RoleName[] }
-interface NodeRecord extends Member { readonly beat: number }
-interface Observed { readonly member: Member; readonly beat: number; readonly value: string; readonly changed: number }
+/** `listens`: it answers when asked whether it is there; releases that do not are not asked. */
+interface NodeRecord extends Member { readonly beat: number; readonly listens?: true }
+interface Observed { readonly member: Member; readonly beat: number; readonly value: string; readonly changed: number; readonly listens: boolean; gone: boolean }
+/** Asks whether the servers know of nobody who listens in the name of a node. False also when that cannot be told. */
+export type Nobody = (id: string) => Promise<boolean>
 
 export class Membership {
   readonly #registry: Registry
   readonly #clock: Clock
   readonly #self: Member
+  readonly #nobody: Nobody | undefined
   #observed = new Map<string, Observed>()
   #revision = 0
   #beat = 0
@@ -37,10 +44,12 @@ export class Membership {
   #ended = 0
   #onChange: (() => Promise<void>) | undefined
 
-  constructor(registry: Registry, clock: Clock, self: Member) {
+  /** @param nobody given by a node that listens in its own name, and asks for others. */
+  constructor(registry: Registry, clock: Clock, self: Member, nobody?: Nobody) {
     this.#registry = registry
     this.#clock = clock
     this.#self = self
+    this.#nobody = nobody
   }
 
   /**
@@ -61,7 +70,7 @@ export class Membership {
         } catch {
           // The registry cannot be reached: `fresh` turns false by itself, and the next round tries again.
         }
-        if (!this.#stopped) this.#cancel = this.#clock.later(RENEW, tick)
+        if (!this.#stopped) this.#cancel = this.#clock.later(this.#rest(), tick)
       })()
     }
     this.#cancel = this.#clock.later(RENEW, tick)
@@ -80,7 +89,7 @@ export class Membership {
   }
   /** Live nodes with a role, this one included. */
   members(role: RoleName): readonly Member[] {
-    return [...this.#observed.values()].filter(({ member, changed }) => member.roles.includes(role) && (member.id === this.#self.id || this.#looked - changed < LEASE)).map(({ member }) => member)
+    return [...this.#observed.values()].filter((seen) => seen.member.roles.includes(role) && (seen.member.id === this.#self.id || this.#alive(seen))).map(({ member }) => member)
   }
   /** Whether no other node lives, as far as can be known: false whenever there is doubt. */
   alone(): boolean {
@@ -100,11 +109,29 @@ export class Membership {
     return this.#look()
   }
 
+  /**
+   * Resolves when a node that was found dead cannot believe in itself any more: it may have renewed its record between that look
+   * and what was done because of it. Whoever takes something from it calls this once it has been taken.
+   */
+  async buried(id: string): Promise<void> {
+    await this.#look()
+    if (this.#alive(this.#observed.get(`node.${id}`))) await new Promise<void>((over) => this.#clock.later(GONE, over))
+  }
+  /** Milliseconds until the next round: less when somebody's silence comes to mean something before. */
+  #rest(): number {
+    const since = this.#clock.elapsed()
+    const ends = [...this.#observed.values()].filter((seen) => this.#alive(seen)).flatMap(({ changed }) => [changed + GONE - since, changed + LEASE - since])
+    return Math.min(RENEW, ...ends.filter((ms) => ms > 0))
+  }
+  #alive(seen: Observed | undefined): boolean {
+    return seen !== undefined && seen.member.roles.length > 0 && !seen.gone && this.#looked - seen.changed < LEASE
+  }
+
   /** Renew the own record. Gives the time from which it counts: once the node has also seen what became of its shards (M3). */
   async #renew(): Promise<number> {
     const started = this.#clock.elapsed()
     const key = `node.${this.#self.id}`
-    const value = JSON.stringify({ ...this.#self, beat: ++this.#beat } satisfies NodeRecord)
+    const value = JSON.stringify({ ...this.#self, beat: ++this.#beat, ...(this.#nobody && { listens: true }) } satisfies NodeRecord)
     let revision = await this.#registry.put(key, value, this.#revision)
     if (revision === undefined) revision = await this.#registry.put(key, value, (await this.#registry.get(key))?.revision ?? 0)
     if (revision === undefined) throw new Error('the own membership record could not be renewed')
@@ -121,16 +148,23 @@ export class Membership {
     const next = new Map<string, Observed>()
     for (const { key, value } of entries) {
       const before = this.#observed.get(key)
-      const { id, roles, beat } = JSON.parse(value) as NodeRecord
+      const { id, roles, beat, listens = false } = JSON.parse(value) as NodeRecord
       if (before && beat < before.beat && before.member.roles.includes('gateway')) this.#ended++
-      next.set(key, before?.value === value ? before : { member: { id, roles }, beat, value, changed: now })
+      next.set(key, before?.value === value ? before : { member: { id, roles }, beat, value, changed: now, listens, gone: false })
     }
     for (const [key, seen] of this.#observed) if (!next.has(key) && asked - seen.changed < LEASE) next.set(key, seen)
     this.#observed = next
+    await Promise.all([...next.values()].map((seen) => this.#suspect(seen)))
     const live = new Set(this.members('gateway').map(({ id }) => id))
     this.#ended += lived.filter(({ id }) => !live.has(id)).length
     // A record that stays dead is garbage: anyone may remove it once it has been silent for a minute.
     for (const [key, { changed, member }] of next) if (now - changed > 60_000 && member.id !== this.#self.id) void this.#registry.delete(key).catch(() => {})
+  }
+  /** Ask for a node that is silent for longer than it believes in itself: one that died need not be waited for any longer. */
+  async #suspect(seen: Observed): Promise<void> {
+    const silent = this.#looked - seen.changed
+    if (!this.#nobody || !seen.listens || seen.gone || silent < GONE || silent >= LEASE || seen.member.roles.length === 0 || seen.member.id === this.#self.id) return
+    seen.gone = await this.#nobody(seen.member.id)
   }
 }
 

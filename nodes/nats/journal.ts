@@ -2,7 +2,6 @@
  * The journal over JetStream: a stream per partition, a subject per shard. An append is a compare-and-set on the subject's
  * last sequence. What is read for a decision comes from the stream's leader.
  */
-import type { StreamInfo } from '@nats-io/jetstream'
 import { InvalidArgumentError } from '@nats-io/transport-node'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { names, subjects } from '../../protocol/subjects.ts'
@@ -11,6 +10,7 @@ import { QUESTION, type Nats } from './connect.ts'
 import { DamagedEnvelope, opened, sealed } from './envelope.ts'
 import { codeOf, codes, isNoResponders, isWrongSequence, sentence } from './failures.ts'
 import { follow } from './follow.ts'
+import { createSuccession, leads } from './leader.ts'
 import { newest } from './newest.ts'
 import { pull, type Pulling } from './pull.ts'
 
@@ -31,31 +31,9 @@ const UNLED = 100
 /** Attempts to go on reading without anything arriving, before `read` gives up. */
 const READ_ATTEMPTS = 6
 
-/**
- * Milliseconds. Followers elect another leader 4 s at the earliest after they last heard of theirs (nats-server 2.15,
- * `minElectionTimeoutDefault` in server/raft.go), and are in touch every second.
- */
-const IN_TOUCH = 2500
-/**
- * Milliseconds within which a leader tells. One that stood still for longer than an election takes, and goes on, reads first
- * what the others had sent before: it takes them for near and itself for the leader. What it is asked after that election,
- * the new leader has answered long before; what it was asked earlier, it answers late.
- */
-const PROMPT = 1000
-/**
- * Whether the server that told this was the leader when it did: so many replicas were in touch with it that the others
- * cannot have elected another one yet. One that is cut off goes on believing that it leads, and knows of no newer messages.
- * @param took milliseconds from the question to the answer
- */
-export function leads(cluster: StreamInfo['cluster'], took: number): boolean {
-  const replicas = cluster?.replicas ?? []
-  if (replicas.length > 0 && took > PROMPT) return false
-  const near = replicas.filter(({ active, offline }) => !offline && active < IN_TOUCH * 1e6).length
-  return near + 1 > (replicas.length + 1) / 2
-}
-
 /** The journal of a connection. */
 export function createJournal(nats: Nats, { timeout = 3000, appended = () => {}, doubted = () => {} }: JournalOptions = {}): Journal {
+  const succession = createSuccession(() => performance.now())
   /** The server compares before it looks for duplicates: a repeat of what was stored looks like a conflict with oneself. */
   const outcomeOfConflict = async (partition: number, shard: number, message_id: string): Promise<Appended> => {
     try {
@@ -131,7 +109,7 @@ export function createJournal(nats: Nats, { timeout = 3000, appended = () => {},
     position: async (partition) => {
       const asked = performance.now()
       const { state, cluster } = await nats.manager.streams.info(names.journal(partition))
-      if (!leads(cluster, performance.now() - asked)) throw new Error(`who told the end of ${names.journal(partition)} may not lead it any more`)
+      if (!leads(cluster, performance.now() - asked) || !succession(partition, cluster)) throw new Error(`who told the end of ${names.journal(partition)} may not lead it any more`)
       return { first: state.first_seq, last: state.last_seq }
     },
     follow: (partition, from, on) => follow(nats, names.journal(partition), from, on),

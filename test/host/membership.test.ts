@@ -60,3 +60,69 @@ t.test('lives of other gateways that end are counted: by leaving, by beginning a
   for (let beat = 2; beat < 8; beat++) await live({ restarted: beat })
   t.equal(a.ended(), 3)
 })
+
+/** Two members, of whom `b` can be silenced. */
+async function pair(nobody: (id: string) => Promise<boolean>) {
+  const clock = new ManualClock()
+  const registry = new MemoryRegistry()
+  const silent = new Set<string>()
+  const registryOf = (id: string) => Object.assign(Object.create(registry) as MemoryRegistry, { put: async (key: string, value: string, revision: number) => {
+    if (silent.has(id)) throw new Error('unreachable')
+    return registry.put(key, value, revision)
+  } })
+  const a = new Membership(registryOf('a'), clock, node('a'), nobody)
+  const b = new Membership(registryOf('b'), clock, node('b'), nobody)
+  await a.start(async () => {})
+  const joined = b.start(async () => {})
+  await clock.advance(2000)
+  await joined
+  const lives = () => a.members('shards').some(({ id }) => id === 'b')
+  t.ok(lives())
+  return { clock, registry, a, b, silent, lives }
+}
+
+t.test('a silent node is dead earlier when the servers know of nobody who listens in its name, but never while it believes in itself', async (t) => {
+  for (const gone of [true, false]) {
+    const asked: string[] = []
+    const { clock, b, silent, lives } = await pair(async (id) => {
+      asked.push(id)
+      return gone
+    })
+    t.same(asked, [], 'who renews its record is not asked for')
+    silent.add('b')
+    const from = clock.elapsed()
+    while (lives()) {
+      await clock.advance(10)
+      t.ok(lives() || !b.fresh(), 'a node that is judged knows that it may be')
+    }
+    const took = clock.elapsed() - from
+    if (gone) t.ok(took <= 1700, `dead after ${took} ms`)
+    else t.ok(took >= 1900, `given its whole lease: ${took} ms`)
+    t.ok(asked.length > 0 && asked.every((id) => id === 'b'))
+    silent.clear()
+    await clock.advance(1000)
+    t.ok(lives(), 'it lives again as soon as it renews')
+  }
+})
+
+t.test('who takes something from a node that renewed at the last moment waits until that one cannot believe in itself', async (t) => {
+  const { clock, a, b, silent } = await pair(async () => true)
+  const waits = async () => {
+    const from = clock.elapsed()
+    let over = false
+    void a.buried('b').then(() => { over = true })
+    for (await clock.advance(0); !over;) await clock.advance(10)
+    return clock.elapsed() - from
+  }
+  silent.add('b')
+  await clock.advance(3000)
+  t.equal(await waits(), 0, 'a dead one is not waited for')
+  silent.clear()
+  await clock.advance(450)
+  t.ok(b.fresh())
+  silent.add('b')
+  t.ok((await waits()) > 1100)
+  t.notOk(b.fresh())
+  t.equal(await waits(), 0)
+  t.equal(await a.buried('unheard of'), undefined)
+})

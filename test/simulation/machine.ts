@@ -70,7 +70,7 @@ export class Machine {
     }
     const random = { bytes: (length: number) => sim.ids.bytes(length) }
     const registry = registryPort(this)
-    this.#membership = new Membership(registry, this.clock, { id, roles: ['gateway', 'shards'] })
+    this.#membership = new Membership(registry, this.clock, { id, roles: ['gateway', 'shards'] }, (other) => sim.network.nobody(this, other))
     const fresh = () => this.#membership.fresh()
     const bus = sim.network.bus(this)
     const deps: HostDeps = {

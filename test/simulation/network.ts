@@ -33,6 +33,22 @@ export class Network {
   forget(machine: Machine): void {
     for (const listener of this.#listeners) if (listener.machine === machine) this.#listeners.delete(listener)
   }
+  /** Whether the servers know of nobody of this name. They may have dropped whoever is cut off or does not read, and may be wrong for a moment. */
+  nobody(machine: Machine, id: string): Promise<boolean> {
+    if (!machine.spend()) return new Promise(() => {})
+    const { sim } = machine
+    return new Promise((resolve) => {
+      const cancel = machine.clock.later(300, () => resolve(false))
+      if (machine.cut) return
+      const lives = sim.machines.filter((other) => other.id === id && other.alive)
+      const dropped = lives.every(({ cut, paused }) => (cut && sim.weather.dice('cut').chance(0.5)) || (paused && sim.weather.dice('pause').chance(0.5)))
+      const wrong = sim.weather.strikes('loss', 0.1)
+      sim.timeline.after(sim.weather.travel(), () => machine.enter(() => {
+        cancel()
+        resolve(dropped || wrong)
+      }))
+    })
+  }
   /** What the servers tell a machine besides its own calls, when it died: nothing. */
   bus(machine: Machine): Bus {
     return {
