@@ -13,7 +13,7 @@ import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
 import { homeOf, type Call, type Edge } from './call.ts'
 import { viewerOf } from './channels.ts'
-import type { Follower } from './follow.ts'
+import { WITHIN, type Follower } from './follow.ts'
 import type { Source } from './followers.ts'
 import type { Item } from './piece.ts'
 import type { World } from './ports.ts'
@@ -44,15 +44,16 @@ function itemsOf({ cursor, entry }: Placed): Item[] {
 
 /** The events of a channel; asking refuses `not_found` when the project has no such channel. */
 export function channelSource(world: World, project: string, id: string): Source {
-  const ask = async (after: number, limit: number, fresh?: number) => {
-    const page = (await world.view(project, 'channel_events', { channel_id: id, after, limit }, fresh)) as ViewQuestions['channel_events']['reply'] | Refusal
+  const ask = async (after: number, limit: number, fresh?: number, within?: number) => {
+    const page = (await world.view(project, 'channel_events', { channel_id: id, after, limit }, fresh, within)) as ViewQuestions['channel_events']['reply'] | Refusal
     if (isRefusal(page)) return page
-    return page.exists ? { items: page.items.map(itemOf), last: page.last, ended: false, oldest: page.oldest, more: page.items.length >= limit } : refuse('not_found')
+    if (!page.exists) return refuse(page.late ? 'service_unavailable' : 'not_found')
+    return { items: page.items.map(itemOf), last: page.last, ended: false, oldest: page.oldest, more: page.items.length >= limit, late: page.late }
   }
   return {
     key: `channel ${project} ${id}`,
     comment: ': keepalive',
-    ask: (after, fresh) => ask(after, PAGE, fresh),
+    ask: (after, fresh) => ask(after, PAGE, fresh, WITHIN),
     newest: async () => {
       const page = await ask(Number.MAX_SAFE_INTEGER, 1)
       return isRefusal(page) ? page : { ...page, oldest: 0, more: false }

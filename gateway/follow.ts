@@ -10,7 +10,7 @@
  *     live entries is older than the question, so nothing falls between.
  *     A page counts only up to its own end: what "committed by now" is, a view may have asked of a leader that was replaced
  *     meanwhile. What was heard of and is not in a page is asked for by its cursor.
- * F4. A view that does not reach the present in time is asked for what it has: who follows is told late, but told.
+ * F4. A view that does not reach the present in time gives what it has: who follows is told late, but told.
  * F5. A client that does not read is taken out of `#live` and goes on by replay when it has drained: nothing is buffered here.
  */
 import { isRefusal, type Refusal } from '../protocol/errors.ts'
@@ -30,7 +30,11 @@ export interface Page {
   readonly oldest: number
   /** It goes beyond the cursor that was asked for, but perhaps not as far as `fresh`. */
   readonly partial?: boolean
+  /** Who gave it did not get as far as it was asked to in time. */
+  readonly late?: boolean | undefined
 }
+/** Milliseconds for which those who follow would rather wait for the present than have what there is. */
+export const WITHIN = 1000
 /**
  * Where pages come from. `fresh`: the answer must contain everything up to this cursor; absent: everything committed by now.
  * `behind`: the page before had more after it, so a longer one is welcome: else what a question takes would limit how much
@@ -132,25 +136,22 @@ export class Follower {
     let failures = 0
     /** The page before had more after it: the next one takes what a view has that knows of it; only the last has to reach the present. */
     let passing = false
-    /** No view reached the present in time: the next page is what one has. */
-    let late = false
     while (this.#live.size > 0 && (this.#heard > this.#head || this.#doubt || passing)) {
       const heard = this.#heard
-      const doubt = this.#doubt && !passing && !late
+      const doubt = this.#doubt && !passing
       if (doubt) this.#doubt = false
-      const fresh: number | undefined = passing || late ? this.#head : doubt ? undefined : heard
-      const page: Page | undefined = await this.#page(this.#head, fresh, passing || late)
-      if (!page || (late && page.items.length === 0)) {
+      const fresh: number | undefined = passing ? this.#head : doubt ? undefined : heard
+      const page: Page | undefined = await this.#page(this.#head, fresh, passing)
+      if (!page) {
         this.#doubt ||= doubt
-        late = !page && !late
         await this.#sleep(failures++)
         continue
       }
       failures = 0
-      late = false
       this.#broadcast(page.items)
-      this.#head = Math.max(this.#head, page.items.at(-1)?.cursor ?? 0, ...(page.more ? [] : [page.last]), ...(page.more || page.partial || fresh === undefined ? [] : [fresh]))
-      if (page.more) this.#doubt ||= doubt
+      const whole = !page.more && !page.late
+      this.#head = Math.max(this.#head, page.items.at(-1)?.cursor ?? 0, ...(page.more ? [] : [page.last]), ...(!whole || page.partial || fresh === undefined ? [] : [fresh]))
+      if (!whole) this.#doubt ||= doubt
       else if (page.ended) this.#end(this.#live)
       passing = page.more
     }
@@ -163,22 +164,19 @@ export class Follower {
     let behind = false
     /** Not what `client.more` says: a client that comes back from its socket begins with a short page, as it may not take more. */
     let long = false
-    let late = false
     for (let failures = 0; !client.sink.closed; ) {
       if (client.sink.full) return void (client.waiting = true)
       const heard = given?.heard ?? this.#heard
-      const fresh: number | undefined = client.more || late ? client.sent : behind ? heard : undefined
-      const page: Page | undefined = given?.page ?? (await this.#page(client.sent, fresh, long || late))
+      const passing = client.more
+      const fresh: number | undefined = passing ? client.sent : behind ? heard : undefined
+      const page: Page | undefined = given?.page ?? (await this.#page(client.sent, fresh, long))
       given = undefined
       if (client.sink.closed) return
-      if (!page || (late && page.items.length === 0)) {
-        late = !page && !late
+      if (!page) {
         await this.#sleep(failures++)
         continue
       }
       failures = 0
-      const passing = client.more || late
-      late = false
       long = client.more = page.more
       if (client.sent > 0 && page.oldest - 1 > client.sent) {
         client.sink.write(resetFrame(client.sent, page.oldest))
@@ -186,7 +184,7 @@ export class Follower {
       }
       if (!this.#give(client, piecesOf(page.items, false))) client.more = true
       // What came was complete as of what the client had, not as of now: another page follows that has to be.
-      if (client.more || passing) continue
+      if (client.more || passing || page.late) continue
       if (page.ended) return this.#end([client])
       const reached = Math.max(page.partial ? 0 : (fresh ?? 0), page.items.at(-1)?.cursor ?? 0, page.last)
       client.sent = Math.max(client.sent, reached)

@@ -46,9 +46,10 @@ export interface World {
   ask(to: Address, name: string, input?: unknown): Promise<unknown>
   /**
    * Ask the view of the project's partition. `fresh`: wait until it has applied all that was committed before the
-   * question (default), or at least this cursor. `everywhere`: one answer of each partition.
+   * question (default), or at least this cursor; with `within`, for so many milliseconds: then it gives what it has, and says
+   * that it is `late`. `everywhere`: one answer of each partition.
    */
-  view(project: string, name: string, input: unknown, fresh?: number): Promise<unknown>
+  view(project: string, name: string, input: unknown, fresh?: number, within?: number): Promise<unknown>
   everywhere(name: string, input: unknown): Promise<unknown[]>
   /** Committed entries of one actor as they happen. Best effort: gaps are the follower's to detect. */
   live(project: string, kind: FollowedKind, id: string, on: (placed: Placed) => void): () => void

@@ -7,7 +7,7 @@ import { timestamp } from '../protocol/common.ts'
 import { lastCursor, type Placed } from '../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
-import type { Follower } from './follow.ts'
+import { WITHIN, type Follower } from './follow.ts'
 import type { Item } from './piece.ts'
 import type { World } from './ports.ts'
 import { frame } from './sse.ts'
@@ -46,11 +46,11 @@ export function timelineSource(world: World, project: string, run: string, { nam
     key: `${name} ${project} ${run}`,
     comment: ': keepalive',
     ask: async (after, fresh) => {
-      const page = (await world.view(project, 'timeline', { run_id: run, after, limit: PAGE }, fresh)) as ViewQuestions['timeline']['reply'] | Refusal
+      const page = (await world.view(project, 'timeline', { run_id: run, after, limit: PAGE }, fresh, WITHIN)) as ViewQuestions['timeline']['reply'] | Refusal
       if (isRefusal(page)) return page
-      if (!page.exists) return refuse('not_found')
+      if (!page.exists) return refuse(page.late ? 'service_unavailable' : 'not_found')
       const items = (page.items as readonly RunEventRecord[]).map(itemOf)
-      return { items, last: page.last, ended: page.ended, oldest: page.oldest, more: items.length >= PAGE }
+      return { items, last: page.last, ended: page.ended, oldest: page.oldest, more: items.length >= PAGE, late: page.late }
     },
     subscribe: (follower: Follower) =>
       world.live(project, 'run', run, (placed) =>

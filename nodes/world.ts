@@ -124,7 +124,7 @@ export function createWorld(parts: WorldParts): World {
       // A reply of undefined leaves nothing when it comes from another process.
       return 'refused' in answer ? answer : (answer as { readonly reply?: unknown }).reply
     },
-    view: (project, name, input, fresh) => view(partitionOf(project, partitions), { name, project, input, ...(fresh !== undefined && { fresh }) }),
+    view: (project, name, input, fresh, within) => view(partitionOf(project, partitions), { name, project, input, ...(fresh !== undefined && { fresh }), ...(within !== undefined && { within }) }),
     everywhere: (name, input) => Promise.all(Array.from({ length: partitions }, (_, partition) => view(partition, { name, project: parts.organization, input }))),
     live: (project, kind, id, on) => bus.subscribe(subjects.live(project, kind, id), (message) => { on(message as Placed) }),
     moved: (project, on) => bus.subscribe(subjects.moved(project), (message) => { on((message as { cursor: number }).cursor) }),

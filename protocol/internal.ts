@@ -208,16 +208,19 @@ export type WorkerCommands = {
   wake: { input: unknown; reply: undefined }
 }
 
+/** Whether a view gave what it had because it did not get where it was asked to get in the time that the asker gave it. */
+interface Timely { readonly late?: boolean }
+
 /** Questions that gateways put to views, besides the query rows. All results are data of one project. */
 export interface ViewQuestions {
   /** Events of a run after a cursor, oldest first. `ended`: the run is terminal and nothing follows the last item. `oldest`: cursors below are no longer kept. */
-  timeline: { input: { run_id: string; after: number; limit: number }; reply: { items: readonly unknown[]; last: number; ended: boolean; oldest: number; exists: boolean } }
+  timeline: { input: { run_id: string; after: number; limit: number }; reply: { items: readonly unknown[]; last: number; ended: boolean; oldest: number; exists: boolean } & Timely }
   /** Project-wide run events after a cursor, oldest first, each as the JSON that clients get; `last` is the position reached even if no item was. `more`: the limit, or a megabyte, was reached before the end. */
-  feed: { input: { after: number; limit: number }; reply: { items: readonly { seq: number; type: string; json: string }[]; last: number; oldest: number; more: boolean } }
+  feed: { input: { after: number; limit: number }; reply: { items: readonly { seq: number; type: string; json: string }[]; last: number; oldest: number; more: boolean } & Timely }
   /** The project a run belongs to. */
   locate: { input: { run_id: string }; reply: { project?: string } }
   /** Events of a channel after a cursor, oldest first; `last` is the cursor of its newest applied event, and may lie beyond the last item. */
-  channel_events: { input: { channel_id: string; after: number; limit: number }; reply: { items: readonly ChannelEventRecord[]; last: number; oldest: number; exists: boolean } }
+  channel_events: { input: { channel_id: string; after: number; limit: number }; reply: { items: readonly ChannelEventRecord[]; last: number; oldest: number; exists: boolean } & Timely }
   /** What decides whether somebody may follow a channel, as of the cursor `at`; refused `not_found` when they may not. */
   channel_access: { input: { id: string; viewer: Viewer }; reply: { private: boolean; member: boolean; at: number } | Refusal }
   /** What never changes about a message; `thread`: agents that began its thread or were called in it. */

@@ -106,11 +106,15 @@ export class ViewFollower {
   /**
    * Answer a question from a view that is fresh enough.
    * @param fresh undefined: everything committed before the question; a cursor: at least that; 0: whatever there is.
+   * @param within milliseconds after which the asker would rather have what there is: such an answer says `late`.
    * @returns the answer, or a refusal: `service_unavailable` when the view did not get there in time.
    */
-  async ask(name: string, project: string, input: unknown, fresh?: number): Promise<unknown> {
+  async ask(name: string, project: string, input: unknown, fresh?: number, within?: number): Promise<unknown> {
     const started = performance.now()
-    const answer = (await this.#reached(fresh)) ? this.#answer(name, project, input) : behind
+    const reached = await this.#reached(fresh, within ?? this.#options.timeout)
+    const late = !reached && within !== undefined && this.#running
+    const known = reached || late ? this.#answer(name, project, input) : behind
+    const answer = late && typeof known === 'object' && known !== null && !('refused' in known) ? { ...known, late } : known
     this.#options.hooks.answered?.({ name, seconds: (performance.now() - started) / 1000, refused: typeof answer === 'object' && answer !== null && 'refused' in answer })
     return answer
   }
@@ -125,7 +129,7 @@ export class ViewFollower {
   }
 
   /** Whether the view is fresh enough in time; one timeout covers finding the end and waiting for it. */
-  async #reached(fresh: number | undefined): Promise<boolean> {
+  async #reached(fresh: number | undefined, within: number): Promise<boolean> {
     if (!this.#running) return false
     const known = fresh === undefined ? this.#journal.end?.() : sequenceOf(fresh)
     if (known !== undefined && known <= this.#view.position()) return true
@@ -137,7 +141,7 @@ export class ViewFollower {
         resolve(reached)
       }
       let over = false
-      const cancel = this.#options.later(this.#options.timeout, () => {
+      const cancel = this.#options.later(within, () => {
         over = true
         done(false)
       })

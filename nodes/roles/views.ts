@@ -30,7 +30,7 @@ interface ViewParts {
   /** Told when this release cannot read the journal. */
   doomed(error: Error): void
 }
-interface Question { readonly name: string; readonly project: string; readonly input: unknown; readonly fresh?: number }
+interface Question { readonly name: string; readonly project: string; readonly input: unknown; readonly fresh?: number; readonly within?: number }
 
 /** Start the views of every partition. Returns a function that stops them and closes their files. */
 export async function startViews({ data, organization, partitions, journal, end, recent, blobs, bus, clock, log, metrics, stale, doomed }: ViewParts): Promise<() => Promise<void>> {
@@ -59,8 +59,8 @@ export async function startViews({ data, organization, partitions, journal, end,
     metrics.onLook(async () => metrics.viewLag(partition, Math.max(0, (await journal.position(partition)).last - follower.position())))
     const asked = new Set<Promise<unknown>>()
     const unsubscribe = bus.subscribe(subjects.view(partition), (message) => {
-      const { name, project, input, fresh } = message as Question
-      const answer = follower.ask(name, project, input, fresh).finally(() => asked.delete(answer))
+      const { name, project, input, fresh, within } = message as Question
+      const answer = follower.ask(name, project, input, fresh, within).finally(() => asked.delete(answer))
       asked.add(answer)
       return answer
     }, subjects.viewGroup)

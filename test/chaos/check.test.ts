@@ -77,7 +77,7 @@ t.test('given two strikes of different manners at once, when waits are counted, 
   const asked = requests(300, () => 20)
   t.strictSame(waits({ strikes: [strike('kill', 10_000, 11_000), strike('pause', 12_000, 22_000)], requests: asked }).map(({ manner }) => manner), ['pause'])
   t.strictSame(waits({ strikes: [strike('kill', 10_000, 11_000), strike('pause', 20_000, 22_000)], requests: asked }).map(({ manner }) => manner), ['kill', 'pause'])
-  t.match(waits({ strikes: [strike('kill', 10_000, 11_000)], requests: asked }), [{ strikes: 1, requests: 51, first: 20, p50: 20, p99: 20, longest: 20 }])
+  t.match(waits({ strikes: [strike('kill', 10_000, 11_000)], requests: asked }), [{ strikes: 1, requests: 51, first: 20, p50: 20, p99: 20, longest: 20, worst: { at: 10_000, p99: 20 } }])
 })
 
 t.test('every kind of violation is told of by a sentence', async (t) => {

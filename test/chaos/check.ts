@@ -117,6 +117,8 @@ export interface Waits {
   readonly p50: number
   readonly p99: number
   readonly longest: number
+  /** The strike after which its p99 was the longest. */
+  readonly worst: { readonly what: string; readonly at: number; readonly p99: number }
 }
 /** A share of sorted numbers. */
 const quantile = (sorted: readonly number[], share: number): number => sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0
@@ -124,25 +126,29 @@ const quantile = (sorted: readonly number[], share: number): number => sorted[Ma
 /** Waits by manner. A strike during another one is left out of the manners with a limit, since two causes cannot be told apart. */
 export function waits({ strikes, requests }: Pick<History, 'strikes' | 'requests'>): Waits[] {
   const sorted = [...requests].sort((a, b) => a.at - b.at)
-  const found = new Map<Manner, { strikes: number; first: number; waits: number[] }>()
+  const found = new Map<Manner, { strikes: number; first: number; waits: number[]; worst: Waits['worst'] }>()
   for (const strike of strikes) {
     const crowded = strikes.some((other) => other !== strike && other.manner !== strike.manner && other.at < strike.at + WINDOW && other.until + WINDOW > strike.at)
     if (crowded && LIMITS[strike.manner] !== undefined) continue
-    const of = found.get(strike.manner) ?? { strikes: 0, first: 0, waits: [] }
+    const of = found.get(strike.manner) ?? { strikes: 0, first: 0, waits: [], worst: { what: '', at: 0, p99: -1 } }
     found.set(strike.manner, of)
     of.strikes++
     let first = Number.POSITIVE_INFINITY
+    const own: number[] = []
     for (const { at, done = Number.POSITIVE_INFINITY } of sorted) {
       if (at > strike.at + WINDOW) break
       if (done < strike.at) continue
       first = Math.min(first, done - strike.at)
-      of.waits.push(done - Math.max(at, strike.at))
+      own.push(done - Math.max(at, strike.at))
     }
     if (first !== Number.POSITIVE_INFINITY) of.first = Math.max(of.first, first)
+    const p99 = quantile(own.sort((a, b) => a - b), 0.99)
+    if (p99 > of.worst.p99) of.worst = { what: strike.what, at: strike.at, p99 }
+    of.waits.push(...own)
   }
-  return [...found].map(([manner, { strikes: count, first, waits: all }]) => {
+  return [...found].map(([manner, { strikes: count, first, waits: all, worst }]) => {
     all.sort((a, b) => a - b)
-    return { manner, strikes: count, requests: all.length, first, p50: quantile(all, 0.5), p99: quantile(all, 0.99), longest: all.at(-1) ?? 0 }
+    return { manner, strikes: count, requests: all.length, first, p50: quantile(all, 0.5), p99: quantile(all, 0.99), longest: all.at(-1) ?? 0, worst }
   })
 }
 

@@ -38,9 +38,9 @@ export function report({ history, violations, seconds, rate, heldBack, again, la
     row('time until the last run had ended, after the load', ms(drained)), row('lateness of the load itself, p99', ms(lag)), '',
     ...Object.entries(kinds).map(([kind, meaning]) => row(meaning, count(kind as Kind))), '',
     `  time to the first answer, of requests that wait at a strike or come within ${WINDOW / 1000} s after it`,
-    `  ${'after a'.padEnd(12)}${['strikes', 'any first', 'requests', 'p50', 'p99', 'longest', 'allowed p99'].map((head) => head.padStart(12)).join('')}`,
-    ...waits(history).map(({ manner, strikes: times, first, requests: many, p50, p99, longest }) =>
-      `  ${manner.padEnd(12)}${[times, ms(first), many, ms(p50), ms(p99), ms(longest), LIMITS[manner] === undefined ? '' : ms(LIMITS[manner] ?? 0)].map((cell) => String(cell).padStart(12)).join('')}`), '',
+    `  ${'after a'.padEnd(12)}${['strikes', 'any first', 'requests', 'p50', 'p99', 'longest', 'allowed p99'].map((head) => head.padStart(12)).join('')}  the worst strike`,
+    ...waits(history).map(({ manner, strikes: times, first, requests: many, p50, p99, longest, worst }) =>
+      `  ${manner.padEnd(12)}${[times, ms(first), many, ms(p50), ms(p99), ms(longest), LIMITS[manner] === undefined ? '' : ms(LIMITS[manner] ?? 0)].map((cell) => String(cell).padStart(12)).join('')}  p99 ${ms(worst.p99)}: ${worst.what} at ${ms(worst.at)}`), '',
   ]
   if (heldBack > 0) lines.push(`  ${heldBack} starts were held back, because too many were open.`)
   if (lag > LATE) lines.push(`  The load's own process was late by ${ms(lag)}: the machine has too much else to do, and the times above say more about it than about the service.`)

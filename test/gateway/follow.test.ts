@@ -57,13 +57,14 @@ class Model {
     return new Promise((resolve, reject) => this.pending.push(() => {
       if (failure === 8) return resolve(refuse('service_unavailable'))
       if (failure === 9) return reject(new Error('nobody answers'))
+      const late = failure === 7 && this.applied < needed
       const reachable = this.entries.filter(({ last }) => last > this.applied)
-      this.applied = Math.max(this.applied, needed, reachable[this.#choose(reachable.length + 1)]?.last ?? 0)
+      if (!late) this.applied = Math.max(this.applied, needed, reachable[this.#choose(reachable.length + 1)]?.last ?? 0)
       const known = this.entries.filter(({ last }) => last <= this.applied)
       const shown = known.flatMap(({ events }) => events).filter((event) => event.shown && event.cursor > after && event.cursor >= this.oldest)
       const items = shown.slice(0, limit).map(({ cursor }) => ({ cursor, frame: `${cursor}\n` }))
       const more = items.length === limit
-      const answer = { items, more, last: known.at(-1)?.last ?? 0, ended: !more && (known.at(-1)?.ends ?? false), oldest: this.oldest, partial }
+      const answer = { items, more, last: known.at(-1)?.last ?? 0, ended: !more && (known.at(-1)?.ends ?? false), oldest: this.oldest, partial, late }
       this.pending.push(() => resolve(answer))
     }))
   }
@@ -214,29 +215,35 @@ t.test('who is behind is not ended by a view that has not heard of the sequence 
 t.test('while the view never reaches the present in time, those who follow get what it has, and all of it in the end', async (t) => {
   // The view is always behind what was heard of until 40: whoever asks for the present waits in vain.
   let applied = 10
-  const late = refuse('service_unavailable')
-  const page = (after: number): Page => ({
-    items: Array.from({ length: Math.max(0, applied - after) }, (_, i) => ({ cursor: after + 1 + i, frame: `${after + 1 + i}\n` })), more: false, last: applied, ended: false, oldest: 0,
+  const page = (after: number, late = false): Page => ({
+    items: Array.from({ length: Math.max(0, applied - after) }, (_, i) => ({ cursor: after + 1 + i, frame: `${after + 1 + i}\n` })), more: false, last: applied, ended: false, oldest: 0, late,
   })
   const pauses: (() => void)[] = []
-  const follower = new Follower(async (after, fresh) => (fresh === undefined || fresh > applied ? late : page(after)), (_, run) => {
-    pauses.push(run)
-    return () => {}
-  })
+  const patient = () => new Promise<void>((over) => pauses.push(over))
+  const follower = new Follower(async (after, fresh) => {
+    const late = fresh === undefined || fresh > applied
+    if (late) await patient()
+    return page(after, late && (fresh ?? 40) > applied)
+  }, () => () => {})
   const rest = async () => { for (let i = 0; i < 9; i++) await new Promise<void>((resolve) => setImmediate(resolve)) }
-  const join = () => {
+  const join = async () => {
     const client = { got: '', ended: false }
-    follower.join({ write: (piece) => { client.got += Buffer.from(piece).toString() }, full: false, closed: false, onDrain() {}, onClose() {}, end() { client.ended = true } }, 0, { page: page(0), heard: 0 })
+    const opening = follower.open(0)
+    await rest()
+    for (const run of pauses.splice(0)) run()
+    const opened = await opening
+    if ('refused' in opened) throw new Error('who comes while the view is late is given what there is')
+    follower.join({ write: (piece) => { client.got += Buffer.from(piece).toString() }, full: false, closed: false, onDrain() {}, onClose() {}, end() { client.ended = true } }, 0, opened)
     return client
   }
   const numbers = ({ got }: { got: string }) => got.trim().split('\n').map(Number)
   const upTo = (last: number) => Array.from({ length: last }, (_, i) => i + 1)
-  const first = join()
+  const first = await join()
   await rest()
   follower.notice(40)
-  let second: ReturnType<typeof join> | undefined
+  let second: typeof first | undefined
   for (applied = 12; applied < 40; applied += 2) {
-    if (applied === 20) second = join()
+    if (applied === 20) second = await join()
     await rest()
     for (const run of pauses.splice(0)) run()
   }

@@ -51,9 +51,9 @@ function world(journal = new Journal()) {
       await settle()
     },
     /** Ask for the runs; `answer` is undefined until it came. */
-    ask: (fresh?: number) => {
+    ask: (fresh?: number, within?: number) => {
       const asked: { answer?: Answer } = {}
-      void follower.ask('run.list', 'prj_a', {}, fresh).then((answer) => (asked.answer = answer as Answer))
+      void follower.ask('run.list', 'prj_a', {}, fresh, within).then((answer) => (asked.answer = answer as Answer))
       return asked
     },
   }
@@ -155,6 +155,34 @@ t.test('a view that does not catch up in time refuses', async (t) => {
   const again = ask(0)
   await settle()
   t.strictSame(ids(again), ['run_1'], 'what came late is known from then on')
+})
+
+t.test('who would rather have what there is gets it after the time it gives, marked as late', async (t) => {
+  const { journal, follower, deliver, settle, ask, pass } = world()
+  await follower.start()
+  await deliver(journal.commit(0, started('run_1', 1)))
+  const two = journal.commit(0, started('run_2', 2))
+  const impatient = ask(undefined, 1000)
+  const ahead = ask(cursorOf(3, 0), 1000)
+  const patient = ask()
+  await settle()
+  await pass(999)
+  t.equal(impatient.answer, undefined)
+  await pass(1)
+  t.match(impatient.answer, { late: true })
+  t.strictSame(ids(impatient), ['run_1'])
+  t.match(ahead.answer, { late: true })
+  t.equal(patient.answer, undefined)
+  await deliver(two)
+  t.strictSame(ids(patient), ['run_2', 'run_1'])
+  const timely = ask(undefined, 1000)
+  await settle()
+  t.notMatch(timely.answer, { late: true })
+  t.strictSame(ids(timely), ['run_2', 'run_1'])
+  await follower.stop()
+  const gone = ask(undefined, 1000)
+  await settle()
+  t.match(gone.answer, { refused: 'service_unavailable' })
 })
 
 t.test('while the end cannot be read, the question waits; past its time it is refused', async (t) => {
