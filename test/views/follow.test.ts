@@ -1,64 +1,9 @@
 import Database from 'better-sqlite3'
 import t from 'tap'
-import { cursorOf, type Envelope } from '../../protocol/entry.ts'
-import { ViewFollower, type ViewJournal } from '../../views/follow.ts'
-import { View, type Message } from '../../views/view.ts'
-import { each, Journal, moved, started, type Answer } from './journal.ts'
-
-/** A journal whose deliveries, end and clock are in the test's hands. */
-function world(journal = new Journal()) {
-  const timers = new Set<{ at: number; run: () => void }>()
-  const alarms: string[] = []
-  let now = 0
-  let on: ((batch: readonly Message[]) => Promise<void> | void) | undefined
-  const state = { from: [] as number[], stopped: 0, asked: 0, end: undefined as (() => Promise<{ first: number; last: number }>) | undefined, known: undefined as (() => number | undefined) | undefined, lag: [] as number[] }
-  const end = () => ({ first: journal.messages[0]?.sequence ?? 1, last: journal.messages.at(-1)?.sequence ?? 0 })
-  const port: ViewJournal = {
-    follow: (from, handler) => {
-      state.from.push(from)
-      on = handler
-      return () => {
-        state.stopped++
-        if (on === handler) on = undefined
-      }
-    },
-    end: () => state.known?.(),
-    position: () => {
-      state.asked++
-      return state.end ? state.end() : Promise.resolve(end())
-    },
-    decode: (data) => Promise.resolve(JSON.parse(new TextDecoder().decode(data)) as Envelope),
-  }
-  const view = View.open(':memory:')
-  const follower = new ViewFollower(view, port, {
-    timeout: 10_000, pause: 1000, hooks: { alarm: (error) => alarms.push((error as Error).name), lag: (messages) => state.lag.push(messages) },
-    later: (ms, run) => {
-      const timer = { at: now + ms, run }
-      timers.add(timer)
-      return () => timers.delete(timer)
-    },
-  })
-  const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
-  return {
-    journal, view, follower, state, alarms, end, settle, timers,
-    deliver: async (...messages: readonly Message[]) => {
-      await on?.(messages)
-      await settle()
-    },
-    pass: async (ms: number) => {
-      now += ms
-      for (const timer of [...timers]) if (timer.at <= now && timers.delete(timer)) timer.run()
-      await settle()
-    },
-    /** Ask for the runs; `answer` is undefined until it came. */
-    ask: (fresh?: number, within?: number) => {
-      const asked: { answer?: Answer } = {}
-      void follower.ask('run.list', 'prj_a', {}, fresh, within).then((answer) => (asked.answer = answer as Answer))
-      return asked
-    },
-  }
-}
-const ids = ({ answer }: { answer?: Answer }) => answer && each(answer, 'id')
+import { cursorOf, } from '../../protocol/entry.ts'
+import type { Message } from '../../views/view.ts'
+import { ids, world } from './following.ts'
+import { Journal, moved, started, type Answer } from './journal.ts'
 
 t.test('a question waits until the view knows all that was committed before it', async (t) => {
   const { journal, follower, deliver, settle, ask, state, timers, pass } = world()
@@ -139,67 +84,6 @@ t.test('a question with a cursor waits for that cursor only, without looking at 
   await deliver(one)
   t.strictSame(ids(exact), ['run_1'])
   t.equal(state.asked, begun)
-})
-
-t.test('a view that does not catch up in time refuses', async (t) => {
-  const { journal, follower, settle, ask, pass, state, deliver } = world()
-  await follower.start()
-  const one = journal.commit(0, started('run_1', 1))
-  const [asked, exact] = [ask(), ask(cursorOf(1, 0))]
-  await settle()
-  state.end = () => new Promise(() => undefined)
-  const hanging = ask()
-  await pass(10_000)
-  for (const { answer } of [asked, exact, hanging]) t.match(answer, { refused: 'service_unavailable' })
-  await deliver(one)
-  const again = ask(0)
-  await settle()
-  t.strictSame(ids(again), ['run_1'], 'what came late is known from then on')
-})
-
-t.test('who would rather have what there is gets it after the time it gives, marked as late', async (t) => {
-  const { journal, follower, deliver, settle, ask, pass } = world()
-  await follower.start()
-  await deliver(journal.commit(0, started('run_1', 1)))
-  const two = journal.commit(0, started('run_2', 2))
-  const impatient = ask(undefined, 1000)
-  const ahead = ask(cursorOf(3, 0), 1000)
-  const patient = ask()
-  await settle()
-  await pass(999)
-  t.equal(impatient.answer, undefined)
-  await pass(1)
-  t.match(impatient.answer, { late: true })
-  t.strictSame(ids(impatient), ['run_1'])
-  t.match(ahead.answer, { late: true })
-  t.equal(patient.answer, undefined)
-  await deliver(two)
-  t.strictSame(ids(patient), ['run_2', 'run_1'])
-  const timely = ask(undefined, 1000)
-  await settle()
-  t.notMatch(timely.answer, { late: true })
-  t.strictSame(ids(timely), ['run_2', 'run_1'])
-  await follower.stop()
-  const gone = ask(undefined, 1000)
-  await settle()
-  t.match(gone.answer, { refused: 'service_unavailable' })
-})
-
-t.test('while the end cannot be read, the question waits; past its time it is refused', async (t) => {
-  const { follower, settle, ask, pass, state } = world()
-  await follower.start()
-  state.end = () => Promise.reject(new Error('no leader'))
-  const [asked, late] = [ask(), ask()]
-  await settle()
-  t.equal(asked.answer, undefined, 'somebody may lead soon')
-  state.end = undefined
-  await pass(100)
-  t.strictSame(ids(asked), [])
-  t.strictSame(ids(late), [])
-  state.end = () => Promise.reject(new Error('no leader'))
-  const lost = ask()
-  for (let passed = 0; passed <= 10_000; passed += 100) await pass(100)
-  t.match(lost.answer, { refused: 'service_unavailable' })
 })
 
 t.test('bytes are decoded, and a large batch is applied in parts', async (t) => {
