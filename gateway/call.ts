@@ -8,6 +8,7 @@ import { authorize, enter } from './authorize.ts'
 import type { Authentication, Caller } from './authenticate.ts'
 import type { Directory } from './directory.ts'
 import type { Followers } from './followers.ts'
+import type { BecomesFresh } from './fresh.ts'
 import type { World } from './ports.ts'
 import type { Limits } from './rate.ts'
 import type { Incoming } from './request.ts'
@@ -21,6 +22,8 @@ import { readBody, readQuery } from './validate.ts'
 /** What all requests of a gateway share. */
 export interface Edge {
   readonly world: World
+  /** Waits while the gateway's own lease is stale. */
+  readonly becomesFresh: BecomesFresh
   readonly directory: Directory
   readonly authentication: Authentication
   /** Absent when nothing is limited. */
@@ -101,7 +104,7 @@ async function locate({ world }: Edge, known: OrganizationDirectory, run_id: str
  */
 export function admit(edge: Edge, routed: Routed, incoming: Incoming, exchange: Exchange): Soon<Call | Refusal> {
   if (edge.world.fresh()) return admitFresh(edge, routed, incoming, exchange)
-  return becomesFresh(edge.world).then((fresh) => (fresh ? admitFresh(edge, routed, incoming, exchange) : refuse('service_unavailable')))
+  return edge.becomesFresh().then((fresh) => (fresh ? admitFresh(edge, routed, incoming, exchange) : refuse('service_unavailable')))
 }
 function admitFresh(edge: Edge, routed: Routed, incoming: Incoming, exchange: Exchange): Soon<Call | Refusal> {
   return soon(edge.authentication.authenticate(incoming.header('authorization')), (caller) => {
@@ -135,16 +138,6 @@ function accept(edge: Edge, { name, row }: Routed, incoming: Incoming, exchange:
   if (isRefusal(body)) return body
   const call: Call = { name, row, slots, query, body, caller, project, request_id, incoming }
   return own ? ownAgent(edge, call).then((is) => (is ? call : refused)) : call
-}
-
-/** Milliseconds that a request waits, and between looks, while the gateway's own lease is stale: a machine that was busy for a moment makes it slow, not wrong. */
-const STALE = { wait: 3000, look: 50 } as const
-async function becomesFresh(world: World): Promise<boolean> {
-  for (let waited = 0; waited < STALE.wait; waited += STALE.look) {
-    await new Promise<void>((look) => world.later(STALE.look, look))
-    if (world.fresh()) return true
-  }
-  return false
 }
 
 /** Largest body of a row that names no limit, in bytes. */

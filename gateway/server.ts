@@ -14,6 +14,7 @@ import { preflightHeaders } from './cors.ts'
 import type { Directory } from './directory.ts'
 import { openDocs } from './docs.ts'
 import { openFollowers } from './followers.ts'
+import { openFreshness } from './fresh.ts'
 import { isMcp, openMcp } from './mcp/mcp.ts'
 import type { World } from './ports.ts'
 import { runQuery } from './query.ts'
@@ -54,7 +55,7 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
   const app = uWS.App()
   const touches = openTouches(world)
   const authentication = openAuthentication(world, directory, touches)
-  const edge: Edge = { world, directory, authentication, limits: createLimits(world), followers: openFollowers(world), room: openRoom() }
+  const edge: Edge = { world, becomesFresh: openFreshness(world), directory, authentication, limits: createLimits(world), followers: openFollowers(world), room: openRoom() }
   const { followers } = edge
   const sessions = openFollowedSessions(world)
   const mcp = openMcp(edge)

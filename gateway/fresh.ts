@@ -1,0 +1,28 @@
+/**
+ * Requests that come while the gateway's own lease is stale wait together: a machine that is busy for a moment, or NATS servers
+ * that elect a leader, make them slow, not wrong.
+ */
+import type { World } from './ports.ts'
+
+/** Milliseconds that a request waits at most, which is longer than an election takes, and between looks. Not longer than a request may take at all. */
+const WAIT = 10_000
+const LOOK = 50
+
+/** Resolves as soon as the gateway may judge by what it knows: true; or when that takes too long: false. */
+export type BecomesFresh = () => Promise<boolean>
+
+/** One look for all who wait, however many. */
+export function openFreshness(world: World): BecomesFresh {
+  const most = Math.ceil(Math.min(WAIT, world.settings.deadline) / LOOK)
+  let waiting: { looks: number; readonly done: (fresh: boolean) => void }[] = []
+  const look = (): void => {
+    const fresh = world.fresh()
+    const all = waiting
+    waiting = fresh ? [] : all.filter((one) => --one.looks > 0)
+    if (waiting.length > 0) world.later(LOOK, look)
+    for (const { looks, done } of all) if (fresh || looks <= 0) done(fresh)
+  }
+  return () => new Promise((done) => {
+    if (waiting.push({ looks: most, done }) === 1) world.later(LOOK, look)
+  })
+}

@@ -1,0 +1,36 @@
+/** Requests that come while the gateway's own lease is stale. */
+import t from 'tap'
+import { openFreshness } from '../../gateway/fresh.ts'
+import type { World } from '../../gateway/ports.ts'
+import { ManualClock } from '../memory.ts'
+
+t.test('they wait together until it is renewed, each for as long as an election takes at most', async (t) => {
+  const clock = new ManualClock()
+  const it = { fresh: false }
+  let timers = 0
+  const later = (ms: number, run: () => void) => {
+    timers++
+    return clock.later(ms, run)
+  }
+  const world = { settings: { deadline: 15_000 }, fresh: () => it.fresh, later } as unknown as World
+  const becomesFresh = openFreshness(world)
+  const told: string[] = []
+  const come = (name: string) => void becomesFresh().then((fresh) => told.push(`${name} ${fresh}`))
+  for (let i = 0; i < 100; i++) come('early')
+  await clock.advance(5000)
+  come('late')
+  await clock.advance(4900)
+  t.same(told, [])
+  await clock.advance(200)
+  t.same(told, Array.from({ length: 100 }, () => 'early false'), 'nobody waits for ever')
+  t.ok(timers <= 203, `${timers} looks for all of them`)
+  it.fresh = true
+  await clock.advance(50)
+  t.equal(told.at(-1), 'late true')
+  const before = timers
+  await clock.advance(1000)
+  t.equal(timers, before, 'nobody looks while nobody waits')
+  come('again')
+  await clock.advance(50)
+  t.equal(told.at(-1), 'again true')
+})
