@@ -55,7 +55,7 @@ export async function receiver(serve: (listener: RequestListener) => Server = cr
   const it: Receiver = {
     url: `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`, deliveries, answer: json({ ok: true }),
     delivery: (index) => new Promise((found, failed) => {
-      const timer = setTimeout(() => { waiting.delete(look); failed(new Error(`delivery ${index} did not come within 20 s; ${deliveries.length} came`)) }, 20_000)
+      const timer = setTimeout(() => { waiting.delete(look); failed(new Error(`delivery ${index} did not come within 60 s; ${deliveries.length} came`)) }, 60_000)
       const look = () => {
         const delivery = deliveries[index]
         if (!delivery) return

@@ -33,7 +33,10 @@ t.test('a delivery outlives its senders and the node that decides', async (t) =>
   await doomed.kill()
   t.comment('the executor is dead in the middle of the delivery')
   const record = async () => listOf((await call('GET', `/webhooks/${hook['id']}/deliveries`)).body)[0]
-  t.match(await record(), { status: 'processing', attempts: 1 })
+  // One, or on a machine that stands still for seconds another that was begun and not sent.
+  const before = Number((await record())?.['attempts'])
+  t.match(await record(), { status: 'processing' })
+  t.ok(before >= 1)
   await it.node('shards-b', 'shards')
   await shards.kill()
   t.comment('and so is the node that decided')
@@ -44,7 +47,9 @@ t.test('a delivery outlives its senders and the node that decides', async (t) =>
   t.equal(second.text, first.text)
   t.ok(Number(second.headers['x-service-timestamp']) > Number(first.headers['x-service-timestamp']), 'it was signed anew')
   for (const delivery of [first, second]) t.ok(verified(delivery, String(hook['signing_secret'])))
-  t.match(await until(record, (one) => one?.['status'] === 'delivered'), { id: first.headers['x-service-delivery-id'], attempts: 2, response_code: 200, last_error: /lost/ })
+  const delivered = await until(record, (one) => one?.['status'] === 'delivered')
+  t.match(delivered, { id: first.headers['x-service-delivery-id'], response_code: 200, last_error: /lost/ })
+  t.ok(Number(delivered?.['attempts']) > before)
   t.match(await call('POST', `/webhooks/${hook['id']}/ping`), { status: 200, body: { success: true, status_code: 200 } })
   t.equal(there.deliveries.filter(({ body }) => (body as { type?: string }).type === 'order.paid').length, 2, 'nothing is sent after it was taken')
 })
