@@ -1,11 +1,11 @@
 /**
- * Requests that come while the gateway's own lease is stale wait together: a machine that is busy for a moment, or NATS servers
- * that elect a leader, make them slow, not wrong.
+ * Requests that come while the gateway's own lease is stale wait together: a machine that is busy for a moment makes them slow,
+ * not wrong. Not for long: another gateway may be in touch, and whoever is turned away asks there.
  */
 import type { World } from './ports.ts'
 
-/** Milliseconds that a request waits at most, which is longer than an election takes, and between looks. Not longer than a request may take at all. */
-const WAIT = 10_000
+/** Milliseconds that a request waits at most, and between looks. */
+const WAIT = 3000
 const LOOK = 50
 
 /** Resolves as soon as the gateway may judge by what it knows: true; or when that takes too long: false. */
@@ -13,7 +13,6 @@ export type BecomesFresh = () => Promise<boolean>
 
 /** One look for all who wait, however many. */
 export function openFreshness(world: World): BecomesFresh {
-  const most = Math.ceil(Math.min(WAIT, world.settings.deadline) / LOOK)
   let waiting: { looks: number; readonly done: (fresh: boolean) => void }[] = []
   const look = (): void => {
     const fresh = world.fresh()
@@ -23,6 +22,6 @@ export function openFreshness(world: World): BecomesFresh {
     for (const { looks, done } of all) if (fresh || looks <= 0) done(fresh)
   }
   return () => new Promise((done) => {
-    if (waiting.push({ looks: most, done }) === 1) world.later(LOOK, look)
+    if (waiting.push({ looks: WAIT / LOOK, done }) === 1) world.later(LOOK, look)
   })
 }
