@@ -22,7 +22,7 @@ import { readBody, readQuery } from './validate.ts'
 /** What all requests of a gateway share. */
 export interface Edge {
   readonly world: World
-  /** Waits while the gateway's own lease is stale. */
+  /** Whether the gateway's own lease is fresh; waits while it is stale. */
   readonly becomesFresh: BecomesFresh
   readonly directory: Directory
   readonly authentication: Authentication
@@ -103,8 +103,7 @@ async function locate({ world }: Edge, known: OrganizationDirectory, run_id: str
  * order. What is known about limits is added to the answer, whatever it will be.
  */
 export function admit(edge: Edge, routed: Routed, incoming: Incoming, exchange: Exchange): Soon<Call | Refusal> {
-  if (edge.world.fresh()) return admitFresh(edge, routed, incoming, exchange)
-  return edge.becomesFresh().then((fresh) => (fresh ? admitFresh(edge, routed, incoming, exchange) : refuse('service_unavailable')))
+  return soon(edge.becomesFresh(), (fresh) => (fresh ? admitFresh(edge, routed, incoming, exchange) : refuse('service_unavailable')))
 }
 function admitFresh(edge: Edge, routed: Routed, incoming: Incoming, exchange: Exchange): Soon<Call | Refusal> {
   return soon(edge.authentication.authenticate(incoming.header('authorization')), (caller) => {

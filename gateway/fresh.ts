@@ -3,13 +3,14 @@
  * not wrong. Not for long: another gateway may be in touch, and whoever is turned away asks there.
  */
 import type { World } from './ports.ts'
+import type { Soon } from './soon.ts'
 
 /** Milliseconds that a request waits at most, and between looks. */
 const WAIT = 3000
 const LOOK = 50
 
-/** Resolves as soon as the gateway may judge by what it knows: true; or when that takes too long: false. */
-export type BecomesFresh = () => Promise<boolean>
+/** True as soon as the gateway may judge by what it knows, mostly at once; false when that takes too long. */
+export type BecomesFresh = () => Soon<boolean>
 
 /** One look for all who wait, however many. */
 export function openFreshness(world: World): BecomesFresh {
@@ -21,7 +22,7 @@ export function openFreshness(world: World): BecomesFresh {
     if (waiting.length > 0) world.later(LOOK, look)
     for (const { looks, done } of all) if (fresh || looks <= 0) done(fresh)
   }
-  return () => new Promise((done) => {
+  return () => world.fresh() || new Promise((done) => {
     if (waiting.push({ looks: WAIT / LOOK, done }) === 1) world.later(LOOK, look)
   })
 }

@@ -34,7 +34,7 @@ export const takeTrigger = (edge: Edge): Handler => async (incoming) => {
   const handle = decoded(incoming.slots[0] ?? '')
   const limited = await limits?.(`http_trigger:${world.hash(handle).slice(0, 24)}`, world.organization())
   if (limited?.refused) return limited.refused
-  if (!world.fresh() && !(await edge.becomesFresh())) return refuse('service_unavailable')
+  if (!(await edge.becomesFresh())) return refuse('service_unavailable')
   if (incoming.broken === 'too_large') return refuse('payload_too_large', { limit: TRIGGER_LIMIT })
   const found = await find(edge, handle)
   if (isRefusal(found)) return found

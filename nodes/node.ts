@@ -104,10 +104,10 @@ export async function startNode(config: Config, servers: readonly string[], log:
     const snapshots = createSnapshots(nats)
     const blobs = createBlobs(nats)
     const cluster = createRegistry(nats, names.cluster, () => ensureCluster(nats, config.replicas))
-    const membership: Membership = new Membership(cluster, systemClock, { id, roles: config.roles }, (other) => nobody(other))
+    const membership: Membership = new Membership(cluster, systemClock, { id, roles: config.roles },
+      async (other) => (await bus.request(subjects.node(other), {}, THERE)) === 'no_responders')
     const bus = createBus(nats, () => membership.alone())
     bus.subscribe(subjects.node(id), () => true)
-    const nobody = async (other: string): Promise<boolean> => (await bus.request(subjects.node(other), {}, THERE)) === 'no_responders'
     const random = systemRandom()
     const recent = config.roles.includes('views') ? new Recent() : undefined
     const deps: HostDeps = {

@@ -80,7 +80,7 @@ async function open(edge: Edge, incoming: Incoming): Promise<Opened | Answer> {
   const credential: Credential = { type: 'internal', id: `answer_link:${world.hash(token).slice(0, 24)}` }
   const limited = await limits?.(credential.id, world.organization())
   if (limited?.refused) return notice(429, 'Please wait', 'There were too many requests. Reload the page in a minute.')
-  if (!world.fresh() && !(await edge.becomesFresh())) return unavailable
+  if (!(await edge.becomesFresh())) return unavailable
   if (claim.expires !== undefined && claim.expires <= world.now()) return gone('The time to answer is over.')
   const principal = await speakerOf(edge, claim)
   if (isRefusal(principal)) return unavailable

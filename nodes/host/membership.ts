@@ -163,7 +163,7 @@ export class Membership {
   /** Ask for a node that is silent for longer than it believes in itself: one that died need not be waited for any longer. */
   async #suspect(seen: Observed): Promise<void> {
     const silent = this.#looked - seen.changed
-    if (!this.#nobody || !seen.listens || seen.gone || silent < GONE || silent >= LEASE || seen.member.roles.length === 0 || seen.member.id === this.#self.id) return
+    if (!this.#nobody || !seen.listens || silent < GONE || !this.#alive(seen) || seen.member.id === this.#self.id) return
     seen.gone = await this.#nobody(seen.member.id)
   }
 }

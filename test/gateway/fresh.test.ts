@@ -15,7 +15,7 @@ t.test('they wait together until it is renewed, each for three seconds at most',
   const world = { fresh: () => it.fresh, later } as unknown as World
   const becomesFresh = openFreshness(world)
   const told: string[] = []
-  const come = (name: string) => void becomesFresh().then((fresh) => told.push(`${name} ${fresh}`))
+  const come = (name: string) => void Promise.resolve(becomesFresh()).then((fresh) => told.push(`${name} ${fresh}`))
   for (let i = 0; i < 100; i++) come('early')
   await clock.advance(1500)
   come('late')
@@ -29,8 +29,11 @@ t.test('they wait together until it is renewed, each for three seconds at most',
   t.equal(told.at(-1), 'late true')
   const before = timers
   await clock.advance(1000)
+  t.equal(becomesFresh(), true, 'nobody waits while it is fresh')
   t.equal(timers, before, 'nobody looks while nobody waits')
+  it.fresh = false
   come('again')
+  it.fresh = true
   await clock.advance(50)
   t.equal(told.at(-1), 'again true')
 })
