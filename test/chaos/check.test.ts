@@ -73,10 +73,12 @@ t.test('given requests around a kill, when their waits are judged, then what wai
   t.strictSame(found({ strikes: [strike('cut', 10_000, 11_000)], requests: requests(300, () => 30_000) }), [], 'a cut has no limit')
 })
 
-t.test('given two strikes of different manners at once, when waits are counted, then those with a limit leave them out', async (t) => {
+t.test('given two strikes of different manners at once, when waits are counted, then the one that allows less is left out', async (t) => {
   const asked = requests(300, () => 20)
   t.strictSame(waits({ strikes: [strike('kill', 10_000, 11_000), strike('pause', 12_000, 22_000)], requests: asked }).map(({ manner }) => manner), ['pause'])
   t.strictSame(waits({ strikes: [strike('kill', 10_000, 11_000), strike('pause', 20_000, 22_000)], requests: asked }).map(({ manner }) => manner), ['kill', 'pause'])
+  t.strictSame(waits({ strikes: [strike('kill', 10_000, 11_000), strike('kill nats', 12_000, 14_000)], requests: asked }).map(({ manner }) => manner), ['kill nats'])
+  t.strictSame(waits({ strikes: [strike('kill nats', 12_000, 14_000), strike('cut', 13_000, 22_000)], requests: asked }).map(({ manner }) => manner), ['cut'])
   t.match(waits({ strikes: [strike('kill', 10_000, 11_000)], requests: asked }), [{ strikes: 1, requests: 51, first: 20, p50: 20, p99: 20, longest: 20, worst: { at: 10_000, p99: 20 } }])
 })
 
