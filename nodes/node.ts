@@ -104,9 +104,11 @@ export async function startNode(config: Config, servers: readonly string[], log:
     const snapshots = createSnapshots(nats)
     const blobs = createBlobs(nats)
     const cluster = createRegistry(nats, names.cluster, () => ensureCluster(nats, config.replicas))
-    const membership: Membership = new Membership(cluster, systemClock, { id, roles: config.roles },
-      async (other) => (await bus.request(subjects.node(other), {}, THERE)) === 'no_responders')
+    const askNode = (node: string) => bus.request(subjects.node(node), {}, THERE)
+    const membership: Membership = new Membership(cluster, systemClock, { id, roles: config.roles }, async (other) => (await askNode(other)) === 'no_responders')
     const bus = createBus(nats, () => membership.alone())
+    // One that is away keeps silent: whoever replaces it may have its name.
+    if (typeof (await askNode(id)) === 'object') throw new Fault(`another node is running as ${id}: give each its own BATON_NODE_ID, or none`)
     bus.subscribe(subjects.node(id), () => true)
     const random = systemRandom()
     const recent = config.roles.includes('views') ? new Recent() : undefined
