@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { program } from '../nodes/commands/child.ts'
+import { endWithUs } from '../nodes/ending.ts'
 import { freePort } from '../nodes/nats/server.ts'
 import type { Parties } from './processes.ts'
 
@@ -48,8 +49,7 @@ export async function startBaton({ sync, data: given, profile, within = READY_WI
     env: { ...process.env, BATON_DATA: data, BATON_PORT: String(port), BATON_SYNC: sync, BATON_RATE_KEY: '0', BATON_RATE_ORG: '0', BATON_LOG_LEVEL: 'error' }, stdio: ['ignore', 'ignore', 'inherit'],
   })
   const ended = new Promise<void>((done) => child.once('exit', () => done()))
-  const withUs = () => child.kill('SIGTERM')
-  process.once('exit', withUs)
+  const release = endWithUs(child)
   const started = performance.now()
   const until = started + within
   while (!(await fetch(`http://127.0.0.1:${port}/readyz`).then((answer) => answer.ok, () => false))) {
@@ -58,7 +58,7 @@ export async function startBaton({ sync, data: given, profile, within = READY_WI
   }
   const took = performance.now() - started
   const stop = async () => {
-    process.removeListener('exit', withUs)
+    release()
     child.kill('SIGTERM')
     await ended
     if (given === undefined) rmSync(data, { recursive: true, force: true })

@@ -4,6 +4,7 @@
  */
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
+import { endWithUs } from '../nodes/ending.ts'
 
 /** What the process says. `counts[n]`: events that were n milliseconds late, the last one for all above. */
 type Told = { readonly ready: true } | { readonly counts: readonly number[]; readonly events: number }
@@ -28,6 +29,7 @@ function shareOf(counts: readonly number[], share: number): number {
 /** Start a process of followers. @param file beside this one. */
 export function startCrowd(file: string, args: readonly string[]): Crowd {
   const child = fork(join(import.meta.dirname, file), args)
+  endWithUs(child)
   const told = () => new Promise<Told>((done, failed) => {
     child.once('message', (message) => done(message as Told))
     child.once('exit', (code) => failed(new Error(`the process of the followers ended (${code})`)))

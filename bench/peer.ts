@@ -3,12 +3,14 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { chownSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { endOnSignals, endWithUs } from '../nodes/ending.ts'
 import { load, type Amount, type Work } from './measure.ts'
 import { family } from './processes.ts'
 
 interface Asked { readonly amount: Amount; readonly steps: number }
 /** What this process was asked to measure, and its further arguments. */
 export function asked(): Asked & { readonly rest: readonly string[] } {
+  endOnSignals()
   const [first = '{}', ...rest] = process.argv.slice(2)
   return { ...(JSON.parse(first) as Asked), rest }
 }
@@ -24,7 +26,7 @@ export function folderFor(user?: { readonly uid: number; readonly gid: number })
 export function startStore(program: string, args: readonly string[], options: { readonly env?: Record<string, string>; readonly uid?: number; readonly gid?: number; readonly cwd?: string; readonly end?: NodeJS.Signals } = {}): ChildProcess {
   const { env, end = 'SIGKILL', ...rest } = options
   const child = spawn(program, args, { stdio: ['ignore', 'ignore', process.env['BATON_BENCH_LOUD'] ? 'inherit' : 'ignore'], ...rest, env: { ...process.env, ...env } })
-  process.once('exit', () => child.kill(end))
+  endWithUs(child, end)
   child.once('exit', (code) => {
     process.stderr.write(`${program} ended by itself (${code})\n`)
     process.exit(1)

@@ -3,6 +3,7 @@ import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { endWithUs } from '../nodes/ending.ts'
 import type { Amount, Loaded } from './measure.ts'
 
 const folder = join(import.meta.dirname, 'peers')
@@ -35,7 +36,9 @@ const postgres = (): string | undefined => {
 /** Later versions of Node than Baton's are used where a peer needs one; they run TypeScript without help. */
 const measured = (script: string, node: string, ...args: readonly string[]) => async (amount: Amount, steps: number): Promise<Loaded> => {
   const flags = node === process.execPath ? process.execArgv : ['--no-warnings']
-  const { stdout } = await run(node, [...flags, join(folder, script), JSON.stringify({ amount, steps }), ...args], { maxBuffer: 2 ** 24 })
+  const running = run(node, [...flags, join(folder, script), JSON.stringify({ amount, steps }), ...args], { maxBuffer: 2 ** 24 })
+  const release = endWithUs(running.child)
+  const { stdout } = await running.finally(release)
   const figures = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Record<string, number | null>
   return Object.fromEntries(Object.entries(figures).map(([name, value]) => [name, value ?? Number.NaN])) as Loaded
 }

@@ -6,6 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
+import { endWithUs } from '../ending.ts'
 import { Fault } from '../fault.ts'
 import { claimFolder, clearFolder, unclaimFolder } from './claim.ts'
 
@@ -115,12 +116,11 @@ export async function startServer(given: ServerOptions): Promise<Server> {
     child.once('exit', (code, signal) => done({ code, signal }))
     child.once('error', () => done({ code: null, signal: null }))
   })
-  const withUs = () => child.kill('SIGTERM')
-  process.once('exit', withUs)
+  const release = endWithUs(child)
   const isReady = readiness(child, options.warn ?? (() => {}))
   if (child.pid !== undefined) claimFolder(options.data, child.pid, `nats://${host}:${port}`)
   void exited.then(() => {
-    process.removeListener('exit', withUs)
+    release()
     unclaimFolder(options.data)
   })
 
