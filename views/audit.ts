@@ -7,7 +7,7 @@ import { makeId } from '../protocol/ids.ts'
 import { hashOf } from '../protocol/subjects.ts'
 import { ruleOf } from './audited.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
-import type { Store, Value } from './store.ts'
+import { Kept, type Store, type Value } from './store.ts'
 
 /** An id that every view derives alike from an event's place, in journal order within a millisecond. */
 function auditId(at: number, cursor: number, project: string): string {
@@ -19,6 +19,12 @@ function auditId(at: number, cursor: number, project: string): string {
   return makeId('audit', at, bytes, hash % 1024)
 }
 
+/** The name that a resource had last, by the resource's id: entries after its creation need not tell it. */
+const keptNames = (store: Store): Kept<string> => store.kept('audited names', () => new Kept(
+  (resource) => store.one<{ name: string | null }>("SELECT json_extract(record, '$.resource_name') AS name FROM audit WHERE resource_id = ? ORDER BY created_at DESC, id DESC LIMIT 1", resource)?.name ?? undefined,
+  () => {},
+))
+
 /** Apply an entry of any kind of actor. */
 export function applyAudit(store: Store, { cursor, entry }: Placed): void {
   const { at, principal, credential, request_id, ip, user_agent } = entry.origin
@@ -29,7 +35,9 @@ export function applyAudit(store: Store, { cursor, entry }: Placed): void {
     const { resource_type, resource_id, name, changes } = rule.read(event, entry)
     // A project is a resource of the organization, but belongs to its own log as well.
     const project = entry.kind !== 'organization' ? entry.project : resource_type === 'project' ? resource_id : null
-    const resource_name = name ?? lastName(store, resource_id)
+    const names = keptNames(store)
+    const resource_name = name ?? names.get(resource_id)
+    if (resource_name !== undefined) names.set(resource_id, resource_name)
     const id = auditId(at, cursor + i, entry.project)
     const record: Omit<AuditEntry, 'org_id'> & { org_id?: string } = {
       id, ...(entry.kind === 'organization' && { org_id: entry.id }), ...(project !== null && { project_id: project }),
@@ -39,15 +47,10 @@ export function applyAudit(store: Store, { cursor, entry }: Placed): void {
       ...(ip !== undefined && { ip_address: ip }), ...(user_agent !== undefined && { user_agent }),
       ...(changes && Object.keys(changes).length > 0 && { changes }), created_at: timestamp(at),
     }
-    store.run(
-      'INSERT INTO audit (id, project, resource_type, resource_id, action, actor_type, actor_id, user_id, created_at, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
-      id, project, resource_type, resource_id, action, principal.type, principal.id, record.user_id ?? null, at, JSON.stringify(record),
-    )
+    store.append('audit', id, project, resource_type, resource_id, action, principal.type, principal.id, record.user_id ?? null, at, JSON.stringify(record))
   })
   if (entry.kind === 'organization') store.run("INSERT OR REPLACE INTO meta (key, value) VALUES ('organization', ?)", entry.id)
 }
-const lastName = (store: Store, resource: string): string | undefined =>
-  store.one<{ name: string | null }>("SELECT json_extract(record, '$.resource_name') AS name FROM audit WHERE resource_id = ? ORDER BY created_at DESC, id DESC LIMIT 1", resource)?.name ?? undefined
 
 type Many = string | readonly string[]
 /** Filters of the audit log; they all have to hold. */

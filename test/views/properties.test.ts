@@ -1,13 +1,23 @@
 /** What holds for every journal, however it is cut, repeated or continued while it is read. */
 import fc from 'fast-check'
 import t from 'tap'
+import type { InteractionEvent } from '../../protocol/interaction/events.ts'
+import type { Interaction } from '../../protocol/interaction/shapes.ts'
 import { View } from '../../views/view.ts'
 import { ask, at, claimed, each, ended, event, Journal, jobBorn, moved, queue, queued, registered, run, started, stepBorn, T0, worker, type Answer, type Draft, type Written } from './journal.ts'
 
 const projects = ['prj_a', 'prj_b'] as const
-/** One thing that happens to one of nine runs. */
-const happening = fc.record({ what: fc.nat(9), who: fc.nat(8), together: fc.boolean() })
+/** One thing that happens to one of nine runs, or to the question that was asked with it. */
+const happening = fc.record({ what: fc.nat(12), who: fc.nat(8), together: fc.boolean() })
 type Happening = { readonly what: number; readonly who: number; readonly together: boolean }
+
+const asked = (id: string, who: number, seconds: number): Interaction => ({
+  id, kind: 'request_approval', status: 'pending', title: `Question ${who}`, target_user_ids: [`user_${who % 3}`, 'user_9', 'user_9'],
+  resolution_policy: { type: 'any_of', review: { reviewer_user_ids: [`user_${who % 2}`] } }, consumer: { kind: 'none' }, run_id: `run_${who}`,
+  responses: [], lifecycle: [], created_at: at(seconds), updated_at: at(seconds),
+})
+const question = (id: string, event: InteractionEvent, more: Partial<Draft>): Draft => ({ kind: 'interaction', project: 'prj_a', id, events: [event], ...more })
+const source = { event: {}, meta: {}, depth: 0 }
 
 /** A journal of two projects and three shards in which these things happen, as far as they can. */
 function journalOf(happenings: readonly Happening[]): Written[] {
@@ -15,12 +25,12 @@ function journalOf(happenings: readonly Happening[]): Written[] {
   const born = new Set<number>()
   const waiting = new Map<number, Draft[]>()
   happenings.forEach(({ what, who, together }, i) => {
-    const [id, job, project, shard] = [`run_${who}`, `job_${who}`, projects[who % 2] ?? 'prj_a', who % 3]
+    const [id, job, int, project, shard] = [`run_${who}`, `job_${who}`, `int_${who}`, projects[who % 2] ?? 'prj_a', who % 3]
     const more = { project, at: i }
     const fresh = !born.has(who)
     born.add(who)
     const draft: Draft[] = fresh
-      ? [started(id, Math.floor(i / 4), { queue: `q${who % 2}`, external_id: `order-${who % 3}`, ...(who % 4 === 0 && { workflow_type: 'mail' }) }, more), queue([queued(jobBorn(job, id, i, { queue: `q${who % 2}` }))], more)]
+      ? [started(id, Math.floor(i / 4), { queue: `q${who % 2}`, external_id: `order-${who % 3}`, ...(who % 4 === 0 && { workflow_type: 'mail' }) }, more), queue([queued(jobBorn(job, id, i, { queue: `q${who % 2}` }))], more), question(int, { type: 'interaction.created', id: int, interaction: asked(int, who, i), source }, more)]
       : [
           [moved(id, 'running', { started_at: at(i) }, more)],
           [run(id, [event('step.started', { step: `s${i % 3}`, row: stepBorn(id, `s${i % 3}`, i % 3) })], more)],
@@ -32,6 +42,9 @@ function journalOf(happenings: readonly Happening[]): Written[] {
           [registered(`w${who % 2}`, { queues: ['q0'] }, more), worker(`w${who % 2}`, [{ type: 'worker.draining', instance: 'w', at: T0 } as never], more)],
           [{ kind: 'project', project, id: project, at: i, events: [{ type: 'workflow.created', id: `wfd_${who}`, workflow: { id: `wfd_${who}`, handle: `h${who}`, name: 'n', published_as_tool: false, latest_version: 1, created_at: at(i), updated_at: at(i) }, spec: { steps: [] } } as never] } satisfies Draft],
           [moved(id, 'failed', { error_message: 'no' }, more)],
+          [question(int, { type: 'interaction.submitted', id: int, set: { status: 'in_review' } }, more)],
+          [question(int, { type: 'interaction.resolved', id: int, set: { status: 'completed' }, outcome: { value: i }, source }, more)],
+          [question(int, { type: 'interaction.deleted', id: int }, more)],
         ][what] ?? []
     const held = [...(waiting.get(shard) ?? []), ...draft]
     waiting.delete(shard)
@@ -48,11 +61,13 @@ function everything(view: View): string {
     const on = (name: string, input: object = {}) => answers.push(project, name, ask(view, name, { limit: 200, ...input }, project))
     for (const filter of [{}, { queue: 'q1' }, { external_id: 'order-1' }, { status: ['running', 'failed'] }, { workflow_type: 'mail' }]) on('run.list', filter)
     for (const name of ['workflow.list', 'worker.list', 'audit.list']) on(name)
+    for (const filter of [{}, { status: ['pending', 'completed'] }, { target_user_id: 'user_1' }, { target_user_id: 'user_9' }, { inbox: true, caller: ['user_1'] }, { run_id: 'run_2' }]) on('interaction.list', filter)
     on('feed', { after: 0 })
     for (let who = 0; who < 9; who++) {
       for (const name of ['run.get', 'run.steps', 'run.jobs', 'run.action_log', 'run.events', 'workflow.get', 'workflow.versions']) on(name, { id: name.startsWith('run') ? `run_${who}` : `wfd_${who}` })
       on('timeline', { run_id: `run_${who}`, after: 0 })
       on('locate', { run_id: `run_${who}` })
+      on('interaction.get', { id: `int_${who}` })
       on('leases', { session: `wst_w${who % 2}` })
     }
   }
