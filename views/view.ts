@@ -74,8 +74,8 @@ const start: Position = { sequence: 0, tails: [], oldest: 0 }
 const WAITING = { entries: 512, rows: 2000, size: 4_000_000 }
 /** Entries of a transaction. A page that many of them touch is written once; what a death takes away has to be applied again. */
 const OPEN = 4096
-/** Kinds whose arms only change what `Store` holds back; those of others write at once. */
-const gathered: ReadonlySet<string> = new Set<Kind>(['run', 'queue', 'interaction', 'events', 'delivery'])
+/** Kinds whose arms, where they have any, only change what `Store` holds back; those of others write at once. */
+const gathered: ReadonlySet<string> = new Set<Kind>(['run', 'queue', 'interaction', 'channel_name', 'loop', 'trigger_handle', 'events', 'delivery', 'plan'])
 
 const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => void)[] } = {
   organization: [applyAudit, applyDefinitions, applyActions],
