@@ -6,35 +6,22 @@ import { parseTimestamp } from '../protocol/common.ts'
 import type { Placed } from '../protocol/entry.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
-import { Kept, type Store, type Value } from './store.ts'
+import { changeRecord, keptRecords } from './records.ts'
+import type { Store, Value } from './store.ts'
 
-/** An interaction as it is kept; without a record once it is deleted. */
-interface Row {
-  readonly project: number
-  readonly created_at: number
-  readonly record: Interaction | undefined
-  stored: boolean
-}
-function save(store: Store, row: Row, id: string): void {
-  const { project, created_at, record, stored } = row
-  row.stored = record !== undefined
-  if (!record) {
-    if (!stored) return
-    store.run('DELETE FROM interactions WHERE id = ?', id)
-    store.run('DELETE FROM interaction_people WHERE id = ? AND project = ?', id, project)
-  } else if (stored) store.run('UPDATE interactions SET status = ?, record = ? WHERE id = ?', record.status, JSON.stringify(record), id)
-  else {
+const keptInteractions = (store: Store) => keptRecords<Interaction>(store, 'interactions', () => ({
+  insert: (id, { project, created_at }, record) => {
     store.append('interactions', id, project, created_at, record.status, record.kind, record.run_id ?? null, record.consumer.agent_tool?.session_id ?? null, JSON.stringify(record))
     const people = (part: string, ids: readonly string[]) => { for (const person of new Set(ids)) store.append('interaction_people', project, person, part, created_at, id) }
     people('target', record.target_user_ids)
     people('reviewer', reviewersOf(record))
-  }
-}
-function load(store: Store, id: string): Row | undefined {
-  const row = store.one<{ project: number; created_at: number; record: string }>('SELECT project, created_at, record FROM interactions WHERE id = ?', id)
-  return row && { ...row, record: JSON.parse(row.record) as Interaction, stored: true }
-}
-const keptInteractions = (store: Store): Kept<Row> => store.kept('interactions', () => new Kept((id) => load(store, id), (row, id) => save(store, row, id)))
+  },
+  update: (id, record) => store.run('UPDATE interactions SET status = ?, record = ? WHERE id = ?', record.status, JSON.stringify(record), id),
+  remove: (id, { project }) => {
+    store.run('DELETE FROM interactions WHERE id = ?', id)
+    store.run('DELETE FROM interaction_people WHERE id = ? AND project = ?', id, project)
+  },
+}))
 
 /** Apply an entry of an interaction. One whose beginning was trimmed away is not known here. */
 export function applyInteraction(store: Store, { entry }: Placed): void {
@@ -46,9 +33,7 @@ export function applyInteraction(store: Store, { entry }: Placed): void {
       const { interaction } = event
       rows.set(interaction.id, { project, created_at: parseTimestamp(interaction.created_at) ?? at, record: interaction, stored: false })
     } else if (event.type === 'interaction.responded' || event.type === 'interaction.submitted' || event.type === 'interaction.reviewed' || event.type === 'interaction.resolved' || event.type === 'interaction.deleted') {
-      const known = rows.get(event.id)
-      if (!known?.record || known.project !== project) continue
-      rows.set(event.id, { ...known, record: event.type === 'interaction.deleted' ? undefined : changed(known.record, event, at) })
+      changeRecord(rows, project, event.id, (record) => (event.type === 'interaction.deleted' ? undefined : changed(record, event, at)))
     }
   }
 }

@@ -6,38 +6,22 @@ import type { LoopEvent } from '../protocol/loop/events.ts'
 import type { Loop } from '../protocol/loop/shapes.ts'
 import { patch } from '../protocol/patch.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
-import { Kept, type Store, type Value } from './store.ts'
+import { changeRecord, keptRecords } from './records.ts'
+import type { Store, Value } from './store.ts'
 
-/** A loop as it is kept; without a record once it is deleted. */
-interface Row {
-  readonly project: number
-  readonly created_at: number
-  readonly record: Loop | undefined
-  stored: boolean
-}
-function save(store: Store, row: Row, id: string): void {
-  const { project, created_at, record, stored } = row
-  row.stored = record !== undefined
-  if (!record) {
-    if (stored) store.run('DELETE FROM loops WHERE id = ?', id)
-  } else if (stored) store.run('UPDATE loops SET name = ?, status = ?, agent = ?, record = ? WHERE id = ?', record.name, record.status, record.agent_id ?? null, JSON.stringify(record), id)
-  else store.run('INSERT INTO loops (id, project, name, status, agent, created_at, record) VALUES (?, ?, ?, ?, ?, ?, ?)', id, project, record.name, record.status, record.agent_id ?? null, created_at, JSON.stringify(record))
-}
-function load(store: Store, id: string): Row | undefined {
-  const row = store.one<{ project: number; created_at: number; record: string }>('SELECT project, created_at, record FROM loops WHERE id = ?', id)
-  return row && { ...row, record: JSON.parse(row.record) as Loop, stored: true }
-}
-const keptLoops = (store: Store): Kept<Row> => store.kept('loops', () => new Kept((id) => load(store, id), (row, id) => save(store, row, id)))
+const keptLoops = (store: Store) => keptRecords<Loop>(store, 'loops', () => ({
+  insert: (id, { project, created_at }, loop) =>
+    store.run('INSERT INTO loops (id, project, name, status, agent, created_at, record) VALUES (?, ?, ?, ?, ?, ?, ?)', id, project, loop.name, loop.status, loop.agent_id ?? null, created_at, JSON.stringify(loop)),
+  update: (id, loop) => store.run('UPDATE loops SET name = ?, status = ?, agent = ?, record = ? WHERE id = ?', loop.name, loop.status, loop.agent_id ?? null, JSON.stringify(loop), id),
+  remove: (id) => store.run('DELETE FROM loops WHERE id = ?', id),
+}))
 
 /** Apply an entry of a loop. One whose beginning was trimmed away is not known here. */
 export function applyLoop(store: Store, { entry }: Placed): void {
   const rows = keptLoops(store)
   const project = store.numberOf(entry.project)
   const { id } = entry
-  const change = (next: (loop: Loop) => Loop | undefined): void => {
-    const known = rows.get(id)
-    if (known?.record && known.project === project) rows.set(id, { ...known, record: next(known.record) })
-  }
+  const change = (next: (loop: Loop) => Loop | undefined): void => changeRecord(rows, project, id, next)
   for (const event of entry.events as readonly LoopEvent[]) {
     if (event.type === 'loop.created') {
       const { loop } = event
