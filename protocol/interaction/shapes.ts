@@ -33,7 +33,7 @@ export const Policy = Closed({
 export type Policy = Static<typeof Policy>
 
 export const Reference = Closed({
-  kind: Type.String({ pattern: '^(external_url|[a-z][a-z0-9]*_entity)$', description: 'external_url, or an entity of the service' }), url: Type.Optional(Type.String({ maxLength: 2048 })),
+  kind: Type.String({ pattern: '^(external_url|[a-z][a-z0-9]*_entity)$', description: 'external_url, or <brand>_entity' }), url: Type.Optional(Type.String({ maxLength: 2048 })),
   entity_type: Type.Optional(Type.String({ maxLength: 128 })), entity_id: Type.Optional(Id), relation: Type.Optional(Type.String({ maxLength: 128 })), label: Type.Optional(Type.String({ maxLength: 256 })),
 })
 export const Delivery = Closed({
