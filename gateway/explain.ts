@@ -116,7 +116,9 @@ function object(schema: Schema, value: Readonly<Record<string, unknown>>, path: 
 }
 
 /** Of a choice, the branch that the sender meant: the one whose constant member fits, else the one with the fewest faults. */
-function union(branches: readonly Schema[], value: unknown, path: string, faults: FieldError[]): void {
+function union(all: readonly Schema[], value: unknown, path: string, faults: FieldError[]): void {
+  const branches = all.filter(({ type }) => type !== 'null' || value === null)
+  if (branches.length === 1) return void walk(branches[0] as Schema, value, path, faults)
   const constant = Object.entries(branches[0]?.properties ?? {}).find(([, part]) => 'const' in part)?.[0]
   if (constant !== undefined && branches.every((branch) => 'const' in (branch.properties?.[constant] ?? {}))) {
     if (isObject(value)) meant(branches, constant, value, path, faults)

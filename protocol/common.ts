@@ -63,6 +63,9 @@ export const Handle = Type.String({ pattern: '^[a-z0-9]+(-[a-z0-9]+)*$', maxLeng
 /** A request object: unknown fields are refused. */
 export const Closed = <P extends TProperties>(properties: P, options: Readonly<Record<string, unknown>> = {}): TObject<P> => Type.Object(properties, { additionalProperties: false, ...options })
 
+/** What a client may also give as null, which means that it is absent: validation drops such members, as `default` says. */
+export const orAbsent = <T extends TSchema>(schema: T) => Type.Unsafe<Static<T>>({ anyOf: [schema, Type.Null()], default: null })
+
 /** Query of every list. */
 export const paging = {
   cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 1024, description: 'next_cursor of the previous page' })),
