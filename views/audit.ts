@@ -61,6 +61,8 @@ export interface AuditFilters extends Paging {
   readonly user_id?: string
   readonly actor_type?: Many
   readonly actor_id?: string
+  /** Another name of `actor_id`. */
+  readonly principal_id?: string
   readonly action?: Many
   readonly created_after?: string
   readonly created_before?: string
@@ -85,6 +87,7 @@ export function auditList(store: Store, input: AuditFilters, organization: strin
   equal('project', input.project_id)
   equal('resource_id', input.resource_id)
   equal('actor_id', input.actor_id)
+  equal('actor_id', input.principal_id)
   equal('+user_id', input.user_id)
   within('resource_type', input.resource_type)
   within('action', input.action)
