@@ -5,7 +5,7 @@ import type { Placed } from '../protocol/entry.ts'
 import { refuseFields, type Refusal } from '../protocol/errors.ts'
 import { makeId } from '../protocol/ids.ts'
 import { hashOf } from '../protocol/subjects.ts'
-import { ruleOf } from './audited.ts'
+import { readEntry } from './audited.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
 import { Kept, type Store, type Value } from './store.ts'
 
@@ -28,27 +28,23 @@ const keptNames = (store: Store): Kept<string> => store.kept('audited names', ()
 /** Apply an entry of any kind of actor. */
 export function applyAudit(store: Store, { cursor, entry }: Placed): void {
   const { at, principal, credential, request_id, ip, user_agent } = entry.origin
-  entry.events.forEach((event, i) => {
-    const rule = ruleOf(event.type)
-    if (!rule) return
-    const { action } = rule
-    const { resource_type, resource_id, name, changes } = rule.read(event, entry)
+  for (const { index, action, resource_type, resource_id, name, changes = {} } of readEntry(entry)) {
     // A project is a resource of the organization, but belongs to its own log as well.
     const project = entry.kind !== 'organization' ? entry.project : resource_type === 'project' ? resource_id : null
     const names = keptNames(store)
     const resource_name = name ?? names.get(resource_id)
     if (resource_name !== undefined) names.set(resource_id, resource_name)
-    const id = auditId(at, cursor + i, entry.project)
+    const id = auditId(at, cursor + index, entry.project)
     const record: Omit<AuditEntry, 'org_id'> & { org_id?: string } = {
       id, ...(entry.kind === 'organization' && { org_id: entry.id }), ...(project !== null && { project_id: project }),
       resource_type, resource_id, ...(resource_name !== undefined && { resource_name }), action,
       actor_type: principal.type, actor_id: principal.id, ...(principal.type === 'user' && { user_id: principal.id }),
       ...(credential && { credential_type: credential.type, credential_id: credential.id }), ...(request_id !== undefined && { request_id }),
       ...(ip !== undefined && { ip_address: ip }), ...(user_agent !== undefined && { user_agent }),
-      ...(changes && Object.keys(changes).length > 0 && { changes }), created_at: timestamp(at),
+      ...(Object.keys(changes).length > 0 && { changes }), created_at: timestamp(at),
     }
     store.append('audit', id, project, resource_type, resource_id, action, principal.type, principal.id, record.user_id ?? null, at, JSON.stringify(record))
-  })
+  }
   if (entry.kind === 'organization') store.run("INSERT OR REPLACE INTO meta (key, value) VALUES ('organization', ?)", entry.id)
 }
 

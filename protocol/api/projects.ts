@@ -36,6 +36,7 @@ export const projects = {
   'project.capabilities': query('GET /projects/:project/capabilities', { summary: 'What the caller may manage here', tag, permission: 'authenticated', reply: Type.Object({ can_manage_project: Type.Boolean(), can_manage_access: Type.Boolean() }) }),
 } as const
 
+// Besides the contract's types: `organization`, `organization_action`, `personal_token`, and `secret` for the named secrets of a project.
 export const AuditEntry = Type.Object({
   id: Type.String(), org_id: Type.String(), project_id: Type.Optional(Type.String()), resource_type: Type.String(), resource_id: Type.String(),
   resource_name: Type.Optional(Type.String()), action: Type.Enum(['create', 'update', 'delete']),

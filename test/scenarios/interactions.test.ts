@@ -223,7 +223,7 @@ t.test('a step asks, and the answer is its output', async (t) => {
   ])
   const log = listOf(await s.ok('audit.list', { resource_type: 'interaction', resource_id: made?.['id'] }))
   t.match(log.map(({ action, actor_id, credential_type, changes }) => [action, actor_id, credential_type, changes]), [
-    ['update', bo.id, 'api_key', { status: { to: 'completed' }, outcome: { to: true } }], ['update', bo.id, 'api_key', { response: { to: { value: true } } }],
+    ['update', bo.id, 'api_key', { response: { to: { value: true } }, status: { from: 'pending', to: 'completed' }, outcome: { to: true } }],
     ['update', ada.id, 'api_key', { response: { to: { value: true } } }], ['create', /./, /./, undefined],
   ])
 })
