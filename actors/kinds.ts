@@ -2,7 +2,7 @@
 import type { Kind } from '../protocol/entry.ts'
 import type { WorkerTiming } from '../protocol/worker.ts'
 import type { AnyActor } from './actor.ts'
-import { interaction } from './interaction/interaction.ts'
+import { interactionActor } from './interaction/interaction.ts'
 import { channel } from './channel/channel.ts'
 import { channelName } from './channel/name.ts'
 import { loopActor } from './loop/loop.ts'
@@ -25,7 +25,7 @@ export const actorKinds = (settings: { brand: string; timing: WorkerTiming; plan
   run: run as unknown as AnyActor,
   queue: queueActor(settings.timing) as unknown as AnyActor,
   worker: workerActor(settings.timing) as unknown as AnyActor,
-  interaction: interaction as unknown as AnyActor,
+  interaction: interactionActor(settings) as unknown as AnyActor,
   channel: channel as unknown as AnyActor,
   channel_name: channelName as unknown as AnyActor,
   loop: loopActor(settings),

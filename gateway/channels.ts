@@ -120,7 +120,7 @@ export const channelPreparations: Readonly<Record<string, Prepare>> = {
 
 const LEAVING: ReadonlySet<string> = new Set(['principal.delete', 'user.delete', 'agent.delete'])
 const CHANGING: ReadonlySet<string> = new Set(['principal.update', 'user.update'])
-/** A principal that was disabled or archived is a member of no channel any more, before that is answered. Repeating the request repeats this. */
+/** A principal that was disabled or archived is a member of no channel any more (disabled, still of direct messages), before that is answered. Repeating the request repeats this. */
 export async function leaveChannels(edge: Edge, call: Call, origin: Origin): Promise<Refusal | undefined> {
   if (!LEAVING.has(call.name) && !(CHANGING.has(call.name) && call.body['state'] === 'disabled')) return undefined
   const { world } = edge
@@ -130,6 +130,7 @@ export async function leaveChannels(edge: Edge, call: Call, origin: Origin): Pro
   if (isRefusal(known) || personOf(known, member_id)) return isRefusal(known) ? known : undefined
   const answer = (await world.view(project, 'channels_of', { member_id })) as ViewQuestions['channels_of']['reply'] | Refusal
   if (isRefusal(answer)) return answer
-  const outcomes = await Promise.all(answer.items.map((id) => world.command({ project, kind: 'channel', id, command_id: hexOf(world.random(16)), name: 'channel.expel', input: { member_id }, origin })))
+  const input = { member_id, disabled: own(known.project.principals, member_id)?.state === 'disabled' }
+  const outcomes = await Promise.all(answer.items.map((id) => world.command({ project, kind: 'channel', id, command_id: hexOf(world.random(16)), name: 'channel.expel', input, origin })))
   return outcomes.find(isRefusal)
 }

@@ -12,6 +12,7 @@ interface Schema {
   readonly required?: readonly string[]
   readonly additionalProperties?: boolean | Schema
   readonly patternProperties?: Readonly<Record<string, Schema>>
+  readonly propertyNames?: Schema
   readonly items?: Schema
   readonly anyOf?: readonly Schema[]
   readonly allOf?: readonly Schema[]
@@ -103,6 +104,7 @@ function object(schema: Schema, value: Readonly<Record<string, unknown>>, path: 
   if (schema.maxProperties !== undefined && Object.keys(value).length > schema.maxProperties) say(`must have at most ${plural(schema.maxProperties, 'member')}`, { maxProperties: schema.maxProperties }, Object.keys(value).length)
   for (const [name, item] of Object.entries(value)) {
     if (faults.length >= MOST) return
+    if (schema.propertyNames) faults.push(...explain(schema.propertyNames, name, member(path, name)).map((fault) => ({ ...fault, message: `its name ${fault.message}` })))
     const own = Object.hasOwn(known, name) ? known[name] : undefined
     const matching = patterns.filter(({ pattern }) => pattern.test(name))
     if (own) walk(own, item, member(path, name), faults)
@@ -114,7 +116,9 @@ function object(schema: Schema, value: Readonly<Record<string, unknown>>, path: 
 }
 
 /** Of a choice, the branch that the sender meant: the one whose constant member fits, else the one with the fewest faults. */
-function union(branches: readonly Schema[], value: unknown, path: string, faults: FieldError[]): void {
+function union(all: readonly Schema[], value: unknown, path: string, faults: FieldError[]): void {
+  const branches = all.filter(({ type }) => type !== 'null' || value === null)
+  if (branches.length === 1) return void walk(branches[0] as Schema, value, path, faults)
   const constant = Object.entries(branches[0]?.properties ?? {}).find(([, part]) => 'const' in part)?.[0]
   if (constant !== undefined && branches.every((branch) => 'const' in (branch.properties?.[constant] ?? {}))) {
     if (isObject(value)) meant(branches, constant, value, path, faults)

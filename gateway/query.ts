@@ -59,10 +59,13 @@ async function inbox(edge: Edge, { caller }: Call, project: string, question: Re
   return edge.world.view(project, 'interaction.list', { ...question, caller: [caller.principal.id, ...held.roles.map((role) => `role:${role}`)] })
 }
 
-/** The audit log of all partitions, newest first. A project key sees its project's part. */
-async function audit({ world }: Edge, { caller: { scope }, query }: Call, question: Readonly<Record<string, unknown>>): Promise<Listed | Refusal> {
-  if (scope.kind === 'project' && (query['project_id'] ?? scope.project_id) !== scope.project_id) return refuse('forbidden', undefined, 'This key belongs to another project.')
-  const answers = await world.everywhere('audit.list', { ...question, ...(scope.kind === 'project' && { project_id: scope.project_id }) })
+/** The audit log of all partitions, newest first. The path of a project, and a project key, see that project's part. */
+async function audit({ world }: Edge, { caller: { scope }, query, project }: Call, question: Readonly<Record<string, unknown>>): Promise<Listed | Refusal> {
+  const own_project = scope.kind === 'project' ? scope.project_id : undefined
+  const only = project?.id ?? own_project
+  const project_id = query['project_id'] ?? only
+  if (only !== undefined && project_id !== only) return own_project === undefined ? { items: [] } : refuse('forbidden', undefined, 'This key belongs to another project.')
+  const answers = await world.everywhere('audit.list', { ...question, ...(project_id !== undefined && { project_id }) })
   const refused = answers.find(isRefusal)
   if (refused) return refused
   const parts = answers as readonly Listed[]

@@ -9,7 +9,13 @@ import { refuse, refuseFields, type FieldError, type Refusal } from '../protocol
 import { explain, member } from './explain.ts'
 
 type Values = Readonly<Record<string, unknown>>
-interface Described { readonly type?: string; readonly items?: Described; readonly default?: unknown }
+interface Described {
+  readonly type?: string
+  readonly properties?: Readonly<Record<string, Described>>
+  readonly items?: Described
+  readonly anyOf?: readonly Described[]
+  readonly default?: unknown
+}
 
 /** Levels of nesting in a body. */
 const DEEPEST = 64
@@ -92,8 +98,22 @@ export function readBody(row: Row, text: string | undefined, type: string | unde
   }
   const refused = check(schema, value, 'body')
   if (refused) return refused
-  const faults = further?.(value as never) ?? []
-  return faults.length > 0 ? refuseFields(...faults) : (value as Values)
+  const meant = text.includes('null') ? withoutNulls(schema, value) : value
+  const faults = further?.(meant as never) ?? []
+  return faults.length > 0 ? refuseFields(...faults) : (meant as Values)
+}
+
+/** A value without the members that are null and are to be absent then (`orAbsent`). Null in an open object is a value like any other. */
+function withoutNulls(schema: Described, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (schema.anyOf) return schema.anyOf.reduce((rest, branch) => withoutNulls(branch, rest), value as unknown)
+  const { items, properties } = schema
+  if (Array.isArray(value)) return items ? value.map((item) => withoutNulls(items, item)) : value
+  if (!properties) return value
+  return Object.fromEntries(Object.entries(value).flatMap(([name, item]) => {
+    const part = Object.hasOwn(properties, name) ? properties[name] : undefined
+    return item === null && part?.default === null ? [] : [[name, part ? withoutNulls(part, item) : item]]
+  }))
 }
 
 /**

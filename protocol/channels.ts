@@ -73,10 +73,10 @@ export interface Viewer {
 export type ChannelCommands = ExchangeCommands & {
   /** From the name, in the commit that takes it. */
   'channel.open': { input: { channel: ChannelSettings; members: readonly ChannelMember[]; holder: string }; reply: undefined }
-  /** From the name of a direct message that is opened again. */
-  'channel.reopen': { input: unknown; reply: undefined }
-  /** From the edge, and from whoever does the project's errands: this member is no principal any more. */
-  'channel.expel': { input: { member_id: string }; reply: undefined }
+  /** From the name of a direct message that is opened again, with all of its members as they were to be. */
+  'channel.reopen': { input: { members: readonly ChannelMember[] }; reply: undefined }
+  /** From the edge, and from whoever does the project's errands: this member is no principal any more. `disabled`: it may become one again. */
+  'channel.expel': { input: { member_id: string; disabled?: boolean }; reply: undefined }
 }
 export type ChannelNameCommands = {
   /** From the edge, to an actor that stands for an idempotency key: sent before the creation, so that the key is good for one request only. */

@@ -52,13 +52,19 @@ export const Duration = Type.String({ pattern: '^(0|(\\d+(\\.\\d*)?(ns|us|µs|μ
 /** An object whose members the service does not interpret. */
 export const Open = Type.Record(Type.String(), Type.Unknown())
 export type Open = Static<typeof Open>
-export const Tags = Type.Record(Type.String({ minLength: 1, maxLength: 128 }), Type.String({ maxLength: 256 }), { maxProperties: 8, description: 'At most 8 entries; the prefix of the brand is reserved' })
+// Of a key's schema a record keeps the pattern only; that of any text does not match keys of several lines.
+export const Tags = Type.Record(Type.String({ pattern: '^[\\s\\S]*$' }), Type.String({ maxLength: 256 }), {
+  maxProperties: 8, propertyNames: { minLength: 1, maxLength: 128 }, description: 'At most 8 entries, keys of 1 to 128 characters; the prefix of the brand is reserved',
+})
 export type Tags = Static<typeof Tags>
 export const Id = Type.String({ minLength: 1, maxLength: 128 })
 export const Handle = Type.String({ pattern: '^[a-z0-9]+(-[a-z0-9]+)*$', maxLength: 64 })
 
 /** A request object: unknown fields are refused. */
 export const Closed = <P extends TProperties>(properties: P, options: Readonly<Record<string, unknown>> = {}): TObject<P> => Type.Object(properties, { additionalProperties: false, ...options })
+
+/** What a client may also give as null, which means that it is absent: validation drops such members, as `default` says. */
+export const orAbsent = <T extends TSchema>(schema: T) => Type.Unsafe<Static<T>>({ anyOf: [schema, Type.Null()], default: null })
 
 /** Query of every list. */
 export const paging = {

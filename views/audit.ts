@@ -5,7 +5,7 @@ import type { Placed } from '../protocol/entry.ts'
 import { refuseFields, type Refusal } from '../protocol/errors.ts'
 import { makeId } from '../protocol/ids.ts'
 import { hashOf } from '../protocol/subjects.ts'
-import { ruleOf } from './audited.ts'
+import { readEntry } from './audited.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
 import { Kept, type Store, type Value } from './store.ts'
 
@@ -28,27 +28,23 @@ const keptNames = (store: Store): Kept<string> => store.kept('audited names', ()
 /** Apply an entry of any kind of actor. */
 export function applyAudit(store: Store, { cursor, entry }: Placed): void {
   const { at, principal, credential, request_id, ip, user_agent } = entry.origin
-  entry.events.forEach((event, i) => {
-    const rule = ruleOf(event.type)
-    if (!rule) return
-    const { action } = rule
-    const { resource_type, resource_id, name, changes } = rule.read(event, entry)
+  for (const { index, action, resource_type, resource_id, name, changes = {} } of readEntry(entry)) {
     // A project is a resource of the organization, but belongs to its own log as well.
     const project = entry.kind !== 'organization' ? entry.project : resource_type === 'project' ? resource_id : null
     const names = keptNames(store)
     const resource_name = name ?? names.get(resource_id)
     if (resource_name !== undefined) names.set(resource_id, resource_name)
-    const id = auditId(at, cursor + i, entry.project)
+    const id = auditId(at, cursor + index, entry.project)
     const record: Omit<AuditEntry, 'org_id'> & { org_id?: string } = {
       id, ...(entry.kind === 'organization' && { org_id: entry.id }), ...(project !== null && { project_id: project }),
       resource_type, resource_id, ...(resource_name !== undefined && { resource_name }), action,
       actor_type: principal.type, actor_id: principal.id, ...(principal.type === 'user' && { user_id: principal.id }),
       ...(credential && { credential_type: credential.type, credential_id: credential.id }), ...(request_id !== undefined && { request_id }),
       ...(ip !== undefined && { ip_address: ip }), ...(user_agent !== undefined && { user_agent }),
-      ...(changes && Object.keys(changes).length > 0 && { changes }), created_at: timestamp(at),
+      ...(Object.keys(changes).length > 0 && { changes }), created_at: timestamp(at),
     }
     store.append('audit', id, project, resource_type, resource_id, action, principal.type, principal.id, record.user_id ?? null, at, JSON.stringify(record))
-  })
+  }
   if (entry.kind === 'organization') store.run("INSERT OR REPLACE INTO meta (key, value) VALUES ('organization', ?)", entry.id)
 }
 
@@ -61,6 +57,8 @@ export interface AuditFilters extends Paging {
   readonly user_id?: string
   readonly actor_type?: Many
   readonly actor_id?: string
+  /** Another name of `actor_id`. */
+  readonly principal_id?: string
   readonly action?: Many
   readonly created_after?: string
   readonly created_before?: string
@@ -85,6 +83,7 @@ export function auditList(store: Store, input: AuditFilters, organization: strin
   equal('project', input.project_id)
   equal('resource_id', input.resource_id)
   equal('actor_id', input.actor_id)
+  equal('actor_id', input.principal_id)
   equal('+user_id', input.user_id)
   within('resource_type', input.resource_type)
   within('action', input.action)

@@ -20,10 +20,11 @@ import type { Entry, Event } from '../protocol/entry.ts'
 import type { EquipmentEvent } from '../protocol/equipment.ts'
 import type { LoopEvent } from '../protocol/loop/events.ts'
 import type { InteractionEvent } from '../protocol/interaction/events.ts'
+import type { MemoryEvent } from '../protocol/memory.ts'
 import type { SkillEvent } from '../protocol/skills.ts'
 import type { ToolkitEvent } from '../protocol/toolkits.ts'
 
-type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent | LoopAuditEvent | AgentEvent | ToolkitEvent | SkillEvent | EquipmentEvent | BindingEvent | ActionEvent | OrganizationActionEvent | WebhookEvent | SecretEvent
+type Configuration = OrganizationProjectEvent | KeyEvent | PrincipalEvent | RoleEvent | WorkflowEvent | InteractionEvent | ChannelAuditEvent | LoopAuditEvent | AgentEvent | ToolkitEvent | SkillEvent | EquipmentEvent | BindingEvent | ActionEvent | OrganizationActionEvent | WebhookEvent | SecretEvent | MemoryEvent
 /** The rest of what happens to a loop is its work. */
 type LoopAuditEvent = Extract<LoopEvent, { readonly type: 'loop.created' | 'loop.updated' | 'loop.deleted' | 'loop.auto_paused' }>
 
@@ -31,6 +32,8 @@ type LoopAuditEvent = Extract<LoopEvent, { readonly type: 'loop.created' | 'loop
 interface Reading {
   readonly resource_type: string
   readonly resource_id: string
+  /** When it is not the rule's. */
+  readonly action?: Rule['action']
   /** Its name as the event tells it; otherwise the last known one stands. */
   readonly name?: string | null | undefined
   /** Changed attributes, never with a secret in them; by default the `changes` that the event carries. */
@@ -38,16 +41,17 @@ interface Reading {
 }
 interface Rule {
   readonly action: AuditEntry['action']
-  /** The record is named by the event's own `id`, or is the actor itself when it has none. */
-  readonly read: (event: Event, entry: Entry) => Reading
+  /** The record is named by the event's own `id`, or is the actor itself when it has none. Undefined: this one is not audited. */
+  readonly read: (event: Event, entry: Entry) => Reading | undefined
 }
-type Details<E> = (event: E) => Partial<Reading>
+type Details<E> = (event: E, entry: Entry) => Partial<Reading> | undefined
 
 const rule = <E extends Event>(action: Rule['action'], resource_type: string, details: Details<E> = () => ({})): Rule => ({
   action,
   read: (event, entry) => {
     const { id = entry.id, changes } = event as Event & { readonly id?: string; readonly changes?: Changes }
-    return { resource_type, resource_id: id, changes, ...details(event as E) }
+    const told = details(event as E, entry)
+    return told && { resource_type, resource_id: id, changes, ...told }
   },
 })
 type On<T extends Configuration['type']> = Extract<Configuration, { readonly type: T }>
@@ -60,6 +64,11 @@ const named = ({ name }: { readonly name: string }) => ({ name })
 const key = ({ id }: { readonly id: string }) => (isPersonal({ id }) ? 'personal_token' : 'api_key')
 const given = ({ principal_id, role_id, role_name }: RoleAssignment) => ({ name: role_name, changes: { principal_id: { to: principal_id }, role_id: { to: role_id } } })
 const taken = ({ principal_id, role_id, role_name }: RoleAssignment) => ({ name: role_name, changes: { principal_id: { from: principal_id }, role_id: { from: role_id } } })
+/** What agents remember themselves is their work, and has a history of its own. What is remembered is not told. */
+const memorized: Details<Extract<MemoryEvent, { readonly type: 'memory.saved' | 'memory.forgotten' }>> = ({ change: { agent_id, memory_key, operation, version } }, { origin }) =>
+  origin.principal.type === 'agent' ? undefined : {
+    resource_id: `${agent_id}:${memory_key}`, name: memory_key, ...(operation === 'created' && { action: 'create' }), changes: operation === 'updated' ? { version: { from: version - 1, to: version } } : undefined,
+  }
 
 const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'organization.created': created<'organization.created'>('organization', named),
@@ -84,7 +93,7 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'interaction.responded': updated<'interaction.responded'>('interaction', ({ response }) => ({ changes: { response: { to: response && { id: response.id, value: response.value, ...(response.comment !== undefined && { comment: response.comment }), ...(response.attempt !== undefined && { attempt: response.attempt }) } } } })),
   'interaction.submitted': updated<'interaction.submitted'>('interaction', () => ({ changes: { status: { from: 'pending', to: 'in_review' } } })),
   'interaction.reviewed': updated<'interaction.reviewed'>('interaction', ({ set }) => ({ changes: { status: { from: 'in_review', to: 'pending' }, review_feedback: { to: set?.review_feedback } } })),
-  'interaction.resolved': updated<'interaction.resolved'>('interaction', ({ set, outcome }) => ({ changes: { status: { to: set?.status }, ...(outcome && { outcome: { to: outcome.value } }), ...(typeof set?.cancel_reason === 'string' && { cancel_reason: { to: set.cancel_reason } }) } })),
+  'interaction.resolved': updated<'interaction.resolved'>('interaction', ({ was, set, outcome }) => ({ changes: { status: { from: was, to: set?.status }, ...(outcome && { outcome: { to: outcome.value } }), ...(typeof set?.cancel_reason === 'string' && { cancel_reason: { to: set.cancel_reason } }) } })),
   'interaction.linked': updated<'interaction.linked'>('interaction', ({ targets }) => ({ changes: { links: { to: targets } } })),
   'interaction.deleted': deleted('interaction'),
   'channel.created': created<'channel.created'>('channel', ({ channel }) => ({ name: channel.name })),
@@ -96,6 +105,9 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'loop.auto_paused': updated<'loop.auto_paused'>('loop', () => ({ changes: { status: { from: 'active', to: 'paused' } } })),
   'member.added': created('channel_member'),
   'member.removed': deleted('channel_member'),
+  'memory.saved': updated<'memory.saved'>('agent_memory', memorized),
+  'memory.forgotten': deleted<'memory.forgotten'>('agent_memory', memorized),
+  'memory.cleared': null,
   'agent.created': created<'agent.created'>('agent', ({ agent }) => named(agent)),
   'agent.updated': updated<'agent.updated'>('agent', ({ agent }) => ({ name: agent.name })),
   'agent.deleted': deleted<'agent.deleted'>('agent', named),
@@ -108,12 +120,12 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'binding.created': created<'binding.created'>('messaging_binding', ({ binding }) => ({ name: `${binding.provider} ${binding.integration_id}`, changes: { agent_id: { to: binding.agent_id } } })),
   'binding.updated': updated('messaging_binding'),
   'binding.deleted': deleted('messaging_binding'),
-  'toolkits.assigned': updated<'toolkits.assigned'>('agent', ({ toolkits }) => ({ changes: { toolkits: { to: toolkits.map(({ id }) => id) } } })),
-  'skills.assigned': updated<'skills.assigned'>('agent', ({ skills }) => ({ changes: { skills: { to: skills.map(({ id }) => id) } } })),
+  'toolkits.assigned': updated<'toolkits.assigned'>('agent_assignment', ({ toolkits }) => ({ changes: { toolkits: { to: toolkits.map(({ id }) => id) } } })),
+  'skills.assigned': updated<'skills.assigned'>('agent_assignment', ({ skills }) => ({ changes: { skills: { to: skills.map(({ id }) => id) } } })),
   'action.created': created<'action.created'>('action', ({ action }) => named(action)),
   'action.updated': updated<'action.updated'>('action', named),
   'action.deleted': deleted<'action.deleted'>('action', named),
-  'action.secret_rotated': updated<'action.secret_rotated'>('action', ({ name, version }) => ({ name, changes: { secret_version: { from: version - 1, to: version } } })),
+  'action.secret_rotated': updated<'action.secret_rotated'>('action_secret', ({ name, version }) => ({ name, changes: { secret_version: { from: version - 1, to: version } } })),
   'organization_action.created': created<'organization_action.created'>('organization_action', ({ action }) => named(action)),
   'organization_action.updated': updated<'organization_action.updated'>('organization_action', ({ action }) => ({ name: action.name })),
   'organization_action.deleted': deleted<'organization_action.deleted'>('organization_action', named),
@@ -122,9 +134,35 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'webhook.created': created<'webhook.created'>('webhook', ({ webhook }) => named(webhook)),
   'webhook.updated': updated<'webhook.updated'>('webhook', ({ webhook }) => ({ name: webhook.name })),
   'webhook.deleted': deleted<'webhook.deleted'>('webhook', named),
-  'webhook.secret_rotated': updated<'webhook.secret_rotated'>('webhook', ({ name, version }) => ({ name, changes: { secret_version: { from: version - 1, to: version } } })),
-  'secret.stored': updated<'secret.stored'>('secret', ({ secret: { name, version, entries } }) => ({ name, changes: { version: { to: version }, entries: { to: entries } } })),
+  'webhook.secret_rotated': updated<'webhook.secret_rotated'>('webhook_secret', ({ name, version }) => ({ name, changes: { secret_version: { from: version - 1, to: version } } })),
+  'secret.stored': updated<'secret.stored'>('secret', ({ secret: { name, version, entries } }) => ({ name, ...(version === 1 && { action: 'create' }), changes: { version: { to: version }, entries: { to: entries } } })),
   'secret.deleted': deleted<'secret.deleted'>('secret', ({ id }) => ({ name: id })),
 }
-/** How an event is audited; undefined: not at all. */
-export const ruleOf = (type: string): Rule | undefined => (Object.hasOwn(rules, type) ? (rules as Readonly<Record<string, Rule | null>>)[type] : null) ?? undefined
+/** What happened to one record in an entry. `index`: of its first event there. */
+interface Told extends Reading {
+  readonly action: Rule['action']
+  readonly index: number
+}
+function readingOf(event: Event, entry: Entry): Omit<Told, 'index'> | undefined {
+  const rule = Object.hasOwn(rules, event.type) ? (rules as Readonly<Record<string, Rule | null>>)[event.type] : null
+  const reading = rule?.read(event, entry)
+  return rule && reading ? { action: rule.action, ...reading } : undefined
+}
+/** Changes of which something is told, after earlier ones of the same record. */
+function together(earlier: Changes, later: Changes): Changes {
+  const told = Object.entries(later).filter(([, { from, to }]) => from !== undefined || to !== undefined)
+  return { ...earlier, ...Object.fromEntries(told.map(([name, { from, to }]) => [name, { from: (earlier[name] ?? { from }).from, to }])) }
+}
+/** What an entry says to the audit log; all updates of one record are one. */
+export function readEntry(entry: Entry): readonly Told[] {
+  const all = new Map<string, Told>()
+  for (const [index, event] of entry.events.entries()) {
+    const reading = readingOf(event, entry)
+    if (!reading) continue
+    const { action, resource_type, resource_id } = reading
+    const key = action === 'update' ? `${resource_type} ${resource_id}` : String(index)
+    const before = all.get(key)
+    all.set(key, { ...reading, index: before?.index ?? index, name: reading.name ?? before?.name, changes: together(before?.changes ?? {}, reading.changes ?? {}) })
+  }
+  return [...all.values()]
+}

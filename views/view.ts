@@ -89,7 +89,7 @@ const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => v
   loop: [applyAudit, applyLoop],
   trigger_handle: [],
   events: [applySourceEvents],
-  memory: [applyMemory],
+  memory: [applyAudit, applyMemory],
   session: [applySession],
   delivery: [applyDelivery],
   plan: [],

@@ -52,10 +52,11 @@ export function leave(state: ChannelState, { user_id }: Input<Api['channel.remov
   return { events: [removed(member)], reply: undefined }
 }
 
-/** Remove a member that is no principal any more, whatever the state of the channel. */
-export function expel(state: ChannelState, { member_id }: ChannelCommands['channel.expel']['input']): Decision<ChannelEvent, undefined> {
+/** Remove a member that is no principal any more, whatever the state of the channel. Members of a direct message are fixed: only who is gone for good goes. */
+export function expel(state: ChannelState, { member_id, disabled = false }: ChannelCommands['channel.expel']['input']): Decision<ChannelEvent, undefined> {
   const member = memberOf(state, member_id)
-  return { events: member && isOpen(state) ? [removed(member)] : [], reply: undefined }
+  const goes = member && isOpen(state) && !(disabled && state.settings.kind === 'dm')
+  return { events: goes ? [removed(member)] : [], reply: undefined }
 }
 
 /** Move the read marker forward; an older place changes nothing. */

@@ -48,7 +48,8 @@ function create(state: ChannelNameState, input: Create, cause: Cause): Decision<
   if (state.channel !== undefined) {
     if (!dm) return refuse('already_exists', { field: 'name', name })
     // The edge completes the record: only the channel itself knows the rest of it.
-    return { events: [], tells: [{ to: { kind: 'channel', id: state.channel }, name: 'channel.reopen', input: {} }], reply: { id: state.channel, status_code: 200 } as never }
+    const { members } = born(state.channel, input, cause)
+    return { events: [], tells: [{ to: { kind: 'channel', id: state.channel }, name: 'channel.reopen', input: { members } }], reply: { id: state.channel, status_code: 200 } as never }
   }
   const id = cause.mint('channel')
   const { channel, members } = born(id, input, cause)

@@ -27,10 +27,19 @@ export function open(state: ChannelState, { channel, members, holder }: ChannelC
   return { events: known ? [] : [{ type: 'channel.created', id: channel.id, channel, members, holder }], reply: undefined }
 }
 
-/** A direct message that is opened again is not archived any more. */
-export function reopen(state: ChannelState, _: unknown, { at }: Cause): Decision<ChannelEvent, undefined> {
-  const change = isOpen(state) ? changeOf<ChannelSettings>(state.settings, { archived_at: '' }, at) : undefined
-  return { events: change ? [{ type: 'channel.updated', id: state.settings?.id ?? '', channel: change.patch, changes: change.changes }] : [], reply: undefined }
+/** A direct message that is opened again is not archived any more, and has all of its members: older releases took those out who were disabled. */
+export function reopen(state: ChannelState, { members }: ChannelCommands['channel.reopen']['input'], { at }: Cause): Decision<ChannelEvent, undefined> {
+  if (!isOpen(state)) return { events: [], reply: undefined }
+  const { settings: { id }, settings } = state
+  const change = changeOf<ChannelSettings>(settings, { archived_at: '' }, at)
+  const missing = members.filter(({ member_id }) => !memberOf(state, member_id))
+  return {
+    events: [
+      ...(change ? [{ type: 'channel.updated' as const, id, channel: change.patch, changes: change.changes }] : []),
+      ...missing.map((member) => ({ type: 'member.added' as const, id: `${id}:${member.member_id}`, member })),
+    ],
+    reply: undefined,
+  }
 }
 
 /** The time of archiving in its stored form; empty when it is to be removed. */

@@ -24,12 +24,12 @@ const publish = ({ type, source }: Extract<InteractionEvent, { readonly source: 
   tell: { to: { kind: 'events', id: project }, name: 'source.publish', input: { event_type: type, source_kind: 'interaction', source_id: id, ...source } satisfies Publication },
 })
 
-/** The interaction actor. */
-export const interaction: Actor<InteractionState | null, InteractionEvent, Api, 'interaction', InteractionCommands, { 'interaction.respond': CallerRoles & ByLink; 'interaction.link': LinkedRound }> = {
+/** The interaction actor. @param brand as configured. */
+export const interactionActor = ({ brand }: { readonly brand: string }): Actor<InteractionState | null, InteractionEvent, Api, 'interaction', InteractionCommands, { 'interaction.respond': CallerRoles & ByLink; 'interaction.link': LinkedRound }> => ({
   kind: 'interaction',
   initial: () => null,
   decide: {
-    'interaction.create': create,
+    'interaction.create': create(brand),
     'interaction.open': open,
     'interaction.ask': hearing(ask),
     'interaction.respond': hearing(respond),
@@ -61,4 +61,4 @@ export const interaction: Actor<InteractionState | null, InteractionEvent, Api, 
   },
   deadline: expiry,
   ended: (state) => state !== null && isSettled(state),
-}
+})

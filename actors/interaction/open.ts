@@ -3,21 +3,23 @@ import { policyOf, runOf, targetsOf } from '../../protocol/api/interactions.ts'
 import type { Api } from '../../protocol/api.ts'
 import { parseTimestamp, timestamp, type Open } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
-import { refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
 import type { InteractionCommands, InteractionOpened } from '../../protocol/internal.ts'
 import type { InteractionEvent, Source } from '../../protocol/interaction/events.ts'
 import { reviewersOf } from '../../protocol/interaction/resolve.ts'
 import type { Consumer, Interaction } from '../../protocol/interaction/shapes.ts'
+import { reservedTags } from '../../protocol/naming.ts'
 import type { Cause, Decided, Decision, Tell } from '../actor.ts'
 import type { InteractionState } from './state.ts'
 
 type Create = Input<Api['interaction.create']>
 
 /** Ask on behalf of a client. The run that the answer is for lives in the same shard and hears of it in the same commit. */
-export function create(state: InteractionState | null, input: Create, cause: Cause): Decision<InteractionEvent, Interaction> {
+export const create = (brand: string) => (state: InteractionState | null, input: Create, cause: Cause): Decision<InteractionEvent, Interaction> => {
   if (state) return { events: [], reply: state.record }
   const record = recordOf(input, cause)
-  const fault = faultOf(record, cause)
+  const faults = [...reservedTags(record.tags, brand), ...foreign(record, brand)]
+  const fault = faults.length > 0 ? refuseFields(...faults) : faultOf(record, cause)
   if (fault) return fault
   const run = record.consumer.run
   const tells: Tell[] = run ? [{ to: { kind: 'run', id: run.run_id }, name: 'interaction.opened', input: announced(record) }] : []
@@ -65,6 +67,13 @@ function recordOf(input: Create, cause: Cause): Interaction {
 function consumerOf({ consumer }: Create, run: Consumer['run']): Consumer {
   if (run) return { kind: 'run', run }
   return typeof consumer === 'object' ? consumer : { kind: consumer ?? 'none' }
+}
+
+/** References to entities of some other service. */
+function foreign({ subject, references = [] }: Interaction, brand: string): FieldError[] {
+  const expected = ['external_url', `${brand.toLowerCase()}_entity`]
+  const all = [...(subject ? [{ field: 'subject.kind', kind: subject.kind }] : []), ...references.map(({ kind }, index) => ({ field: `references[${index}].kind`, kind }))]
+  return all.filter(({ kind }) => !expected.includes(kind)).map(({ field, kind }) => ({ field, message: `must be one of: ${expected.join(', ')}`, expected, actual: kind }))
 }
 
 /** What only the time and the creator tell. */

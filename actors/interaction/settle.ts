@@ -27,7 +27,7 @@ export function conclude({ record, depth }: InteractionState, change: Change, ca
   const after = changed(record, full, cause.at)
   const dispatch = dispatchOf(after, cause)
   return {
-    events: [{ type: 'interaction.resolved', id: record.id, ...full, source: { ...sourceOf(after), depth }, ...(dispatch && { dispatch }) }],
+    events: [{ type: 'interaction.resolved', id: record.id, was: record.status, ...full, source: { ...sourceOf(after), depth }, ...(dispatch && { dispatch }) }],
     tells: [...(silent ? [] : tellsOf(after)), ...(dispatch ? [deliver(dispatch)] : [])],
   }
 }

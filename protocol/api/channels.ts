@@ -3,7 +3,7 @@
  * `dm-<16 hex digits>` belong to direct messages; writing takes `channel.write` besides membership, which operators have,
  * moving one's own read marker only `project.view`; an agent's answer stands in the thread of the message that it answers, or begins
  * one below it, also in direct messages, and a turn that failed says so there; a project administrator sees, changes and deletes private channels, but reads neither
- * their messages nor their members. Additions to the contract: the stream, the search, the read marker and `unread_count`.
+ * their messages nor their members; a principal that is disabled stays a member of direct messages, whose members are fixed. Additions to the contract: the stream, the search, the read marker and `unread_count`.
  */
 import { Type, type Static, type TSchema } from 'typebox'
 import { Channel, ChannelEventRecord, ChannelMember, ChannelMessage, limits, messageFaults, nameFaults } from '../channels.ts'

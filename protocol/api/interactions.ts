@@ -1,6 +1,6 @@
 /** Interactions: approvals, answers and reviews asked of people. */
 import { Type, type Static } from 'typebox'
-import { Closed, Id, Open, Tags, Timestamp, many, pageOf, paging, parseTimestamp } from '../common.ts'
+import { Closed, Id, Open, Tags, Timestamp, many, orAbsent, pageOf, paging, parseTimestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { FieldError } from '../errors.ts'
 import { isId } from '../ids.ts'
@@ -10,15 +10,15 @@ import { Consumer, ConsumerKind, Delivery, Interaction, InteractionKind, interac
 const CreateInteraction = Closed({
   kind: InteractionKind,
   title: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })), message: Type.Optional(Type.String({ minLength: 1, maxLength: 512, description: 'Former name of title' })),
-  description: Type.Optional(Type.String({ maxLength: 16_384 })),
+  description: Type.Optional(orAbsent(Type.String({ maxLength: 16_384 }))),
   target_user_ids: Type.Optional(Targets),
   target: Type.Optional(Closed({ user_ids: Type.Optional(Targets), group_id: Type.Optional(Id), target_group_id: Type.Optional(Id) }, { description: 'Former form of target_user_ids; groups are refused' })),
-  subject: Type.Optional(Reference), references: Type.Optional(Type.Array(Reference, { maxItems: 50 })), context: Type.Optional(Open), properties: Type.Optional(Open), tags: Type.Optional(Tags),
+  subject: Type.Optional(orAbsent(Reference)), references: Type.Optional(Type.Array(Reference, { maxItems: 50 })), context: Type.Optional(orAbsent(Open)), properties: Type.Optional(orAbsent(Open)), tags: Type.Optional(Tags),
   spec: Type.Optional(Question), require_all: Type.Optional(Type.Boolean({ description: 'Former form of the policy all_of' })),
-  resolution_policy: Type.Optional(Type.Union([Policy, Type.Enum(['any_of', 'all_of'])])),
-  consumer: Type.Optional(Type.Union([Consumer, ConsumerKind])), delivery: Type.Optional(Delivery),
-  run_id: Type.Optional(Id), signal_name: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$' })),
-  expires_at: Type.Optional(Timestamp),
+  resolution_policy: Type.Optional(orAbsent(Type.Union([Policy, Type.Enum(['any_of', 'all_of'])]))),
+  consumer: Type.Optional(orAbsent(Type.Union([Consumer, ConsumerKind]))), delivery: Type.Optional(orAbsent(Delivery)),
+  run_id: Type.Optional(orAbsent(Id)), signal_name: Type.Optional(orAbsent(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$' }))),
+  expires_at: Type.Optional(orAbsent(Timestamp)),
 })
 export type CreateInteraction = Static<typeof CreateInteraction>
 

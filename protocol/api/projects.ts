@@ -36,6 +36,7 @@ export const projects = {
   'project.capabilities': query('GET /projects/:project/capabilities', { summary: 'What the caller may manage here', tag, permission: 'authenticated', reply: Type.Object({ can_manage_project: Type.Boolean(), can_manage_access: Type.Boolean() }) }),
 } as const
 
+// Besides the contract's types: `organization`, `organization_action`, `personal_token`, and `secret` for the named secrets of a project.
 export const AuditEntry = Type.Object({
   id: Type.String(), org_id: Type.String(), project_id: Type.Optional(Type.String()), resource_type: Type.String(), resource_id: Type.String(),
   resource_name: Type.Optional(Type.String()), action: Type.Enum(['create', 'update', 'delete']),
@@ -46,16 +47,14 @@ export const AuditEntry = Type.Object({
 })
 export type AuditEntry = Static<typeof AuditEntry>
 const text = Type.Optional(Type.String({ minLength: 1, maxLength: 256 }))
+const Filters = Closed({
+  resource_type: Type.Optional(many(Type.String())), project_id: text, resource_id: text, user_id: text,
+  actor_type: Type.Optional(many(Type.Enum(['user', 'service_account', 'service', 'agent', 'system']))), actor_id: text, principal_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: 'Former name of actor_id' })),
+  action: Type.Optional(many(Type.Enum(['create', 'update', 'delete']))), created_after: Type.Optional(Timestamp), created_before: Type.Optional(Timestamp), ...paging,
+})
 export const audit = {
-  'audit.list': query('GET /audit-logs', {
-    summary: 'Who changed what, newest first', tag: 'audit logs', permission: 'access.manage',
-    query: Closed({
-      resource_type: Type.Optional(many(Type.String())), project_id: text, resource_id: text, user_id: text,
-      actor_type: Type.Optional(many(Type.Enum(['user', 'service_account', 'service', 'agent', 'system']))), actor_id: text,
-      action: Type.Optional(many(Type.Enum(['create', 'update', 'delete']))), created_after: Type.Optional(Timestamp), created_before: Type.Optional(Timestamp), ...paging,
-    }),
-    reply: pageOf(AuditEntry),
-  }),
+  'audit.list': query('GET /audit-logs', { summary: 'Who changed what, newest first', tag: 'audit logs', permission: 'access.manage', query: Filters, reply: pageOf(AuditEntry) }),
+  'audit.project': query('GET /projects/:project/audit-logs', { summary: 'Who changed what in a project, newest first', tag: 'compat', alias: 'audit.list', as: 'audit.list', permission: 'access.manage', query: Filters, reply: pageOf(AuditEntry) }),
 } as const
 
 export type OrganizationProjectEvent =

@@ -1,6 +1,6 @@
 /** What a question to people looks like: its record, how it is answered, who may answer, and who waits for the answer. */
 import { Type, type Static } from 'typebox'
-import { Closed, Id, Open, Tags, Timestamp } from '../common.ts'
+import { Closed, Id, Open, orAbsent, Tags, Timestamp } from '../common.ts'
 
 const interactionKinds = ['request_information', 'request_approval', 'request_review', 'assign_work'] as const
 export const InteractionKind = Type.Enum([...interactionKinds])
@@ -28,12 +28,12 @@ const policyTypes = ['any_of', 'all_of', 'quorum'] as const
 export const Policy = Closed({
   type: Type.Enum([...policyTypes]),
   threshold: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: 'Of a quorum: this many distinct targets' })),
-  review: Type.Optional(Closed({ reviewer_user_ids: Type.Optional(Type.Array(Id, { maxItems: 100, description: 'The creator when empty' })) })),
+  review: Type.Optional(orAbsent(Closed({ reviewer_user_ids: Type.Optional(Type.Array(Id, { maxItems: 100, description: 'The creator when empty' })) }))),
 })
 export type Policy = Static<typeof Policy>
 
 export const Reference = Closed({
-  kind: Type.String({ pattern: '^(external_url|[a-z][a-z0-9]*_entity)$', description: 'external_url, or an entity of the service' }), url: Type.Optional(Type.String({ maxLength: 2048 })),
+  kind: Type.String({ pattern: '^(external_url|[a-z][a-z0-9]*_entity)$', description: 'external_url, or <brand>_entity' }), url: Type.Optional(Type.String({ maxLength: 2048 })),
   entity_type: Type.Optional(Type.String({ maxLength: 128 })), entity_id: Type.Optional(Id), relation: Type.Optional(Type.String({ maxLength: 128 })), label: Type.Optional(Type.String({ maxLength: 256 })),
 })
 export const Delivery = Closed({
@@ -48,7 +48,7 @@ const HttpConsumer = Closed({ callback_url: Type.String({ minLength: 1, maxLengt
 const consumerKinds = ['run', 'agent_tool', 'http_subscriber', 'none'] as const
 export const ConsumerKind = Type.Enum([...consumerKinds])
 /** Who waits for the answer; only the member that fits `kind` is there. */
-export const Consumer = Closed({ kind: ConsumerKind, run: Type.Optional(RunConsumer), agent_tool: Type.Optional(ToolConsumer), http_subscriber: Type.Optional(HttpConsumer) })
+export const Consumer = Closed({ kind: ConsumerKind, run: Type.Optional(orAbsent(RunConsumer)), agent_tool: Type.Optional(orAbsent(ToolConsumer)), http_subscriber: Type.Optional(orAbsent(HttpConsumer)) })
 export type Consumer = Static<typeof Consumer>
 
 export const Response = Type.Object({

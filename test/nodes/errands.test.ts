@@ -26,6 +26,11 @@ t.test('whoever is gone is expelled from each channel', async (t) => {
   t.strictSame(await run(leave), { status: 'completed', result: {} })
   t.match(sent, [{ kind: 'channel', id: 'chan_1', name: 'channel.expel', input: { member_id: 'user_1' } }, { id: 'chan_2' }])
 })
+t.test('whoever is disabled is expelled as one that may come back', async (t) => {
+  const { sent, run } = handlerOf({ user_1: { id: 'user_1', state: 'disabled', kind: 'user', name: 'Ann' } }, () => ({ reply: undefined }))
+  await run(leave)
+  t.match(sent, [{ input: { member_id: 'user_1', disabled: true } }, {}])
+})
 t.test('whoever came back meanwhile stays, and nothing is done for what nobody wants', async (t) => {
   const { sent, run } = handlerOf({ user_1: { id: 'user_1', state: 'active', kind: 'user', name: 'Ann' } }, () => ({ reply: undefined }))
   t.match(await run(leave), { status: 'completed' })

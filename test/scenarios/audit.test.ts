@@ -61,6 +61,8 @@ t.test('every filter, alone and with others', async (t) => {
   t.strictSame(await list({ project_id: made['project'] }), ['project delete Renamed', 'project update Renamed', 'project create Audited'])
   t.strictSame(await list({ resource_id: made['workflow'] }), ['workflow delete Flow 2', 'workflow update Flow 2', 'workflow create Flow'])
   t.strictSame(await list({ actor_id: made['principal'] }), ['workflow create By the bot'])
+  t.strictSame(await list({ principal_id: made['principal'] }), ['workflow create By the bot'], 'by its former name')
+  t.strictSame(await list({ principal_id: made['principal'], actor_id: 'svc_x' }), [])
   t.strictSame(await list({ user_id: 'user_x' }), [])
   t.strictSame(await list({ actor_type: 'system' }), ['api_key create root', 'project create default', 'organization create default'])
   t.equal((await list({ actor_type: 'service_account' })).length, 14)
@@ -83,8 +85,12 @@ t.test('a project key reads the log of its project only, and needs the permissio
   t.ok(listOf(mine).length > 5 && listOf(mine).every(({ project_id }) => project_id === id))
   t.strictSame(idsOf(await s.ok('audit.list', { limit: 200, project_id: id }, options)), idsOf(mine))
   await s.refused('audit.list', { project_id: made['project'] }, 403, 'forbidden', options)
+  for (const who of [options, {}]) t.strictSame(idsOf(await s.ok('audit.project', { limit: 200 }, who)), idsOf(mine), 'at the path of the project')
+  t.strictSame(idsOf(await s.ok('audit.project', { project_id: made['project'] })), [], 'both filters have to hold')
+  const [first, second] = [await s.ok('audit.project', { limit: 1 }), await s.ok('audit.project', { limit: 1, cursor: (await s.ok('audit.project', { limit: 1 }))['next_cursor'] })]
+  t.strictSame([...idsOf(first), ...idsOf(second)], idsOf(mine).slice(0, 2))
   const editor = String((await s.ok('key.create', { name: 'an editor' }))['key'])
-  await s.refused('audit.list', {}, 403, 'permission_denied', { key: editor })
+  for (const row of ['audit.list', 'audit.project'] as const) await s.refused(row, {}, 403, 'permission_denied', { key: editor })
 })
 
 t.test('no key and no spec is anywhere in the log', async (t) => {

@@ -1,6 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import t from 'tap'
 import { api } from '../../protocol/api.ts'
+import { faultsOf } from '../../gateway/validate.ts'
 import { routeOf, type Row } from '../../protocol/contract.ts'
 import { service, type Raw } from '../service.ts'
 import { fieldsOf, instant, listOf } from './given.ts'
@@ -42,6 +43,15 @@ t.test('every faulty field is named with its exact path, what is expected and wh
   t.strictSame(fieldsOf(await s.refused('workflow.create', {}, 400, 'bad_request')).sort(), ['name', 'spec'])
   const extra = await s.raw('DELETE', '/v1/projects/default/workflows/x', { body: '{"force": true}', headers: json })
   t.strictSame(fieldsIn(extra), ['force'], 'a body where none belongs')
+})
+
+t.test('keys of tags have 1 to 128 characters, wherever there are tags', async (t) => {
+  const long = 'x'.repeat(129)
+  const faulty = { '': 'v', [long]: 'v', ['😀'.repeat(128)]: 'v', 'a\nb': 1 }
+  const tagged = (Object.entries(api) as [string, Row][]).flatMap(([name, { shape: { body } }]) => ('tags' in ((body as { properties?: object } | undefined)?.properties ?? {}) ? [{ name, body }] : []))
+  t.ok(tagged.length > 15)
+  for (const { name, body } of tagged) t.strictSame(faultsOf(body as never, { tags: faulty }).map(({ field }) => field).filter((field) => field.startsWith('tags')), ['tags[""]', `tags.${long}`, 'tags["a\\nb"]'], name)
+  t.match(await s.refused('role.create', { name: 'r', permissions: [], tags: { [long]: 'v' } }, 400, 'bad_request'), { details: { fields: [{ field: `tags.${long}`, message: 'its name must have at most 128 characters', actual: 129 }] } })
 })
 
 t.test('queries: limits, unknown parameters, cursors that are damaged or of another list', async (t) => {

@@ -51,6 +51,16 @@ t.test('what cannot be asked is refused with the field', async (t) => {
   await s.refused('interaction.create', { kind: 'request_approval', title: 'x', target_user_ids: [ada.id], run_id: 'run_00000000000000000000000000', signal_name: 'go' }, 404, 'not_found')
 })
 
+t.test('null says the same as nothing where a record may have null, and is a value where anything goes', async (t) => {
+  const plain = await ask({ context: { a: null, b: [null] } })
+  t.strictSame(plain['context'], { a: null, b: [null] })
+  const nothing = { description: null, context: null, properties: null, subject: null, delivery: null, expires_at: null, run_id: null, signal_name: null, resolution_policy: null, consumer: null }
+  t.strictSame(Object.keys(await ask(nothing)).sort(), Object.keys(await ask()).sort())
+  const inner = await ask({ resolution_policy: { type: 'any_of', review: null }, consumer: { kind: 'none', run: null, agent_tool: null, http_subscriber: null } })
+  t.strictSame([inner['resolution_policy'], inner['consumer'], inner['review_round']], [{ type: 'any_of' }, { kind: 'none' }, undefined])
+  t.strictSame(fieldsOf(await s.refused('interaction.create', { kind: 'request_approval', title: null, target_user_ids: [ada.id], tags: null, description: 1, consumer: { kind: 'run', run: { run_id: 1 } } }, 400, 'bad_request')).sort(), ['consumer.run.run_id', 'consumer.run.signal_name', 'description', 'tags', 'title'])
+})
+
 t.test('former forms of a request mean the same', async (t) => {
   const made = await s.ok('interaction.create', { kind: 'assign_work', message: 'Old', target: { user_ids: [ada.id, bo.id] }, require_all: true, consumer: 'none' })
   t.match(made, { title: 'Old', target_user_ids: [ada.id, bo.id], resolution_policy: { type: 'all_of' }, require_all: true, consumer: { kind: 'none' } })
@@ -213,7 +223,7 @@ t.test('a step asks, and the answer is its output', async (t) => {
   ])
   const log = listOf(await s.ok('audit.list', { resource_type: 'interaction', resource_id: made?.['id'] }))
   t.match(log.map(({ action, actor_id, credential_type, changes }) => [action, actor_id, credential_type, changes]), [
-    ['update', bo.id, 'api_key', { status: { to: 'completed' }, outcome: { to: true } }], ['update', bo.id, 'api_key', { response: { to: { value: true } } }],
+    ['update', bo.id, 'api_key', { response: { to: { value: true } }, status: { from: 'pending', to: 'completed' }, outcome: { to: true } }],
     ['update', ada.id, 'api_key', { response: { to: { value: true } } }], ['create', /./, /./, undefined],
   ])
 })

@@ -33,6 +33,16 @@ t.test('what is saved is remembered, counted and forgotten', async (t) => {
   }
 })
 
+t.test('what others write is in the audit log, without the content', async (t) => {
+  const at = await fresh('Audited')
+  for (const content of ['secret one', 'secret two']) await s.ok('memory.save', { ...at, memory_key: 'k', content })
+  for (let n = 0; n < 2; n++) await s.ok('memory.forget', { ...at, memory_key: 'k' })
+  const log = listOf(await s.ok('audit.list', { resource_type: 'agent_memory', resource_id: `${at.id}:k` }))
+  t.match(log, [{ action: 'delete', resource_name: 'k' }, { action: 'update', changes: { version: { from: 1, to: 2 } } }, { action: 'create', actor_type: 'service_account' }])
+  t.equal(log.length, 3)
+  t.notMatch(JSON.stringify(log), 'secret')
+})
+
 t.test('entries are listed pinned first, then by importance, and found by their words', async (t) => {
   const at = await fresh('Searcher')
   for (const [memory_key, content, more] of [['low', 'The red bicycle', { importance: 1 }], ['high', 'A RED car', { importance: 99 }], ['pin', 'blue', { importance: 5, pinned: true, kind: 'summary' }], ['mid', 'green', {}]] as const) await s.ok('memory.save', { ...at, memory_key, content, ...more })

@@ -46,7 +46,7 @@ t.test('an agent is given exactly these toolkits, in this order', async (t) => {
   t.strictSame(listOf(await put()), [])
   await s.refused('agent.assign_toolkits', { id: 'agt_none', toolkit_ids: [] }, 404, 'not_found')
   await s.refused('agent.toolkits', { id: 'agt_none' }, 404, 'not_found')
-  t.match(listOf(await s.ok('audit.list', { resource_id: agent['id'], action: 'update' }))[0], { resource_type: 'agent', changes: { toolkits: { to: [] } } })
+  t.match(listOf(await s.ok('audit.list', { resource_id: agent['id'], action: 'update' }))[0], { resource_type: 'agent_assignment', resource_name: /./, changes: { toolkits: { to: [] } } })
 })
 
 t.test('skills are made, replaced, imported from Markdown, given and taken', async (t) => {

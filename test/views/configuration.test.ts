@@ -88,6 +88,32 @@ t.test('every change of configuration is audited, and nothing else', (t) => {
   t.end()
 })
 
+t.test('all updates of one record in one entry are one, and changes of which nothing is told are left out', (t) => {
+  const { view, commit } = open()
+  const interaction = (events: readonly unknown[]): Draft => ({ kind: 'interaction', project: 'prj_a', id: 'iact_1', events: events as Event[] })
+  commit(interaction([{ type: 'interaction.responded', id: 'iact_1', response: { id: 'r', value: 1 } }, { type: 'interaction.resolved', id: 'iact_1', was: 'pending', set: { status: 'completed' }, outcome: { value: null } }]))
+  commit({ kind: 'loop', project: 'prj_a', id: 'loop_1', events: [{ type: 'loop.updated', id: 'loop_1', name: 'L', loop: {}, changes: { triggers: {}, version: { from: 1, to: 2 } } } as Event] })
+  const changes = (type: string) => audit(view, { resource_type: type }).items.map((item) => item['changes'])
+  t.strictSame(changes('interaction'), [{ response: { to: { id: 'r', value: 1 } }, status: { from: 'pending', to: 'completed' }, outcome: { to: null } }])
+  t.strictSame(changes('loop'), [{ version: { from: 1, to: 2 } }])
+  const rotated = { name: 'n', version: 2 }
+  commit(project([{ type: 'action.secret_rotated', id: 'act_1', ...rotated } as Event, { type: 'webhook.secret_rotated', id: 'wh_1', ...rotated } as Event, { type: 'skills.assigned', id: 'agt_1', skills: [] } as Event]))
+  for (const version of [1, 2]) commit(project([{ type: 'secret.stored', id: 's', secret: { name: 's', version, entries: ['a'] } } as Event], { at: version }))
+  t.strictSame(audit(view, {}).items.filter(({ resource_type }) => !['interaction', 'loop'].includes(String(resource_type))).map(({ resource_type, action }) => `${resource_type} ${action}`).sort(), ['action_secret update', 'agent_assignment update', 'secret create', 'secret update', 'webhook_secret update'])
+  t.end()
+})
+
+t.test('what an agent remembers itself is not audited', (t) => {
+  const { view, commit } = open()
+  const change = (operation: string) => ({ agent_id: 'agt_1', memory_key: 'k', operation, version: 2 })
+  const saved = (operation: string) => [{ type: 'memory.saved', entry: { key: 'k', kind: 'fact', importance: 50, updated_at: at(1) }, change: change(operation) } as unknown as Event]
+  const memory = (more: Partial<Draft>): Draft => ({ kind: 'memory', project: 'prj_a', id: 'agt_1', events: [], ...more })
+  commit(memory({ events: saved('created') }), memory({ events: saved('updated'), principal: { type: 'agent', id: 'agt_1' } }), memory({ events: [{ type: 'memory.forgotten', change: change('deleted') } as unknown as Event] }), memory({ events: [{ type: 'memory.cleared' } as Event] }))
+  t.strictSame(told(audit(view, { resource_id: 'agt_1:k' })).sort(), ['create agent_memory k', 'delete agent_memory k'])
+  t.equal(audit(view).items.length, 2)
+  t.end()
+})
+
 t.test('the audit log is filtered by any attribute', (t) => {
   const { view } = shop()
   const count = (input: object) => audit(view, input).items.length

@@ -47,6 +47,8 @@ t.test('memberships of archived channels and of direct messages stay as they are
   for (const command of ['channel.add_member', 'channel.remove_member']) t.equal(dm.when(command, { user_id: 'bob', ...found('bob') }, by('ann')).refused?.refused, 'bad_request', command)
   for (const scene of [archived, dm]) t.same(typesOf(scene.when('channel.expel', { member_id: 'ann' })), ['member.removed'], 'but who is no principal any more goes')
   t.same(dm.when('channel.expel', { member_id: 'eve' }).events, [])
+  t.same(typesOf(archived.when('channel.expel', { member_id: 'ann', disabled: true })), ['member.removed'])
+  t.same(dm.when('channel.expel', { member_id: 'ann', disabled: true }).events, [], 'who may come back stays in a direct message')
 })
 t.test('a read marker moves forward, up to the newest message, by its member', async (t) => {
   const one = opened().when('channel.send', { content: 'a' }, by('ann')).when('channel.send', { content: 'b' }, by('ann'))

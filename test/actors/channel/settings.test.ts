@@ -32,7 +32,7 @@ t.test('a direct message has two to nine members, all administrators, and is ope
   t.match(made.tells[0]?.input, { channel: { kind: 'dm', private: true, display_name: undefined }, members: [{ role: 'admin' }, { role: 'admin' }] })
   const again = made.when('channel.create', creation(['ann'], { kind: 'dm' }), by('bob'))
   t.same(again.events, [])
-  t.match([again.reply, again.tells], [{ id: 'chan_1', status_code: 200 }, [{ to: { id: 'chan_1' }, name: 'channel.reopen' }]])
+  t.match([again.reply, again.tells], [{ id: 'chan_1', status_code: 200 }, [{ to: { id: 'chan_1' }, name: 'channel.reopen', input: { members: [{ channel_id: 'chan_1', member_id: 'bob', role: 'admin' }, { member_id: 'ann', role: 'admin' }] } }]])
 })
 
 t.test('a channel is opened once', async (t) => {
@@ -69,7 +69,9 @@ t.test('a private channel is not there for others, but for administrators of the
   for (const command of ['channel.update', 'channel.delete']) t.equal(dm.when(command, { project_admin: true }, by('eve')).refused?.refused, 'not_found', command)
   t.match(dm.when('channel.update', { display_name: 'x', private: true, project_admin: false }, by('ann')).refused, { details: { fields: [{ field: 'display_name' }, { field: 'private' }] } })
   const archived = dm.when('channel.update', { archived_at: '2026-01-01T00:00:00Z', project_admin: false }, by('ann'))
-  t.match(archived.when('channel.reopen').events, [{ type: 'channel.updated', channel: { archived_at: null } }])
-  t.same(dm.when('channel.reopen').events, [])
+  const members = [member('bob', 'admin'), member('ann', 'admin')]
+  t.match(archived.when('channel.reopen', { members }).events, [{ type: 'channel.updated', channel: { archived_at: null } }])
+  t.same(dm.when('channel.reopen', { members }).events, [])
+  t.match(dm.when('channel.expel', { member_id: 'bob' }).when('channel.reopen', { members }).events, [{ type: 'member.added', id: 'chan_1:bob', member: members[0] }], 'who was taken out is there again')
   t.same(typesOf(dm.when('channel.delete', { project_admin: false }, by('bob'))), ['channel.deleted'])
 })

@@ -15,7 +15,14 @@ t.test('a creation keeps what was asked, and says what a source event needs', as
   t.strictSame(scene.tells, [])
   t.strictSame(typesOf(scene.when('interaction.create', { kind: 'assign_work', title: 'other', target_user_ids: ['x'] })), [], 'a creation that comes again changes nothing')
   t.match(asked({ expires_at: new Date(START).toISOString() }).refused, { details: { fields: [{ field: 'expires_at' }] } })
+  t.match(asked({ tags: { 'service:owner': 'me' } }).refused, { details: { fields: [{ field: 'tags.service:owner' }] } })
   t.match(asked({ target_user_ids: ['user_1'], resolution_policy: { type: 'any_of', review: {} } }).refused, { details: { fields: [{ field: 'resolution_policy.review.reviewer_user_ids' }] } })
+})
+
+t.test('references name addresses and entities of this service', async (t) => {
+  const of = (kind: string) => ({ kind, entity_type: 'loop', entity_id: 'loop_1' })
+  t.match(record(asked({ subject: of('service_entity'), references: [of('service_entity'), { kind: 'external_url', url: 'https://x.test' }] })), { subject: of('service_entity'), references: [{}, {}] })
+  t.match(asked({ subject: of('foo_entity'), references: [of('service_entity'), of('other_entity')] }).refused, { details: { fields: [{ field: 'subject.kind', actual: 'foo_entity' }, { field: 'references[1].kind' }] } })
 })
 
 t.test('the first answer that satisfies the policy freezes the outcome', async (t) => {

@@ -1,6 +1,6 @@
 /** Short words for stories about interactions. */
 import type { InteractionState } from '../../../actors/interaction/state.ts'
-import { interaction } from '../../../actors/interaction/interaction.ts'
+import { interactionActor } from '../../../actors/interaction/interaction.ts'
 import type { Interaction } from '../../../protocol/interaction/shapes.ts'
 import { given, type Outcome, type Scene } from '../../given.ts'
 
@@ -9,7 +9,7 @@ export type After = Outcome<InteractionState>
 
 /** An interaction that a client opened, by default an approval of one person. */
 export const asked = (input: Record<string, unknown> = {}): After =>
-  given<InteractionState>(interaction).when('interaction.create', { kind: 'request_approval', title: 'Go?', target_user_ids: ['ada'], spec: { mode: 'confirm' }, ...input })
+  given<InteractionState>(interactionActor({ brand: 'Service' })).when('interaction.create', { kind: 'request_approval', title: 'Go?', target_user_ids: ['ada'], spec: { mode: 'confirm' }, ...input })
 /** An answer of a person. */
 export const answer = (scene: Asked, who: string, value: unknown = true, more: Record<string, unknown> = {}): After =>
   scene.when('interaction.respond', { value, roles: [], ...more }, by(who))

@@ -2,7 +2,7 @@
  * Stories about sessions: the actor with the questions it asks, which are real interactions, and the jobs it has queued, which
  * the story ends as it likes. Tells between session and questions are decided at once, as in one commit.
  */
-import { interaction } from '../../../actors/interaction/interaction.ts'
+import { interactionActor } from '../../../actors/interaction/interaction.ts'
 import type { Tell } from '../../../actors/actor.ts'
 import { sessionActor } from '../../../actors/session/session.ts'
 import type { SessionState } from '../../../actors/session/state.ts'
@@ -68,7 +68,7 @@ export class Story {
   }
   /** A command to a question. */
   question(id: string, name: string, input: Open, cause: Partial<Cause> = {}): string | undefined {
-    const scene = this.questions.get(id) ?? given(interaction as unknown as AnyActor)
+    const scene = this.questions.get(id) ?? given(interactionActor({ brand: 'Service' }) as unknown as AnyActor)
     const after = scene.when(name, input, { at: this.at, self: { project: 'prj_1', kind: 'interaction', id }, ...cause })
     this.questions.set(id, after)
     if (after.refused) return after.refused.refused
