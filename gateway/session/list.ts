@@ -17,5 +17,7 @@ export async function listSessions(edge: Edge, call: Call, { agent_name, scope_n
   if (isRefusal(known)) return known
   const id = known ? Object.entries(known.agents).find(([, { name }]) => name === agent_name)?.[0] : agent_id
   if (known && id === undefined) return { items: [] }
-  return edge.world.view(homeOf(edge, call), 'session.list', { ...question, ...(id !== undefined && { agent_id: id }), ...(session_key !== undefined && { session_key }), ...(after !== undefined && { since: after }) })
+  // A key means one session: those that runs made under it are asked for by their scope.
+  const scope = question['scope'] ?? (session_key === undefined ? undefined : 'agent')
+  return edge.world.view(homeOf(edge, call), 'session.list', { ...question, ...(scope !== undefined && { scope }), ...(id !== undefined && { agent_id: id }), ...(session_key !== undefined && { session_key }), ...(after !== undefined && { since: after }) })
 }
