@@ -10,7 +10,7 @@ import { ingest } from '../../protocol/session/check.ts'
 import type { Block } from '../../protocol/session/blocks.ts'
 import type { TurnWork } from '../../protocol/session/bookkeeping.ts'
 import type { AppContext } from '../../protocol/session/context.ts'
-import type { Defined, Placing } from '../../protocol/session/commands.ts'
+import type { Defined, Keyed, Placing } from '../../protocol/session/commands.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
 import { limits } from '../../protocol/session/limits.ts'
 import type { AgentTurn, TranscriptMessage, TurnAck } from '../../protocol/session/shapes.ts'
@@ -23,8 +23,8 @@ import { recall } from './remembered.ts'
 import { directTurn, type SessionState, type Turn } from './state.ts'
 import { pump } from './turns.ts'
 
-type Invoke = Input<Api['agent.invoke']> & Placing & Defined
-type Start = Input<Api['session.start_turn']> & Defined
+type Invoke = Input<Api['agent.invoke']> & Placing & Keyed
+type Start = Input<Api['session.start_turn']> & Keyed
 
 /** Who wants a turn, and with what. */
 export interface Asking {
@@ -82,7 +82,7 @@ export const startTurn = (brand: string) => (state: SessionState, input: Start, 
 }
 
 interface Asked { readonly path: string; readonly key: string | undefined; readonly content: readonly Open[]; readonly context: readonly AppContext[] | undefined; readonly metadata: Open | undefined; readonly output: Open | undefined }
-function start(on: Draft, asked: Asked, { definition, config }: Defined): Decision<SessionEvent, TurnAck> {
+function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, TurnAck> {
   const key = asked.key?.trim() || undefined
   const known = key === undefined ? undefined : recall(on.state.keys, key)
   if (known) {
@@ -91,6 +91,8 @@ function start(on: Draft, asked: Asked, { definition, config }: Defined): Decisi
     const current = turn ? recordOf(turn) : ({ id: known.turn_id } as AgentTurn)
     return { events: [], reply: { session: on.state.record, turn: current, resume_cursor: String(known.boundary), after_sequence: known.after_sequence, deduped: true } }
   }
+  if ('unfit' in given) return given.unfit
+  const { definition, config } = given
   const content = bound(on.state, asked.content, asked.path)
   if (isRefusal(content)) return content
   const refused = blocked(on)

@@ -31,15 +31,20 @@ async function sourceOf(edge: Asking, project: string, id: string): Promise<Agen
   return source
 }
 
-/** The agent that a reference names; `not_found` when there is none, `agent_inactive` when it is not in use. */
-export async function agentOf({ world, directory }: Asking, project: string, ref: { readonly id?: string; readonly name?: string }): Promise<Agent | Refusal> {
+/** The agent that a reference names, in use or not. */
+export async function findAgent({ world, directory }: Asking, project: string, ref: { readonly id?: string; readonly name?: string }): Promise<Agent | Refusal> {
   const known = await directory.project(project)
   if (isRefusal(known)) return known
   const id = ref.id ?? Object.entries(known.agents).find(([, { name }]) => name === ref.name)?.[0] ?? ''
   if (!own(known.agents, id)) return refuse('not_found', { resource: 'agent' }, 'There is no such agent in this project.')
   const source = await sourceOf({ world, directory }, project, id)
-  if (isRefusal(source)) return source
-  return source.agent.status === 'active' ? source.agent : refuse('agent_inactive', { agent_id: id })
+  return isRefusal(source) ? source : source.agent
+}
+const inactive = ({ id }: Agent): Refusal => refuse('agent_inactive', { agent_id: id })
+/** The agent that a reference names; `not_found` when there is none, `agent_inactive` when it is not in use. */
+export async function agentOf(asking: Asking, project: string, ref: { readonly id?: string; readonly name?: string }): Promise<Agent | Refusal> {
+  const agent = await findAgent(asking, project, ref)
+  return isRefusal(agent) || agent.status === 'active' ? agent : inactive(agent)
 }
 
 /** What a request says about the definition of its turn. */
@@ -49,8 +54,9 @@ export interface Wanted {
   /** What the step of a run says. */
   readonly step?: TurnWanted['step']
 }
-/** The definition of a turn of an agent in a session, which may be new. @param given the agent with what it has, when it is no agent of the project. */
+/** The definition of a turn of an agent that is in use, in a session, which may be new. @param given the agent with what it has, when it is no agent of the project. */
 export async function define(edge: Asking, project: string, agent: Agent, session: Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'> | undefined, { config, operation, step }: Wanted, given?: AgentSource): Promise<Defined | Refusal> {
+  if (agent.status !== 'active') return inactive(agent)
   const source = given ?? (await sourceOf(edge, project, agent.id))
   if (isRefusal(source)) return source
   const cleared = config !== undefined && clearsConfig(config)
