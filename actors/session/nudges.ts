@@ -50,12 +50,11 @@ export const nudge = (brand: string) => (state: SessionState, input: Nudge, caus
     pump(on)
     return answering(on, ({ record }) => ({ nudge_id: id, status: 'delivered', delivery: 'new_turn', session: record, turn, after_sequence, deduped: false, woke_turn: false }))
   }
-  const woke = input.wake === true && target.record.status === 'waiting'
-  const kept: NudgeWork = { turn_id: target.record.id, delivery: 'current_turn', after_sequence: session.sequence, woke: false, asker, definition: input.definition, ...(input.metadata && { metadata: input.metadata }) }
+  const woke = input.wake === true && interrupt(on, target.record.id)
+  const kept: NudgeWork = { turn_id: target.record.id, delivery: 'current_turn', after_sequence: session.sequence, woke, asker, definition: input.definition, ...(input.metadata && { metadata: input.metadata }) }
   queue(on, { ...base, status: 'pending', delivery: 'current_turn', turn: { id: target.record.id, status: target.record.status } }, key, input.content_hash, kept)
-  const woken = woke && interrupt(on, target.record.id)
   const turn = recordOf(target)
-  return answering(on, ({ record }) => ({ nudge_id: id, status: 'pending', delivery: 'current_turn', session: record, turn, after_sequence: session.sequence, deduped: false, woke_turn: woken }))
+  return answering(on, ({ record }) => ({ nudge_id: id, status: 'pending', delivery: 'current_turn', session: record, turn, after_sequence: session.sequence, deduped: false, woke_turn: woke }))
 }
 /** The answer of a repeat is that of the admission. */
 const again = ({ record, turns }: Live, { nudge_id, turn_id, delivery, after_sequence, woke }: KeyedNudge): NudgeAck => {
