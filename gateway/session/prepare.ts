@@ -126,7 +126,8 @@ export const sessionPreparations: Readonly<Record<string, Prepare>> = {
   'agent.invoke': invoke,
   'session.create': create,
   'session.start_turn': turning((edge, call) => ({ answer: (reply) => acknowledged(edge, call, (call.body as unknown as Said).content, reply) })),
-  'session.nudge': turning((edge, call) => ({ input: { content_hash: edge.world.hash(JSON.stringify([call.body['content'], call.body['metadata'] ?? null])) }, answer: (reply) => nudged(edge, call, reply) })),
+  // What is null was the metadata once: hashes that are stored stay good.
+  'session.nudge': turning((edge, call) => ({ input: { content_hash: edge.world.hash(JSON.stringify([call.body['content'], null])) }, answer: (reply) => nudged(edge, call, reply) })),
   'session.append': append,
   ...attachmentPreparations,
   'session.compact': turning((edge, call) => ({ answer: () => compacted(edge, call) })),

@@ -94,7 +94,7 @@ export const sessions = {
   'session.compact': command(`POST ${S}/compact`, { ...act, summary: 'Summarise what is new, and wait for it', body: Closed({}), bodyOptional: true, reply: Session, errors: ['not_found', 'conflict', 'agent_inactive'] }),
   'session.messages': query(`GET ${S}/messages`, { ...read, summary: 'Messages by number', reply: MessagePage, query: Closed({ after_sequence: After, before_sequence: Type.Optional(Type.Integer({ minimum: 1 })), order: Order, limit: paging.limit, include: Include }) }),
   'session.append': command(`POST ${S}/messages`, { ...act, summary: 'Add messages without starting a turn', body: Append, check: checkAppend, reply: Session, limit: LIMIT, errors: ['not_found', 'conflict'] }),
-  'session.turns': query(`GET ${S}/turns`, { ...read, summary: 'Turns, by creation', reply: pageOf(AgentTurn), query: Closed({ ids: Type.Optional(many(Id)), order: Order, ...paging }) }),
+  'session.turns': query(`GET ${S}/turns`, { ...read, summary: 'Turns, by creation', reply: pageOf(AgentTurn), query: Closed({ ids: Type.Optional(many(Id)), order: Order, ...paging }), exact: 'ids' }),
   'session.start_turn': command(`POST ${S}/turns`, { ...act, summary: 'Start a turn', body: StartTurn, check: checkStart, reply: TurnAck, status: 202, stream: 'accept', limit: LIMIT, errors: starting }),
   'session.turn': query(`GET ${S}/turns/:turn_id`, { ...read, summary: 'One turn', reply: AgentTurn }),
   'session.cancel_turn': command(`POST ${S}/turns/:turn_id/cancel`, cancelTurn),

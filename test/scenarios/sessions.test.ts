@@ -33,7 +33,13 @@ t.test('a message is answered by the model of the agent', async (t) => {
   const next = await s.ok('session.start_turn', { session_id, content: [text('and now?')], role: 'user' })
   t.strictSame(shown(await says(model, [text('Still.')])), ['user: status?', 'assistant: All green.', 'user: and now?'])
   await turnIn(s, next, 'completed')
-  t.strictSame(idsOf(await s.ok('session.turns', { session_id })), [turn_id, placeOf(next).turn_id])
+  const both = [turn_id, placeOf(next).turn_id]
+  t.strictSame(idsOf(await s.ok('session.turns', { session_id })), both)
+  t.strictSame(idsOf(await s.ok('session.turns', { session_id, order: 'desc' })), both, 'a page is by creation')
+  const last = await s.ok('session.turns', { session_id, order: 'desc', limit: 1 })
+  t.match([idsOf(last), last['has_more']], [[both[1]], true])
+  t.strictSame(idsOf(await s.ok('session.turns', { session_id, order: 'desc', limit: 1, cursor: last['next_cursor'] })), [both[0]])
+  t.strictSame(idsOf(await s.ok('session.turns', { session_id, ids: [...both].reverse(), order: 'desc', limit: 0, cursor: last['next_cursor'] })), both, 'of what is named nothing is left out')
   model.close()
 })
 
@@ -89,7 +95,7 @@ t.test('a nudge reaches the turn under way, and a turn of its own when there is 
   const given = { session_id, content: 'faster', idempotency_key: 'n1', metadata: { by: 'me' } }
   const nudge = await s.ok('session.nudge', given)
   t.match(nudge, { nudge_id: /^nudge_/, status: 'pending', delivery: 'current_turn', deduped: false, woke_turn: false, turn: { id: turn_id } })
-  t.match(await s.ok('session.nudge', given), { nudge_id: nudge['nudge_id'], deduped: true })
+  t.match(await s.ok('session.nudge', { ...given, metadata: { by: 'me again' } }), { nudge_id: nudge['nudge_id'], deduped: true }, 'metadata makes it no other nudge')
   await s.refused('session.nudge', { ...given, content: 'slower' }, 409, 'conflict')
   const back = await s.ok('session.nudge', { session_id, content: 'never mind' })
   t.match(await s.ok('session.cancel_nudge', { session_id, nudge_id: back['nudge_id'] }), { status: 'cancelled' })
