@@ -12,15 +12,14 @@ interface Of { readonly session_id: string }
 type Found<T> = T | Refusal
 const found = (store: Store, project: number, { session_id }: Of): SessionRow | undefined => sessionRow(store, project, session_id)
 
-/** One session. @param now Unix milliseconds. */
+/** One session; at how many tokens it compacts is for the edge to add. @param now Unix milliseconds. */
 export function sessionGet(store: Store, project: number, input: Of, now: number): Found<SessionDetail> {
   const row = found(store, project, input)
   if (!row) return missingSession
-  const { latest, running, threshold } = JSON.parse(row.compaction) as CompactionNote
+  const { latest, running } = JSON.parse(row.compaction) as CompactionNote
   const compaction: CompactionProgress = {
     in_progress: running !== undefined && running.deadline > now,
     ...(running && running.deadline > now && { started_at: timestamp(running.at), deadline: timestamp(running.deadline), from_sequence: running.from, through_sequence: running.through, message_count: running.count }),
-    ...(threshold !== undefined && { threshold_tokens: threshold }),
   }
   return { ...recordOf(row), latest_compaction: latest ?? null, compaction }
 }

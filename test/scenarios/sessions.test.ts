@@ -139,30 +139,6 @@ t.test('what is cancelled ends at once and stays ended', async (t) => {
   model.close()
 })
 
-t.test('a repeat is answered, whatever became of the agent', async (t) => {
-  const agent = await agentOf(s, 'retired')
-  const asked = (key: string, more: object = {}) => ({ agent_ref: { id: agent['id'] }, input: { content: [text('hi')], idempotency_key: key }, ...more })
-  const first = await s.ok('agent.invoke', asked('k1'))
-  const { session_id, turn_id } = placeOf(first)
-  const nudge = await s.ok('session.nudge', { session_id, content: 'and?', idempotency_key: 'n1' })
-  await s.ok('session.cancel_turn', { session_id, turn_id })
-  const second = await s.ok('session.start_turn', { session_id, content: [text('again')], idempotency_key: 'k2' })
-  for (const [change, status, code] of [[{ status: 'inactive' }, 409, 'agent_inactive'], [{ status: 'active', model: 'nope/none', model_route: { mode: 'managed' } }, 400, 'bad_request']] as const) {
-    await s.ok('agent.update', { id: agent['id'], ...change })
-    t.match(await s.ok('agent.invoke', asked('k1')), { deduped: true, turn: { id: turn_id, status: 'cancelled' }, resume_cursor: first['resume_cursor'] })
-    t.match(await s.ok('session.start_turn', { session_id, content: [text('again')], idempotency_key: 'k2' }), { deduped: true, turn: { id: placeOf(second).turn_id } })
-    t.match(await s.ok('session.nudge', { session_id, content: 'and?', idempotency_key: 'n1' }), { deduped: true, nudge_id: nudge['nudge_id'] })
-    await s.refused('session.nudge', { session_id, content: 'other', idempotency_key: 'n1' }, 409, 'conflict')
-    await s.refused('agent.invoke', asked('k3'), status, code)
-    await s.refused('agent.invoke', asked('k3', { session: { session_key: 'fresh' } }), status, code)
-    await s.refused('session.start_turn', { session_id, content: [text('x')], idempotency_key: 'k3' }, status, code)
-    await s.refused('session.nudge', { session_id, content: 'x', idempotency_key: 'n2' }, status, code)
-    await s.refused('session.compact', { session_id }, status, code)
-  }
-  t.strictSame(fieldsOf(await s.refused('agent.invoke', asked('k1', { config: { model: 'nope/none' } }), 400, 'bad_request')), ['config.model'], 'a config must be one all the same')
-  t.strictSame(idsOf(await s.ok('session.list', { agent_id: agent['id'] })), [session_id], 'nothing was made')
-})
-
 t.test('sessions are found by key, listed, changed, filled and deleted', async (t) => {
   const agent = await agentOf(s, 'keeper')
   const model = await modelOf(s, 'keeper')
