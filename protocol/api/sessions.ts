@@ -17,7 +17,7 @@ import { AgentTurn, MessagePage, NudgeAck, NudgeStatus, Session, SessionDetail, 
 const Content = Type.Array(Open, { minItems: 1, maxItems: limits.blocks, description: 'Blocks: text, image, document' })
 const Context = Type.Array(Type.Object({ name: Type.String(), content: Type.String() }), { description: 'Application context; the model sees it as app-<name>' })
 const Key = Type.String({ maxLength: limits.key })
-const Operation = Closed({ timeout_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })) })
+const Operation = Closed({ timeout_seconds: Type.Optional(Type.Integer({ minimum: 1, description: 'Of active execution; what is longer than may be is cut to that' })) })
 const Output = Closed({ schema: Open })
 const SessionKey = Type.String({ maxLength: limits.session_key })
 const Title = Type.String({ maxLength: limits.title })

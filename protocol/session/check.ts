@@ -6,8 +6,8 @@ import { limits } from './limits.ts'
 import { schemaFaults } from './schema.ts'
 
 const images: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
-const sources = { image: ['base64', 'url', 'file', 'artifact'], document: ['base64', 'url', 'text', 'file', 'artifact'] } as const
-const needs: Readonly<Record<string, readonly string[]>> = { base64: ['media_type', 'data'], url: ['url'], text: ['data'], file: ['file_id'], artifact: ['artifact_id'] }
+const sources = { image: ['base64', 'url', 'artifact'], document: ['base64', 'url', 'text', 'file', 'artifact'] } as const
+const needs: Readonly<Record<string, readonly string[]>> = { base64: ['media_type', 'data'], url: ['url'], text: ['media_type', 'data'], file: ['file_id'], artifact: ['artifact_id'] }
 const bytesOf = (text: string): number => new TextEncoder().encode(text).length
 const isText = (value: unknown): value is string => typeof value === 'string'
 const isObject = (value: unknown): value is Open => typeof value === 'object' && value !== null && !Array.isArray(value)
