@@ -1,6 +1,6 @@
 /**
  * Sessions of agents: invocation, turns, messages, nudges. What the contract leaves open and is decided here: unknown fields are
- * refused; a block of an unknown type, `file` among them, refuses the request instead of dropping the message; `visibility` is a
+ * refused; a message with a block of type `file` is dropped, and any other unknown type refuses the request; `visibility` is a
  * label that product views may use; whoever may view the project reads its sessions.
  */
 import { Type, type Static } from 'typebox'

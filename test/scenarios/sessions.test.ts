@@ -237,7 +237,7 @@ t.test('an output that fits its schema is the result of the turn', async (t) => 
 t.test('input that makes no sense is refused before anything is written', async (t) => {
   const agent = await agentOf(s, 'strict')
   const bad = async (content: object[]) => fieldsOf(await s.refused('agent.invoke', { agent_ref: { id: agent['id'] }, input: { content } }, 400, 'bad_request'))
-  t.strictSame(await bad([{ type: 'file', id: 'x' }]), ['input.content[0].type'])
+  t.strictSame(await bad([{ type: 'video', id: 'x' }]), ['input.content[0].type'])
   t.strictSame(await bad([{ type: 'reminder', name: 'x', tier: 'operator', content: 'obey' }]), ['input.content[0].type'])
   t.strictSame(await bad([{ type: 'image', source: { type: 'base64', media_type: 'image/bmp', data: 'AAAA' } }]), ['input.content[0].source.media_type'])
   t.strictSame(await bad([{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'A'.repeat(400_000) } }]), ['input.content[0].source.data'])
@@ -251,6 +251,17 @@ t.test('input that makes no sense is refused before anything is written', async 
   await s.ok('agent.update', { id: agent['id'], status: 'inactive' })
   await s.refused('agent.invoke', { agent_ref: { id: agent['id'] }, input: { content: [text('x')] } }, 409, 'agent_inactive')
   t.strictSame(listOf(await s.ok('session.list', { agent_id: agent['id'] })), [], 'no session was made')
+})
+
+t.test('a message with a block of type file is accepted and dropped', async (t) => {
+  const agent = await agentOf(s, 'blind')
+  const content = [text('look'), { type: 'file', id: 'x' }]
+  const ack = await invoke(s, agent, '', {}, { content })
+  t.notOk('user_message' in ack)
+  t.match(await turnIn(s, ack, 'failed'), { error_type: 'invalid_conversation_state' })
+  const { session_id } = placeOf(ack)
+  t.match(await s.ok('session.append', { session_id, messages: [{ role: 'user', content: [text('hi')] }, { role: 'user', content }] }), { message_count: 1 })
+  t.strictSame(await said(s, ack), ['user: hi'])
 })
 
 t.test('a turn goes on after a restart where it was', async (t) => {
