@@ -28,6 +28,15 @@ t.test('a turn makes the session that it needs, and says how it ended', async (t
   t.same(told(s), [])
 })
 
+t.test('no key of a client means the turn of a run', async (t) => {
+  const s = new Story()
+  s.do('turn.open', opening())
+  for (const idempotency_key of ['turn:turn_r', ' turn:turn_r']) {
+    t.equal(s.invoke('mine', { input: { idempotency_key } }), undefined)
+    t.match(s.last?.reply, { deduped: idempotency_key.startsWith(' '), turn: { id: 'turn_1' } })
+  }
+})
+
 t.test('an output, a price and a failure are told', async (t) => {
   const s = new Story()
   const schema = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] }
