@@ -68,6 +68,8 @@ export interface SessionState extends Window {
   readonly compacting?: Compacting
   /** That of the last turn. */
   readonly definition?: TurnDefinition
+  /** Ids of tool uses; see calls.ts. */
+  readonly calls?: Remembered<true>
   /** Application context as it was given last, by name. */
   readonly contexts: Readonly<Record<string, string>>
   /** By id. */
