@@ -62,14 +62,15 @@ function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): 
   const signature = signatureOf(name, input)
   emit(on, { type: 'call.counted', id, signature })
   const { definition, output_schema, repeats, skills } = (turnOf(on, id) as Turn).work
+  const meaning = meaningOf(definition, on.brand, output_schema, name, input)
   const times = repeats[signature] ?? 0
   const limit = definition.max_repeats ?? limits.repeats
-  if (times > limit) {
-    const error_message = `${name} was called more than ${limit} times with the same arguments.`
-    end(on, id, { status: 'failed', error_type: 'progress_stalled', error_message, stalled: { tool: name, duplicate_calls: times, limit } })
+  if (limit > 0 && times > limit) {
+    const called = meaning.kind === 'action' ? meaning.tool.name : name
+    const error_message = `${called} was called more than ${limit} times with the same arguments.`
+    end(on, id, { status: 'failed', error_type: 'progress_stalled', error_message, stalled: { tool: called, duplicate_calls: times, limit } })
     return false
   }
-  const meaning = meaningOf(definition, on.brand, output_schema, name, input)
   if (meaning.kind === 'fault') settle(on, id, call, { status: 'error', content: meaning.text })
   else if (meaning.kind === 'help') settle(on, id, call, { status: 'ok', content: meaning.text })
   else if (meaning.kind === 'action') act(on, id, call, meaning.tool, meaning.input, skills)

@@ -34,7 +34,7 @@ export interface TurnDefinition extends Pick<EffectiveDefinition, 'instructions'
   /** Why that text could not be made: the turn fails with it. */
   readonly memory_fault?: string
   readonly max_tokens?: number
-  /** How often the model is asked, and equal tool calls that are allowed, when that is not what every turn may. */
+  /** How often the model is asked, and equal tool calls that are allowed (0: any number), when that is not what every turn may. */
   readonly max_generations?: number
   readonly max_repeats?: number
   /** What tokens cost; absent: nothing is known. */

@@ -59,9 +59,12 @@ t.test('what the step bounds is bounded', async (t) => {
     s.do('job.settled', { job_id: job.id, outcome: 'completed', attempt: 1, result: {} })
   }
   t.match(told(s), [{ status: 'failed', error_type: 'max_iterations', error: 'The model was asked 2 times in this turn.' }])
-  s.do('turn.open', opening({ turn_id: 'turn_2', definition: definition([tool('act')], { max_repeats: 1 }) }))
-  answer(s, [use('a', 'act'), use('b', 'act')])
-  t.match(told(s), [{ status: 'failed', error_type: 'progress_stalled', stalled: { tool: 'act', duplicate_calls: 2, limit: 1 } }])
+  s.do('turn.open', opening({ turn_id: 'turn_2', definition: definition([tool('crm.act')], { max_repeats: 1 }) }))
+  answer(s, [use('a', 'crm_act'), use('b', 'crm_act')])
+  t.match(told(s), [{ status: 'failed', error_type: 'progress_stalled', error: 'crm.act was called more than 1 times with the same arguments.', stalled: { tool: 'crm.act', duplicate_calls: 2, limit: 1 } }])
+  s.do('turn.open', opening({ turn_id: 'turn_3', definition: definition([tool('act')], { max_repeats: 0 }) }))
+  answer(s, Array.from({ length: 9 }, (_, n) => use(`c${n}`, 'act')))
+  t.equal(s.jobs.size, 9, 'without a bound all are done')
 })
 
 t.test('the run stops its turn, or the session does, and the run hears either', async (t) => {
