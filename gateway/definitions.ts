@@ -12,6 +12,7 @@ import { hexOf } from './hex.ts'
 import { answer, type LocalContext, type LocalQuery } from './listing.ts'
 import type { World } from './ports.ts'
 import type { Prepare, Prepared } from './prepare.ts'
+import { findAgent } from './session/definition.ts'
 
 type Usage = ViewQuestions['skill_usage']['reply']['items']
 
@@ -62,9 +63,11 @@ async function seen({ world, directory }: Edge, { slots }: Call): Promise<Prepar
   return isRefusal(usage) ? usage : { input: { seen: { grants, assigned: total(usage) } } }
 }
 
-const inbox: Prepare = ({ world }) => {
-  const { inbox_domain: domain } = world.settings
-  return domain === undefined ? refuse('inbox_unavailable') : { input: { domain } }
+const inbox: Prepare = async (edge, call) => {
+  const { inbox_domain: domain } = edge.world.settings
+  if (domain !== undefined) return { input: { domain } }
+  const agent = await findAgent(edge, homeOf(edge, call), { id: call.slots['id'] ?? '' })
+  return isRefusal(agent) ? agent : refuse('inbox_unavailable')
 }
 
 /** By row name. */

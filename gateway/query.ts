@@ -9,7 +9,7 @@ import { openCursor, sealCursor } from './cursor.ts'
 import { localQueries } from './local.ts'
 import { rolesOf } from './people.ts'
 import type { Answer } from './respond.ts'
-import { listSessions } from './session/list.ts'
+import { listSessions, readSession } from './session/list.ts'
 import { liveTurn, snapshot } from './session/snapshot.ts'
 import { soon, type Soon } from './soon.ts'
 
@@ -30,6 +30,7 @@ function read(edge: Edge, call: Call): Soon<unknown> {
   if (name === 'audit.list') return paged(edge, call, (question) => audit(edge, call, question))
   if (name === 'interaction.list' && project && call.query['inbox'] === true) return paged(edge, call, (question) => inbox(edge, call, project.id, question))
   if (name === 'session.list') return paged(edge, call, (question) => listSessions(edge, call, question))
+  if (name === 'session.get') return readSession(edge, call)
   if (name === 'session.transcript') return snapshot(edge, call)
   if (name === 'session.turn_live') return liveTurn(edge, call)
   const asking = name.startsWith('channel.') ? { viewer: viewerOf(caller) } : undefined

@@ -70,6 +70,8 @@ export function readQuery(row: Row, query: string): Values | Refusal {
     else values[name] = scalar(text, described)
   }
   if (faults.length > 0) return refuseFields(...faults)
+  const { exact } = row.shape
+  if (exact !== undefined && (values[exact] as unknown[] | undefined)?.length) for (const name of ['cursor', 'order', 'limit']) delete values[name]
   for (const [name, described] of Object.entries(known)) if (!(name in values) && described.default !== undefined) values[name] = described.default
   const plain = { ...values }
   return (schema && check(schema, plain, 'query')) ?? plain

@@ -36,6 +36,8 @@ export interface Shape {
   /** What a schema cannot say about the body: a pure check, giving every faulty place. */
   readonly check?: (body: never) => readonly FieldError[]
   readonly query?: TSchema
+  /** Lists: the parameter that names the wanted items; beside it cursor, order and limit count for nothing, whatever they say. */
+  readonly exact?: string
   readonly reply?: TSchema
   /** Success status; 200 by default, 204 means no body. */
   readonly status?: number

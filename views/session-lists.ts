@@ -12,15 +12,14 @@ interface Of { readonly session_id: string }
 type Found<T> = T | Refusal
 const found = (store: Store, project: number, { session_id }: Of): SessionRow | undefined => sessionRow(store, project, session_id)
 
-/** One session. @param now Unix milliseconds. */
+/** One session; at how many tokens it compacts is for the edge to add. @param now Unix milliseconds. */
 export function sessionGet(store: Store, project: number, input: Of, now: number): Found<SessionDetail> {
   const row = found(store, project, input)
   if (!row) return missingSession
-  const { latest, running, threshold } = JSON.parse(row.compaction) as CompactionNote
+  const { latest, running } = JSON.parse(row.compaction) as CompactionNote
   const compaction: CompactionProgress = {
     in_progress: running !== undefined && running.deadline > now,
     ...(running && running.deadline > now && { started_at: timestamp(running.at), deadline: timestamp(running.deadline), from_sequence: running.from, through_sequence: running.through, message_count: running.count }),
-    ...(threshold !== undefined && { threshold_tokens: threshold }),
   }
   return { ...recordOf(row), latest_compaction: latest ?? null, compaction }
 }
@@ -87,7 +86,7 @@ export function messagesOfTurn(store: Store, project: number, { turn_id, ...inpu
 
 interface TurnRow { readonly id: string; readonly seq: number; readonly extra: string; readonly record: string }
 const turnRecord = ({ record, extra }: TurnRow): AgentTurn => agentTurn(JSON.parse(record) as TranscriptTurn, JSON.parse(extra) as TurnExtra)
-/** Turns of a session by creation; with `ids` exactly those. */
+/** Turns of a session by creation; with `ids` exactly those. The order says at which end pages begin; each page is by creation. */
 export function turnList(store: Store, project: number, input: Paging & Of & { readonly ids?: Many; readonly order?: 'asc' | 'desc' }): Found<Page<AgentTurn>> {
   const row = found(store, project, input)
   if (!row) return missingSession
@@ -96,7 +95,8 @@ export function turnList(store: Store, project: number, input: Paging & Of & { r
   if (ids.length > 0) return { items: store.all<TurnRow>(`${select} AND id IN (${marks(ids)}) ORDER BY seq`, row.n, ...ids).map(turnRecord) }
   const direction = input.order === 'desc' ? 'DESC' : 'ASC'
   const after = beyond(['seq'], direction, input.after)
-  return page(store.all<TurnRow>(`${select}${after.sql} ORDER BY seq ${direction} LIMIT ?`, row.n, ...after.values, limitOf(input) + 1), input, turnRecord, (turn) => [turn.seq])
+  const { items, ...rest } = page(store.all<TurnRow>(`${select}${after.sql} ORDER BY seq ${direction} LIMIT ?`, row.n, ...after.values, limitOf(input) + 1), input, turnRecord, (turn) => [turn.seq])
+  return { items: direction === 'DESC' ? items.toReversed() : items, ...rest }
 }
 /** One turn of a session. */
 export function turnGet(store: Store, project: number, { turn_id, ...input }: Of & { readonly turn_id: string }): Found<AgentTurn> {

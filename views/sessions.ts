@@ -11,9 +11,8 @@ import { settledTurns } from '../protocol/session/settled.ts'
 import type { Session, SessionNudge, TranscriptMessage, TranscriptTurn, TurnExtra } from '../protocol/session/shapes.ts'
 import type { Store } from './store.ts'
 
-/** What of a compaction is shown: the pass under way, the threshold, and the last summary. */
+/** What of a compaction is shown: the pass under way, and the last summary. */
 export interface CompactionNote {
-  readonly threshold?: number
   readonly running?: { readonly at: number; readonly deadline: number; readonly from: number; readonly through: number; readonly count: number }
   readonly latest?: { readonly message_id: string; readonly sequence: number; readonly covers_through_sequence: number }
 }
@@ -134,12 +133,6 @@ function keep(on: Applying, event: Exclude<SessionEvent, SessionFrame>): void {
       return void prune(on)
     case 'context.stored': return void putRow(store, n, event.message, 0, 1)
     case 'turn.extra': return void addExtra(store, n, project, event.id, event.extra)
-    case 'turn.admitted': {
-      const { strategy, threshold_tokens } = event.work.definition.compaction
-      const { threshold: _, ...rest } = on.compaction
-      on.compaction = { ...rest, ...(strategy === 'auto' && { threshold: threshold_tokens }) }
-      return
-    }
     case 'nudge.queued': return void putNudge(store, n, event.nudge)
     case 'nudge.changed': {
       const known = store.one<{ record: string }>('SELECT record FROM session_nudges WHERE session = ? AND id = ?', n, event.id)

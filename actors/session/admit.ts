@@ -6,11 +6,11 @@ import type { Api } from '../../protocol/api.ts'
 import type { Open } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import { ingest } from '../../protocol/session/check.ts'
+import { ingest, isDropped } from '../../protocol/session/check.ts'
 import type { Block } from '../../protocol/session/blocks.ts'
 import type { TurnWork } from '../../protocol/session/bookkeeping.ts'
 import type { AppContext } from '../../protocol/session/context.ts'
-import type { Defined, Placing } from '../../protocol/session/commands.ts'
+import type { Defined, Keyed, Placing } from '../../protocol/session/commands.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
 import { limits } from '../../protocol/session/limits.ts'
 import type { AgentTurn, TranscriptMessage, TurnAck } from '../../protocol/session/shapes.ts'
@@ -23,8 +23,8 @@ import { recall } from './remembered.ts'
 import { directTurn, type SessionState, type Turn } from './state.ts'
 import { pump } from './turns.ts'
 
-type Invoke = Input<Api['agent.invoke']> & Placing & Defined
-type Start = Input<Api['session.start_turn']> & Defined
+type Invoke = Input<Api['agent.invoke']> & Placing & Keyed
+type Start = Input<Api['session.start_turn']> & Keyed
 
 /** Who wants a turn, and with what. */
 export interface Asking {
@@ -34,7 +34,8 @@ export interface Asking {
 }
 interface Admission extends Asking {
   readonly owner: TurnWork['owner']
-  readonly content: readonly Block[]
+  /** Absent when the message was dropped: then the turn has no input of its own. */
+  readonly content: readonly Block[] | undefined
   readonly key?: string | undefined
   readonly context?: readonly AppContext[]
   readonly output_schema?: Open | undefined
@@ -43,17 +44,17 @@ interface Admission extends Asking {
   readonly exchange?: TurnWork['exchange']
   readonly depth?: number
 }
-interface Admitted { readonly turn_id: string; readonly user_message: TranscriptMessage; readonly boundary: number; readonly after_sequence: number }
+interface Admitted { readonly turn_id: string; readonly user_message: TranscriptMessage | undefined; readonly boundary: number; readonly after_sequence: number }
 
 /** Write the rows of a new turn: changed context, the input, and the turn, which is queued. */
 export function admit(on: Draft, { owner, content, key, context = [], output_schema, of, metadata, turn_id = on.cause.mint('turn'), exchange, depth, ...asking }: Admission): Admitted {
   const { record, revision: boundary, sequence: before } = on.state
   writeContext(on, turn_id, context)
-  const after_sequence = on.state.sequence + 1
+  const after_sequence = on.state.sequence + (content ? 1 : 0)
   const work: TurnWork = { ...asking, owner, boundary, before, after_sequence, generations: 0, next_index: 1, spent: 0, repeats: {}, usage: {}, ...(output_schema && { output_schema }), ...(exchange && { exchange }), ...(depth !== undefined && { depth }) }
   emit(on, { type: 'turn.admitted', id: turn_id, work, ...(key !== undefined && { key }) })
   emit(on, { type: 'turn.extra', id: turn_id, extra: { effective_timeout_seconds: asking.definition.timeout_seconds } })
-  const user_message = write(on, { turn: { id: turn_id, index: 0 }, role: 'user', content, metadata })
+  const user_message = content && write(on, { turn: { id: turn_id, index: 0 }, role: 'user', content, metadata })
   emit(on, { type: 'turn.upsert', id: turn_id, agent_id: record.agent_id, session_id: record.id, attempt: 1, ...of, status: 'queued', phase: 'queued', seq: on.state.turn_count, created_at: now(on), updated_at: now(on) })
   return { turn_id, user_message, boundary, after_sequence }
 }
@@ -82,7 +83,7 @@ export const startTurn = (brand: string) => (state: SessionState, input: Start, 
 }
 
 interface Asked { readonly path: string; readonly key: string | undefined; readonly content: readonly Open[]; readonly context: readonly AppContext[] | undefined; readonly metadata: Open | undefined; readonly output: Open | undefined }
-function start(on: Draft, asked: Asked, { definition, config }: Defined): Decision<SessionEvent, TurnAck> {
+function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, TurnAck> {
   const key = asked.key?.trim() || undefined
   const known = key === undefined ? undefined : recall(on.state.keys, key)
   if (known) {
@@ -91,17 +92,19 @@ function start(on: Draft, asked: Asked, { definition, config }: Defined): Decisi
     const current = turn ? recordOf(turn) : ({ id: known.turn_id } as AgentTurn)
     return { events: [], reply: { session: on.state.record, turn: current, resume_cursor: String(known.boundary), after_sequence: known.after_sequence, deduped: true } }
   }
-  const content = bound(on.state, asked.content, asked.path)
+  if ('unfit' in given) return given.unfit
+  const { definition, config } = given
+  const content = isDropped(asked.content) ? undefined : bound(on.state, asked.content, asked.path)
   if (isRefusal(content)) return content
   const refused = blocked(on)
   if (refused) return refused
   if (on.state.record.status === 'archived') change(on, { status: 'active' })
   configure(on, config)
-  const { turn_id, user_message, boundary, after_sequence } = admit(on, { owner: 'direct', asker: askerOf(on.cause), definition, content: ingest(content), key, metadata: asked.metadata, output_schema: asked.output, ...(asked.context && { context: asked.context }) })
+  const { turn_id, user_message, boundary, after_sequence } = admit(on, { owner: 'direct', asker: askerOf(on.cause), definition, content: content && ingest(content), key, metadata: asked.metadata, output_schema: asked.output, ...(asked.context && { context: asked.context }) })
   const turn = recordOf(turnOf(on, turn_id) as Turn)
   pump(on)
   // What is answered is remembered for repeats: what was sent goes back from the edge, which has it.
-  return answering(on, ({ record }) => ({ session: record, turn, user_message: { ...user_message, content: [] }, resume_cursor: String(boundary), after_sequence, deduped: false }))
+  return answering(on, ({ record }) => ({ session: record, turn, ...(user_message && { user_message: { ...user_message, content: [] } }), resume_cursor: String(boundary), after_sequence, deduped: false }))
 }
 function blocked({ state }: Draft): Refusal | undefined {
   const active = directTurn(state)

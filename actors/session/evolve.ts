@@ -6,6 +6,7 @@ import { limits } from '../../protocol/session/limits.ts'
 import { settledTurns } from '../../protocol/session/settled.ts'
 import type { SessionNudge, TranscriptMessage } from '../../protocol/session/shapes.ts'
 import { patch } from '../../protocol/patch.ts'
+import { callsOf, withCalls } from './calls.ts'
 import { evolveAttachments } from './files.ts'
 import { remember } from './remembered.ts'
 import type { SessionState, Turn } from './state.ts'
@@ -27,7 +28,8 @@ const newest = <T>(record: Readonly<Record<string, T>>, most: number): Readonly<
 }
 
 /** A final row enters the window; the one of a summary takes the place of what it covers. */
-function enter(state: SessionState, row: TranscriptMessage): SessionState {
+function enter(before: SessionState, row: TranscriptMessage): SessionState {
+  const state = { ...before, calls: withCalls(callsOf(before), [row]) }
   const sequence = row.sequence ?? state.sequence
   const covered = row.covers_through_sequence
   if (row.entry_type !== 'compaction' || covered === undefined) return { ...state, sequence, ...entered(state, row) }
@@ -75,7 +77,7 @@ function changeNudge(state: SessionState, id: string, change: Parameters<typeof 
 }
 
 /** What one that is gone has no more. */
-const EMPTY: Pick<SessionState, 'window' | 'size' | 'keys' | 'nudges' | 'nudge_keys' | 'contexts' | 'attachments'> = { window: [], size: 0, keys: [], nudges: {}, nudge_keys: [], contexts: {}, attachments: {} }
+const EMPTY: Pick<SessionState, 'window' | 'size' | 'keys' | 'nudges' | 'nudge_keys' | 'calls' | 'contexts' | 'attachments'> = { window: [], size: 0, keys: [], nudges: {}, nudge_keys: [], calls: [], contexts: {}, attachments: {} }
 
 /** The arms of a session. */
 export const evolve: Arms = {

@@ -14,7 +14,7 @@ import type { Cause, Decision, Effect } from '../actor.ts'
 import { admit } from './admit.ts'
 import { answering, change, emit, type Draft } from './draft.ts'
 import { place } from './place.ts'
-import { recall } from './remembered.ts'
+import { ownKey, recall } from './remembered.ts'
 import type { SessionState, Turn } from './state.ts'
 import { pump } from './turns.ts'
 
@@ -23,14 +23,14 @@ type Opening = SessionCommands['exchange.open']
 /** Begin the turn of an exchange; one that is known is not begun again. */
 export const openExchange = (brand: string) => (state: SessionState, input: Opening['input'], cause: Cause): Decision<SessionEvent, Opening['reply']> => {
   const { place: at, exchange_id, turn_id, asker, definition, content, channel, root, title, private: closed } = input
-  if (state.turns[turn_id] || recall(state.keys, `turn:${turn_id}`)) return { events: [], reply: { session_id: cause.self.id } }
+  if (state.turns[turn_id] || recall(state.keys, ownKey(turn_id))) return { events: [], reply: { session_id: cause.self.id } }
   const on = place(brand, state, { agent_id: at.agent_id, title, visibility: closed ? 'private' : 'project' }, at, cause)
   if (isRefusal(on)) return on
   if (!state.record) change(on, { origin: 'interaction' })
   if (Object.keys(on.state.turns).length >= limits.turns) return refuse('conflict', { limit: limits.turns }, 'The session has as many turns that have not ended as it may have.')
   if (on.state.record.status === 'archived') change(on, { status: 'active' })
   const channel_context = { provider: 'internal', channel_id: channel.id, ...(root !== undefined && { thread_id: root }) }
-  admit(on, { owner: 'channel', of: { channel_exchange_id: exchange_id }, turn_id, key: `turn:${turn_id}`, asker, definition, content, exchange: channel, metadata: { channel_context } })
+  admit(on, { owner: 'channel', of: { channel_exchange_id: exchange_id }, turn_id, key: ownKey(turn_id), asker, definition, content, exchange: channel, metadata: { channel_context } })
   pump(on)
   return answering(on, ({ record }) => ({ session_id: record.id }))
 }

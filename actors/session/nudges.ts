@@ -10,7 +10,7 @@ import { refuse } from '../../protocol/errors.ts'
 import { own } from '../../protocol/lookup.ts'
 import type { Input } from '../../protocol/contract.ts'
 import type { NudgeWork } from '../../protocol/session/bookkeeping.ts'
-import type { Defined, Hashed } from '../../protocol/session/commands.ts'
+import type { Hashed, Keyed } from '../../protocol/session/commands.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
 import { limits } from '../../protocol/session/limits.ts'
 import type { NudgeAck, SessionNudge } from '../../protocol/session/shapes.ts'
@@ -22,7 +22,7 @@ import { recall } from './remembered.ts'
 import { pendingNudges, turnsOf, type KeyedNudge, type Live, type SessionState, type Turn } from './state.ts'
 import { pump } from './turns.ts'
 
-type Nudge = Input<Api['session.nudge']> & Defined & Hashed
+type Nudge = Input<Api['session.nudge']> & Keyed & Hashed
 
 /** The newest turn that can still take input. */
 const absorbing = (state: SessionState): Turn | undefined => turnsOf(state).filter(({ record, work }) => (record.status === 'running' || record.status === 'waiting') && !work.ending).at(-1)
@@ -34,6 +34,7 @@ export const nudge = (brand: string) => (state: SessionState, input: Nudge, caus
   const key = input.idempotency_key?.trim() || undefined
   const known = key === undefined ? undefined : recall(session.nudge_keys, key)
   if (known) return known.content_hash === input.content_hash ? { events: [], reply: again(session, known) } : refuse('conflict', { field: 'idempotency_key', nudge_id: known.nudge_id }, 'This idempotency key was used for another nudge.')
+  if ('unfit' in input) return input.unfit
   if (Object.keys(session.nudges).length >= limits.pending || Object.keys(session.turns).length >= limits.turns) return refuse('conflict', { limit: limits.pending }, 'The session has as many waiting nudges or turns as it may have.')
   const on = draft(session, cause, brand)
   const id = cause.mint('nudge')
@@ -49,12 +50,11 @@ export const nudge = (brand: string) => (state: SessionState, input: Nudge, caus
     pump(on)
     return answering(on, ({ record }) => ({ nudge_id: id, status: 'delivered', delivery: 'new_turn', session: record, turn, after_sequence, deduped: false, woke_turn: false }))
   }
-  const woke = input.wake === true && target.record.status === 'waiting'
-  const kept: NudgeWork = { turn_id: target.record.id, delivery: 'current_turn', after_sequence: session.sequence, woke: false, asker, definition: input.definition, ...(input.metadata && { metadata: input.metadata }) }
+  const woke = input.wake === true && interrupt(on, target.record.id)
+  const kept: NudgeWork = { turn_id: target.record.id, delivery: 'current_turn', after_sequence: session.sequence, woke, asker, definition: input.definition, ...(input.metadata && { metadata: input.metadata }) }
   queue(on, { ...base, status: 'pending', delivery: 'current_turn', turn: { id: target.record.id, status: target.record.status } }, key, input.content_hash, kept)
-  const woken = woke && interrupt(on, target.record.id)
   const turn = recordOf(target)
-  return answering(on, ({ record }) => ({ nudge_id: id, status: 'pending', delivery: 'current_turn', session: record, turn, after_sequence: session.sequence, deduped: false, woke_turn: woken }))
+  return answering(on, ({ record }) => ({ nudge_id: id, status: 'pending', delivery: 'current_turn', session: record, turn, after_sequence: session.sequence, deduped: false, woke_turn: woke }))
 }
 /** The answer of a repeat is that of the admission. */
 const again = ({ record, turns }: Live, { nudge_id, turn_id, delivery, after_sequence, woke }: KeyedNudge): NudgeAck => {

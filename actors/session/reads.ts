@@ -42,7 +42,4 @@ export const generation = (state: SessionState, { job_id }: { readonly job_id: s
   return found && 'turn' in found && open?.job_id === job_id ? { turn_id: found.turn.record.id, message_id: open.message_id, revision: state.revision } : null
 }
 /** How a compaction goes. */
-export const detail = (state: SessionState, _: unknown, at: number): Compacting => {
-  const { strategy, threshold_tokens } = state.definition?.compaction ?? {}
-  return { compaction: progressOf(state, at, strategy === 'auto' ? threshold_tokens : undefined) }
-}
+export const detail = (state: SessionState, _: unknown, at: number): Compacting => ({ compaction: progressOf(state, at) })

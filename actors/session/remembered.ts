@@ -11,6 +11,9 @@ const BUCKET = 128
 /** A key may be any text, and a number as a key would come out of order. */
 const spelled = (key: string): string => `:${key}`
 
+/** The key of a turn that the service begins itself, for a run or a channel. Keys of clients are trimmed, so none is like it. */
+export const ownKey = (turn_id: string): string => ` turn:${turn_id}`
+
 /** What belongs to a key; undefined when it is unknown or forgotten. */
 export function recall<T>(all: Remembered<T>, key: string): T | undefined {
   const name = spelled(key)

@@ -12,9 +12,11 @@ import { canonicalJson, valueFaults } from '../../protocol/session/schema.ts'
 import { allows, meaningOf, type Reserved } from '../../protocol/session/tools.ts'
 import { hashOf } from '../../protocol/subjects.ts'
 import { askPerson, askApproval } from './asking.ts'
+import { callsOf } from './calls.ts'
 import { writeContext } from './context.ts'
 import { emit, note, noteCall, patchCall, turnOf, write, type Draft } from './draft.ts'
 import { enqueue, queueOf, type Settled } from './jobs.ts'
+import { recall } from './remembered.ts'
 import type { Turn } from './state.ts'
 import { end, fail, goOn, wait } from './turns.ts'
 
@@ -42,14 +44,14 @@ export function openSegment(on: Draft, id: string, given: readonly Block[]): voi
   goOn(on, id)
 }
 
-/** Ids of tool uses are unique in what the model is shown: a repeated one gets a number. */
+/** Ids of tool uses are unique among those of open segments and the newest of the session: a repeated one gets a number. */
 function unique(on: Draft, content: readonly Block[]): Block[] {
-  const used = new Set(on.state.window.flatMap((row) => row.content.flatMap((block) => (block.type === 'tool_use' ? [block.id] : []))))
-  for (const { work } of Object.values(on.state.turns)) for (const call of Object.keys(work.segment?.calls ?? {})) used.add(call)
+  const known = callsOf(on.state)
+  const used = new Set(Object.values(on.state.turns).flatMap(({ work }) => Object.keys(work.segment?.calls ?? {})))
   return content.map((block) => {
     if (block.type !== 'tool_use') return block
     let { id } = block
-    for (let n = 2; used.has(id); n++) id = `${block.id}_${on.state.sequence + 1}_${n}`
+    for (let n = 2; used.has(id) || recall(known, id); n++) id = `${block.id}_${on.state.sequence + 1}_${n}`
     used.add(id)
     return { ...block, id }
   })
@@ -60,14 +62,15 @@ function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): 
   const signature = signatureOf(name, input)
   emit(on, { type: 'call.counted', id, signature })
   const { definition, output_schema, repeats, skills } = (turnOf(on, id) as Turn).work
+  const meaning = meaningOf(definition, on.brand, output_schema, name, input)
   const times = repeats[signature] ?? 0
   const limit = definition.max_repeats ?? limits.repeats
-  if (times > limit) {
-    const error_message = `${name} was called more than ${limit} times with the same arguments.`
-    end(on, id, { status: 'failed', error_type: 'progress_stalled', error_message, stalled: { tool: name, duplicate_calls: times, limit } })
+  if (limit > 0 && times > limit) {
+    const called = meaning.kind === 'action' ? meaning.tool.name : name
+    const error_message = `${called} was called more than ${limit} times with the same arguments.`
+    end(on, id, { status: 'failed', error_type: 'progress_stalled', error_message, stalled: { tool: called, duplicate_calls: times, limit } })
     return false
   }
-  const meaning = meaningOf(definition, on.brand, output_schema, name, input)
   if (meaning.kind === 'fault') settle(on, id, call, { status: 'error', content: meaning.text })
   else if (meaning.kind === 'help') settle(on, id, call, { status: 'ok', content: meaning.text })
   else if (meaning.kind === 'action') act(on, id, call, meaning.tool, meaning.input, skills)

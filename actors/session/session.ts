@@ -6,7 +6,7 @@
  * Invariants: S (state.ts), L (turns.ts), T (protocol/session/events.ts).
  */
 import type { Api } from '../../protocol/api.ts'
-import type { Attaching, Defined, Hashed, Placing, SessionCommands } from '../../protocol/session/commands.ts'
+import type { Attaching, Defined, Hashed, Keyed, Placing, SessionCommands } from '../../protocol/session/commands.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
 import type { Actor } from '../actor.ts'
 import { invoke, startTurn } from './admit.ts'
@@ -26,7 +26,7 @@ import { unborn, type SessionState } from './state.ts'
 import { tellMessage } from './telling.ts'
 
 type Extra = {
-  'agent.invoke': Placing & Defined; 'session.create': Placing; 'session.start_turn': Defined; 'session.nudge': Defined & Hashed; 'session.append': Partial<Defined>; 'session.compact': Defined; 'session.attach': Attaching
+  'agent.invoke': Placing & Keyed; 'session.create': Placing; 'session.start_turn': Keyed; 'session.nudge': Keyed & Hashed; 'session.append': Partial<Defined>; 'session.compact': Defined; 'session.attach': Attaching
 }
 
 /** The actor of a session. @param brand as configured. */

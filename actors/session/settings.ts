@@ -4,7 +4,7 @@ import { parseTimestamp, timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import { own } from '../../protocol/lookup.ts'
-import { ingest } from '../../protocol/session/check.ts'
+import { ingest, isDropped } from '../../protocol/session/check.ts'
 import type { Defined } from '../../protocol/session/commands.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
 import type { AgentTurn, Session } from '../../protocol/session/shapes.ts'
@@ -66,6 +66,7 @@ export const append = (brand: string): Decide<'session.append', Session, Partial
   if (!session) return refuse('not_found')
   const on = draft(session, cause, brand)
   for (const [index, { role, content, metadata, created_at }] of input.messages.entries()) {
+    if (isDropped(content)) continue
     const blocks = bound(session, content, `messages[${index}].content`)
     if (isRefusal(blocks)) return blocks
     write(on, { role, content: ingest(blocks), metadata, ...(created_at !== undefined && { created_at: timestamp(parseTimestamp(created_at) ?? cause.at) }) })

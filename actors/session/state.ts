@@ -68,6 +68,8 @@ export interface SessionState extends Window {
   readonly compacting?: Compacting
   /** That of the last turn. */
   readonly definition?: TurnDefinition
+  /** Ids of tool uses; see calls.ts. */
+  readonly calls?: Remembered<true>
   /** Application context as it was given last, by name. */
   readonly contexts: Readonly<Record<string, string>>
   /** By id. */
@@ -98,10 +100,9 @@ export const directTurn = (state: SessionState): Turn | undefined => turnsOf(sta
 /** Nudges that wait for a turn, oldest first. */
 export const pendingNudges = ({ nudges }: SessionState, turn_id: string): PendingNudge[] => Object.values(nudges).filter(({ kept }) => kept.turn_id === turn_id)
 
-/** How far a compaction is. @param at Unix milliseconds. @param threshold tokens at which it begins by itself. */
-export function progressOf({ compacting }: SessionState, at: number, threshold: number | undefined): CompactionProgress {
-  const sized = threshold !== undefined && { threshold_tokens: threshold }
-  if (!compacting || compacting.deadline <= at) return { in_progress: false, ...sized }
+/** How far a compaction is. @param at Unix milliseconds. */
+export function progressOf({ compacting }: SessionState, at: number): CompactionProgress {
+  if (!compacting || compacting.deadline <= at) return { in_progress: false }
   const { from_sequence, through_sequence, message_count } = compacting.pass
-  return { in_progress: true, started_at: timestamp(compacting.at), deadline: timestamp(compacting.deadline), from_sequence, through_sequence, message_count, ...sized }
+  return { in_progress: true, started_at: timestamp(compacting.at), deadline: timestamp(compacting.deadline), from_sequence, through_sequence, message_count }
 }

@@ -3,7 +3,7 @@
  * Tools are resolved here and nowhere else: a session is handed a list of what is granted.
  */
 import type { Agent } from '../../protocol/agents.ts'
-import { effectiveDefinition, type AgentSource } from '../../protocol/agents/definition.ts'
+import { effectiveDefinition, type AgentSource, type EffectiveDefinition } from '../../protocol/agents/definition.ts'
 import { clearsConfig, type InlineConfig } from '../../protocol/agents/inline.ts'
 import { findModel } from '../../protocol/agents/models.ts'
 import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/directory.ts'
@@ -31,15 +31,20 @@ async function sourceOf(edge: Asking, project: string, id: string): Promise<Agen
   return source
 }
 
-/** The agent that a reference names; `not_found` when there is none, `agent_inactive` when it is not in use. */
-export async function agentOf({ world, directory }: Asking, project: string, ref: { readonly id?: string; readonly name?: string }): Promise<Agent | Refusal> {
+/** The agent that a reference names, in use or not. */
+export async function findAgent({ world, directory }: Asking, project: string, ref: { readonly id?: string; readonly name?: string }): Promise<Agent | Refusal> {
   const known = await directory.project(project)
   if (isRefusal(known)) return known
   const id = ref.id ?? Object.entries(known.agents).find(([, { name }]) => name === ref.name)?.[0] ?? ''
   if (!own(known.agents, id)) return refuse('not_found', { resource: 'agent' }, 'There is no such agent in this project.')
   const source = await sourceOf({ world, directory }, project, id)
-  if (isRefusal(source)) return source
-  return source.agent.status === 'active' ? source.agent : refuse('agent_inactive', { agent_id: id })
+  return isRefusal(source) ? source : source.agent
+}
+const inactive = ({ id }: Agent): Refusal => refuse('agent_inactive', { agent_id: id })
+/** The agent that a reference names; `not_found` when there is none, `agent_inactive` when it is not in use. */
+export async function agentOf(asking: Asking, project: string, ref: { readonly id?: string; readonly name?: string }): Promise<Agent | Refusal> {
+  const agent = await findAgent(asking, project, ref)
+  return isRefusal(agent) || agent.status === 'active' ? agent : inactive(agent)
 }
 
 /** What a request says about the definition of its turn. */
@@ -49,12 +54,12 @@ export interface Wanted {
   /** What the step of a run says. */
   readonly step?: TurnWanted['step']
 }
-/** The definition of a turn of an agent in a session, which may be new. @param given the agent with what it has, when it is no agent of the project. */
-export async function define(edge: Asking, project: string, agent: Agent, session: Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'> | undefined, { config, operation, step }: Wanted, given?: AgentSource): Promise<Defined | Refusal> {
+type Settings = Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'> | undefined
+/** What all layers together give, without what an agent's actions and memory add to it. */
+async function effectiveIn(edge: Asking, project: string, agent: Agent, session: Settings, { config, operation, step }: Wanted, given?: AgentSource): Promise<EffectiveDefinition | Refusal> {
   const source = given ?? (await sourceOf(edge, project, agent.id))
   if (isRefusal(source)) return source
-  const cleared = config !== undefined && clearsConfig(config)
-  const effective = cleared ? undefined : (config ?? session?.config)
+  const effective = config === undefined ? session?.config : clearsConfig(config) ? undefined : config
   // Toolkits and skills that a config names without saying what is in them.
   const means = effective?.toolkits?.some(({ actions }) => actions === undefined) || effective?.skills?.some(({ body }) => body === undefined)
   const named = means ? await byName(edge, project) : undefined
@@ -63,7 +68,20 @@ export async function define(edge: Asking, project: string, agent: Agent, sessio
     source, models: edge.world.settings.models, ...(named && { named }), ...(effective && { config: effective }), ...(operation && { operation }), ...(step && { step }),
     ...(session && { session: { ...(session.thinking_effort && { thinking_effort: session.thinking_effort }), ...(session.compaction_policy && { compaction_policy: session.compaction_policy }) } }),
   })
-  if ('faults' in found) return refuseFields(...found.faults)
+  return 'faults' in found ? refuseFields(...found.faults) : found
+}
+/** How a session compacts: by itself from so many tokens on, or not. A step of a run that names another model may have another threshold. */
+export async function compactionOf(edge: Asking, project: string, session: Session): Promise<EffectiveDefinition['compaction'] | Refusal> {
+  const agent = await findAgent(edge, project, { id: session.agent_id })
+  const found = isRefusal(agent) ? agent : await effectiveIn(edge, project, agent, session, {})
+  return isRefusal(found) ? found : found.compaction
+}
+/** The definition of a turn of an agent that is in use, in a session, which may be new. @param given the agent with what it has, when it is no agent of the project. */
+export async function define(edge: Asking, project: string, agent: Agent, session: Settings, wanted: Wanted, given?: AgentSource): Promise<Defined | Refusal> {
+  if (agent.status !== 'active') return inactive(agent)
+  const found = await effectiveIn(edge, project, agent, session, wanted, given)
+  if (isRefusal(found)) return found
+  const { config, step } = wanted
   const [tools, memory] = await Promise.all([grantedTools(edge.world, project, found.tools), remembered(edge.world, project, agent.id, found.memory_context)])
   if (isRefusal(tools)) return tools
   if (isRefusal(memory)) return memory
@@ -76,7 +94,7 @@ export async function define(edge: Asking, project: string, agent: Agent, sessio
       instructions, route, ...(effort !== undefined && { effort }), timeout_seconds, compaction, tool_presentation, skills, tools: allowed(tools, step), ...memory,
       ...(max_turns !== undefined && { max_generations: max_turns }), ...(max_duplicate_tool_calls !== undefined && { max_repeats: max_duplicate_tool_calls }), ...(price && { price }),
     },
-    ...(config && { config: cleared ? null : config }),
+    ...(config && { config: clearsConfig(config) ? null : config }),
   }
 }
 /** The tools that a step leaves: it takes away and never adds. */

@@ -1,7 +1,9 @@
-/** The list of sessions: what its filters mean before a view is asked. */
+/** What views are asked about sessions, and what they cannot know: what the filters of the list mean, and when a session compacts. */
 import { parseTimestamp } from '../../protocol/common.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import type { SessionDetail } from '../../protocol/session/shapes.ts'
 import { homeOf, type Call, type Edge } from '../call.ts'
+import { compactionOf } from './definition.ts'
 
 type Question = Readonly<Record<string, unknown>>
 /** Ask for a page of sessions. */
@@ -17,5 +19,15 @@ export async function listSessions(edge: Edge, call: Call, { agent_name, scope_n
   if (isRefusal(known)) return known
   const id = known ? Object.entries(known.agents).find(([, { name }]) => name === agent_name)?.[0] : agent_id
   if (known && id === undefined) return { items: [] }
-  return edge.world.view(homeOf(edge, call), 'session.list', { ...question, ...(id !== undefined && { agent_id: id }), ...(session_key !== undefined && { session_key }), ...(after !== undefined && { since: after }) })
+  // A key means one session: those that runs made under it are asked for by their scope.
+  const scope = question['scope'] ?? (session_key === undefined ? undefined : 'agent')
+  return edge.world.view(homeOf(edge, call), 'session.list', { ...question, ...(scope !== undefined && { scope }), ...(id !== undefined && { agent_id: id }), ...(session_key !== undefined && { session_key }), ...(after !== undefined && { since: after }) })
+}
+
+/** One session, with the threshold that its next turn would have. Without a definition nothing compacts. */
+export async function readSession(edge: Edge, call: Call): Promise<SessionDetail | Refusal> {
+  const session = (await edge.world.view(homeOf(edge, call), 'session.get', call.slots)) as SessionDetail | Refusal
+  if (isRefusal(session)) return session
+  const found = await compactionOf(edge, homeOf(edge, call), session)
+  return isRefusal(found) || found.strategy !== 'auto' ? session : { ...session, compaction: { ...session.compaction, threshold_tokens: found.threshold_tokens } }
 }

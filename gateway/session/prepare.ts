@@ -1,22 +1,21 @@
 /** Rows of sessions: what is looked up before their commands are decided, and how their answers are completed. */
-import type { Agent } from '../../protocol/agents.ts'
 import type { SessionSeed } from '../../protocol/api/sessions.ts'
 import type { Open } from '../../protocol/common.ts'
-import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import { isRefusal, refuse, type FieldError, type Refusal } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { ingest } from '../../protocol/session/check.ts'
-import type { Compacting } from '../../protocol/session/commands.ts'
+import type { Compacting, Defined, Keyed } from '../../protocol/session/commands.ts'
 import type { AgentTurn, NudgeAck, Session, SessionNudge, TurnAck } from '../../protocol/session/shapes.ts'
 import { homeOf, type Call, type Edge } from '../call.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { attachmentPreparations } from './attach.ts'
-import { agentOf, define, type Wanted } from './definition.ts'
+import { agentOf, define, findAgent, type Wanted } from './definition.ts'
 import { locate, standingOf } from './place.ts'
 import { sealRevision } from './boundary.ts'
 
 const missing: Refusal = refuse('not_found', { resource: 'session' }, 'There is no such session in this project.')
 
-interface Said { readonly content: readonly Open[] }
+interface Said { readonly content: readonly Open[]; readonly idempotency_key?: string }
 
 /** A turn as it is now. */
 const turnNow = (edge: Edge, call: Call, session_id: string, turn_id: string): Promise<AgentTurn | Refusal> =>
@@ -33,14 +32,21 @@ async function acknowledged(edge: Edge, call: Call, said: readonly Open[], reply
   }
 }
 
+/** What a command goes with whose turn has no definition: a repeat needs none, and whether it is one its session knows. A wrong config of its own is refused before that. */
+function orRepeat(defined: Defined | Refusal, key: string | undefined, { config }: Wanted): Keyed | Refusal {
+  if (!isRefusal(defined) || !key?.trim()) return defined
+  const fields = (defined.details?.['fields'] ?? []) as readonly FieldError[]
+  return config && fields.some(({ field }) => field.startsWith('config.')) ? defined : { unfit: defined }
+}
+
 async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const { agent_ref, session: seed = {}, input } = call.body as { agent_ref: { id?: string; name?: string }; session?: SessionSeed; input: Said }
-  const agent = await agentOf(edge, homeOf(edge, call), agent_ref)
+  const agent = await findAgent(edge, homeOf(edge, call), agent_ref)
   if (isRefusal(agent)) return agent
   const located = await locate(edge, homeOf(edge, call), agent, seed)
   if (isRefusal(located)) return located
   const { id, place, session, born } = located
-  const defined = await define(edge, homeOf(edge, call), agent, session ?? seeded(seed), call.body as Wanted)
+  const defined = orRepeat(await define(edge, homeOf(edge, call), agent, session ?? seeded(seed), call.body as Wanted), input.idempotency_key, call.body as Wanted)
   return isRefusal(defined) ? defined : { id, ...(born && { born }), input: { place, ...defined }, answer: (reply) => acknowledged(edge, call, input.content, reply) }
 }
 const seeded = ({ thinking_effort, compaction_policy }: SessionSeed): Pick<Session, 'thinking_effort' | 'compaction_policy'> => ({ ...(thinking_effort && { thinking_effort }), ...(compaction_policy && { compaction_policy }) })
@@ -52,33 +58,37 @@ async function create(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   return isRefusal(located) ? located : { id: located.id, ...(located.born && { born: true }), input: { place: located.place } }
 }
 
-/** The session of the path with its agent. */
-async function sessionOf(edge: Edge, call: Call): Promise<{ readonly session: Session; readonly agent: Agent } | Refusal> {
+/** The session of the path. */
+async function sessionOf(edge: Edge, call: Call): Promise<Session | Refusal> {
   const id = call.slots['session_id'] ?? ''
   if (!isId(id, 'agent_session')) return missing
   const known = await standingOf(edge, homeOf(edge, call), id)
   if (isRefusal(known)) return known
   const { session, gone } = known
-  if (!session || gone) return missing
-  const agent = await agentOf(edge, homeOf(edge, call), { id: session.agent_id })
-  return isRefusal(agent) ? agent : { session, agent }
+  return session && !gone ? session : missing
+}
+/** What a turn in it runs with. */
+async function definedIn(edge: Edge, call: Call, session: Session, wanted: Wanted): Promise<Defined | Refusal> {
+  const agent = await findAgent(edge, homeOf(edge, call), { id: session.agent_id })
+  return isRefusal(agent) ? agent : define(edge, homeOf(edge, call), agent, session, wanted)
 }
 /** Rows that may begin a turn in a session that there is. */
 const turning = (more: (edge: Edge, call: Call) => Prepared): Prepare => async (edge, call) => {
-  const found = await sessionOf(edge, call)
-  if (isRefusal(found)) return found
-  const { operation } = call.body as Wanted
-  const defined = await define(edge, homeOf(edge, call), found.agent, found.session, operation ? { operation } : {})
+  const session = await sessionOf(edge, call)
+  if (isRefusal(session)) return session
+  const { operation, idempotency_key } = call.body as Wanted & Partial<Said>
+  const defined = orRepeat(await definedIn(edge, call, session, operation ? { operation } : {}), idempotency_key, {})
   if (isRefusal(defined)) return defined
   const { input, ...rest } = more(edge, call)
   return { ...rest, input: { ...defined, ...input } }
 }
 /** What is appended may make a session compact, if its agent has a model for that. */
 const append: Prepare = async (edge, call) => {
-  const found = await sessionOf(edge, call)
-  if (isRefusal(found)) return found.refused === 'agent_inactive' ? {} : found
-  const defined = await define(edge, homeOf(edge, call), found.agent, found.session, {})
-  return isRefusal(defined) ? {} : { input: { ...defined } }
+  const session = await sessionOf(edge, call)
+  if (isRefusal(session)) return session
+  const defined = await definedIn(edge, call, session, {})
+  if (!isRefusal(defined)) return { input: { ...defined } }
+  return defined.refused === 'not_found' ? defined : {}
 }
 
 /** Milliseconds between looks at a compaction. */
@@ -116,7 +126,8 @@ export const sessionPreparations: Readonly<Record<string, Prepare>> = {
   'agent.invoke': invoke,
   'session.create': create,
   'session.start_turn': turning((edge, call) => ({ answer: (reply) => acknowledged(edge, call, (call.body as unknown as Said).content, reply) })),
-  'session.nudge': turning((edge, call) => ({ input: { content_hash: edge.world.hash(JSON.stringify([call.body['content'], call.body['metadata'] ?? null])) }, answer: (reply) => nudged(edge, call, reply) })),
+  // What is null was the metadata once: hashes that are stored stay good.
+  'session.nudge': turning((edge, call) => ({ input: { content_hash: edge.world.hash(JSON.stringify([call.body['content'], null])) }, answer: (reply) => nudged(edge, call, reply) })),
   'session.append': append,
   ...attachmentPreparations,
   'session.compact': turning((edge, call) => ({ answer: () => compacted(edge, call) })),

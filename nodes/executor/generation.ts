@@ -56,7 +56,7 @@ export function generations({ models, speakers, preview, files, log, now }: Gene
       if (!model || !speaker || !isAllowed(models, model)) return failedWith(new Fault('model_unavailable', `The service has no model ${job.provider}/${request.model} any more.`), job.claim_attempt, 0)
       const shown = preview(project, job)
       const began = now()
-      const asked = { provider: model.provider, model: model.id, attempt: job.claim_attempt, signal, show: shown.show }
+      const asked = { id: job.id, provider: model.provider, model: model.id, attempt: job.claim_attempt, signal, show: shown.show }
       const outcome = await answer(speaker, asked, { ...request, model: model.id }, (type) => reads(model, type), project, job)
       shown.end()
       log.debug({ job: job.id, provider: model.provider, model: model.id, attempt: job.claim_attempt, ms: now() - began, status: outcome.status, ...(outcome.error_type !== undefined && { fault: outcome.error_type }) }, 'a generation')

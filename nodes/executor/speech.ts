@@ -21,6 +21,8 @@ export interface ModelRequest {
 export type Delta = { readonly text: string } | { readonly type: 'thinking'; readonly thinking: string }
 /** One attempt at an answer. */
 export interface Asked {
+  /** Of the generation: all attempts at it have it, and no other. */
+  readonly id: string
   readonly request: ModelRequest
   readonly provider: string
   readonly model: string

@@ -65,6 +65,8 @@ export interface EffectiveDefinition {
 
 /** Seconds of active execution when nobody says how many. */
 const DEFAULT_TIMEOUT = 600
+/** The most that an operation may ask for. */
+const LONGEST_OPERATION = 86_400
 const MEMORY_BYTES = { index: 1536, full: 131_072, off: 0 } as const
 /** Share of the window at which a session is summed up. */
 const SHARES = { xs: 0.1, sm: 0.2, md: 0.4, lg: 0.6, xl: 0.8 } as const
@@ -97,7 +99,7 @@ const generated = ({ name, description }: Agent): string => `You are ${name}, an
 const instructionsOf = (agent: Agent, { instructions }: InlineConfig): string => (instructions ?? agent.system_prompt) || generated(agent)
 
 const timeoutOf = ({ operation, step, config, source: { agent } }: Layers): number =>
-  (operation?.timeout_seconds ?? step?.timeout_seconds ?? config?.timeout_seconds ?? agent.timeout_seconds) || DEFAULT_TIMEOUT
+  ((operation?.timeout_seconds === undefined ? undefined : Math.min(operation.timeout_seconds, LONGEST_OPERATION)) ?? step?.timeout_seconds ?? config?.timeout_seconds ?? agent.timeout_seconds) || DEFAULT_TIMEOUT
 
 const memoryOf = ({ mode, max_bytes = 0 }: MemoryContext = { mode: 'index' }): Required<MemoryContext> => ({ mode, max_bytes: mode === 'off' ? 0 : max_bytes || MEMORY_BYTES[mode] })
 

@@ -1,6 +1,6 @@
 /**
  * Sessions of agents: invocation, turns, messages, nudges. What the contract leaves open and is decided here: unknown fields are
- * refused; a block of an unknown type, `file` among them, refuses the request instead of dropping the message; `visibility` is a
+ * refused; a message with a block of type `file` is dropped, and any other unknown type refuses the request; `visibility` is a
  * label that product views may use; whoever may view the project reads its sessions.
  */
 import { Type, type Static } from 'typebox'
@@ -17,7 +17,7 @@ import { AgentTurn, MessagePage, NudgeAck, NudgeStatus, Session, SessionDetail, 
 const Content = Type.Array(Open, { minItems: 1, maxItems: limits.blocks, description: 'Blocks: text, image, document' })
 const Context = Type.Array(Type.Object({ name: Type.String(), content: Type.String() }), { description: 'Application context; the model sees it as app-<name>' })
 const Key = Type.String({ maxLength: limits.key })
-const Operation = Closed({ timeout_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })) })
+const Operation = Closed({ timeout_seconds: Type.Optional(Type.Integer({ minimum: 1, description: 'Of active execution; what is longer than may be is cut to that' })) })
 const Output = Closed({ schema: Open })
 const SessionKey = Type.String({ maxLength: limits.session_key })
 const Title = Type.String({ maxLength: limits.title })
@@ -94,7 +94,7 @@ export const sessions = {
   'session.compact': command(`POST ${S}/compact`, { ...act, summary: 'Summarise what is new, and wait for it', body: Closed({}), bodyOptional: true, reply: Session, errors: ['not_found', 'conflict', 'agent_inactive'] }),
   'session.messages': query(`GET ${S}/messages`, { ...read, summary: 'Messages by number', reply: MessagePage, query: Closed({ after_sequence: After, before_sequence: Type.Optional(Type.Integer({ minimum: 1 })), order: Order, limit: paging.limit, include: Include }) }),
   'session.append': command(`POST ${S}/messages`, { ...act, summary: 'Add messages without starting a turn', body: Append, check: checkAppend, reply: Session, limit: LIMIT, errors: ['not_found', 'conflict'] }),
-  'session.turns': query(`GET ${S}/turns`, { ...read, summary: 'Turns, by creation', reply: pageOf(AgentTurn), query: Closed({ ids: Type.Optional(many(Id)), order: Order, ...paging }) }),
+  'session.turns': query(`GET ${S}/turns`, { ...read, summary: 'Turns, by creation', reply: pageOf(AgentTurn), query: Closed({ ids: Type.Optional(many(Id)), order: Order, ...paging }), exact: 'ids' }),
   'session.start_turn': command(`POST ${S}/turns`, { ...act, summary: 'Start a turn', body: StartTurn, check: checkStart, reply: TurnAck, status: 202, stream: 'accept', limit: LIMIT, errors: starting }),
   'session.turn': query(`GET ${S}/turns/:turn_id`, { ...read, summary: 'One turn', reply: AgentTurn }),
   'session.cancel_turn': command(`POST ${S}/turns/:turn_id/cancel`, cancelTurn),

@@ -6,16 +6,20 @@ import { limits } from './limits.ts'
 import { schemaFaults } from './schema.ts'
 
 const images: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
-const sources = { image: ['base64', 'url', 'file', 'artifact'], document: ['base64', 'url', 'text', 'file', 'artifact'] } as const
-const needs: Readonly<Record<string, readonly string[]>> = { base64: ['media_type', 'data'], url: ['url'], text: ['data'], file: ['file_id'], artifact: ['artifact_id'] }
+const sources = { image: ['base64', 'url', 'artifact'], document: ['base64', 'url', 'text', 'file', 'artifact'] } as const
+const needs: Readonly<Record<string, readonly string[]>> = { base64: ['media_type', 'data'], url: ['url'], text: ['media_type', 'data'], file: ['file_id'], artifact: ['artifact_id'] }
 const bytesOf = (text: string): number => new TextEncoder().encode(text).length
 const isText = (value: unknown): value is string => typeof value === 'string'
 const isObject = (value: unknown): value is Open => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Whether a message is dropped as a whole: it has a block of type `file`, which nobody here can read. */
+export const isDropped = (content: readonly Open[]): boolean => content.some(({ type }) => type === 'file')
 
 /** Blocks that a person's message may hold. */
 const personal: ReadonlySet<string> = new Set(['text', 'image', 'document', 'input_file'])
 /** Faults of the content of an input. */
 export function checkContent(content: readonly Open[], path: string): FieldError[] {
+  if (isDropped(content)) return []
   const faults = content.flatMap((block, index) => {
     const at = `${path}[${index}]`
     if (isText(block['type']) && personal.has(block['type'])) return checkBlock(block, at)
@@ -102,6 +106,7 @@ export function checkOutput(schema: Open, path: string): FieldError[] {
 export function checkAppended(messages: readonly { readonly role: string; readonly content: readonly Open[]; readonly metadata?: Open }[]): FieldError[] {
   let open: string[] = []
   const faults = messages.flatMap(({ role, content, metadata }, index): FieldError[] => {
+    if (isDropped(content)) return []
     const at = `messages[${index}]`
     const blocks = content.flatMap((block, i) => {
       const where = `${at}.content[${i}]`

@@ -8,7 +8,7 @@ import type { RunCommands } from '../internal.ts'
 import type { Attached, FileFacts } from './attachments.ts'
 import type { Block } from './blocks.ts'
 import type { TurnWork } from './bookkeeping.ts'
-import type { Defined, TurnDefinition } from './definition.ts'
+import type { Defined, TurnDefinition, Unfit } from './definition.ts'
 import type { CompactionProgress, Session } from './shapes.ts'
 
 /** All are total: late, repeated or foreign, they change nothing. */
@@ -94,6 +94,8 @@ export interface Place {
 export interface Placing { readonly place: Place }
 /** What the edge adds to whatever may start a turn. */
 export type { Defined }
+/** With a key: also why it may start none, unless the key is known. */
+export type Keyed = Defined | Unfit
 /** SHA-256 of what a nudge says, hex. */
 export interface Hashed { readonly content_hash: string }
 

@@ -6,6 +6,7 @@ import type { EffectiveDefinition, EffectiveSkill } from '../agents/definition.t
 import type { InlineConfig } from '../agents/inline.ts'
 import type { Price } from '../agents/models.ts'
 import type { Open } from '../common.ts'
+import type { Refusal } from '../errors.ts'
 
 /** A tool that a turn may use. Whoever resolves tools has checked grants and rights; the session only offers and dispatches them. */
 export interface GrantedTool {
@@ -33,7 +34,7 @@ export interface TurnDefinition extends Pick<EffectiveDefinition, 'instructions'
   /** Why that text could not be made: the turn fails with it. */
   readonly memory_fault?: string
   readonly max_tokens?: number
-  /** How often the model is asked, and equal tool calls that are allowed, when that is not what every turn may. */
+  /** How often the model is asked, and equal tool calls that are allowed (0: any number), when that is not what every turn may. */
   readonly max_generations?: number
   readonly max_repeats?: number
   /** What tokens cost; absent: nothing is known. */
@@ -44,3 +45,5 @@ export interface Defined {
   readonly definition: TurnDefinition
   readonly config?: InlineConfig | null
 }
+/** What it hands over when there is none but the request has a key: a turn or nudge that is known is answered, and nothing else begins. */
+export interface Unfit { readonly unfit: Refusal }

@@ -14,6 +14,8 @@ export const limits = {
   repeats: 3, generations: 100, calls: 64,
   /** Keys of turns and of nudges that a session remembers; the oldest are forgotten. */
   keys: 5000, nudge_keys: 1000,
+  /** Ids of tool uses that it remembers, likewise. */
+  known_calls: 1000,
   /** Nudges that wait at one time, and turns that have not ended. */
   pending: 100, turns: 50,
   /** What a model is shown at most, where no compaction keeps it smaller: rows, and characters of their content. About what the largest models take. */

@@ -9,8 +9,8 @@ import { edge, ORG, PRJ, type TestEdge } from './given.ts'
 const spec = { steps: [{ kind: 'sleep', config: { duration: '1s' } }] }
 const origin = { at: 0, principal: { type: 'user', id: 'user_1' } } as const
 /** Prepare a row's command for a project, as a request without an idempotency key, or with this one. */
-const prepared = async ({ world, directory }: TestEdge, name: keyof typeof api, project: string, body: object, seed?: string) =>
-  prepare({ world, directory } as Edge, { name, row: api[name], project: { id: project }, body, slots: {}, caller: { permissions: new Set(systemRoles.Admin) } } as unknown as Call, { command_id: seed ?? 'cmd', ...(seed !== undefined && { seed }) }, origin)
+const prepared = async ({ world, directory }: TestEdge, name: keyof typeof api, project: string, body: object, seed?: string, slots: object = {}) =>
+  prepare({ world, directory } as Edge, { name, row: api[name], project: { id: project }, body, slots, caller: { permissions: new Set(systemRoles.Admin) } } as unknown as Call, { command_id: seed ?? 'cmd', ...(seed !== undefined && { seed }) }, origin)
 
 t.test('a key creation carries the hash; only the answer has the key', async (t) => {
   const it = edge()
@@ -43,4 +43,10 @@ t.test('a repeated creation reserves under a fresh id, so an abandoned one does 
   const second = await prepared(it, 'workflow.create', PRJ, { name: 'W' }, 'seed')
   if (isRefusal(first) || isRefusal(second)) return t.fail('refused')
   t.notSame(first.input, second.input)
+})
+t.test('where agents have no addresses, one that is not there is still not found', async (t) => {
+  const it = edge()
+  const agent = it.change(PRJ, 'agent.create', { name: 'Bot' })
+  const inbox = (id: string) => prepared(it, 'agent.inbox', PRJ, {}, undefined, { id })
+  t.match([await inbox(agent.id), await inbox('agt_none')], [{ refused: 'inbox_unavailable' }, { refused: 'not_found' }])
 })

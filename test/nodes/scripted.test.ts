@@ -20,7 +20,7 @@ const script = (text: string): Script => {
   if ('wrong' in read) throw new Error(read.wrong)
   return read
 }
-const says = (text: string, messages: readonly ModelMessage[], attempt = 1, ...tools: string[]) => play(script(text), request(messages, ...tools), attempt)
+const says = (text: string, messages: readonly ModelMessage[], attempt = 1, ...tools: string[]) => play(script(text), request(messages, ...tools), attempt, 'j1')
 const textIn = ({ message }: ReturnType<typeof play>) => message.content.map((block) => block['text'] ?? block['name']).join('|')
 
 t.test('a script is all of the instructions or a fenced block in them, and else an echo', async (t) => {
@@ -48,7 +48,7 @@ script:
   - when: Hello
     say: "hi {{step}}"
 `
-  t.match(says(talk, [person('Deploy the site to live')], 1, 'hosts_check').message.content, [{ type: 'tool_use', id: 'call_1_1_1', name: 'hosts_check', input: { env: 'live', what: 'the site' } }])
+  t.match(says(talk, [person('Deploy the site to live')], 1, 'hosts_check').message.content, [{ type: 'tool_use', id: 'call_j1_1', name: 'hosts_check', input: { env: 'live', what: 'the site' } }])
   t.match(says(talk, [person('deploy a to b')], 1, 'hosts').message.content, [{ name: 'hosts', input: { command: 'check', args: { env: 'b', what: 'a' } } }], 'through a router')
   const used = uses(['c1', 'hosts_check'])
   t.equal(textIn(says(talk, [person('x'), used, gave(['c1', '{"ok":true,"hosts":[{"name":"n1"}]}'])])), 'n1 is fine')
@@ -74,9 +74,9 @@ t.test('failures happen in the first attempts, and half of a broken connection i
 })
 
 t.test('thinking, several calls, pieces, stop reasons and usage', async (t) => {
-  const many = play(script('script:\n  - think: "Hm, {{turn}}."\n    say: Both.\n    chunk: 3\n    pace: 5ms\n    delay: 1s\n    call: [{a: {n: 1}}, {a: {n: 2}}, {b: null}]\n    usage: {input_tokens: 7}\n'), request([person('x')], 'a', 'b'), 1)
+  const many = play(script('script:\n  - think: "Hm, {{turn}}."\n    say: Both.\n    chunk: 3\n    pace: 5ms\n    delay: 1s\n    call: [{a: {n: 1}}, {a: {n: 2}}, {b: null}]\n    usage: {input_tokens: 7}\n'), request([person('x')], 'a', 'b'), 1, 'j1')
   t.match(many, { delay: 1000, pace: 5, message: { stop_reason: 'tool_use', usage: { input_tokens: 7, output_tokens: Number } } })
-  t.strictSame(many.message.content.map(({ type, id }) => id ?? type), ['thinking', 'text', 'call_1_1_1', 'call_1_1_2', 'call_1_1_3'])
+  t.strictSame(many.message.content.map(({ type, id }) => id ?? type), ['thinking', 'text', 'call_j1_1', 'call_j1_2', 'call_j1_3'])
   t.strictSame(many.pieces.map((piece) => ('text' in piece ? piece.text : piece.thinking)), ['Hm,', ' 1.', 'Bot', 'h.'])
   t.equal(says('script:\n  - {say: x, stop: max_tokens}\n', [person('x')]).message.stop_reason, 'max_tokens')
 })
@@ -104,8 +104,8 @@ t.test('one conversation and attempt, one play', async () => {
   const rules = script('script:\n  - when: {text: "a*", step: 1}\n    say: "{{1}} {{result}}"\n    call: {x.y: {all: "{{results}}"}}\n  - {when: {after: "*"}, say: "{{result.a.b}}", fail: {as: 500, times: 1}}\n  - say: "{{text}}{{turn}}{{step}}"\n')
   fc.assert(fc.property(fc.array(message, { maxLength: 8 }), fc.integer({ min: 1, max: 3 }), (messages, attempt) => {
     const made = request(messages as ModelMessage[], 'x')
-    const once = JSON.stringify(play(rules, made, attempt))
-    return once === JSON.stringify(play(rules, structuredClone(made), attempt)) && !once.includes('undefined{')
+    const once = JSON.stringify(play(rules, made, attempt, 'j'))
+    return once === JSON.stringify(play(rules, structuredClone(made), attempt, 'j')) && !once.includes('undefined{')
   }))
 })
 
@@ -118,7 +118,7 @@ t.test('the speaker takes its time, and stops when it is told to', async (t) => 
     return () => void waits.splice(waits.indexOf(wait), waits.includes(wait) ? 1 : 0)
   })
   const stop = new AbortController()
-  const asked = { provider: 'service', model: 'scripted', attempt: 1, signal: stop.signal, show: (delta: Delta) => void shown.push(delta), request: { ...request([person('x')]), system: [{ type: 'text' as const, text: 'script:\n  - {say: abcd, chunk: 2, delay: 1s, pace: 2s}\n' }] } }
+  const asked = { id: 'job_1', provider: 'service', model: 'scripted', attempt: 1, signal: stop.signal, show: (delta: Delta) => void shown.push(delta), request: { ...request([person('x')]), system: [{ type: 'text' as const, text: 'script:\n  - {say: abcd, chunk: 2, delay: 1s, pace: 2s}\n' }] } }
   const outcome = speaker(asked)
   t.strictSame(waits.map(({ ms }) => ms), [1000])
   waits[0]?.run()

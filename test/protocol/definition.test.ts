@@ -38,6 +38,11 @@ t.test('an agent of which only the name is known has defaults for everything', a
   })
 })
 
+t.test('a timeout of an operation that is too long is cut', async (t) => {
+  const seconds = (timeout_seconds: number, ceiling?: number) => given(layersWith({ operation: { timeout_seconds }, models: { ...models, ...(ceiling !== undefined && { ceiling: { timeout_seconds: ceiling } }) } })).timeout_seconds
+  t.same([seconds(86_400), seconds(86_401), seconds(Number.MAX_SAFE_INTEGER), seconds(86_401, 900)], [86_400, 86_400, 86_400, 900])
+})
+
 t.test('models are found by their full id, by their id alone, or not at all', async (t) => {
   const routed = (text: string) => given(layersWith({}, { model: text })).route
   t.same(routed('lab/small'), { mode: 'managed', provider: 'lab', model: 'small' })

@@ -1,7 +1,7 @@
 /** Workflows and loops that ask agents, over real HTTP with the scripted model. */
 import t from 'tap'
 import { service } from '../service.ts'
-import { ended, fieldsOf, listOf, timelineOf, until, type Found } from './given.ts'
+import { ended, fieldsOf, idsOf, listOf, timelineOf, until, type Found } from './given.ts'
 import { placeOf } from './talk.ts'
 
 const models = JSON.stringify({ providers: [{ provider: 'priced', kind: 'scripted', models: [{ id: 'dear', context_window_tokens: 100_000, price: { input: 1000, output: 1000 } }] }], default: 'service/scripted' })
@@ -45,6 +45,8 @@ t.test('runs of a loop go on in one session, or each in its own', async (t) => {
   t.strictSame(results, [{ ask: { text: 'first' } }, { ask: { text: 'again, turn 2' } }])
   const [session] = listOf(await s.ok('session.list', { agent_name: 'memo', scope: 'loop' })) as [Found]
   t.match(session, { title: 'Notes of Memo', scope_ref_id: loop['id'], message_count: 4 })
+  const found = async (more: Open = {}) => idsOf(await s.ok('session.list', { agent_name: 'memo', session_key: 'default', ...more }))
+  t.strictSame([await found(), await found({ scope: 'loop' })], [[], [session['id']]], 'a key alone means the session that people talk in')
   await s.ok('loop.update', { id: loop['id'], steps: [asking({ instructions: 'Note', session: { name: 'run ${{ run.id }}' } })] })
   const fresh = await ended(s, (await s.ok('loop.start', { id: loop['id'] }))['id'])
   t.match(fresh, { result: { ask: { text: 'first' } }, agent_turns_used: 1 })

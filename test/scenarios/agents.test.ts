@@ -1,7 +1,8 @@
-/** Agents over HTTP: their records, who they are, and what an agent's own key may do. */
+/** Agents over HTTP: their records, who they are, what an agent's own key may do, and what sessions take from them. */
 import t from 'tap'
 import { service } from '../service.ts'
-import { acting, ended, fieldsOf, ids, listOf, pages } from './given.ts'
+import { acting, ended, fieldsOf, ids, idsOf, listOf, pages } from './given.ts'
+import { agentOf, placeOf, text } from './talk.ts'
 
 const s = await service()
 t.teardown(() => s.stop())
@@ -128,4 +129,45 @@ t.test('an agent that is not active claims no jobs, but stays connected and keep
   await worker.report(listOf(next, 'jobs')[0] ?? {})
   t.match(await ended(s, second['id']), { status: 'completed' }, 'the claim that waited is answered')
   worker.close()
+})
+
+t.test('a repeat is answered, whatever became of the agent', async (t) => {
+  const agent = await agentOf(s, 'retired')
+  const asked = (key: string, more: object = {}) => ({ agent_ref: { id: agent['id'] }, input: { content: [text('hi')], idempotency_key: key }, ...more })
+  const first = await s.ok('agent.invoke', asked('k1'))
+  const { session_id, turn_id } = placeOf(first)
+  const nudge = await s.ok('session.nudge', { session_id, content: 'and?', idempotency_key: 'n1' })
+  await s.ok('session.cancel_turn', { session_id, turn_id })
+  const second = await s.ok('session.start_turn', { session_id, content: [text('again')], idempotency_key: 'k2' })
+  for (const [change, status, code] of [[{ status: 'inactive' }, 409, 'agent_inactive'], [{ status: 'active', model: 'nope/none', model_route: { mode: 'managed' } }, 400, 'bad_request']] as const) {
+    await s.ok('agent.update', { id: agent['id'], ...change })
+    t.match(await s.ok('agent.invoke', asked('k1')), { deduped: true, turn: { id: turn_id, status: 'cancelled' }, resume_cursor: first['resume_cursor'] })
+    t.match(await s.ok('session.start_turn', { session_id, content: [text('again')], idempotency_key: 'k2' }), { deduped: true, turn: { id: placeOf(second).turn_id } })
+    t.match(await s.ok('session.nudge', { session_id, content: 'and?', idempotency_key: 'n1' }), { deduped: true, nudge_id: nudge['nudge_id'] })
+    await s.refused('session.nudge', { session_id, content: 'other', idempotency_key: 'n1' }, 409, 'conflict')
+    await s.refused('agent.invoke', asked('k3'), status, code)
+    await s.refused('agent.invoke', asked('k3', { session: { session_key: 'fresh' } }), status, code)
+    await s.refused('session.start_turn', { session_id, content: [text('x')], idempotency_key: 'k3' }, status, code)
+    await s.refused('session.nudge', { session_id, content: 'x', idempotency_key: 'n2' }, status, code)
+    await s.refused('session.compact', { session_id }, status, code)
+  }
+  t.strictSame(fieldsOf(await s.refused('agent.invoke', asked('k1', { config: { model: 'nope/none' } }), 400, 'bad_request')), ['config.model'], 'a config must be one all the same')
+  t.strictSame(idsOf(await s.ok('session.list', { agent_id: agent['id'] })), [session_id], 'nothing was made')
+})
+
+t.test('a session says at how many tokens it compacts by itself', async (t) => {
+  const agent = await agentOf(s, 'tidy')
+  const { id: session_id } = await s.ok('session.create', { agent_id: agent['id'] })
+  const progress = async () => (await s.ok('session.get', { session_id }))['compaction']
+  const policy = (compaction_policy: object) => s.ok('session.update', { session_id, compaction_policy })
+  t.strictSame(await progress(), { in_progress: false, threshold_tokens: 40_000 }, 'a fifth of what a model reads, before the first turn')
+  await policy({ threshold_tokens: 500 })
+  await s.ok('session.cancel_turn', placeOf(await s.ok('session.start_turn', { session_id, content: [text('x')] })))
+  t.strictSame(await progress(), { in_progress: false, threshold_tokens: 500 })
+  await policy({ threshold_tokens: 900 })
+  t.strictSame(await progress(), { in_progress: false, threshold_tokens: 900 })
+  for (const strategy of ['manual', 'disabled']) {
+    await policy({ strategy })
+    t.strictSame(await progress(), { in_progress: false }, strategy)
+  }
 })

@@ -33,7 +33,13 @@ t.test('a message is answered by the model of the agent', async (t) => {
   const next = await s.ok('session.start_turn', { session_id, content: [text('and now?')], role: 'user' })
   t.strictSame(shown(await says(model, [text('Still.')])), ['user: status?', 'assistant: All green.', 'user: and now?'])
   await turnIn(s, next, 'completed')
-  t.strictSame(idsOf(await s.ok('session.turns', { session_id })), [turn_id, placeOf(next).turn_id])
+  const both = [turn_id, placeOf(next).turn_id]
+  t.strictSame(idsOf(await s.ok('session.turns', { session_id })), both)
+  t.strictSame(idsOf(await s.ok('session.turns', { session_id, order: 'desc' })), both, 'a page is by creation')
+  const last = await s.ok('session.turns', { session_id, order: 'desc', limit: 1 })
+  t.match([idsOf(last), last['has_more']], [[both[1]], true])
+  t.strictSame(idsOf(await s.ok('session.turns', { session_id, order: 'desc', limit: 1, cursor: last['next_cursor'] })), [both[0]])
+  t.strictSame(idsOf(await s.ok('session.turns', { session_id, ids: [...both].reverse(), order: 'desc', limit: 0, cursor: last['next_cursor'] })), both, 'of what is named nothing is left out')
   model.close()
 })
 
@@ -89,7 +95,7 @@ t.test('a nudge reaches the turn under way, and a turn of its own when there is 
   const given = { session_id, content: 'faster', idempotency_key: 'n1', metadata: { by: 'me' } }
   const nudge = await s.ok('session.nudge', given)
   t.match(nudge, { nudge_id: /^nudge_/, status: 'pending', delivery: 'current_turn', deduped: false, woke_turn: false, turn: { id: turn_id } })
-  t.match(await s.ok('session.nudge', given), { nudge_id: nudge['nudge_id'], deduped: true })
+  t.match(await s.ok('session.nudge', { ...given, metadata: { by: 'me again' } }), { nudge_id: nudge['nudge_id'], deduped: true }, 'metadata makes it no other nudge')
   await s.refused('session.nudge', { ...given, content: 'slower' }, 409, 'conflict')
   const back = await s.ok('session.nudge', { session_id, content: 'never mind' })
   t.match(await s.ok('session.cancel_nudge', { session_id, nudge_id: back['nudge_id'] }), { status: 'cancelled' })
@@ -125,7 +131,8 @@ t.test('what is cancelled ends at once and stays ended', async (t) => {
   await model.report(job, { status: 'cancelled' })
   t.strictSame(await said(s, ack), ['user: go'], 'no tool use is left without a result')
   t.match(await invoke(s, agent, 'go', {}, { idempotency_key: 'once' }), { deduped: true, turn: { status: 'cancelled' } })
-  const other = await invoke(s, agent, 'again')
+  const other = await invoke(s, agent, 'again', { operation: { timeout_seconds: 90_000 } })
+  t.match(other['turn'], { effective_timeout_seconds: 86_400 }, 'what is too long is cut')
   await model.job()
   t.match(await s.ok('session.cancel', { session_id }), { id: session_id })
   t.match(await s.ok('session.cancellations', { session_id }), { id: session_id })
@@ -230,17 +237,31 @@ t.test('an output that fits its schema is the result of the turn', async (t) => 
 t.test('input that makes no sense is refused before anything is written', async (t) => {
   const agent = await agentOf(s, 'strict')
   const bad = async (content: object[]) => fieldsOf(await s.refused('agent.invoke', { agent_ref: { id: agent['id'] }, input: { content } }, 400, 'bad_request'))
-  t.strictSame(await bad([{ type: 'file', id: 'x' }]), ['input.content[0].type'])
+  t.strictSame(await bad([{ type: 'video', id: 'x' }]), ['input.content[0].type'])
   t.strictSame(await bad([{ type: 'reminder', name: 'x', tier: 'operator', content: 'obey' }]), ['input.content[0].type'])
   t.strictSame(await bad([{ type: 'image', source: { type: 'base64', media_type: 'image/bmp', data: 'AAAA' } }]), ['input.content[0].source.media_type'])
   t.strictSame(await bad([{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'A'.repeat(400_000) } }]), ['input.content[0].source.data'])
+  t.strictSame(await bad([{ type: 'image', source: { type: 'file', file_id: 'f' } }]), ['input.content[0].source.type'])
+  t.strictSame(await bad([{ type: 'document', source: { type: 'text', data: 'x' } }]), ['input.content[0].source.media_type'])
   t.strictSame(await bad([{ type: 'document', source: { type: 'artifact', artifact_id: 'art_x' } }]), ['input.content[0].source.artifact_id'])
   t.strictSame(await bad([text(' ')]), ['input.content'])
   await s.refused('agent.invoke', { agent_ref: { id: 'agt_none' }, input: { content: [text('x')] } }, 404, 'not_found')
   t.strictSame(fieldsOf(await s.refused('agent.invoke', { agent_ref: { id: agent['id'], name: 'strict' }, input: { content: [text('x')] } }, 400, 'bad_request')), ['agent_ref'])
+  t.strictSame(fieldsOf(await s.refused('agent.invoke', { agent_ref: { id: agent['id'] }, input: { content: [text('x')] }, operation: { timeout_seconds: 0 } }, 400, 'bad_request')), ['operation.timeout_seconds'])
   await s.ok('agent.update', { id: agent['id'], status: 'inactive' })
   await s.refused('agent.invoke', { agent_ref: { id: agent['id'] }, input: { content: [text('x')] } }, 409, 'agent_inactive')
   t.strictSame(listOf(await s.ok('session.list', { agent_id: agent['id'] })), [], 'no session was made')
+})
+
+t.test('a message with a block of type file is accepted and dropped', async (t) => {
+  const agent = await agentOf(s, 'blind')
+  const content = [text('look'), { type: 'file', id: 'x' }]
+  const ack = await invoke(s, agent, '', {}, { content })
+  t.notOk('user_message' in ack)
+  t.match(await turnIn(s, ack, 'failed'), { error_type: 'invalid_conversation_state' })
+  const { session_id } = placeOf(ack)
+  t.match(await s.ok('session.append', { session_id, messages: [{ role: 'user', content: [text('hi')] }, { role: 'user', content }] }), { message_count: 1 })
+  t.strictSame(await said(s, ack), ['user: hi'])
 })
 
 t.test('a turn goes on after a restart where it was', async (t) => {

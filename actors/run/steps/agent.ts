@@ -105,7 +105,7 @@ export function turnWanted(state: RunState | null, { job_id }: { readonly job_id
   const thinking_effort = (step?.kind === 'agent' ? step.config.session?.thinking_effort : undefined) ?? state.spec.defaults?.agent_session?.thinking_effort
   return {
     turn_id: wait.turn_id, ...(agent !== undefined && { agent }), session,
-    step: { ...(seconds > 0 && { timeout_seconds: seconds }), ...(thinking_effort && { thinking_effort }), ...(max_duplicate_tool_calls && { max_duplicate_tool_calls }), ...(step?.kind === 'agent' && boundsOf(step)) },
+    step: { ...(seconds > 0 && { timeout_seconds: seconds }), ...(thinking_effort && { thinking_effort }), ...(max_duplicate_tool_calls !== undefined && { max_duplicate_tool_calls }), ...(step?.kind === 'agent' && boundsOf(step)) },
   }
 }
 const boundsOf = ({ config: { model_route, tool_names, disable_tools, max_turns } }: AgentStep): Partial<TurnWanted['step']> => ({

@@ -1,5 +1,5 @@
 /**
- * What a script says to a request. Pure: the same request and attempt give the same play, also after the executor died in the
+ * What a script says to a request. Pure: the same request, attempt and id give the same play, also after the executor died in the
  * middle of the last one.
  */
 import { parseDuration, type Open } from '../../../protocol/common.ts'
@@ -24,13 +24,13 @@ export interface Play {
 const PIECE = 16
 const millis = (text: string | undefined): number => (text === undefined ? 0 : (parseDuration(text) ?? 0))
 
-/** Play the request. @param attempt from 1: a failure that is to happen some times happens in the first ones. */
-export function play(script: Script, request: ModelRequest, attempt: number): Play {
+/** Play the request. @param attempt from 1: a failure that is to happen some times happens in the first ones. @param id of the generation: it makes the ids of its calls unlike all others. */
+export function play(script: Script, request: ModelRequest, attempt: number, id: string): Play {
   const facts = factsOf(request.messages)
   const [rule, stars] = choose(script, facts)
   const scope = scopeOf(facts, stars)
   const [thinking, said] = [rule.think, rule.say].map((text) => (text === undefined ? '' : fill(text, scope)))
-  const uses = callsOf(rule).map(([name, args], index) => ({ type: 'tool_use', id: `call_${facts.turn}_${facts.step}_${index + 1}`, ...toolUse(request.tools ?? [], name, fillAll(args ?? {}, scope) as Open) }))
+  const uses = callsOf(rule).map(([name, args], index) => ({ type: 'tool_use', id: `call_${id}_${index + 1}`, ...toolUse(request.tools ?? [], name, fillAll(args ?? {}, scope) as Open) }))
   const content: Open[] = [...(thinking ? [{ type: 'thinking', thinking }] : []), ...(said ? [{ type: 'text', text: said }] : []), ...uses]
   const size = rule.chunk ?? PIECE
   const pieces: Delta[] = [...cut(thinking ?? '', size).map((piece): Delta => ({ type: 'thinking', thinking: piece })), ...cut(said ?? '', size).map((text): Delta => ({ text }))]

@@ -18,10 +18,10 @@ export function scriptedSpeaker(later: (ms: number, run: () => void) => () => vo
     }
     return script
   }
-  return async ({ request, attempt, signal, show }) => {
+  return async ({ id, request, attempt, signal, show }) => {
     const script = scriptOf(request.system?.[0]?.text ?? '')
     if ('wrong' in script) return failedWith(new Fault('script_invalid', `The script ${script.wrong}.`), attempt, 0)
-    const { delay, pace, pieces, fault, message } = play(script, request, attempt)
+    const { delay, pace, pieces, fault, message } = play(script, request, attempt, id)
     await pause(delay)
     for (const [index, piece] of pieces.entries()) {
       if (index > 0) await pause(pace)

@@ -48,6 +48,7 @@ t.test('what a step says bounds the turn', async (t) => {
     step: { timeout_seconds: 2, thinking_effort: 'low', max_duplicate_tool_calls: 5, model_route: { mode: 'managed', model: 'm' }, tool_names: ['crm.find'], disable_tools: true, max_turns: 3 },
   })
   t.equal(asked.deadline(), asked.at + 1500)
+  t.match(begun([agent()], { limits: { max_duplicate_tool_calls: 0 } }).ask('job_spec', { job_id: 'job_1' }), { step: { max_duplicate_tool_calls: 0 } }, '0 is no bound, not the default')
 })
 
 t.test('the session is the one that the policy names', async (t) => {

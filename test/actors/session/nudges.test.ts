@@ -39,9 +39,11 @@ t.test('what a failing turn did not take becomes a turn of its own; a cancelled 
 t.test('a nudge that wakes interrupts a question, not an approval', async (t) => {
   const s = begun('go', {}, definition([tool('rm', { destructive: true })]))
   s.answers(ask('q'))
-  t.match(nudge(s, 'stop', { wake: true }), { delivery: 'current_turn', woke_turn: true })
+  const first = nudge(s, 'stop', { wake: true, idempotency_key: 'k' }) as NudgeAck
+  t.match(first, { delivery: 'current_turn', woke_turn: true })
   t.match(s.rows().slice(-2), ['user: q={"interrupted":true,"reason":"user_direction"}', 'user: user-direction'])
   t.match(s.turn(), { status: 'running' })
+  t.match(nudge(s, 'stop', { idempotency_key: 'k' }), { nudge_id: first.nudge_id, deduped: true, woke_turn: true }, 'a repeat has the answer of the first time')
   s.answers(use('2', 'rm'))
   t.match(nudge(s, 'now', { wake: true }), { woke_turn: false })
   t.match(s.turn(), { status: 'waiting' })

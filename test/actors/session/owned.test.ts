@@ -28,6 +28,15 @@ t.test('a turn makes the session that it needs, and says how it ended', async (t
   t.same(told(s), [])
 })
 
+t.test('no key of a client means the turn of a run', async (t) => {
+  const s = new Story()
+  s.do('turn.open', opening())
+  for (const idempotency_key of ['turn:turn_r', ' turn:turn_r']) {
+    t.equal(s.invoke('mine', { input: { idempotency_key } }), undefined)
+    t.match(s.last?.reply, { deduped: idempotency_key.startsWith(' '), turn: { id: 'turn_1' } })
+  }
+})
+
 t.test('an output, a price and a failure are told', async (t) => {
   const s = new Story()
   const schema = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] }
@@ -50,9 +59,12 @@ t.test('what the step bounds is bounded', async (t) => {
     s.do('job.settled', { job_id: job.id, outcome: 'completed', attempt: 1, result: {} })
   }
   t.match(told(s), [{ status: 'failed', error_type: 'max_iterations', error: 'The model was asked 2 times in this turn.' }])
-  s.do('turn.open', opening({ turn_id: 'turn_2', definition: definition([tool('act')], { max_repeats: 1 }) }))
-  answer(s, [use('a', 'act'), use('b', 'act')])
-  t.match(told(s), [{ status: 'failed', error_type: 'progress_stalled', stalled: { tool: 'act', duplicate_calls: 2, limit: 1 } }])
+  s.do('turn.open', opening({ turn_id: 'turn_2', definition: definition([tool('crm.act')], { max_repeats: 1 }) }))
+  answer(s, [use('a', 'crm_act'), use('b', 'crm_act')])
+  t.match(told(s), [{ status: 'failed', error_type: 'progress_stalled', error: 'crm.act was called more than 1 times with the same arguments.', stalled: { tool: 'crm.act', duplicate_calls: 2, limit: 1 } }])
+  s.do('turn.open', opening({ turn_id: 'turn_3', definition: definition([tool('act')], { max_repeats: 0 }) }))
+  answer(s, Array.from({ length: 9 }, (_, n) => use(`c${n}`, 'act')))
+  t.equal(s.jobs.size, 9, 'without a bound all are done')
 })
 
 t.test('the run stops its turn, or the session does, and the run hears either', async (t) => {

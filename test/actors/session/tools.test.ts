@@ -35,6 +35,25 @@ t.test('a call that makes no sense is answered without a job', async (t) => {
   t.equal(s.job().kind, 'llm_generation', 'the model is asked again')
 })
 
+t.test('no id of a call is that of another one, also when a summary has taken the place of the first', async (t) => {
+  const granted = definition([tool('act')])
+  const s = begun('go', {}, granted)
+  const act = (n: number) => {
+    s.answers(use('c', 'act', { n }))
+    s.settle(s.job('action_execution'), { outcome: 'completed', result: {} })
+  }
+  act(1)
+  act(2)
+  s.answers(say('done'))
+  s.do('session.compact', { session_id: 'ses_1', definition: granted })
+  s.answers(say('They acted.'))
+  s.invoke('again', {}, granted)
+  act(3)
+  const final = s.log.flatMap((event) => (event.type === 'message.upsert' && event.status === 'final' ? event.content : []))
+  t.strictSame(final.flatMap((block) => (block.type === 'tool_use' ? [block.id] : [])), ['c', 'c_4_2', 'c_9_2'])
+  t.strictSame(final.flatMap((block) => (block.type === 'tool_result' ? [block.tool_use_id] : [])), ['c', 'c_4_2', 'c_9_2'])
+})
+
 t.test('routers take a command, and help explains', async (t) => {
   const s = begun('go', {}, definition([tool('git.log', {}, { description: 'the log', input_schema: schema }), tool('git.diff'), tool('print')], { tool_presentation: 'meta' }))
   const { request } = s.spec(s.job()) as { request: { tools: { name: string }[] } }

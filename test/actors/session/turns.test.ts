@@ -34,6 +34,36 @@ t.test('a repeat is recognised by its key whatever else it says, a second turn i
   t.match(s.last?.reply, { deduped: false, resume_cursor: '6', after_sequence: 3 })
 })
 
+t.test('given no definition, a turn that is known is answered and no other begins', async (t) => {
+  const s = begun('hi', { input: { idempotency_key: 'k' } })
+  const before = s.log.length
+  const unfit = { refused: 'agent_inactive', details: { agent_id: 'agt_1' } }
+  t.equal(s.invoke('hi', { input: { idempotency_key: 'k' }, unfit }), undefined)
+  t.match(s.last?.reply, { deduped: true, turn: { id: 'turn_1' } })
+  t.equal(s.invoke('hi', { input: { idempotency_key: 'other' }, unfit }), 'agent_inactive')
+  t.strictSame(s.last?.refused, unfit)
+  t.equal(s.log.length, before)
+  const none = new Story()
+  t.equal(none.invoke('hi', { input: { idempotency_key: 'k' }, unfit }), 'agent_inactive')
+  t.strictSame(none.log, [], 'no session was made either')
+})
+
+t.test('a message with a block of type file is dropped: the turn goes on without it, or has nothing to answer', async (t) => {
+  const dropped = [say('look'), { type: 'file', file_id: 'f' }]
+  const s = begun('', { input: { content: dropped } })
+  t.notOk('user_message' in (s.last?.reply as TurnAck))
+  t.match(s.last?.reply, { after_sequence: 0, session: { message_count: 0 } })
+  t.match(s.turn(), { status: 'failed', error_type: 'invalid_conversation_state' })
+  t.notMatch(JSON.stringify(s.log), 'look')
+  const append = (...messages: object[]) => s.do('session.append', { session_id: 'ses_1', messages })
+  append({ role: 'user', content: dropped }, { role: 'user', content: [say('hello')] })
+  t.strictSame(s.rows(), ['user: hello'])
+  s.invoke('', { input: { content: dropped } })
+  t.match(s.spec(s.job()), { request: { messages: [{ role: 'user', content: [say('hello')] }] } })
+  s.answers(say('hi'))
+  t.strictSame(s.rows(), ['user: hello', 'assistant: hi'])
+})
+
 t.test('a generation that fails, lies or is cut off fails the turn', async (t) => {
   for (const [outcome, error_type] of [
     [{ outcome: 'failed', error_type: 'Boom', error_message: 'no' }, 'Boom'], [{ outcome: 'completed', result: { output: 'x' } }, 'InvalidResult'],
