@@ -10,7 +10,7 @@
 import type { Database } from 'better-sqlite3'
 
 /** Raise it with every change of the schema or of what is derived into it. */
-export const SCHEMA_VERSION = 10
+export const SCHEMA_VERSION = 11
 
 // A row that is larger than a quarter of a page has no room in a table WITHOUT ROWID: each would have a page of its own, as the
 // rows of the timeline had (https://www.sqlite.org/fileformat2.html, payload overflow). So those tables hold small rows.
@@ -176,7 +176,7 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_active ON sessions (project, status, active_at, id);
 CREATE INDEX sessions_agent ON sessions (project, agent, session_key);
 CREATE TABLE session_messages (
-  session INTEGER NOT NULL, id TEXT NOT NULL, turn TEXT, sequence INTEGER, hidden INTEGER NOT NULL, revision INTEGER NOT NULL, record TEXT NOT NULL,
+  session INTEGER NOT NULL, id TEXT NOT NULL, turn TEXT, sequence INTEGER, hidden INTEGER NOT NULL, revision INTEGER NOT NULL, record TEXT NOT NULL, summing TEXT,
   PRIMARY KEY (session, id)
 );
 CREATE INDEX session_messages_sequence ON session_messages (session, sequence);
