@@ -158,6 +158,8 @@ t.test('sessions are found by key, listed, changed, filled and deleted', async (
   t.strictSame(idsOf(await s.ok('session.list', { agent_id })), [session_id, own['id']], 'the latest activity first')
   const page = await s.ok('session.messages', { session_id, after_sequence: 1, limit: 2 })
   t.match(page, { has_more: true, next_sequence: 3, prev_sequence: 2 })
+  t.match(await s.ok('session.messages', { session_id, after_sequence: '9223372036854775807' }), { items: [], has_more: false }, 'what is beyond the end is the end')
+  t.strictSame(fieldsOf(await s.refused('session.messages', { session_id, after_sequence: '9223372036854775808' }, 400, 'bad_request')), ['after_sequence'])
   t.match(await s.ok('session.messages', { session_id, order: 'desc', limit: 1 }), { items: [{ sequence: 4 }], has_more: true, prev_sequence: 4 })
   t.match(await s.ok('session.update', { session_id, title: 'B', status: 'archived', compaction_policy: { threshold: 'xl' }, thinking_effort: 'high' }), { title: 'B', status: 'archived', compaction_policy: { threshold: 'xl' }, thinking_effort: 'high' })
   t.strictSame(listOf(await s.ok('session.list', { agent_id, session_key: 'a' })), [])

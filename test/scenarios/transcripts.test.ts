@@ -152,6 +152,8 @@ t.test('the numbered stream', async (t) => {
   t.match(frames.find(({ event }) => event === 'nudge.delivered')?.data, { turn_id, delivery: 'current_turn', status: 'delivered' })
   const later = await s.follow('session.stream', { session_id, after_sequence: 4 }, ended, { headers: { 'last-event-id': '5' } })
   t.strictSame(events(later), ['agent.message', 'turn.completed', 'stream.end'], 'the larger number wins')
+  const most = '9223372036854775807'
+  for (const at of [{ after_sequence: most }, {}]) t.strictSame(events(await s.follow('session.stream', { session_id, ...at }, ended, { headers: { 'last-event-id': 'after_sequence' in at ? '5' : most } })).filter((type) => type.endsWith('message')), [], 'beyond the end is the end')
   model.close()
 })
 
