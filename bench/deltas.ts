@@ -18,7 +18,7 @@ const SLOTS = 50
 const PIECES_PER_SECOND = 20
 const LOOK = 5
 
-interface Speaking { readonly socket: Socket; readonly job: string; readonly token: string; said: number }
+interface Speaking { readonly socket: Socket; readonly job: string; readonly token: string; said: number; sequence: number }
 interface Given { readonly id: string; readonly lease_token: string }
 
 /** A worker that is given generations and says nothing yet. */
@@ -38,7 +38,7 @@ async function speaker({ port, key }: Target, name: string, given: (one: Speakin
     if (frame.type === 'error') throw new Error(`a worker was told ${frame.error?.code}`)
     for (const { id, lease_token } of frame.jobs ?? []) {
       held++
-      given({ socket, job: id, token: lease_token, said: 0 })
+      given({ socket, job: id, token: lease_token, said: 0, sequence: 0 })
     }
     if (frame.type === 'jobs.claimed') claiming = false
     if (frame.type === 'jobs.claimed' || frame.type === 'work.available') claim()
@@ -62,14 +62,14 @@ async function speak(all: readonly Speaking[], seconds: number): Promise<number[
       if (due > passed || one.said >= seconds * PIECES_PER_SECOND) continue
       late.push(passed - due)
       one.said++
-      one.socket.send(`{"type":"generation.delta","job_id":"${one.job}","lease_token":"${one.token}","sequence":${one.said},"delta":{"text":"${time} word "}}`)
+      one.socket.send(`{"type":"generation.delta","job_id":"${one.job}","lease_token":"${one.token}","sequence":${++one.sequence},"delta":{"text":"${time} word "}}`)
     }
     await pause(LOOK)
   }
   return late
 }
 const finish = ({ socket, job, token }: Speaking): void =>
-  socket.send(`{"type":"job.report","job_id":"${job}","lease_token":"${token}","status":"completed","result":{"llm_response":{"role":"assistant","model":"talker","content":[{"type":"text","text":"done"}]}}}`)
+  socket.send(`{"type":"job.report","job_id":"${job}","lease_token":"${token}","status":"completed","result":{"llm_response":{"id":"m","type":"message","role":"assistant","model":"talker","content":[{"type":"text","text":"done"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}}}`)
 
 async function measure(sync: string, sessions: number, seconds: number, profile: string | undefined): Promise<Figures> {
   const server = await startBaton({ sync, profile })

@@ -35,10 +35,20 @@ export function faultsOf(schema: object, value: unknown, path: string): FieldErr
   const checked = check(schema, value)
   if ('unusable' in checked) return [{ field: path, message: `does not agree with the schema of the action: ${checked.unusable}` }]
   if (checked.valid) return []
-  // A place that holds faulty places is faulty itself; the innermost ones say why.
+  // A place that holds faulty places is faulty itself; the innermost ones say why, and what is missing has no place of its own.
   const { errors } = checked
-  const faults = errors.filter(({ instanceLocation: at }) => !errors.some((other) => other.instanceLocation.startsWith(`${at}/`)))
-  return faults.slice(0, MOST).map(({ instanceLocation, error }) => ({ field: placeOf(path, instanceLocation), message: error }))
+  const faults = errors.filter((error) => isMissing(error) || !errors.some((other) => other.instanceLocation.startsWith(`${error.instanceLocation}/`)))
+  return faults.slice(0, MOST).map((error) => faultOf(error, path))
+}
+type Fault = ReturnType<Validator['validate']>['errors'][number]
+/** Of a choice, what one branch requires may be missing. */
+const isMissing = ({ keyword, keywordLocation }: Fault): boolean => keyword === 'required' && !/\/(anyOf|oneOf|not|if)(\/|$)/.test(keywordLocation)
+/** In the words of all refusals, where those of the validator are about schemas. */
+function faultOf({ instanceLocation, keyword, error }: Fault, path: string): FieldError {
+  const field = placeOf(path, instanceLocation)
+  const [, missing] = keyword === 'required' ? (/"([^]*)"\.$/.exec(error) ?? []) : []
+  if (missing !== undefined) return { field: member(field, missing), message: 'is required' }
+  return { field, message: keyword === 'false' ? 'is not a known field' : error }
 }
 /** A JSON pointer of the value (`#/a/0`) as a path of the request. */
 function placeOf(path: string, pointer: string): string {

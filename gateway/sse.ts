@@ -2,6 +2,7 @@
  * Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html): frames, the head of a stream, and
  * what keeps a quiet one alive.
  */
+import { wholeOf } from '../protocol/common.ts'
 import type { World } from './ports.ts'
 import type { Exchange, Sink } from './respond.ts'
 
@@ -11,11 +12,7 @@ export const frameOf = (event: string, json: string, id?: number): string => `${
 export const frame = (event: string, data: unknown, id?: number): string => frameOf(event, JSON.stringify(data), id)
 
 /** A cursor from a query or from `Last-Event-ID`, or undefined when the text is none. */
-export function cursorOfText(text: string): number | undefined {
-  if (!/^\d{1,16}$/.test(text)) return undefined
-  const cursor = Number(text)
-  return Number.isSafeInteger(cursor) ? cursor : undefined
-}
+export const cursorOfText = (text: string): number | undefined => (text.startsWith('-') ? undefined : wholeOf(text))
 
 /** Asks the client to wait so many milliseconds before it connects again; no event of its own. */
 export const retryFrame = (ms: number): string => `retry: ${Math.round(ms)}\n\n`

@@ -4,6 +4,7 @@
  */
 import { Compile } from 'typebox/compile'
 import type { TSchema } from 'typebox'
+import { wholeOf } from '../protocol/common.ts'
 import type { Row } from '../protocol/contract.ts'
 import { refuse, refuseFields, type FieldError, type Refusal } from '../protocol/errors.ts'
 import { explain, member } from './explain.ts'
@@ -50,7 +51,7 @@ function pairsOf(query: string): [string, string][] | undefined {
 
 const scalar = (text: string, schema: Described | undefined): unknown =>
   schema?.type === 'boolean' && (text === 'true' || text === 'false') ? text === 'true'
-    : (schema?.type === 'integer' || schema?.type === 'number') && /^-?\d{1,16}(\.\d+)?$/.test(text) ? Number(text)
+    : schema?.type === 'integer' || schema?.type === 'number' ? (wholeOf(text) ?? (/^-?\d{1,16}\.\d+$/.test(text) ? Number(text) : text))
       : text
 
 /** Read a query string: numbers and booleans from their texts, lists repeated or joined by commas, defaults filled in. */

@@ -48,6 +48,12 @@ export function parseDuration(text: string): number | undefined {
   return total
 }
 
+/** A whole number of 64 bits as a query or a header spells it, or undefined. One beyond what can exist is the largest that is kept exactly: it behaves like the end. */
+export function wholeOf(text: string): number | undefined {
+  if (!/^-?\d{1,19}$/.test(text) || BigInt(text) !== BigInt.asIntN(64, BigInt(text))) return undefined
+  return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, Number(text)))
+}
+
 export const Duration = Type.String({ pattern: '^(0|(\\d+(\\.\\d*)?(ns|us|µs|μs|ms|s|m|h))+)$', description: 'Go duration text, such as 90s or 1h30m' })
 /** An object whose members the service does not interpret. */
 export const Open = Type.Record(Type.String(), Type.Unknown())

@@ -36,7 +36,7 @@ export type ToolkitEvent =
 /** Toolkits that every project has. @param brand lower case. @param since when the project was made. */
 export const systemToolkits = (brand: string, since: string): Toolkit[] => [
   { id: 'kit_system_all', name: 'Everything', description: 'All actions of the project, of the organization and of the service.', source: 'system', actions: [{ selector_type: 'wildcard', selector: '*' }], created_at: since, updated_at: since },
-  { id: 'kit_system_memory', name: 'Memory', description: 'Remembering and forgetting: the agent\'s own memory.', source: 'system', actions: [{ selector_type: 'group', selector: `${brand}.memory` }], created_at: since, updated_at: since },
+  { id: 'kit_system_memory', name: 'Memory', description: 'Remembering, recalling and forgetting: the agent\'s own memory.', source: 'system', actions: [{ selector_type: 'group', selector: `${brand}.memory` }], created_at: since, updated_at: since },
 ]
 /** Whether a toolkit of the service has this id. */
 export const isSystemToolkit = (id: string): boolean => id === 'kit_system_all' || id === 'kit_system_memory'

@@ -176,7 +176,7 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_active ON sessions (project, status, active_at, id);
 CREATE INDEX sessions_agent ON sessions (project, agent, session_key);
 CREATE TABLE session_messages (
-  session INTEGER NOT NULL, id TEXT NOT NULL, turn TEXT, sequence INTEGER, hidden INTEGER NOT NULL, revision INTEGER NOT NULL, record TEXT NOT NULL,
+  session INTEGER NOT NULL, id TEXT NOT NULL, turn TEXT, sequence INTEGER, hidden INTEGER NOT NULL, revision INTEGER NOT NULL, record TEXT NOT NULL, summing TEXT,
   PRIMARY KEY (session, id)
 );
 CREATE INDEX session_messages_sequence ON session_messages (session, sequence);

@@ -7,6 +7,7 @@ import { parseTimestamp } from '../protocol/common.ts'
 import { lastCursor, type Placed } from '../protocol/entry.ts'
 import { patch } from '../protocol/patch.ts'
 import { isFrame, patchBlock, rowIn, type SessionEvent, type SessionFrame } from '../protocol/session/events.ts'
+import type { Summing } from '../protocol/session/pages.ts'
 import { settledTurns } from '../protocol/session/settled.ts'
 import type { Session, SessionNudge, TranscriptMessage, TranscriptTurn, TurnExtra } from '../protocol/session/shapes.ts'
 import type { Store } from './store.ts'
@@ -145,7 +146,8 @@ function keep(on: Applying, event: Exclude<SessionEvent, SessionFrame>): void {
       return
     }
     case 'compaction.created': {
-      const { message_id, sequence, covers_through_sequence } = event
+      const { message_id, sequence, covers_through_sequence, pass: { trigger, message_count, summary_model } } = event
+      store.run('UPDATE session_messages SET summing = ? WHERE session = ? AND id = ?', JSON.stringify({ trigger, message_count, summary_model } satisfies Summing), n, message_id)
       on.compaction = { ...stopped(on.compaction), latest: { message_id, sequence, covers_through_sequence } }
       return
     }

@@ -1,7 +1,7 @@
 /** Pages of transcripts: what changed after a revision, or the newest part. Bounded by bytes as well as by number. */
 import { settledStatuses, type Interaction } from '../protocol/interaction/shapes.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'
-import type { Changed, LiveRowsOfTurn, TranscriptPage, TranscriptQuestion } from '../protocol/session/pages.ts'
+import type { Changed, LiveRowsOfTurn, Summing, TranscriptPage, TranscriptQuestion } from '../protocol/session/pages.ts'
 import { settledTurns } from '../protocol/session/settled.ts'
 import type { TranscriptMessage, TranscriptTurn } from '../protocol/session/shapes.ts'
 import { sessionRow, type SessionRow } from './sessions.ts'
@@ -10,16 +10,18 @@ import type { Store } from './store.ts'
 /** Characters of records on a page, after which the next one begins. */
 const SIZE = 512_000
 
-interface Row { readonly revision: number; readonly record: string }
+interface Row { readonly revision: number; readonly record: string; readonly summing?: string | null }
 type Kind = 'messages' | 'turns' | 'interactions'
 interface Found extends Row { readonly kind: Kind }
 const parsed = <T>({ revision, record }: Row): Changed<T> => ({ revision, record: JSON.parse(record) as T })
+const messagesOf = (found: readonly Found[]): TranscriptPage['messages'] =>
+  found.filter(({ kind }) => kind === 'messages').map((row) => ({ ...parsed<TranscriptMessage>(row), ...(typeof row.summing === 'string' && { summing: JSON.parse(row.summing) as Summing }) }))
 const of = <T>(found: readonly Found[], kind: Kind): Changed<T>[] => found.filter((one) => one.kind === kind).map(parsed<T>)
 
 const SETTLED = [...settledTurns].map((status) => `'${status}'`).join(', ')
 const OVER = [...settledStatuses].map((status) => `'${status}'`).join(', ')
 const changed: Readonly<Record<Kind, string>> = {
-  messages: 'SELECT revision, record FROM session_messages WHERE session = ? AND revision > ? AND sequence IS NOT NULL AND hidden = 0 ORDER BY revision LIMIT ?',
+  messages: 'SELECT revision, record, summing FROM session_messages WHERE session = ? AND revision > ? AND sequence IS NOT NULL AND hidden = 0 ORDER BY revision LIMIT ?',
   turns: 'SELECT revision, record FROM session_turns WHERE session = ? AND revision > ? ORDER BY revision LIMIT ?',
   interactions: 'SELECT revision, record FROM session_interactions WHERE session = ? AND revision > ? ORDER BY revision LIMIT ?',
 }
@@ -55,7 +57,7 @@ export function transcriptPage(store: Store, project: number, { session_id, afte
   const more = shown.length < all.length
   return {
     ...common, after: from, through: more ? (shown.at(-1)?.revision ?? from) : row.revision, more,
-    messages: of(shown, 'messages'), turns: of(shown, 'turns'), interactions: of(shown, 'interactions'), live: more ? [] : streaming(store, row), pending: more ? [] : pendingQuestions(store, row),
+    messages: messagesOf(shown), turns: of(shown, 'turns'), interactions: of(shown, 'interactions'), live: more ? [] : streaming(store, row), pending: more ? [] : pendingQuestions(store, row),
   }
 }
 

@@ -3,6 +3,7 @@
  * its lease was lost, while nobody else has the job, is taken rather than having the work done twice.
  */
 import type { JobReport } from '../../protocol/internal.ts'
+import { readAnswer } from '../../protocol/session/request.ts'
 import { cancelled, failed, giveBack, reasons, settle, type Ended } from './outcomes.ts'
 import { find, isFinished, type Held, type QueueState } from './state.ts'
 
@@ -11,7 +12,6 @@ const SHUTDOWNS = 5
 /** Error types that workers use by convention. */
 const OVER_CAPACITY = 'WorkerOverCapacity'
 const CANCELLED = 'Cancelled'
-const INVALID = 'A generation must report {"llm_response": message}; the message needs a role and a list as content.'
 
 export type Judged = Ended & { readonly outcome: 'accepted' | 'duplicate' | 'lease_lost' }
 
@@ -41,15 +41,11 @@ function late(held: Held, report: JobReport, at: number): Ended {
   return last ? failed(held, faultOf(report), at, report) : { events: [] }
 }
 
-const completed = (held: Held, { result, context, invocation }: JobReport, at: number): Ended =>
-  held.header.kind === 'llm_generation' && !isGeneration(result)
-    ? settle(held, { outcome: 'failed', error_type: 'InvalidResult', error_message: INVALID }, at)
+function completed(held: Held, { result, context, invocation }: JobReport, at: number): Ended {
+  const answer = held.header.kind === 'llm_generation' ? readAnswer(result) : undefined
+  return typeof answer === 'string'
+    ? settle(held, { outcome: 'failed', error_type: 'InvalidResult', error_message: `A generation must report {"llm_response": message}: ${answer}.` }, at)
     : settle(held, { outcome: 'completed', ...(result && { result }), ...(context && { context }) }, at, invocation)
-
-/** Whether a generation's result carries a message that the asking side can read. */
-function isGeneration(result: JobReport['result']): boolean {
-  const message = result?.['llm_response'] as { readonly role?: unknown; readonly content?: unknown } | null | undefined
-  return typeof message === 'object' && message !== null && typeof message.role === 'string' && Array.isArray(message.content)
 }
 
 const faultOf = ({ status, error_type, error_message }: JobReport) => ({

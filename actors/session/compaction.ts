@@ -10,6 +10,7 @@ import { limits } from '../../protocol/session/limits.ts'
 import { change, count, emit, tellQueue, write, type Draft } from './draft.ts'
 import { withFiles } from './files.ts'
 import { enqueue, queueOf, type Settled } from './jobs.ts'
+import { endOf } from './shorten.ts'
 import type { SessionState } from './state.ts'
 import { nearlyFull } from './window.ts'
 
@@ -64,7 +65,8 @@ export function compactionSettled(on: Draft, { outcome, result, error_message }:
   if (typeof answer === 'string') return void failPass(on, 'summarizer_error', answer)
   const { usage } = answer
   count(on, { token_input_total: usage.input_tokens, token_output_total: usage.output_tokens, cache_read_input_total: usage.cache_read_input_tokens, cache_creation_input_total: usage.cache_creation_input_tokens })
-  const text = textOf(answer.content).trim()
+  // Rows come first to last, so the oldest part of a summary of summaries stands at its beginning.
+  const text = endOf(textOf(answer.content).trim(), limits.summary)
   if (text === '') return void failPass(on, 'empty_summary', 'The summary was empty.')
   const { last_message_at, expires_at } = on.state.record
   const row = write(on, { role: 'compaction', content: [{ type: 'text', text }], covers: pass.through_sequence })

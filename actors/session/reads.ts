@@ -1,7 +1,7 @@
 /** Reads of a session's committed state. */
 import type { ActionCall } from '../../protocol/action/invocation.ts'
 import type { Open } from '../../protocol/common.ts'
-import type { Compacting } from '../../protocol/session/commands.ts'
+import type { Compacting, KnownResult } from '../../protocol/session/commands.ts'
 import { generationSpec, messagesOf, type GenerationSpec } from '../../protocol/session/request.ts'
 import type { Generating } from '../../protocol/session/previews.ts'
 import { presented } from '../../protocol/session/tools.ts'
@@ -41,5 +41,11 @@ export const generation = (state: SessionState, { job_id }: { readonly job_id: s
   const open = found && 'turn' in found ? found.turn.work.generation : undefined
   return found && 'turn' in found && open?.job_id === job_id ? { turn_id: found.turn.record.id, message_id: open.message_id, revision: state.revision } : null
 }
+/** What calls came to whose rows are not committed yet. */
+export const results = ({ turns }: SessionState): KnownResult[] =>
+  Object.values(turns).flatMap(({ record, work: { segment } }) => Object.values(segment?.calls ?? {}).flatMap(({ index, result }) => {
+    const block = segment?.content[index]
+    return result && block?.type === 'tool_use' ? [{ turn_id: record.id, tool_name: block.name, result }] : []
+  }))
 /** How a compaction goes. */
 export const detail = (state: SessionState, _: unknown, at: number): Compacting => ({ compaction: progressOf(state, at) })

@@ -17,6 +17,7 @@ import { writeContext } from './context.ts'
 import { emit, note, noteCall, patchCall, turnOf, write, type Draft } from './draft.ts'
 import { enqueue, queueOf, type Settled } from './jobs.ts'
 import { recall } from './remembered.ts'
+import { beginningOf } from './shorten.ts'
 import type { Turn } from './state.ts'
 import { end, fail, goOn, wait } from './turns.ts'
 
@@ -122,7 +123,7 @@ export const callOf = (on: Draft, id: string, call: string): Call | undefined =>
 export function settle(on: Draft, id: string, call: string, { status, content, fine = status === 'ok' }: Came): void {
   const known = callOf(on, id, call)
   if (!known || known.state === 'done') return
-  const result: ToolResultBlock = { type: 'tool_result', tool_use_id: call, content, ...(!fine && { is_error: true }) }
+  const result: ToolResultBlock = { type: 'tool_result', tool_use_id: call, content: beginningOf(content, fine ? limits.results : limits.fault), ...(!fine && { is_error: true }) }
   patchCall(on, id, known.index, { status, progress: null })
   noteCall(on, id, call, { state: 'done', result })
 }
@@ -164,12 +165,20 @@ export function callSettled(on: Draft, id: string, call: string, { outcome, resu
   goOn(on, id)
 }
 
+/** Results as one row takes them: when they are too long together, each has its share. */
+function fitting(results: readonly ToolResultBlock[]): readonly ToolResultBlock[] {
+  const [ids, texts] = results.reduce(([id, text], { tool_use_id, content = '' }) => [id + tool_use_id.length, text + content.length], [0, 0])
+  if (ids + texts <= limits.results) return results
+  const share = Math.floor((limits.results - ids) / results.length)
+  return results.map((result) => (typeof result.content === 'string' ? { ...result, content: beginningOf(result.content, share) } : result))
+}
+
 /** All calls are settled: the row and the results enter the log, and the turn goes on. */
 function commit(on: Draft, id: string): void {
   const { segment, next_index, output } = (turnOf(on, id) as Turn).work
   if (!segment) return
   const calls = Object.values(segment.calls).sort((a, b) => a.index - b.index)
-  const results = calls.map(({ id: call, result }): ToolResultBlock => result ?? { type: 'tool_result', tool_use_id: call, ...DEFAULT_RESULT, is_error: true })
+  const results = fitting(calls.map(({ id: call, result }): ToolResultBlock => result ?? { type: 'tool_result', tool_use_id: call, ...DEFAULT_RESULT, is_error: true }))
   const content = segment.content.map((block): Block => {
     if (block.type !== 'tool_use') return block
     const { progress: _, ...frozen } = block

@@ -19,7 +19,7 @@ import { jobRetried, jobSettled } from './jobs.ts'
 import { cancelNudge, nudge } from './nudges.ts'
 import { openTurn, stopTurn } from './owned.ts'
 import { create, standing, succeed } from './place.ts'
-import { actionCall, detail, generation, jobSpec } from './reads.ts'
+import { actionCall, detail, generation, jobSpec, results } from './reads.ts'
 import { tellEnd, tellSpending } from './report.ts'
 import { append, cancel, cancelTurn, compact, deadline, remove, update, wake } from './settings.ts'
 import { unborn, type SessionState } from './state.ts'
@@ -72,6 +72,8 @@ export function sessionActor({ brand: configured }: { readonly brand: string }):
       generation,
       /** How a compaction goes. */
       detail,
+      /** What calls came to whose rows are not committed, for whoever shows them. */
+      results,
       /** Files, and one of them, for an edge that shows them. */
       attachments: listed,
       attachment: fileAt,

@@ -72,6 +72,7 @@ export class SessionFollower {
     this.#ports = ports
   }
   get clients(): number { return this.#clients.size }
+  get rows(): readonly TranscriptMessage[] { return this.#live.rows() }
 
   /** The first page of a client. */
   first(from: { readonly after?: number; readonly after_sequence?: number }): Promise<TranscriptPage | Refusal> {

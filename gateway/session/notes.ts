@@ -1,7 +1,7 @@
 /** What the older stream tells of stored events that are no frames: nudges, compactions, results of tools. */
 import { timestamp, type Open } from '../../protocol/common.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
-import type { ToolResultBlock } from '../../protocol/session/blocks.ts'
+import type { KnownResult } from '../../protocol/session/commands.ts'
 import type { SessionNudge, TranscriptMessage } from '../../protocol/session/shapes.ts'
 
 /** An event of the older stream; with an id it is a place to come back to. */
@@ -29,16 +29,20 @@ export function told(event: SessionEvent, at: number, row: TranscriptMessage | u
       const { message_id, sequence, covers_through_sequence } = event
       return { type: 'compaction.created', id: sequence, data: { trigger, message_id, sequence, role: 'compaction', content: row?.content ?? [], covers_through_sequence, message_count, summary_model } }
     }
-    case 'call.noted': return event.call.state === 'done' && event.call.result ? { type: 'tool.result', data: result(event.turn_id, event.call.result, at, row) } : undefined
+    case 'call.noted': {
+      const { turn_id, id, call: { state, result } } = event
+      const use = row?.content.find((block) => block.type === 'tool_use' && block.id === id)
+      return state === 'done' && result ? { type: 'tool.result', data: cameTo({ turn_id, tool_name: use?.type === 'tool_use' ? use.name : '', result }, at) } : undefined
+    }
     default: return undefined
   }
 }
 function nudge({ id: nudge_id, status, turn, delivery }: Pick<SessionNudge, 'id' | 'status' | 'turn' | 'delivery'>): Told {
   return { type: status === 'pending' ? 'nudge.queued' : `nudge.${status}`, data: { nudge_id, turn_id: turn.id, delivery, status } }
 }
-function result(turn_id: string, { tool_use_id, content = '', is_error = false }: ToolResultBlock, at: number, row: TranscriptMessage | undefined): Open {
-  const use = row?.content.find((block) => block.type === 'tool_use' && block.id === tool_use_id)
+/** What a call came to. @param at Unix milliseconds. */
+export function cameTo({ turn_id, tool_name, result: { tool_use_id, content = '', is_error = false } }: KnownResult, at: number): Open {
   const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content
   const display = blocks.map((block) => (typeof block['text'] === 'string' ? block['text'] : '')).join('')
-  return { turn_id, tool_call_id: tool_use_id, tool_name: use?.type === 'tool_use' ? use.name : '', content: blocks, display, is_error, error: is_error ? display : null, emitted_at: timestamp(at) }
+  return { turn_id, tool_call_id: tool_use_id, tool_name, content: blocks, display, is_error, error: is_error ? display : null, emitted_at: timestamp(at) }
 }

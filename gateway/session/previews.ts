@@ -6,6 +6,7 @@
  */
 import type { Open } from '../../protocol/common.ts'
 import { isRefusal } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/session/limits.ts'
 import { appendDelta, type Generating, type Preview, type PreviewOf, type Previewed } from '../../protocol/session/previews.ts'
 import type { World } from '../ports.ts'
 
@@ -21,7 +22,7 @@ interface Generation {
   readonly model?: string
 }
 export interface Previews {
-  /** Show a piece: `{text}` or `{type: 'thinking', thinking}`; other shapes reach only clients of the older stream. @param sequence the worker's own count. */
+  /** Show a piece: `{text}` or `{type: 'thinking', thinking}`; other shapes reach only clients of the older stream. @param sequence the worker's own count; what is not above the last one is dropped. */
   publish(generation: Generation, delta: Open, sequence?: number): void
   /** The attempt is over, however: what it showed is forgotten. */
   end(job_id: string, attempt?: string): void
@@ -30,8 +31,10 @@ export interface Previews {
 }
 type Ports = Pick<World, 'ask' | 'now' | 'later' | 'preview' | 'onPreviewed'>
 
-/** Characters of one generation that are shown, and milliseconds without a piece after which it is forgotten. */
-const LIMITS = { size: 2_000_000, silence: 300_000 } as const
+/** Milliseconds without a piece after which a generation is forgotten. */
+const SILENCE = 300_000
+/** Characters that a piece counts for besides its own. */
+const PIECE = 8
 interface Piece { readonly delta: Open; readonly sequence: number | undefined; readonly at: number }
 interface Publisher {
   readonly generation: Generation
@@ -40,6 +43,8 @@ interface Publisher {
   state: 'asking' | 'open' | 'mute'
   whole: Previewed | undefined
   size: number
+  /** The worker's count of its last piece. */
+  last: number
   /** When its last piece came. */
   touched: number
   unsubscribe: () => void
@@ -47,7 +52,7 @@ interface Publisher {
 }
 
 /** Characters of a piece, nearly: most are one text. */
-const sizeOf = (delta: Open): number => (typeof delta['text'] === 'string' ? delta['text'].length : JSON.stringify(delta).length)
+const sizeOf = ({ text, ...more }: Open): number => PIECE + (typeof text === 'string' ? text.length : 0) + (Object.keys(more).length > 0 ? JSON.stringify(more).length : 0)
 
 /** No generations yet. */
 export function openPreviews(world: Ports): Previews {
@@ -65,8 +70,8 @@ export function openPreviews(world: Ports): Previews {
     publisher.unsubscribe()
   }
   const watch = (key: string, publisher: Publisher): void => {
-    publisher.forget = world.later(LIMITS.silence, () => {
-      if (world.now() - publisher.touched >= LIMITS.silence) drop(key)
+    publisher.forget = world.later(SILENCE, () => {
+      if (world.now() - publisher.touched >= SILENCE) drop(key)
       else watch(key, publisher)
     })
   }
@@ -74,7 +79,7 @@ export function openPreviews(world: Ports): Previews {
     const { whole, generation: { project, job_id, worker_id, model } } = publisher
     if (!whole) return
     publisher.size += sizeOf(delta)
-    if (publisher.size > LIMITS.size) return
+    if (publisher.size > limits.preview) return
     const n = whole.n + 1
     publisher.whole = { ...whole, n, content: appendDelta(whole.content, delta)?.content ?? whole.content }
     const { session_id, turn_id, message_id, base, born }: PreviewOf = whole
@@ -121,11 +126,14 @@ export function openPreviews(world: Ports): Previews {
       const piece: Piece = { delta, sequence, at: world.now() }
       let publisher = publishers.get(key)
       if (!publisher) {
-        publishers.set(key, (publisher = { generation, waiting: [], state: 'asking', whole: undefined, size: 0, touched: piece.at, unsubscribe: () => {}, forget: () => {} }))
+        publishers.set(key, (publisher = { generation, waiting: [], state: 'asking', whole: undefined, size: 0, last: -1, touched: piece.at, unsubscribe: () => {}, forget: () => {} }))
         watch(key, publisher)
         void begin(key, publisher)
       }
       publisher.touched = piece.at
+      // A piece that comes again, or late, was shown already or is missed for good.
+      if (sequence !== undefined && sequence <= publisher.last) return
+      publisher.last = sequence ?? publisher.last
       if (publisher.state === 'open') send(publisher, piece)
       else if (publisher.state === 'asking') publisher.waiting.push(piece)
     },

@@ -11,6 +11,7 @@ import type { World } from '../ports.ts'
 import { openRevision, sealRevision } from './boundary.ts'
 import { askPage } from './followed.ts'
 import { compose } from './live.ts'
+import { knownResults } from './results.ts'
 import { callsOf, preview } from './v1.ts'
 
 /** Rows that stream, with what they have shown so far. */
@@ -68,8 +69,10 @@ export async function liveTurn(edge: Edge, call: Call): Promise<LiveTurn | Refus
   if (isRefusal(found)) return found
   const at = world.now()
   const rows = await shown(world, project, found.rows)
-  const frames = rows.filter(({ content }) => content.length > 0)
-    .flatMap((row) => [{ event_type: 'session.message.preview', ...preview(row, at) }, ...callsOf(row, at).map((call) => ({ event_type: 'tool.call', session_id, ...call }))])
-    .map((frame, index) => ({ ...frame, live_sequence: index + 1 }))
+  const results = await knownResults(world, project, session_id, () => rows)
+  const frames = [
+    ...rows.filter(({ content }) => content.length > 0).flatMap((row) => [{ event_type: 'session.message.preview', ...preview(row, at) }, ...callsOf(row, at).map((call) => ({ event_type: 'tool.call', session_id, ...call }))]),
+    ...results.map((result) => ({ event_type: 'tool.result', session_id, ...result })),
+  ].map((frame, index) => ({ ...frame, live_sequence: index + 1 }))
   return { session_id, turn_id, frames, last_live_sequence: frames.length, updated_at: timestamp(at) }
 }

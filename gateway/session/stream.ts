@@ -6,8 +6,9 @@ import { guardOf } from '../guard.ts'
 import type { Answer, Exchange, Sink } from '../respond.ts'
 import { cursorOfText, openStream } from '../sse.ts'
 import { openRevision } from './boundary.ts'
-import type { Dialect } from './change.ts'
+import { spell, type Dialect } from './change.ts'
 import type { FollowedSessions } from './followed.ts'
+import { knownResults } from './results.ts'
 
 interface Start { readonly version: Dialect['name']; readonly from: { readonly after?: number; readonly after_sequence?: number } }
 
@@ -50,8 +51,14 @@ async function follow(edge: Edge, sessions: FollowedSessions, call: Call, exchan
     guard.stop()
     release()
   })
-  void follower.join(sink, dialects[version], first)
+  void follower.join(sink, dialects[version], first).then(() => (version === 'v1' ? catchUp() : undefined))
   return undefined
+
+  /** Results that were known before the stream was opened; one that comes meanwhile may come twice. */
+  async function catchUp(): Promise<void> {
+    const results = await knownResults(edge.world, homeOf(edge, call), session_id, () => (sink.closed ? [] : follower.rows))
+    if (results.length > 0) sink.write(results.map((result) => spell('tool.result', { session_id, ...result })).join(''))
+  }
 }
 
 /** Whether a command that starts a turn is to be answered with the turn itself. */

@@ -5,15 +5,16 @@
  */
 import { timestamp, type Open } from '../../protocol/common.ts'
 import { rowIn } from '../../protocol/session/events.ts'
+import type { Summing } from '../../protocol/session/pages.ts'
 import { settledTurns } from '../../protocol/session/settled.ts'
 import type { TranscriptMessage, TranscriptTurn } from '../../protocol/session/shapes.ts'
 import { spell, type Caught, type Change, type Dialect } from './change.ts'
 import { told } from './notes.ts'
 
-/** A row of the log as an event. */
-function said({ id: message_id, sequence, role, content, turn_id, metadata, covers_through_sequence }: TranscriptMessage): readonly [type: string, data: Open] {
+/** A row of the log as an event. @param summing of a summary. */
+function said({ id: message_id, sequence, role, content, turn_id, metadata, covers_through_sequence }: TranscriptMessage, summing?: Summing): readonly [type: string, data: Open] {
   const base = { ...(turn_id !== undefined && { turn_id }), message_id, sequence, role, content, ...(metadata && { metadata }) }
-  if (role === 'compaction') return ['compaction.created', { ...base, covers_through_sequence }]
+  if (role === 'compaction') return ['compaction.created', { ...summing, ...base, covers_through_sequence }]
   return [role === 'assistant' ? 'agent.message' : 'user.message', base]
 }
 /** What a status of a turn is called. */
@@ -39,14 +40,14 @@ export const callsOf = ({ content, turn_id }: TranscriptMessage, at: number): Op
 /** @param idle milliseconds for which a session without active turns is followed, when none was seen to end. */
 export function numberedDialect(session_id: string, idle: number): Dialect {
   const event = (type: string, data: Open, id?: number): string => spell(type, { session_id, ...data }, id)
-  const final = (row: TranscriptMessage): string => event(...said(row), row.sequence ?? undefined)
+  const final = (row: TranscriptMessage, summing?: Summing): string => event(...said(row, summing), row.sequence ?? undefined)
   const turn = (record: TranscriptTurn): string => {
     const named = moved(record)
     return named ? event(...named) : ''
   }
   const whole = (row: TranscriptMessage, at: number): string => (row.content.length === 0 ? '' : `${event('session.message.preview', preview(row, at))}${callsOf(row, at).map((call) => event('tool.call', call)).join('')}`)
   const caught = ({ page: { messages, turns, active, more }, rows, at }: Caught): string => {
-    const stored = [...messages.map(({ revision, record }) => ({ revision, text: final(record) })), ...turns.flatMap(({ revision, record }) => (settledTurns.has(record.status) ? [{ revision, text: turn(record) }] : []))]
+    const stored = [...messages.map(({ revision, record, summing }) => ({ revision, text: final(record, summing) })), ...turns.flatMap(({ revision, record }) => (settledTurns.has(record.status) ? [{ revision, text: turn(record) }] : []))]
     return [...stored.sort((a, b) => a.revision - b.revision).map(({ text }) => text), ...(more ? [] : active.map(({ record }) => turn(record))), ...rows.map((row) => whole(row, at))].join('')
   }
   const frame = ({ frame: given, at, row, again }: Extract<Change, { kind: 'frame' }>): string => {

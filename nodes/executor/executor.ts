@@ -15,7 +15,7 @@ import type { Address } from '../../protocol/entry.ts'
 import { queueOfLease } from '../../protocol/lease.ts'
 import type { QueueCommands, Take } from '../../protocol/internal.ts'
 import { shardOf } from '../../protocol/subjects.ts'
-import type { ClaimedJob, GatewayMessage, Offer, Taking } from '../../protocol/worker.ts'
+import { sizes, type ClaimedJob, type GatewayMessage, type Offer, type Taking } from '../../protocol/worker.ts'
 import { NOT_OURS, type Handler, type Handlers, type Outcome } from './handler.ts'
 
 export interface ExecutorParts {
@@ -52,6 +52,10 @@ interface Running {
   stopBeating: () => void
   readonly done: Promise<void>
 }
+
+/** A result is bounded as those of workers are; asking for it again would not make it smaller. */
+const kept = (outcome: Outcome): Outcome =>
+  outcome.result && Buffer.byteLength(JSON.stringify(outcome.result)) > sizes.result ? { status: 'failed', error_type: 'ResultTooLarge', error_message: `the result is larger than ${sizes.result} bytes`, final: true } : outcome
 
 /** Start taking work. */
 export function startExecutor({ world, mailbox, handlers, limit, listen }: ExecutorParts): Executor {
@@ -159,6 +163,7 @@ export function startExecutor({ world, mailbox, handlers, limit, listen }: Execu
       world.log.error({ err: error, job: job.id }, 'a job of the service failed')
       outcome = { status: 'failed', error_type: 'internal', error_message: 'something failed inside the service' }
     }
+    if (outcome !== NOT_OURS) outcome = kept(outcome)
     const { why } = one()
     if (why === 'cancelled') outcome = { status: 'cancelled' }
     else if (why === 'stopping') outcome = NOT_OURS

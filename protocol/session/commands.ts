@@ -6,7 +6,7 @@ import type { Open } from '../common.ts'
 import type { Interaction } from '../interaction/shapes.ts'
 import type { RunCommands } from '../internal.ts'
 import type { Attached, FileFacts } from './attachments.ts'
-import type { Block } from './blocks.ts'
+import type { Block, ToolResultBlock } from './blocks.ts'
 import type { TurnWork } from './bookkeeping.ts'
 import type { Defined, TurnDefinition, Unfit } from './definition.ts'
 import type { CompactionProgress, Session } from './shapes.ts'
@@ -107,6 +107,12 @@ export interface Standing {
   /** Of the newest session of the key, as far as its first session knows. */
   readonly generation: number
   readonly session?: Session
+}
+/** Of the answer to the read `results`: what a call came to whose row is not committed yet. */
+export interface KnownResult {
+  readonly turn_id: string
+  readonly tool_name: string
+  readonly result: ToolResultBlock
 }
 /** Answer to the read `detail`. */
 export interface Compacting { readonly compaction: CompactionProgress }

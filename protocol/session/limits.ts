@@ -20,8 +20,15 @@ export const limits = {
   pending: 100, turns: 50,
   /** What a model is shown at most, where no compaction keeps it smaller: rows, and characters of their content. About what the largest models take. */
   window: { rows: 2000, size: 4_194_304 },
-  /** Milliseconds that a compaction may take. */
-  compaction: 30_000,
+  /** Milliseconds that a compaction may take, and characters of its summary: what was summed up first is given up. */
+  compaction: 30_000, summary: 262_144,
+  /**
+   * Characters of the results of one row with the ids that they answer, and of a result that is an error. A character takes up to six
+   * bytes of a stream's line, and clients read lines below 8 MiB; a model's answer is bounded in bytes, as any result of a job.
+   */
+  results: 1_200_000, fault: 65_536,
+  /** Characters of what a model says before it is stored that are shown; each piece counts for some more, which is what a block of its own takes. */
+  preview: 1_200_000,
   /**
    * Files: characters of a name and of an idempotency key; bytes of a text, of anything else, and of an upload as a whole (base64 and
    * the form around it); pages of a PDF; files of one session, and erased ones that it remembers; milliseconds for which bytes are awaited.

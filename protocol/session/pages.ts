@@ -4,6 +4,7 @@
  * `revision`; whoever stops between two goes on after `through`.
  */
 import type { Interaction } from '../interaction/shapes.ts'
+import type { Pass } from './events.ts'
 import type { TranscriptMessage, TranscriptTurn } from './shapes.ts'
 
 export interface TranscriptQuestion {
@@ -19,6 +20,8 @@ export interface Changed<T> {
   readonly revision: number
   readonly record: T
 }
+/** What the older stream tells of a summary besides its row. */
+export type Summing = Pick<Pass, 'trigger' | 'message_count' | 'summary_model'>
 export interface TranscriptPage {
   /** What was asked for: the revision after which this page begins; −1 for the newest part. */
   readonly after: number
@@ -29,7 +32,7 @@ export interface TranscriptPage {
   readonly revision: number
   readonly last: number
   /** By revision, which for final rows is the order of their sequences. */
-  readonly messages: readonly Changed<TranscriptMessage>[]
+  readonly messages: readonly (Changed<TranscriptMessage> & { readonly summing?: Summing })[]
   readonly turns: readonly Changed<TranscriptTurn>[]
   readonly interactions: readonly Changed<Interaction>[]
   /** Every turn that has not ended. */

@@ -91,28 +91,38 @@ const known: Readonly<Record<string, (block: Open) => boolean>> = {
 /** Blocks of providers that have no name of their own here are kept whole behind an empty text, and shown to the provider again. */
 const foreign = (original: Open): Block => Object.assign(original['type'] === 'redacted_thinking' ? { type: 'thinking' as const, thinking: '' } : { type: 'text' as const, text: '' }, { original })
 const owned: ReadonlySet<string> = new Set(['tool_result', 'reminder'])
-const whole = (value: unknown): number => (typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.round(value) : 0)
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
+const countOf = (value: unknown): number => (isCount(value) ? (value as number) : 0)
+/** Counts that a usage must have, and those that it may have: some models say null for what they do not count. */
+const needed = ['input_tokens', 'output_tokens'] as const
+const optional = ['cache_read_input_tokens', 'cache_creation_input_tokens', 'reasoning_tokens'] as const
+function usageFault(usage: unknown): string | undefined {
+  if (!isObject(usage)) return 'llm_response.usage must be an object'
+  const odd = needed.find((name) => !isCount(usage[name])) ?? optional.find((name) => !isCount(usage[name] ?? 0))
+  return odd === undefined ? undefined : `llm_response.usage.${odd} must be a whole number that is not negative`
+}
 
 /** Read the result of a generation: `{llm_response}` with a message of an assistant. Gives a sentence when it is none. */
 export function readAnswer(result: Open | undefined): Answer | string {
   const message = result?.['llm_response']
   if (!isObject(message)) return 'the result has no llm_response'
   const { type, role, content, model, stop_reason, usage } = message
-  if (type !== undefined && type !== 'message') return 'llm_response.type must be message'
+  if (type !== 'message') return 'llm_response.type must be message'
   if (role !== 'assistant') return 'llm_response.role must be assistant'
-  if (typeof model !== 'string') return 'llm_response.model must be a text'
+  const blank = (['id', 'model', 'stop_reason'] as const).find((name) => typeof message[name] !== 'string' || message[name] === '')
+  if (blank) return `llm_response.${blank} must be a text`
   if (!Array.isArray(content)) return 'llm_response.content must be a list of blocks'
-  if (stop_reason !== undefined && stop_reason !== null && typeof stop_reason !== 'string') return 'llm_response.stop_reason must be a text'
-  if (usage !== undefined && usage !== null && !isObject(usage)) return 'llm_response.usage must be an object'
+  const fault = usageFault(usage)
+  if (fault !== undefined) return fault
   const odd = content.findIndex((block) => !isObject(block) || typeof block['type'] !== 'string' || owned.has(block['type']) || known[block['type']]?.(block) === false)
   if (odd >= 0) return `llm_response.content[${odd}] is not a block that a model writes`
   const blocks = (content as readonly Open[]).map((block) => (Object.hasOwn(known, String(block['type'])) ? (block as Block) : foreign(block)))
-  return { content: blocks, model, stop_reason: typeof stop_reason === 'string' ? stop_reason : blocks.some((block) => block.type === 'tool_use') ? 'tool_use' : 'end_turn', usage: usageOf(isObject(usage) ? usage : {}) }
+  return { content: blocks, model: String(model), stop_reason: String(stop_reason), usage: usageOf(usage as Open) }
 }
 function usageOf(usage: Open): Usage {
   const details = isObject(usage['output_tokens_details']) ? usage['output_tokens_details'] : {}
-  const counts = { cache_read_input_tokens: whole(usage['cache_read_input_tokens']), cache_creation_input_tokens: whole(usage['cache_creation_input_tokens']), reasoning_tokens: whole(usage['reasoning_tokens'] ?? details['reasoning_tokens']) }
-  return { input_tokens: whole(usage['input_tokens']), output_tokens: whole(usage['output_tokens']), ...nonzero(counts), calls: 1 }
+  const counts = { cache_read_input_tokens: countOf(usage['cache_read_input_tokens']), cache_creation_input_tokens: countOf(usage['cache_creation_input_tokens']), reasoning_tokens: countOf(usage['reasoning_tokens'] ?? details['reasoning_tokens']) }
+  return { input_tokens: countOf(usage['input_tokens']), output_tokens: countOf(usage['output_tokens']), ...nonzero(counts), calls: 1 }
 }
 const nonzero = (counts: Readonly<Record<string, number>>): Usage => Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
 /** Two usages in one. */

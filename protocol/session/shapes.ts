@@ -49,10 +49,10 @@ const turn = {
   id: Type.String(), agent_id: Type.String(), session_id: Type.String(), run_id: Type.Optional(Type.String()), step_key: Type.Optional(Type.String()), channel_exchange_id: Type.Optional(Type.String()),
   attempt: Type.Integer({ minimum: 1 }), status: Type.Enum([...turnStatuses]), phase: orNull(Type.Enum(['queued', 'running', 'waiting'])), seq: Type.Optional(Type.Integer()),
   error_type: Type.Optional(Type.String()), error_message: Type.Optional(Type.String()), output: Type.Optional(Open), output_source: Type.Optional(Type.Enum(['tool', 'text'])), usage: Type.Optional(Usage),
-  created_at: Timestamp, updated_at: Timestamp, completed_at: Type.Optional(Timestamp),
+  wait: Type.Optional(Wait), created_at: Timestamp, updated_at: Timestamp, completed_at: Type.Optional(Timestamp),
 } as const
 /** A turn as the transcript has it. */
-export const TranscriptTurn = Type.Object({ ...turn, wait: Type.Optional(Wait) }, closed)
+export const TranscriptTurn = Type.Object(turn, closed)
 export type TranscriptTurn = Static<typeof TranscriptTurn>
 /** A turn read as a record of its own. */
 export const AgentTurn = Type.Object({ ...turn, error_scope: Type.Optional(Type.Literal('agent_turn', { description: 'The budget of the whole turn ran out' })), effective_timeout_seconds: Type.Optional(Type.Integer()) }, closed)
@@ -60,7 +60,7 @@ export type AgentTurn = Static<typeof AgentTurn>
 /** What the record of a turn has besides the transcript's. */
 export type TurnExtra = Pick<AgentTurn, 'error_scope' | 'effective_timeout_seconds'>
 /** The record of a turn, from the transcript's and the rest. */
-export const agentTurn = ({ wait: _, ...turn }: TranscriptTurn, extra: TurnExtra): AgentTurn => ({ ...turn, ...extra })
+export const agentTurn = (turn: TranscriptTurn, extra: TurnExtra): AgentTurn => ({ ...turn, ...extra })
 
 const roles = ['system', 'user', 'assistant', 'tool', 'compaction'] as const
 const Role = Type.Enum([...roles])

@@ -268,12 +268,19 @@ t.test('many leases that end at once are ended in portions', async (t) => {
 t.test('a generation must report a message that can be read', async (t) => {
   const queue = new QueueStage()
   const model = { kind: 'llm_generation' as const, provider: 'local', model: 'small-1', max_attempts: 3 }
-  for (const [i, result] of [undefined, { text: 'hi' }, { llm_response: 'hi' }, { llm_response: { role: 'assistant', content: 'hi' } }].entries()) {
+  const { usage, ...whole } = { id: 'm', type: 'message', role: 'assistant', model: 'm', content: [], stop_reason: 'end_turn', usage: { input_tokens: 1, output_tokens: 0 } }
+  const lacking = Object.keys(whole).map((name) => ({ ...whole, usage, [name]: undefined }))
+  const odd = [{ id: '' }, { type: 'x' }, { role: 'user' }, { content: 'hi' }, { stop_reason: null }].map((more) => ({ ...whole, usage, ...more }))
+  const counted = [undefined, null, {}, { input_tokens: 1 }, { ...usage, output_tokens: -1 }, { ...usage, input_tokens: 1.5 }, { ...usage, input_tokens: '1' }, { ...usage, reasoning_tokens: -1 }].map((counts) => ({ ...whole, usage: counts }))
+  const bad = ['hi', ...lacking, ...odd, ...counted].map((llm_response) => ({ llm_response }))
+  for (const [i, result] of [undefined, { text: 'hi' }, ...bad].entries()) {
     queue.put(`job_${i}`, model)
-    t.match(settledInput(queue.report(`job_${i}`, queue.claim(`job_${i}`), 'completed', result ? { result } : {})), { outcome: 'failed', error_type: 'InvalidResult' })
+    t.match(settledInput(queue.report(`job_${i}`, queue.claim(`job_${i}`), 'completed', result ? { result } : {})), { outcome: 'failed', error_type: 'InvalidResult' }, JSON.stringify(result))
   }
-  queue.put('job_9', model)
-  t.match(settledInput(queue.report('job_9', queue.claim('job_9'), 'completed', { result: { llm_response: { role: 'assistant', content: [] } } })), { outcome: 'completed' })
+  for (const [i, counts] of [usage, { ...usage, cache_read_input_tokens: null, cache_creation_input_tokens: 3, other: {} }].entries()) {
+    queue.put(`job_good_${i}`, model)
+    t.match(settledInput(queue.report(`job_good_${i}`, queue.claim(`job_good_${i}`), 'completed', { result: { llm_response: { ...whole, usage: counts } } })), { outcome: 'completed' })
+  }
 })
 
 t.test('a job without a run tells nobody and asks nobody for its parameters', async (t) => {

@@ -6,7 +6,9 @@ import { checkSchema } from '../../protocol/action/schema.ts'
 t.test('faults are named by the place of the value', async (t) => {
   const schema = { type: 'object', required: ['id'], properties: { id: { type: 'string' }, lines: { type: 'array', items: { type: 'object', properties: { 'a/b': { type: 'integer' } } } } } }
   t.strictSame(faultsOf(schema, { id: 'x', lines: [{ 'a/b': 1 }] }, 'input'), [])
-  t.match(faultsOf(schema, {}, 'input'), [{ field: 'input' }])
+  t.strictSame(faultsOf(schema, {}, 'input'), [{ field: 'input.id', message: 'is required' }])
+  t.strictSame(faultsOf({ ...schema, additionalProperties: false }, { name: 'x' }, 'input'), [{ field: 'input.id', message: 'is required' }, { field: 'input.name', message: 'is not a known field' }])
+  t.strictSame(faultsOf({ oneOf: [{ required: ['a'] }, { required: ['b'], properties: { b: { type: 'string' } } }] }, { b: 1 }, 'input').map(({ field }) => field), ['input.b'])
   t.match(faultsOf(schema, { id: 1 }, 'input'), [{ field: 'input.id' }])
   t.match(faultsOf(schema, { id: 'x', lines: [{}, { 'a/b': 'no' }] }, 'input').map(({ field }) => field), ['input.lines[1]["a/b"]'])
 })

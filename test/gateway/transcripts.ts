@@ -66,6 +66,7 @@ export class Meeting {
   #read = 0
   #prev = 0
   #clock = 1
+  #said = 0
   /** Whether messages get lost and questions fail. */
   lossy = true
 
@@ -156,7 +157,7 @@ export class Meeting {
     const job = [...this.story.jobs.values()].find(({ kind }) => kind === 'llm_generation')
     if (!job) return
     const delta = what % 5 === 0 ? { type: 'thinking', thinking: `think ${what} ` } : what % 11 === 0 ? { type: 'odd', what } : { text: `word ${what} ` }
-    this.#previews.publish({ project: PROJECT, session_id: 'ses_1', job_id: job.id, attempt: `a${attempt}` }, delta, what)
+    this.#previews.publish({ project: PROJECT, session_id: 'ses_1', job_id: job.id, attempt: `a${attempt}` }, delta, this.#said++)
   }
 
   client(version: Dialect['name'], from: 'start' | 'newest'): Client {

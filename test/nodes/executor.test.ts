@@ -89,6 +89,15 @@ t.test('what is for workers is left to them', async (t) => {
   t.equal(await unknown.offer([1]), undefined)
 })
 
+t.test('a result that is larger than that of a worker may be fails its job', async (t) => {
+  const at = stage()
+  await at.offer([1])
+  await at.assign(1)
+  at.working.get(jobId(1))?.finish({ status: 'completed', result: { text: '\u2028'.repeat(400_000) } })
+  await turn()
+  t.match(at.commands.at(-1), { name: 'queue.report', input: { status: 'failed', error_type: 'ResultTooLarge', final: true } })
+})
+
 t.test('a report is repeated until it is decided', async (t) => {
   const it = stage()
   await it.offer([1])

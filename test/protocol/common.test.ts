@@ -1,7 +1,7 @@
 /** Times, durations, ids and subject tokens. */
 import fc from 'fast-check'
 import t from 'tap'
-import { parseDuration, parseTimestamp, timestamp } from '../../protocol/common.ts'
+import { parseDuration, parseTimestamp, timestamp, wholeOf } from '../../protocol/common.ts'
 import { isId, makeId, prefixes, slotOf, SLOTS, slotText, type Prefix } from '../../protocol/ids.ts'
 import { partitionOf, shardOf, token } from '../../protocol/subjects.ts'
 
@@ -51,6 +51,11 @@ t.test('ids sort by time, differ by randomness, and are the same for the same in
   fc.assert(fc.property(time, time, bytes, bytes, (a, b, x, y) => a === b || (makeId('run', a, x, 1) < makeId('run', b, y, 2)) === (a < b)))
   fc.assert(fc.property(bytes, bytes, (x, y) => Buffer.from(x).subarray(0, 8).equals(Buffer.from(y).subarray(0, 8)) || makeId('run', 1, x, 0) !== makeId('run', 1, y, 0)))
   fc.assert(fc.property(time, bytes, (at, x) => makeId('run', at, x) === makeId('run', at, Uint8Array.from(x))))
+})
+
+t.test('whole numbers of 64 bits are read, the largest as the largest that is exact', async (t) => {
+  t.strictSame(['0', '-7', '42', '9007199254740991', '9007199254740992', '9223372036854775807', '-9223372036854775808'].map(wholeOf), [0, -7, 42, ...Array<number>(3).fill(Number.MAX_SAFE_INTEGER), Number.MIN_SAFE_INTEGER])
+  t.strictSame(['', '-', '+1', '1.0', '1e3', ' 1', '9223372036854775808', '-9223372036854775809', '1'.repeat(40)].map(wholeOf), Array<undefined>(9).fill(undefined))
 })
 
 t.test('the slot of an id decides its shard; a queue names its shard', async (t) => {

@@ -114,10 +114,14 @@ t.test('a question is seen, answered, and over', async (t) => {
   await until(async () => transcript.pending(), (pending) => pending.length === 1)
   t.match(transcript.active(), { id: turn_id, status: 'waiting', wait: { kind: 'interaction', tool_call_id: 'c1' } })
   const [asked] = transcript.pending()
+  const wait = { kind: 'interaction', tool_call_id: 'c1', interaction_id: asked?.id, expires_at: /Z$/ }
+  t.match(await s.ok('session.turn', { session_id, turn_id }), { phase: 'waiting', wait }, 'the record of a turn says so too')
+  t.match(await s.ok('session.turns', { session_id }), { items: [{ wait }] })
   t.match((await s.ok('session.transcript', { session_id }))['interactions'], [{ id: asked?.id, status: 'pending' }])
   await s.ok('interaction.cancel', { id: asked?.id })
   await says(model, [text('Then not.')])
   await done
+  t.notOk('wait' in (await s.ok('session.turn', { session_id, turn_id })))
   const tail = steps.slice(steps.indexOf('interaction pending'))
   t.strictSame(tail, ['interaction pending', 'turn waiting', 'interaction cancelled', 'turn queued', 'turn running', 'turn completed'])
   t.strictSame(transcript.pending(), [])
@@ -148,6 +152,32 @@ t.test('the numbered stream', async (t) => {
   t.match(frames.find(({ event }) => event === 'nudge.delivered')?.data, { turn_id, delivery: 'current_turn', status: 'delivered' })
   const later = await s.follow('session.stream', { session_id, after_sequence: 4 }, ended, { headers: { 'last-event-id': '5' } })
   t.strictSame(events(later), ['agent.message', 'turn.completed', 'stream.end'], 'the larger number wins')
+  const most = '9223372036854775807'
+  for (const at of [{ after_sequence: most }, {}]) t.strictSame(events(await s.follow('session.stream', { session_id, ...at }, ended, { headers: { 'last-event-id': 'after_sequence' in at ? '5' : most } })).filter((type) => type.endsWith('message')), [], 'beyond the end is the end')
+  model.close()
+})
+
+t.test('results that are not committed are shown to who comes late, and a summary is told whole to who comes after it', async (t) => {
+  const agent = await agentOf(s, 'slow')
+  const model = await modelOf(s, 'slow', ['look'])
+  const ack = await invoke(s, agent, 'hello', { config: { toolkits: [{ name: 'x', actions: ['look'] }] } })
+  const { session_id, turn_id } = placeOf(ack)
+  await says(model, [use('w1', 'look', { n: 1 }), use('w2', 'look', { n: 2 }), use('w3', 'nothing_such')])
+  const [first, second] = [await model.job(), await model.job()].sort((a, b) => (String(a['tool_call_id']) < String(b['tool_call_id']) ? -1 : 1)) as [Found, Found]
+  await model.report(first, { status: 'completed', result: { fine: true } })
+  const live = await until(async () => (await s.ok('session.turn_live', { session_id, turn_id })) as unknown as { frames: Open[]; last_live_sequence: number }, ({ frames }) => frames.length === 6)
+  t.strictSame(live.frames.map((frame) => `${frame['live_sequence']} ${frame['event_type']} ${frame['tool_call_id'] ?? ''}`), ['1 session.message.preview ', '2 tool.call w1', '3 tool.call w2', '4 tool.call w3', '5 tool.result w1', '6 tool.result w3'])
+  t.match(live.frames[4], { session_id, turn_id, tool_name: 'look', display: '{"fine":true}', is_error: false, error: null })
+  const early = await s.follow('session.stream', { session_id }, ({ event, data }) => event === 'tool.result' && data['tool_call_id'] === 'w3')
+  t.strictSame(early.filter(({ event }) => event === 'tool.result').map(({ data }) => data['tool_call_id']), ['w1', 'w3'])
+  await model.report(second, { status: 'completed', result: {} })
+  await says(model, [text('Done')])
+  await turnIn(s, ack, 'completed')
+  const compacting = s.ok('session.compact', { session_id })
+  await says(model, [text('They looked.')])
+  await compacting
+  const later = (await s.follow('session.stream', { session_id, after_sequence: 4 }, ended)).find(({ event }) => event === 'compaction.created')
+  t.match(later, { id: '5', data: { trigger: 'manual', sequence: 5, role: 'compaction', content: [{ text: 'They looked.' }], covers_through_sequence: 4, message_count: 4, summary_model: 'slow' } })
   model.close()
 })
 

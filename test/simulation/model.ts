@@ -25,5 +25,5 @@ export function resultOf(seed: number, { id, kind, agent_turn_id, claim_attempt,
   if (kind !== 'llm_generation') return { by: lease_token }
   const dice = fork(seed, `model/${id}/${claim_attempt}`)
   const content = agent_turn_id === undefined || dice.chance(0.5) ? [{ type: 'text', text: `said under ${lease_token}` }] : Array.from({ length: 1 + dice.below(2) }, (_, index) => use(dice, index))
-  return { llm_response: { role: 'assistant', model: 'm', content, usage: { input_tokens: 1, output_tokens: 1 } } }
+  return { llm_response: { id: 'm', type: 'message', role: 'assistant', model: 'm', content, stop_reason: content.some(({ type }) => type === 'tool_use') ? 'tool_use' : 'end_turn', usage: { input_tokens: 1, output_tokens: 1 } } }
 }

@@ -10,11 +10,12 @@ interface Block { readonly key: string; readonly block: Record<string, unknown> 
 const isObject = (value: unknown): value is Open => typeof value === 'object' && value !== null && !Array.isArray(value)
 const stops: Readonly<Partial<Record<FinishReason, StopReason>>> = { stop: 'end_turn', length: 'max_tokens', 'tool-calls': 'tool_use', 'content-filter': 'refusal' }
 
+const whole = (count: number): number => Math.max(0, Math.round(count) || 0)
 /** Token counts: what a cache had is no fresh input, and a count that a provider keeps to itself is 0. */
 function countsOf({ inputTokens = 0, inputTokenDetails: { noCacheTokens, cacheReadTokens = 0, cacheWriteTokens = 0 }, outputTokens = 0, outputTokenDetails: { reasoningTokens = 0 } }: LanguageModelUsage): Counts {
   return {
-    input_tokens: noCacheTokens ?? Math.max(0, inputTokens - cacheReadTokens - cacheWriteTokens), output_tokens: outputTokens,
-    ...(cacheReadTokens > 0 && { cache_read_input_tokens: cacheReadTokens }), ...(cacheWriteTokens > 0 && { cache_creation_input_tokens: cacheWriteTokens }), ...(reasoningTokens > 0 && { reasoning_tokens: reasoningTokens }),
+    input_tokens: whole(noCacheTokens ?? inputTokens - cacheReadTokens - cacheWriteTokens), output_tokens: whole(outputTokens),
+    ...(cacheReadTokens > 0 && { cache_read_input_tokens: whole(cacheReadTokens) }), ...(cacheWriteTokens > 0 && { cache_creation_input_tokens: whole(cacheWriteTokens) }), ...(reasoningTokens > 0 && { reasoning_tokens: whole(reasoningTokens) }),
   }
 }
 
@@ -68,7 +69,7 @@ export async function collect(stream: AsyncIterable<Part>, provider: string, mod
   const content = blocks.map(({ block }) => clean(block)).filter((block) => block['type'] !== 'text' || block['text'] !== '')
   const uses = content.some((block) => block['type'] === 'tool_use')
   const stop_reason = stops[end.reason] ?? 'end_turn'
-  return { id: end.id, model: end.model || model, content, stop_reason: uses && stop_reason === 'end_turn' ? 'tool_use' : stop_reason, usage: end.usage }
+  return { id: end.id || 'unnamed', model: end.model || model, content, stop_reason: uses && stop_reason === 'end_turn' ? 'tool_use' : stop_reason, usage: end.usage }
 }
 /** A redacted block has no text of its own. */
 function clean(block: Record<string, unknown>): Open {

@@ -67,7 +67,7 @@ t.test('a message with a block of type file is dropped: the turn goes on without
 t.test('a generation that fails, lies or is cut off fails the turn', async (t) => {
   for (const [outcome, error_type] of [
     [{ outcome: 'failed', error_type: 'Boom', error_message: 'no' }, 'Boom'], [{ outcome: 'completed', result: { output: 'x' } }, 'InvalidResult'],
-    [{ outcome: 'completed', result: { llm_response: { role: 'assistant', model: 'm', content: [{ type: 'tool_result', tool_use_id: 'x' }] } } }, 'InvalidResult'],
+    [{ outcome: 'completed', result: message([{ type: 'tool_result', tool_use_id: 'x' }]) }, 'InvalidResult'],
     [{ outcome: 'completed', result: message([use('a', 'x')], { stop_reason: 'max_tokens' }) }, 'max_tokens'],
   ] as const) {
     const s = begun()
