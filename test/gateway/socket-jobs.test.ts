@@ -167,6 +167,25 @@ t.test('a report', async (t) => {
     await worker.say({ ...report, status: 'cancelled', error_type: 'Cancelled', error_message: 'stop', result: { a: 1 } })
     t.same(at.named('queue.report')[0]?.input, { ...lease, status: 'cancelled', error_type: 'Cancelled', error_message: 'stop' })
   })
+  t.test('is acknowledged whatever else it carries: what is misshapen is left out, and fails the job where nobody can say whether it is done', async (t) => {
+    const invalid = { status: 'failed', error_type: 'ResultInvalid', error_message: /^the report is not understood: / }
+    for (const [odd, taken] of [
+      [{ error_message: 5, error_type: {}, result: { a: 1 } }, { status: 'completed', result: { a: 1 } }],
+      [{ status: 'failed', result: 'text', error_type: 'Error' }, { status: 'failed', error_type: 'Error' }],
+      [{ result: 'text' }, invalid], [{ status: 'completed', result: [1] }, invalid], [{ status: 'done', result: {} }, invalid], [{ status: 5 }, invalid],
+    ] as const) {
+      const { at, worker } = await holding()
+      t.match(await worker.say({ ...report, ...odd }), [{ type: 'job.report.ack', message_id: 'm', job_id: job.id, duplicate: false }])
+      const [sent] = at.named('queue.report')
+      t.match(sent?.input, { ...lease, ...taken })
+      if (!('result' in taken)) t.notHas(sent?.input, { result: Object })
+    }
+    const { worker } = await holding()
+    const [ack] = await worker.say({ ...report, message_id: 'x'.repeat(129) })
+    t.strictSame(ack, { type: 'job.report.ack', job_id: job.id, duplicate: false })
+    t.match(await worker.say({ ...report, lease_token: 7 }), [{ type: 'job.report.ack', message_id: 'm' }, { type: 'error', error: { code: 'lease_lost' } }])
+    t.match(await worker.say({ ...report, job_id: 7 }), [{ type: 'error', message_id: 'm', error: { code: 'bad_frame' } }], 'a report of nothing')
+  })
   t.test('with a result above 1 MiB is acknowledged and fails the job', async (t) => {
     const { at, worker } = await holding()
     t.match(await worker.say({ ...report, result: { text: 'x'.repeat(sizes.result) } }), [{ type: 'job.report.ack', duplicate: false }])
