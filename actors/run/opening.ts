@@ -10,6 +10,7 @@ import type { RunRecord } from '../../protocol/loop/record.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance, pause } from './advance.ts'
 import { repeatStep } from './control.ts'
+import { conclude } from './ending.ts'
 import { current, draft, emit, nothing, silently, type Draft } from './draft.ts'
 import { allowances, begin, birth, initiator, nameOf } from './start.ts'
 import { hasEnded, type Engine, type RunState } from './state.ts'
@@ -75,21 +76,23 @@ export function wait(state: RunState | null, { queue_reason }: Told<'run.hold'>,
   return silently(on)
 }
 
-/** Another run takes the place of this one: it is cancelled, in a commit of its own. */
-export function displace(state: RunState | null, _: unknown, cause: Cause): Decision<RunEvent, undefined> {
+/** Another run takes the place of this one, or its loop is gone: it is cancelled, in a commit of its own. */
+export function displace(state: RunState | null, { deleted }: Told<'run.displace'>, cause: Cause): Decision<RunEvent, undefined> {
   if (!state || hasEnded(state) || state.record.cancel_requested) return nothing
   const on = draft(state, cause)
-  const reason = 'replaced by a newer run of the loop'
+  const reason = deleted ? 'the loop was deleted' : 'replaced by a newer run of the loop'
   emit(on, 'run.cancel_requested', {
-    payload: { reason }, run: { cancel_requested: true, cancel_requested_at: timestamp(cause.at) }, note: { engine: { cancel_reason: reason, replaced: true, more_at: cause.at + 1 } },
+    payload: { reason }, run: { cancel_requested: true, cancel_requested_at: timestamp(cause.at) }, note: { engine: { cancel_reason: reason, ...(!deleted && { replaced: true }), more_at: cause.at + 1 } },
   })
   return silently(on)
 }
 
-/** The loop of the run was paused because of it. */
-export function autoPaused(state: RunState | null, payload: Told<'loop.paused'>, cause: Cause): Decision<RunEvent, undefined> {
-  if (!state) return nothing
+/** The loop knows that the run fails: it ends, after it has said that the loop was paused because of it. */
+export function finish(state: RunState | null, { paused }: Told<'run.end'>, cause: Cause): Decision<RunEvent, undefined> {
+  const leaving = state?.engine.leaving
+  if (!state || !leaving) return nothing
   const on = draft(state, cause)
-  emit(on, 'loop.auto_paused', { payload: { ...payload } })
+  if (paused) emit(on, 'loop.auto_paused', { payload: { ...paused } })
+  conclude(on, leaving)
   return silently(on)
 }

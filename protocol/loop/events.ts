@@ -94,7 +94,7 @@ export type LoopCommands = {
   'trigger.fire': { input: Firing; reply: undefined }
   /** From a step of a run, perhaps of another shard. */
   'loop.ask': { input: ChildRequest; reply: undefined }
-  /** From a run of this loop, in the commit that ends it; `known`: it was opened twice, nothing ended. */
+  /** From a run of this loop, in the commit that ends it; one that fails ends when it is told to (`run.end`). `known`: it was opened twice, nothing ended. */
   'run.left': { input: { run_id: string; status: 'completed' | 'failed' | 'cancelled' | 'known' }; reply: undefined }
   /** From a failed run of this loop that is recovered: it begins again when it is its turn. */
   'run.returns': { input: { run_id: string; trigger_id?: string }; reply: undefined }
