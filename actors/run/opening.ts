@@ -39,10 +39,10 @@ function recordOf({ loop, spec, event, meta, config, source, budget, queue_reaso
   }
 }
 /** What expressions see of `meta` and `config` is in the record, and not kept twice. */
-const engineOf = ({ source, definitions, depth, queue_reason, agent_id }: RunOpening): Engine => ({
+const engineOf = ({ source, actor, definitions, depth, queue_reason, agent_id }: RunOpening): Engine => ({
   meta: {}, config: {}, priority: 0, position: 0, executed: 0, tries: 0, attempt: 1,
   ...(depth > 0 && { depth, cause_depth: depth }), ...(source.trigger_id !== undefined && { trigger_id: source.trigger_id }),
-  ...(Object.keys(definitions).length > 0 && { definitions }), ...(queue_reason && { held: 'start' as const }), ...(agent_id !== undefined && { agent_id }),
+  ...(Object.keys(definitions).length > 0 && { definitions }), ...(queue_reason && { held: 'start' as const }), ...(agent_id !== undefined && { agent_id }), ...(actor && { actor }),
 })
 const startedPayload = ({ state: { record } }: Draft): Open => {
   const meta = record.meta ?? {}

@@ -144,7 +144,7 @@ export interface Engine extends Place {
   readonly depth?: number
   /** Depth of the source event that caused the run; absent: none did. */
   readonly cause_depth?: number
-  /** On whose behalf it runs; absent in runs of older releases. */
+  /** On whose behalf it runs; absent: a trigger started it, or an older release. */
   readonly actor?: ActorOf
   /** It is a direct call of an action: its one step takes its parameters as they are, and one attempt may last so many milliseconds. */
   readonly invoked?: { readonly timeout: number }

@@ -34,6 +34,7 @@ export interface Asking {
 }
 interface Admission extends Asking {
   readonly owner: TurnWork['owner']
+  readonly loop_id?: string
   readonly content: readonly Block[]
   readonly key?: string | undefined
   readonly context?: readonly AppContext[]
