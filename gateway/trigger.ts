@@ -84,7 +84,14 @@ function signed({ world }: Edge, { loop_id }: HandleOwner, { key, secret }: Trig
   const opened = world.unlock(secret, secretPlace(loop_id, key))
   const given = /^sha256=([0-9a-f]{64})$/i.exec(incoming.header('signature') ?? '')?.[1]
   if (opened === undefined || given === undefined || incoming.broken) return false
-  return timingSafeEqual(Buffer.from(given, 'hex'), createHmac('sha256', opened).update(incoming.body, 'utf8').digest())
+  return timingSafeEqual(Buffer.from(given, 'hex'), createHmac('sha256', keyBehind(opened)).update(incoming.body, 'utf8').digest())
+}
+
+/** What a secret signs with: the 32 bytes that it is the base64 of, as all secrets that the service makes; any other text signs as it is. */
+function keyBehind(secret: Uint8Array): Uint8Array {
+  const text = Buffer.from(secret).toString()
+  const bytes = Buffer.from(text, 'base64')
+  return bytes.length === 32 && bytes.toString('base64') === text ? bytes : secret
 }
 
 /** The body as a JSON object; none is an empty one. */

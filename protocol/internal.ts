@@ -112,12 +112,12 @@ export type RunCommands = {
   'run.begin': { input: { later?: true }; reply: undefined }
   /** From its loop: it has to wait. */
   'run.hold': { input: { queue_reason: QueueReason }; reply: undefined }
-  /** From its loop: another run takes its place. */
-  'run.displace': { input: unknown; reply: undefined }
-  /** From its loop: the daily budget is spent. */
-  'run.halt': { input: unknown; reply: undefined }
-  /** From its loop: this run was one failure too many. */
-  'loop.paused': { input: { consecutive_failures: number; threshold: number }; reply: undefined }
+  /** From its loop: another run takes its place, or the loop is gone. */
+  'run.displace': { input: { deleted?: true }; reply: undefined }
+  /** From its loop: the daily budget is spent, in credits. */
+  'run.halt': { input: { used: number; limit: number }; reply: undefined }
+  /** From its loop, which has heard that the run fails: it ends now. `paused`: it was one failure too many. */
+  'run.end': { input: { paused?: { consecutive_failures: number; threshold: number } }; reply: undefined }
   /** From the loop that a step asked for a run. */
   'child.answered': { input: { wait_id: string; run_id?: string; fault?: { readonly error_type: string; readonly error: string } }; reply: undefined }
   /** From whoever spends on behalf of the run: once per `usage_id`. */

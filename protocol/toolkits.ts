@@ -3,18 +3,31 @@ import { Type, type Static } from 'typebox'
 import type { Changes } from './api/workflows.ts'
 import { Closed, Tags, Timestamp } from './common.ts'
 import type { Event } from './entry.ts'
+import type { FieldError } from './errors.ts'
 import type { Patch } from './patch.ts'
 
 /** Bounds of toolkits. Lengths are in characters. */
 export const toolkitLimits = { name: 80, description: 1000, selector: 256, selectors: 200, toolkits: 500, assigned: 64 } as const
 
-export const Selector = Closed({ selector_type: Type.Enum(['exact', 'group', 'platform', 'custom', 'wildcard']), selector: Type.String({ minLength: 1, maxLength: toolkitLimits.selector, pattern: '^\\S+$' }) })
+const text = { minLength: 1, maxLength: toolkitLimits.selector, pattern: '^\\S+$' }
+export const Selector = Closed({ selector_type: Type.Enum(['exact', 'group', 'platform', 'custom', 'wildcard']), selector: Type.String(text) })
 /**
  * `exact`: the action of this name; `group`: the members of a named group, or of all names below it; `platform` and `custom`:
  * a pattern over the actions of the service and over those of the project and the organization; `wildcard`: over all.
  */
 export type Selector = Static<typeof Selector>
 const Selectors = Type.Array(Selector, { maxItems: toolkitLimits.selectors })
+const { selector_type, selector } = Selector.properties
+const Grant = Closed({ selector_type: Type.Optional(selector_type), selector: Type.Optional(selector), action_name: Type.Optional(Type.String({ ...text, description: 'An older way to say exact' })) })
+type Grant = Static<typeof Grant>
+/** What a schema cannot say about the entries of a request. */
+export const checkGrants = ({ actions = [] }: { readonly actions?: readonly Grant[] }): FieldError[] => actions.flatMap((grant, index) => {
+  const missing = (['selector_type', 'selector'] as const).filter((name) => grant[name] === undefined)
+  if (grant.action_name === undefined) return missing.map((name) => ({ field: `actions[${index}].${name}`, message: 'is required' }))
+  return missing.length < 2 ? [{ field: `actions[${index}].action_name`, message: 'stands alone: it is an older way to say exact' }] : []
+})
+/** An entry of a request as it is kept. */
+export const selectorOf = ({ selector_type = 'exact', selector = '', action_name }: Grant): Selector => ({ selector_type, selector: action_name ?? selector })
 
 export const Toolkit = Type.Object({
   id: Type.String(), name: Type.String(), description: Type.Optional(Type.String()), source: Type.Enum(['system', 'project']), tags: Type.Optional(Tags), actions: Selectors,
@@ -24,7 +37,7 @@ export type Toolkit = Static<typeof Toolkit>
 /** The body of a creation and of a replacement. */
 export const ToolkitBody = Closed({
   name: Type.String({ minLength: 1, maxLength: toolkitLimits.name }), description: Type.Optional(Type.String({ maxLength: toolkitLimits.description })),
-  actions: Type.Optional(Selectors), tags: Type.Optional(Tags),
+  actions: Type.Optional(Type.Array(Grant, { maxItems: toolkitLimits.selectors })), tags: Type.Optional(Tags),
 })
 
 export type ToolkitEvent =

@@ -2,6 +2,7 @@
 import { deliveryIdOf, invocationIdOf, type Invocation } from '../protocol/action/invocation.ts'
 import type { Job, QueueEvent } from '../protocol/api/jobs.ts'
 import type { RunStep } from '../protocol/api/runs.ts'
+import type { Open } from '../protocol/common.ts'
 import { definitionId } from './definitions.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
 import type { Store, Value } from './store.ts'
@@ -51,7 +52,7 @@ const columns = {
   run_id: 'run', job_id: 'job', environment_id: 'environment', action_name: 'action_name', action_id: 'action', definition_scope: 'scope', secret_version: 'secret_version', delivery_id: 'delivery', correlation_id: 'correlation', status: 'status',
 } as const satisfies Partial<Record<keyof InvocationFilters, string>>
 
-/** Records, newest first, each with the parameters that its step was called with. */
+/** Records, newest first, each with the loop of its run and with the parameters of the call. */
 export function invocationList(store: Store, project: number, input: InvocationFilters): Page<Invocation> {
   const conditions = ['project = ?']
   const values: Value[] = [project]
@@ -65,14 +66,27 @@ export function invocationList(store: Store, project: number, input: InvocationF
   const rows = store.all<{ cursor: number; record: string }>(
     `SELECT cursor, record FROM invocations WHERE ${conditions.join(' AND ')}${after.sql} ORDER BY cursor DESC LIMIT ?`, ...values, ...after.values, limitOf(input) + 1,
   )
-  return page(rows, input, ({ record }) => withParameters(store, project, JSON.parse(record) as Invocation), ({ cursor }) => [cursor])
+  return page(rows, input, ({ record }) => whole(store, project, JSON.parse(record) as Invocation), ({ cursor }) => [cursor])
 }
 
+/** What is kept elsewhere, and only once. */
+function whole(store: Store, project: number, record: Invocation): Invocation {
+  const { run_id } = record
+  const run = run_id === undefined ? undefined : store.one<{ n: number; loop: string | null }>('SELECT n, loop FROM runs WHERE id = ? AND project = ?', run_id, project)
+  const parameters = record.tool_call_id !== undefined ? inputOf(store, project, record) : run && inputsOf(store, run.n, record)
+  return { ...record, ...(typeof run?.loop === 'string' && { loop_id: run.loop }), ...(parameters && { parameters }) }
+}
 /** The parameters stay with the step; when a later attempt of the run called the action anew, those of this call are only on the timeline. */
-function withParameters(store: Store, project: number, record: Invocation): Invocation {
-  const { run_id, step_name, job_id } = record
-  if (run_id === undefined || step_name === undefined) return record
-  const row = store.one<{ record: string }>('SELECT steps.record FROM steps JOIN runs ON runs.n = steps.run WHERE runs.id = ? AND steps.step = ? AND steps.project = ?', run_id, step_name, project)
+function inputsOf(store: Store, run: number, { step_name = '', job_id }: Invocation): Open | undefined {
+  const row = store.one<{ record: string }>('SELECT record FROM steps WHERE run = ? AND step = ?', run, step_name)
   const step = row && (JSON.parse(row.record) as RunStep)
-  return step?.inputs && step.job_id === job_id ? { ...record, parameters: step.inputs } : record
+  return step?.job_id === job_id ? step?.inputs : undefined
+}
+/** An agent's stay with the call in the transcript, as long as there is one. */
+function inputOf(store: Store, project: number, { session_id = '', agent_turn_id = '', tool_call_id = '' }: Invocation): Open | undefined {
+  const row = store.one<{ input: string | null }>(
+    `SELECT json_extract(block.value, '$.resolved_action.input') AS input FROM sessions JOIN session_messages AS message ON message.session = sessions.n AND message.turn = ?, json_each(message.record, '$.content') AS block
+     WHERE sessions.project = ? AND sessions.id = ? AND json_extract(block.value, '$.id') = ? LIMIT 1`, agent_turn_id, project, session_id, tool_call_id,
+  )
+  return row?.input ? (JSON.parse(row.input) as Open) : undefined
 }

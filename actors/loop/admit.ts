@@ -91,7 +91,7 @@ function displace(on: Draft, matches: (trigger: string) => boolean, left: number
   const going = [...waiting, ...staying.slice(0, Math.max(0, staying.length - left))]
   for (const run_id of going.slice(0, TOLD)) {
     emit(on, { type: 'run.displaced', run_id })
-    tellRun(on, run_id, 'run.displace', {})
+    tellRun(on, run_id, 'run.displace', on.state.deleted ? { deleted: true } : {})
   }
   if (going.length > TOLD) emit(on, { type: 'loop.busy', more_at: on.cause.at + 1 })
 }

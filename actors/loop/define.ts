@@ -71,7 +71,7 @@ export function update(options: LoopOptions, state: LoopState, input: UpdateLoop
   if (!isLiving(state)) return refuse('not_found')
   if (input.status === 'deleted') {
     const removed = remove(options, state, input, cause)
-    return 'refused' in removed ? removed : { ...removed, reply: { ...state.record, status: 'deleted' } }
+    return 'refused' in removed ? removed : { ...removed, reply: { ...state.record, status: 'deleted', updated_at: timestamp(cause.at) } }
   }
   const authored = chosen(input, authoring) as Authored
   const touched = Object.keys(authored).length > 0

@@ -29,7 +29,7 @@ export function emit(on: Draft, event: LoopEvent): void {
   on.state = evolveLoop[event.type](on.state, event as never, on.cause.at)
 }
 /** Tell a run of this loop, in the same commit. */
-export const tellRun = <N extends 'run.open' | 'run.begin' | 'run.hold' | 'run.displace' | 'run.halt' | 'loop.paused'>(on: Draft, id: string, name: N, input: RunCommands[N]['input']): void => {
+export const tellRun = <N extends 'run.open' | 'run.begin' | 'run.hold' | 'run.displace' | 'run.halt' | 'run.end'>(on: Draft, id: string, name: N, input: RunCommands[N]['input']): void => {
   on.tells.push({ to: { kind: 'run', id }, name, input })
 }
 export const decided = <R>(on: Draft, reply: R): Decided<LoopEvent, R> => ({ events: on.events, tells: on.tells, reply, next: on.state })

@@ -1,11 +1,11 @@
 /** What runs tell their loop: that they have ended, come back, or spent. The next in the line follow, and a loop that keeps failing is paused. */
 import type { LoopCommands, LoopEvent } from '../../protocol/loop/events.ts'
-import { milliOf } from '../../protocol/loop/credits.ts'
+import { creditsOf, milliOf } from '../../protocol/loop/credits.ts'
 import { own } from '../../protocol/lookup.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { dismiss, goOnDisplacing, judge, letIn } from './admit.ts'
-import { decided, draft, emit, nothing, tellRun, type Draft, type LoopOptions } from './draft.ts'
+import { decided, draft, emit, nothing, tellRun, type LoopOptions } from './draft.ts'
 import { askForPlace, givePlaceBack } from './places.ts'
 import { stands } from './standing.ts'
 import { fireSchedules } from './start.ts'
@@ -14,23 +14,27 @@ import { consequences } from './triggers.ts'
 
 type Told<N extends keyof LoopCommands> = LoopCommands[N]['input']
 
-/** A run has ended. Completed ones end a series of failures, cancelled ones leave it as it is. */
+/** A run has ended, or fails and ends when it has its answer. Completed ones end a series of failures, cancelled ones leave it as it is. */
 export function left(options: LoopOptions, state: LoopState, { run_id, status }: Told<'run.left'>, cause: Cause): Decision<LoopEvent, undefined> {
-  if (own(state.active, run_id) === undefined && !state.line.some((waiting) => waiting.run_id === run_id)) return nothing
   const on = draft(state, cause, options)
+  if (own(state.active, run_id) === undefined && !state.line.some((waiting) => waiting.run_id === run_id)) {
+    if (status === 'failed') tellRun(on, run_id, 'run.end', {})
+    return decided(on, undefined)
+  }
   givePlaceBack(on, run_id)
   const failures = status === 'failed' ? state.failures + 1 : status === 'completed' ? 0 : state.failures
   emit(on, { type: 'run.left', run_id, failures })
   const threshold = state.record?.limits?.pause_after_consecutive_failures ?? 0
-  if (status === 'failed' && threshold > 0 && failures >= threshold && state.record?.status === 'active') pause(on, state, run_id, failures, threshold)
+  const paused = status === 'failed' && threshold > 0 && failures >= threshold && state.record?.status === 'active' ? { consecutive_failures: failures, threshold } : undefined
+  if (paused) {
+    emit(on, { type: 'loop.auto_paused', id: cause.self.id, run_id, ...paused })
+    for (const event of consequences(state, on.state, '', cause)) emit(on, event)
+  }
+  if (status === 'failed') tellRun(on, run_id, 'run.end', { ...(paused && { paused }) })
   letIn(on)
   return decided(on, undefined)
 }
-function pause(on: Draft, before: LoopState, run_id: string, consecutive_failures: number, threshold: number): void {
-  emit(on, { type: 'loop.auto_paused', id: on.cause.self.id, run_id, consecutive_failures, threshold })
-  for (const event of consequences(before, on.state, '', on.cause)) emit(on, event)
-  tellRun(on, run_id, 'loop.paused', { consecutive_failures, threshold })
-}
+
 
 /** A failed run is recovered: it waits its turn, but is never left out, and takes nobody's place. */
 export function returns(options: LoopOptions, state: LoopState, { run_id, trigger_id }: Told<'run.returns'>, cause: Cause): Decision<LoopEvent, undefined> {
@@ -54,7 +58,8 @@ export function spend(options: LoopOptions, state: LoopState, { run_id, milli }:
   emit(on, { type: 'credits.spent', at: Math.floor(cause.at / WINDOW) * WINDOW, milli })
   const { daily_budget_usd, daily_credit_budget } = state.record?.limits ?? {}
   const daily = milliOf({ ...(daily_budget_usd !== undefined && { budget_usd: daily_budget_usd }), ...(daily_credit_budget !== undefined && { credit_budget: daily_credit_budget }) })
-  if (daily !== undefined && spentToday(on.state, cause.at) >= daily) tellRun(on, run_id, 'run.halt', {})
+  const used = spentToday(on.state, cause.at)
+  if (daily !== undefined && used >= daily) tellRun(on, run_id, 'run.halt', { used: creditsOf(used), limit: creditsOf(daily) })
   return decided(on, undefined)
 }
 

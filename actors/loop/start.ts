@@ -1,4 +1,5 @@
 /** Starting runs: by a client, by a trigger, by a time, by a step of another run. All go through one admission. */
+import { actorOf } from '../../protocol/action/invocation.ts'
 import { startKeyOf, type StartLoopRun } from '../../protocol/api/loops.ts'
 import type { Run } from '../../protocol/api/runs.ts'
 import { timestamp, type Open } from '../../protocol/common.ts'
@@ -19,7 +20,7 @@ import { isLiving, liveTrigger, spentToday, type KnownTrigger, type Living, type
 const DEEPEST = 8
 
 /** What a start says. */
-interface Wanted extends Pick<RunOpening, 'source' | 'parent' | 'depth' | 'later'> {
+interface Wanted extends Pick<RunOpening, 'source' | 'actor' | 'parent' | 'depth' | 'later'> {
   readonly run_id: string
   readonly trigger?: KnownTrigger
   /** The firing that this settles. */
@@ -46,7 +47,7 @@ function openRun(on: Draft, wanted: Wanted): Outcome {
   const refused = closed(on.state, on.cause.at)
   if (refused) return refused
   const { record, version, definitions } = on.state as Living
-  const { run_id, trigger, fire, source, parent, depth, budget, later } = wanted
+  const { run_id, trigger, fire, source, actor, parent, depth, budget, later } = wanted
   const event = applyDefaults(record.event, wanted.event, 'event')
   const config = applyDefaults(record.config, { ...record.default_config, ...wanted.config }, 'config')
   const faults: FieldError[] = [event, config].flatMap((applied) => ('faults' in applied ? applied.faults : []))
@@ -59,7 +60,7 @@ function openRun(on: Draft, wanted: Wanted): Outcome {
   const { plan_concurrency } = on.options
   tellRun(on, run_id, 'run.open', {
     loop: { id: record.id, version_id: version.id, version: version.number, name: record.name }, spec: specOf(record), ...(record.agent_id && { agent_id: record.agent_id }), definitions, event: event.values, config: config.values,
-    meta: { ...wanted.meta, ...(trigger && { trigger: { id: trigger.id, key: trigger.key, kind: trigger.trigger.kind } }) }, source, depth,
+    meta: { ...wanted.meta, ...(trigger && { trigger: { id: trigger.id, key: trigger.key, kind: trigger.trigger.kind } }) }, source, depth, ...(actor && { actor }),
     ...(budget !== undefined && { budget }), ...(queue_reason && { queue_reason }), ...(plan_concurrency !== undefined && { plan_concurrency_limit: plan_concurrency }), ...(later && { later }), ...(parent && { parent }),
   })
   return { run_id }
@@ -76,7 +77,7 @@ export function start(options: LoopOptions, state: LoopState, input: StartLoopRu
   const budget = milliOf(input)
   const on = draft(state, cause, options)
   const outcome = openRun(on, {
-    run_id, event, meta, config, depth: 0, ...(budget !== undefined && { budget }),
+    run_id, event, meta, config, depth: 0, actor: actorOf(cause.principal), ...(budget !== undefined && { budget }),
     source: { type: source?.type ?? 'api', ...(source?.id !== undefined ? { id: source.id } : credential && { id: credential.id }), ...(source?.label !== undefined ? { label: source.label } : label !== undefined && { label }) },
   })
   if ('refused' in outcome) return outcome
@@ -126,10 +127,10 @@ export function fireSchedules(on: Draft): void {
 }
 
 /** By a step of a run, which hears what came of it. */
-export function answerStep(options: LoopOptions, state: LoopState, { from, event, config, depth }: LoopCommands['loop.ask']['input'], cause: Cause): Decision<LoopEvent, undefined> {
+export function answerStep(options: LoopOptions, state: LoopState, { from, event, config, depth, actor }: LoopCommands['loop.ask']['input'], cause: Cause): Decision<LoopEvent, undefined> {
   const on = draft(state, cause, options)
   const outcome = openRun(on, {
-    run_id: cause.mint('run'), event, config, meta: {}, depth, source: { type: 'api', id: from.run_id },
+    run_id: cause.mint('run'), event, config, meta: {}, depth, source: { type: 'api', id: from.run_id }, ...(actor && { actor }),
     parent: { run_id: from.run_id, step: from.step, ...(from.loop_id !== undefined && { loop_id: from.loop_id }) },
   })
   const about = { type: 'child.answered', to: from.run_id, wait_id: from.wait_id } as const

@@ -5,7 +5,7 @@ import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { own } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
-import { isSystemToolkit, toolkitLimits, type Toolkit, type ToolkitEvent } from '../../protocol/toolkits.ts'
+import { isSystemToolkit, selectorOf, toolkitLimits, type Toolkit, type ToolkitEvent } from '../../protocol/toolkits.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
 import type { ProjectOptions, ProjectState } from './state.ts'
@@ -19,7 +19,8 @@ export function createToolkit({ brand }: ProjectOptions, { toolkits }: ProjectSt
   if (faults.length > 0) return refuseFields(...faults)
   if (Object.keys(toolkits).length >= toolkitLimits.toolkits) return refuse('conflict', { limit: toolkitLimits.toolkits }, `A project has at most ${toolkitLimits.toolkits} toolkits.`)
   const now = timestamp(cause.at)
-  const { name, description, actions = [], tags } = input
+  const { name, description, tags } = input
+  const actions = (input.actions ?? []).map(selectorOf)
   const base: Toolkit = { id: cause.mint('toolkit'), name, source: 'project', actions, created_by: cause.principal.id, created_at: now, updated_at: now }
   const toolkit = changeOf<Toolkit>(base, { description, tags }, cause.at)?.next ?? base
   return { events: [{ type: 'toolkit.created', id: toolkit.id, toolkit }], reply: toolkit }
@@ -34,7 +35,8 @@ export function replaceToolkit({ brand }: ProjectOptions, state: ProjectState, i
   if ('refused' in toolkit) return toolkit
   const faults = reservedTags(input.tags, brand)
   if (faults.length > 0) return refuseFields(...faults)
-  const { name, description = '', actions = [], tags = {} } = input
+  const { name, description = '', tags = {} } = input
+  const actions = (input.actions ?? []).map(selectorOf)
   const change = changeOf<Toolkit>(toolkit, { name, description, tags }, cause.at)
   // A toolkit without actions keeps an empty list: it is no wish to remove the field.
   const other = JSON.stringify(actions) !== JSON.stringify(toolkit.actions)

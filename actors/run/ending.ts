@@ -4,7 +4,8 @@
  * Invariants:
  * N1. The event that ends a run is the last one of its commit, and carries the `status` that clients look for.
  * N2. Cleanup changes nothing of how the run ends: that was decided when it began.
- * N3. A run that waits for this one, and the loop that it is of, are told in the commit that ends it.
+ * N3. A run that waits for this one, and the loop that it is of, are told in the commit that ends it. A failure may pause the loop, which
+ *     the timeline shows before the end: so the loop is told first, and has the run end in the same commit (`leaving`).
  */
 import { sizeOf, type Open } from '../../protocol/common.ts'
 import type { StopReason } from '../../protocol/loop/run.ts'
@@ -29,28 +30,39 @@ function end(on: Draft, ending: Ending): void {
   on.at = undefined
   const { ending: already, held } = on.state.engine
   // A run that never began leaves nothing to clean up.
-  if (already || !on.state.spec.cleanup?.length || held === 'start') conclude(on, ending)
+  if (already || !on.state.spec.cleanup?.length || held === 'start') leave(on, ending)
   else emit(on, 'cleanup.begun', { note: { engine: { ending, ...(held && { held: null }) } }, place: { position: 0, tries: 0, wait: null }, run: { status: 'running' } })
 }
 
 /** The cleanup is done: end as it was decided. */
 export function concludeCleanup(on: Draft): void {
   const { ending } = on.state.engine
-  if (ending) conclude(on, ending)
+  if (ending) leave(on, ending)
 }
 
-function conclude(on: Draft, { type, step, payload, run, position }: Ending): void {
-  const { asked, ending, more_at } = on.state.engine
+function leave(on: Draft, ending: Ending): void {
+  const { id: run_id, loop_id } = on.state.record
+  if (ending.type !== 'run.failed' || loop_id === undefined) {
+    conclude(on, ending)
+    return
+  }
+  emit(on, 'run.held', { note: { engine: { leaving: ending } } })
+  tellLoop(on, 'run.left', { run_id, status: 'failed' })
+}
+
+/** End as it was decided. */
+export function conclude(on: Draft, { type, step, payload, run, position }: Ending): void {
+  const { asked, ending, leaving, more_at } = on.state.engine
   const { started_at, external_id, name, loop_name } = on.state.record
   const about: About = { ...aboutOf(on.state), more: { ...(started_at !== undefined && { started_at }), ...(external_id !== undefined && { external_id }), ...(name !== undefined && { name }), ...(loop_name !== undefined && { loop_name }), ...(run.stop_reason && type !== 'run.completed' && { stop_reason: run.stop_reason }) } }
-  const engine = { ...(ending && { ending: null, position }), ...(asked && type === 'run.cancelled' && { asked: null }), ...(more_at !== undefined && { more_at: null }) }
+  const engine = { ...(leaving && { leaving: null }), ...(ending && { ending: null, position }), ...(asked && type === 'run.cancelled' && { asked: null }), ...(more_at !== undefined && { more_at: null }) }
   emit(on, type, {
     ...(step !== undefined && { step }), payload, run: { ...run, completed_at: now(on) },
     note: { about, ...(Object.keys(engine).length > 0 && { engine }) },
   })
   settleParent(on)
   const { id: run_id, status } = on.state.record
-  if (status === 'completed' || status === 'failed' || status === 'cancelled') tellLoop(on, 'run.left', { run_id, status })
+  if (status === 'completed' || status === 'cancelled') tellLoop(on, 'run.left', { run_id, status })
 }
 
 function settleParent(on: Draft): void {

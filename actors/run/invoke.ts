@@ -56,6 +56,6 @@ export function actionCall(state: RunState | null, { job_id }: { readonly job_id
   return {
     action_name: step.config.action_name, parameters: rowOf(state, wait.step, found.at)?.inputs ?? {},
     actor: engine.actor ?? { principal_id: 'system', principal_type: 'system' }, origin: engine.invoked ? 'direct_action_invoke' : 'loop_action_step',
-    run_id: record.id, step_key: wait.step, ...(timeout && { timeout }), ...(delay && { delay }),
+    run_id: record.id, ...(record.loop_id !== undefined && { loop_id: record.loop_id }), step_key: wait.step, ...(timeout && { timeout }), ...(delay && { delay }),
   }
 }

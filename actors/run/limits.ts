@@ -45,8 +45,9 @@ export function stopped(on: Draft): boolean {
 /** Ends the run, also in the middle of a step, when its money is spent. Gives whether it was. */
 export function overspent(on: Draft): boolean {
   const { credit_budget = 0, credit_spent = 0 } = on.state.record
+  const { spent_out } = on.state.engine
   if (credit_budget > 0 && credit_spent >= credit_budget) exceedBudget(on, credit_spent, credit_budget)
-  else if (on.state.engine.spent_out) stop(on, 'budget_exceeded', { limit_kind: 'daily_budget' }, 'The loop has spent its daily budget')
+  else if (spent_out) stop(on, 'budget_exceeded', { limit_kind: 'daily_budget', ...(spent_out !== true && spent_out) }, 'The loop has spent its daily budget')
   else return false
   return true
 }
@@ -76,5 +77,5 @@ function stop(on: Draft, reason: StopReason, reached: Open, error: string): void
   withdraw(on, fault.error)
   endWait(on, 'wait.closed', { reason: fault.error_type })
   if (at?.row) failStep(on, fault, true, {}, reason)
-  else failRun(on, fault, undefined, reason)
+  else failRun(on, fault, at?.key, reason)
 }

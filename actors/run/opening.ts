@@ -11,6 +11,7 @@ import { cut } from '../../protocol/naming.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance, pause } from './advance.ts'
 import { repeatStep } from './control.ts'
+import { conclude } from './ending.ts'
 import { current, draft, emit, nothing, silently, type Draft } from './draft.ts'
 import { allowances, begin, birth, initiator, nameOf } from './start.ts'
 import { hasEnded, type Engine, type RunState } from './state.ts'
@@ -39,10 +40,10 @@ function recordOf({ loop, spec, event, meta, config, source, budget, queue_reaso
   }
 }
 /** What expressions see of `meta` and `config` is in the record, and not kept twice. */
-const engineOf = ({ source, definitions, depth, queue_reason, agent_id }: RunOpening): Engine => ({
+const engineOf = ({ source, actor, definitions, depth, queue_reason, agent_id }: RunOpening): Engine => ({
   meta: {}, config: {}, priority: 0, position: 0, executed: 0, tries: 0, attempt: 1,
   ...(depth > 0 && { depth, cause_depth: depth }), ...(source.trigger_id !== undefined && { trigger_id: source.trigger_id }),
-  ...(Object.keys(definitions).length > 0 && { definitions }), ...(queue_reason && { held: 'start' as const }), ...(agent_id !== undefined && { agent_id }),
+  ...(Object.keys(definitions).length > 0 && { definitions }), ...(queue_reason && { held: 'start' as const }), ...(agent_id !== undefined && { agent_id }), ...(actor && { actor }),
 })
 const startedPayload = ({ state: { record } }: Draft): Open => {
   const meta = record.meta ?? {}
@@ -76,21 +77,23 @@ export function wait(state: RunState | null, { queue_reason }: Told<'run.hold'>,
   return silently(on)
 }
 
-/** Another run takes the place of this one: it is cancelled, in a commit of its own. */
-export function displace(state: RunState | null, _: unknown, cause: Cause): Decision<RunEvent, undefined> {
+/** Another run takes the place of this one, or its loop is gone: it is cancelled, in a commit of its own. */
+export function displace(state: RunState | null, { deleted }: Told<'run.displace'>, cause: Cause): Decision<RunEvent, undefined> {
   if (!state || hasEnded(state) || state.record.cancel_requested) return nothing
   const on = draft(state, cause)
-  const reason = 'replaced by a newer run of the loop'
+  const reason = deleted ? 'the loop was deleted' : 'replaced by a newer run of the loop'
   emit(on, 'run.cancel_requested', {
-    payload: { reason }, run: { cancel_requested: true, cancel_requested_at: timestamp(cause.at) }, note: { engine: { cancel_reason: reason, replaced: true, more_at: cause.at + 1 } },
+    payload: { reason }, run: { cancel_requested: true, cancel_requested_at: timestamp(cause.at) }, note: { engine: { cancel_reason: reason, ...(!deleted && { replaced: true }), more_at: cause.at + 1 } },
   })
   return silently(on)
 }
 
-/** The loop of the run was paused because of it. */
-export function autoPaused(state: RunState | null, payload: Told<'loop.paused'>, cause: Cause): Decision<RunEvent, undefined> {
-  if (!state) return nothing
+/** The loop knows that the run fails: it ends, after it has said that the loop was paused because of it. */
+export function finish(state: RunState | null, { paused }: Told<'run.end'>, cause: Cause): Decision<RunEvent, undefined> {
+  const leaving = state?.engine.leaving
+  if (!state || !leaving) return nothing
   const on = draft(state, cause)
-  emit(on, 'loop.auto_paused', { payload: { ...payload } })
+  if (paused) emit(on, 'loop.auto_paused', { payload: { ...paused } })
+  conclude(on, leaving)
   return silently(on)
 }

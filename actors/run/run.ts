@@ -17,7 +17,7 @@ import { awaiting, deliver, watched } from './deliver.ts'
 import { opened, responded, settled } from './interactions.ts'
 import { jobRetried, jobSettled } from './jobs.ts'
 import { shownRun } from '../../protocol/loop/record.ts'
-import { autoPaused, displace, open, turnCame, wait } from './opening.ts'
+import { displace, finish, open, turnCame, wait } from './opening.ts'
 import { actionCall, invoke, invoked, type InvokeExtra } from './invoke.ts'
 import { jobSpec } from './places.ts'
 import { signal } from './signal.ts'
@@ -59,7 +59,7 @@ export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands,
     'run.hold': wait,
     'run.displace': displace,
     'run.halt': halt,
-    'loop.paused': autoPaused,
+    'run.end': finish,
     'child.answered': childAnswered,
     'usage.record': recordUsage,
     'turn.defined': turnDefined,

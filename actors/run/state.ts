@@ -137,12 +137,14 @@ export interface Engine extends Place {
   /** Interactions that clients opened for this run and that are not over. */
   readonly asked?: readonly string[]
   readonly ending?: Ending
+  /** How it ends as soon as its loop, which was told, says so: in the same commit. */
+  readonly leaving?: Ending
   readonly parent?: Parent
   /** How many runs are above this one. */
   readonly depth?: number
   /** Depth of the source event that caused the run; absent: none did. */
   readonly cause_depth?: number
-  /** On whose behalf it runs; absent in runs of older releases. */
+  /** On whose behalf it runs; absent: a trigger started it, or an older release. */
   readonly actor?: ActorOf
   /** It is a direct call of an action: its one step takes its parameters as they are, and one attempt may last so many milliseconds. */
   readonly invoked?: { readonly timeout: number }
@@ -158,8 +160,8 @@ export interface Engine extends Place {
   readonly trigger_id?: string
   /** Ids of the usages that were recorded last, so that a repeat is known. */
   readonly usages?: readonly string[]
-  /** The loop has spent its daily budget: the next step does not begin. */
-  readonly spent_out?: true
+  /** The loop has spent its daily budget, in credits: the next step does not begin. `true` in runs of older releases. */
+  readonly spent_out?: true | { readonly used: number; readonly limit: number }
   /** The agent that is asked by steps that name none. */
   readonly agent_id?: string
 }
@@ -246,8 +248,8 @@ export const rowOf = (state: RunState, key: string, at?: string): RunStep | unde
   const rows = at === undefined ? state.steps : (branchAt(state, at)?.rows ?? {})
   return Object.hasOwn(rows, key) ? rows[key] : undefined
 }
-/** Whether the run has ended; a failed one may be recovered. */
-export const hasEnded = (state: RunState): boolean => terminal.has(state.record.status)
+/** Whether the run has ended, or is ending; a failed one may be recovered. */
+export const hasEnded = ({ record, engine }: RunState): boolean => terminal.has(record.status) || engine.leaving !== undefined
 
 /** Every place of the run with its key, `undefined` for the run itself. There are at most as many as may be under way at once. */
 export function placesOf(state: RunState): [at: string | undefined, place: Place][] {

@@ -33,12 +33,13 @@ export const sayEnd = (event: RunEvent, self: Address): Effect[] => {
 }
 /** A check has given its verdict, or the budget is spent. */
 export const sayVerdict = (event: RunEvent, self: Address): Effect[] => toEvents(self, 'source.publish', publication(self, event.type, aboutIn(event), event.payload ?? {}))
+/** The source event that a signal is, for the step that waits for it as for everybody else. */
+export const sourceOf = (run_id: string, { id, name: signal_name, payload }: StoredSignal): Publication => ({
+  id, event_type: `signal.${signal_name}`, source_kind: 'signal', source_id: run_id, event: { run_id, signal_name, payload }, meta: { run_id, signal_name }, depth: 0,
+})
 /** A signal was sent to the run. */
 export function saySignal({ private: note }: RunEvent, self: Address): Effect[] {
-  const { id, name, payload } = (note as { readonly store: StoredSignal }).store
-  return toEvents(self, 'source.publish', {
-    id, event_type: `signal.${name}`, source_kind: 'signal', source_id: self.id, event: { run_id: self.id, signal_name: name, payload }, meta: { run_id: self.id, signal_name: name }, depth: 0,
-  } satisfies Publication)
+  return toEvents(self, 'source.publish', sourceOf(self.id, (note as { readonly store: StoredSignal }).store))
 }
 /** What the event itself says that somebody is told. */
 export function tellOnward({ private: content }: RunEvent): Effect[] {

@@ -45,11 +45,11 @@ export function turnDefined(state: RunState | null, { turn_id, session_id, ...de
   if (!found || (found.on.state.record.cancel_requested && !found.on.state.engine.ending)) return nothing
   const { on, wait: { job_id: _, ...wait } } = found
   const { step, row } = current(on) ?? {}
-  const { record: { id: run_id } } = on.state
+  const { record: { id: run_id, loop_id } } = on.state
   const { agent_id } = defined.definition
   const output_schema = step?.kind === 'check' ? VERDICT : step?.kind === 'agent' ? step.config.output_schema : undefined
   const opening: TurnOpening = {
-    ...defined, turn_id, owner: { run_id, step_key: wait.step }, attempt: row?.attempt ?? 1, content: [{ type: 'text', text: String(row?.inputs?.['instructions'] ?? '') }],
+    ...defined, turn_id, owner: { run_id, step_key: wait.step }, ...(loop_id !== undefined && { loop_id }), attempt: row?.attempt ?? 1, content: [{ type: 'text', text: String(row?.inputs?.['instructions'] ?? '') }],
     asker: askerOf(on.state), ...(output_schema && { output_schema }),
   }
   emit(on, 'turn.opened', {

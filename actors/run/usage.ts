@@ -34,9 +34,9 @@ export function recordUsage(state: RunState | null, usage: RunCommands['usage.re
 }
 
 /** The loop has spent its daily budget: no further step of this run begins. */
-export function halt(state: RunState | null, _: unknown, cause: Cause): Decision<RunEvent, undefined> {
-  if (!state || state.engine.spent_out) return nothing
+export function halt(state: RunState | null, { used, limit }: RunCommands['run.halt']['input'], cause: Cause): Decision<RunEvent, undefined> {
+  if (!state || hasEnded(state)) return nothing
   const on = draft(state, cause)
-  emit(on, 'run.held', { note: { engine: { spent_out: true } } })
+  emit(on, 'run.held', { note: { engine: { spent_out: { used, limit } } } })
   return silently(on)
 }

@@ -34,6 +34,7 @@ export interface Asking {
 }
 interface Admission extends Asking {
   readonly owner: TurnWork['owner']
+  readonly loop_id?: string
   /** Absent when the message was dropped: then the turn has no input of its own. */
   readonly content: readonly Block[] | undefined
   readonly key?: string | undefined

@@ -16,12 +16,12 @@ import { end, pump } from './turns.ts'
 
 /** Open a turn, in a session that is made if need be. A run is told when that cannot be. */
 export const openTurn = (brand: string) => (state: SessionState, input: TurnOpening, cause: Cause): Decision<SessionEvent, undefined> => {
-  const { owner, attempt, content, definition, asker, output_schema, metadata, turn_id } = input
+  const { owner, loop_id, attempt, content, definition, asker, output_schema, metadata, turn_id } = input
   if (state.turns[turn_id] || recall(state.keys, ownKey(turn_id))) return nothing
   const on = sessionOf(brand, state, input, cause)
   if ('error' in on) return 'run_id' in owner ? { events: [{ type: 'turn.reported', report: { run_id: owner.run_id, turn_id, status: 'failed', ...on } }], reply: undefined } : nothing
   if (on.state.record.status === 'archived') change(on, { status: 'active' })
-  admit(on, { owner: 'run_id' in owner ? 'run' : 'channel', of: { ...owner, attempt }, turn_id, content, definition, asker, output_schema, metadata, key: ownKey(turn_id) })
+  admit(on, { owner: 'run_id' in owner ? 'run' : 'channel', of: { ...owner, attempt }, ...(loop_id !== undefined && { loop_id }), turn_id, content, definition, asker, output_schema, metadata, key: ownKey(turn_id) })
   pump(on)
   return silently(on)
 }

@@ -30,7 +30,7 @@ export function actionCall(state: SessionState, { job_id }: { readonly job_id: s
   const { record, work } = found.turn
   const action = work.segment?.calls[found.call]?.action
   return action ? {
-    action_name: action.name, parameters: action.input, actor: { principal_id: record.agent_id, principal_type: 'agent' }, origin: 'agent_tool_call', ...(record.run_id !== undefined && { run_id: record.run_id }),
+    action_name: action.name, parameters: action.input, actor: { principal_id: record.agent_id, principal_type: 'agent' }, origin: 'agent_tool_call', ...(record.run_id !== undefined && { run_id: record.run_id }), ...(work.loop_id !== undefined && { loop_id: work.loop_id }),
     ...(record.step_key !== undefined && { step_key: record.step_key }), ...(record.channel_exchange_id !== undefined && { channel_exchange_id: record.channel_exchange_id }), session_id: record.session_id, agent_turn_id: record.id, tool_call_id: found.call,
   } : null
 }

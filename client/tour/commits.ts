@@ -3,7 +3,7 @@
  * the loop's schedule fires beside it. Every run is found by asking for the runs of the loop, and followed to its end.
  * Whatever happens, the loop is deleted and the repository is removed.
  */
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { terminal, type RunEventRecord } from '../../protocol/api/runs.ts'
 import { lineOf } from '../cli/timeline.ts'
 import type { Client } from '../client.ts'
@@ -48,7 +48,7 @@ export async function tourOfCommits(tour: Commits): Promise<boolean> {
     return false
   }
   const name = randomUUID().slice(0, 6)
-  const secret = randomUUID()
+  const secret = randomBytes(32).toString('base64')
   await tidy(at, Date.now())
   const loop = await at.loop.create(loopOf(name, secret))
   const forget = async () => { await at.loop.delete({ id: loop.id }) }

@@ -18,7 +18,7 @@ export const LEFT = 30 * 60_000
 /** Names of the actions of one tour: its runs are in the queue of everybody, and only its own worker knows the repository. */
 const actionsOf = (tour: string) => ({ count: `tour.count.${tour}`, total: `tour.total.${tour}` })
 
-/** The loop of one tour. @param secret that deliveries are signed with. */
+/** The loop of one tour. @param secret that deliveries are signed with: 32 bytes in base64. */
 export function loopOf(tour: string, secret: string): CreateLoop {
   const { count, total } = actionsOf(tour)
   const retry = { max_attempts: 5 }

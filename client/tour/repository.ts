@@ -14,6 +14,7 @@ export interface Receiver {
   /** Base addresses of one service. */
   readonly url: readonly string[]
   readonly handle: string
+  /** 32 bytes in base64. */
   readonly secret: string
   /** Header of the signature. */
   readonly header: string
@@ -68,7 +69,7 @@ import { readFileSync } from 'node:fs'
 const { url, handle, secret, header } = JSON.parse(readFileSync(new URL('receiver.json', import.meta.url), 'utf8'))
 const [commit, author, subject] = execFileSync('git', ['log', '-1', '--format=%H%x00%an%x00%s'], { encoding: 'utf8' }).trim().split('\\0')
 const body = JSON.stringify({ commit, author, subject })
-const headers = { 'Content-Type': 'application/json', 'X-Idempotency-Key': commit, [header]: 'sha256=' + createHmac('sha256', secret).update(body).digest('hex') }
+const headers = { 'Content-Type': 'application/json', 'X-Idempotency-Key': commit, [header]: 'sha256=' + createHmac('sha256', Buffer.from(secret, 'base64')).update(body).digest('hex') }
 let said = ''
 for (let n = 0; n < 60; n++) {
   const answer = await fetch(url[n % url.length] + '/v1/triggers/http/' + encodeURIComponent(handle), { method: 'POST', headers, body, signal: AbortSignal.timeout(20000) }).catch((error) => ({ status: 0, text: async () => String(error) }))

@@ -18,7 +18,7 @@ export const tourSpec: Spec = {
   limits: { wall_clock_timeout: '15m' },
   steps: [
     { id: 'list', kind: 'action', retry, config: action('tour.list', { folder: '${{ input.folder }}', parts: '${{ input.parts }}' }) },
-    { id: 'measured', kind: 'wait_for_event', timeout: { duration: '10m', on_timeout: 'fail' }, config: { event_type: 'signal.measured', payload_mapping: { run_ids: 'event.run_ids', files: 'event.files', lines: 'event.lines' } } },
+    { id: 'measured', kind: 'wait_for_event', timeout: { duration: '10m', on_timeout: 'fail' }, config: { event_type: 'signal.measured', payload_mapping: { run_ids: 'event.payload.run_ids', files: 'event.payload.files', lines: 'event.payload.lines' } } },
     { id: 'report', kind: 'action', retry, config: action('tour.report', { run_ids: '${{ steps.measured.output.run_ids }}', files: '${{ steps.measured.output.files }}', lines: '${{ steps.measured.output.lines }}' }) },
   ],
   output: { files: '${{ steps.report.output.files }}', lines: '${{ steps.report.output.lines }}', sha256: '${{ steps.report.output.sha256 }}' },

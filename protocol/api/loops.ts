@@ -13,6 +13,9 @@ export type CreateLoop = Static<typeof CreateLoop>
 const UpdateLoop = Closed({ name: Type.Optional(name), status: Type.Optional(Type.Enum([...loopStatuses, 'deleted'])), ...metadata, ...authoring })
 export type UpdateLoop = Static<typeof UpdateLoop>
 
+const checkUpdate = ({ status, ...besides }: UpdateLoop) =>
+  status === 'deleted' && Object.keys(besides).length > 0 ? [{ field: 'status', message: 'deletes the loop, as DELETE does; give nothing besides', actual: status }] : []
+
 const KEY = { maxLength: 255 }
 const { trigger_id: _, ...sourceFields } = RunSource.properties
 const StartLoopRun = Closed({
@@ -45,7 +48,7 @@ export const loops = {
   'loop.list': query(`GET ${P}`, { summary: 'List loops, newest first', tag, permission: 'project.view', query: Closed({ status: Type.Optional(Type.Enum([...loopStatuses])), agent_id: Type.Optional(Type.String()), ...paging }), reply: pageOf(Loop) }),
   'loop.create': command(`POST ${P}`, { summary: 'Create a loop; with steps it is active at once', tag, permission: 'project.edit', to: { kind: 'loop', mint: 'loop' }, body: CreateLoop, check: checkLoop, reply: Loop, status: 201, limit: LIMIT, errors: ['already_exists'] }),
   'loop.get': query(`GET ${P}/:id`, { summary: 'One loop', tag, permission: 'project.view', reply: Loop, errors: ['not_found'] }),
-  'loop.update': command(`PATCH ${P}/:id`, { summary: 'Change a loop, member by member; a change of what it does makes its next version', tag, permission: 'project.edit', to: self, body: UpdateLoop, reply: Loop, limit: LIMIT, errors: ['not_found', 'conflict', 'already_exists'] }),
+  'loop.update': command(`PATCH ${P}/:id`, { summary: 'Change a loop, member by member; a change of what it does makes its next version', tag, permission: 'project.edit', to: self, body: UpdateLoop, check: checkUpdate, reply: Loop, limit: LIMIT, errors: ['not_found', 'conflict', 'already_exists'] }),
   'loop.delete': command(`DELETE ${P}/:id`, { summary: 'Delete a loop; its runs go on and stay readable', tag, permission: 'project.edit', to: self, status: 204, errors: ['not_found', 'conflict'] }),
   'loop.triggers': query(`GET ${P}/:id/triggers`, { summary: 'Triggers of a loop: when they fire next, and what was wrong with their conditions', tag, permission: 'project.view', reply: listOf(TriggerStanding), errors: ['not_found'] }),
   'loop.start': command(`POST ${P}/:id/runs`, { summary: 'Start a run of a loop', tag, permission: 'runs.operate', to: self, body: StartLoopRun, check: checkStart, key: startKeyOf, bodyOptional: true, reply: LoopRun, status: 202, limit: LIMIT, errors: ['not_found', 'conflict', 'loop_paused', 'loop_not_runnable', 'budget_exhausted', 'idempotency_key_conflict'] }),

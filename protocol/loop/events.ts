@@ -1,4 +1,5 @@
 /** What happens to a loop, and what loops, runs and the edge say to each other about it. */
+import type { ActorOf } from '../action/invocation.ts'
 import type { Changes } from '../api/workflows.ts'
 import type { Open } from '../common.ts'
 import type { Definition } from '../directory.ts'
@@ -68,6 +69,8 @@ export interface RunOpening {
   readonly config: Open
   readonly meta: Open
   readonly source: RunSource
+  /** On whose behalf it runs: who started it, or the run that did; absent: a trigger. */
+  readonly actor?: ActorOf
   /** Thousandths of a credit. */
   readonly budget?: number
   /** It waits in the line, for this reason. */
@@ -86,6 +89,8 @@ export interface ChildRequest {
   readonly event: Open
   readonly config: Open
   readonly depth: number
+  /** On whose behalf the run asks. */
+  readonly actor?: ActorOf
 }
 
 /** Decided by a loop, besides its rows. All are total: a late, repeated or foreign message changes nothing. */
@@ -94,7 +99,7 @@ export type LoopCommands = {
   'trigger.fire': { input: Firing; reply: undefined }
   /** From a step of a run, perhaps of another shard. */
   'loop.ask': { input: ChildRequest; reply: undefined }
-  /** From a run of this loop, in the commit that ends it; `known`: it was opened twice, nothing ended. */
+  /** From a run of this loop, in the commit that ends it; one that fails ends when it is told to (`run.end`). `known`: it was opened twice, nothing ended. */
   'run.left': { input: { run_id: string; status: 'completed' | 'failed' | 'cancelled' | 'known' }; reply: undefined }
   /** From a failed run of this loop that is recovered: it begins again when it is its turn. */
   'run.returns': { input: { run_id: string; trigger_id?: string }; reply: undefined }

@@ -49,6 +49,8 @@ export interface Ending {
 /** What a session keeps of a turn that has not ended, besides its record. Times are Unix milliseconds. */
 export interface TurnWork {
   readonly owner: 'direct' | 'nudge' | 'run' | 'channel'
+  /** The loop of the run that it belongs to. */
+  readonly loop_id?: string
   /** Whose request it is: who approves what needs an approval. */
   readonly asker: { readonly id: string; readonly type: 'user' | 'service_account' | 'agent' | 'system' }
   readonly definition: TurnDefinition

@@ -43,6 +43,8 @@ export interface TurnOpening {
   readonly place?: Place
   readonly seed?: Pick<SessionSeed, 'title' | 'visibility' | 'compaction_policy'>
   readonly owner: { readonly run_id: string; readonly step_key: string } | { readonly channel_exchange_id: string }
+  /** The loop of the run. */
+  readonly loop_id?: string
   readonly attempt: number
   readonly content: readonly Block[]
   readonly definition: TurnDefinition

@@ -92,6 +92,21 @@ t.test('the signed context says for whom and from where, and a rotated secret si
   t.match(listOf(await s.ok('run.steps', { id: run['id'] })), [{ result: { done: true } }])
 })
 
+t.test('a run of a loop names it, and acts for whoever started it; one of a trigger for nobody', async (t) => {
+  await s.ok('action.create', { name: 'crm.push', endpoint_url: `${there.url}/push`, invocation_format: 'signed_context_v1' })
+  const loop = await s.ok('loop.create', { name: 'Pushes', steps: [{ id: 'call', kind: 'action', config: { action_name: 'crm.push' } }], triggers: [{ kind: 'event', key: 'e', config: { event_type: 'crm.changed' } }] })
+  const caller = await s.ok('loop.create', { name: 'Calls', steps: [{ id: 'on', kind: 'loop', config: { loop_id: loop['id'] } }] })
+  there.answer = json({ done: true })
+  const run = await ended(s, (await s.ok('loop.start', { id: loop['id'] }))['id'])
+  const child = await ended(s, ((await ended(s, (await s.ok('loop.start', { id: caller['id'] }))['id']))['result'] as unknown as { on: { run_id: string } }).on.run_id)
+  const { source_event_id } = await s.ok('event.publish', { event_type: 'crm.changed' })
+  const fired = await ended(s, (await until(async () => listOf(await s.ok('run.list', { source_event_id })), (runs) => runs.length > 0))[0]?.['id'])
+  for (const [{ id: run_id }, principal_type] of [[run, 'service'], [child, 'service'], [fired, 'system']] as const) {
+    t.match(there.deliveries.find(({ body }) => (body as never as { service?: { origin: { run_id: unknown } } }).service?.origin.run_id === run_id)?.body, { service: { actor: { principal_type }, origin: { kind: 'loop_action_step', run_id, loop_id: loop['id'], step_key: 'call' } } })
+    t.match(await invocationOf(run_id), { loop_id: loop['id'], actor_principal_type: principal_type, parameters: {} })
+  }
+})
+
 t.test('what may pass is tried again under one delivery id, signed anew; what cannot is final', async (t) => {
   await s.ok('action.create', { name: 'flaky', endpoint_url: `${there.url}/flaky` })
   const calls = async (step: Record<string, unknown>) => ended(s, (await s.ok('run.start', { spec: acting('flaky', step) }))['id'])

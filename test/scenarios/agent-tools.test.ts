@@ -1,7 +1,7 @@
 /** Tools of agents over the whole stack, with the scripted model: what toolkits grant is done by workers, endpoints and the service itself. */
 import t from 'tap'
 import { service, type TestWorker } from '../service.ts'
-import { listOf, until, type Found } from './given.ts'
+import { ended, listOf, until, type Found } from './given.ts'
 import { receiver } from './receiver.ts'
 import { invoke, placeOf, said, turnIn } from './talk.ts'
 
@@ -93,6 +93,7 @@ script:
   t.match(there.deliveries[0]?.body, { service: { actor: { principal_id: agent['id'], principal_type: 'agent', agent_id: agent['id'] }, origin: { kind: 'agent_tool_call', session_id, agent_turn_id: turn_id, tool_call_id: /^call_/ } } })
   t.match((await blocks(ack))[1], { type: 'tool_use', name: 'crm', input: { command: 'find', args: { who: 'Ada' } }, resolved_action: { name: 'crm.find', input: { who: 'Ada' } } })
   t.match(await until(() => s.ok('invocation.list', { action_name: 'crm.find' }), (page) => listOf(page).length === 2), { items: [{ source: 'agent', status: 'success', agent_turn_id: turn_id, agent_id: agent['id'] }, {}] })
+  t.strictSame(new Set(listOf(await s.ok('invocation.list', { action_name: 'crm.find' })).map(({ parameters }) => (parameters as unknown as Open)['who'])), new Set(['Ada', 'Bob']))
 })
 
 t.test('an agent remembers from one session to the next, recalls and forgets', async (t) => {
@@ -192,4 +193,11 @@ t.test('an output that fits is submitted', async (t) => {
   const agent = await agentWith('former', 'script:\n  - when: {step: 1}\n    call: {submit: {n: "seven"}}\n  - when: {error: true}\n    call: {submit: {n: 7}}\n', [])
   const ack = await invoke(s, agent, 'go', { output: { schema: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] } } })
   t.match(await turnIn(s, ack, 'completed', 'failed'), { status: 'completed', output: { n: 7 }, output_source: 'tool' })
+})
+
+t.test('calls in runs of a loop name the loop', async (t) => {
+  const loop = await s.ok('loop.create', { name: 'Finds', agent_id: 'finder', steps: [{ id: 'ask', kind: 'agent', config: { instructions: 'who?' } }] })
+  const run = await ended(s, (await s.ok('loop.start', { id: loop['id'] }))['id'])
+  t.match(there.deliveries.at(-1)?.body, { service: { origin: { kind: 'agent_tool_call', run_id: run['id'], loop_id: loop['id'], step_key: 'ask' } } })
+  t.match(await s.ok('invocation.list', { run_id: String(run['id']) }), { items: [{ loop_id: loop['id'], parameters: { who: /Ada|Bob/ } }, { loop_id: loop['id'] }] })
 })

@@ -89,7 +89,7 @@ t.test('runs wait for what other runs, checks, signals and people do', async (t)
   const other = String((await s.ok('run.start', { spec: waiting() }))['id'])
   const watcher = await waits({ event_type: 'run.*', source_id: other })
   const signal = await s.ok('run.signal', { id: other, name: 'go', payload: { x: 1 } })
-  t.match((await ended(s, watcher))['result'], { gate: { event: { run_id: other, status: 'completed', output: { gate: { event: { x: 1 } } }, completed_at: /Z$/ }, meta: { run_id: other } } })
+  t.match((await ended(s, watcher))['result'], { gate: { event: { run_id: other, status: 'completed', output: { gate: { event: { signal_name: 'go', payload: { x: 1 } } } }, completed_at: /Z$/ }, meta: { run_id: other } } })
   t.match(await s.ok('event.get', { id: signal['source_event_id'] }), { event_type: 'signal.go', source_kind: 'signal', source_id: other, event: { run_id: other, signal_name: 'go', payload: { x: 1 } }, meta: { run_id: other, signal_name: 'go' } })
   t.match(listOf(await s.ok('event.list', { source_id: other, event_type: 'run.completed' })), [{ causation: { depth: 1 }, resumed_waits: 1 }])
 

@@ -194,7 +194,7 @@ t.test('an interaction that a client opens for a run ends as a signal to it', as
   const made = await ask({ run_id: id, signal_name: 'answered' })
   t.match(made, { run_id: id, signal_name: 'answered', consumer: { kind: 'run', run: { run_id: id, signal_name: 'answered' } } })
   await answer(made['id'], true)
-  t.match(await ended(s, id), { status: 'completed', result: { gate: { event: { interaction_id: made['id'], status: 'completed', value: true, responder: { user_id: ada.id } } } } })
+  t.match(await ended(s, id), { status: 'completed', result: { gate: { event: { payload: { interaction_id: made['id'], status: 'completed', value: true, responder: { user_id: ada.id } } } } } })
   t.ok((await timelineOf(s, id)).includes('interaction.responded'))
   t.strictSame(fieldsOf(await s.refused('interaction.create', { kind: 'request_approval', title: 'x', target_user_ids: [ada.id], run_id: id, signal_name: 'answered' }, 400, 'bad_request')), ['run_id'])
   const other = await s.ok('run.start', { spec: waiting('answered') })

@@ -59,6 +59,16 @@ t.test('a handle of its own belongs to one loop, and a secret demands a signatur
   t.match(heir.body, { triggers: [{ config: { http_handle: 'deploys' } }] })
 })
 
+t.test('a secret that is the base64 of 32 bytes is these bytes', async (t) => {
+  const key = Buffer.from(Array.from({ length: 32 }, (_, at) => at))
+  const settings = { http_triggers: { in: { signing_secret: key.toString('base64') } } }
+  await s.ok('loop.create', { name: 'Vector', steps: nap(), triggers: [{ kind: 'http', key: 'in', config: { http_handle: 'vector' } }], settings })
+  const sent = '{"invoice":"inv-77"}'
+  const post77 = (signature: string) => until(() => post('vector', sent, { 'X-Service-Signature': `sha256=${signature}` }), ({ status }) => status !== 404)
+  t.equal((await post77('b5a085988629b87840824e1ed78279ff1356a3d1defeba1b6ba99df92e00badd')).status, 202, 'the published vector')
+  t.equal((await post77(createHmac('sha256', key.toString('base64')).update(sent).digest('hex'))).status, 401, 'its text is not the key')
+})
+
 t.test('events start runs of the loops that watch them', async (t) => {
   const loop = await s.ok('loop.create', { name: 'Watcher', steps: nap(), triggers: [{ kind: 'event', key: 'paid', config: { event_type: 'order.*', condition: 'event.total > 10' } }], output: { total: '${{ event.total }}' } })
   const other = await s.ok('loop.create', { name: 'After', steps: nap(), triggers: [{ kind: 'event', config: { event_type: 'run.completed', source_id: loop['id'] } }], output: { of: '${{ event.loop_name }}' } })

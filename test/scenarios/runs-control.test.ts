@@ -95,7 +95,7 @@ t.test('a run stopped by its time needs the limit raised', async (t) => {
 t.test('a signal resumes the run that waits for its name, and one that comes early is kept for it', async (t) => {
   const gate = (id: string, signal: string, more: object = {}) => ({ id, kind: 'wait_for_event', config: { event_type: `signal.${signal}`, ...more } })
   const id = await start({
-    steps: [gate('first', 'a'), gate('second', 'b', { payload_mapping: { n: 'event.n', from: 'meta.signal_name' } }), gate('third', 'c', { match: { 'event.kind': 'good' } })], output: { n: '${{ steps.second.output.n }}', from: '${{ steps.second.output.from }}' },
+    steps: [gate('first', 'a'), gate('second', 'b', { payload_mapping: { n: 'event.payload.n', from: 'meta.signal_name' } }), gate('third', 'c', { match: { 'event.payload.kind': 'good' } })], output: { n: '${{ steps.second.output.n }}', from: '${{ steps.second.output.from }}' },
   })
   const early = await s.call('run.signal', { id, name: 'b', payload: { n: 7 } })
   t.equal(early.status, 202)

@@ -133,7 +133,7 @@ t.test('an event that is too large to be sent around reaches an open stream whol
   await s.ok('run.signal', { id, name: 'big', payload: { text } })
   const frames = await open
   t.strictSame(frames.map(({ data }) => data), await whole(id))
-  t.match(frames.find(({ event }) => event === 'wait.resumed')?.data, { payload: { payload: { event: { text } } } })
+  t.match(frames.find(({ event }) => event === 'wait.resumed')?.data, { payload: { payload: { event: { payload: { text } } } } })
 })
 
 /** A stream whose client stops reading until `read`. */

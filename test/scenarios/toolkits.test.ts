@@ -24,6 +24,8 @@ t.test('a toolkit is made, replaced as a whole and deleted; those of the service
   t.match(await s.ok('toolkit.get', { id: system }), { source: 'system' })
   await s.refused('toolkit.replace', { id: system, name: 'x' }, 403, 'forbidden')
   await s.refused('toolkit.delete', { id: system }, 403, 'forbidden')
+  t.match(await s.ok('toolkit.create', { name: 'Old', actions: [{ action_name: 'crm.sync' }] }), { actions: [{ selector_type: 'exact', selector: 'crm.sync' }] }, 'as older clients say it')
+  t.strictSame(fieldsOf(await s.refused('toolkit.create', { name: 'x', actions: [{ action_name: 'a', selector: 'b' }, { selector: 'b' }, {}] }, 400, 'bad_request')), ['actions[0].action_name', 'actions[1].selector_type', 'actions[2].selector_type', 'actions[2].selector'])
   t.strictSame(fieldsOf(await s.refused('toolkit.create', { name: 'x', actions: [{ selector_type: 'odd', selector: 'a b' }] }, 400, 'bad_request')).sort(), ['actions[0].selector', 'actions[0].selector_type'])
   t.equal((await s.call('toolkit.delete', { id: made['id'] })).status, 204)
   for (const row of ['toolkit.get', 'toolkit.delete'] as const) await s.refused(row, { id: made['id'] }, 404, 'not_found')

@@ -68,7 +68,7 @@ function askLoop(on: Draft, step: LoopStep, key: string, loop_id: string): void 
   const wait: OpenWait = { kind: 'loop', step: key, id: on.cause.mint('wait'), loop_id, ...(due !== undefined && { due }) }
   const input: ChildRequest = {
     from: { run_id: record.id, step: key, wait_id: wait.id, ...(record.loop_id !== undefined && { loop_id: record.loop_id }) },
-    event: event ? (renderNative(event, roots) as Open) : (record.input ?? {}), config: config ? (renderNative(config, roots) as Open) : {}, depth: (engine.depth ?? 0) + 1,
+    event: event ? (renderNative(event, roots) as Open) : (record.input ?? {}), config: config ? (renderNative(config, roots) as Open) : {}, depth: (engine.depth ?? 0) + 1, ...(engine.actor && { actor: engine.actor }),
   }
   suspend(on, wait, { loop_id, subject: loop_id }, { inputs: { ...input.event }, waiting_on: { kind: 'run', reason: `Asks the loop ${loop_id} for a run`, step_key: key } })
   emit(on, 'loop.asked', { note: { to: { kind: 'loop', id: loop_id }, name: 'loop.ask', input } satisfies Tell as Note })

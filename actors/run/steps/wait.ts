@@ -18,6 +18,7 @@ import { rootsOf } from '../roots.ts'
 import { waitingAt } from '../places.ts'
 import { isAsked, type OpenWait, type StoredSignal, type Wait } from '../state.ts'
 import { suspend } from '../suspend.ts'
+import { sourceOf } from '../telling.ts'
 import { dueOf } from './timeout.ts'
 
 /** The event step of the vocabulary. */
@@ -95,10 +96,12 @@ export function consumeEvent(on: Draft, { event, meta }: Delivered): void {
   if (step?.kind === 'wait_for_event') take(on, { event, meta }, step)
 }
 
-const documentOf = (signal: StoredSignal, on: Draft): { event: Open; meta: Open } => ({ event: signal.payload, meta: { run_id: on.state.record.id, signal_name: signal.name, source_event_id: signal.id } })
-const answers = (wait: EventWait, signal: StoredSignal, on: Draft): boolean => wait.event_type === `signal.${signal.name}` && holds(wait, { event_type: wait.event_type, ...documentOf(signal, on) })
+const answers = (wait: EventWait, signal: StoredSignal, on: Draft): boolean => wait.event_type === `signal.${signal.name}` && holds(wait, sourceOf(on.state.record.id, signal))
 
-const consume = (on: Draft, signal: StoredSignal, step: WaitStep): void => take(on, documentOf(signal, on), step, signal.id)
+function consume(on: Draft, signal: StoredSignal, step: WaitStep): void {
+  const { event, meta } = sourceOf(on.state.record.id, signal)
+  take(on, { event, meta }, step, signal.id)
+}
 
 function take(on: Draft, document: { event: Open; meta: Open }, step: WaitStep, signal?: string): void {
   const waited = current(on)?.row?.status === 'suspended'

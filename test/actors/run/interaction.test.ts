@@ -70,7 +70,7 @@ t.test('interactions that clients open for a run end as signals to it', async (t
   t.strictSame(typesOf(scene.when('interaction.responded', { interaction_id: 'iact_7', response: 1, responder: { user_id: 'ada' } })), ['interaction.responded'])
   const done = scene.when('interaction.settled', settled({ interaction_id: 'iact_7', signal_name: 'done' }))
   t.strictSame(typesOf(done), ['interaction.settled', 'wait.resumed', 'step.resumed', 'step.completed', 'run.resumed', 'run.completed'])
-  t.match(record(done).result, { w: { event: { interaction_id: 'iact_7', status: 'completed', value: true }, meta: { signal_name: 'done' } } })
+  t.match(record(done).result, { w: { event: { payload: { interaction_id: 'iact_7', status: 'completed', value: true } }, meta: { signal_name: 'done' } } })
   const early = started([action('a'), wait('w', 'done')]).when('interaction.opened', opened('iact_7')).when('interaction.settled', settled({ interaction_id: 'iact_7', signal_name: 'done' }))
   t.match(early.state.signals, [{ name: 'done' }], 'a step may wait for it later')
   t.strictSame(early.when('interaction.settled', settled({ interaction_id: 'iact_7', signal_name: 'done' })).events, [])

@@ -12,7 +12,7 @@ t.test('a signal completes the step that waits for it', async (t) => {
   const after = waiting.when('run.signal', go({ ok: true }))
   t.strictSame(after.reply, { source_event_id: 'sevt_1' })
   t.strictSame(typesOf(after), ['signal.stored', 'wait.resumed', 'step.resumed', 'step.completed', 'run.resumed', 'run.completed'])
-  t.strictSame(record(after).result, { a: { event: { ok: true }, meta: { run_id: 'run_1', signal_name: 'go', source_event_id: 'sevt_1' } } })
+  t.strictSame(record(after).result, { a: { event: { run_id: 'run_1', signal_name: 'go', payload: { ok: true } }, meta: { run_id: 'run_1', signal_name: 'go' } } }, 'what everybody else sees of it')
   t.strictSame(after.state.signals, [])
 })
 
@@ -21,27 +21,27 @@ t.test('an early signal is stored and consumed when a step waits for it, in orde
   t.strictSame(typesOf(scene), ['signal.stored'])
   const after = settle(scene, 'job_1', 'completed')
   t.strictSame(typesOf(after).slice(5), ['step.started', 'wait.opened', 'wait.resumed', 'step.completed', 'step.started', 'wait.opened', 'wait.resumed', 'step.completed', 'run.completed'])
-  t.match(record(after).result, { b: { event: { n: 1 } }, c: { event: { n: 2 } } })
+  t.match(record(after).result, { b: { event: { payload: { n: 1 } } }, c: { event: { payload: { n: 2 } } } })
 })
 
 t.test('a signal that does not match stays for a later step', async (t) => {
-  const steps = [wait('a', 'go', { match: { 'event.order': '${{ input.order }}' } }), wait('b')]
+  const steps = [wait('a', 'go', { source_id: '${{ meta.run_id }}', match: { 'event.payload.order': '${{ input.order }}' } }), wait('b')]
   const waiting = started(steps, {}, { input: { order: 7 } })
-  t.match(payload(waiting, 'wait.opened'), { match: { 'event.order': 7 } })
+  t.match(payload(waiting, 'wait.opened'), { match: { 'event.payload.order': 7 } })
   const other = waiting.when('run.signal', go({ order: 8 })).when('run.signal', { name: 'stop' })
   t.equal(record(other).status, 'suspended')
   const after = other.when('run.signal', go({ order: 7 }))
-  t.match(record(after), { status: 'completed', result: { a: { event: { order: 7 } }, b: { event: { order: 8 } } } })
+  t.match(record(after), { status: 'completed', result: { a: { event: { payload: { order: 7 } } }, b: { event: { payload: { order: 8 } } } } })
   t.strictSame(after.state.signals.map(({ name }) => name), ['stop'])
 })
 
 t.test('a mapping makes the output', async (t) => {
-  const after = started([wait('a', 'go', { payload_mapping: { id: 'event.order.id', from: 'meta.signal_name' } })]).when('run.signal', go({ order: { id: 3 } }))
+  const after = started([wait('a', 'go', { payload_mapping: { id: 'event.payload.order.id', from: 'meta.signal_name' } })]).when('run.signal', go({ order: { id: 3 } }))
   t.strictSame(record(after).result, { a: { id: 3, from: 'go' } })
 })
 
 t.test('a signal whose mapping fails is used up; a retry waits for the next one', async (t) => {
-  const mapping = { payload_mapping: { n: 'event.n - 1' } }
+  const mapping = { payload_mapping: { n: 'event.payload.n - 1' } }
   const bad = started([wait('a', 'go', mapping, { retry: { max_attempts: 2 } })]).when('run.signal', go({ n: [] }))
   t.strictSame(typesOf(bad), ['signal.stored', 'wait.resumed', 'step.retried', 'run.resumed', 'step.suspended', 'wait.opened', 'run.suspended'])
   t.match(payload(bad, 'step.retried'), { attempt: 2, max_attempts: 2, retry_scope: 'step_policy', error_type: 'expression_error' })
