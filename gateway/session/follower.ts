@@ -68,10 +68,9 @@ export class SessionFollower {
   #pulling: Promise<void> | undefined
   #closed = false
 
-  constructor(ports: Ports) {
-    this.#ports = ports
-  }
+  constructor(ports: Ports) { this.#ports = ports }
   get clients(): number { return this.#clients.size }
+  /** Rows that stream, as far as they were shown. */
   get rows(): readonly TranscriptMessage[] { return this.#live.rows() }
 
   /** The first page of a client. */
