@@ -5,8 +5,8 @@
  * Invariants:
  * S1. `window` holds the final rows after the last compaction, its summary first, as far as window.ts allows; older rows are
  *     in views only.
- * S2. Only turns that have not ended and nudges that wait are kept; of others their keys, the newest `limits.keys` of them. So
- *     the state does not grow with the conversation.
+ * S2. Only turns that have not ended and nudges that wait are kept; of others their keys, the newest `limits.keys` of them, and
+ *     the newest ids of tool uses. So the state does not grow with the conversation.
  * S3. The state that an arm is given is never changed: a decision applies events to it before they are committed.
  */
 import { parseTimestamp, timestamp } from '../../protocol/common.ts'

@@ -51,8 +51,9 @@ t.test('given no definition, a turn that is known is answered and no other begin
 t.test('a message with a block of type file is dropped: the turn goes on without it, or has nothing to answer', async (t) => {
   const dropped = [say('look'), { type: 'file', file_id: 'f' }]
   const s = begun('', { input: { content: dropped } })
-  t.notOk('user_message' in Object(s.last?.reply))
-  t.match(s.last?.reply, { after_sequence: 0, session: { message_count: 0 } })
+  const ack = s.last?.reply as TurnAck
+  t.notOk('user_message' in ack)
+  t.match(ack, { after_sequence: 0, session: { message_count: 0 } })
   t.match(s.turn(), { status: 'failed', error_type: 'invalid_conversation_state' })
   t.notMatch(JSON.stringify(s.log), 'look')
   const append = (...messages: object[]) => s.do('session.append', { session_id: 'ses_1', messages })
