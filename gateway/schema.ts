@@ -46,7 +46,7 @@ const isMissing = ({ keyword, keywordLocation }: Fault): boolean => keyword === 
 /** In the words of all refusals, where those of the validator are about schemas. */
 function faultOf({ instanceLocation, keyword, error }: Fault, path: string): FieldError {
   const field = placeOf(path, instanceLocation)
-  const [, missing] = keyword === 'required' ? (/"([\s\S]*)"\.$/.exec(error) ?? []) : []
+  const [, missing] = keyword === 'required' ? (/"(.*)"\.$/s.exec(error) ?? []) : []
   if (missing !== undefined) return { field: member(field, missing), message: 'is required' }
   return { field, message: keyword === 'false' ? 'is not a known field' : error }
 }

@@ -48,8 +48,8 @@ interface Client {
 }
 interface Head { cursor: number; revision: number }
 
-/** Things on a page. */
-const PAGE = 200
+/** Things on a page, and rows of a transcript that is opened without a cursor. */
+const [PAGE, NEWEST] = [200, 20]
 /** Milliseconds between questions that fail: the last one repeats. */
 const PAUSES = [50, 200, 500, 1000, 2000]
 
@@ -294,6 +294,3 @@ export class SessionFollower {
     return new Promise((resolve) => this.#ports.later(PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 0, resolve))
   }
 }
-
-/** Rows of a transcript that is opened without a cursor. */
-const NEWEST = 20
