@@ -3,7 +3,7 @@ import type { Kind } from '../protocol/entry.ts'
 import type { WorkerTiming } from '../protocol/worker.ts'
 import type { AnyActor } from './actor.ts'
 import { interactionActor } from './interaction/interaction.ts'
-import { channel } from './channel/channel.ts'
+import { channelActor } from './channel/channel.ts'
 import { channelName } from './channel/name.ts'
 import { loopActor } from './loop/loop.ts'
 import { deliveryActor } from './delivery/delivery.ts'
@@ -26,7 +26,7 @@ export const actorKinds = (settings: { brand: string; timing: WorkerTiming; plan
   queue: queueActor(settings.timing) as unknown as AnyActor,
   worker: workerActor(settings.timing) as unknown as AnyActor,
   interaction: interactionActor(settings) as unknown as AnyActor,
-  channel: channel as unknown as AnyActor,
+  channel: channelActor(settings) as unknown as AnyActor,
   channel_name: channelName as unknown as AnyActor,
   loop: loopActor(settings),
   trigger_handle: triggerHandle,

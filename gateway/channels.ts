@@ -8,12 +8,15 @@ import { activePrincipal, type OrganizationDirectory, type ProjectDirectory } fr
 import type { Origin } from '../protocol/entry.ts'
 import { isRefusal, refuseFields, type Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
+import { isId } from '../protocol/ids.ts'
 import { own } from '../protocol/lookup.ts'
 import type { Caller } from './authenticate.ts'
+import { authorize } from './authorize.ts'
 import { homeOf, type Call, type Edge } from './call.ts'
 import { hexOf } from './hex.ts'
 import type { Identity } from './idempotency.ts'
 import type { Prepare, Prepared } from './prepare.ts'
+import { standingOf } from './session/place.ts'
 
 /** Who asks, as views want to know it. */
 export const viewerOf = ({ principal, permissions }: Caller): Viewer => ({ id: principal.id, admin: permissions.has('project.admin') })
@@ -76,6 +79,10 @@ async function addMember(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   return { input: person ? { person } : {} }
 }
 
+/** Whoever may see a channel may leave it. */
+const removeMember = ({ world }: Edge, { caller, slots }: Call): Prepared | Refusal =>
+  (slots['user_id'] === caller.principal.id ? undefined : authorize(world.settings.brand, 'channel.write', caller)) ?? {}
+
 /** What never changes about a message of the channel of the path. A message that is not found may be named by mistake: the channel decides what that means. */
 async function factsOf(edge: Edge, call: Call, message_id: unknown): Promise<{ target?: MessageFacts; thread?: readonly string[] } | Refusal> {
   if (message_id === undefined) return {}
@@ -89,13 +96,15 @@ const namesOf = ({ agents }: ProjectDirectory): Record<string, string> => Object
 async function send(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const facts = await factsOf(edge, call, call.body['reply_to'])
   if (isRefusal(facts)) return facts
-  const { content, metadata, sender_agent_id } = call.body
+  const { content, metadata, sender_agent_id, sender_session_id } = call.body
   const known = sender_agent_id === undefined && !String(content).includes('@') ? undefined : await directories(edge, call)
   if (isRefusal(known)) return known
   const agent = known && sender_agent_id !== undefined ? personOf(known, String(sender_agent_id)) : undefined
+  const from = isId(String(sender_session_id), 'agent_session') ? await standingOf(edge, homeOf(edge, call), String(sender_session_id)) : undefined
+  if (isRefusal(from)) return from
   const mentioned = known ? mentionsOf(String(content), namesOf(known.project)) : []
   return {
-    input: { ...facts, ...(agent?.kind === 'agent' && { agent }), ...(mentioned.length > 0 && { mentioned }), may_invoke: call.caller.permissions.has('agent.invoke') },
+    input: { ...facts, ...(agent?.kind === 'agent' && { agent }), ...(from?.session && { session_agent: from.session.agent_id }), ...(mentioned.length > 0 && { mentioned }), may_invoke: call.caller.permissions.has('agent.invoke') },
     reply: { content, ...(metadata !== undefined && { metadata }) },
   }
 }
@@ -114,6 +123,7 @@ export const channelPreparations: Readonly<Record<string, Prepare>> = {
   'channel.update': overseen,
   'channel.delete': overseen,
   'channel.add_member': addMember,
+  'channel.remove_member': removeMember,
   'channel.send': send,
   'channel.edit': edit,
 }

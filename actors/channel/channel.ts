@@ -27,8 +27,8 @@ function readUpTo(state: ChannelState, id: string, seq: number): void {
 }
 const byId = (members: readonly ChannelMember[]): Record<string, ChannelMember> => Object.fromEntries(members.map((member) => [member.member_id, member]))
 
-/** The actor of a channel. */
-export const channel: Actor<ChannelState, ChannelEvent, Api, 'channel', ChannelCommands, Extra> = {
+/** The actor of a channel. @param brand as configured. */
+export const channelActor = ({ brand }: { readonly brand: string }): Actor<ChannelState, ChannelEvent, Api, 'channel', ChannelCommands, Extra> => ({
   kind: 'channel',
   initial: unopened,
   decide: {
@@ -40,7 +40,7 @@ export const channel: Actor<ChannelState, ChannelEvent, Api, 'channel', ChannelC
     'channel.remove_member': leave,
     'channel.expel': expel,
     'channel.mark_read': markRead,
-    'channel.send': send,
+    'channel.send': send(brand),
     'channel.edit': edit,
     'exchange.settled': settled,
     'job.settled': errandSettled,
@@ -89,4 +89,4 @@ export const channel: Actor<ChannelState, ChannelEvent, Api, 'channel', ChannelC
   // A snapshot of an older release lacks what that did not know.
   recover: (state) => ({ ...unopened(), ...state }),
   ended: ({ deleted }) => deleted === true,
-}
+})

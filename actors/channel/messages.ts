@@ -4,6 +4,7 @@
  * changes while the channel exists; whether the channel exists, who is a member and what is pinned is decided here. Which agents
  * a message calls, and which were called in its thread, comes with it as well: it decides nothing but who wakes up.
  */
+import { brandedPermission } from '../../protocol/access.ts'
 import type { Api } from '../../protocol/api.ts'
 import { limits, type ChannelEvent, type ChannelMessage, type MessageFacts, type Person } from '../../protocol/channels.ts'
 import { timestamp } from '../../protocol/common.ts'
@@ -14,10 +15,12 @@ import type { Cause, Decision } from '../actor.ts'
 import { post, type Calls } from './exchanges.ts'
 import { isOpen, isReadable, memberOf, type ChannelState, type Open } from './state.ts'
 
-/** What the edge adds to a message, besides `Calls`: the message it replies to, and the agent it is attributed to; each absent when there is none. */
+/** What the edge adds to a message, besides `Calls`: the message it replies to, and the agent that it is attributed to; each absent when there is none. */
 export interface SendFacts {
   readonly target?: MessageFacts
   readonly agent?: Person
+  /** Whose session the message is from, when there is one of this id. */
+  readonly session_agent?: string
   /** The caller may act for agents. */
   readonly may_invoke: boolean
 }
@@ -34,11 +37,12 @@ function writable(state: ChannelState, { principal }: Cause): Open | Refusal {
 }
 
 /** Whom a message is from, when it is from an agent. */
-function attribution(state: ChannelState, input: Send, { principal }: Cause): Partial<ChannelMessage> | Refusal {
+function attribution(brand: string, state: ChannelState, input: Send, { principal }: Cause): Partial<ChannelMessage> | Refusal {
   if (input.sender_agent_id === undefined) return {}
   const { agent } = input
   if (!agent || memberOf(state, agent.id)?.kind !== 'agent') return refuseFields({ field: 'sender_agent_id', message: 'there is no such agent in the channel', actual: input.sender_agent_id })
-  if (!input.may_invoke && principal.id !== agent.id) return refuse('forbidden', undefined, 'Speaking for an agent takes the permission to invoke agents.')
+  if (!input.may_invoke && principal.id !== agent.id) return refuse('permission_denied', { permission: brandedPermission('agent.invoke', brand.toLowerCase()) })
+  if (input.sender_session_id !== undefined && input.session_agent !== agent.id) return refuseFields({ field: 'sender_session_id', message: 'there is no such session of this agent', actual: input.sender_session_id })
   return {
     sender_id: agent.id, sender_type: 'agent', sender_agent_id: agent.id, sent_by: principal.id,
     ...(input.sender_session_id !== undefined && { sender_session_id: input.sender_session_id }),
@@ -46,10 +50,10 @@ function attribution(state: ChannelState, input: Send, { principal }: Cause): Pa
 }
 
 /** Send a message. The reply is without content and metadata: the edge knows them, and it is remembered for repeats. */
-export function send(state: ChannelState, input: Send, cause: Cause): Decision<ChannelEvent, ChannelMessage> {
+export const send = (brand: string) => (state: ChannelState, input: Send, cause: Cause): Decision<ChannelEvent, ChannelMessage> => {
   const found = writable(state, cause)
   if ('refused' in found) return found
-  const from = attribution(state, input, cause)
+  const from = attribution(brand, state, input, cause)
   if ('refused' in from) return from
   if (input.reply_to !== undefined && !input.target) return refuseFields({ field: 'reply_to', message: 'there is no such message in the channel', actual: input.reply_to })
   const { id, seq, channel_id, ...rest } = {

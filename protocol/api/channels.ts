@@ -1,7 +1,7 @@
 /**
  * Channels: group and direct messages. What the contract leaves open and is decided here: names of the form
  * `dm-<16 hex digits>` belong to direct messages; writing takes `channel.write` besides membership, which operators have,
- * moving one's own read marker only `project.view`; an agent's answer stands in the thread of the message that it answers, or begins
+ * moving one's own read marker and leaving only `project.view`; an agent's answer stands in the thread of the message that it answers, or begins
  * one below it, also in direct messages, and a turn that failed says so there; a project administrator sees, changes and deletes private channels, but reads neither
  * their messages nor their members; a principal that is disabled stays a member of direct messages, whose members are fixed. Additions to the contract: the stream, the search, the read marker and `unread_count`.
  */
@@ -62,7 +62,7 @@ export const channels = {
   'channel.events': stream(`GET ${P}/:id/events`, { ...read, summary: 'What happens in a channel: a page of JSON, or a stream from `since` or from now on', stream: 'accept', query: Closed({ since: Type.Optional(Type.Integer({ minimum: 0 })), limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 20 })) }), reply: EventPage, errors: ['not_found'] }),
   'channel.members': query(`GET ${P}/:id/members`, { ...read, summary: 'Members, in the order they joined', query: Closed(paging), reply: pageOf(ChannelMember), errors: ['not_found'] }),
   'channel.add_member': command(`POST ${P}/:id/members`, { ...write, summary: 'Add a member, or join a public channel', body: AddMember, check: checkAdd, reply: ChannelMember, status: 201, errors: ['not_found', 'already_member', 'channel_archived', 'conflict'] }),
-  'channel.remove_member': command(`DELETE ${P}/:id/members/:user_id`, { ...write, summary: 'Remove a member, or leave', status: 204, errors: ['not_found', 'last_admin', 'channel_archived'] }),
+  'channel.remove_member': command(`DELETE ${P}/:id/members/:user_id`, { ...write, permission: 'project.view', summary: 'Remove a member, or leave', status: 204, errors: ['not_found', 'last_admin', 'channel_archived'] }),
   'channel.mark_read': command(`PUT ${P}/:id/members/:user_id/read`, { ...write, permission: 'project.view', summary: 'Move the own read marker forward', body: ReadUpTo, reply: ChannelMember, errors: ['not_found'] }),
   'channel.messages': query(`GET ${P}/:id/messages`, { ...read, summary: 'Messages, newest first; with reply_to the replies of that thread', query: Closed({ sender_id: Type.Optional(Id), reply_to: Type.Optional(Id), pinned: Type.Optional(Type.Boolean()), ...paging }), reply: MessagePage, errors: ['not_found'] }),
   'channel.send': command(`POST ${P}/:id/messages`, { ...write, summary: 'Send a message', body: SendMessage, check: checkSend, reply: ChannelMessage, status: 201, errors: ['not_found', 'not_channel_member', 'channel_archived'] }),

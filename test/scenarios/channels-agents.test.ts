@@ -1,7 +1,7 @@
 /** Agents as members of channels, over the real stack with the scripted model: who is woken, where the answer stands, what ends. */
 import t from 'tap'
 import { service, type Frame } from '../service.ts'
-import { ended, idsOf, listOf, until, type Found } from './given.ts'
+import { ended, fieldsOf, idsOf, listOf, until, type Found } from './given.ts'
 import { editor, person } from './people.ts'
 
 const s = await service()
@@ -15,6 +15,19 @@ const seen = (all: readonly Found[]): string[] => all.map(({ content }) => Strin
 const contextOf = ({ metadata }: Found): Record<string, unknown> => metadata as unknown as Record<string, unknown>
 let names = 0
 const name = () => `agents-${++names}`
+
+t.test('a message in the name of an agent is from a session of that agent, if from any', async (t) => {
+  const [one, two] = await Promise.all([agent('speaker one', ''), agent('speaker two', '')])
+  const [mine, other] = await Promise.all([one, two].map((each) => s.ok('session.create', { agent_id: each?.['id'] })))
+  const { id } = await ann.ok('channel.create', { name: name(), member_ids: [one['id'], two['id'], op.id] })
+  const said = (session: unknown) => ({ id, content: 'x', sender_agent_id: one['id'], sender_session_id: session })
+  t.match(await op.ok('channel.send', said(mine?.['id'])), { sender_id: one['id'], sender_session_id: mine?.['id'], sent_by: op.id })
+  for (const session of ['ses_x', other?.['id'], `${String(mine?.['id']).slice(0, -3)}000`]) t.strictSame(fieldsOf(await op.refused('channel.send', said(session), 400, 'bad_request')), ['sender_session_id'])
+  const { id: role_id } = await s.ok('role.create', { name: 'Writer', permissions: ['service.project.view', 'service.channel.write'] })
+  const writer = await person(s, 'writer', String(role_id))
+  await ann.ok('channel.add_member', { id, user_id: writer.id })
+  t.match((await writer.refused('channel.send', said(mine?.['id']), 403, 'permission_denied')).details, { permission: 'service.agent.invoke' })
+})
 
 t.test('agents are members: added, listed, removed, and gone when they are deleted', async (t) => {
   const [one, two, idle] = await Promise.all([agent('member one', ''), agent('member two', ''), agent('member idle', '')])

@@ -117,6 +117,14 @@ t.test('members', async (t) => {
   t.match(await ann.ok('channel.get', { id }), { member_count: 0 })
 })
 
+t.test('who may not write may leave, and no more', async (t) => {
+  const eve = await person(s, 'eve', 'role_viewer')
+  const { id } = await channel({ member_ids: [eve.id, bob.id] })
+  t.match((await eve.refused('channel.remove_member', { id, user_id: bob.id }, 403, 'permission_denied')).details, { permission: 'service.channel.write' })
+  t.equal((await eve.call('channel.remove_member', { id, user_id: eve.id })).status, 204)
+  await eve.refused('channel.remove_member', { id, user_id: eve.id }, 404, 'not_found')
+})
+
 t.test('read markers move forward only, and by their member', async (t) => {
   const { id } = await channel({ member_ids: [bob.id] })
   for (let n = 1; n <= 5; n++) await ann.ok('channel.send', { id, content: `m${n}` })

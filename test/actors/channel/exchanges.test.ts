@@ -1,6 +1,7 @@
 /** Agents in a channel: whom a message wakes, and what becomes of an exchange. */
 import * as fc from 'fast-check'
 import t from 'tap'
+import { channelActor } from '../../../actors/channel/channel.ts'
 import type { ChannelState } from '../../../actors/channel/state.ts'
 import { STREAK, type Exchange } from '../../../protocol/channels/exchange.ts'
 import type { ChannelMessage } from '../../../protocol/channels.ts'
@@ -110,7 +111,7 @@ t.test('who left says nothing any more, nor does anybody in an archived or delet
 
 t.test('a state of an older release is taken over', async (t) => {
   const { talks: _, heard: __, streaks: ___, ...old } = group().state
-  const { recover } = (await import('../../../actors/channel/channel.ts')).channel
+  const { recover } = channelActor({ brand: 'Service' })
   t.strictSame(recover?.(old as ChannelState, 0), group().state)
 })
 

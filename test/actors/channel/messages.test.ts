@@ -27,8 +27,9 @@ t.test('an agent that is a member speaks through who may invoke it', async (t) =
   const agent = { id: 'agt_1', kind: 'agent' }
   const one = opened({}, [member('ann', 'admin'), { ...member('agt_1'), kind: 'agent' }])
   const speak = (more: object) => one.when('channel.send', { content: 'a', sender_agent_id: 'agt_1', sender_session_id: 'ses_1', ...more }, by('ann'))
-  t.match(speak({ agent, may_invoke: true }).reply, { sender_id: 'agt_1', sender_type: 'agent', sender_agent_id: 'agt_1', sender_session_id: 'ses_1', sent_by: 'ann' })
-  t.equal(speak({ agent, may_invoke: false }).refused?.refused, 'forbidden')
+  t.match(speak({ agent, session_agent: 'agt_1', may_invoke: true }).reply, { sender_id: 'agt_1', sender_type: 'agent', sender_agent_id: 'agt_1', sender_session_id: 'ses_1', sent_by: 'ann' })
+  t.match(speak({ agent, session_agent: 'agt_1', may_invoke: false }).refused, { refused: 'permission_denied', details: { permission: 'service.agent.invoke' } })
+  for (const session_agent of [undefined, 'agt_2']) t.match(speak({ agent, session_agent, may_invoke: true }).refused, { details: { fields: [{ field: 'sender_session_id' }] } })
   t.match(speak({ may_invoke: true }).refused, { details: { fields: [{ field: 'sender_agent_id' }] } })
   t.match(speak({ agent: { ...agent, id: 'agt_2' }, may_invoke: true }).refused, { details: { fields: [{ field: 'sender_agent_id' }] } })
 })

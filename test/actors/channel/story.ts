@@ -1,12 +1,12 @@
 /** Channels as stories tell them: opened, joined, written to. */
-import { channel } from '../../../actors/channel/channel.ts'
+import { channelActor } from '../../../actors/channel/channel.ts'
 import type { ChannelState } from '../../../actors/channel/state.ts'
 import type { AnyActor } from '../../../actors/actor.ts'
 import type { ChannelMember, ChannelSettings } from '../../../protocol/channels.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import { given, START, type Outcome } from '../../given.ts'
 
-export const actor = channel as unknown as AnyActor
+export const actor = channelActor({ brand: 'Service' }) as unknown as AnyActor
 export const CHANNEL = 'chan_1'
 const now = timestamp(START)
 export const settings = (more: Partial<ChannelSettings> = {}): ChannelSettings =>
