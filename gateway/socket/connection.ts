@@ -2,7 +2,8 @@
  * One connection of a worker: text in, frames out. It knows the socket only as a `Pipe`.
  *
  * Invariants:
- * N1. A frame that cannot be read is answered and the connection stays; only a flood, or silence before registration, closes it.
+ * N1. A frame that cannot be read is answered and the connection stays; only a flood, silence before registration, or a
+ *     registration that is refused closes it: clients register once on a socket, and would wait for ever.
  * N2. `worker.registered` is the first frame that is not an error: frames that come while a registration is decided wait for it.
  * N3. A socket that takes nothing for 10 s is dropped.
  * N4. A quiet worker is pinged twice in a takeover window, so that one that lives never looks lost.
@@ -81,8 +82,11 @@ export class Connection {
       return
     }
     const read = readFrame(text)
-    if ('fault' in read) this.fail(read.fault, read.message, read.message_id)
-    else this.#dispatch(this, { frame: read.frame, bytes })
+    if ('frame' in read) this.#dispatch(this, { frame: read.frame, bytes })
+    else {
+      this.fail(read.fault, read.message, read.message_id)
+      if (read.type === 'worker.register' && !this.session && !this.registering) this.close(closeCodes.malformed, 'registration refused')
+    }
   }
   /** A pong arrived. */
   ponged(): void {

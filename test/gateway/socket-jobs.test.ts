@@ -152,7 +152,7 @@ t.test('a report', async (t) => {
   t.test('with a lost lease, an unknown job or a foreign token is acknowledged and lease_lost is said with the same message id', async (t) => {
     const { at, worker } = await holding()
     at.on['queue.report'] = () => ({ outcome: 'lease_lost' })
-    for (const frame of [report, { ...report, job_id: 'job_41' }, { ...report, lease_token: 'x' }]) {
+    for (const frame of [report, { ...report, job_id: 'job_41' }, { ...report, lease_token: 'x' }, { ...report, lease_token: 7, status: 'done' }]) {
       t.match(await worker.say(frame), [{ type: 'job.report.ack', message_id: 'm', job_id: frame.job_id, duplicate: false }, { type: 'error', message_id: 'm', error: { code: 'lease_lost' } }])
     }
   })

@@ -42,6 +42,14 @@ t.test('registration', async (t) => {
     t.match((await at.worker()).frames, [{ error: { code: 'register_failed' } }])
   })
 
+  t.test('a registration that cannot be read is answered, and the connection closes with 4400', async (t) => {
+    for (const frame of [{}, { worker_instance_id: '' }, { worker_instance_id: 'box', concurrency_limit: 0 }, { worker_instance_id: 'box', queues: 'default' }]) {
+      const worker = scene().connect()
+      t.match(await worker.say({ type: 'worker.register', message_id: 'r', ...frame }), [{ type: 'error', message_id: 'r', error: { code: 'bad_frame' } }])
+      t.equal(worker.code, 4400)
+    }
+  })
+
   t.test('a connection that does not register within 30 s is closed with 4408', async (t) => {
     const at = scene()
     const worker = at.connect()
@@ -125,7 +133,7 @@ t.test('registration', async (t) => {
 
   t.test('a second registration on one connection is a bad frame', async (t) => {
     const worker = await scene().worker()
-    t.match(await worker.say({ type: 'worker.register', worker_instance_id: 'box', message_id: 'x' }), [{ type: 'error', message_id: 'x', error: { code: 'bad_frame' } }])
+    for (const frame of [{ worker_instance_id: 'box' }, {}]) t.match(await worker.say({ type: 'worker.register', message_id: 'x', ...frame }), [{ type: 'error', message_id: 'x', error: { code: 'bad_frame' } }])
     t.equal(worker.closed, undefined)
   })
 
