@@ -1,6 +1,6 @@
 /**
  * Sending: addresses, credentials, retries. Invariant: a request is sent again only when that cannot act twice: reads and
- * deletions always, a POST because each carries an idempotency key of its own, a PATCH never.
+ * deletions always, a POST because each carries an idempotency key of its own, in its body where rows take it there, a PATCH never.
  */
 import { randomUUID } from 'node:crypto'
 import { routeOf, type Row } from '../protocol/contract.ts'
@@ -108,9 +108,19 @@ export class Transport {
       if (value !== undefined) query.set(name, Array.isArray(value) ? value.join(',') : String(value))
       delete rest[name]
     }
+    const keyed = row.shape.key !== undefined && 'idempotency_key' in membersOf(row.shape.body) && row.shape.key(rest as never) === undefined
+    if (keyed) rest['idempotency_key'] = key
     const body = row.shape.body && (Object.keys(rest).length > 0 || !row.shape.bodyOptional) ? JSON.stringify(rest) : undefined
     const headers = { ...this.headers, ...(body !== undefined && { 'content-type': 'application/json' }), ...(key !== undefined && { 'idempotency-key': key }) }
-    return this.#send({ method, path: `${path}${query.size > 0 ? `?${query}` : ''}`, headers, ...(body !== undefined && { body }) })
+    const sent = this.#send({ method, path: `${path}${query.size > 0 ? `?${query}` : ''}`, headers, ...(body !== undefined && { body }) })
+    return keyed ? sent.catch((error: unknown) => this.#begun(path, error)) : sent
+  }
+
+  /** A run that has ended under a key which only this call has was started by a try whose answer was lost. */
+  #begun(path: string, error: unknown): Promise<unknown> {
+    const run = error instanceof BatonError && error.code === 'idempotency_key_conflict' ? error.details?.['run_id'] : undefined
+    if (run === undefined) throw error
+    return this.#send({ method: 'GET', path: `${path.split('/', 4).join('/')}/runs/${String(run)}`, headers: this.headers })
   }
 
   async #send({ method, path, headers, body }: Request): Promise<unknown> {

@@ -3,7 +3,6 @@
  * decided it the first time, which answers what it answered then.
  */
 import { isRefusal, refuseFields, type Refusal } from '../protocol/errors.ts'
-import { startKeyOf } from '../protocol/api/loops.ts'
 import { homeOf, meaning, type Call, type Edge } from './call.ts'
 import { hexOf } from './hex.ts'
 
@@ -16,16 +15,10 @@ export interface Identity {
   readonly fingerprint?: string
 }
 
-/**
- * Rows with a key in their body, `idempotency_key`: it names the run itself, for the whole project and for as long as the run
- * exists, so it is stronger than the header, which clients mirror and which only makes one request repeatable.
- */
-const byBody: ReadonlySet<string> = new Set(['run.start', 'workflow.run', 'loop.start'])
-/**
- * Rows whose session itself remembers keys: of invocations, turns and nudges the one in the body, for which the header is only a
- * hint that this is a repeat, and whatever else a repeat says is passed over; of files the header.
- */
-const bySession: ReadonlySet<string> = new Set(['agent.invoke', 'session.start_turn', 'session.nudge', 'session.attach'])
+/** Rows whose key names the run itself, for the whole project and for as long as the run exists. */
+const starts: ReadonlySet<string> = new Set(['run.start', 'workflow.run', 'loop.start'])
+/** Rows whose actor remembers the header itself. */
+const byActor: ReadonlySet<string> = new Set(['session.attach'])
 const LONGEST = 255
 
 /** The key of a call: the Idempotency-Key header, unless one came another way; blank is none. */
@@ -35,18 +28,17 @@ export function keyOf({ incoming, key: given }: Pick<Call, 'incoming' | 'key'>):
   return key === undefined || key.length <= LONGEST ? key : refuseFields({ field: 'Idempotency-Key', message: `must have at most ${LONGEST} characters`, expected: { maxLength: LONGEST }, actual: key.length })
 }
 
-/** The identity of a call. */
+/** The identity of a call. What has a key in its body goes by that alone: where it names no run, the actor remembers it. */
 export function identify(edge: Edge, call: Call): Identity | Refusal {
   const { world } = edge
-  const { caller, incoming, body } = call
+  const { caller, incoming, row, body } = call
   const fresh = { command_id: hexOf(world.random(16)) }
   const header = keyOf(call)
   if (isRefusal(header)) return header
-  if (byBody.has(meaning(call))) {
-    const key = meaning(call) === 'loop.start' ? startKeyOf(body) : typeof body['idempotency_key'] === 'string' ? body['idempotency_key'].trim() : undefined
-    if (key) return { ...fresh, seed: JSON.stringify(['run', homeOf(edge, call), key]) }
-  }
-  if (header === undefined || bySession.has(meaning(call))) return fresh
+  const inBody = row.shape.key as ((body: Call['body']) => string | undefined) | undefined
+  const key = inBody?.(body)
+  if (key !== undefined && starts.has(meaning(call))) return { ...fresh, seed: JSON.stringify(['run', homeOf(edge, call), key]) }
+  if (header === undefined || byActor.has(meaning(call)) || (inBody && call.key === undefined)) return fresh
   const { method, path } = incoming
   const seed = JSON.stringify(['request', homeOf(edge, call), caller.principal.id, method, path, header])
   return { command_id: world.hash(seed).slice(0, 40), seed, fingerprint: world.hash(JSON.stringify([method, path, call.query, body])).slice(0, 40) }

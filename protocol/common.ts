@@ -60,6 +60,9 @@ export const Handle = Type.String({ pattern: '^[a-z0-9]+(-[a-z0-9]+)*$', maxLeng
 /** A request object: unknown fields are refused. */
 export const Closed = <P extends TProperties>(properties: P, options: Readonly<Record<string, unknown>> = {}): TObject<P> => Type.Object(properties, { additionalProperties: false, ...options })
 
+/** The idempotency key of a body; a blank one is none. */
+export const keyOf = ({ idempotency_key }: { readonly idempotency_key?: string }): string | undefined => idempotency_key?.trim() || undefined
+
 /** Query of every list. */
 export const paging = {
   cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 1024, description: 'next_cursor of the previous page' })),

@@ -35,6 +35,8 @@ export interface Shape {
   readonly bodyOptional?: true
   /** What a schema cannot say about the body: a pure check, giving every faulty place. */
   readonly check?: (body: never) => readonly FieldError[]
+  /** Commands: the key of a body by which a repeat is told. On these rows the header Idempotency-Key, which clients mirror, tells none. */
+  readonly key?: (body: never) => string | undefined
   readonly query?: TSchema
   readonly reply?: TSchema
   /** Success status; 200 by default, 204 means no body. */

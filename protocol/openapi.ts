@@ -67,7 +67,7 @@ function parametersOf(row: Row): Json[] {
   return [
     ...slots.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' }, ...(name === 'project' && { description: 'Handle of the project' }) })),
     ...Object.entries(query?.properties ?? {}).map(([name, schema]) => ({ name, in: 'query', required: query?.required?.includes(name) ?? false, schema: plain(schema), ...described(schema) })),
-    ...(method === 'POST' ? [header('IdempotencyKey')] : []),
+    ...(method === 'POST' && !row.shape.key ? [header('IdempotencyKey')] : []),
     ...(row.verb === 'stream' && row.shape.stream !== 'socket' ? [header('LastEventID')] : []),
   ]
 }
@@ -93,7 +93,7 @@ export function refusalsOf({ shape, verb, route }: Row): Code[] {
   const codes: Code[] = ['bad_request', 'unauthorized', 'forbidden', 'permission_denied', 'rate_limit_exceeded', 'internal', 'service_unavailable']
   // A command that takes no body says so to one that is sent.
   if (verb === 'command') codes.push('payload_too_large', 'unsupported_media_type')
-  if (route.startsWith('POST ')) codes.push('idempotency_key_conflict')
+  if (route.startsWith('POST ') && !shape.key) codes.push('idempotency_key_conflict')
   if (route.includes('/:project')) codes.push('not_found')
   return [...new Set([...codes, ...(shape.errors ?? [])])]
 }
@@ -150,7 +150,7 @@ export function openapi({ brand, version }: { readonly brand: string; readonly v
     components: {
       securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key: `Authorization: Bearer <key>`' } },
       parameters: {
-        IdempotencyKey: { name: 'Idempotency-Key', in: 'header', schema: { type: 'string', minLength: 1, maxLength: 255 }, description: 'A repeat with the same key answers what the first request answered; with another body it is refused. Starts of runs take `idempotency_key` in the body instead.' },
+        IdempotencyKey: { name: 'Idempotency-Key', in: 'header', schema: { type: 'string', minLength: 1, maxLength: 255 }, description: 'A repeat with the same key answers what the first request answered; with another body it is refused. What takes an `idempotency_key` in its body goes by that alone.' },
         LastEventID: { name: 'Last-Event-ID', in: 'header', schema: { type: 'string' }, description: 'Go on after this frame; of this and the query, the larger counts.' },
       },
       headers: {

@@ -48,7 +48,7 @@ export const loops = {
   'loop.update': command(`PATCH ${P}/:id`, { summary: 'Change a loop, member by member; a change of what it does makes its next version', tag, permission: 'project.edit', to: self, body: UpdateLoop, reply: Loop, limit: LIMIT, errors: ['not_found', 'conflict', 'already_exists'] }),
   'loop.delete': command(`DELETE ${P}/:id`, { summary: 'Delete a loop; its runs go on and stay readable', tag, permission: 'project.edit', to: self, status: 204, errors: ['not_found', 'conflict'] }),
   'loop.triggers': query(`GET ${P}/:id/triggers`, { summary: 'Triggers of a loop: when they fire next, and what was wrong with their conditions', tag, permission: 'project.view', reply: listOf(TriggerStanding), errors: ['not_found'] }),
-  'loop.start': command(`POST ${P}/:id/runs`, { summary: 'Start a run of a loop', tag, permission: 'runs.operate', to: self, body: StartLoopRun, check: checkStart, bodyOptional: true, reply: LoopRun, status: 202, limit: LIMIT, errors: ['not_found', 'conflict', 'loop_paused', 'loop_not_runnable', 'budget_exhausted', 'idempotency_key_conflict'] }),
+  'loop.start': command(`POST ${P}/:id/runs`, { summary: 'Start a run of a loop', tag, permission: 'runs.operate', to: self, body: StartLoopRun, check: checkStart, key: startKeyOf, bodyOptional: true, reply: LoopRun, status: 202, limit: LIMIT, errors: ['not_found', 'conflict', 'loop_paused', 'loop_not_runnable', 'budget_exhausted', 'idempotency_key_conflict'] }),
 } as const
 
 /** What a loop itself knows of its triggers. */

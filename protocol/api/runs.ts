@@ -1,6 +1,6 @@
 /** Runs: starting, reading, controlling and following them. */
 import { Type, type Static } from 'typebox'
-import { Closed, Id, Open, Timestamp, listOf, many, pageOf, paging, runPageOf } from '../common.ts'
+import { Closed, Id, keyOf, Open, Timestamp, listOf, many, pageOf, paging, runPageOf } from '../common.ts'
 import { command, query, stream } from '../contract.ts'
 import { checkSpec, Spec } from '../spec.ts'
 import type { Event } from '../entry.ts'
@@ -138,7 +138,7 @@ const checkRecover = (body: Static<typeof Recover>) => checkBudget(body)
 const Signal = Closed({
   name: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$' })),
   payload: Type.Optional(Open),
-  idempotency_key: Type.Optional(Type.String({ maxLength: 255 })),
+  idempotency_key: Type.Optional(Type.String({ maxLength: 255, description: 'Of a named signal: one with this name and key counts once. A step is completed once anyway' })),
   step_key: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   result: Type.Optional(Open),
 })
@@ -167,7 +167,7 @@ const P = '/projects/:project/runs'
 const tag = 'runs'
 
 export const runs = {
-  'run.start': command(`POST ${P}`, { summary: 'Start a run of a workflow or of an inline spec', tag, permission: 'runs.operate', to: { kind: 'run', mint: 'run' }, body: StartRun, check: checkStart, reply: WorkflowRun, status: 202, limit: 1_048_576, errors: ['not_found', 'idempotency_key_conflict'] }),
+  'run.start': command(`POST ${P}`, { summary: 'Start a run of a workflow or of an inline spec', tag, permission: 'runs.operate', to: { kind: 'run', mint: 'run' }, body: StartRun, check: checkStart, key: keyOf, reply: WorkflowRun, status: 202, limit: 1_048_576, errors: ['not_found', 'idempotency_key_conflict'] }),
   'run.list': query(`GET ${P}`, { summary: 'List runs, newest first', tag, permission: 'project.view', query: Closed(runFilters), reply: runPageOf(Run) }),
   'run.feed': stream(`GET ${P}/events`, { summary: 'Follow every run of the project', tag, permission: 'project.view', stream: 'sse', query: Closed({ since: Type.Optional(Type.Integer({ minimum: 0 })) }), reply: ProjectRunEvent }),
   'run.cancel_many': command(`POST ${P}/cancellations`, { summary: 'Cancel several runs', tag, permission: 'runs.operate', each: { over: 'run_ids', command: 'run.cancel', prefix: 'run' }, body: BulkRunRequest, reply: BulkRunResult }),
@@ -177,9 +177,10 @@ export const runs = {
   'run.jobs': query(`GET ${P}/:id/jobs`, { summary: 'Jobs of a run, oldest first', tag, permission: 'project.view', query: Closed(paging), reply: pageOf(Job), errors: ['not_found'] }),
   'run.steps': query('GET /runs/:id/steps', { summary: 'Structured state of the steps of a run', tag, permission: 'project.view', reply: listOf(RunStep), errors: ['not_found'] }),
   'run.events': stream('GET /runs/:id/events', { summary: 'The timeline of a run: a page of JSON, or a stream until the run ends', tag, permission: 'project.view', stream: 'accept', query: After, reply: RunEventPage, errors: ['not_found'] }),
+  // Cancelling, resuming and retrying have no key in their bodies: by the header alone a repeat of them is told.
   'run.cancel': command(`POST ${P}/:id/cancellations`, { summary: 'Request cancellation', tag, permission: 'runs.operate', to: self, body: Reason, bodyOptional: true, reply: Run, status: 204, errors: ['not_found'] }),
   'run.resume': command(`POST ${P}/:id/resumptions`, { summary: 'Resume a suspended run now, whatever it waits for', tag, permission: 'runs.operate', to: self, body: Reason, bodyOptional: true, reply: Run, status: 204, errors: ['not_found', 'run_not_suspended'] }),
-  'run.signal': command(`POST ${P}/:id/signals`, { summary: 'Send a named signal, or complete a suspended step', tag, permission: 'runs.operate', to: self, body: Signal, check: checkSignal, reply: Type.Union([Type.Object({ source_event_id: Type.String() }), WorkflowRun, LoopRun]), status: 202, alsoStatus: [200], errors: ['not_found', 'conflict'] }),
+  'run.signal': command(`POST ${P}/:id/signals`, { summary: 'Send a named signal, or complete a suspended step', tag, permission: 'runs.operate', to: self, body: Signal, check: checkSignal, key: keyOf, reply: Type.Union([Type.Object({ source_event_id: Type.String() }), WorkflowRun, LoopRun]), status: 202, alsoStatus: [200], errors: ['not_found', 'conflict'] }),
 
   // Forms that newer clients use for the same things.
   'run.cancel_with_run': command(`POST ${P}/:id/cancel`, { summary: 'Request cancellation, answering the run', tag: 'compat', alias: 'run.cancel', as: 'run.cancel', permission: 'runs.operate', to: self, body: Reason, bodyOptional: true, reply: Run, errors: ['not_found'] }),

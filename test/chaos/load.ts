@@ -14,7 +14,7 @@ const MOST_OPEN = 4000
 const LATER = { next: 8000, repeat: 20_000 }
 const REPEATED = 0.1
 
-interface Begun { readonly start: Start; readonly plan: Plan; readonly byBody: boolean; readonly body: Json }
+interface Begun { readonly start: Start; readonly plan: Plan; readonly body: Json }
 
 export class Load {
   readonly asker: Asker
@@ -90,12 +90,10 @@ export class Load {
     const key = `start-${this.starts.length}`
     const start: Start = { key, at: this.#now(), ends: plan.ends }
     this.starts.push(start)
-    const byBody = this.#dice.chance(0.5)
-    const body = { spec: plan.spec, input: { n: key }, ...(byBody && { idempotency_key: key }) }
-    const begun = { start, plan, byBody, body }
+    const begun = { start, plan, body: { spec: plan.spec, input: { n: key }, idempotency_key: key } }
     const reply = await this.#post(begun)
     if (!reply) return
-    const run = runOf(reply, byBody)
+    const run = runOf(reply)
     if (run === undefined) {
       this.oddities.push(`${key} was answered ${reply.status} ${JSON.stringify(reply.body)}`)
       return
@@ -110,21 +108,21 @@ export class Load {
     if (this.#dice.chance(REPEATED)) this.#track(this.#repeat(begun))
     if (plan.then) await this.#next(begun, run)
   }
-  #post({ start: { key }, byBody, body }: Begun): Promise<Reply | undefined> {
-    return this.asker.ask({ method: 'POST', path: RUNS, body, ...(!byBody && { key }) })
+  #post({ body }: Begun): Promise<Reply | undefined> {
+    return this.asker.ask({ method: 'POST', path: RUNS, body })
   }
   async #repeat(begun: Begun): Promise<void> {
     await this.#later(LATER.repeat)
     const reply = await this.#post(begun)
     if (!reply) return
-    const run = runOf(reply, begun.byBody)
+    const run = runOf(reply)
     this.repeats.push({ key: begun.start.key, at: this.#now(), ...(run === undefined ? { answer: `${reply.status} ${JSON.stringify(reply.body)}` } : { run }) })
   }
   async #next({ start, plan }: Begun, run: string): Promise<void> {
     if (plan.then !== 'cancel at once') await this.#later(LATER.next)
     const signal = plan.then === 'signal'
     const path = `${RUNS}/${run}/${signal ? 'signals' : 'cancellations'}`
-    const reply = await this.asker.ask({ method: 'POST', path, key: `${start.key}-next`, ...(signal && { body: { name: 'go', payload: { n: start.key } } }) })
+    const reply = await this.asker.ask({ method: 'POST', path, ...(signal ? { body: { name: 'go', payload: { n: start.key }, idempotency_key: start.key } } : { key: `${start.key}-next` }) })
     if (!reply) return
     if (reply.status >= 300) this.oddities.push(`${plan.name} ${run} was answered ${reply.status} ${JSON.stringify(reply.body)}`)
     else if (plan.then === 'cancel') start.cancelled = true
@@ -139,9 +137,9 @@ export class Load {
   }
 }
 
-/** The run that an answer to a start names. A start whose key stands in its body is answered 409 with the run once that has ended. */
-function runOf({ status, body }: Reply, byBody: boolean): string | undefined {
+/** The run that an answer to a start names; one that is repeated is answered 409 with its run once that has ended. */
+function runOf({ status, body }: Reply): string | undefined {
   if (status === 202 || status === 200) return String(body['id'])
   const { code, details } = (body['error'] ?? body) as { code?: string; details?: { run_id?: string } }
-  return byBody && status === 409 && code === 'idempotency_key_conflict' ? details?.run_id : undefined
+  return status === 409 && code === 'idempotency_key_conflict' ? details?.run_id : undefined
 }

@@ -170,22 +170,22 @@ on('a page of an allowed origin may call; others get no leave', async (t, at) =>
 })
 
 on('an idempotency key gives the same command; another body is told apart by its fingerprint', async (t, at) => {
-  at.on['run.signal'] = () => ({ reply: { source_event_id: 'sevt_1' } })
-  const signal = (body: object, key?: string) => at.call('POST', `/v1/projects/default/runs/${RUN}/signals`, body, key === undefined ? {} : { 'idempotency-key': key })
-  for (const key of ['k', 'k', 'l']) t.equal((await signal({ name: 'go' }, key)).status, 202)
-  await signal({ name: 'stop' }, 'k')
-  await signal({ name: 'go' })
-  const [a, b, c, d, e] = at.sent('run.signal')
+  at.on['run.cancel'] = () => ({ reply: {} })
+  const cancel = (body: object, key?: string) => at.call('POST', `/v1/projects/default/runs/${RUN}/cancellations`, body, key === undefined ? {} : { 'idempotency-key': key })
+  for (const key of ['k', 'k', 'l']) t.equal((await cancel({ reason: 'go' }, key)).status, 204)
+  await cancel({ reason: 'stop' }, 'k')
+  await cancel({ reason: 'go' })
+  const [a, b, c, d, e] = at.sent('run.cancel')
   t.equal(a?.command_id, b?.command_id)
   t.equal(a?.fingerprint, b?.fingerprint)
   t.not(a?.command_id, c?.command_id)
   t.equal(a?.command_id, d?.command_id)
   t.not(a?.fingerprint, d?.fingerprint)
   t.equal(e?.fingerprint, undefined)
-  t.equal((await signal({ name: 'go' }, 'x'.repeat(256))).status, 400)
+  t.equal((await cancel({ reason: 'go' }, 'x'.repeat(256))).status, 400)
 })
 
-on('a start is repeated by the key in its body, under a command of its own; the header alone repeats the request', async (t, at) => {
+on('a start is repeated by the key in its body, under a command of its own; the header alone repeats nothing', async (t, at) => {
   const start = (idempotency_key: string | undefined, header?: string) => at.call('POST', '/v1/projects/default/runs', { spec, ...(idempotency_key !== undefined && { idempotency_key }) }, header === undefined ? {} : { 'idempotency-key': header })
   for (const [key, header] of [['k'], [' k ', 'other'], ['l'], ['  ', 'same'], [undefined, 'same']] as const) await start(key, header)
   const [a, b, c, d, e] = at.sent('run.start')
@@ -197,8 +197,13 @@ on('a start is repeated by the key in its body, under a command of its own; the 
   await start(undefined, 'again')
   await start(undefined, 'again')
   const [f, g] = at.sent('run.start').slice(-2)
-  t.same([g?.id, g?.command_id, g?.fingerprint], [f?.id, f?.command_id, f?.fingerprint])
-  t.not(f?.fingerprint, undefined)
+  t.not(g?.id, f?.id)
+  t.not(g?.command_id, f?.command_id)
+  at.on['run.signal'] = () => ({ reply: { source_event_id: 'sevt_1' } })
+  for (const _ of ['once', 'again']) await at.call('POST', `/v1/projects/default/runs/${RUN}/signals`, { name: 'go', idempotency_key: 'k' }, { 'idempotency-key': 'k' })
+  const [h, i] = at.sent('run.signal')
+  t.not(h?.command_id, i?.command_id, 'the run itself knows the key')
+  t.strictSame([f, g, h, i].map((one) => one?.fingerprint), [undefined, undefined, undefined, undefined])
 })
 
 on('keys: the raw key is shown once, the same one for a repeat, and works at once', async (t, at) => {

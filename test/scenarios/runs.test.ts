@@ -43,15 +43,18 @@ t.test('an idempotency key starts one run: the same one while it lives, a confli
   t.strictSame(details, { run_id: one?.['id'], status: 'cancelled' })
 })
 
-t.test('a repeated request under one Idempotency-Key header has the same answer, and another body is a conflict', async (t) => {
-  const { id } = await s.ok('run.start', { spec: waiting('twice', {}, { steps: [{ id: 'a', kind: 'wait_for_event', config: { event_type: 'signal.x' } }, { id: 'b', kind: 'wait_for_event', config: { event_type: 'signal.x' } }] }) })
+t.test('the header Idempotency-Key makes one request repeatable, but no start and no signal: their key is in the body', async (t) => {
   const headers = { 'idempotency-key': 'send-1' }
-  const first = await s.call('run.signal', { id, name: 'x', payload: { n: 1 } }, { headers })
-  const again = await s.call('run.signal', { id, name: 'x', payload: { n: 1 } }, { headers })
-  t.equal(first.status, 202)
-  t.strictSame(again.body, first.body)
+  const { id } = await s.ok('run.start', { spec: waiting('twice', {}, { steps: [{ id: 'a', kind: 'wait_for_event', config: { event_type: 'signal.x' } }, { id: 'b', kind: 'wait_for_event', config: { event_type: 'signal.x' } }] }) })
+  const signal = (more: object) => s.ok('run.signal', { id, name: 'x', payload: { n: 1 }, ...more }, { headers })
+  t.strictSame(await signal({ idempotency_key: 'a' }), await signal({ idempotency_key: 'a' }))
   t.match(await s.ok('run.get', { id }), { step_counts: { completed: 1, suspended: 1 } }, 'the second one was no second signal')
-  await s.refused('run.signal', { id, name: 'x', payload: { n: 2 } }, 409, 'idempotency_key_conflict', { headers })
+  await signal({})
+  t.match(await s.ok('run.get', { id }), { status: 'completed' })
+  const [one, two] = [await s.ok('run.start', { spec: waiting() }, { headers }), await s.ok('run.start', { spec: waiting('other') }, { headers })]
+  t.not(one?.['id'], two?.['id'])
+  await s.ok('run.cancel', { id: one?.['id'], reason: 'a' }, { headers })
+  await s.refused('run.cancel', { id: one?.['id'], reason: 'b' }, 409, 'idempotency_key_conflict', { headers })
   const key = await s.ok('key.create_organization', { name: 'made once' }, { headers: { 'idempotency-key': 'k' } })
   t.strictSame(await s.ok('key.create_organization', { name: 'made once' }, { headers: { 'idempotency-key': 'k' } }), key, 'a key that is made once is shown again to who asked for it')
 })
