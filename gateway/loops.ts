@@ -5,8 +5,9 @@ import type { Open } from '../protocol/common.ts'
 import type { RecoverExtra } from '../protocol/directory.ts'
 import type { Origin } from '../protocol/entry.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
-import { isId, slotOf } from '../protocol/ids.ts'
+import { isId, slotOf, stemOf } from '../protocol/ids.ts'
 import { terminal } from '../protocol/api/runs.ts'
+import type { ViewQuestions } from '../protocol/internal.ts'
 import type { Saving } from '../protocol/loop/events.ts'
 import { handleId } from '../protocol/loop/handles.ts'
 import type { LoopStanding } from '../protocol/loop/standing.ts'
@@ -125,6 +126,15 @@ async function noted<T>({ world }: Edge, project: string, loop_id: string, origi
   return isRefusal(outcome) ? outcome : reply
 }
 
+/**
+ * A key counts for the whole project, but a run lives with its loop: which other loop has one under this key, only the view
+ * knows. Two loops that are started under one key at the same moment may both act.
+ */
+async function runElsewhere({ world }: Edge, project: string, run_id: string): Promise<string | undefined | Refusal> {
+  const found = (await world.view(project, 'run_of_key', { stem: stemOf(run_id) })) as ViewQuestions['run_of_key']['reply'] | Refusal
+  return isRefusal(found) ? found : found.id
+}
+
 const startRun: Prepare = async (edge, call, { seed }) => {
   const { world } = edge
   const { project, body } = call
@@ -132,11 +142,16 @@ const startRun: Prepare = async (edge, call, { seed }) => {
   const id = await loopId(edge, call, project.id)
   if (isRefusal(id)) return id
   const run_id = world.id('run', seed, slotOf(id))
-  const read = async (): Promise<Run | null | Refusal> => (await world.ask({ project: project.id, kind: 'run', id: run_id }, 'get')) as Run | null | Refusal
+  const read = async (at = run_id): Promise<Run | null | Refusal> => (await world.ask({ project: project.id, kind: 'run', id: at }, 'get')) as Run | null | Refusal
   if (startKeyOf(body as StartLoopRun) !== undefined) {
-    const known = await read()
+    const here = await read()
+    const elsewhere = here ? undefined : await runElsewhere(edge, project.id, run_id)
+    if (isRefusal(elsewhere)) return elsewhere
+    const known = elsewhere === undefined ? here : await read(elsewhere)
     if (known && isRefusal(known)) return known
-    if (known && terminal.has(known.status)) return refuse('idempotency_key_conflict', { run_id, status: known.status })
+    // A workflow's run is none that the start of a loop can answer.
+    if (known && (terminal.has(known.status) || !('loop_id' in known))) return refuse('idempotency_key_conflict', { run_id: known.id, status: known.status })
+    if (known && elsewhere !== undefined) return { done: known }
   }
   return { id, input: { run_id }, answer: async () => (await read()) ?? refuse('service_unavailable') }
 }

@@ -59,6 +59,9 @@ export function slotOf(id: string): number | undefined {
   return high < 0 || low < 0 ? undefined : high * 32 + low
 }
 
+/** What ids derived from one text have in common, wherever they live. */
+export const stemOf = (id: string): string => id.slice(0, -2)
+
 const SHAPE = /^[a-z]+_[0-9A-HJKMNP-TV-Z]{26}$/
 /** Whether a text has the form of an id with this prefix. Anything else cannot exist, so it is answered `not_found` without asking. */
 export const isId = (text: string, prefix?: Prefix): boolean => SHAPE.test(text) && (prefix === undefined || text.startsWith(`${prefixes[prefix]}_`))

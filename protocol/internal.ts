@@ -219,6 +219,8 @@ export interface ViewQuestions {
   feed: { input: { after: number; limit: number }; reply: { items: readonly { seq: number; type: string; json: string }[]; last: number; oldest: number; more: boolean } & Timely }
   /** The project a run belongs to. */
   locate: { input: { run_id: string }; reply: { project?: string } }
+  /** A run of the project whose id begins so (`stemOf`). */
+  run_of_key: { input: { stem: string }; reply: { id?: string } }
   /** Events of a channel after a cursor, oldest first; `last` is the cursor of its newest applied event, and may lie beyond the last item. */
   channel_events: { input: { channel_id: string; after: number; limit: number }; reply: { items: readonly ChannelEventRecord[]; last: number; oldest: number; exists: boolean } & Timely }
   /** What decides whether somebody may follow a channel, as of the cursor `at`; refused `not_found` when they may not. */

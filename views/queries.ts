@@ -21,7 +21,7 @@ import { search } from './message-search.ts'
 import { messageFacts, messageGet, messageList } from './messages.ts'
 import type { Paging } from './page.ts'
 import { runList, workflowRuns, type RunFilters } from './run-list.ts'
-import { locate, missingRun, runDetail, runRow } from './runs.ts'
+import { locate, missingRun, runDetail, runOfKey, runRow } from './runs.ts'
 import { messagesOfSession, messagesOfTurn, nudgeGet, nudgeList, sessionGet, sessionList, turnGet, turnList } from './session-lists.ts'
 import { eventGet, eventList, publishedKeys, type EventFilters } from './source-events.ts'
 import { stepsOf } from './steps.ts'
@@ -119,6 +119,7 @@ const queries = {
   channel_facts: define<ViewQuestions['channel_facts']['input']>(({ store, project }, { id, message_id }) => messageFacts(channelRow(store, project, id), store, message_id)),
   channels_of: define<ViewQuestions['channels_of']['input']>(({ store, project }, { member_id }) => channelsOf(store, project, member_id)),
   locate: define<ViewQuestions['locate']['input']>(({ store }, { run_id }) => locate(store, run_id)),
+  run_of_key: define<ViewQuestions['run_of_key']['input']>(({ store, project }, { stem }) => runOfKey(store, project, stem)),
   leases: define<ViewQuestions['leases']['input']>(({ store, project }, { session }) => leases(store, project, session)),
   'action.list': define<Paging>(({ store, project }, input) => actionList(store, project, input)),
   'action.get': define<{ action_name: string }>(({ store, project }, { action_name }) => actionGet(store, project, 'name', action_name)),

@@ -139,6 +139,10 @@ export function runDetail(store: Store, project: number, id: string, watch: Watc
   }
 }
 
+/** A run of the project that was started under the key from which its id is derived. */
+export const runOfKey = (store: Store, project: number, stem: string): { id?: string } =>
+  store.one<{ id: string }>('SELECT id FROM runs WHERE id >= ? AND id < ? AND project = ? LIMIT 1', stem, `${stem}~`, project) ?? {}
+
 /** The project a run belongs to, whoever asks. */
 export function locate(store: Store, id: string): { project?: string } {
   const row = store.one<{ project: string }>('SELECT projects.id AS project FROM runs JOIN projects ON projects.n = runs.project WHERE runs.id = ?', id)

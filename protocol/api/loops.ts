@@ -17,7 +17,7 @@ const KEY = { maxLength: 255 }
 const { trigger_id: _, ...sourceFields } = RunSource.properties
 const StartLoopRun = Closed({
   event: Type.Optional(Open), meta: Type.Optional(Open), config: Type.Optional(Open), source: Type.Optional(Closed(sourceFields)),
-  idempotency_key: Type.Optional(Type.String({ ...KEY, description: 'A second start of this loop with this key answers the same run while it is active, 409 afterwards' })),
+  idempotency_key: Type.Optional(Type.String({ ...KEY, description: 'A second start in this project with this key answers the same run while it is active, 409 afterwards' })),
   external_id: Type.Optional(Type.String({ ...KEY, description: 'An older name of idempotency_key' })),
   budget_usd: Type.Optional(Type.Number({ minimum: 0 })), credit_budget: Type.Optional(Type.Integer({ minimum: 1 })),
 })

@@ -102,6 +102,21 @@ t.test('a key is one run, and says so once the run is over', async (t) => {
   t.not((await s.ok('loop.start', { id: loop['id'] }, head))['id'], (await s.ok('loop.start', { id: loop['id'] }, head))['id'], 'the header alone repeats nothing')
 })
 
+t.test('a key counts for the loops of a project together', async (t) => {
+  const [one, other, third] = [await make({}), await make({}), await make({})]
+  const run = await start(one, { idempotency_key: 'shared' })
+  const again = await s.call('loop.start', { id: other['id'], idempotency_key: 'shared' })
+  t.match(again, { status: 202, body: { id: run['id'], loop_id: one['id'] } })
+  t.equal((await start(third, { external_id: 'shared' }))['id'], run['id'])
+  t.strictSame(listOf(await s.ok('run.list', { loop_id: other['id'] })), [])
+  await go(run)
+  await ended(s, run['id'])
+  t.match(await s.refused('loop.start', { id: other['id'], idempotency_key: 'shared' }, 409, 'idempotency_key_conflict'), { details: { run_id: run['id'], status: 'completed' } })
+  t.not((await start(other, { idempotency_key: 'else' }))['id'], run['id'])
+  const workflow = await s.ok('run.start', { spec: { steps: gate }, idempotency_key: 'a workflow' })
+  t.match(await s.refused('loop.start', { id: other['id'], idempotency_key: 'a workflow' }, 409, 'idempotency_key_conflict'), { details: { run_id: workflow['id'] } })
+})
+
 t.test('drafts, pauses, deletion, versions', async (t) => {
   const loop = await s.ok('loop.create', { name: 'Sketch' })
   t.equal(loop['status'], 'draft')

@@ -160,5 +160,7 @@ t.test('a run is located whoever asks', (t) => {
   const view = shop()
   t.strictSame(view.ask('locate', '', { run_id: 'run_b' }), { project: 'prj_b' })
   t.strictSame(view.ask('locate', 'prj_a', { run_id: 'run_x' }), {})
+  t.strictSame(ask(view, 'run_of_key', { stem: 'run_' }, 'prj_b'), { id: 'run_b' }, 'by what it has in common with runs of its key')
+  t.strictSame(ask(view, 'run_of_key', { stem: 'run_a' }), {})
   t.end()
 })
