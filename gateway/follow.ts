@@ -118,6 +118,11 @@ export class Follower {
     if (!this.#pulling) void this.#pull()
   }
 
+  /** Something that is no part of the sequence: whoever is in step and reads is shown it, and nobody later. */
+  show(content: string): void {
+    for (const { sink } of this.#live) if (!sink.full) sink.write(content)
+  }
+
   /** Live entries may have been lost: ask whether there is anything new. */
   check(): void {
     this.#doubt = true

@@ -55,9 +55,9 @@ export interface World {
   live(project: string, kind: FollowedKind, id: string, on: (placed: Placed) => void): () => void
   /** Cursors up to which something is committed that the feed of the project may tell of. Best effort. */
   moved(project: string, on: (cursor: number) => void): () => void
-  /** Send pieces of what models say in one session to whoever follows it. Best effort, not stored. */
-  preview(project: string, session: string, pieces: readonly Preview[]): void
-  onPreview(project: string, session: string, on: (pieces: readonly Preview[]) => void): () => void
+  /** Send pieces of what models say to whoever follows their session, or their run. Best effort, not stored. */
+  preview(project: string, followed: string, pieces: readonly Preview[]): void
+  onPreview(project: string, followed: string, on: (pieces: readonly Preview[]) => void): () => void
   /** Everything that a row has shown so far, from whoever publishes it; undefined when nobody does. */
   previewed(project: string, message: string): Promise<Previewed | undefined>
   onPreviewed(project: string, message: string, answer: () => Previewed | undefined): () => void

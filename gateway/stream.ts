@@ -10,7 +10,7 @@ import { runQuery } from './query.ts'
 import type { Answer, Exchange, Sink } from './respond.ts'
 import { cursorOfText, openStream } from './sse.ts'
 import type { Followers, Source } from './followers.ts'
-import { timelineSource } from './timeline.ts'
+import { aloud, timelineSource } from './timeline.ts'
 
 /** What a stream row follows, and its query parameter that is the cursor. */
 interface Followed {
@@ -22,7 +22,8 @@ interface Followed {
 const followed: Readonly<Record<string, Followed>> = {
   'run.events': {
     cursor: 'after_sequence',
-    source: (edge, call) => (isId(call.slots['id'] ?? '', 'run') ? timelineSource(edge.world, homeOf(edge, call), call.slots['id'] ?? '') : refuse('not_found')),
+    // Clients that use the project's paths know no previews.
+    source: (edge, call) => (isId(call.slots['id'] ?? '', 'run') ? timelineSource(edge.world, homeOf(edge, call), call.slots['id'] ?? '', call.name === 'run.events' ? aloud : undefined) : refuse('not_found')),
   },
   'channel.events': {
     cursor: 'since',

@@ -7,6 +7,7 @@ import { timestamp } from '../protocol/common.ts'
 import { lastCursor, type Placed } from '../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
+import type { Preview } from '../protocol/session/previews.ts'
 import { WITHIN, type Follower } from './follow.ts'
 import type { Item } from './piece.ts'
 import type { World } from './ports.ts'
@@ -24,8 +25,18 @@ interface Spelling {
   /** Followers of one run who read the same spelling share what was read. */
   readonly name: string
   readonly spell: (record: RunEventRecord) => string
+  /** What models say meanwhile, for those who are shown it. */
+  readonly preview?: (piece: Preview) => string
 }
 const framed: Spelling = { name: 'run', spell: (record) => frame(record.event_type, record, record.sequence) }
+/** With what models say for the run, as they say it: no cursor, and never told again. */
+export const aloud: Spelling = {
+  ...framed, name: 'run aloud',
+  preview: ({ delta, run_id, session_id, turn_id, job_id, sequence, at, worker_id, model }) => frame('generation.delta', {
+    event_type: 'generation.delta', delta, run_id, session_id, turn_id, job_id, ...(sequence !== undefined && { delta_sequence: sequence, sequence }), emitted_at: timestamp(at),
+    ...(worker_id !== undefined && { worker_id }), ...(model !== undefined && { model }),
+  }),
+}
 
 /** What an entry of a run shows on its timeline. */
 function itemsOf({ cursor, entry }: Placed, itemOf: (record: RunEventRecord) => Item): Item[] {
@@ -40,20 +51,36 @@ const endsWith = ({ entry }: Placed): boolean => {
 }
 
 /** The timeline of a run; asking refuses `not_found` when the project has no such run. */
-export function timelineSource(world: World, project: string, run: string, { name, spell } = framed): Source {
-  const itemOf = (record: RunEventRecord): Item => ({ cursor: record.sequence, frame: spell(record) })
+export function timelineSource(world: World, project: string, run: string, { name, spell, preview } = framed): Source {
+  /** Begins to hear models, once: most runs ask none. */
+  let listen = (): void => {}
+  const itemOf = (record: RunEventRecord): Item => {
+    if (record.event_type === 'turn.opened') listen()
+    return { cursor: record.sequence, frame: spell(record) }
+  }
   return {
     key: `${name} ${project} ${run}`,
     comment: ': keepalive',
     ask: async (after, fresh) => {
+      // Who comes back may have been told before that a turn was opened.
+      if (after > 0) listen()
       const page = (await world.view(project, 'timeline', { run_id: run, after, limit: PAGE }, fresh, WITHIN)) as ViewQuestions['timeline']['reply'] | Refusal
       if (isRefusal(page)) return page
       if (!page.exists) return refuse(page.late ? 'service_unavailable' : 'not_found')
       const items = (page.items as readonly RunEventRecord[]).map(itemOf)
       return { items, last: page.last, ended: page.ended, oldest: page.oldest, more: items.length >= PAGE, late: page.late }
     },
-    subscribe: (follower: Follower) =>
-      world.live(project, 'run', run, (placed) =>
-        placed.stripped ? follower.notice(lastCursor(placed)) : follower.hear(placed.entry.prev, lastCursor(placed), () => itemsOf(placed, itemOf), endsWith(placed))),
+    subscribe: (follower: Follower) => {
+      const stops = [world.live(project, 'run', run, (placed) =>
+        placed.stripped ? follower.notice(lastCursor(placed)) : follower.hear(placed.entry.prev, lastCursor(placed), () => itemsOf(placed, itemOf), endsWith(placed)))]
+      if (preview) listen = () => {
+        listen = () => {}
+        stops.push(world.onPreview(project, run, (pieces) => follower.show(pieces.map(preview).join(''))))
+      }
+      return () => {
+        listen = () => {}
+        for (const stop of stops) stop()
+      }
+    },
   }
 }

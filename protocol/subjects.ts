@@ -81,8 +81,8 @@ export const subjects = {
   /** Questions to the views of a partition, answered by one of a queue group. */
   view: (partition: number) => `view.${partition}`,
   viewGroup: 'views',
-  /** Pieces of what a model says, for whoever follows the session. */
-  preview: (project: string, session: string) => `preview.${project}.${session}`,
+  /** Pieces of what a model says, for whoever follows the session, or the run. */
+  preview: (project: string, followed: string) => `preview.${project}.${followed}`,
   /** Asked for everything that a row has shown so far. */
   previewed: (project: string, message: string) => `previewed.${project}.${message}`,
 }

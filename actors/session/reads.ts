@@ -39,7 +39,9 @@ export function actionCall(state: SessionState, { job_id }: { readonly job_id: s
 export const generation = (state: SessionState, { job_id }: { readonly job_id: string }): Generating | null => {
   const found = jobOf(state, job_id)
   const open = found && 'turn' in found ? found.turn.work.generation : undefined
-  return found && 'turn' in found && open?.job_id === job_id ? { turn_id: found.turn.record.id, message_id: open.message_id, revision: state.revision } : null
+  if (!found || !('turn' in found) || open?.job_id !== job_id) return null
+  const { id: turn_id, run_id } = found.turn.record
+  return { turn_id, message_id: open.message_id, ...(run_id !== undefined && { run_id }), revision: state.revision }
 }
 /** How a compaction goes. */
 export const detail = (state: SessionState, _: unknown, at: number): Compacting => {

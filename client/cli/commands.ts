@@ -28,7 +28,9 @@ function addFollow(program: Command, shell: Shell): void {
     let last = ''
     const show = (type: string, data: unknown, line: () => string) => {
       if (type === 'stream.reset') shell.note('(events before this one are no longer kept)')
-      else shell.print(json ? JSON.stringify(data) : line())
+      else if (json) shell.print(JSON.stringify(data))
+      else if (type === 'generation.delta') return
+      else shell.print(line())
       last = type
     }
     if (isId(id, 'channel')) for await (const { data, type } of followChannel(baton, id, options)) show(type, data, () => channelLine(data))

@@ -2,7 +2,8 @@
  * Publishing what models say while they say it, for whoever holds the generation: the gateway of its worker, or the executor.
  * Each generation has one publisher per attempt; it learns once which row it writes, numbers the pieces, and keeps the whole for
  * those who come later. Nothing here is stored, and nothing waits for it. Pieces of a session that come together are sent
- * together, except for the first, which people wait for: so a process that is late catches up in few messages and writes.
+ * together, except for the first, which people wait for: so a process that is late catches up in few messages and writes. What
+ * a step of a run has asked for is sent to those who follow the run as well.
  */
 import type { Open } from '../../protocol/common.ts'
 import { isRefusal } from '../../protocol/errors.ts'
@@ -39,6 +40,7 @@ interface Publisher {
   readonly waiting: Piece[]
   state: 'asking' | 'open' | 'mute'
   whole: Previewed | undefined
+  run_id: string | undefined
   size: number
   /** When its last piece came. */
   touched: number
@@ -52,8 +54,8 @@ const sizeOf = (delta: Open): number => (typeof delta['text'] === 'string' ? del
 /** No generations yet. */
 export function openPreviews(world: Ports): Previews {
   const publishers = new Map<string, Publisher>()
-  /** Pieces that are sent at the end of this turn, by project and session. */
-  let gathered = new Map<string, { readonly project: string; readonly session: string; readonly pieces: Preview[] }>()
+  /** Pieces that are sent at the end of this turn, by project and session or run. */
+  let gathered = new Map<string, { readonly project: string; readonly followed: string; readonly pieces: Preview[] }>()
   const keyOf = ({ job_id, attempt }: Generation): string => `${job_id} ${attempt}`
 
   const drop = (key: string): void => {
@@ -71,31 +73,31 @@ export function openPreviews(world: Ports): Previews {
     })
   }
   const send = (publisher: Publisher, { delta, sequence, at }: Piece): void => {
-    const { whole, generation: { project, job_id, worker_id, model } } = publisher
+    const { whole, run_id, generation: { project, job_id, worker_id, model } } = publisher
     if (!whole) return
     publisher.size += sizeOf(delta)
     if (publisher.size > LIMITS.size) return
     const n = whole.n + 1
     publisher.whole = { ...whole, n, content: appendDelta(whole.content, delta)?.content ?? whole.content }
     const { session_id, turn_id, message_id, base, born }: PreviewOf = whole
-    const preview: Preview = { session_id, turn_id, message_id, base, born, n, delta, job_id, at, ...(worker_id !== undefined && { worker_id }), ...(model !== undefined && { model }), ...(sequence !== undefined && { sequence }) }
-    spread(project, preview)
+    const preview: Preview = { session_id, turn_id, message_id, base, born, n, delta, job_id, ...(run_id !== undefined && { run_id }), at, ...(worker_id !== undefined && { worker_id }), ...(model !== undefined && { model }), ...(sequence !== undefined && { sequence }) }
+    spread(project, session_id, preview)
+    if (run_id !== undefined) spread(project, run_id, preview)
   }
-  const spread = (project: string, piece: Preview): void => {
-    const { session_id: session, n } = piece
-    const key = `${project} ${session}`
+  const spread = (project: string, followed: string, piece: Preview): void => {
+    const key = `${project} ${followed}`
     const before = gathered.get(key)
     if (before) before.pieces.push(piece)
-    else if (n === 1) world.preview(project, session, [piece])
+    else if (piece.n === 1) world.preview(project, followed, [piece])
     else {
       if (gathered.size === 0) world.later(0, flush)
-      gathered.set(key, { project, session, pieces: [piece] })
+      gathered.set(key, { project, followed, pieces: [piece] })
     }
   }
   const flush = (): void => {
     const all = gathered
     gathered = new Map()
-    for (const { project, session, pieces } of all.values()) world.preview(project, session, pieces)
+    for (const { project, followed, pieces } of all.values()) world.preview(project, followed, pieces)
   }
   const begin = async (key: string, publisher: Publisher): Promise<void> => {
     const { project, session_id, job_id } = publisher.generation
@@ -108,8 +110,9 @@ export function openPreviews(world: Ports): Previews {
       publisher.waiting.length = 0
       return
     }
-    const { turn_id, message_id, revision } = answer as Generating
+    const { turn_id, message_id, run_id, revision } = answer as Generating
     publisher.state = 'open'
+    publisher.run_id = run_id
     publisher.whole = { session_id, turn_id, message_id, base: revision, born: world.now(), n: 0, content: [] }
     publisher.unsubscribe = world.onPreviewed(project, message_id, () => publisher.whole)
     for (const piece of publisher.waiting.splice(0)) send(publisher, piece)
@@ -121,7 +124,7 @@ export function openPreviews(world: Ports): Previews {
       const piece: Piece = { delta, sequence, at: world.now() }
       let publisher = publishers.get(key)
       if (!publisher) {
-        publishers.set(key, (publisher = { generation, waiting: [], state: 'asking', whole: undefined, size: 0, touched: piece.at, unsubscribe: () => {}, forget: () => {} }))
+        publishers.set(key, (publisher = { generation, waiting: [], state: 'asking', whole: undefined, run_id: undefined, size: 0, touched: piece.at, unsubscribe: () => {}, forget: () => {} }))
         watch(key, publisher)
         void begin(key, publisher)
       }

@@ -78,8 +78,8 @@ export function numberedDialect(session_id: string, idle: number): Dialect {
         }
         case 'row': return `${change.again ? spell('session.resync', { session_id, reason: 'preview_gap' }) : ''}${whole(change.row, change.at)}`
         case 'piece': {
-          const { turn_id, job_id, at, delta, worker_id = null, model = null, sequence = null } = change.preview
-          return event('generation.delta', { turn_id, run_id: null, job_id, tool_call_id: null, live_sequence: null, delta_sequence: sequence, emitted_at: timestamp(at), worker_id, model, delta })
+          const { turn_id, run_id = null, job_id, at, delta, worker_id = null, model = null, sequence = null } = change.preview
+          return event('generation.delta', { turn_id, run_id, job_id, tool_call_id: null, live_sequence: null, delta_sequence: sequence, emitted_at: timestamp(at), worker_id, model, delta })
         }
       }
     },

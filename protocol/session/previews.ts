@@ -26,6 +26,8 @@ export interface Preview extends PreviewOf {
   /** As its worker sent it: `{text}`, `{type: 'thinking', thinking}`, or something that only some clients know. */
   readonly delta: Open
   readonly job_id: string
+  /** The run whose step asked for it. */
+  readonly run_id?: string
   readonly at: number
   readonly worker_id?: string
   readonly model?: string
@@ -66,5 +68,6 @@ export function appendDelta(content: readonly Block[], { text, thinking }: Open)
 export interface Generating {
   readonly turn_id: string
   readonly message_id: string
+  readonly run_id?: string
   readonly revision: number
 }

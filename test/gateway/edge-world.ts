@@ -3,6 +3,7 @@ import http from 'node:http'
 import { createGateway, type Gateway } from '../../gateway/server.ts'
 import type { GatewaySettings, Outcome, World } from '../../gateway/ports.ts'
 import { feedKinds, lastCursor, type Command, type Placed } from '../../protocol/entry.ts'
+import type { Preview } from '../../protocol/session/previews.ts'
 import { refuse, type FieldError } from '../../protocol/errors.ts'
 import { makeId, type Prefix } from '../../protocol/ids.ts'
 import { defaultTiming } from '../../protocol/worker.ts'
@@ -60,6 +61,7 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
   const on: Record<string, (command: Command) => Outcome | Promise<Outcome>> = {}
   const views: Record<string, (input: Question) => unknown> = {}
   const forgotten: string[] = []
+  const previewed = new Map<string, (pieces: readonly Preview[]) => void>()
   const logs: object[] = []
   const answer = async (project: string, name: string, input: unknown) => {
     questions.push({ project, name, input: input as Question })
@@ -82,7 +84,11 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
       forgotten.push(project)
       it.directory.forget(project)
     },
-    onMessage() {}, onOffer: () => () => {}, demand() {}, preview() {}, onPreview: () => () => {}, onPreviewed: () => () => {}, previewed: async () => undefined,
+    onPreview(project: string, followed: string, heard: (pieces: readonly Preview[]) => void) {
+      previewed.set(`${project} ${followed}`, heard)
+      return () => void previewed.delete(`${project} ${followed}`)
+    },
+    onMessage() {}, onOffer: () => () => {}, demand() {}, preview() {}, onPreviewed: () => () => {}, previewed: async () => undefined,
     unready: async () => [] as string[],
     metrics: async () => 'up 1\n',
     log: { ...base.log, debug: (fields: object) => void logs.push(fields), warn: (fields: object) => void logs.push(fields) },
@@ -121,7 +127,7 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
     })
   }
   return {
-    ...it, edge: it, world, server, port, call, stream, on, views, commands, questions, forgotten, counted, logs, listeners,
+    ...it, edge: it, world, server, port, call, stream, on, views, commands, questions, forgotten, counted, logs, listeners, previewed,
     /** Publish an entry to whoever listens. */
     publish(placed: Placed) {
       const { project, kind, id } = placed.entry

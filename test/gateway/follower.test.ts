@@ -77,3 +77,17 @@ t.test('the first piece of a generation is sent at once, those that come togethe
   timers[0]?.()
   t.strictSame(sent.slice(2), ['a: 2 two, 3 three, 4 four'])
 })
+
+t.test('what a step of a run has asked for is sent to those who follow the run as well', async (t) => {
+  const sent: string[] = []
+  const timers: (() => void)[] = []
+  const previews = openPreviews({
+    ask: async () => ({ turn_id: 'turn_1', message_id: 'm1', run_id: 'run_1', revision: 1 }), now: () => 0, onPreviewed: () => () => {},
+    later: (ms, run) => { if (ms === 0) timers.push(run); return () => {} },
+    preview: (_, followed, pieces) => void sent.push(...pieces.map(({ run_id, n }) => `${followed}: ${run_id} ${n}`)),
+  })
+  for (let n = 0; n < 2; n++) previews.publish({ project: 'prj_1', session_id: 'a', job_id: 'job_1', attempt: '1' }, { text: 'x' })
+  await turn()
+  timers[0]?.()
+  t.strictSame(sent, ['a: run_1 1', 'run_1: run_1 1', 'a: run_1 2', 'run_1: run_1 2'])
+})

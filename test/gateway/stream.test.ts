@@ -3,6 +3,7 @@ import type { Placed } from '../../protocol/entry.ts'
 import { timelineRecord, type RunEvent } from '../../protocol/api/runs.ts'
 import { timestamp } from '../../protocol/common.ts'
 import { refuse } from '../../protocol/errors.ts'
+import type { Preview } from '../../protocol/session/previews.ts'
 import { gateway, home, RUN, until, type TestGateway } from './edge-world.ts'
 
 /** A run's journal and its view: `publish` is what arrives live. */
@@ -41,6 +42,42 @@ const on = (name: string, test: (t: Test, at: TestGateway, run: ReturnType<typeo
     at.views['locate'] = ({ run_id }) => (run_id === RUN ? { project: home } : {})
     await test(t, at, journal(at))
   })
+
+on('what models say for a run is shown on its own path, as it is said', async (t, at, run) => {
+  const piece = (n: number): Preview => ({ session_id: 'ses_1', turn_id: 'turn_1', message_id: 'm1', base: 1, born: 1, n, delta: { text: `piece ${n}` }, job_id: 'job_1', run_id: RUN, at: Date.UTC(2031, 1, 3), worker_id: 'box', sequence: n })
+  const say = (n: number) => at.previewed.get(`${home} ${RUN}`)?.([piece(n)])
+  run.commit(['run.created', 'run.started'])
+  const [stream, other] = [await at.stream(events), await at.stream(`/v1/projects/default/runs/${RUN}/events.stream`)]
+  await until(() => [stream, other].every(({ text }) => frames(text).length === 1))
+  t.equal(at.previewed.size, 0, 'nobody listens for a run that asks no agent')
+  run.commit(['turn.opened'])
+  await until(() => at.previewed.size === 1)
+  say(1)
+  const late = await at.stream(events, { 'last-event-id': '2000' })
+  run.commit(['step.completed'])
+  await until(() => frames(late.text).length === 1)
+  say(2)
+  run.commit(['run.completed'])
+  await until(() => [stream, other, late].every(({ ended }) => ended), 'the end')
+  t.same(frames(stream.text), ['1001 run.started', '2000 turn.opened', '- generation.delta', '3000 step.completed', '- generation.delta', '4000 run.completed'])
+  t.same(frames(other.text), ['1001 run.started', '2000 turn.opened', '3000 step.completed', '4000 run.completed'])
+  t.same(frames(late.text), ['3000 step.completed', '- generation.delta', '4000 run.completed'])
+  const first = stream.text.split('\n\n').find((part) => part.includes('generation.delta')) ?? ''
+  t.strictSame(JSON.parse(/^data: (.*)$/m.exec(first)?.[1] ?? ''), {
+    event_type: 'generation.delta', delta: { text: 'piece 1' }, run_id: RUN, session_id: 'ses_1', turn_id: 'turn_1', job_id: 'job_1', delta_sequence: 1, sequence: 1, emitted_at: '2031-02-03T00:00:00.000Z', worker_id: 'box',
+  })
+  t.equal(at.previewed.size, 0)
+  const back = await at.stream(events, { 'last-event-id': '2000' })
+  await until(() => back.ended, 'the end')
+})
+
+on('who comes back after a turn was opened hears it go on', async (_, at, run) => {
+  run.commit(['run.created', 'run.started', 'turn.opened'])
+  const back = await at.stream(events, { 'last-event-id': '1002' })
+  await until(() => at.previewed.size === 1)
+  back.close()
+  await until(() => at.previewed.size === 0)
+})
 
 on('a stream replays, goes on live, and ends with the run', async (t, at, run) => {
   run.commit(['run.created', 'run.started'])

@@ -21,6 +21,21 @@ async function speak(model: TestWorker, pieces: readonly Open[]): Promise<Found>
 /** The transcript as it was stored, compared as a client keeps it. */
 const kept = (transcript: Transcript): object => ({ rows: transcript.messages(), turns: [...transcript.turns.values()].sort((a, b) => (a.id < b.id ? -1 : 1)), pending: transcript.pending() })
 
+t.test('a run is followed with what its agent says, which is no place to come back to', async (t) => {
+  const agent = await agentOf(s, 'reporter')
+  const model = await modelOf(s, 'reporter')
+  const run = await s.ok('run.start', { spec: { steps: [{ id: 'ask', kind: 'agent', config: { agent_id: agent['id'], instructions: 'status?' } }] } })
+  const over = ({ event }: Frame): boolean => event === 'run.completed'
+  const [aloud, plain] = [s.follow('run.events', { id: run['id'] }, over), s.follow('run.project_events', { id: run['id'] }, over)]
+  const job = await speak(model, [{ text: 'All ' }, { text: 'are up.' }])
+  const { session_id } = job as Open
+  await until(() => s.ok('session.transcript', { session_id }), ({ messages }) => JSON.stringify(messages).includes('All are up.'))
+  await model.report(job, { status: 'completed', ...answer([text('All are up.')]) })
+  const pieces = (await aloud).filter(({ event }) => event === 'generation.delta')
+  t.match(pieces, [1, 2].map((n) => ({ id: undefined, data: { event_type: 'generation.delta', delta: { text: n === 1 ? 'All ' : 'are up.' }, run_id: run['id'], session_id, job_id: job['id'], delta_sequence: n, sequence: n } })))
+  t.notOk((await plain).some(({ event }) => event === 'generation.delta'))
+})
+
 t.test('a turn is followed piece by piece, and ends as it is stored', async (t) => {
   const agent = await agentOf(s, 'writer')
   const model = await modelOf(s, 'writer', ['look'])
