@@ -7,7 +7,7 @@ import type { Holds } from '../protocol/api/access.ts'
 import type { Reserved } from '../protocol/configuration.ts'
 import type { Definition } from '../protocol/directory.ts'
 import type { Origin } from '../protocol/entry.ts'
-import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
+import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
 import { agentsNamed } from '../protocol/language/agents.ts'
 import { slug } from '../protocol/naming.ts'
@@ -80,8 +80,8 @@ const agentsThere: Prepare = async (edge, { project, body }) => {
 /** Have the organization hold the handle for a workflow with a fresh id, also when the request is a repeat: a claim that stays unused ends by itself. */
 async function reserveHandle({ world }: Edge, { project, body }: Call, origin: Origin): Promise<Prepared | Refusal> {
   if (!project) return {}
-  const handle = typeof body['handle'] === 'string' ? body['handle'] : slug(String(body['name']))
-  if (handle === '') return refuseFields({ field: 'handle', message: 'cannot be derived from this name; give one', actual: body['name'] })
+  const name = String(body['name'])
+  const handle = typeof body['handle'] === 'string' ? body['handle'] : slug(name) || `workflow-${world.hash(name).slice(0, 8)}`
   const organization = world.organization()
   const reserved: Reserved = { id: world.id('workflow'), handle, organization }
   const outcome = await world.command({ project: organization, kind: 'organization', id: organization, command_id: `handle.reserve:${reserved.id}`, name: 'handle.reserve', input: { id: reserved.id, handle, project: project.id }, origin })

@@ -8,6 +8,9 @@ import type { FieldError } from './errors.ts'
 export const slug = (name: string): string =>
   name.normalize('NFKD').replace(/\p{M}+/gu, '').toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-/, '').slice(0, 64).replace(/-$/, '')
 
+/** A text of at most so many characters: never cut inside one. */
+export const cut = (text: string, most: number): string => (text.length <= most ? text : Array.from(text.slice(0, 2 * most)).slice(0, most).join(''))
+
 /** Tags that only the service itself may set: keys that start with the brand. @param brand header brand in any case. */
 export const reservedTags = (tags: Readonly<Record<string, string>> | undefined, brand: string): FieldError[] =>
   Object.keys(tags ?? {})

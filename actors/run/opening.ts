@@ -7,6 +7,7 @@ import { timestamp, type Open } from '../../protocol/common.ts'
 import type { RunCommands } from '../../protocol/internal.ts'
 import type { RunOpening } from '../../protocol/loop/events.ts'
 import type { RunRecord } from '../../protocol/loop/record.ts'
+import { cut } from '../../protocol/naming.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance, pause } from './advance.ts'
 import { repeatStep } from './control.ts'
@@ -30,7 +31,7 @@ function recordOf({ loop, spec, event, meta, config, source, budget, queue_reaso
   const { id } = cause.self
   return {
     id, status: 'queued', definition_id: '', definition_version: 0, cancel_requested: false, queue: spec.queue ?? 'default', initiated_by: initiator(cause),
-    loop_id: loop.id, loop_version_id: loop.version_id, loop_version: loop.version, loop_name: loop.name, name: loop.name.slice(0, 160), attempt: 1, input: event,
+    loop_id: loop.id, loop_version_id: loop.version_id, loop_version: loop.version, loop_name: loop.name, name: cut(loop.name, 160), attempt: 1, input: event,
     meta: { ...meta, run_id: id, loop_id: loop.id, source }, config, source, credit_spent: 0, agent_turns_used: 0, ...allowances(spec, budget),
     ...(queue_reason && { queue_reason }), ...(plan_concurrency_limit !== undefined && { plan_concurrency_limit }),
     ...(parent && { parent_run_id: parent.run_id, parent_step_key: parent.step, ...(parent.loop_id !== undefined && { parent_loop_id: parent.loop_id }) }),

@@ -15,6 +15,7 @@ import { ExpressionError } from '../../protocol/language/expression.ts'
 import { renderText } from '../../protocol/language/template.ts'
 import { creditsOf, milliOf } from '../../protocol/loop/credits.ts'
 import { shownRun, type RunRecord } from '../../protocol/loop/record.ts'
+import { cut } from '../../protocol/naming.ts'
 import type { Spec } from '../../protocol/spec.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance, pause } from './advance.ts'
@@ -119,7 +120,7 @@ export function nameOf({ run_name }: Spec, input: Open, meta: Open, config: Open
   if (!run_name) return {}
   const made = (template: string, length: number): string => {
     try {
-      return String(renderText(template, { input, event: input, config, meta })).trim().slice(0, length)
+      return cut(String(renderText(template, { input, event: input, config, meta })).trim(), length)
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error
       return ''

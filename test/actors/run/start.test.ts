@@ -43,6 +43,14 @@ t.test('a start delivered again answers the same run and changes nothing', async
   t.strictSame([again.events, again.tells, again.reply], [[], [], after.reply])
 })
 
+t.test('names are cut at characters, never inside one', async (t) => {
+  const named = (template: string) => started([sleep('a')], { run_name: { template, description_template: template } })
+  const face = '\u{1f600}'
+  t.match(record(named(`a${face.repeat(400)}`)), { name: `a${face.repeat(159)}`, description: `a${face.repeat(319)}` })
+  t.equal(record(named(face.repeat(160))).name, face.repeat(160))
+  t.equal(record(named('x'.repeat(161))).name, 'x'.repeat(160))
+})
+
 t.test('an idempotency key answers the same run while it is active, and conflicts once it has ended', async (t) => {
   const active = started([sleep('a')], {}, { idempotency_key: 'k' })
   t.strictSame(active.when('run.start', { idempotency_key: 'k', spec: { steps: [sleep('a')] } }).reply, active.reply)
