@@ -66,12 +66,12 @@ function end(on: Draft): void {
   abandon(on, fault)
   withdraw(on, fault.error)
   endWait(on, 'wait.timed_out', { reason: fault.error_type })
-  on.why = { reason: 'retry' }
+  on.why = { reason: 'timeout' }
   if (current(on)?.step.timeout?.on_timeout !== 'continue') {
     failStep(on, fault, wait.kind === 'worker')
+    if (on.events.at(-1)?.type === 'step.retried') on.why = { reason: 'retry' }
     return
   }
-  on.why = { reason: 'timeout' }
   resumeStep(on)
   completeStep(on, { timed_out: true })
 }

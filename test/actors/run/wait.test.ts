@@ -96,6 +96,15 @@ t.test('a wait that takes too long fails its step', async (t) => {
   t.match(record(over), { status: 'failed', error_type: 'timeout' })
 })
 
+t.test('a run goes on after a cleanup that timed out, and says so; one that is tried again says that', async (t) => {
+  const cleaning = (retry: object) => started([sleep('a', '0')], { cleanup: [action('tidy', { timeout: { duration: '1m' }, ...retry }) as never] }).when('wake', {}, { at: START + 60_000 })
+  const over = cleaning({})
+  t.strictSame(typesOf(over).slice(-3), ['step.failed', 'run.resumed', 'run.completed'])
+  t.strictSame(payload(over, 'run.resumed'), { reason: 'timeout' })
+  const again = started([wait('a', 'go', {}, { timeout: { duration: '1m' }, retry: { max_attempts: 2 } })]).when('wake', {}, { at: START + 60_000 })
+  t.strictSame(payload(again, 'run.resumed'), { step: 'a', reason: 'retry' })
+})
+
 t.test('a wait that timed out is tried again after the delay of its policy', async (t) => {
   const waiting = started([wait('a', 'go', {}, { timeout: { duration: '1m' }, retry: { max_attempts: 2, delay: '10s' } })])
   const delayed = waiting.when('wake', {}, { at: START + 60_000 })
