@@ -42,13 +42,15 @@ const UNITS: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, µs: 1e-3,
 /** Milliseconds of a Go duration text (`90s`, `1h30m`, `1.5h`; https://pkg.go.dev/time#ParseDuration), or undefined. Negative ones are refused. */
 export function parseDuration(text: string): number | undefined {
   if (text === '0') return 0
-  if (!/^(\d+(\.\d*)?(ns|us|µs|μs|ms|s|m|h))+$/.test(text)) return undefined
+  if (!/^((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$/.test(text)) return undefined
   let total = 0
-  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d*)?)(ns|us|µs|μs|ms|s|m|h)/g)) total += Number(amount) * (UNITS[unit ?? ''] ?? 0)
+  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/g)) total += Number(amount) * (UNITS[unit ?? ''] ?? 0)
   return total
 }
 
-export const Duration = Type.String({ pattern: '^(0|(\\d+(\\.\\d*)?(ns|us|µs|μs|ms|s|m|h))+)$', description: 'Go duration text, such as 90s or 1h30m' })
+export const Duration = Type.String({ pattern: '^(0|((\\d+(\\.\\d*)?|\\.\\d+)(ns|us|µs|μs|ms|s|m|h))+)$', description: 'Go duration text, such as 90s or 1h30m' })
+/** Bytes of a text in UTF-8, or its characters when it surely has no more bytes than `most`: nobody asks then. */
+export const sizeOf = (text: string, most: number): number => (text.length * 3 <= most ? text.length : new TextEncoder().encode(text).length)
 /** An object whose members the service does not interpret. */
 export const Open = Type.Record(Type.String(), Type.Unknown())
 export type Open = Static<typeof Open>

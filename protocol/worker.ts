@@ -91,8 +91,8 @@ export const closeCodes = { drained: 1000, internal: 1011, restart: 1012, malfor
 export const socketProtocol = 'service.worker.v1'
 export const socketBearerPrefix = 'service.bearer.'
 
-/** Bytes: largest inbound frame, largest result kept, largest job spec handed out, largest outbound frame. */
-export const sizes = { frame: 16 * 1_048_576, result: 1_048_576, spec: 768 * 1024, outbound: 900 * 1024 } as const
+/** Bytes: largest inbound frame, largest result of a job kept, largest result of a run (as JSON, which clients must be able to read as one line of a stream), largest job spec handed out, largest outbound frame. */
+export const sizes = { frame: 16 * 1_048_576, result: 1_048_576, output: 4 * 1_048_576, spec: 768 * 1024, outbound: 900 * 1024 } as const
 
 /** Timing in seconds. Constraints between them are checked at start. */
 export interface WorkerTiming {

@@ -6,10 +6,11 @@
  * N2. Cleanup changes nothing of how the run ends: that was decided when it began.
  * N3. A run that waits for this one, and the loop that it is of, are told in the commit that ends it.
  */
-import type { Open } from '../../protocol/common.ts'
+import { sizeOf, type Open } from '../../protocol/common.ts'
 import type { StopReason } from '../../protocol/loop/run.ts'
 import { ExpressionError } from '../../protocol/language/expression.ts'
 import { renderNative } from '../../protocol/language/template.ts'
+import { sizes } from '../../protocol/worker.ts'
 import { leaveBranches } from './branches.ts'
 import { current, emit, now, placeOf, tellInteraction, tellLoop, tellRun, withdraw, type Draft } from './draft.ts'
 import { endWait } from './outcome.ts'
@@ -82,12 +83,14 @@ export function cancelRun(on: Draft): void {
   end(on, { type: 'run.cancelled', position: placeOf(on).position, payload: { status: 'cancelled', ...because }, run: { status: 'cancelled', stop_reason: on.state.engine.replaced ? 'replaced' : 'cancelled', ...(on.state.record.queue_reason && { queue_reason: null }) } })
 }
 
-/** Every step is done: the result is the rendered `output` block, else the outputs of all steps by key. */
+/** Every step is done: the result is the rendered `output` block, else the outputs of all steps by key. One that is too large fails the run; the steps keep theirs. */
 export function completeRun(on: Draft): void {
   const { state } = on
   try {
     const output = state.spec.output ? (renderNative(state.spec.output, rootsOf(on)) as Open) : Object.fromEntries(outputs(state))
-    end(on, { type: 'run.completed', position: state.engine.position, payload: { output, status: 'completed' }, run: { status: 'completed', stop_reason: 'completed', result: output } })
+    const size = sizeOf(JSON.stringify(output), sizes.output)
+    if (size > sizes.output) failRun(on, { error_type: 'output_too_large', error: `The output has ${size} bytes; that of a run may have ${sizes.output}: select what is needed of it with the output block` })
+    else end(on, { type: 'run.completed', position: state.engine.position, payload: { output, status: 'completed' }, run: { status: 'completed', stop_reason: 'completed', result: output } })
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error
     failRun(on, { error_type: 'expression_error', error: `output: ${error.message}` })

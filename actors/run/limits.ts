@@ -54,7 +54,7 @@ export function overspent(on: Draft): boolean {
 /** End the run because its time is over, also in the middle of a step. */
 export function exceedWallClock(on: Draft): void {
   const started = parseTimestamp(on.state.record.started_at ?? '') ?? on.cause.at
-  const seconds = (at: number): number => Math.round((at - started) / 1000)
+  const seconds = (at: number): number => Math.round((at - started) * 1000) / 1_000_000
   const limit = seconds(on.state.engine.wall_deadline ?? on.cause.at)
   stop(on, 'wall_clock_exceeded', { limit_kind: 'wall_clock', used: seconds(on.cause.at), limit }, `The run took longer than ${limit} seconds`)
 }

@@ -6,7 +6,7 @@
  * that the action may safely run again.
  */
 import type { Job, JobHeader } from '../../../protocol/api/jobs.ts'
-import type { Open } from '../../../protocol/common.ts'
+import { sizeOf, type Open } from '../../../protocol/common.ts'
 import { renderText } from '../../../protocol/language/template.ts'
 import type { Step } from '../../../protocol/spec.ts'
 import { sizes } from '../../../protocol/worker.ts'
@@ -25,13 +25,10 @@ export type ActionStep = Extract<Step, { kind: 'action' }>
 export function executeAction(on: Draft, step: ActionStep): void {
   const given = step.config.parameters ?? {}
   const parameters = on.state.engine.invoked ? given : renderText(given, rootsOf(on)) as Open
-  const size = sizeOf(JSON.stringify(parameters))
+  const size = sizeOf(JSON.stringify(parameters), sizes.spec)
   if (size <= sizes.spec) call(on, step, parameters)
   else failStep(on, { error_type: 'job_spec_too_large', error: `The rendered parameters have ${size} bytes; a job may have ${sizes.spec}` }, true)
 }
-
-/** Bytes of a text in UTF-8, or, when it surely fits, its characters: nobody asks then. */
-const sizeOf = (text: string): number => (text.length * 3 <= sizes.spec ? text.length : new TextEncoder().encode(text).length)
 
 function call(on: Draft, step: ActionStep, parameters: Open): void {
   const at = current(on)

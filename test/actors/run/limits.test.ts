@@ -13,10 +13,28 @@ t.test('a run that takes too long fails in the middle of its step', async (t) =>
   t.equal(waiting.deadline(), START + 3_600_000)
   const over = waiting.when('wake', {}, { at: START + 3_600_500 })
   t.strictSame(typesOf(over), ['limit.reached', 'action.failed', 'wait.closed', 'step.failed', 'run.failed'])
-  t.strictSame(payload(over, 'limit.reached'), { step: 'a', limit_kind: 'wall_clock', used: 3601, limit: 3600 })
+  t.strictSame(payload(over, 'limit.reached'), { step: 'a', limit_kind: 'wall_clock', used: 3600.5, limit: 3600 })
   t.match(over.tells, [{ name: 'queue.cancel', input: { job_ids: ['job_1'] } }])
   t.match(record(over), { status: 'failed', error_type: 'wall_clock_exceeded' })
   t.match(step(over, 'a'), { status: 'failed', error_type: 'wall_clock_exceeded' })
+})
+
+t.test('a limit that is no whole number of seconds is told as it is', async (t) => {
+  const over = started([action('a')], { limits: { wall_clock_timeout: '500ms' } }).when('wake', {}, { at: START + 501 })
+  t.strictSame(payload(over, 'limit.reached'), { step: 'a', limit_kind: 'wall_clock', used: 0.501, limit: 0.5 })
+  t.equal(record(over).error_message, 'The run took longer than 0.5 seconds')
+})
+
+t.test('an output that is too large fails the run, and the steps keep theirs', async (t) => {
+  const steps = ['a', 'b', 'c', 'd', 'e'].map((id) => action(id))
+  const made = (text: string, spec = {}) => steps.reduce((before, _, n) => settle(before, `job_${n + 1}`, 'completed', { result: { text } }), started(steps, spec))
+  const over = made('x'.repeat(1_000_000))
+  t.match(record(over), { status: 'failed', error_type: 'output_too_large', error_message: /^The output has 50000\d\d bytes; that of a run may have 4194304: select/, result: undefined })
+  t.match(step(over, 'e'), { status: 'completed', result: { text: String } })
+  t.match(record(made('日'.repeat(300_000))).error_type, 'output_too_large', 'bytes count')
+  t.match(record(made('日'.repeat(250_000))), { status: 'completed', result: { e: { text: String } } })
+  t.match(record(made('x'.repeat(1_000_000), { output: { last: '${{ steps.e.output.text }}' } })), { status: 'completed' })
+  t.match(record(over.when('run.retry')).error_type, 'output_too_large')
 })
 
 t.test('the nearest time counts', async (t) => {
