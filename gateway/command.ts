@@ -101,17 +101,18 @@ function addressOf(edge: Edge, call: Call, { seed }: Identity): Pick<Command, 'p
   return isId(id, to.prefix) || to.named ? { project: home, kind: to.kind, id } : refuse('not_found')
 }
 
-/** Perform one command per id of the body, several at a time, and tell every outcome in the order of the ids. */
+/** Perform one command per id of the body, several at a time, and tell every outcome in the order of the ids. One that is listed twice counts once. */
 async function runEach(edge: Edge, call: Call, each: NonNullable<Row['shape']['each']>, identity: Identity): Promise<Answer> {
   const { world } = edge
   const { [each.over]: over, ...shared } = call.body
   const ids = over as readonly string[]
+  const distinct = [...new Set(ids)]
   const origin = originOf(edge.world, call.caller, call.incoming, call.request_id)
   const to = rows[each.command]?.shape.to
   if (!to) throw new Error(`${each.command} names no actor`)
   const { fingerprint } = identity
   const target = { project: homeOf(edge, call), kind: to.kind, name: each.command, origin, ...(fingerprint !== undefined && { fingerprint }) }
-  const results: unknown[] = []
+  const results = new Map<string, unknown>()
   const one = async (run_id: string, index: number): Promise<unknown> => {
     const known = !isId(run_id, each.prefix) ? refuse('not_found') : each.command === 'run.retry' ? await versionOfRun(edge, target.project, run_id) : {}
     const outcome = isRefusal(known) ? known : await world.command({ ...target, id: run_id, command_id: `${identity.command_id}.${index}`, input: { ...shared, project: target.project, id: run_id, ...known } })
@@ -122,9 +123,9 @@ async function runEach(edge: Edge, call: Call, each: NonNullable<Row['shape']['e
     const status = (outcome.reply as { status?: unknown } | undefined)?.status
     return { run_id, ok: true, ...(typeof status === 'string' && { status }) }
   }
-  const queue = ids.entries()
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, ids.length) }, async () => {
-    for (const [index, id] of queue) results[index] = await one(id, index)
+  const queue = distinct.entries()
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, distinct.length) }, async () => {
+    for (const [index, id] of queue) results.set(id, await one(id, index))
   }))
-  return { status: call.row.shape.status ?? 200, body: { results } }
+  return { status: call.row.shape.status ?? 200, body: { results: ids.map((id) => results.get(id)) } }
 }

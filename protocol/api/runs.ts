@@ -142,8 +142,11 @@ const Signal = Closed({
   step_key: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   result: Type.Optional(Open),
 })
-const checkSignal = (body: Static<typeof Signal>) =>
-  (body.name === undefined) === (body.step_key === undefined) ? [{ field: 'name', message: 'give exactly one of name and step_key' }] : []
+const checkSignal = ({ name, payload, step_key, result }: Static<typeof Signal>) => [
+  ...((name === undefined) === (step_key === undefined) ? [{ field: 'name', message: 'give exactly one of name and step_key' }] : []),
+  ...(name !== undefined && result !== undefined ? [{ field: 'result', message: 'goes with step_key; a named signal has a payload' }] : []),
+  ...(step_key !== undefined && payload !== undefined ? [{ field: 'payload', message: 'goes with name; a step is completed with a result' }] : []),
+]
 const checkStart = (body: Static<typeof StartRun>) =>
   (body.definition_id === undefined) === (body.spec === undefined)
     ? [{ field: 'definition_id', message: 'give exactly one of definition_id and spec' }]

@@ -47,6 +47,9 @@ t.test('cancelling and retrying many answers for each run, unknown ones inline, 
   t.match(results, [{ run_id: asleep, ok: true, status: 'cancelled' }, { run_id: unknown, ok: false, error: { code: 'not_found' } }, { run_id: 'nonsense', ok: false, error: { code: 'not_found' } }, { run_id: broken, ok: true, status: 'failed' }])
   const retried = await s.ok('run.retry_many', { run_ids: [broken, asleep, unknown] })
   t.match(listOf(retried, 'results'), [{ run_id: broken, ok: true }, { run_id: asleep, ok: false, error: { code: 'run_not_failed' } }, { run_id: unknown, ok: false, error: { code: 'not_found' } }])
+  const twice = await s.ok('run.retry_many', { run_ids: [broken, broken] })
+  t.match(listOf(twice, 'results'), [{ run_id: broken, ok: true }, { run_id: broken, ok: true }])
+  t.match(listOf(await s.ok('run.steps', { id: broken })).map(({ attempt }) => attempt), [3], 'listed twice, retried once')
   t.strictSame(fieldsOf(await s.refused('run.cancel_many', { run_ids: [] }, 400, 'bad_request')), ['run_ids'])
 })
 
@@ -104,6 +107,15 @@ t.test('a signal resumes the run that waits for its name, and one that comes ear
   await s.ok('run.signal', { id, name: 'c', payload: { kind: 'good' } })
   t.match(await ended(s, id), { result: { n: 7, from: 'b' } })
   await s.refused('run.signal', { id, name: 'a' }, 409, 'conflict')
+})
+
+t.test('a signal has the members of its form, and none of the other', async (t) => {
+  const id = await start(waiting())
+  const faults = async (body: object) => fieldsOf(await s.refused('run.signal', { id, ...body }, 400, 'bad_request'))
+  t.strictSame(await faults({ name: 'go', result: {} }), ['result'])
+  t.strictSame(await faults({ step_key: 'wait', payload: {} }), ['payload'])
+  t.strictSame(await faults({ name: 'go', step_key: 'wait' }), ['name'])
+  await s.ok('run.cancel', { id })
 })
 
 t.test('a signal under one idempotency key counts once', async (t) => {
