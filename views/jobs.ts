@@ -5,6 +5,7 @@ import { parseTimestamp, timestamp, type Open } from '../protocol/common.ts'
 import type { Event, Placed } from '../protocol/entry.ts'
 import type { Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
+import { isOfLoop } from '../protocol/loop/record.ts'
 import { patch, type Patch } from '../protocol/patch.ts'
 import { feedJob } from './feed.ts'
 import { addInvocation } from './invocations.ts'
@@ -73,9 +74,10 @@ export const jobsById = (store: Store, project: number) => (id: string): Job | u
   return row && (JSON.parse(row.record) as Job)
 }
 
-/** Jobs of a run, oldest first, each with what it waits for. */
+/** Jobs of a run, oldest first, each with what it waits for; of a run of a loop without what only workflows' runs tell. */
 export function runJobs(store: Store, project: number, input: Paging & { readonly id: string }, watch: Watch): Page<Job> | Refusal {
-  if (!runRow(store, project, input.id)) return missingRun
+  const run = runRow(store, project, input.id)
+  if (!run) return missingRun
   const after = beyond(['created_at', 'id'], 'ASC', input.after)
   const rows = store.all<{ id: string; created_at: number; record: string }>(
     `SELECT id, created_at, record FROM jobs WHERE run = ? AND project = ?${after.sql} ORDER BY created_at, id LIMIT ?`,
@@ -83,6 +85,10 @@ export function runJobs(store: Store, project: number, input: Paging & { readonl
   )
   const item = (row: { record: string }): Job => {
     const job = JSON.parse(row.record) as Job
+    if (isOfLoop(run.record)) {
+      const { priority: _, fairness_key: __, waiting_on: ___, ...closed } = job
+      return closed
+    }
     const waiting_on = waitingOfJob(job, watch)
     return { ...job, ...(waiting_on && { waiting_on }) }
   }

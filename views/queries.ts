@@ -3,6 +3,7 @@ import { api, type RowName } from '../protocol/api.ts'
 import type { OrganizationAction } from '../protocol/api/organization-actions.ts'
 import type { Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
+import { isOfLoop } from '../protocol/loop/record.ts'
 import type { Row } from '../protocol/contract.ts'
 import { actionLog } from './actions.ts'
 import { agentGet, agentList, type AgentFilters } from './agents.ts'
@@ -55,6 +56,7 @@ const define = <I>(query: Query<I>): Query<never> => query as Query<never>
 function runSteps({ store, project, now }: Asked, { id }: OfRun): { items: RunStep[] } | Refusal {
   const run = runRow(store, project, id)
   if (!run) return missingRun
+  if (isOfLoop(run.record)) return { items: stepsOf(store, run).map(({ waiting_on: _, ...step }) => step) }
   const watching = watch(store, project, now)
   return { items: stepsOf(store, run).map((step) => {
     const waiting_on = waitingOfStep(step, jobsById(store, project), watching)

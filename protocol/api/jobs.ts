@@ -8,6 +8,7 @@ import { WaitingOn } from './waiting.ts'
 
 const jobStatuses = ['queued', 'claimed', 'completed', 'failed', 'cancelled'] as const
 
+/** A job. `priority`, `fairness_key` and `waiting_on` are ours, and told of workflows' runs only: clients that know loops take no other members than the contract's. */
 export const Job = Type.Object({
   id: Type.String(),
   kind: Type.Enum(['action_execution', 'llm_generation']),

@@ -14,6 +14,7 @@ import { WaitingOn } from './waiting.ts'
 /** Statuses that never change again, unless a failed run is retried. */
 export const terminal: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 
+/** A run of a workflow. `name` and `description` are ours, like those of loops' runs. */
 export const WorkflowRun = Type.Object({
   id: Type.String(),
   status: Type.Enum([...runStatuses]),
@@ -51,6 +52,7 @@ export const WorkflowRunDetail = Type.Object({
 export type WorkflowRunDetail = Static<typeof WorkflowRunDetail>
 
 const stepStatuses = ['pending', 'running', 'suspended', 'completed', 'failed', 'skipped', 'cancelled'] as const
+/** A step. `waiting_on` is ours, and told of workflows' runs only: clients that know loops take no other members than the contract's. */
 export const RunStep = Type.Object({
   id: Type.String({ description: '<run_id>:<step_key>' }),
   run_id: Type.String(),

@@ -225,13 +225,3 @@ export async function hand(at: Scene, jobs: JobHeader[], queue = 'default'): Pro
   await settle()
   return Promise.all(answers)
 }
-
-/** A worker that holds job 1, with a clean record of frames. */
-export const holding = async (register: Record<string, unknown> = {}) => {
-  const at = scene()
-  const worker = await at.worker(register)
-  await worker.say({ type: 'jobs.claim', message_id: 'c', available_slots: 1 })
-  await hand(at, [header(1)])
-  worker.frames.length = 0
-  return { at, worker }
-}
