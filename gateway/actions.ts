@@ -47,6 +47,7 @@ async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   if (entry.endpoint_kind === 'builtin') return refuse('conflict', { endpoint_kind: entry.endpoint_kind }, entry.source === 'platform' ? 'Agents call this; clients have endpoints for it.' : 'A published workflow is not called directly: start a run of it.')
   const faults = entry.input_schema ? faultsOf(entry.input_schema, input, 'input') : []
   if (faults.length > 0) return refuseFields(...faults)
+  if (dry_run && entry.annotations['read_only'] !== true) return refuseFields({ field: 'dry_run', message: 'is for actions that are annotated read_only' })
   if (dry_run) return { done: { status_code: 200, status: 'completed' } }
   if (entry.readiness !== 'ready') return refuse('conflict', { readiness: entry.readiness, readiness_reason: entry.readiness_reason }, `The action is not ready: ${entry.readiness_reason}.`)
   return { answer: (reply) => resultOf(edge, project.id, (reply as { run_id: string }).run_id, timeout_seconds * 1000) }

@@ -4,12 +4,16 @@
  */
 import { Script, createContext } from 'node:vm'
 import { Validator, type Schema } from '@cfworker/json-schema'
+import { Meta } from 'typebox/schema'
 import type { FieldError } from '../protocol/errors.ts'
 import { member } from './explain.ts'
 
 /** Milliseconds that a check may take, and faults that are named. */
 const PATIENCE = 100
 const MOST = 20
+/** What a schema looks like: that of draft 7, which says the same of all keywords that later drafts kept, for `$defs` too. */
+const SEVEN = Meta['http://json-schema.org/draft-07/schema#'] as object as { readonly properties: Readonly<Record<string, object>> }
+const SCHEMA = { ...SEVEN, properties: { ...SEVEN.properties, $defs: SEVEN.properties['definitions'] } }
 /** Runs what it is given: a script is the only thing that can be stopped, and it stops whatever it calls. */
 const script = new Script('check()')
 
@@ -24,8 +28,10 @@ function check(schema: object, value: unknown): Checked {
   }
 }
 
-/** Why a schema cannot be used at all, such as a reference to nothing. @param field where it stands. */
+/** Why a schema cannot be used at all: it is none, or has a reference to nothing. @param field where it stands. */
 export function unusable(schema: object, field: string): FieldError | undefined {
+  const [fault] = faultsOf(SCHEMA, schema, field)
+  if (fault) return fault
   const checked = check(schema, {})
   return 'unusable' in checked ? { field, message: checked.unusable } : undefined
 }

@@ -10,7 +10,7 @@ interface Described {
   readonly meta: Members
 }
 
-const run = (about: string, event: Members): Described => ({ about, event: `run_id loop_id? definition_id? status ${event}`, meta: 'run_id loop_id? definition_id?' })
+const run = (about: string, event: Members): Described => ({ about, event: `run_id loop_id? loop_name? definition_id? name? external_id? status ${event} started_at? completed_at`, meta: 'run_id loop_id? definition_id?' })
 const check = (about: string): Described => ({ about, event: 'run_id loop_id? definition_id? step verdict on_fail failed:array checks?:array', meta: 'run_id loop_id? definition_id?' })
 const row = (about: string, more = ''): Described => ({ about, event: `table_id table_name row_id data:object version:integer${more}`, meta: 'table_name table_id row_id' })
 
@@ -29,9 +29,9 @@ const described: Readonly<Record<string, Described>> = {
     meta: 'interaction_id kind status consumer_kind responder_id? resolving_response_id?',
   },
   'loop.auto_paused': { about: 'A loop was paused because several runs in a row had failed', event: 'run_id loop_id consecutive_failures:integer threshold:integer', meta: 'run_id loop_id' },
-  'run.completed': run('A run has completed', 'output:object started_at? completed_at external_id? name?'),
-  'run.failed': run('A run has failed', 'error error_type? step?'),
-  'run.cancelled': run('A run was cancelled', 'reason?'),
+  'run.completed': run('A run has completed', 'output:object'),
+  'run.failed': run('A run has failed', 'error error_type? step? stop_reason'),
+  'run.cancelled': run('A run was cancelled', 'reason? stop_reason'),
   'run.budget_exceeded': { about: 'A run has spent its budget', event: 'run_id loop_id step credit_spent:number credit_budget:number percent_used:integer', meta: 'run_id loop_id' },
   'run.progress_stalled': { about: 'An agent repeated itself', event: 'run_id loop_id step tool duplicate_calls:integer limit:integer attempt?:integer', meta: 'run_id loop_id' },
   'session.message.created': { about: 'A message was posted in a session of an agent', event: 'session_id agent_id message_id role sequence:integer turn_id? content:array session_key?', meta: 'session_id agent_id message_id role' },

@@ -4,7 +4,7 @@
  */
 import { Type, type Static } from 'typebox'
 import { Closed, Duration, Open } from './common.ts'
-import { ActionStep, SessionPolicy, Step } from './steps.ts'
+import { CleanupStep, SessionPolicy, Step } from './steps.ts'
 
 const Declared = Type.Record(Type.String(), Closed({
   type: Type.Optional(Type.String()), description: Type.Optional(Type.String()), required: Type.Optional(Type.Boolean()), default: Type.Optional(Type.Unknown()),
@@ -29,7 +29,7 @@ export const Spec = Closed({
   input: Type.Optional(Declared),
   config: Type.Optional(Declared),
   output: Type.Optional(Open),
-  cleanup: Type.Optional(Type.Array(ActionStep, { maxItems: 20, description: 'Actions that run after the steps, whatever came of them' })),
+  cleanup: Type.Optional(Type.Array(CleanupStep, { maxItems: 20, description: 'Actions that run after the steps, whatever came of them' })),
   limits: Type.Optional(Limits),
   defaults: Type.Optional(Closed({ environment: Type.Optional(Environment), agent_session: Type.Optional(SessionPolicy) })),
   run_name: Type.Optional(Closed({ template: Type.String({ maxLength: 4096 }), description_template: Type.Optional(Type.String({ maxLength: 4096 })) })),

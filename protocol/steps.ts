@@ -22,12 +22,15 @@ const step = {
 }
 const kindOf = <K extends string, C extends TSchema>(kind: K, config: C) => Closed({ ...step, kind: Type.Literal(kind), config })
 
-export const ActionStep = kindOf('action', Closed({
+const action = {
   action_name: Type.String({ minLength: 1, maxLength: 128 }),
   execution_location: Type.Optional(Type.Enum(['managed', 'worker', 'environment'])),
   environment_id: Type.Optional(Type.String()),
   parameters: Type.Optional(Open),
-}))
+}
+const ActionStep = kindOf('action', Closed(action))
+/** An action of a cleanup: members that mean nothing to the service are kept. */
+export const CleanupStep = Type.Object({ ...step, kind: Type.Literal('action'), config: Type.Object(action, { additionalProperties: true }) }, { additionalProperties: true })
 const SleepStep = kindOf('sleep', Closed({ duration: Type.Optional(Duration), until: Type.Optional(Timestamp) }))
 const WaitStep = kindOf('wait_for_event', Closed({
   event_type: Type.String({ minLength: 1, maxLength: 256 }),

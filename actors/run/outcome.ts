@@ -35,6 +35,8 @@ export function attempting(on: Draft, work: () => void, otherwise?: (fault: Faul
   }
 }
 
+/** The kind of a step on the timeline. */
+const kindOf = ({ state: { engine } }: Draft, { kind }: Step): RunStep['kind'] => (engine.ending ? 'cleanup' : kind)
 /** One attempt more. */
 const counted = ({ at, state: { engine: { executed, aside = 0 } } }: Draft): { executed: number; aside?: number } => ({ executed: executed + 1, ...(at !== undefined && { aside: aside + 1 }) })
 
@@ -53,7 +55,7 @@ export function beginStep(on: Draft): void {
     return
   }
   emit(on, 'step.started', {
-    step: key, payload: { step: key, kind: on.state.engine.ending ? 'cleanup' : step.kind, ...whom(on, step) }, row: { ...birth(on, step, key), status: 'running', started_at: now(on) }, ...moving(on), ...place,
+    step: key, payload: { step: key, kind: kindOf(on, step), ...whom(on, step) }, row: { ...birth(on, step, key), status: 'running', started_at: now(on) }, ...moving(on), ...place,
   })
 }
 /** The agent that a step asks. */
@@ -65,7 +67,7 @@ const terminalRow = ({ status }: RunStep): boolean => status === 'completed' || 
 const cleared = { error_type: null, error_message: null } as const
 
 const birth = (on: Draft, step: Step, key: string): Partial<RunStep> => ({
-  id: `${on.state.record.id}:${key}`, run_id: on.state.record.id, step_key: key, kind: on.state.engine.ending ? 'cleanup' : step.kind, seq: seqOf(on), attempt: 1, created_at: now(on),
+  id: `${on.state.record.id}:${key}`, run_id: on.state.record.id, step_key: key, kind: kindOf(on, step), seq: seqOf(on), attempt: 1, created_at: now(on),
   ...(step.name !== undefined && { step_name: step.name }),
   parameters: { ...(step.kind === 'action' ? step.config.parameters : step.config) },
 })
@@ -83,7 +85,7 @@ export function skipStep(on: Draft): void {
   const { step, key, row } = at
   const rest = { status: 'skipped' as const, completed_at: now(on), waiting_on: null }
   const reason = 'the condition is false'
-  emit(on, 'step.skipped', { step: key, payload: { step: key, kind: step.kind, reason }, row: row ? { ...rest, result: null } : { ...birth(on, step, key), ...rest }, ...moving(on), ...past(on) })
+  emit(on, 'step.skipped', { step: key, payload: { step: key, kind: kindOf(on, step), reason }, row: row ? { ...rest, result: null } : { ...birth(on, step, key), ...rest }, ...moving(on), ...past(on) })
 }
 
 /** The current step is done. @param row what its record shows besides. */
@@ -129,7 +131,7 @@ function retryStep(on: Draft, fault: Fault, step: Step, row: RunStep, key: strin
   const wait: Wait | undefined = delay > 0 ? { kind: 'retry', step: key, due } : undefined
   emit(on, 'step.retried', {
     step: key,
-    payload: { step: key, kind: step.kind, attempt: row.attempt + 1, max_attempts: row.attempt - tries + attemptsOf(step), retry_scope: 'step_policy', ...fault, ...(wait && { retry_at: until }) },
+    payload: { step: key, kind: kindOf(on, step), attempt: row.attempt + 1, max_attempts: row.attempt - tries + attemptsOf(step), retry_scope: 'step_policy', ...fault, ...(wait && { retry_at: until }) },
     row: wait
       ? { status: 'suspended', attempt: row.attempt + 1, waiting_on: { kind: 'retry', reason: `The next attempt begins at ${until}; the last one failed: ${fault.error}`, until, step_key: key } }
       : { status: 'running', attempt: row.attempt + 1, waiting_on: null },
@@ -156,5 +158,5 @@ export function endWait(on: Draft, how: 'wait.resumed' | 'wait.timed_out' | 'wai
 /** The current step, whose wait has ended, moves again; one that has not begun to wait has nothing to say. */
 export function resumeStep(on: Draft): void {
   const at = current(on)
-  if (at?.row?.status === 'suspended') emit(on, 'step.resumed', { step: at.key, payload: { step: at.key, kind: at.step.kind }, row: { status: 'running', waiting_on: null } })
+  if (at?.row?.status === 'suspended') emit(on, 'step.resumed', { step: at.key, payload: { step: at.key, kind: at.row.kind }, row: { status: 'running', waiting_on: null } })
 }

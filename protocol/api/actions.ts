@@ -60,7 +60,7 @@ const checkUpdate = (body: Static<typeof UpdateAction>): FieldError[] => [...che
 
 const Invoke = Closed({
   input: Type.Optional(Open), timeout_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 120, description: 'How long to wait for the result; 30 by default' })),
-  dry_run: Type.Optional(Type.Boolean({ description: 'Only check the input' })),
+  dry_run: Type.Optional(Type.Boolean({ description: 'Only check the input; of actions that are annotated read_only' })),
 })
 export type Invoke = Static<typeof Invoke>
 const InvokeResult = Type.Object({

@@ -1,6 +1,7 @@
 /** What schemas cannot say about a loop, and about what its triggers say. Every fault carries its exact path. */
 import type { FieldError } from '../errors.ts'
 import { checkEventType } from '../event-types.ts'
+import { checkDuration } from '../language/bounds.ts'
 import { checkSpec } from '../language/check.ts'
 import { below } from '../language/path.ts'
 import { EVENT_ROOTS } from '../language/scope.ts'
@@ -12,7 +13,7 @@ function checkTrigger(trigger: Trigger, path: string): FieldError[] {
   const config = below(path, 'config')
   if (trigger.kind === 'schedule') {
     const fault = scheduleFault(trigger.config)
-    return fault ? [{ field: below(config, fault.field), message: fault.message, actual: trigger.config[fault.field] }] : []
+    return fault ? [{ field: below(config, fault.field), message: fault.message, actual: trigger.config[fault.field] }] : checkDuration(trigger.config.interval, below(config, 'interval'))
   }
   if (trigger.kind !== 'event') return []
   const { event_type, condition } = trigger.config

@@ -24,6 +24,10 @@ t.test('a schema that never ends is given up', async (t) => {
 t.test('what cannot be used is said when it is given', async (t) => {
   t.match(unusable({ $ref: '#/$defs/none' }, 'input_schema'), { field: 'input_schema' })
   t.equal(unusable({ type: 'object', $defs: { one: { type: 'string' } }, properties: { a: { $ref: '#/$defs/one' } } }, 'input_schema'), undefined)
+  t.match(unusable({ type: 'nope' }, 'input_schema'), { field: 'input_schema.type' })
+  t.match(unusable({ properties: { a: { required: 'b' } } }, 'input_schema'), { field: 'input_schema.properties.a.required' })
+  t.match(unusable({ $defs: { one: { minLength: -1 } } }, 'input_schema'), { field: 'input_schema.$defs.one.minLength' })
+  t.equal(unusable({ prefixItems: [{ type: 'string' }], items: false, dependentRequired: { type: ['a'] }, 'x-ui': { type: 'select' }, enum: [{ type: 'nope' }], properties: { type: { const: { type: 1 } } } }, 'input_schema'), undefined)
   t.match(checkSchema({ properties: { a: { $ref: 'https://example.org/x' } } }, 'input_schema'), [{ field: 'input_schema.properties.a.$ref' }])
   t.match(checkSchema({ properties: { a: { pattern: '(' } } }, 'input_schema'), [{ field: 'input_schema.properties.a.pattern' }])
   t.match(checkSchema({ description: 'x'.repeat(40_000) }, 'input_schema'), [{ field: 'input_schema' }])

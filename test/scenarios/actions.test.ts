@@ -35,6 +35,7 @@ t.test('an action is defined, read, changed and deleted', async (t) => {
   t.strictSame(await bad({ endpoint_kind: 'worker' }), ['endpoint_url'])
   t.strictSame(await bad({ annotations: { odd: true } }), ['annotations.odd'])
   t.strictSame(await bad({ input_schema: { $ref: '#/nowhere' } }), ['input_schema'])
+  t.strictSame(await bad({ input_schema: { properties: { a: { type: 'nope' } } } }), ['input_schema.properties.a.type'])
   t.strictSame(await bad({ input_schema: { properties: { a: { pattern: '(' } } } }), ['input_schema.properties.a.pattern'])
   t.strictSame(fieldsOf(await s.refused('action.create', { name: 'other' }, 400, 'bad_request')), ['endpoint_url'])
   t.strictSame(fieldsOf(await s.refused('action.update', { action_name: 'resize', endpoint_url: there.url }, 400, 'bad_request')), ['endpoint_url'])
@@ -167,9 +168,12 @@ t.test('a direct call is checked, waited for, and recorded', async (t) => {
   t.strictSame((await there.delivery(from)).body['parameters'], { sku: '${{ input.secret }}', count: 2 }, 'input is no template, and keeps its types')
   t.match(await invocationOf(answer.body['run_id']), { source: 'direct', status: 'success' })
   t.strictSame(fieldsOf(await s.refused('action.invoke', { action_name: 'price', input: { sku: 1 } }, 400, 'bad_request')), ['input.sku'])
+  t.strictSame(fieldsOf(await s.refused('action.invoke', { action_name: 'price', input: { sku: 'a' }, dry_run: true }, 400, 'bad_request')), ['dry_run'])
+  await s.ok('action.update', { action_name: 'price', annotations: { read_only: true } })
   t.match(await s.call('action.invoke', { action_name: 'price', input: { sku: 'a' }, dry_run: true }), { status: 200, body: { status: 'completed' } })
   await s.refused('action.invoke', { action_name: 'price', input: {}, dry_run: true }, 400, 'bad_request')
   t.equal(there.deliveries.length, from + 1, 'nothing else was called')
+  await s.ok('action.update', { action_name: 'price', annotations: null })
 
   there.answer = () => {}
   const slow = await s.call('action.invoke', { action_name: 'price', input: { sku: 'slow' }, timeout_seconds: 1 })

@@ -118,5 +118,6 @@ t.test('the catalog names what triggers and waits can name', async (t) => {
   const catalog = await s.ok('catalog.events')
   t.strictSame(listOf(catalog).map(({ prefix, kind, readiness }) => [prefix, kind, readiness].join(' ')), ['artifact', 'check', 'http_trigger', 'interaction', 'loop', 'run', 'session', 'table'].map((prefix) => `${prefix} capability ready`))
   t.match(listOf(catalog).find(({ prefix }) => prefix === 'table'), { display_name: 'Tables', event_types: [{ name: 'table.row.inserted', description: /./, event_schema: { type: 'object', properties: { data: { type: 'object' } } }, meta_schema: { required: ['table_name', 'table_id', 'row_id'] } }, {}, {}] })
+  t.match(listOf(catalog).find(({ prefix }) => prefix === 'run')?.['event_types'], [{ name: 'run.completed', event_schema: { properties: { loop_name: {} } } }, { name: 'run.failed', event_schema: { properties: { stop_reason: {} } } }, { name: 'run.cancelled', event_schema: { properties: { stop_reason: {} } } }, {}, {}])
   t.strictSame(listOf(catalog, 'reserved_prefixes').map(({ prefix }) => prefix), ['signal', 'loop_run', 'schedule', 'channel', 'email', 'test'])
 })
