@@ -112,9 +112,9 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
     return pageOf(context, 'role.list', roles, place, (role, [last, created_at, id]) => rank(role) > last || (rank(role) === last && before(role, [created_at, id])))
   })),
   'role.get': answer<'role.get'>((context, { id }) => everyRole(context, (roles) => found(roles.find((role) => role.id === id)))),
-  'assignment.list': answer<'assignment.list'>((context, { principal_id, role_id }) => projectOf(context, ({ assignments }) => ({
-    items: newestFirst(assignments.filter((one) => (principal_id === undefined || one.principal_id === principal_id) && (role_id === undefined || one.role_id === role_id))),
-  }))),
+  'assignment.list': answer<'assignment.list'>((context, { principal_id, role_id }) => projectOf(context, ({ assignments }) => newestPage(
+    context, 'assignment.list', assignments.filter((one) => (principal_id === undefined || one.principal_id === principal_id) && (role_id === undefined || one.role_id === role_id)),
+  ))),
   ...catalogQueries,
   ...secretQueries,
   'permission.list': answer<'permission.list'>(async ({ world }) => catalogOf(world.settings.brand.toLowerCase())),

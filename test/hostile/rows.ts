@@ -189,7 +189,7 @@ export async function shownIn(s: Service, { handle }: Place): Promise<Readonly<R
   const at = { project: handle }
   const lists = { 'project.list': {}, 'key.list_organization': {}, 'run.list': at, 'workflow.list': at, 'loop.list': at, 'principal.list': { ...at, include_disabled: true }, 'key.list': at, 'interaction.list': at, 'channel.list': at, 'role.list': at, 'assignment.list': at, 'user.list': { ...at, include_disabled: true }, 'agent.list': at, 'session.list': at, 'toolkit.list': at, 'skill.list': at, 'action.list': at, 'organization_action.list': {} } as const
   return Object.fromEntries(await Promise.all(Object.entries(lists).map(async ([name, input]) => {
-    const { status, body } = await s.call(name as RowName, { ...input, ...(!['assignment.list', 'toolkit.list', 'skill.list'].includes(name) && { limit: 200 }) })
+    const { status, body } = await s.call(name as RowName, { ...input, ...(!['toolkit.list', 'skill.list'].includes(name) && { limit: 200 }) })
     const items = (status === 200 ? listOf(body) : []).filter(({ source }) => source !== 'organization')
     return [name, Object.fromEntries(items.map(({ last_used_at: _, ...record }: Record<string, unknown>) => [record['id'], record]))]
   })))

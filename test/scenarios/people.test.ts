@@ -1,7 +1,7 @@
 /** People, roles and assignments on two gateways: what is answered on one counts on the other from the next request on. */
 import t from 'tap'
 import { service, type CallOptions } from '../service.ts'
-import { fieldsOf, ids, instant, listOf, pages, sleeping, until } from './given.ts'
+import { fieldsOf, ids, idsOf, instant, listOf, pages, sleeping, until } from './given.ts'
 
 const s = await service({ BATON_NODE_ID: 'one' })
 t.teardown(() => s.stop())
@@ -121,6 +121,7 @@ t.test('an assignment that was taken refuses the very next request on the other 
   t.strictSame(fieldsOf(await s.refused('assignment.create', { principal_id: 'user_x', role_id: 'role_x' }, 400, 'bad_request')), ['principal_id', 'role_id'])
   t.strictSame(listOf(await s.ok('assignment.list', { principal_id: id })), [given])
   t.strictSame(listOf(await s.ok('assignment.list', { principal_id: id, role_id: 'role_editor' })), [])
+  t.strictSame(idsOf(await s.ok('assignment.list', { limit: 200 })), (await pages(s, 'assignment.list', {}, 1)).map((one) => String(one['id'])), 'in pages too')
   await s.refused('assignment.delete', { id: 'asg_x' }, 404, 'not_found')
 })
 
@@ -183,7 +184,7 @@ t.test('each change is in the audit log once, with what it changed and without a
   t.match(entries[3], { changes: { permissions: { from: ['service.project.view'], to: ['service.project.view', 'actions.execute.zoo.*'] } } })
   t.match(entries[2], { changes: { principal_id: { to: id }, role_id: { to: role['id'] } } })
   t.match(entries[7], { changes: { principal_id: { from: id }, role_id: { from: 'role_viewer' } } })
-  t.strictSame((entries[8] as { changes: unknown } | undefined)?.changes, { email: { from: 'zoe@example.org', to: 'z@example.org' } })
+  t.strictSame((entries[8] as { changes: unknown } | undefined)?.changes, { email: { from: 'zoe@example.org', to: 'z@example.org' }, role_ids: { from: ['role_viewer'], to: ['role_editor'] } })
   const text = JSON.stringify(entries)
   t.notOk(text.includes(as.key) || text.includes(as.key.slice(9, 40)) || text.includes('hash'))
 })
