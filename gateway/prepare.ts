@@ -101,14 +101,10 @@ const makeKey = ({ world }: Edge, call: Call, project: string | undefined, { see
 async function askPeople(edge: Edge, { project, body }: Call): Promise<Prepared | Refusal> {
   return (project && (await checkPeople(edge, project.id, body as CreateInteraction))) ?? {}
 }
-/** An answer may count because of a role that the caller holds now. */
+/** An answer, or a review, may count because of a role that the caller holds now. */
 async function answerAs(edge: Edge, { project, caller }: Call): Promise<Prepared | Refusal> {
   const input = project ? await rolesOf(edge, project.id, caller) : { roles: [] }
   return isRefusal(input) ? input : ((project && (await checkScope(edge, project.id, caller))) ?? { input: { ...input } })
-}
-/** Reviewers are named: no role makes one. */
-async function reviewAs(edge: Edge, { project, caller }: Call): Promise<Prepared | Refusal> {
-  return (project && (await checkScope(edge, project.id, caller))) ?? NOTHING
 }
 
 const preparations: Readonly<Record<string, Prepare>> = {
@@ -121,7 +117,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   'workflow.update': agentsThere,
   'interaction.create': askPeople,
   'interaction.respond': answerAs,
-  'interaction.review': reviewAs,
+  'interaction.review': answerAs,
   'interaction.link': signLinks,
   'key.create': (edge, call, identity) => makeKey(edge, call, call.project?.id, identity),
   'key.create_organization': (edge, call, identity) => makeKey(edge, call, undefined, identity),

@@ -21,10 +21,13 @@ export function createLimits(world: World): Limits | undefined {
   if (buckets.length === 0) return undefined
 
   return async (credential, organizationId) => {
-    const states = await Promise.all(buckets.map(async ({ scope, points, limiter }) => {
+    const states = []
+    for (const { scope, points, limiter } of buckets) {
       const state = await limiter.consume(scope === 'key' ? credential : organizationId).then((left) => ({ left, empty: false }), (left: RateLimiterRes) => ({ left, empty: true }))
-      return { scope, points, ...state }
-    }))
+      states.push({ scope, points, ...state })
+      // What one key has too much takes nothing from the others.
+      if (state.empty) break
+    }
     const tightest = states.sort((a, b) => Number(b.empty) - Number(a.empty) || a.left.remainingPoints / a.points - b.left.remainingPoints / b.points)[0]
     if (!tightest) return { headers: {} }
     const { scope, points, left, empty } = tightest

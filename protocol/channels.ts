@@ -17,7 +17,7 @@ export const limits = { content: 40_000, metadata: 16_384, members: 1000, agents
 export const Channel = Type.Object({
   id: Type.String(), name: Type.String(), display_name: Type.Optional(Type.String()), topic: Type.Optional(Type.String()), kind: Type.Enum(['channel', 'dm']), private: Type.Boolean(),
   archived_at: Type.Optional(Timestamp), member_count: Type.Integer(), message_seq: Type.Integer({ description: 'seq of the newest message; 0 when there is none' }),
-  last_message_at: Type.Optional(Timestamp), unread_count: Type.Optional(Type.Integer({ description: 'Messages after the read marker of the caller; absent when the caller is no member' })),
+  last_message_at: Type.Optional(Timestamp), unread_count: Type.Optional(Type.Integer({ description: 'Messages after the read marker of the caller; absent when the caller is no member, and in answers to changes' })),
   created_by: Type.String(), created_at: Timestamp, updated_at: Timestamp,
 })
 export type Channel = Static<typeof Channel>

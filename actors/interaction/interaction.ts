@@ -25,7 +25,7 @@ const publish = ({ type, source }: Extract<InteractionEvent, { readonly source: 
 })
 
 /** The interaction actor. @param brand as configured. */
-export const interactionActor = ({ brand }: { readonly brand: string }): Actor<InteractionState | null, InteractionEvent, Api, 'interaction', InteractionCommands, { 'interaction.respond': CallerRoles & ByLink; 'interaction.link': LinkedRound }> => ({
+export const interactionActor = ({ brand }: { readonly brand: string }): Actor<InteractionState | null, InteractionEvent, Api, 'interaction', InteractionCommands, { 'interaction.respond': CallerRoles & ByLink; 'interaction.review': Partial<CallerRoles>; 'interaction.link': LinkedRound }> => ({
   kind: 'interaction',
   initial: () => null,
   decide: {

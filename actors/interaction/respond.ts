@@ -15,8 +15,8 @@ import { expiry, isSettled, type InteractionState } from './state.ts'
 type Respond = Input<Api['interaction.respond']> & CallerRoles & ByLink
 type Answered = Decision<InteractionEvent, Interaction>
 
-const isTarget = ({ target_user_ids }: Interaction, id: string, roles: readonly string[]): boolean =>
-  target_user_ids.includes(id) || target_user_ids.some((target) => roles.includes(roleOf(target) ?? ''))
+/** Whether somebody is named among ids of principals and `role:<name>`. */
+const isNamed = (ids: readonly string[], id: string, roles: readonly string[]): boolean => ids.includes(id) || ids.some((named) => roles.includes(roleOf(named) ?? ''))
 
 /** Whether it takes no answer or review at this time. One whose time has come is not open any more, also before it was told so. */
 function closed(state: InteractionState, wanted: 'pending' | 'in_review', at: number): Refusal | undefined {
@@ -30,7 +30,7 @@ export function respond(state: InteractionState | null, { value, comment, roles,
   if (!state || state.deleted) return refuse('not_found')
   const { record } = state
   const { id: person } = cause.principal
-  if (!isTarget(record, person, roles)) return refuse('forbidden', undefined, 'Only targets of the interaction answer it.')
+  if (!isNamed(record.target_user_ids, person, roles)) return refuse('forbidden', undefined, 'Only targets of the interaction answer it.')
   const refused = closed(state, 'pending', cause.at)
   if (refused) return refused
   const round = roundOf(record)
@@ -80,12 +80,12 @@ function sameValue(a: unknown, b: unknown): boolean {
 }
 
 /** Accept what was submitted, or ask for another round. Nobody reviews an answer of their own. */
-export function review(state: InteractionState | null, { action, comment }: Input<Api['interaction.review']>, cause: Cause): Answered {
+export function review(state: InteractionState | null, { action, comment, roles = [] }: Input<Api['interaction.review']> & Partial<CallerRoles>, cause: Cause): Answered {
   if (!state || state.deleted) return refuse('not_found')
   const { record } = state
   const { id: person } = cause.principal
   const submitted = currentResponses(record)
-  if (!reviewersOf(record).includes(person)) return refuse('forbidden', undefined, 'Only reviewers of the interaction review it.')
+  if (!isNamed(reviewersOf(record), person, roles)) return refuse('forbidden', undefined, 'Only reviewers of the interaction review it.')
   const refused = closed(state, 'in_review', cause.at)
   if (refused) return refused
   if (submitted.some(({ responder_user_id }) => responder_user_id === person)) return refuse('forbidden', undefined, 'Nobody reviews an answer of their own.')

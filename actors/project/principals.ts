@@ -13,7 +13,7 @@ import { reservedTags, slug } from '../../protocol/naming.ts'
 import { hashOf } from '../../protocol/subjects.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf, unexpired } from '../configuration.ts'
-import { lackingForRoles, principalRecord, reassign, roleFaults } from './rights.ts'
+import { assignmentsOf, lackingForRoles, principalRecord, reassign, roleFaults } from './rights.ts'
 import type { ProjectOptions, ProjectState } from './state.ts'
 
 type Rows = typeof access
@@ -92,10 +92,11 @@ export function changePrincipal(state: ProjectState, principal: KeptPrincipal, {
   const missing = lackingForRoles(state, holds, added, brand)
   if (missing) return missing
   const change = changeOf<KeptPrincipal>(principal, wish, cause.at)
-  return {
-    events: [...(change ? [{ type: 'principal.updated', id: principal.id, principal: change.patch, changes: change.changes } as const] : []), ...events],
-    reply: principalRecord(change?.next ?? principal, role_ids),
-  }
+  if (!change && events.length === 0) return { events, reply: principalRecord(principal, role_ids) }
+  // Roles are kept apart, but they are part of the record.
+  const updated_at = timestamp(cause.at)
+  const changes = { ...change?.changes, ...(events.length > 0 && { role_ids: { from: assignmentsOf(state, principal.id).map(({ role_id }) => role_id), to: role_ids } }) }
+  return { events: [{ type: 'principal.updated', id: principal.id, principal: { ...change?.patch, updated_at }, changes }, ...events], reply: principalRecord({ ...(change?.next ?? principal), updated_at }, role_ids) }
 }
 /** Change a principal of any kind. */
 export function updatePrincipal({ brand }: ProjectOptions, state: ProjectState, input: Input<Rows['principal.update']> & Holds, cause: Cause): Decided<PrincipalRecord> {

@@ -65,6 +65,11 @@ export function checkPolicy(policy: Policy, targets: readonly string[], path: st
   if (type === 'quorum' && threshold === undefined) faults.push({ field: below(path, 'threshold'), message: 'a quorum needs a threshold' })
   if (type !== 'quorum' && threshold !== undefined) faults.push({ field: below(path, 'threshold'), message: 'belongs to a quorum' })
   if (type === 'quorum' && threshold !== undefined && counted && roles < 0 && threshold > people.size) faults.push({ field: below(path, 'threshold'), message: `there are only ${people.size} targets`, expected: { maximum: people.size }, actual: threshold })
+  const reviewers = policy.review?.reviewer_user_ids ?? []
+  const needed = type === 'all_of' ? people.size : threshold ?? 1
+  if (counted && roles < 0 && reviewers.length > 0 && needed >= people.size && reviewers.every((id) => people.has(id))) {
+    faults.push({ field: below(below(path, 'review'), 'reviewer_user_ids'), message: 'nobody could review: all of them have to answer, and nobody reviews an answer of their own', actual: reviewers })
+  }
   if (type === 'all_of' && roles >= 0) faults.push({ field: `${field}[${roles}]`, message: 'a role has no fixed number of members: it goes with any_of and quorum', actual: targets[roles] })
   return faults
 }

@@ -28,7 +28,7 @@ const policyTypes = ['any_of', 'all_of', 'quorum'] as const
 export const Policy = Closed({
   type: Type.Enum([...policyTypes]),
   threshold: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: 'Of a quorum: this many distinct targets' })),
-  review: Type.Optional(orAbsent(Closed({ reviewer_user_ids: Type.Optional(Type.Array(Id, { maxItems: 100, description: 'The creator when empty' })) }))),
+  review: Type.Optional(orAbsent(Closed({ reviewer_user_ids: Type.Optional(Type.Array(Target, { maxItems: 100, description: 'The creator when empty' })) }))),
 })
 export type Policy = Static<typeof Policy>
 

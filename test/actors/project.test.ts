@@ -106,7 +106,7 @@ t.test('principals', async (t) => {
   const off = project.send('principal.update', { id: bot.id, state: 'disabled', role_ids: [] })
   t.match(off, { state: 'disabled' })
   t.notOk('role_ids' in off, 'an empty list takes all roles')
-  t.match(project.events, [{ type: 'principal.updated', changes: { state: { from: 'active', to: 'disabled' } } }, { type: 'assignment.deleted', assignment: { principal_id: bot.id, role_name: 'Operator' } }])
+  t.match(project.events, [{ type: 'principal.updated', changes: { state: { from: 'active', to: 'disabled' }, role_ids: { from: ['role_operator'], to: [] } } }, { type: 'assignment.deleted', assignment: { principal_id: bot.id, role_name: 'Operator' } }])
   t.same(directory(project).assignments, [])
   t.match(project.send('principal.update', { id: 'svc_x', state: 'disabled' }), { refused: 'not_found' })
 })

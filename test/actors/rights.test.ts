@@ -2,7 +2,7 @@ import t from 'tap'
 import { projectActor } from '../../actors/project/project.ts'
 import { permissions, systemRoles } from '../../protocol/access.ts'
 import type { ProjectDirectory } from '../../protocol/directory.ts'
-import { given, typesOf, type Outcome } from '../given.ts'
+import { given, START, typesOf, type Outcome } from '../given.ts'
 
 const actor = projectActor({ brand: 'Service' })
 const all = Object.keys(permissions)
@@ -68,9 +68,9 @@ t.test('a role is given once, by id or by name, and taken', async (t) => {
 t.test('role_ids replaces what a principal has: only the difference is told', async (t) => {
   const scene = begin().when('principal.create', { name: 'bot', role_ids: ['role_viewer', 'role_operator'], holds: all })
   t.same(typesOf(scene), ['principal.created', 'assignment.created', 'assignment.created'])
-  const changed = scene.when('principal.update', { id: 'svc_1', role_ids: ['role_editor', 'role_operator'], holds: all })
-  t.match(changed.events, [{ type: 'assignment.deleted', assignment: { role_id: 'role_viewer' } }, { type: 'assignment.created', assignment: { role_id: 'role_editor' } }])
-  t.match(changed.reply, { role_ids: ['role_operator', 'role_editor'] })
+  const changed = scene.when('principal.update', { id: 'svc_1', role_ids: ['role_editor', 'role_operator'], holds: all }, { at: START + 1000 })
+  t.match(changed.events, [{ type: 'principal.updated', principal: { updated_at: '2026-01-01T00:00:01.000Z' }, changes: { role_ids: { from: ['role_viewer', 'role_operator'], to: ['role_operator', 'role_editor'] } } }, { type: 'assignment.deleted', assignment: { role_id: 'role_viewer' } }, { type: 'assignment.created', assignment: { role_id: 'role_editor' } }])
+  t.match(changed.reply, { role_ids: ['role_operator', 'role_editor'], updated_at: '2026-01-01T00:00:01.000Z' })
   t.same(typesOf(changed.when('principal.update', { id: 'svc_1', role_ids: ['role_operator', 'role_editor'], holds: all })), [])
   const none = changed.when('principal.update', { id: 'svc_1', role_ids: [], description: 'idle', holds: all })
   t.same(typesOf(none), ['principal.updated', 'assignment.deleted', 'assignment.deleted'])

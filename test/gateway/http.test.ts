@@ -162,6 +162,13 @@ on('rate limits are told on every answer and end in 429', async (t, at) => {
   t.match(third.headers['retry-after'], /^\d+$/)
 }, { rate: { key: 2, organization: 100, window_seconds: 60 } })
 
+on('what is refused to one key is not charged to the organization', async (t, at) => {
+  const mine = async () => (await at.call('GET', '/v1/projects')).status
+  t.same([await mine(), await mine(), await mine(), await mine()], [200, 429, 429, 429])
+  const other = await at.call('GET', '/v1/projects', undefined, { authorization: `Bearer ${at.edge.projectKey(home, 'other').text}` })
+  t.match([other.status, other.headers['x-ratelimit-scope']], [200, /./])
+}, { rate: { key: 1, organization: 2, window_seconds: 60 } })
+
 on('a page of an allowed origin may call; others get no leave', async (t, at) => {
   const preflight = await at.call('OPTIONS', '/v1/projects/default/runs', undefined, { origin: 'https://console.example', 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization' })
   t.match(preflight, { status: 204, headers: { 'access-control-allow-origin': 'https://console.example', 'access-control-allow-methods': 'POST, GET, HEAD, OPTIONS', 'access-control-allow-headers': 'authorization' } })

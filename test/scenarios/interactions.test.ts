@@ -42,6 +42,11 @@ t.test('what cannot be asked is refused with the field', async (t) => {
   t.strictSame(await bad({ resolution_policy: { type: 'quorum', threshold: 2 } }), ['resolution_policy.threshold'])
   t.strictSame(await bad({ resolution_policy: { type: 'all_of' }, target_user_ids: ['role:Operator'] }), ['target_user_ids[0]'])
   t.strictSame(await bad({ resolution_policy: { type: 'any_of', review: { reviewer_user_ids: ['svc_nobody'] } } }), ['resolution_policy.review.reviewer_user_ids[0]'])
+  const reviewed = (reviewer_user_ids: unknown[], more: object = {}) => ({ resolution_policy: { type: 'any_of', ...more, review: { reviewer_user_ids } } })
+  t.strictSame(await bad(reviewed([ada.id])), ['resolution_policy.review.reviewer_user_ids'], 'nobody could review')
+  for (const policy of [{ type: 'all_of' }, { type: 'quorum', threshold: 2 }]) t.strictSame(await bad({ ...reviewed([bo.id], policy), target_user_ids: [ada.id, bo.id] }), ['resolution_policy.review.reviewer_user_ids'])
+  for (const more of [{ ...reviewed([ada.id]), target_user_ids: [ada.id, bo.id] }, reviewed([ada.id, bo.id]), { ...reviewed([bo.id], { type: 'quorum', threshold: 1 }), target_user_ids: [bo.id, cleo.id] }]) await ask(more)
+  t.strictSame(await bad(reviewed(['role:Nobody'])), ['resolution_policy.review.reviewer_user_ids[0]'])
   t.strictSame(await bad({ resolution_policy: 'all_of', require_all: true }), ['require_all'])
   t.strictSame(await bad({ expires_at: '2020-01-01T00:00:00.000Z' }), ['expires_at'])
   t.strictSame(await bad({ run_id: 'run_x' }), ['signal_name'])
@@ -59,6 +64,15 @@ t.test('null says the same as nothing where a record may have null, and is a val
   const inner = await ask({ resolution_policy: { type: 'any_of', review: null }, consumer: { kind: 'none', run: null, agent_tool: null, http_subscriber: null } })
   t.strictSame([inner['resolution_policy'], inner['consumer'], inner['review_round']], [{ type: 'any_of' }, { kind: 'none' }, undefined])
   t.strictSame(fieldsOf(await s.refused('interaction.create', { kind: 'request_approval', title: null, target_user_ids: [ada.id], tags: null, description: 1, consumer: { kind: 'run', run: { run_id: 1 } } }, 400, 'bad_request')).sort(), ['consumer.run.run_id', 'consumer.run.signal_name', 'description', 'tags', 'title'])
+})
+
+t.test('whoever holds a role that is a reviewer finds it in the inbox and reviews it', async (t) => {
+  const rita = await person(s, 'rita', 'role_admin')
+  const { id } = await ask({ resolution_policy: { type: 'any_of', review: { reviewer_user_ids: ['role:Admin'] } } })
+  t.match(await answer(id, true), { status: 'in_review' })
+  t.ok(idsOf(await s.ok('interaction.list', { inbox: true, status: 'in_review' }, as(rita))).includes(String(id)))
+  await s.refused('interaction.review', { id, action: 'accept' }, 403, 'forbidden', as(bo))
+  t.match(await s.ok('interaction.review', { id, action: 'accept' }, as(rita)), { status: 'completed', reviewer: { user_id: rita.id } })
 })
 
 t.test('former forms of a request mean the same', async (t) => {

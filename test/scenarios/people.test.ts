@@ -183,7 +183,7 @@ t.test('each change is in the audit log once, with what it changed and without a
   t.match(entries[3], { changes: { permissions: { from: ['service.project.view'], to: ['service.project.view', 'actions.execute.zoo.*'] } } })
   t.match(entries[2], { changes: { principal_id: { to: id }, role_id: { to: role['id'] } } })
   t.match(entries[7], { changes: { principal_id: { from: id }, role_id: { from: 'role_viewer' } } })
-  t.strictSame((entries[8] as { changes: unknown } | undefined)?.changes, { email: { from: 'zoe@example.org', to: 'z@example.org' } })
+  t.strictSame((entries[8] as { changes: unknown } | undefined)?.changes, { email: { from: 'zoe@example.org', to: 'z@example.org' }, role_ids: { from: ['role_viewer'], to: ['role_editor'] } })
   const text = JSON.stringify(entries)
   t.notOk(text.includes(as.key) || text.includes(as.key.slice(9, 40)) || text.includes('hash'))
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { service } from '../service.ts'
-import { ask, claim, faultOf, open, registered, seen, start, until } from './sockets.ts'
+import { ask, claim, faultOf, open, registered, runOf, seen, start, until } from './sockets.ts'
 
 const s = await service()
 t.teardown(() => s.stop())
@@ -84,19 +84,30 @@ t.test('another process under a live id is refused with worker_instance_conflict
 t.test('frames that cannot be taken are answered with an error, and the connection stays', async (t) => {
   const worker = await s.worker({ type: null })
   t.equal(await faultOf(worker, { type: 'jobs.claim' }), 'not_registered')
-  t.equal(await faultOf(worker, { type: 'worker.register' }), 'bad_frame', 'without an instance id')
   const noJson = worker.wait((frame) => frame['type'] === 'error')
   worker.socket.send('{')
   t.match((await noJson)['error'], { code: 'bad_frame' })
   t.equal(await faultOf(worker, { type: 'worker.sing' }), 'unknown_frame')
   await ask(worker, { type: 'worker.register', worker_instance_id: 'clumsy' }, 'worker.registered')
   t.equal(await faultOf(worker, { type: 'jobs.claim', available_slots: -1 }), 'bad_frame')
-  t.equal(await faultOf(worker, { type: 'job.report', job_id: 'job_1', lease_token: 'lt', result: 'text' }), 'bad_frame', 'a result is an object')
+  t.equal(await faultOf(worker, { type: 'job.heartbeat', job_id: 'job_1' }), 'bad_frame')
   const before = worker.frames.length
   for (let i = 0; i < 20; i++) worker.send({ type: 'keepalive', message_id: `k${i}` })
   t.equal(await faultOf(worker, { type: 'unknown' }), 'unknown_frame')
   t.equal(worker.frames.length, before + 1, 'keepalive is never answered')
   t.equal(worker.socket.readyState, worker.socket.OPEN)
+  worker.close()
+})
+
+t.test('a registration that cannot be read ends the connection, and a report never is a bad frame', async (t) => {
+  const nobody = await s.worker({ type: null })
+  t.equal(await faultOf(nobody, { type: 'worker.register' }), 'bad_frame', 'without an instance id')
+  t.equal((await nobody.closed).code, 4400)
+  const worker = await s.worker({ action_names: ['mumble'] })
+  const run = await start(s, 'mumble')
+  const job = await worker.job()
+  t.match(await ask(worker, { type: 'job.report', job_id: job['id'], lease_token: job['lease_token'], result: 'text' }, 'job.report.ack'), { job_id: job['id'], duplicate: false })
+  t.match(await until(() => runOf(s, run), ({ status }) => status !== 'suspended', 'the end of the run'), { status: 'failed', error_type: 'ResultInvalid', error_message: /result/ })
   worker.close()
 })
 
