@@ -151,6 +151,7 @@ t.test('a loop that keeps failing pauses itself, and a failed run goes on in the
   t.match(runs, [{ status: 'failed', stop_reason: 'step_failed' }, { status: 'failed' }])
   t.equal((await s.ok('loop.get', { id: loop['id'] }))['status'], 'paused')
   t.strictSame((await timelineOf(s, runs[1]?.['id'])).slice(-2), ['loop.auto_paused', 'run.failed'], 'the end is the last')
+  t.match((await s.follow('run.events_stream', { id: runs[1]?.['id'] }, ({ event }) => event === 'run.failed')).at(-2), { event: 'loop.auto_paused' }, 'whoever follows is told')
   t.match(listOf(await s.ok('event.list', { event_type: 'loop.auto_paused' })), [{ event: { loop_id: loop['id'], consecutive_failures: 2, threshold: 2 } }])
   await s.ok('loop.update', { id: loop['id'], status: 'active' })
   t.match(await s.ok('run.recover', { id: runs[0]?.['id'] }), { status: 'failed', attempt: 2 })
