@@ -203,14 +203,12 @@ on('a start is repeated by the key in its body, under a command of its own; the 
   t.equal(e?.id !== undefined, true)
   await start(undefined, 'again')
   await start(undefined, 'again')
-  const [f, g] = at.sent('run.start').slice(-2)
-  t.not(g?.id, f?.id)
-  t.not(g?.command_id, f?.command_id)
+  t.equal(new Set(at.sent('run.start').slice(-2).flatMap(({ id, command_id }) => [id, command_id])).size, 4)
   at.on['run.signal'] = () => ({ reply: { source_event_id: 'sevt_1' } })
   for (const _ of ['once', 'again']) await at.call('POST', `/v1/projects/default/runs/${RUN}/signals`, { name: 'go', idempotency_key: 'k' }, { 'idempotency-key': 'k' })
   const [h, i] = at.sent('run.signal')
   t.not(h?.command_id, i?.command_id, 'the run itself knows the key')
-  t.strictSame([f, g, h, i].map((one) => one?.fingerprint), [undefined, undefined, undefined, undefined])
+  t.same([...at.sent('run.start').slice(-2), h, i].filter((one) => one?.fingerprint !== undefined), [])
 })
 
 on('keys: the raw key is shown once, the same one for a repeat, and works at once', async (t, at) => {
