@@ -119,7 +119,7 @@ t.test('work goes on', async (t) => {
   t.match(await r.ok('run.get', { project, id: held['id'] }), { status: 'completed' })
   back.close()
   await r.ok('run.signal', { id: record.early, name: 'first' })
-  t.match(await r.ok('run.get', { id: record.early }), { status: 'completed', result: { b: { event: { n: 1 } } } })
+  t.match(await r.ok('run.get', { id: record.early }), { status: 'completed', result: { b: { event: { payload: { n: 1 } } } } })
   const worker = await r.worker({ action_names: ['nobody'] })
   const waited = await worker.job()
   t.equal(waited['run_id'], record.runs[2])

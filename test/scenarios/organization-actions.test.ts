@@ -28,7 +28,7 @@ t.test('an action of the organization is kept by its administrators', async (t) 
   await s.refused('organization_action.list', {}, 403, 'permission_denied', { key })
   t.match(listOf(await s.ok('catalog.actions', {}, { key })).map(({ name, readiness, readiness_reason, definition_scope, risk }) => [name, definition_scope, readiness, readiness_reason, risk]), [['ledger.add', 'organization', 'ready', undefined, 'medium'], ['other', 'organization', 'needs_setup', 'inactive', 'medium']])
   await s.refused('action.invoke', { action_name: 'other' }, 409, 'conflict', { key })
-  t.strictSame(fieldsOf(await s.refused('action.invoke', { action_name: 'ledger.add', input: {} }, 400, 'bad_request')), ['input'])
+  t.strictSame(fieldsOf(await s.refused('action.invoke', { action_name: 'ledger.add', input: {} }, 400, 'bad_request')), ['input.amount'])
 })
 
 t.test('its secret is rotated, activated and revoked', async (t) => {

@@ -61,7 +61,7 @@ t.test('a restart without either, after which work goes on where it was', async 
   })
   await compare(t, 'without both')
   await s.ok('run.signal', { id: early, name: 'first' })
-  t.match(await s.ok('run.get', { id: early }), { status: 'completed', result: { b: { event: { n: 1 } } } }, 'a stored signal is still there, once')
+  t.match(await s.ok('run.get', { id: early }), { status: 'completed', result: { b: { event: { payload: { n: 1 } } } } }, 'a stored signal is still there, once')
   await s.ok('run.signal', { id: asleep, name: 'go' })
   t.match(await s.ok('run.get', { id: asleep }), { status: 'completed', definition_version: 2 })
   await s.ok('run.resume', { id: inDay })
