@@ -35,7 +35,6 @@ export function left(options: LoopOptions, state: LoopState, { run_id, status }:
   return decided(on, undefined)
 }
 
-
 /** A failed run is recovered: it waits its turn, but is never left out, and takes nobody's place. */
 export function returns(options: LoopOptions, state: LoopState, { run_id, trigger_id }: Told<'run.returns'>, cause: Cause): Decision<LoopEvent, undefined> {
   const on = draft(state, cause, options)
