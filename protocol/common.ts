@@ -75,7 +75,7 @@ export const Closed = <P extends TProperties>(properties: P, options: Readonly<R
 export const orAbsent = <T extends TSchema>(schema: T) => Type.Unsafe<Static<T>>({ anyOf: [schema, Type.Null()], default: null })
 
 /** The idempotency key of a body; a blank one is none. */
-export const keyOf = ({ idempotency_key }: { readonly idempotency_key?: string }): string | undefined => idempotency_key?.trim() || undefined
+export const bodyKey = ({ idempotency_key }: { readonly idempotency_key?: string | undefined }): string | undefined => idempotency_key?.trim() || undefined
 
 /** Query of every list. */
 export const paging = {

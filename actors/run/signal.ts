@@ -4,7 +4,7 @@
  */
 import type { Api } from '../../protocol/api.ts'
 import type { Run, RunEvent } from '../../protocol/api/runs.ts'
-import type { Open } from '../../protocol/common.ts'
+import { bodyKey, type Open } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import { shownRun } from '../../protocol/loop/record.ts'
@@ -30,7 +30,7 @@ export function signal(state: RunState | null, input: Signal, cause: Cause): Dec
 }
 
 function send(state: RunState, { name = '', payload = {}, idempotency_key }: Signal, cause: Cause): Decision<RunEvent, Answer> {
-  const key = idempotency_key?.trim() || undefined
+  const key = bodyKey({ idempotency_key })
   const known = key === undefined ? undefined : state.keys[signalKey(name, key)]
   if (known !== undefined) return { events: [], reply: { source_event_id: known } }
   if (hasEnded(state)) return refuse('conflict', { status: state.record.status }, 'The run has ended; nothing waits for signals.')

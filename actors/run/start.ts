@@ -5,7 +5,7 @@
 import { actorOf } from '../../protocol/action/invocation.ts'
 import type { Api } from '../../protocol/api.ts'
 import type { RunEvent, WorkflowRun } from '../../protocol/api/runs.ts'
-import { parseDuration, timestamp, type Open } from '../../protocol/common.ts'
+import { bodyKey, parseDuration, timestamp, type Open } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import type { StartExtra } from '../../protocol/directory.ts'
 import type { ChildStart } from '../../protocol/internal.ts'
@@ -28,7 +28,7 @@ type Start = Omit<Input<Api['run.start']>, 'project'> & StartExtra & Partial<Pic
 export function start(state: RunState | null, input: Start, cause: Cause): Decision<RunEvent, WorkflowRun> {
   if (state) {
     const { id, status } = state.record
-    return input.idempotency_key?.trim() && hasEnded(state) ? refuse('idempotency_key_conflict', { run_id: id, status }) : { events: [], reply: workflowRun }
+    return bodyKey(input) !== undefined && hasEnded(state) ? refuse('idempotency_key_conflict', { run_id: id, status }) : { events: [], reply: workflowRun }
   }
   const spec = input.definition?.spec ?? input.spec
   if (!spec) return refuse('not_found')

@@ -3,7 +3,7 @@
  * belongs to a new one. All of it is one commit, so two requests that race see each other whole.
  */
 import type { Api } from '../../protocol/api.ts'
-import type { Open } from '../../protocol/common.ts'
+import { bodyKey, type Open } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import { ingest, isDropped } from '../../protocol/session/check.ts'
@@ -68,24 +68,24 @@ function configure(on: Draft, config: Defined['config']): void {
 
 /** Send an agent a message. */
 export const invoke = (brand: string) => (state: SessionState, input: Invoke, cause: Cause): Decision<SessionEvent, TurnAck> => {
-  const { content, idempotency_key, context, metadata } = input.input
+  const { content, context, metadata } = input.input
   const session = input.session ?? {}
   const placed = place(brand, state, { ...session, agent_id: input.place.agent_id }, input.place, cause)
   if (isRefusal(placed)) return placed
   const channel_context = input.channel_context
-  return start(placed, { path: 'input.content', key: idempotency_key, content, context, metadata: channel_context ? { ...metadata, channel_context } : metadata, output: input.output?.schema }, input)
+  return start(placed, { path: 'input.content', key: bodyKey(input.input), content, context, metadata: channel_context ? { ...metadata, channel_context } : metadata, output: input.output?.schema }, input)
 }
 /** Start a turn in a session that there is. */
 export const startTurn = (brand: string) => (state: SessionState, input: Start, cause: Cause): Decision<SessionEvent, TurnAck> => {
   const session = live(state, cause)
   if (!session) return refuse('not_found')
-  const { content, idempotency_key: key, context, metadata, output } = input
-  return start(draft(session, cause, brand), { path: 'content', key, content, context, metadata, output: output?.schema }, input)
+  const { content, context, metadata, output } = input
+  return start(draft(session, cause, brand), { path: 'content', key: bodyKey(input), content, context, metadata, output: output?.schema }, input)
 }
 
 interface Asked { readonly path: string; readonly key: string | undefined; readonly content: readonly Open[]; readonly context: readonly AppContext[] | undefined; readonly metadata: Open | undefined; readonly output: Open | undefined }
 function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, TurnAck> {
-  const key = asked.key?.trim() || undefined
+  const { key } = asked
   const known = key === undefined ? undefined : recall(on.state.keys, key)
   if (known) {
     const turn = turnOf(on, known.turn_id)

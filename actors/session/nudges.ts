@@ -6,6 +6,7 @@
  * when its turn or the nudge was cancelled, never.
  */
 import type { Api } from '../../protocol/api.ts'
+import { bodyKey } from '../../protocol/common.ts'
 import { refuse } from '../../protocol/errors.ts'
 import { own } from '../../protocol/lookup.ts'
 import type { Input } from '../../protocol/contract.ts'
@@ -31,7 +32,7 @@ const absorbing = (state: SessionState): Turn | undefined => turnsOf(state).filt
 export const nudge = (brand: string) => (state: SessionState, input: Nudge, cause: Cause): Decision<SessionEvent, NudgeAck> => {
   const session = live(state, cause)
   if (!session) return refuse('not_found')
-  const key = input.idempotency_key?.trim() || undefined
+  const key = bodyKey(input)
   const known = key === undefined ? undefined : recall(session.nudge_keys, key)
   if (known) return known.content_hash === input.content_hash ? { events: [], reply: again(session, known) } : refuse('conflict', { field: 'idempotency_key', nudge_id: known.nudge_id }, 'This idempotency key was used for another nudge.')
   if ('unfit' in input) return input.unfit

@@ -1,6 +1,6 @@
 /** Runs: starting, reading, controlling and following them. */
 import { Type, type Static } from 'typebox'
-import { Closed, Id, keyOf, Open, Timestamp, listOf, many, pageOf, paging, runPageOf } from '../common.ts'
+import { Closed, Id, bodyKey, Open, Timestamp, listOf, many, pageOf, paging, runPageOf } from '../common.ts'
 import { command, query, stream } from '../contract.ts'
 import { checkSpec, Spec } from '../spec.ts'
 import type { Event } from '../entry.ts'
@@ -172,7 +172,7 @@ const P = '/projects/:project/runs'
 const tag = 'runs'
 
 export const runs = {
-  'run.start': command(`POST ${P}`, { summary: 'Start a run of a workflow or of an inline spec', tag, permission: 'runs.operate', to: { kind: 'run', mint: 'run' }, body: StartRun, check: checkStart, key: keyOf, reply: WorkflowRun, status: 202, limit: 1_048_576, errors: ['not_found', 'idempotency_key_conflict'] }),
+  'run.start': command(`POST ${P}`, { summary: 'Start a run of a workflow or of an inline spec', tag, permission: 'runs.operate', to: { kind: 'run', mint: 'run' }, body: StartRun, check: checkStart, key: bodyKey, reply: WorkflowRun, status: 202, limit: 1_048_576, errors: ['not_found', 'idempotency_key_conflict'] }),
   'run.list': query(`GET ${P}`, { summary: 'List runs, newest first', tag, permission: 'project.view', query: Closed(runFilters), reply: runPageOf(Run) }),
   'run.feed': stream(`GET ${P}/events`, { summary: 'Follow every run of the project', tag, permission: 'project.view', stream: 'sse', query: Closed({ since: Type.Optional(Type.Integer({ minimum: 0 })) }), reply: ProjectRunEvent }),
   'run.cancel_many': command(`POST ${P}/cancellations`, { summary: 'Cancel several runs', tag, permission: 'runs.operate', each: { over: 'run_ids', command: 'run.cancel', prefix: 'run' }, body: BulkRunRequest, reply: BulkRunResult }),
@@ -185,7 +185,7 @@ export const runs = {
   // Cancelling, resuming and retrying have no key in their bodies: by the header alone a repeat of them is told.
   'run.cancel': command(`POST ${P}/:id/cancellations`, { summary: 'Request cancellation', tag, permission: 'runs.operate', to: self, body: Reason, bodyOptional: true, reply: Run, status: 204, errors: ['not_found'] }),
   'run.resume': command(`POST ${P}/:id/resumptions`, { summary: 'Resume a suspended run now, whatever it waits for', tag, permission: 'runs.operate', to: self, body: Reason, bodyOptional: true, reply: Run, status: 204, errors: ['not_found', 'run_not_suspended'] }),
-  'run.signal': command(`POST ${P}/:id/signals`, { summary: 'Send a named signal, or complete a suspended step', tag, permission: 'runs.operate', to: self, body: Signal, check: checkSignal, key: keyOf, reply: Type.Union([Type.Object({ source_event_id: Type.String() }), WorkflowRun, LoopRun]), status: 202, alsoStatus: [200], errors: ['not_found', 'conflict'] }),
+  'run.signal': command(`POST ${P}/:id/signals`, { summary: 'Send a named signal, or complete a suspended step', tag, permission: 'runs.operate', to: self, body: Signal, check: checkSignal, key: bodyKey, reply: Type.Union([Type.Object({ source_event_id: Type.String() }), WorkflowRun, LoopRun]), status: 202, alsoStatus: [200], errors: ['not_found', 'conflict'] }),
 
   // Forms that newer clients use for the same things.
   'run.cancel_with_run': command(`POST ${P}/:id/cancel`, { summary: 'Request cancellation, answering the run', tag: 'compat', alias: 'run.cancel', as: 'run.cancel', permission: 'runs.operate', to: self, body: Reason, bodyOptional: true, reply: Run, errors: ['not_found'] }),

@@ -6,7 +6,7 @@
 import { Type, type Static } from 'typebox'
 import { AgentName, CompactionPolicy, compactionFaults, ThinkingEffort } from '../agents.ts'
 import { InlineConfig } from '../agents/inline.ts'
-import { Closed, Id, keyOf, Open, Timestamp, many, pageOf, paging } from '../common.ts'
+import { Closed, Id, bodyKey, Open, Timestamp, many, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { FieldError } from '../errors.ts'
 import { checkAppended, checkContent, checkContext, checkMetadata, checkOutput } from '../session/check.ts'
@@ -78,7 +78,7 @@ const cancelSession = { ...act, summary: 'Cancel the active turns of a session; 
 const cancelNudge = { ...act, summary: 'Take a nudge back that was not delivered', body: Closed({}), bodyOptional: true, reply: SessionNudge, errors: ['not_found', 'nudge_already_delivered'] } as const
 
 export const sessions = {
-  'agent.invoke': command(`POST ${P}/agents/invoke`, { summary: 'Send an agent one message: finds or makes the session and starts a turn', tag, permission: 'agent.invoke', to: { kind: 'session', found: 'agent_session' }, body: Invoke, check: checkInvoke, key: ({ input }: Static<typeof Invoke>) => keyOf(input), reply: TurnAck, status: 202, stream: 'accept', limit: LIMIT, errors: starting }),
+  'agent.invoke': command(`POST ${P}/agents/invoke`, { summary: 'Send an agent one message: finds or makes the session and starts a turn', tag, permission: 'agent.invoke', to: { kind: 'session', found: 'agent_session' }, body: Invoke, check: checkInvoke, key: ({ input }: Static<typeof Invoke>) => bodyKey(input), reply: TurnAck, status: 202, stream: 'accept', limit: LIMIT, errors: starting }),
   'session.create': command(`POST ${P}/sessions`, { summary: 'Find or make a session', tag, permission: 'agent.invoke', to: { kind: 'session', found: 'agent_session' }, body: CreateSession, check: checkSeed, reply: Session, errors: ['not_found', 'conflict', 'agent_inactive'] }),
   'session.list': query(`GET ${P}/sessions`, {
     ...read, summary: 'Sessions, the latest activity first', reply: pageOf(Session), errors: ['session_agent_ref_conflict', 'session_key_scope_required', 'not_found'],
@@ -95,12 +95,12 @@ export const sessions = {
   'session.messages': query(`GET ${S}/messages`, { ...read, summary: 'Messages by number', reply: MessagePage, query: Closed({ after_sequence: After, before_sequence: Type.Optional(Type.Integer({ minimum: 1 })), order: Order, limit: paging.limit, include: Include }) }),
   'session.append': command(`POST ${S}/messages`, { ...act, summary: 'Add messages without starting a turn', body: Append, check: checkAppend, reply: Session, limit: LIMIT, errors: ['not_found', 'conflict'] }),
   'session.turns': query(`GET ${S}/turns`, { ...read, summary: 'Turns, by creation', reply: pageOf(AgentTurn), query: Closed({ ids: Type.Optional(many(Id)), order: Order, ...paging }), exact: 'ids' }),
-  'session.start_turn': command(`POST ${S}/turns`, { ...act, summary: 'Start a turn', body: StartTurn, check: checkStart, key: keyOf, reply: TurnAck, status: 202, stream: 'accept', limit: LIMIT, errors: starting }),
+  'session.start_turn': command(`POST ${S}/turns`, { ...act, summary: 'Start a turn', body: StartTurn, check: checkStart, key: bodyKey, reply: TurnAck, status: 202, stream: 'accept', limit: LIMIT, errors: starting }),
   'session.turn': query(`GET ${S}/turns/:turn_id`, { ...read, summary: 'One turn', reply: AgentTurn }),
   'session.cancel_turn': command(`POST ${S}/turns/:turn_id/cancel`, cancelTurn),
   'session.turn_messages': query(`GET ${P}/turns/:turn_id/messages`, { ...read, summary: 'Messages of a turn by number', reply: MessagePage, query: Closed({ after_sequence: After, limit: paging.limit, include: Include }) }),
   'session.nudges': query(`GET ${S}/nudges`, { ...read, summary: 'Nudges, by creation', reply: pageOf(SessionNudge), query: Closed({ status: Type.Optional(many(NudgeStatus)), order: Order, ...paging }) }),
-  'session.nudge': command(`POST ${S}/nudges`, { ...act, summary: 'Say something to the turn under way, or start one', body: Nudge, check: checkNudge, key: keyOf, reply: NudgeAck, status: 202, errors: ['not_found', 'conflict', 'agent_inactive'] }),
+  'session.nudge': command(`POST ${S}/nudges`, { ...act, summary: 'Say something to the turn under way, or start one', body: Nudge, check: checkNudge, key: bodyKey, reply: NudgeAck, status: 202, errors: ['not_found', 'conflict', 'agent_inactive'] }),
   'session.get_nudge': query(`GET ${S}/nudges/:nudge_id`, { ...read, summary: 'One nudge', reply: SessionNudge }),
   'session.cancel_nudge': command(`POST ${S}/nudges/:nudge_id/cancel`, cancelNudge),
 

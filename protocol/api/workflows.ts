@@ -1,6 +1,6 @@
 /** Workflow definitions and their immutable versions. */
 import { Type, type Static } from 'typebox'
-import { Closed, Handle, keyOf, Tags, Timestamp, pageOf, paging, runPageOf } from '../common.ts'
+import { Closed, Handle, bodyKey, Tags, Timestamp, pageOf, paging, runPageOf } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
@@ -54,7 +54,7 @@ export const workflows = {
   'workflow.delete': command(`DELETE ${P}/:id`, { summary: 'Delete a workflow and its versions; runs go on', tag, permission: 'project.edit', to: { kind: 'project' }, status: 204, errors: ['not_found'] }),
   'workflow.versions': query(`GET ${P}/:id/versions`, { summary: 'Versions, newest first', tag, permission: 'project.view', query: Closed({ include_spec: Type.Optional(Type.Boolean()), ...paging }), reply: pageOf(WorkflowVersion), errors: ['not_found'] }),
   'workflow.runs': query(`GET ${P}/:id/runs`, { summary: 'Runs of a workflow, newest first', tag, permission: 'project.view', query: Closed(paging), reply: runPageOf(WorkflowRun), errors: ['not_found'] }),
-  'workflow.run': command(`POST ${P}/:id/runs`, { summary: 'Start a run of the latest version', tag, permission: 'runs.operate', to: { kind: 'run', mint: 'run' }, body: StartWorkflowRun, key: keyOf, bodyOptional: true, reply: WorkflowRun, status: 202, errors: ['not_found', 'idempotency_key_conflict'] }),
+  'workflow.run': command(`POST ${P}/:id/runs`, { summary: 'Start a run of the latest version', tag, permission: 'runs.operate', to: { kind: 'run', mint: 'run' }, body: StartWorkflowRun, key: bodyKey, bodyOptional: true, reply: WorkflowRun, status: 202, errors: ['not_found', 'idempotency_key_conflict'] }),
 } as const
 
 export type WorkflowEvent =
