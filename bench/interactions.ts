@@ -1,10 +1,13 @@
-/** Asking and answering over HTTP: an interaction is created, its only target answers, and it is over. */
+/**
+ * Asking and answering over HTTP: an interaction is created, its only target answers, and it is over. First both in turn, then
+ * answers alone, to interactions that were created before.
+ */
 import { startBaton } from './baton.ts'
 import { Http } from './http.ts'
 import { costOf, inFlight, inTurn, percentile, type Figures, type Terms } from './measure.ts'
 import { cell, ms, note, table, whole } from './table.ts'
 
-export const about = 'Interactions: created and answered, per second over 128 connections'
+export const about = 'Interactions: created and answered, and answered alone, per second over 128 connections'
 
 const CONNECTIONS = 128
 const P = '/v1/projects/default'
@@ -22,18 +25,23 @@ async function measure(sync: string, count: number, profile: string | undefined)
     // The key of the load answers as itself: the owner key is who creates things here.
     const { created_by } = JSON.parse(await post('/interactions', { kind: 'request_approval', title: 'Who?', target_user_ids: [principal_id] }, 201)) as { created_by: string }
     const answers: number[] = []
-    const one = async (): Promise<void> => {
-      const { id } = JSON.parse(await post('/interactions', { kind: 'request_approval', title: 'Deploy?', target_user_ids: [created_by], spec: { mode: 'confirm' } }, 201)) as { id: string }
+    const ask = async (): Promise<string> => (JSON.parse(await post('/interactions', { kind: 'request_approval', title: 'Deploy?', target_user_ids: [created_by], spec: { mode: 'confirm' } }, 201)) as { id: string }).id
+    const answer = async (id: string): Promise<void> => {
       const from = performance.now()
       const body = await post(`/interactions/${id}/respond`, { value: true }, 200)
       answers.push(performance.now() - from)
       if (!body.includes('"status":"completed"')) throw new Error(`the answer did not settle it: ${body}`)
     }
+    const one = async (): Promise<void> => answer(await ask())
     await inFlight(CONNECTIONS, count / 4, one)
     answers.length = 0
     const { seconds, cpu } = await costOf(() => server.parties, () => inFlight(CONNECTIONS, count, one))
     const each = (who: 'server' | 'store' | 'load') => (cpu(who) * 1e3) / count
-    return { rate: count / seconds, p50: percentile(answers, 0.5), p99: percentile(answers, 0.99), server: each('server'), store: each('store'), load: each('load') }
+    const [p50, p99] = [percentile(answers, 0.5), percentile(answers, 0.99)]
+    const asked: string[] = []
+    await inFlight(CONNECTIONS, count, async () => void asked.push(await ask()))
+    const alone = await costOf(() => server.parties, () => inFlight(CONNECTIONS, count, (i) => answer(asked[i] as string)))
+    return { rate: count / seconds, alone: count / alone.seconds, p50, p99, server: each('server'), store: each('store'), load: each('load') }
   } finally {
     http.close()
     await server.stop()
@@ -43,7 +51,7 @@ async function measure(sync: string, count: number, profile: string | undefined)
 /** Run the benchmark. @returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const count = terms.quick ? 4000 : 20_000
-  const measured = await inTurn([['Baton, fsync always', () => measure('always', count, terms.profile)], ['Baton, lazy sync (2m)', () => measure('2m', count, terms.profile)]], terms, ({ rate }) => `${whole(rate ?? Number.NaN)} resolved/s`)
-  const lines = measured.map(([name, { rate = 0, p50 = 0, p99 = 0, server = 0, store = 0, load = 0 }]) => [name, whole(rate), cell(ms(p50), ms(p99)), cell(ms(server), ms(store), ms(load))])
-  return table(['created and answered, 128 connections', 'resolved/s', 'answer p50 / p99 ms', 'CPU ms each: server / store / load'], [...lines, ['*target*', '≥ 2,000', '', '']]) + note(`${whole(count)} interactions, two requests each.`)
+  const measured = await inTurn([['Baton, fsync always', () => measure('always', count, terms.profile)], ['Baton, lazy sync (2m)', () => measure('2m', count, terms.profile)]], terms, ({ rate = 0, alone = 0 }) => `${whole(rate)} created and resolved/s, ${whole(alone)} resolved/s that were created before`)
+  const lines = measured.map(([name, { rate = 0, alone = 0, p50 = 0, p99 = 0, server = 0, store = 0, load = 0 }]) => [name, whole(rate), whole(alone), cell(ms(p50), ms(p99)), cell(ms(server), ms(store), ms(load))])
+  return table(['128 connections', 'created and resolved/s', 'resolved/s, created before', 'answer p50 / p99 ms', 'CPU ms each, created and resolved: server / store / load'], [...lines, ['*target*', '≥ 2,000', '≥ 2,000', '', '']]) + note(`${whole(count)} interactions, two requests each; then as many that are created first, answered.`)
 }

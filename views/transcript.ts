@@ -46,7 +46,7 @@ export function transcriptPage(store: Store, project: number, { session_id, afte
   const common = { revision: row.revision, last: row.last, active: activeTurns(store, row) }
   if (from === undefined) return { ...common, ...newest(store, row, limit, common.active), live: streaming(store, row), pending: pendingQuestions(store, row) }
   const kinds = Object.keys(changed) as Kind[]
-  const all: Found[] = kinds.flatMap((kind) => store.all<Row>(changed[kind], row.n, from, limit + 1).map((one) => ({ ...one, kind }))).sort((a, b) => a.revision - b.revision)
+  const all: Found[] = from >= row.revision ? [] : kinds.flatMap((kind) => store.all<Row>(changed[kind], row.n, from, limit + 1).map((one) => ({ ...one, kind }))).sort((a, b) => a.revision - b.revision)
   const shown: Found[] = []
   for (let size = 0; shown.length < Math.min(limit, all.length) && (size < SIZE || shown.length === 0); ) {
     const next = all[shown.length] as Found

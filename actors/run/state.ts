@@ -179,8 +179,8 @@ export interface RunState {
   /** Branches under way, as they began. A list, because it is copied with every event and is short. */
   readonly branches?: readonly Branch[]
   readonly join?: Join
-  /** What branches and items gave, by number, in chunks of CHUNK. */
-  readonly yields?: Readonly<Record<string, Readonly<Record<string, Yield>>>>
+  /** What branches and items gave, by number, in chunks of CHUNK; null: nothing yet. */
+  readonly yields?: readonly (readonly (Yield | null)[])[]
 }
 
 /** The private note of an event: changes that only the engine sees. */

@@ -38,6 +38,7 @@ function begin(items: number, width: number) {
       }
     },
     state: () => state as unknown as RunState,
+    restore: (from: RunState): void => { state = from },
     seen: () => ({ largest, total }),
   }
 }
@@ -71,4 +72,14 @@ t.test('a cancel of a hundred branches is one bounded decision', async (t) => {
   let state: unknown = story.state()
   for (const event of decided.events) state = evolve(actor, state, event, 1)
   t.match((state as RunState).record, { status: 'suspended', cancel_requested: true })
+})
+
+t.test('what items gave is known from a snapshot of the first form too', async (t) => {
+  const story = begin(300, 10)
+  story.end(150)
+  const { yields = [], ...rest } = story.state()
+  const before = Object.fromEntries(yields.map((chunk, at) => [String(at), Object.fromEntries(chunk.flatMap((what, place) => (what ? [[String(at * 128 + place), what]] : [])))]))
+  story.restore({ ...rest, yields: before as never })
+  story.end(150)
+  t.match(story.state().steps['all']?.result, { completed: 300, results: Array.from({ length: 300 }, (_, n) => ({ 0: { n: n % 150 } })) })
 })
