@@ -33,8 +33,8 @@ export const hashOf = fnv1a
 /** Any text as one subject token: safe characters stay, others become `=xx`; the empty text is `=`. */
 export const token = (text: string): string => (SAFE.test(text) ? text : encoded(text))
 const SAFE = /^[A-Za-z0-9_-]+$/
-const encoded = (text: string): string =>
-  text === '' ? '=' : [...new TextEncoder().encode(text)].map((byte) => (SAFE.test(String.fromCharCode(byte)) ? String.fromCharCode(byte) : `=${byte.toString(16).padStart(2, '0')}`)).join('')
+const encoded = (text: string): string => (text === '' ? '=' : text.replace(/[^A-Za-z0-9_-]/gu, escaped))
+const escaped = (char: string): string => (char === '.' ? '=2e' : Array.from(new TextEncoder().encode(char), (byte) => `=${byte.toString(16).padStart(2, '0')}`).join(''))
 
 export const names = {
   /** Stream of a partition: the truth. */

@@ -19,10 +19,13 @@ function auditId(at: number, cursor: number, project: string): string {
   return makeId('audit', at, bytes, hash % 1024)
 }
 
+/** Names are short, and what is asked today is answered tomorrow. */
+const NAMES = 65_536
 /** The name that a resource had last, by the resource's id: entries after its creation need not tell it. */
 const keptNames = (store: Store): Kept<string> => store.kept('audited names', () => new Kept(
   (resource) => store.one<{ name: string | null }>("SELECT json_extract(record, '$.resource_name') AS name FROM audit WHERE resource_id = ? ORDER BY created_at DESC, id DESC LIMIT 1", resource)?.name ?? undefined,
   () => {},
+  NAMES,
 ))
 
 /** Apply an entry of any kind of actor. */
@@ -33,7 +36,7 @@ export function applyAudit(store: Store, { cursor, entry }: Placed): void {
     const project = entry.kind !== 'organization' ? entry.project : resource_type === 'project' ? resource_id : null
     const names = keptNames(store)
     const resource_name = name ?? names.get(resource_id)
-    if (resource_name !== undefined) names.set(resource_id, resource_name)
+    if (resource_name !== undefined && names.peek(resource_id) !== resource_name) names.set(resource_id, resource_name)
     const id = auditId(at, cursor + index, entry.project)
     const record: Omit<AuditEntry, 'org_id'> & { org_id?: string } = {
       id, ...(entry.kind === 'organization' && { org_id: entry.id }), ...(project !== null && { project_id: project }),

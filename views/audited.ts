@@ -150,8 +150,9 @@ function readingOf(event: Event, entry: Entry): Omit<Told, 'index'> | undefined 
 }
 /** Changes of which something is told, after earlier ones of the same record. */
 function together(earlier: Changes, later: Changes): Changes {
-  const told = Object.entries(later).filter(([, { from, to }]) => from !== undefined || to !== undefined)
-  return { ...earlier, ...Object.fromEntries(told.map(([name, { from, to }]) => [name, { from: (earlier[name] ?? { from }).from, to }])) }
+  const all = { ...earlier }
+  for (const [name, { from, to }] of Object.entries(later)) if (from !== undefined || to !== undefined) all[name] = { from: (earlier[name] ?? { from }).from, to }
+  return all
 }
 /** What an entry says to the audit log; all updates of one record are one. */
 export function readEntry(entry: Entry): readonly Told[] {

@@ -19,9 +19,12 @@ export class Kept<V> {
   readonly #before = new Map<string, V | undefined>()
   readonly #load: (key: string) => V | undefined
   readonly #save: (value: V, key: string) => void
-  constructor(load: (key: string) => V | undefined, save: (value: V, key: string) => void) {
+  readonly #most: number
+  /** @param most how many are kept after they were written; beyond, they are read again. */
+  constructor(load: (key: string) => V | undefined, save: (value: V, key: string) => void, most = KEPT_ROWS) {
     this.#load = load
     this.#save = save
+    this.#most = most
   }
   /** @param fresh the caller knows that nothing is stored under this key: no look-up is made. */
   get(key: string, fresh = false): V | undefined {
@@ -43,7 +46,7 @@ export class Kept<V> {
   flush(): void {
     for (const key of this.#dirty) this.#save(this.#rows.get(key) as V, key)
     this.#dirty.clear()
-    if (this.#rows.size > KEPT_ROWS) this.#rows.clear()
+    if (this.#rows.size > this.#most) this.#rows.clear()
   }
   keep(): void {
     this.#before.clear()
@@ -61,7 +64,7 @@ export class Kept<V> {
     this.#before.clear()
   }
 }
-/** Records kept after they were written; beyond, they are read again. */
+/** Records of a table that are kept unless more is said. */
 const KEPT_ROWS = 8192
 /** Rows that one statement adds. */
 const ROWS_AT_ONCE = 32

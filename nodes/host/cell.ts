@@ -118,7 +118,7 @@ interface Snapshot {
 /** The stored form of a cell. Only between commits: a state that runs ahead of the journal must never be stored. */
 export function snapshot(cell: Cell): Uint8Array {
   const record: Snapshot = { v: 1, state: cell.state, prev: cell.prev, seen: [...(cell.seen ?? [])], taken: [...(cell.taken ?? [])] }
-  return new TextEncoder().encode(JSON.stringify(record))
+  return Buffer.from(JSON.stringify(record))
 }
 /** A snapshot as it was stored; undefined when another release wrote it in a form that this one does not know. */
 function stored(data: Uint8Array): Snapshot | undefined {

@@ -12,19 +12,18 @@ interface Outside {
   readonly count: number
 }
 
-const encoder = new TextEncoder()
 /** One entry as JSON: encoded once, used for the journal and for its size. */
 export const encodeEntry = (entry: Entry): string => JSON.stringify(entry)
 
 /** The bytes of an envelope. @param parts JSON of its entries. @param name unique name for its large values. */
 export async function encode(head: Omit<Envelope, 'entries' | 'v'>, entries: readonly Entry[], parts: readonly string[], name: string, blobs: Blobs): Promise<Uint8Array> {
   const texts = parts.some((part) => part.length > LARGE) ? await Promise.all(parts.map((part, i) => (part.length > LARGE ? moveOut(entries[i] as Entry, `${name}.${i}`, blobs) : part))) : parts
-  return encoder.encode(`{"v":1,"epoch":${head.epoch},"prev":${head.prev},"entries":[${texts.join(',')}]}`)
+  return Buffer.from(`{"v":1,"epoch":${head.epoch},"prev":${head.prev},"entries":[${texts.join(',')}]}`)
 }
 
 async function moveOut(entry: Entry, name: string, blobs: Blobs): Promise<string> {
   const { events, reply, ...rest } = entry
-  await blobs.put(name, encoder.encode(JSON.stringify({ events, reply })))
+  await blobs.put(name, Buffer.from(JSON.stringify({ events, reply })))
   const outside: Outside = { blob: name, count: events.length }
   return JSON.stringify({ ...rest, events: outside })
 }

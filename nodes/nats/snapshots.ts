@@ -14,15 +14,9 @@ import { onlyAfter } from './publish.ts'
 
 /** Bytes above which a value goes to the object store. */
 const LARGE = 256 * 1024
-const HERE = 0
-const ELSEWHERE = 1
-
-const tagged = (tag: number, data: Uint8Array): Uint8Array => {
-  const value = new Uint8Array(data.length + 1)
-  value[0] = tag
-  value.set(data, 1)
-  return value
-}
+/** First bytes of a value. */
+const HERE = Buffer.of(0)
+const ELSEWHERE = Buffer.of(1)
 
 const subjectOf = (partition: number, key: string): string => `$KV.${names.state(partition)}.${token(key)}`
 
@@ -45,7 +39,7 @@ export function createSnapshots(nats: Nats): Snapshots {
         const entry = await newest(nats, `KV_${names.state(partition)}`, subjectOf(partition, key), QUESTION)
         if (!entry || isMarker(entry)) return undefined
         const data = entry.data.subarray(1)
-        if (entry.data[0] === HERE) return { data, revision: entry.sequence }
+        if (entry.data[0] === HERE[0]) return { data, revision: entry.sequence }
         const object = new TextDecoder().decode(data)
         objects.set(place(partition, key), object)
         const found = await blobs.get(object)
@@ -66,13 +60,13 @@ export function createSnapshots(nats: Nats): Snapshots {
         }
       }
       if (data.length <= LARGE) {
-        const stored = await write(tagged(HERE, data))
+        const stored = await write(Buffer.concat([HERE, data]))
         if (stored !== undefined) forsake(at, previous)
         return stored
       }
       const object = `snapshot/${at}/${nuid.next()}`
       await blobs.put(object, data)
-      const stored = await write(tagged(ELSEWHERE, new TextEncoder().encode(object)))
+      const stored = await write(Buffer.concat([ELSEWHERE, Buffer.from(object)]))
       if (stored === undefined) {
         forsake(at, object)
         return undefined
