@@ -19,8 +19,8 @@ const LEAVES = 75_000
 const LOOKS = 30_000
 /** Runs that wake in a second: so many, or this share of those that can be started in a second where that is less. */
 const WAKES = { most: 200, share: 0.4 } as const
-/** Runs that sleep before the first look at the memory: code and pools are there then. */
-const WARM = 4000
+/** Runs that sleep before the first look at the memory: code and pools are there then, and the pages that SQLite keeps (64 MiB). */
+const WARM = 8000
 /** The start may take this much longer than the warming up says. */
 const SLACK = 1.6
 
