@@ -8,14 +8,15 @@ import { CHAT } from '../gateway/chat.ts'
 import { openDirectory } from '../gateway/directory.ts'
 import type { GatewaySettings, Log } from '../gateway/ports.ts'
 import { createGateway } from '../gateway/server.ts'
-import { names, subjects } from '../protocol/subjects.ts'
+import { names } from '../protocol/subjects.ts'
 import { browserModules } from './browser.ts'
 import { roles, type Config } from './config.ts'
 import { Fault } from './fault.ts'
 import type { HostDeps } from './host/deps.ts'
 import { Host } from './host/host.ts'
 import { Membership } from './host/membership.ts'
-import type { Clock, Random } from './host/ports.ts'
+import { createNeighbours, listenAs } from './host/neighbours.ts'
+import type { Bus, Clock, Random } from './host/ports.ts'
 import { Recent } from './host/recent.ts'
 import { initialise, install, type Installed } from './installation.ts'
 import { createMetrics } from './metrics.ts'
@@ -53,8 +54,6 @@ export interface RunningNode {
   stop(): Promise<void>
 }
 
-/** Milliseconds that a node has to say that it is there. */
-const THERE = 300
 
 const urlOf = ({ host }: Config, port: number): string => `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 
@@ -104,12 +103,13 @@ export async function startNode(config: Config, servers: readonly string[], log:
     const snapshots = createSnapshots(nats)
     const blobs = createBlobs(nats)
     const cluster = createRegistry(nats, names.cluster, () => ensureCluster(nats, config.replicas))
-    const askNode = (node: string) => bus.request(subjects.node(node), {}, THERE)
-    const membership: Membership = new Membership(cluster, systemClock, { id, roles: config.roles }, async (other) => (await askNode(other)) === 'no_responders')
-    const bus = createBus(nats, () => membership.alone())
+    const bus: Bus = createBus(nats, () => membership.alone())
+    const neighbours = createNeighbours(bus)
+    const membership = new Membership(cluster, systemClock, { id, roles: config.roles }, neighbours)
     // One that is away keeps silent: whoever replaces it may have its name.
-    if (typeof (await askNode(id)) === 'object') throw new Fault(`another node is running as ${id}: give each its own BATON_NODE_ID, or none`)
-    bus.subscribe(subjects.node(id), () => true)
+    if (await neighbours.there(id)) throw new Fault(`another node is running as ${id}: give each its own BATON_NODE_ID, or none`)
+    listenAs(bus, id, () => membership.unsure())
+    nats.onReconnect(() => membership.unsure())
     const random = systemRandom()
     const recent = config.roles.includes('views') ? new Recent() : undefined
     const deps: HostDeps = {

@@ -8,8 +8,11 @@
  *     is judged too early, because it has lost its connection only, is slow for a moment and never wrong.
  * M2. Ownership recorded here is an intention; the journal's fence is what excludes a stale owner.
  *     A record is judged as it was when it was last asked for: a judge that stood still has seen no silence.
- * M3. A node that was away looks what became of its shards before it calls itself fresh again.
+ * M3. A node that was away looks what became of its shards before it calls itself fresh again. Its renewals wait for no such
+ *     look: a node that has much to do would seem to be away because it looks slowly.
  * M4. The registry may forget everything: a record that is gone counts until its lease would have lapsed.
+ * M5. Who believes to have no others tells nobody anything, so a node that joins waits until all others know of it: they have
+ *     answered its greeting, or their belief must have ended.
  */
 import { hashOf } from '../../protocol/subjects.ts'
 import type { Clock, Registry } from './ports.ts'
@@ -20,72 +23,103 @@ const GONE = 1250
 const LEASE = 2000
 /** Milliseconds a node believes in itself: less than others do, because clocks do not run equally fast. */
 const FRESH = 1100
+/** Milliseconds a node believes to have no others without having renewed its record and looked: less than a lease, for the same reason. */
+const TRUST = 1800
 
 export type RoleName = 'gateway' | 'shards' | 'views' | 'executor'
 export interface Member { readonly id: string; readonly roles: readonly RoleName[] }
 /** `listens`: it answers when asked whether it is there; releases that do not are not asked. */
 interface NodeRecord extends Member { readonly beat: number; readonly listens?: true }
 interface Observed { readonly member: Member; readonly beat: number; readonly value: string; readonly changed: number; readonly listens: boolean; gone: boolean }
-/** Asks whether the servers know of nobody who listens in the name of a node. False also when that cannot be told. */
-export type Nobody = (id: string) => Promise<boolean>
+/** How nodes reach each other, past the registry. */
+export interface Neighbours {
+  /** Whether the servers know of nobody who listens in the name of a node. False also when that cannot be told. */
+  nobody(id: string): Promise<boolean>
+  /** Tell a node that this one has joined. True once it is `unsure`, or will be before it hears anything again. */
+  greet(id: string): Promise<boolean>
+}
 
 export class Membership {
   readonly #registry: Registry
   readonly #clock: Clock
   readonly #self: Member
-  readonly #nobody: Nobody | undefined
+  readonly #neighbours: Neighbours | undefined
   #observed = new Map<string, Observed>()
   #revision = 0
   #beat = 0
   #renewed = Number.NEGATIVE_INFINITY
   #looked = Number.NEGATIVE_INFINITY
-  #cancel: (() => void) | undefined
+  #unsure = Number.NEGATIVE_INFINITY
+  /** How often it was away, and how often it had been when it last looked what that had come to (M3). */
+  #absences = 0
+  #known = 0
+  readonly #timers = new Set<() => void>()
   #stopped = false
   #ended = 0
-  #onChange: (() => Promise<void>) | undefined
 
-  /** @param nobody given by a node that listens in its own name, and asks for others. */
-  constructor(registry: Registry, clock: Clock, self: Member, nobody?: Nobody) {
+  /** @param neighbours given by a node that listens in its own name. */
+  constructor(registry: Registry, clock: Clock, self: Member, neighbours?: Neighbours) {
     this.#registry = registry
     this.#clock = clock
     this.#self = self
-    this.#nobody = nobody
+    this.#neighbours = neighbours
   }
 
   /**
-   * Join, and keep renewing. Resolves when every live node must have seen this one: only then may it rely on being told.
+   * Join, and keep renewing. Resolves when every live node must know of this one: only then may it rely on being told (M5).
    * @param onRound called after every look at the others.
    */
   async start(onRound: () => Promise<void>): Promise<void> {
-    this.#onChange = onRound
     const joined = await this.#renew()
     await this.#look()
     this.#renewed = joined
-    const tick = () => {
-      void (async () => {
-        try {
-          const [started] = await Promise.all([this.#renew(), this.#look()])
-          await this.#onChange?.()
-          this.#renewed = started
-        } catch {
-          // The registry cannot be reached: `fresh` turns false by itself, and the next round tries again.
-        }
-        if (!this.#stopped) this.#cancel = this.#clock.later(this.#rest(), tick)
-      })()
-    }
-    this.#cancel = this.#clock.later(RENEW, tick)
-    if (this.#others() > 0) await new Promise<void>((noticed) => this.#clock.later(2 * RENEW + 200, noticed))
+    this.#repeat(() => RENEW, async () => {
+      const started = await this.#renew()
+      if (!this.#lately(FRESH)) this.#absences++
+      this.#renewed = started
+    })
+    this.#repeat(() => this.#rest(), async () => {
+      const absences = this.#absences
+      await this.#look()
+      await onRound()
+      this.#known = absences
+    })
+    await this.#introduce()
+  }
+  /** Do something again and again, each time so many milliseconds after the last has ended. What fails because the registry cannot be reached is tried again; `fresh` turns false by itself. */
+  #repeat(rest: () => number, run: () => Promise<void>): void {
+    const cancel = this.#clock.later(rest(), () => {
+      this.#timers.delete(cancel)
+      void run().catch(() => {}).then(() => { if (!this.#stopped) this.#repeat(rest, run) })
+    })
+    this.#timers.add(cancel)
+  }
+  /** Have the others know of this node: at once when all of them answer, else when the belief of those who do not must have ended. */
+  #introduce(): Promise<void> {
+    const others = this.#others()
+    if (others.length === 0) return Promise.resolve()
+    return new Promise<void>((done) => {
+      const cancel = this.#clock.later(LEASE, done)
+      void Promise.all(others.map((id) => this.#neighbours?.greet(id) ?? false)).then((all) => {
+        if (!all.every(Boolean)) return
+        cancel()
+        done()
+      })
+    })
   }
   /** Leave: others need not wait for the lease to lapse. */
   async stop(): Promise<void> {
     this.#stopped = true
-    this.#cancel?.()
+    for (const cancel of this.#timers) cancel()
     // Not deleted: a record that is merely gone says nothing (M4).
     await this.#registry.put(`node.${this.#self.id}`, JSON.stringify({ id: this.#self.id, roles: [], beat: ++this.#beat } satisfies NodeRecord), this.#revision).catch(() => {})
   }
-  /** Whether the own record was renewed lately enough to be believed by others. */
+  /** Whether the own record was renewed lately enough to be believed by others, and what became of its shards while it was not is known. */
   fresh(): boolean {
-    return this.#clock.elapsed() - this.#renewed < FRESH
+    return this.#known === this.#absences && this.#lately(FRESH)
+  }
+  #lately(ms: number): boolean {
+    return this.#clock.elapsed() - this.#renewed < ms
   }
   /** Live nodes with a role, this one included. */
   members(role: RoleName): readonly Member[] {
@@ -93,15 +127,21 @@ export class Membership {
   }
   /** Whether no other node lives, as far as can be known: false whenever there is doubt. */
   alone(): boolean {
-    return this.fresh() && this.#clock.elapsed() - this.#looked < 2 * RENEW && this.#others() === 0
+    const now = this.#clock.elapsed()
+    return this.#lately(TRUST) && now - this.#looked < TRUST && now - this.#unsure >= LEASE && this.#others().length === 0
+  }
+  /** Somebody has joined, or may have while nothing could be heard: nobody is thought to be alone until that must have been seen. */
+  unsure(): void {
+    this.#unsure = this.#clock.elapsed()
   }
   /** How many lives of other gateways were seen to end: by leaving, by silence, or by beginning anew under the same name. */
   ended(): number {
     return this.#ended
   }
-  #others(): number {
-    let others = 0
-    for (const { member, changed } of this.#observed.values()) if (member.id !== this.#self.id && member.roles.length > 0 && this.#looked - changed < LEASE) others++
+  /** Ids of the others that have a lease, those included of which the servers know nobody. */
+  #others(): string[] {
+    const others: string[] = []
+    for (const { member, changed } of this.#observed.values()) if (member.id !== this.#self.id && member.roles.length > 0 && this.#looked - changed < LEASE) others.push(member.id)
     return others
   }
   /** Look again now, for a decision that must not miss a node that has just joined. */
@@ -127,11 +167,11 @@ export class Membership {
     return seen !== undefined && seen.member.roles.length > 0 && !seen.gone && this.#looked - seen.changed < LEASE
   }
 
-  /** Renew the own record. Gives the time from which it counts: once the node has also seen what became of its shards (M3). */
+  /** Renew the own record. Gives the time from which that counts. */
   async #renew(): Promise<number> {
     const started = this.#clock.elapsed()
     const key = `node.${this.#self.id}`
-    const value = JSON.stringify({ ...this.#self, beat: ++this.#beat, ...(this.#nobody && { listens: true }) } satisfies NodeRecord)
+    const value = JSON.stringify({ ...this.#self, beat: ++this.#beat, ...(this.#neighbours && { listens: true }) } satisfies NodeRecord)
     let revision = await this.#registry.put(key, value, this.#revision)
     if (revision === undefined) revision = await this.#registry.put(key, value, (await this.#registry.get(key))?.revision ?? 0)
     if (revision === undefined) throw new Error('the own membership record could not be renewed')
@@ -163,8 +203,8 @@ export class Membership {
   /** Ask for a node that is silent for longer than it believes in itself: one that died need not be waited for any longer. */
   async #suspect(seen: Observed): Promise<void> {
     const silent = this.#looked - seen.changed
-    if (!this.#nobody || !seen.listens || silent < GONE || !this.#alive(seen) || seen.member.id === this.#self.id) return
-    seen.gone = await this.#nobody(seen.member.id)
+    if (!this.#neighbours || !seen.listens || silent < GONE || !this.#alive(seen) || seen.member.id === this.#self.id) return
+    seen.gone = await this.#neighbours.nobody(seen.member.id)
   }
 }
 

@@ -82,7 +82,7 @@ function* checkCourses({ settled, runs, courses, retried, steps }: History): Gen
 }
 
 /** What differs between what was followed and the fresh reading. */
-function* checkStream({ name, followed, recorded, joints = [] }: Stream): Generator<Violation> {
+function* checkStream({ name, followed, recorded, joints = [], vain = [] }: Stream): Generator<Violation> {
   const seen = new Map<string, number>()
   for (const frame of followed) seen.set(frame, (seen.get(frame) ?? 0) + 1)
   const known = new Set(recorded)
@@ -93,7 +93,7 @@ function* checkStream({ name, followed, recorded, joints = [] }: Stream): Genera
     const before = recorded.slice(0, at).findLastIndex((one) => seen.has(one))
     const place = before < 0 ? 0 : followed.indexOf(recorded[before] ?? '') + 1
     const joint = joints.findIndex((one) => Math.abs(one - place) <= 1)
-    return `; it came between ${recorded.slice(Math.max(0, at - 3), at).join(' ')} and ${recorded.slice(at + 1, at + 4).join(' ')}${joint < 0 ? '' : `, where connection ${joint + 1} began`}`
+    return `; it came between ${recorded.slice(Math.max(0, at - 3), at).join(' ')} and ${recorded.slice(at + 1, at + 4).join(' ')}${joint < 0 ? '' : `, where connection ${joint + 1} began`}${vain.length === 0 ? '' : `; ${vain.length} connections brought nothing, the last of them ${vain.slice(-3).join(', ')}`}`
   }
   const missed = recorded.filter((frame) => !seen.has(frame))
   const repeated = [...seen].filter(([, times]) => times > 1).map(([frame]) => frame)

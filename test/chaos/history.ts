@@ -40,6 +40,8 @@ export interface Stream {
   readonly connections: number
   /** How many frames had come when each connection began. */
   readonly joints?: readonly number[]
+  /** Connections that brought nothing, in words. */
+  readonly vain?: readonly string[]
 }
 /** A request of a client with all its tries. `done` is when it was answered for good; absent: never. */
 export interface Asked {

@@ -131,17 +131,17 @@ async function live({ seconds, rate, seed, net, signal, say }: Options, stack: S
   if (trouble) asides.push(`trouble: ${trouble.message}`)
 
   say('reading everything afresh')
-  await Promise.race([Promise.all(feeds.map((feed) => feed.done)), pause(CATCH_UP)])
+  await Promise.race([Promise.all([...feeds, ...timelines.values()].map((followed) => followed.done)), pause(CATCH_UP)])
   // Whoever waits for the end of a run that has none is let go; the judgement says so.
   followers.abort()
   const runs = await readRuns(asker)
   const [fresh, again] = [await readFeed(urls, key, 0, last), await readFeed(urls, key, 1, last)]
   const streams: Stream[] = [{ name: 'the feed read afresh through the other gateway', followed: again.frames, recorded: fresh.frames, connections: again.connections }]
-  for (const feed of feeds) streams.push({ name: feed.name, followed: feed.frames, recorded: fresh.frames, connections: feed.connections, joints: feed.joints })
+  for (const feed of feeds) streams.push({ name: feed.name, followed: feed.frames, recorded: fresh.frames, connections: feed.connections, joints: feed.joints, vain: feed.vain })
   const steps = new Map<string, string[]>()
   for (const [run, followed] of timelines) {
     const timeline = await readTimeline(asker, run)
-    streams.push({ name: followed.name, followed: followed.frames, recorded: timeline.frames, connections: followed.connections, joints: followed.joints })
+    streams.push({ name: followed.name, followed: followed.frames, recorded: timeline.frames, connections: followed.connections, joints: followed.joints, vain: followed.vain })
     steps.set(run, timeline.steps)
   }
   const every = Math.max(1, Math.ceil(others.length / READ))

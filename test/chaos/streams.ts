@@ -18,6 +18,8 @@ export interface Followed {
   readonly joints: number[]
   /** Answers other than a stream that will not change. */
   readonly oddities: string[]
+  /** Connections that brought nothing: when they began and ended, in seconds since the first, and why. */
+  readonly vain: string[]
 }
 interface Options {
   readonly name: string
@@ -36,10 +38,14 @@ const SILENCE = 8000
 
 /** Begin to follow. `done` resolves when `on` said so or the signal fired. */
 export function follow({ name, urls, key, path, first, signal, on }: Options): Followed & { readonly done: Promise<void> } {
-  const followed: Followed = { name, frames: [], connections: 0, joints: [], oddities: [] }
+  const followed: Followed = { name, frames: [], connections: 0, joints: [], oddities: [], vain: [] }
+  const began = performance.now()
+  const seconds = (): string => ((performance.now() - began) / 1000).toFixed(1)
   let cursor = ''
   /** One connection; true when all was seen. */
   async function connection(url: string): Promise<boolean> {
+    const [from, before] = [seconds(), followed.frames.length]
+    let why = 'it ended'
     const quiet = new AbortController()
     const timer = setTimeout(() => quiet.abort(), SILENCE)
     try {
@@ -47,6 +53,7 @@ export function follow({ name, urls, key, path, first, signal, on }: Options): F
         headers: { authorization: `Bearer ${key}`, accept: 'text/event-stream', ...(cursor !== '' && { 'last-event-id': cursor }) }, signal: AbortSignal.any([signal, quiet.signal]),
       })
       if (!answer.ok || !answer.body) {
+        why = String(answer.status)
         if (answer.status < 500 && answer.status !== 429) followed.oddities.push(`${name} was answered ${answer.status} ${await answer.text()}`)
         return followed.oddities.length > 0
       }
@@ -62,10 +69,12 @@ export function follow({ name, urls, key, path, first, signal, on }: Options): F
         if (on({ id: Number(id), type: event, data: JSON.parse(data) as SeenFrame['data'] })) return true
       }
       return false
-    } catch {
+    } catch (error) {
       // Broken, silent or not to be had: the next connection goes on after the cursor.
+      why = signal.aborted ? 'still open' : quiet.signal.aborted ? 'silent' : String(error)
       return false
     } finally {
+      if (followed.frames.length === before) followed.vain.push(`${from} to ${seconds()} s: ${why}`)
       clearTimeout(timer)
       quiet.abort()
     }

@@ -29,7 +29,7 @@ t.test('a node that stops renewing is dead after its lease, by the observer\'s o
   await a.start(async () => {})
   t.ok(a.alone())
   const joined = b.start(async () => {})
-  await clock.advance(1500)
+  await clock.advance(2000)
   await joined
   t.notOk(a.alone(), 'the other one is seen before it serves')
   t.same(a.members('shards').map(({ id }) => id).sort(), ['a', 'b'])
@@ -62,7 +62,7 @@ t.test('lives of other gateways that end are counted: by leaving, by beginning a
 })
 
 /** Two members, of whom `b` can be silenced. */
-async function pair(nobody: (id: string) => Promise<boolean>) {
+async function pair(nobody: (id: string) => Promise<boolean>, greet: (id: string) => Promise<boolean> = async () => false) {
   const clock = new ManualClock()
   const registry = new MemoryRegistry()
   const silent = new Set<string>()
@@ -70,8 +70,8 @@ async function pair(nobody: (id: string) => Promise<boolean>) {
     if (silent.has(id)) throw new Error('unreachable')
     return registry.put(key, value, revision)
   } })
-  const a = new Membership(registryOf('a'), clock, node('a'), nobody)
-  const b = new Membership(registryOf('b'), clock, node('b'), nobody)
+  const a = new Membership(registryOf('a'), clock, node('a'), { nobody, greet })
+  const b = new Membership(registryOf('b'), clock, node('b'), { nobody, greet })
   await a.start(async () => {})
   const joined = b.start(async () => {})
   await clock.advance(2000)
@@ -103,6 +103,58 @@ t.test('a silent node is dead earlier when the servers know of nobody who listen
     await clock.advance(1000)
     t.ok(lives(), 'it lives again as soon as it renews')
   }
+})
+
+t.test('a node that joins serves as soon as the others know of it, and never beside one that believes to be alone', async (t) => {
+  for (const [answers, within] of [['all', 0], ['none', 2000]] as const) {
+    const clock = new ManualClock()
+    const registry = new MemoryRegistry()
+    const nobody = async () => false
+    const a = new Membership(registry, clock, node('a'), { nobody, greet: async () => false })
+    await a.start(async () => {})
+    const b = new Membership(registry, clock, node('b'), { nobody, greet: async (id) => {
+      t.equal(id, 'a')
+      if (answers === 'all') a.unsure()
+      return answers === 'all'
+    } })
+    let joined = false
+    const from = clock.elapsed()
+    const starting = b.start(async () => {}).then(() => { joined = true })
+    await settleAll()
+    // From here on no look ends, as when there is much to do.
+    registry.list = () => new Promise(() => {})
+    while (!joined) {
+      if (answers === 'none' && clock.elapsed() - from < 1700) t.ok(a.alone(), 'its belief lasts for a while')
+      await clock.advance(100)
+    }
+    await starting
+    t.notOk(a.alone(), `nobody is alone any more when the other one serves, ${answers} answering`)
+    t.ok(clock.elapsed() - from <= within + 100, `after ${clock.elapsed() - from} ms`)
+  }
+})
+
+t.test('a node that looks slowly is not away for that; one that was away looks before it believes in itself again', async (t) => {
+  const { clock, a, b, silent, registry } = await pair(async () => false)
+  let looked = () => {}
+  registry.list = ((list) => async (prefix: string) => {
+    await new Promise<void>((done) => { looked = done })
+    return list(prefix)
+  })(registry.list.bind(registry))
+  for (let i = 0; i < 50; i++) {
+    await clock.advance(100)
+    t.ok(b.fresh() && a.fresh(), 'a look takes five seconds')
+  }
+  silent.add('b')
+  await clock.advance(1500)
+  t.notOk(b.fresh())
+  silent.clear()
+  await clock.advance(1000)
+  t.notOk(b.fresh(), 'it renews again, but knows nothing yet')
+  for (let looks = 0; looks < 6; looks++) {
+    looked()
+    await clock.advance(500)
+  }
+  t.ok(b.fresh())
 })
 
 t.test('who takes something from a node that renewed at the last moment waits until that one cannot believe in itself', async (t) => {

@@ -8,6 +8,7 @@
  */
 import { Host } from '../../nodes/host/host.ts'
 import { Membership } from '../../nodes/host/membership.ts'
+import { createNeighbours, listenAs } from '../../nodes/host/neighbours.ts'
 import type { HostDeps } from '../../nodes/host/deps.ts'
 import type { Blobs, Clock } from '../../nodes/host/ports.ts'
 import { createWorld } from '../../nodes/world.ts'
@@ -70,9 +71,10 @@ export class Machine {
     }
     const random = { bytes: (length: number) => sim.ids.bytes(length) }
     const registry = registryPort(this)
-    this.#membership = new Membership(registry, this.clock, { id, roles: ['gateway', 'shards'] }, (other) => sim.network.nobody(this, other))
-    const fresh = () => this.#membership.fresh()
     const bus = sim.network.bus(this)
+    this.#membership = new Membership(registry, this.clock, { id, roles: ['gateway', 'shards'] }, { ...createNeighbours(bus), nobody: (other) => sim.network.nobody(this, other) })
+    listenAs(bus, id, () => this.#membership.unsure())
+    const fresh = () => this.#membership.fresh()
     const deps: HostDeps = {
       node: id, kinds: sim.kinds, partitions: 1, shards: sim.shards, timing: sim.timing, journal: journalPort(this), snapshots: statePort(this), blobs, bus,
       clock: this.clock, random, log: this.#log(), measure: { commit() {}, command() {}, offer() {} }, fresh, notify: (notice) => sim.tell(this, notice),
