@@ -3,11 +3,12 @@
  *
  * Invariants:
  * K1. A snapshot is taken between commits, so it never runs ahead of the journal.
- * K2. The checkpoint is stored after everything it stands for: every actor changed up to it has a stored snapshot, every
- *     deadline and every queue with waiting work is in the stored index, every effect up to it has been performed.
+ * K2. The checkpoint is stored after everything it stands for: every actor changed up to its state has a stored snapshot, every
+ *     deadline and every queue with waiting work is in the stored index; every effect up to its sequence, which may lie far
+ *     before, has been performed.
  * K3. All of it, or its newest part, may be lost, also while an owner lives: then what is missing is replayed.
  * K4. A stored snapshot is only replaced by a later one, whoever writes.
- * K5. An actor leaves memory only when the stored checkpoint covers it.
+ * K5. An actor leaves memory only when the state of the stored checkpoint covers it.
  */
 import { sequenceOf } from '../../protocol/entry.ts'
 import { hashOf } from '../../protocol/subjects.ts'
@@ -27,16 +28,22 @@ const LATEST = 3000
  * replays so much more.
  */
 const YOUNG = 2000
-/** Snapshots taken in one pause of the loop, and on their way at the same time. */
-const SLICE = 64
+/** Snapshots on their way at the same time, and milliseconds for which they are taken in one pause of the loop. */
 const AT_ONCE = 512
+const SLICE = 5
 /** Idle actors leave memory after this many milliseconds, unless they want to be woken sooner than `SOON`. */
 const IDLE = 60_000
 const SOON = 60_000
-/** Parts of the index; only changed parts are stored. An entry is the key of an actor with its deadline, or of a queue with work. */
+/**
+ * Most parts of the index, and how many entries make another one worth while; only changed parts are stored. An entry is the key
+ * of an actor with its deadline, or of a queue with work.
+ */
 const PARTS = 64
+const ENTRIES = 64
 
 type Indexed = readonly [key: string, at?: number]
+/** How far a shard is stored: up to `sequence` with its effects, up to `state` without. */
+export interface Covered { readonly sequence: number; readonly state: number }
 interface Saved { readonly cell: Cell; readonly data: Uint8Array; readonly prev: number; readonly dirty: number; readonly grown: number }
 
 export class Keeper {
@@ -56,13 +63,14 @@ export class Keeper {
     this.#checkpoint = new Checkpoint(shard)
   }
 
-  /** Read the checkpoint and the index. Gives the sequence up to which nothing needs a replay; 0 when unknown. */
-  async load(): Promise<number> {
+  /** Read the checkpoint and the index. Gives the sequences up to which nothing needs a look, and nothing a replay; 0 when unknown. */
+  async load(): Promise<Covered> {
     for (const [key, at] of (await this.#checkpoint.load<Indexed>()) ?? []) {
       if (at === undefined) this.#shard.offers.recall({ ...addressOf(key), kind: 'queue' })
       else this.#shard.deadlines.set(key, at)
     }
-    return this.#checkpoint.sequence
+    const { sequence, state } = this.#checkpoint
+    return { sequence, state }
   }
   /** A snapshot that the checkpoint stands for is missing: the whole journal is replayed. */
   reset(): Promise<void> {
@@ -135,25 +143,35 @@ export class Keeper {
   async #save(cells: readonly Cell[], stored: Saved[]): Promise<void> {
     const writing = new Set<Promise<void>>()
     const failures: unknown[] = []
-    for (let i = 0; i < cells.length && failures.length === 0; i += SLICE) {
-      for (const saved of await this.#take(cells.slice(i, i + SLICE))) {
+    for (let i = 0; i < cells.length && failures.length === 0; ) {
+      const taken = await this.#take(cells, i, AT_ONCE - writing.size)
+      if (taken.length === 0) break
+      i += taken.length
+      for (const saved of taken) {
         const written = this.#write(saved).then(() => void stored.push(saved), (error) => void failures.push(error)).finally(() => writing.delete(written))
         writing.add(written)
       }
-      while (writing.size > AT_ONCE - SLICE) await Promise.race(writing)
+      while (writing.size >= AT_ONCE) await Promise.race(writing)
     }
     await Promise.all(writing)
     if (failures.length > 0) throw failures[0]
   }
-  #take(cells: readonly Cell[]): Promise<Saved[]> {
-    return new Promise((done) => this.#shard.task(() => done(cells.map((cell) => {
-      const saved: Saved = { cell, data: snapshot(cell), prev: cell.prev, dirty: cell.dirty, grown: cell.grown }
-      cell.dirty = 0
-      cell.grown = 0
-      cell.saving = true
-      this.#onTheWay.add(saved)
-      return saved
-    })), () => done([])))
+  /** Take the snapshots of at least one and at most so many cells, beginning with one; none when the shard was given up. */
+  #take(cells: readonly Cell[], from: number, most: number): Promise<Saved[]> {
+    const { clock } = this.#shard.deps
+    return new Promise((done) => this.#shard.task(() => {
+      const taken: Saved[] = []
+      for (const until = clock.elapsed() + SLICE; from + taken.length < cells.length && taken.length < most && (taken.length === 0 || clock.elapsed() < until); ) {
+        const cell = cells[from + taken.length] as Cell
+        const saved: Saved = { cell, data: snapshot(cell), prev: cell.prev, dirty: cell.dirty, grown: cell.grown }
+        cell.dirty = 0
+        cell.grown = 0
+        cell.saving = true
+        this.#onTheWay.add(saved)
+        taken.push(saved)
+      }
+      done(taken)
+    }, () => done([]), true))
   }
   async #write(saved: Saved): Promise<void> {
     try {
@@ -190,27 +208,26 @@ export class Keeper {
   /** Store the index, then the checkpoint. @param anew also when it stays where it is: snapshots were stored. */
   async #mark(anew: boolean): Promise<void> {
     const shard = this.#shard
-    const plan = await new Promise<{ sequence: number; parts: string[] } | undefined>((done) => shard.task(() => {
-      const sequence = this.#covered()
-      const stays = sequence < this.#checkpoint.sequence || (sequence === this.#checkpoint.sequence && !anew)
+    const plan = await new Promise<(Covered & { parts: string[] }) | undefined>((done) => shard.task(() => {
+      const { sequence, state } = this.#covered()
+      const stays = sequence <= this.#checkpoint.sequence && state <= this.#checkpoint.state && !(anew && state === this.#checkpoint.state)
       // The index of many sleeping runs is long: it is made only when it is stored.
-      done(stays ? undefined : { sequence, parts: this.#index() })
-    }, () => done(undefined)))
+      done(stays ? undefined : { sequence, state, parts: this.#index() })
+    }, () => done(undefined), true))
     if (!plan) return
-    await this.#checkpoint.store(plan.sequence, plan.parts, async () => (await shard.held()) && shard.open)
+    await this.#checkpoint.store(plan.sequence, plan.state, plan.parts, async () => (await shard.held()) && shard.open)
   }
-  /** The sequence up to which every snapshot is stored and every effect performed. */
-  #covered(): number {
+  #covered(): Covered {
     let low = this.#shard.sequence + 1
     for (const cell of this.#shard.cells.all()) if (cell.dirty > 0 && cell.dirty < low) low = cell.dirty
     for (const { dirty } of this.#onTheWay) if (dirty < low) low = dirty
-    return Math.min(low, this.#shard.effects.low() ?? low) - 1
+    return { sequence: Math.min(low, this.#shard.effects.low() ?? low) - 1, state: low - 1 }
   }
   #index(): string[] {
+    const entries: Indexed[] = [...this.#shard.deadlines.entries(), ...[...this.#shard.offers.waiting()].map((key): Indexed => [key])]
+    const count = Math.min(PARTS, 2 ** Math.ceil(Math.log2(Math.max(1, entries.length / ENTRIES))))
     const parts: Indexed[][] = Array.from({ length: PARTS }, () => [])
-    const add = (entry: Indexed) => parts[hashOf(entry[0]) % PARTS]?.push(entry)
-    for (const entry of this.#shard.deadlines.entries()) add(entry)
-    for (const key of this.#shard.offers.waiting()) add([key])
+    for (const entry of entries) parts[hashOf(entry[0]) % count]?.push(entry)
     return parts.map((part) => JSON.stringify(part))
   }
 
@@ -219,7 +236,7 @@ export class Keeper {
     const { clock } = this.#shard.deps
     this.#shard.task(() => {
       for (const cell of [...this.#shard.cells.all()]) {
-        if (cell.dirty > 0 || cell.saving || sequenceOf(cell.prev) > this.#checkpoint.sequence) continue
+        if (cell.dirty > 0 || cell.saving || sequenceOf(cell.prev) > this.#checkpoint.state) continue
         const at = this.#shard.deadlines.get(cell.key)
         const soon = at !== undefined && (cell.actor.recover !== undefined || at - clock.now() < SOON)
         if (!soon && (cell.actor.ended?.(cell.state as never) || now - cell.used > IDLE)) this.#shard.cells.evict(cell)

@@ -14,8 +14,10 @@ import type { Shard } from './shard.ts'
 
 interface Mark {
   readonly v: 1
-  /** What lies up to this sequence needs no replay. */
+  /** What lies up to this sequence needs no look: it is in snapshots, and its effects have been performed. */
   readonly sequence: number
+  /** What lies up to this one is in snapshots; never less. Absent in what older releases wrote: the same. */
+  readonly state?: number
   readonly epoch: number
   /** Numbers of the parts of the index. */
   readonly parts: readonly number[]
@@ -36,9 +38,13 @@ export class Checkpoint {
   constructor(shard: Shard) {
     this.#shard = shard
   }
-  /** Sequence up to which nothing needs a replay. */
+  /** Sequence up to which nothing needs a look. */
   get sequence(): number {
     return this.#mark.sequence
+  }
+  /** Sequence up to which everything is in snapshots: effects that are not performed yet do not hold it back. */
+  get state(): number {
+    return this.#mark.state ?? this.#mark.sequence
   }
   #key(what: string): string {
     return `_/${this.#shard.shard}/${what}`
@@ -77,7 +83,7 @@ export class Checkpoint {
   }
 
   /** Store the index and the checkpoint, behind all that they stand for. @param held whether this node is still the recorded owner. */
-  async store(sequence: number, index: readonly string[], held: () => Promise<boolean>): Promise<void> {
+  async store(sequence: number, state: number, index: readonly string[], held: () => Promise<boolean>): Promise<void> {
     const shard = this.#shard
     const { snapshots } = shard.deps
     await Promise.all(index.map(async (json, part) => {
@@ -90,7 +96,7 @@ export class Checkpoint {
     const parts = index.flatMap((_, part) => (this.#parts[part] === undefined ? [] : [part]))
     await this.#again()
     if (!(await held())) throw new LostState('the record of ownership is gone')
-    const next: Mark = { v: 1, sequence: Math.max(sequence, before.sequence), epoch: shard.epoch, parts }
+    const next: Mark = { v: 1, sequence: Math.max(sequence, before.sequence), state: Math.max(state, this.state), epoch: shard.epoch, parts }
     const revision = await snapshots.put(shard.partition, this.#key('checkpoint'), bytes(next), this.#revision)
     if (revision === undefined) throw new Error('the checkpoint was overtaken')
     this.#revision = revision

@@ -43,6 +43,8 @@ export class Shard {
   sequence = 0
   epoch = 0
   #mailbox: Letter[] = []
+  /** What goes before the mailbox. */
+  readonly #ahead: Letter[] = []
   /** Commands that wait for their answer. */
   readonly #asked = new Map<string, Promise<ShardAnswer>>()
   #pumping = false
@@ -109,7 +111,7 @@ export class Shard {
   #close(): void {
     this.#open = false
     this.#timer?.cancel()
-    for (const letter of this.#mailbox.splice(0)) turnAway(letter)
+    for (const letter of [...this.#ahead.splice(0), ...this.#mailbox.splice(0)]) turnAway(letter)
   }
 
   /** A message from the bus. Commands that come together are decided in their order, each for itself. */
@@ -140,12 +142,12 @@ export class Shard {
     const arm = cell?.actor.ask?.[name]
     return cell && arm && { result: arm(cell.state as never, input as never, this.#lastAt) }
   }
-  /** Run something when no append is in flight: memory then equals the journal. */
-  task(run: () => void, fail: () => void = () => {}): void {
-    this.#post({ type: 'task', run, fail })
+  /** Run something when no append is in flight: memory then equals the journal. @param ahead of all that waits, which may be a lot. */
+  task(run: () => void, fail: () => void = () => {}, ahead = false): void {
+    this.#post({ type: 'task', run, fail }, ahead ? this.#ahead : this.#mailbox)
   }
-  #post(letter: Letter): void {
-    if (this.#open) this.#mailbox.push(letter)
+  #post(letter: Letter, box = this.#mailbox): void {
+    if (this.#open) box.push(letter)
     else turnAway(letter)
     if (!this.#open) return
     if (this.#pumping) {
@@ -155,11 +157,8 @@ export class Shard {
     this.#pumping = true
     queueMicrotask(() => void this.#pump())
   }
-  /** Give up at once, because what is stored can no longer be trusted. */
+  /** Give up at once: another owner was found, or what is stored or in memory can no longer be trusted. */
   lose(reason: string): void {
-    this.#fail(reason)
-  }
-  #fail(reason: string): void {
     if (!this.#open) return
     this.drop()
     this.#lost(reason)
@@ -167,10 +166,10 @@ export class Shard {
 
   async #pump(): Promise<void> {
     try {
-      while (this.#mailbox.length > 0 && this.#open) await this.#turn()
+      while (this.#mailbox.length + this.#ahead.length > 0 && this.#open) await this.#turn()
     } catch (error) {
       this.deps.log.error({ err: error, shard: this.name }, 'the shard loop failed')
-      this.#fail('the shard loop failed')
+      this.lose('the shard loop failed')
     } finally {
       this.#pumping = false
     }
@@ -178,6 +177,7 @@ export class Shard {
 
   /** One batch: take, decide, append, answer. */
   async #turn(): Promise<void> {
+    for (const letter of this.#ahead.splice(0)) if (letter.type === 'task') letter.run()
     this.#lastAt = Math.max(this.#lastAt, this.deps.clock.now())
     const batch = new Batch(this.deps, this.shard, this.#lastAt, (address) => this.cells.get(address))
     const answers: (() => void)[] = []
@@ -210,7 +210,7 @@ export class Shard {
     else for (const answer of answers) answer()
     for (const cell of batch.touched) this.#rearm(cell)
     this.#arm()
-    if (batch.torn) this.#fail('an actor threw in the middle of a decision')
+    if (batch.torn) this.lose('an actor threw in the middle of a decision')
   }
 
   /** Have the actors of the coming batch in memory. @returns how many letters that batch may take: those that come meanwhile are for the next. */
@@ -241,7 +241,7 @@ export class Shard {
     this.deps.recent?.keep(id, { v: 1, ...head, entries: batch.entries }, batch.bytes)
     const sequence = await settle(this, data, id)
     if (sequence === undefined) {
-      this.#fail('another node owns the shard')
+      this.lose('another node owns the shard')
       return false
     }
     this.sequence = sequence

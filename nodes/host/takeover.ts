@@ -3,12 +3,13 @@
  *
  * Invariants:
  * T1. The takeover envelope carries a higher epoch than any before it; replay reads what lies before it and no more.
- * T2. Every actor changed since the checkpoint is in memory afterwards; every other one equals its snapshot.
+ * T2. Every actor changed since the state of the checkpoint is in memory afterwards; every other one equals its snapshot.
  * T3. The effects after the checkpoint are performed again, except messages that are moot by now; their ids are those of the
- *     first time.
+ *     first time. What lies before its state is read for them alone: no actor is.
  */
 import { placed, sequenceOf, type Address, type Placed } from '../../protocol/entry.ts'
 import { cellKey, LostSnapshot, replay } from './cell.ts'
+import type { Covered } from './checkpoint.ts'
 import { decode } from './codec.ts'
 import { plan, type Planned } from './effects.ts'
 import type { Stored } from './ports.ts'
@@ -35,11 +36,11 @@ export async function takeOver(shard: Shard, epoch: number): Promise<Planned[]> 
   if (typeof fenced !== 'object') throw new Error(`the fence of shard ${shard.name} was not stored (${fenced})`)
 
   const pending = await replayFrom(shard, checkpoint, fenced.sequence).catch(async (error: unknown) => {
-    if (checkpoint === 0 || !(error instanceof LostSnapshot)) throw error
+    if (checkpoint.state === 0 || !(error instanceof LostSnapshot)) throw error
     log.warn({ err: error, shard: shard.name }, 'a snapshot is missing; replaying the whole journal')
     shard.cells.clear()
     await shard.keeper.reset()
-    return replayFrom(shard, 0, fenced.sequence)
+    return replayFrom(shard, { sequence: 0, state: 0 }, fenced.sequence)
   })
   await shard.keeper.confirm(true)
   // Whoever was away between the record and the fence has fenced an owner that is newer; it must not serve, or that one's reads grow stale.
@@ -48,7 +49,7 @@ export async function takeOver(shard: Shard, epoch: number): Promise<Planned[]> 
 }
 
 /** Replay what lies after the checkpoint and before the fence. */
-async function replayFrom(shard: Shard, checkpoint: number, fence: number): Promise<Planned[]> {
+async function replayFrom(shard: Shard, { sequence: checkpoint, state }: Covered, fence: number): Promise<Planned[]> {
   const { journal, blobs, log, clock } = shard.deps
   const { partition, shard: number } = shard
   const pending: Planned[] = []
@@ -70,9 +71,14 @@ async function replayFrom(shard: Shard, checkpoint: number, fence: number): Prom
       places.push(...placed(stored.sequence, envelope))
       await pause()
     }
-    await shard.cells.load(begunBefore(places))
+    await shard.cells.load(begunBefore(places.filter(({ cursor }) => sequenceOf(cursor) > state)))
     for (const place of places) {
       const { entry } = place
+      if (sequenceOf(place.cursor) <= state) {
+        for (const planned of plan(shard, place)) pending.push(planned)
+        await pause()
+        continue
+      }
       const cell = shard.cells.loaded(entry) ?? (entry.prev === 0 ? shard.cells.fresh(entry) : await shard.cells.get(entry))
       if (replay(cell, place) && cell.dirty === 0) cell.dirty = sequenceOf(place.cursor)
       for (const planned of plan(shard, place)) pending.push(planned)
@@ -84,10 +90,12 @@ async function replayFrom(shard: Shard, checkpoint: number, fence: number): Prom
   if (prev === undefined ? shard.sequence > checkpoint : prev !== shard.sequence) {
     throw new Error(`journal: shard ${shard.name} ends at ${prev ?? checkpoint}, but its last envelope is ${shard.sequence}`)
   }
+  // Whether a message is moot, its actor says.
+  for (const { effect, from } of pending) if ('push' in effect && !shard.cells.loaded(from)) await shard.cells.get(from)
   const now = clock.now()
   for (const cell of shard.cells.all()) if (cell.actor.recover) cell.state = cell.actor.recover(cell.state as never, now)
   shard.sequence = fence
-  log.info({ shard: shard.name, epoch: shard.epoch, checkpoint, replayed: count, ms: Math.round(clock.elapsed() - started) }, 'shard taken over')
+  log.info({ shard: shard.name, epoch: shard.epoch, checkpoint, state, replayed: count, ms: Math.round(clock.elapsed() - started) }, 'shard taken over')
   return pending
 }
 

@@ -56,9 +56,42 @@ t.test('an owner that ends in order finishes its effects first, so that the next
   const late = next.stop()
   await world.clock.advance(1000)
   await late
+  answer = undefined
   const last = await world.owner(0, deps)
-  t.same(replayed, [0, 0, 1], 'one that is not answered in time is left to the next owner')
+  t.same(replayed, [0, 0, 0], 'nor when one is not answered in time:')
+  await settleAll()
+  t.ok(answer, 'that is sent again')
   last.drop()
+})
+
+t.test('what only waits for its effects is not replayed: they alone are performed again, and all of them', async (t) => {
+  const bus = new MemoryBus()
+  const told: unknown[] = []
+  bus.subscribe('gateway.g1', (message) => {
+    told.push((message as { by: unknown }).by)
+    return new Promise(() => {})
+  })
+  const world = new ToyWorld()
+  const base = world.deps(bus)
+  const react = { counted: (({ by }: { by: number }) => [{ push: { gateway: 'g1', message: { type: 'state', by } } }]) as never }
+  const replayed: unknown[] = []
+  const log = { ...base.log, info: (fields: unknown, text: string) => { if (text === 'shard taken over') replayed.push((fields as { replayed: number }).replayed) } }
+  const deps = { ...base, log, kinds: { ...base.kinds, run: { ...base.kinds.run, react } } }
+  const first = await world.owner(0, deps)
+  for (let i = 0; i < RUNS; i++) await first.submit(command(runId(i), 'add', { by: i }))
+  // Shorter than a gateway is waited for, longer than a changed actor is given to be stored.
+  for (let i = 0; i < 19; i++) await world.clock.advance(100)
+  await first.submit(command(runId(0), 'add', { by: 100 }))
+  first.drop()
+  told.length = 0
+
+  const next = await world.owner(0, deps)
+  await settleAll()
+  t.same(replayed, [0, 1], 'the one change that was not stored')
+  t.same(told, [...Array.from({ length: RUNS }, (_, i) => i), 100])
+  t.match(reply(await next.ask({ project: 'prj_1', kind: 'run', id: runId(0) }, 'get', undefined)), { count: 100 })
+  t.match(reply(await next.ask({ project: 'prj_1', kind: 'run', id: runId(7) }, 'get', undefined)), { count: 7 })
+  next.drop()
 })
 
 t.test('who asks while most of it is being stored is still answered', async (t) => {
