@@ -54,6 +54,7 @@ export class Membership {
   #absences = 0
   #known = 0
   readonly #timers = new Set<() => void>()
+  #renewing: Promise<unknown> = Promise.resolve()
   #stopped = false
   #ended = 0
 
@@ -74,7 +75,9 @@ export class Membership {
     await this.#look()
     this.#renewed = joined
     this.#repeat(() => RENEW, async () => {
-      const started = await this.#renew()
+      const renewing = this.#renew()
+      this.#renewing = renewing.catch(() => {})
+      const started = await renewing
       if (!this.#lately(FRESH)) this.#absences++
       this.#renewed = started
     })
@@ -111,6 +114,8 @@ export class Membership {
   async stop(): Promise<void> {
     this.#stopped = true
     for (const cancel of this.#timers) cancel()
+    // A renewal that is under way would bring the record back to life.
+    await this.#renewing
     // Not deleted: a record that is merely gone says nothing (M4).
     await this.#registry.put(`node.${this.#self.id}`, JSON.stringify({ id: this.#self.id, roles: [], beat: ++this.#beat } satisfies NodeRecord), this.#revision).catch(() => {})
   }

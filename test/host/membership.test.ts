@@ -157,6 +157,24 @@ t.test('a node that looks slowly is not away for that; one that was away looks b
   t.ok(b.fresh())
 })
 
+t.test('a node that leaves while it renews its record has left', async (t) => {
+  const { clock, a, b, registry } = await pair(async () => false)
+  let stored: (() => void) | undefined
+  const put = registry.put.bind(registry)
+  registry.put = async (key, value, revision) => {
+    if (key === 'node.b' && !stored) await new Promise<void>((done) => { stored = done })
+    return put(key, value, revision)
+  }
+  await clock.advance(400)
+  const left = b.stop()
+  await settleAll()
+  stored?.()
+  await left
+  await settleAll()
+  await clock.advance(400)
+  t.same(a.members('shards').map(({ id }) => id), ['a'])
+})
+
 t.test('who takes something from a node that renewed at the last moment waits until that one cannot believe in itself', async (t) => {
   const { clock, a, b, silent } = await pair(async () => true)
   const waits = async () => {
