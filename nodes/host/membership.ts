@@ -20,7 +20,7 @@ import type { Clock, Registry } from './ports.ts'
 /** Milliseconds between renewals, and until silence means death: of a node that nobody hears of, and of one that may only be slow. */
 const RENEW = 400
 const GONE = 1250
-const LEASE = 2000
+export const LEASE = 2000
 /** Milliseconds a node believes in itself: less than others do, because clocks do not run equally fast. */
 const FRESH = 1100
 /** Milliseconds a node believes to have no others without having renewed its record and looked: less than a lease, for the same reason. */
@@ -103,7 +103,7 @@ export class Membership {
     if (others.length === 0) return Promise.resolve()
     return new Promise<void>((done) => {
       const cancel = this.#clock.later(LEASE, done)
-      void Promise.all(others.map((id) => this.#neighbours?.greet(id) ?? false)).then((all) => {
+      void Promise.all(others.map(({ listens, member }) => (listens ? (this.#neighbours?.greet(member.id) ?? false) : false))).then((all) => {
         if (!all.every(Boolean)) return
         cancel()
         done()
@@ -143,11 +143,14 @@ export class Membership {
   ended(): number {
     return this.#ended
   }
-  /** Ids of the others that have a lease, those included of which the servers know nobody. */
-  #others(): string[] {
-    const others: string[] = []
-    for (const { member, changed } of this.#observed.values()) if (member.id !== this.#self.id && member.roles.length > 0 && this.#looked - changed < LEASE) others.push(member.id)
+  /** The others that have a lease, those included of which the servers know nobody. */
+  #others(): Observed[] {
+    const others: Observed[] = []
+    for (const seen of this.#observed.values()) if (seen.member.id !== this.#self.id && this.#leased(seen)) others.push(seen)
     return others
+  }
+  #leased({ member, changed }: Observed): boolean {
+    return member.roles.length > 0 && this.#looked - changed < LEASE
   }
   /** Look again now, for a decision that must not miss a node that has just joined. */
   refresh(): Promise<void> {
@@ -169,7 +172,7 @@ export class Membership {
     return Math.min(RENEW, ...ends.filter((ms) => ms > 0))
   }
   #alive(seen: Observed | undefined): boolean {
-    return seen !== undefined && seen.member.roles.length > 0 && !seen.gone && this.#looked - seen.changed < LEASE
+    return seen !== undefined && !seen.gone && this.#leased(seen)
   }
 
   /** Renew the own record. Gives the time from which that counts. */

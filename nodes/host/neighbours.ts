@@ -1,11 +1,10 @@
 /** Nodes that reach each other by their names, over the bus: to find out who is there, and to be known. */
 import { subjects } from '../../protocol/subjects.ts'
-import type { Neighbours } from './membership.ts'
+import { LEASE, type Neighbours } from './membership.ts'
 import type { Bus } from './ports.ts'
 
-/** Milliseconds to wait for a node that is asked whether it is there, and for one that is greeted: as long as a lease. */
+/** Milliseconds to wait for a node that is asked whether it is there. */
 const THERE = 300
-const GREETED = 2000
 /** What is asked, and what is answered. Releases that know no greeting answer anything else to one. */
 interface Question { readonly joined?: true }
 const MET = 'met'
@@ -19,7 +18,7 @@ export const createNeighbours = (bus: Bus): Neighbours & { there(id: string): Pr
     there: async (id) => typeof (await ask(id, {}, THERE)) === 'object',
     nobody: async (id) => (await ask(id, {}, THERE)) === 'no_responders',
     greet: async (id) => {
-      const answer = await ask(id, { joined: true }, GREETED)
+      const answer = await ask(id, { joined: true }, LEASE)
       // Of whom the servers know nothing is dead, or has lost its connection and will be unsure when it has one again.
       return answer === 'no_responders' || (typeof answer === 'object' && answer.answer === MET)
     },

@@ -62,10 +62,11 @@ t.test('lives of other gateways that end are counted: by leaving, by beginning a
 })
 
 /** Two members, of whom `b` can be silenced. */
-async function pair(nobody: (id: string) => Promise<boolean>, greet: (id: string) => Promise<boolean> = async () => false) {
+async function pair(nobody: (id: string) => Promise<boolean>) {
   const clock = new ManualClock()
   const registry = new MemoryRegistry()
   const silent = new Set<string>()
+  const greet = async () => false
   const registryOf = (id: string) => Object.assign(Object.create(registry) as MemoryRegistry, { put: async (key: string, value: string, revision: number) => {
     if (silent.has(id)) throw new Error('unreachable')
     return registry.put(key, value, revision)
@@ -131,6 +132,19 @@ t.test('a node that joins serves as soon as the others know of it, and never bes
     t.notOk(a.alone(), `nobody is alone any more when the other one serves, ${answers} answering`)
     t.ok(clock.elapsed() - from <= within + 100, `after ${clock.elapsed() - from} ms`)
   }
+})
+
+t.test('a node of a release that does not listen in its own name is not believed gone because nobody answers for it', async (t) => {
+  const clock = new ManualClock()
+  const registry = new MemoryRegistry()
+  registry.values.set('node.a', { value: JSON.stringify({ id: 'a', roles: ['shards'], beat: 1 }), revision: 1000 })
+  const b = new Membership(registry, clock, node('b'), { nobody: async () => true, greet: async () => true })
+  let joined = false
+  void b.start(async () => {}).then(() => { joined = true })
+  await clock.advance(1900)
+  t.notOk(joined)
+  await clock.advance(200)
+  t.ok(joined)
 })
 
 t.test('a node that looks slowly is not away for that; one that was away looks before it believes in itself again', async (t) => {
