@@ -54,7 +54,6 @@ export interface RunningNode {
   stop(): Promise<void>
 }
 
-
 const urlOf = ({ host }: Config, port: number): string => `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 
 const systemClock: Clock = {

@@ -13,7 +13,7 @@
 import { sequenceOf } from '../../protocol/entry.ts'
 import { hashOf } from '../../protocol/subjects.ts'
 import { addressOf, placeOf, snapshot, type Cell } from './cell.ts'
-import { Checkpoint, LostState } from './mark.ts'
+import { Checkpoint, LostState, type Covered } from './mark.ts'
 import type { Shard } from './shard.ts'
 
 /** Milliseconds between checkpoints. */
@@ -42,8 +42,6 @@ const PARTS = 64
 const ENTRIES = 64
 
 type Indexed = readonly [key: string, at?: number]
-/** How far a shard is stored: up to `sequence` with its effects, up to `state` without. */
-export interface Covered { readonly sequence: number; readonly state: number }
 interface Saved { readonly cell: Cell; readonly data: Uint8Array; readonly prev: number; readonly dirty: number; readonly grown: number }
 
 export class Keeper {
@@ -63,7 +61,7 @@ export class Keeper {
     this.#checkpoint = new Checkpoint(shard)
   }
 
-  /** Read the checkpoint and the index. Gives the sequences up to which nothing needs a look, and nothing a replay; 0 when unknown. */
+  /** Read the checkpoint and the index. Gives how far the shard is stored; 0 when unknown. */
   async load(): Promise<Covered> {
     for (const [key, at] of (await this.#checkpoint.load<Indexed>()) ?? []) {
       if (at === undefined) this.#shard.offers.recall({ ...addressOf(key), kind: 'queue' })
@@ -144,7 +142,7 @@ export class Keeper {
     const writing = new Set<Promise<void>>()
     const failures: unknown[] = []
     for (let i = 0; i < cells.length && failures.length === 0; ) {
-      const taken = await this.#take(cells, i, AT_ONCE - writing.size)
+      const taken = await this.#take(cells.slice(i, i + AT_ONCE - writing.size))
       if (taken.length === 0) break
       i += taken.length
       for (const saved of taken) {
@@ -156,19 +154,20 @@ export class Keeper {
     await Promise.all(writing)
     if (failures.length > 0) throw failures[0]
   }
-  /** Take the snapshots of at least one and at most so many cells, beginning with one; none when the shard was given up. */
-  #take(cells: readonly Cell[], from: number, most: number): Promise<Saved[]> {
+  /** Take the snapshots of the first of some cells, of one at least; none when the shard was given up. */
+  #take(cells: readonly Cell[]): Promise<Saved[]> {
     const { clock } = this.#shard.deps
     return new Promise((done) => this.#shard.task(() => {
       const taken: Saved[] = []
-      for (const until = clock.elapsed() + SLICE; from + taken.length < cells.length && taken.length < most && (taken.length === 0 || clock.elapsed() < until); ) {
-        const cell = cells[from + taken.length] as Cell
+      const until = clock.elapsed() + SLICE
+      for (const cell of cells) {
         const saved: Saved = { cell, data: snapshot(cell), prev: cell.prev, dirty: cell.dirty, grown: cell.grown }
         cell.dirty = 0
         cell.grown = 0
         cell.saving = true
         this.#onTheWay.add(saved)
         taken.push(saved)
+        if (clock.elapsed() >= until) break
       }
       done(taken)
     }, () => done([]), true))
@@ -210,12 +209,13 @@ export class Keeper {
     const shard = this.#shard
     const plan = await new Promise<(Covered & { parts: string[] }) | undefined>((done) => shard.task(() => {
       const { sequence, state } = this.#covered()
-      const stays = sequence <= this.#checkpoint.sequence && state <= this.#checkpoint.state && !(anew && state === this.#checkpoint.state)
+      const known = this.#checkpoint
+      const stays = state < known.state || (state === known.state && sequence <= known.sequence && !anew)
       // The index of many sleeping runs is long: it is made only when it is stored.
       done(stays ? undefined : { sequence, state, parts: this.#index() })
     }, () => done(undefined), true))
     if (!plan) return
-    await this.#checkpoint.store(plan.sequence, plan.state, plan.parts, async () => (await shard.held()) && shard.open)
+    await this.#checkpoint.store(plan, plan.parts, async () => (await shard.held()) && shard.open)
   }
   #covered(): Covered {
     let low = this.#shard.sequence + 1

@@ -12,12 +12,16 @@
  */
 import type { Shard } from './shard.ts'
 
-interface Mark {
-  readonly v: 1
+/** How far a shard is stored. */
+export interface Covered {
   /** What lies up to this sequence needs no look: it is in snapshots, and its effects have been performed. */
   readonly sequence: number
-  /** What lies up to this one is in snapshots; never less. Absent in what older releases wrote: the same. */
-  readonly state?: number
+  /** What lies up to this one is in snapshots; never less. */
+  readonly state: number
+}
+/** `state` is absent in what older releases wrote: the same as `sequence`. */
+interface Mark extends Omit<Covered, 'state'>, Partial<Pick<Covered, 'state'>> {
+  readonly v: 1
   readonly epoch: number
   /** Numbers of the parts of the index. */
   readonly parts: readonly number[]
@@ -28,7 +32,7 @@ export class LostState extends Error {}
 const bytes = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value))
 const parse = <T>(data: Uint8Array): T => JSON.parse(new TextDecoder().decode(data)) as T
 
-export class Checkpoint {
+export class Checkpoint implements Covered {
   readonly #shard: Shard
   #mark: Mark = { v: 1, sequence: 0, epoch: 0, parts: [] }
   #revision = 0
@@ -38,11 +42,9 @@ export class Checkpoint {
   constructor(shard: Shard) {
     this.#shard = shard
   }
-  /** Sequence up to which nothing needs a look. */
   get sequence(): number {
     return this.#mark.sequence
   }
-  /** Sequence up to which everything is in snapshots: effects that are not performed yet do not hold it back. */
   get state(): number {
     return this.#mark.state ?? this.#mark.sequence
   }
@@ -83,7 +85,7 @@ export class Checkpoint {
   }
 
   /** Store the index and the checkpoint, behind all that they stand for. @param held whether this node is still the recorded owner. */
-  async store(sequence: number, state: number, index: readonly string[], held: () => Promise<boolean>): Promise<void> {
+  async store({ sequence, state }: Covered, index: readonly string[], held: () => Promise<boolean>): Promise<void> {
     const shard = this.#shard
     const { snapshots } = shard.deps
     await Promise.all(index.map(async (json, part) => {

@@ -9,9 +9,9 @@
  */
 import { placed, sequenceOf, type Address, type Placed } from '../../protocol/entry.ts'
 import { cellKey, LostSnapshot, replay } from './cell.ts'
-import type { Covered } from './checkpoint.ts'
 import { decode } from './codec.ts'
 import { plan, type Planned } from './effects.ts'
+import type { Covered } from './mark.ts'
 import type { Stored } from './ports.ts'
 import type { Shard } from './shard.ts'
 
@@ -71,18 +71,17 @@ async function replayFrom(shard: Shard, { sequence: checkpoint, state }: Covered
       places.push(...placed(stored.sequence, envelope))
       await pause()
     }
-    await shard.cells.load(begunBefore(places.filter(({ cursor }) => sequenceOf(cursor) > state)))
-    for (const place of places) {
+    const unstored = places.filter(({ cursor }) => sequenceOf(cursor) > state)
+    await shard.cells.load(begunBefore(unstored))
+    for (const place of unstored) {
       const { entry } = place
-      if (sequenceOf(place.cursor) <= state) {
-        for (const planned of plan(shard, place)) pending.push(planned)
-        await pause()
-        continue
-      }
       const cell = shard.cells.loaded(entry) ?? (entry.prev === 0 ? shard.cells.fresh(entry) : await shard.cells.get(entry))
       if (replay(cell, place) && cell.dirty === 0) cell.dirty = sequenceOf(place.cursor)
-      for (const planned of plan(shard, place)) pending.push(planned)
       count++
+      await pause()
+    }
+    for (const place of places) {
+      pending.push(...plan(shard, place))
       await pause()
     }
   }
