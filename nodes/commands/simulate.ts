@@ -36,7 +36,7 @@ export async function runSimulations({ seeds, from, failures, lines, jobs }: { s
     }
   }
   const width = Math.max(1, Math.min(Number(jobs ?? availableParallelism()), Math.ceil(all / PART)))
-  const children = Array.from({ length: width }, () => fork(module, { execArgv: source(module).slice(0, -1) }))
+  const children = Array.from({ length: width }, () => fork(module, { execArgv: [...source(module).slice(0, -1), '--single-threaded-gc'] }))
   try {
     await Promise.all(children.map(work))
   } finally {

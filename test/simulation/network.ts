@@ -23,6 +23,8 @@ const copy = (message: unknown): unknown => (message === undefined ? undefined :
 export class Network {
   readonly #sim: Simulation
   readonly #listeners = new Set<Listener>()
+  /** Who listens to a subject, until that changes. */
+  readonly #known = new Map<string, readonly Listener[]>()
   /** When the last message on a link arrives, for links that keep the order. */
   readonly #arrivals = new Map<string, number>()
 
@@ -32,6 +34,7 @@ export class Network {
   /** The servers notice that a machine is gone. */
   forget(machine: Machine): void {
     for (const listener of this.#listeners) if (listener.machine === machine) this.#listeners.delete(listener)
+    this.#known.clear()
   }
   /** Whether the servers know of nobody of this name. They may have dropped whoever is cut off or does not read, and may be wrong for a moment. */
   nobody(machine: Machine, id: string): Promise<boolean> {
@@ -55,7 +58,11 @@ export class Network {
       subscribe: (subject, handler, group) => {
         const listener: Listener = { machine, subject, handler, group }
         if (machine.alive) this.#listeners.add(listener)
-        return () => { this.#listeners.delete(listener) }
+        this.#known.clear()
+        return () => {
+          this.#listeners.delete(listener)
+          this.#known.clear()
+        }
       },
       publish: (subject, message) => { if (machine.spend()) this.#publish(machine, subject, message) },
       request: (subject, message, timeout) => (machine.spend() ? this.#request(machine, subject, message, timeout) : new Promise(() => {})),
@@ -72,9 +79,11 @@ export class Network {
     }
   }
 
-  #matching(subject: string): Listener[] {
-    const found: Listener[] = []
-    for (const listener of this.#listeners) if (fits(listener.subject, subject)) found.push(listener)
+  #matching(subject: string): readonly Listener[] {
+    const known = this.#known.get(subject)
+    if (known) return known
+    const found = [...this.#listeners].filter((listener) => fits(listener.subject, subject))
+    this.#known.set(subject, found)
     return found
   }
   /** Listeners elsewhere that get a message: all without a group, and one of each group. */

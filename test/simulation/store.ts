@@ -7,6 +7,8 @@ export interface Message extends Stored {
   /** When it was stored. */
   readonly at: number
 }
+const text = new TextDecoder()
+
 /** The journal of one partition, with compare-and-set for each shard. */
 export class JournalStore {
   readonly messages: Message[] = []
@@ -31,7 +33,7 @@ export class JournalStore {
   envelope(message: Message): Envelope {
     const known = this.#decoded.get(message)
     if (known) return known
-    const envelope = JSON.parse(new TextDecoder().decode(message.data)) as Envelope
+    const envelope = JSON.parse(text.decode(message.data)) as Envelope
     this.#decoded.set(message, envelope)
     return envelope
   }
