@@ -26,6 +26,7 @@ interface Mark extends Omit<Covered, 'state'>, Partial<Pick<Covered, 'state'>> {
   /** Numbers of the parts of the index. */
   readonly parts: readonly number[]
 }
+const stateOf = ({ state, sequence }: Mark): number => state ?? sequence
 /** The stored state is not what this owner stored: it was lost, or another owner came. Memory cannot be trusted with it any more. */
 export class LostState extends Error {}
 
@@ -46,7 +47,7 @@ export class Checkpoint implements Covered {
     return this.#mark.sequence
   }
   get state(): number {
-    return this.#mark.state ?? this.#mark.sequence
+    return stateOf(this.#mark)
   }
   #key(what: string): string {
     return `_/${this.#shard.shard}/${what}`
@@ -122,11 +123,12 @@ export class Checkpoint implements Covered {
   /** The record, if it can be one that this owner knows or follows. */
   async #read(): Promise<Mark | undefined> {
     // What is stored while this is read is newer than the answer has to be.
-    const [known, revision] = [this.#mark.sequence, this.#revision]
+    const [known, revision] = [this.#mark, this.#revision]
     const found = await this.#shard.deps.snapshots.get(this.#shard.partition, this.#key('checkpoint'))
     const mark = found && parse<Mark>(found.data)
     if (mark && mark.epoch > this.#shard.epoch) throw new LostState('another owner has stored a checkpoint')
-    if ((revision > 0 && !mark) || (mark?.sequence ?? 0) < known) throw new LostState('stored state was lost')
+    const behind = (mark?.sequence ?? 0) < known.sequence || (mark ? stateOf(mark) : 0) < stateOf(known)
+    if ((revision > 0 && !mark) || behind) throw new LostState('stored state was lost')
     if (this.#revision === revision) this.#revision = found?.revision ?? 0
     return mark
   }

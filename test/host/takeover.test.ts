@@ -94,6 +94,35 @@ t.test('what only waits for its effects is not replayed: they alone are performe
   next.drop()
 })
 
+t.test('an owner whose effects wait notices that stored state was lost', async (t) => {
+  const bus = new MemoryBus()
+  bus.subscribe('gateway.g1', () => new Promise(() => {}))
+  const world = new ToyWorld()
+  const base = world.deps(bus)
+  const react = { counted: (() => [{ push: { gateway: 'g1', message: { type: 'state' } } }]) as never }
+  const lost: string[] = []
+  const first = await world.owner(0, { ...base, kinds: { ...base.kinds, run: { ...base.kinds.run, react } } }, lost)
+  const { values } = world.snapshots
+  const checkpoint = () => JSON.parse(Buffer.from(values.get('0/_/0/checkpoint')?.data ?? []).toString()) as { sequence: number; state: number }
+  const pass = async (ms: number) => { for (let i = 0; i < ms; i += 100) await world.clock.advance(100) }
+  const changed = async (i: number) => {
+    await first.submit(command(runId(i), 'add', { by: 1 }))
+    await pass(800)
+  }
+  // Both within the time for which a gateway is waited for.
+  await pass(500)
+  await changed(1)
+  const [older, then] = [new Map(values), checkpoint()]
+  await changed(2)
+  t.match(checkpoint(), { sequence: then.sequence })
+  t.ok(checkpoint().state > then.state, 'more actors are stored, their effects still wait')
+  values.clear()
+  for (const [key, value] of older) values.set(key, value)
+  await changed(3)
+  await pass(1000)
+  t.equal(lost.length, 1, 'what its memory says of them is not written again')
+})
+
 t.test('who asks while most of it is being stored is still answered', async (t) => {
   let stored: (() => void) | undefined
   let hold = false
