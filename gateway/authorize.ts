@@ -10,8 +10,9 @@ import type { Caller } from './authenticate.ts'
 /** Refuses a caller that lacks the permission of a row. @param brand header brand in any case. @param action that the path names: whoever may execute it needs no more. */
 export function authorize(brand: string, permission: Permission | 'authenticated', { permissions }: Caller, action?: string): Refusal | undefined {
   if (permission === 'authenticated' || allows(permissions, permission)) return undefined
-  if (permission === 'actions.execute.*' && action !== undefined && allows(permissions, `actions.execute.${action}`)) return undefined
-  return refuse('permission_denied', { permission: brandedPermission(permission, brand.toLowerCase()) })
+  const wanted = permission === 'actions.execute.*' && action !== undefined ? `actions.execute.${action}` : permission
+  if (allows(permissions, wanted)) return undefined
+  return refuse('permission_denied', { permission: brandedPermission(wanted, brand.toLowerCase()) })
 }
 
 /** Refuses a caller whose key is pinned to another project, or was written with the handle of another one. */

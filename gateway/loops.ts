@@ -128,7 +128,8 @@ async function noted<T>({ world }: Edge, project: string, loop_id: string, origi
 
 /**
  * A key counts for the whole project, but a run lives with its loop: which other loop has one under this key, only the view
- * knows. Two loops that are started under one key at the same moment may both act.
+ * knows. Two loops that are started under one key at the same moment may both act, and so does the start of a workflow after
+ * one of a loop: it asks nothing, because each would pay for it.
  */
 async function runElsewhere({ world }: Edge, project: string, run_id: string): Promise<string | undefined | Refusal> {
   const found = (await world.view(project, 'run_of_key', { stem: stemOf(run_id) })) as ViewQuestions['run_of_key']['reply'] | Refusal

@@ -3,11 +3,12 @@
  * actor as it came.
  */
 import type { CreateInteraction } from '../protocol/api/interactions.ts'
+import type { Run } from '../protocol/api/runs.ts'
 import type { Holds } from '../protocol/api/access.ts'
 import type { Reserved } from '../protocol/configuration.ts'
 import type { Definition } from '../protocol/directory.ts'
 import type { Origin } from '../protocol/entry.ts'
-import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
+import { errors, isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
 import { agentsNamed } from '../protocol/language/agents.ts'
 import { slug } from '../protocol/naming.ts'
@@ -77,6 +78,15 @@ const agentsThere: Prepare = async (edge, { project, body }) => {
   return (project && steps && (await unknownAgents(edge, project.id, { steps }, 'spec'))) ?? NOTHING
 }
 
+/** A start under a key that has a run is answered by that run, also when what it names is there no longer; nothing is asked unless something is missing. */
+const orRepeat = (prepared: Prepare): Prepare => (edge, call, identity, origin) =>
+  soon(prepared(edge, call, identity, origin), (found) => (isRefusal(found) && errors[found.refused].status < 500 ? runUnder(edge, call, identity, found) : found))
+async function runUnder({ world }: Edge, { project }: Call, { seed }: Identity, otherwise: Refusal): Promise<Prepared | Refusal> {
+  if (!project || seed === undefined) return otherwise
+  const run = (await world.ask({ project: project.id, kind: 'run', id: world.id('run', seed) }, 'get')) as Run | null | Refusal
+  return isRefusal(run) ? run : run ? NOTHING : otherwise
+}
+
 /** Have the organization hold the handle for a workflow with a fresh id, also when the request is a repeat: a claim that stays unused ends by itself. */
 async function reserveHandle({ world }: Edge, { project, body }: Call, origin: Origin): Promise<Prepared | Refusal> {
   if (!project) return {}
@@ -108,8 +118,8 @@ async function answerAs(edge: Edge, { project, caller }: Call): Promise<Prepared
 }
 
 const preparations: Readonly<Record<string, Prepare>> = {
-  'run.start': (edge, call, identity, origin) => (call.body['definition_id'] === undefined ? inline(edge, call, identity, origin) : definitionFor(edge, call, call.body['definition_id'], 'definition_id')),
-  'workflow.run': (edge, call) => definitionFor(edge, call, call.slots['id'], 'id'),
+  'run.start': orRepeat((edge, call, identity, origin) => (call.body['definition_id'] === undefined ? inline(edge, call, identity, origin) : definitionFor(edge, call, call.body['definition_id'], 'definition_id'))),
+  'workflow.run': orRepeat((edge, call) => definitionFor(edge, call, call.slots['id'], 'id')),
   'workflow.create': async (edge, call, identity, origin) => {
     const there = await agentsThere(edge, call, identity, origin)
     return isRefusal(there) ? there : reserveHandle(edge, call, origin)

@@ -1,7 +1,7 @@
 /** Publishing: an event is compared with all listeners in the decision that stores it, so who listens before it is stored is never missed. */
 import type { Api } from '../../protocol/api.ts'
 import type { CustomEvent, Named } from '../../protocol/api/events.ts'
-import { timestamp } from '../../protocol/common.ts'
+import { bodyKey, timestamp } from '../../protocol/common.ts'
 import type { Input, Reply } from '../../protocol/contract.ts'
 import type { Publication, Published, SourceCommands, SourcesEvent, Unsure } from '../../protocol/sources.ts'
 import type { Cause, Decided } from '../actor.ts'
@@ -39,9 +39,11 @@ export function publish(state: SourcesState, { recalled, ...publication }: Sourc
   return stored ? { events: [stored], reply: { source_event_id: stored.id } } : { events: [], reply: { source_event_id: '' } }
 }
 
-const publicationOf = ({ event_type, event = {}, meta = {}, source_id, idempotency_key }: CustomEvent, { principal }: Cause): Publication => ({
-  event_type, source_kind: 'custom', source_id: source_id ?? principal.id, event, meta, depth: 0, ...(idempotency_key !== undefined && { dedup_key: `custom:${idempotency_key}` }),
-})
+function publicationOf(custom: CustomEvent, { principal }: Cause): Publication {
+  const { event_type, event = {}, meta = {}, source_id = principal.id } = custom
+  const key = bodyKey(custom)
+  return { event_type, source_kind: 'custom', source_id, event, meta, depth: 0, ...(key !== undefined && { dedup_key: `custom:${key}` }) }
+}
 /** Events of a client, in order. A key that comes twice among them counts once. */
 function publishAll(state: SourcesState, given: readonly CustomEvent[], { ids, recalled }: Named, cause: Cause): { events: SourcesEvent[]; items: Published[]; unsure?: Unsure } {
   const events: SourcesEvent[] = []

@@ -36,7 +36,7 @@ const CustomEvent = Closed({
   event: Type.Optional(Open),
   meta: Type.Optional(Open),
   source_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: 'What it comes from; the caller when absent' })),
-  idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'A repeat with this key within a day publishes nothing and is answered the first id, whoever sends it' })),
+  idempotency_key: Type.Optional(Type.String({ maxLength: 255, description: 'A repeat with this key within a day publishes nothing and is answered the first id, whoever sends it' })),
 })
 export type CustomEvent = Static<typeof CustomEvent>
 const CustomEvents = Closed({ events: Type.Array(CustomEvent, { minItems: 1, maxItems: 100, description: 'Published in this order, all or none' }) })

@@ -43,6 +43,7 @@ t.test('an organization key has its role everywhere', async (t) => {
   t.equal(authorize('Service', 'authenticated', viewer), undefined)
   t.match(authorize('Service', 'runs.operate', viewer), { refused: 'permission_denied', details: { permission: 'service.runs.operate' } })
   t.match(authorize('Service', 'actions.execute.*', viewer), { details: { permission: 'actions.execute.*' } }, 'permissions of actions carry no brand')
+  t.match(authorize('Service', 'actions.execute.*', viewer, 'crm.find'), { details: { permission: 'actions.execute.crm.find' } }, 'no more is asked for than is missing')
 })
 t.test('a project key has the rights of its principal, capped by its scope role', async (t) => {
   const it = edge()

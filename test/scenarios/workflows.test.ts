@@ -78,6 +78,17 @@ t.test('the body of a start may be left out, and an idempotency key of a workflo
   await s.refused('workflow.run', { id: 'once', idempotency_key: 'k' }, 409, 'idempotency_key_conflict')
 })
 
+t.test('a start that is repeated is answered its run, also when the workflow is gone', async (t) => {
+  const { id } = await s.ok('workflow.create', { name: 'Short lived', spec: waiting() })
+  const key = { idempotency_key: 'outlives' }
+  const run = await s.ok('workflow.run', { id, ...key })
+  await s.call('workflow.delete', { id })
+  for (const again of [await s.call('workflow.run', { id, ...key }), await s.call('run.start', { definition_id: id, ...key }), await s.call('run.start', { definition_id: 'short-lived', ...key })]) t.match(again, { status: 202, body: { id: run['id'], status: 'suspended' } })
+  await s.ok('run.cancel', { id: run['id'] })
+  t.match(await s.refused('workflow.run', { id, ...key }, 409, 'idempotency_key_conflict'), { details: { run_id: run['id'] } })
+  for (const other of [{}, { idempotency_key: 'another' }]) t.match(await s.refused('run.start', { definition_id: id, ...other }, 404, 'not_found'), { details: { definition_id: id } })
+})
+
 t.test('every fault of a spec is named with its exact path', async (t) => {
   const spec = {
     steps: [
