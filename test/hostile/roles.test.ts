@@ -39,6 +39,8 @@ const rank = (name: string): number => (name === 'project.delete' ? 2 : /delete|
 const order = [...rows].sort(([a], [b]) => rank(a) - rank(b))
 /** The permissions of a row; members leave with the row's own, but take another one for others, whom these requests are about. */
 const demands = (name: string, { shape: { permission } }: Row): readonly Row['shape']['permission'][] => (name === 'channel.remove_member' ? [permission, 'channel.write'] : [permission])
+/** What a refusal says is missing: to call an action, the permission for that one. */
+const named = (name: (typeof rows)[number][0], permission: string, place: Place): string => (permission === 'actions.execute.*' ? `actions.execute.${placedPath(name, place).split('/').at(-2)}` : brandedPermission(permission, 'service'))
 /** Only its targets answer an interaction, and only its reviewers review it; a key that is capped to less does neither. */
 const notAsked = (name: string, code: string, what = ''): boolean => (code === 'forbidden' || (code === 'permission_denied' && what.endsWith(' capped'))) && (name === 'interaction.respond' || name === 'interaction.review')
 /** What an allowed caller may still be refused: the records it acts on are used up by the callers before it, and nobody hands out a role above their own. */
@@ -77,7 +79,7 @@ t.test('each role may do what it says, and nothing else', async (t) => {
       if (row.shape.stream === 'socket' || allowed.some(([other]) => other === name)) continue
       const answer = await ask(name, at, key)
       const { error } = JSON.parse(answer.text) as { error?: { code: string; details?: { permission?: string } } }
-      const missing = brandedPermission(lacking(name, row) ?? '', 'service')
+      const missing = named(name, lacking(name, row) ?? '', at)
       if (answer.status !== 403 || error?.code !== 'permission_denied' || error.details?.permission !== missing) t.fail(`${what} lacks ${missing}, but ${name} answered ${answer.status} ${answer.text.slice(0, 200)}`)
     }
     t.strictSame(await shownIn(s, at), before, `${what} changed nothing with what it may not`)
@@ -120,7 +122,7 @@ t.test('a role of exactly one permission opens exactly the rows that ask for it,
         given.add(name)
         const fault = bad(name, row, answer)
         if (fault !== undefined || (error && !spent.has(error.code) && !notAsked(name, error.code) && !(name.startsWith('channel.') && unjoined.has(error.code)))) t.fail(`${permission} opens ${name} to a ${what}, which answered ${answer.status}: ${fault ?? answer.text.slice(0, 200)}`)
-      } else if (answer.status !== 403 || error?.code !== 'permission_denied' || error.details?.permission !== brandedPermission(missing, 'service')) t.fail(`${permission} does not open ${name}, but it answered a ${what} ${answer.status} ${answer.text.slice(0, 200)}`)
+      } else if (answer.status !== 403 || error?.code !== 'permission_denied' || error.details?.permission !== named(name, missing, place)) t.fail(`${permission} does not open ${name}, but it answered a ${what} ${answer.status} ${answer.text.slice(0, 200)}`)
     }
   }
   const unopened = order.filter(([name, row]) => demands(name, row).length === 1 && !given.has(name)).filter(([, { shape }]) => shape.permission !== 'authenticated' && shape.stream !== 'socket' && !organizationOnly.has(shape.permission))
