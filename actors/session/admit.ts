@@ -20,7 +20,7 @@ import { answering, change, draft, emit, live, now, recordOf, turnOf, write, typ
 import { bound } from './files.ts'
 import { place } from './place.ts'
 import { recall } from './remembered.ts'
-import { directTurn, type SessionState, type Turn } from './state.ts'
+import { directTurn, isFull, type SessionState, type Turn } from './state.ts'
 import { pump } from './turns.ts'
 
 type Invoke = Input<Api['agent.invoke']> & Placing & Keyed
@@ -110,5 +110,5 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
 function blocked({ state }: Draft): Refusal | undefined {
   const active = directTurn(state)
   if (active) return refuse('session_turn_active', { turn_id: active.record.id, status: active.record.status })
-  return Object.keys(state.turns).length >= limits.turns ? refuse('conflict', { limit: limits.turns }, 'The session has as many turns that have not ended as it may have.') : undefined
+  return isFull(state) ? refuse('conflict', { limit: limits.turns }, 'The session has as many turns that have not ended, and nudges that wait, as it may have.') : undefined
 }

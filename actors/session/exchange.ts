@@ -15,7 +15,7 @@ import { admit } from './admit.ts'
 import { answering, change, emit, type Draft } from './draft.ts'
 import { place } from './place.ts'
 import { ownKey, recall } from './remembered.ts'
-import type { SessionState, Turn } from './state.ts'
+import { isFull, type SessionState, type Turn } from './state.ts'
 import { pump } from './turns.ts'
 
 type Opening = SessionCommands['exchange.open']
@@ -27,7 +27,7 @@ export const openExchange = (brand: string) => (state: SessionState, input: Open
   const on = place(brand, state, { agent_id: at.agent_id, title, visibility: closed ? 'private' : 'project' }, at, cause)
   if (isRefusal(on)) return on
   if (!state.record) change(on, { origin: 'interaction' })
-  if (Object.keys(on.state.turns).length >= limits.turns) return refuse('conflict', { limit: limits.turns }, 'The session has as many turns that have not ended as it may have.')
+  if (isFull(on.state)) return refuse('conflict', { limit: limits.turns }, 'The session has as many turns that have not ended, and nudges that wait, as it may have.')
   if (on.state.record.status === 'archived') change(on, { status: 'active' })
   const channel_context = { provider: 'internal', channel_id: channel.id, ...(root !== undefined && { thread_id: root }) }
   admit(on, { owner: 'channel', of: { channel_exchange_id: exchange_id }, turn_id, key: ownKey(turn_id), asker, definition, content, exchange: channel, metadata: { channel_context } })

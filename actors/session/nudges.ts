@@ -20,7 +20,7 @@ import { admit, type Asking } from './admit.ts'
 import { interrupt } from './asking.ts'
 import { answering, draft, emit, live, note, now, recordOf, turnOf, write, type Draft } from './draft.ts'
 import { recall } from './remembered.ts'
-import { pendingNudges, turnsOf, type KeyedNudge, type Live, type SessionState, type Turn } from './state.ts'
+import { isFull, pendingNudges, turnsOf, type KeyedNudge, type Live, type SessionState, type Turn } from './state.ts'
 import { pump } from './turns.ts'
 
 type Nudge = Input<Api['session.nudge']> & Keyed & Hashed
@@ -36,7 +36,7 @@ export const nudge = (brand: string) => (state: SessionState, input: Nudge, caus
   const known = key === undefined ? undefined : recall(session.nudge_keys, key)
   if (known) return known.content_hash === input.content_hash ? { events: [], reply: again(session, known) } : refuse('conflict', { field: 'idempotency_key', nudge_id: known.nudge_id }, 'This idempotency key was used for another nudge.')
   if ('unfit' in input) return input.unfit
-  if (Object.keys(session.nudges).length >= limits.pending || Object.keys(session.turns).length >= limits.turns) return refuse('conflict', { limit: limits.pending }, 'The session has as many waiting nudges or turns as it may have.')
+  if (isFull(session)) return refuse('conflict', { limit: limits.turns }, 'The session has as many turns that have not ended, and nudges that wait, as it may have.')
   const on = draft(session, cause, brand)
   const id = cause.mint('nudge')
   const target = absorbing(session)

@@ -11,7 +11,7 @@ import { admit } from './admit.ts'
 import { change, draft, live, nothing, silently, type Draft } from './draft.ts'
 import { place } from './place.ts'
 import { ownKey, recall } from './remembered.ts'
-import { isLive, type SessionState } from './state.ts'
+import { isFull, isLive, type SessionState } from './state.ts'
 import { end, pump } from './turns.ts'
 
 /** Open a turn, in a session that is made if need be. A run is told when that cannot be. */
@@ -28,7 +28,7 @@ export const openTurn = (brand: string) => (state: SessionState, input: TurnOpen
 
 /** The session as the beginning of a decision, or why it takes no turn. */
 function sessionOf(brand: string, state: SessionState, { place: at, seed }: TurnOpening, cause: Cause): Draft | Pick<TurnReport, 'error_type' | 'error' | 'again'> & { readonly error: string } {
-  if (Object.keys(state.turns).length >= limits.turns) return { error_type: 'session_full', error: `The session has ${limits.turns} turns that have not ended.` }
+  if (isFull(state)) return { error_type: 'session_full', error: `The session has ${limits.turns} turns that have not ended, with the nudges that wait.` }
   if (!at) {
     const session = live(state, cause)
     return session ? draft(session, cause, brand) : { error_type: 'session_gone', error: 'The session is not there any more.' }

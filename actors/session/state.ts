@@ -14,6 +14,7 @@ import type { KeptAttachment } from '../../protocol/session/attachments.ts'
 import type { NudgeWork, TurnWork } from '../../protocol/session/bookkeeping.ts'
 import type { TurnDefinition } from '../../protocol/session/definition.ts'
 import type { Pass } from '../../protocol/session/events.ts'
+import { limits } from '../../protocol/session/limits.ts'
 import type { CompactionProgress, Session, SessionDetail, SessionNudge, TranscriptTurn, TurnExtra } from '../../protocol/session/shapes.ts'
 import type { Remembered } from './remembered.ts'
 import type { Window } from './window.ts'
@@ -98,6 +99,8 @@ export const runningTurn = (state: SessionState): Turn | undefined => turnsOf(st
 /** The direct turn that has not ended. */
 export const directTurn = (state: SessionState): Turn | undefined => turnsOf(state).find(({ work }) => work.owner === 'direct')
 /** Nudges that wait for a turn, oldest first. */
+/** Whether it takes no more: a nudge that waits counts as the turn that it becomes when its own fails, so that all fit into that one commit. */
+export const isFull = ({ turns, nudges }: Pick<SessionState, 'turns' | 'nudges'>): boolean => Object.keys(turns).length + Object.keys(nudges).length >= limits.turns
 export const pendingNudges = ({ nudges }: SessionState, turn_id: string): PendingNudge[] => Object.values(nudges).filter(({ kept }) => kept.turn_id === turn_id)
 
 /** How far a compaction is. @param at Unix milliseconds. */

@@ -16,8 +16,8 @@ export const limits = {
   keys: 5000, nudge_keys: 1000,
   /** Ids of tool uses that it remembers, likewise. */
   known_calls: 1000,
-  /** Nudges that wait at one time, and turns that have not ended. */
-  pending: 100, turns: 50,
+  /** Turns that have not ended and nudges that wait, together. */
+  turns: 50,
   /** What a model is shown at most, where no compaction keeps it smaller: rows, and characters of their content. About what the largest models take. */
   window: { rows: 2000, size: 4_194_304 },
   /** Milliseconds that a compaction may take, and characters of its summary: what was summed up first is given up. */

@@ -49,6 +49,21 @@ t.test('a nudge that wakes interrupts a question, not an approval', async (t) =>
   t.match(s.turn(), { status: 'waiting' })
 })
 
+t.test('however many nudges wait, they fit into the commit in which their turn fails', async (t) => {
+  const s = begun('go', {}, definition([tool('act')]))
+  s.answers(use('1', 'act'))
+  for (let n = 1; n < 50; n++) t.match(nudge(s, `n${n}`), { delivery: 'current_turn' })
+  t.equal(nudge(s, 'one too many'), 'conflict')
+  s.settle(s.job('action_execution'), { outcome: 'completed', result: {} })
+  for (let n = 50; n < 99; n++) t.match(nudge(s, `n${n}`), { delivery: 'current_turn' })
+  const delivered = s.log.length
+  s.settle(s.job(), { outcome: 'failed', error_type: 'x', error_message: 'y' })
+  t.ok(s.log.length - delivered < 400, `${s.log.length - delivered} events of the 500 that one command may cause`)
+  t.match([s.turn(1).status, s.turn(2).status, s.turn(3).status], ['failed', 'running', 'queued'])
+  t.match(nudge(s, 'last'), { delivery: 'current_turn' })
+  t.equal(nudge(s, 'full'), 'conflict', 'they are as many turns as there may be')
+})
+
 t.test('the key of a nudge is good for one nudge', async (t) => {
   const s = begun('go')
   const first = nudge(s, 'a', { idempotency_key: 'k' })
