@@ -1,15 +1,27 @@
-/** The actors of a shard that are in memory, and how the others come in: from their snapshot, else as new. */
+/**
+ * The actors of a shard that are in memory, and how the others come in: from their snapshot, else as new.
+ *
+ * Invariants:
+ * A1. No actor is in memory twice: who wants one that is being read waits for the same reading.
+ * A2. An actor comes into memory only when nothing stored had been lost after it was read.
+ */
 import type { Address } from '../../protocol/entry.ts'
 import { cellKey, freshCell, LostSnapshot, restore, type Cell } from './cell.ts'
 import type { HostDeps } from './deps.ts'
-import type { Letter } from './letter.ts'
+import { actorOf, type Letter } from './letter.ts'
 import { LostState } from './mark.ts'
 
 /** Milliseconds that a message can be late: longer than any request waits for its answer. */
 const LATE = 30_000
 
-/** Snapshots that are read ahead at a time: a batch of them; and the milliseconds after which they are read again, because the server that told them may have been another one than tells now that all is well. */
-const AHEAD = { most: 256, lasts: 1000 }
+/** Snapshots that are read at a time. */
+const AT_ONCE = 256
+
+/**
+ * What was read is as new as it looks for this many milliseconds before all is found to be well: after that the server that told
+ * it may have been another one.
+ */
+const LASTS = 1000
 
 /**
  * Milliseconds for which a snapshot that cannot be read is asked for again, and between two tries: while another server is
@@ -27,20 +39,28 @@ export class Cells {
   readonly #cells = new Map<string, Cell>()
   /** Actors that left memory lately, when, and the revision that their snapshot then had. */
   readonly #left = new Map<string, { readonly at: number; readonly revision: number }>()
-  /** Snapshots that are being read ahead of the batch that needs them; of no actor that is in memory. */
-  readonly #ahead = new Map<string, { readonly at: number; readonly reading: ReturnType<HostDeps['snapshots']['get']> }>()
+  /** Actors that are being read. */
+  readonly #coming = new Map<string, Promise<Cell>>()
   readonly #confirm: () => Promise<void>
   readonly #wanted: () => boolean
+  readonly #came: () => void
+  /** The last look whether all is well, when it began, and the next one while it has not begun. */
+  #look: Promise<unknown> = Promise.resolve()
+  #lookedAt = Number.NEGATIVE_INFINITY
+  #nextLook: Promise<void> | undefined
+  #failed: unknown
 
   /**
    * @param confirm throws `LostState` when snapshots that were just read cannot be trusted to be the newest.
    * @param wanted whether the shard still needs what it asked for.
+   * @param came called when an actor that a letter waits for has come, or never will.
    */
-  constructor(deps: HostDeps, partition: number, confirm: () => Promise<void>, wanted: () => boolean) {
+  constructor(deps: HostDeps, partition: number, confirm: () => Promise<void>, wanted: () => boolean, came: () => void) {
     this.#deps = deps
     this.#partition = partition
     this.#confirm = confirm
     this.#wanted = wanted
+    this.#came = came
   }
   get size(): number {
     return this.#cells.size
@@ -52,41 +72,39 @@ export class Cells {
   loaded(address: Address): Cell | undefined {
     return this.#cells.get(cellKey(address))
   }
-  /** The cell, read from its snapshot when it is not in memory. Only the shard's loop calls this, one at a time. */
+  /** The cell, read from its snapshot when it is not in memory. Throws `Unreadable` when it cannot be, and `LostSnapshot`. */
   get(address: Address): Cell | Promise<Cell> {
-    return this.loaded(address) ?? this.#sure(this.#load(address))
+    return this.loaded(address) ?? this.#come(address)
   }
-  /** The actor that a letter is for, if it has to be read; one that is new is in memory afterwards, without a look at the snapshots. */
-  absent(letter: Letter): Address | undefined {
-    if (letter.type === 'task') return undefined
-    const address = letter.type === 'ask' ? letter.to : letter.command
-    if (this.loaded(address)) return undefined
-    if (letter.type === 'ask' || !letter.command.born || !this.believes(address)) return address
-    this.fresh(address)
-    return undefined
+  /**
+   * Whether the actor of a letter is in memory; one that is new is from now on, without a look at the snapshots, any other is
+   * being read.
+   */
+  ready(letter: Exclude<Letter, { type: 'task' }>): boolean {
+    const address = actorOf(letter)
+    if (this.loaded(address)) return true
+    if (letter.type === 'command' && letter.command.born && this.believes(address)) {
+      this.fresh(address)
+      return true
+    }
+    if (this.#coming.size < AT_ONCE && !this.#coming.has(cellKey(address))) {
+      this.#come(address).catch((error: unknown) => { this.#failed ??= error }).finally(this.#came)
+    }
+    return false
   }
-  /** A letter waits while others are being committed: read the snapshot that it needs meanwhile. */
-  expect(letter: Letter): void {
-    const address = this.#ahead.size < AHEAD.most && this.absent(letter)
-    if (!address || this.#ahead.has(cellKey(address))) return
-    const key = cellKey(address)
-    const reading = this.#deps.snapshots.get(this.#partition, key)
-    reading.catch(() => this.#ahead.delete(key))
-    this.#ahead.set(key, { at: this.#deps.clock.elapsed(), reading })
+  /** Throws when an actor that a letter waits for cannot be read. */
+  check(): void {
+    if (this.#failed !== undefined) throw this.#failed
   }
-  /** Bring actors into memory together, before a batch needs them one after the other. */
+  /** Bring actors into memory together, before they are needed one after the other. */
   async load(addresses: readonly Address[]): Promise<void> {
-    const missing = new Map(addresses.filter((address) => !this.loaded(address)).map((address) => [cellKey(address), address]))
-    if (missing.size < 2) return
-    const all = [...missing.values()]
-    for (let i = 0; i < all.length; i += AHEAD.most) await this.#sure(Promise.all(all.slice(i, i + AHEAD.most).map((address) => this.#load(address))))
+    const missing = addresses.filter((address) => !this.loaded(address))
+    for (let i = 0; i < missing.length; i += AT_ONCE) await Promise.all(missing.slice(i, i + AT_ONCE).map((address) => this.get(address)))
   }
   /** A cell without a look at the snapshots: for an actor that has no event yet. */
   fresh(address: Address): Cell {
     const cell = freshCell(address, this.#deps.kinds[address.kind], this.#deps.clock.elapsed())
     this.#cells.set(cell.key, cell)
-    // What was read of it until now says nothing once it has changed here and left memory again.
-    this.#ahead.delete(cell.key)
     return cell
   }
   /** Leave memory; what it holds must be stored. */
@@ -112,19 +130,60 @@ export class Cells {
   }
   clear(): void {
     this.#cells.clear()
-    this.#ahead.clear()
   }
 
-  /** What was read is worth something only if nothing stored had been lost by then. */
-  async #sure<T>(loading: Promise<T>): Promise<T> {
+  #come(address: Address): Promise<Cell> {
+    const key = cellKey(address)
+    const same = this.#coming.get(key)
+    if (same) return same
+    const coming = this.#load(address, key).finally(() => this.#coming.delete(key))
+    this.#coming.set(key, coming)
+    return coming
+  }
+  async #load(address: Address, key: string): Promise<Cell> {
+    const { clock, snapshots } = this.#deps
+    const until = clock.elapsed() + PATIENCE.most
     try {
-      const loaded = await loading
-      await this.#patiently(this.#confirm)
-      return loaded
+      for (let attempt = 0; ; attempt++) {
+        let at = clock.elapsed()
+        const read = await this.#patiently(() => {
+          at = clock.elapsed()
+          return snapshots.get(this.#partition, key)
+        })
+        // Whoever was too slow once looks for itself, or it would be too slow for ever where each look takes long.
+        await (attempt === 0 ? this.#allIsWell() : this.#patiently(this.#confirm))
+        const made = this.loaded(address)
+        if (made) return made
+        // A server that was cut off goes on believing that it leads, for less than `LATE` ms, and does not know what others stored since.
+        const older = (read?.revision ?? 0) < (this.#left.get(key)?.revision ?? 0)
+        if (older && (!this.#wanted() || clock.elapsed() >= until)) throw new Error('an older snapshot was read than the one that was stored')
+        if (older) await new Promise<void>((again) => clock.later(PATIENCE.pause, again))
+        else if (attempt > 0 || this.#lookedAt - at < LASTS) return this.#enter(address, read)
+      }
     } catch (cause) {
       if (cause instanceof LostSnapshot) throw cause
       throw new Unreadable('a snapshot cannot be read', { cause })
     }
+  }
+  #enter(address: Address, found: Awaited<ReturnType<HostDeps['snapshots']['get']>>): Cell {
+    const cell = freshCell(address, this.#deps.kinds[address.kind], this.#deps.clock.elapsed())
+    if (found) {
+      restore(cell, found.data, this.#deps.clock.now())
+      cell.revision = found.revision
+    }
+    this.#cells.set(cell.key, cell)
+    return cell
+  }
+  /** What was read is worth something only if nothing stored had been lost by then: one look, begun later, for all that was read until then. */
+  #allIsWell(): Promise<void> {
+    this.#nextLook ??= this.#look.then(() => {
+      this.#nextLook = undefined
+      this.#lookedAt = this.#deps.clock.elapsed()
+      const look = this.#patiently(this.#confirm)
+      this.#look = look.catch(() => {})
+      return look
+    })
+    return this.#nextLook
   }
   /** Try again while the storage does not answer. */
   async #patiently<T>(attempt: () => Promise<T>): Promise<T> {
@@ -139,23 +198,5 @@ export class Cells {
         await new Promise<void>((again) => clock.later(PATIENCE.pause, again))
       }
     }
-  }
-  async #load(address: Address): Promise<Cell> {
-    const key = cellKey(address)
-    const found = await this.#patiently(async () => {
-      const ahead = this.#ahead.get(key)
-      this.#ahead.delete(key)
-      const read = await (ahead && this.#deps.clock.elapsed() - ahead.at < AHEAD.lasts ? ahead.reading : this.#deps.snapshots.get(this.#partition, key))
-      // A server that was cut off goes on believing that it leads, for less than `LATE` ms, and does not know what others stored since.
-      if ((read?.revision ?? 0) >= (this.#left.get(key)?.revision ?? 0)) return read
-      // Or what was stored is lost: then to ask again does not help.
-      await this.#confirm()
-      throw new Error('an older snapshot was read than the one that was stored')
-    })
-    const cell = this.fresh(address)
-    if (!found) return cell
-    restore(cell, found.data, this.#deps.clock.now())
-    cell.revision = found.revision
-    return cell
   }
 }

@@ -9,6 +9,7 @@
  * K3. All of it, or its newest part, may be lost, also while an owner lives: then what is missing is replayed.
  * K4. A stored snapshot is only replaced by a later one, whoever writes.
  * K5. An actor leaves memory only when the state of the stored checkpoint covers it.
+ * K6. One round of storing follows the other, whoever asks for them: two at once would each take the other's actors for stored.
  */
 import { sequenceOf } from '../../protocol/entry.ts'
 import { hashOf } from '../../protocol/subjects.ts'
@@ -54,7 +55,8 @@ export class Keeper {
   #stopped = false
   #started = false
   #checked = Number.NEGATIVE_INFINITY
-  #busy: Promise<void> = Promise.resolve()
+  /** The last round that was asked for. */
+  #busy: Promise<unknown> = Promise.resolve()
 
   constructor(shard: Shard) {
     this.#shard = shard
@@ -91,7 +93,6 @@ export class Keeper {
   }
   /** Store everything that changed, while the shard goes on: a stop soon after it has little left to do. */
   async flush(): Promise<void> {
-    await this.#busy
     this.#cancel?.()
     await this.#tick(true)
   }
@@ -100,19 +101,24 @@ export class Keeper {
     this.#stopped = true
     this.#cancel?.()
     if (!flush) return
-    await this.#busy
-    await this.#round(true).catch((error) => this.#shard.deps.log.warn({ err: error, shard: this.#shard.name }, 'the last checkpoint could not be stored; more will be replayed'))
+    await this.#next(true).catch((error) => this.#shard.deps.log.warn({ err: error, shard: this.#shard.name }, 'the last checkpoint could not be stored; more will be replayed'))
   }
   #again(): void {
+    this.#cancel?.()
     if (!this.#stopped) this.#cancel = this.#shard.deps.clock.later(EVERY, () => void this.#tick(false))
   }
   #tick(all: boolean): Promise<void> {
     const shard = this.#shard
-    this.#busy = this.#round(all).catch((error) => {
+    return this.#next(all).catch((error) => {
       if (error instanceof LostState) shard.lose(error.message)
       else shard.deps.log.warn({ err: error, shard: shard.name }, 'the checkpoint could not be stored; the next one will')
     }).then(() => this.#again())
-    return this.#busy
+  }
+  /** A round when those before it are over. */
+  #next(all: boolean): Promise<void> {
+    const round = this.#busy.then(() => this.#round(all))
+    this.#busy = round.catch(() => {})
+    return round
   }
 
   async #round(all: boolean): Promise<void> {

@@ -27,12 +27,14 @@ export class Host {
   readonly #membership: Membership
   readonly #shards = new Map<string, Shard>()
   readonly #busy = new Set<string>()
+  readonly #leaving = new Map<string, Promise<void>>()
   #stopped = false
 
   constructor(deps: HostDeps, registry: Registry, membership: Membership) {
     this.#deps = deps
     this.#registry = registry
     this.#membership = membership
+    membership.serve(() => [...this.#shards.keys()])
   }
   /** Names of the shards this node owns and serves. */
   owned(): string[] {
@@ -87,10 +89,16 @@ export class Host {
       else if (!mine && !should && entry?.owner.node === this.#deps.node) {
         // A take-over or a release that failed half-way: nobody else takes a shard that a live node seems to own.
         void this.#exclusively(name, async () => { await this.#record(name, entry.owner.epoch, entry.revision, '') })
-      } else if (!mine && should && (!entry || entry.owner.node === this.#deps.node || entry.owner.node === '' || !live.has(entry.owner.node))) {
+      } else if (!mine && should && this.#free(name, entry, live)) {
         void this.#exclusively(name, () => this.#acquire(name, entry))
       }
     }
+  }
+  /** Whether nobody who lives holds a shard. @param entry its record, if it was not forgotten. */
+  #free(name: string, entry: Recorded | undefined, live: ReadonlySet<string>): boolean {
+    if (!entry) return !this.#membership.served(name)
+    const { node } = entry.owner
+    return node === this.#deps.node || node === '' || !live.has(node)
   }
   /** Give everything up in an orderly way. */
   async stop(): Promise<void> {
@@ -135,6 +143,7 @@ export class Host {
     })
     this.#shards.set(name, shard)
     try {
+      await this.#membership.tell()
       await shard.start(epoch + 1)
     } catch (error) {
       this.#shards.delete(name)
@@ -146,7 +155,13 @@ export class Host {
     shard?.drop()
     if (this.#shards.get(name) === shard) this.#shards.delete(name)
   }
-  async #release(name: string, revision?: number): Promise<void> {
+  /** Give a shard up in an orderly way, once. */
+  #release(name: string, revision?: number): Promise<void> {
+    const leaving = this.#leaving.get(name) ?? this.#leave(name, revision).finally(() => this.#leaving.delete(name))
+    this.#leaving.set(name, leaving)
+    return leaving
+  }
+  async #leave(name: string, revision?: number): Promise<void> {
     const shard = this.#shards.get(name)
     if (!shard) return
     await shard.stop()

@@ -9,3 +9,5 @@ export type Letter =
 
 /** Tell whoever waits that the shard is not served here any more. */
 export const turnAway = (letter: Letter): void => (letter.type === 'task' ? letter.fail() : letter.answer(notOwner))
+/** The actor that a letter is for. */
+export const actorOf = (letter: Exclude<Letter, { type: 'task' }>): Address => (letter.type === 'ask' ? letter.to : letter.command)

@@ -10,7 +10,8 @@
  *     A record is judged as it was when it was last asked for: a judge that stood still has seen no silence.
  * M3. A node that was away looks what became of its shards before it calls itself fresh again. Its renewals wait for no such
  *     look: a node that has much to do would seem to be away because it looks slowly.
- * M4. The registry may forget everything: a record that is gone counts until its lease would have lapsed.
+ * M4. The registry may forget everything: a record that is gone counts until its lease would have lapsed. A node's record names
+ *     the shards that it serves, so that nobody takes one of a living node when the record of the shard is gone.
  * M5. Who believes to have no others tells nobody anything, so a node that joins waits until all others know of it: they have
  *     answered its greeting, or their belief must have ended.
  */
@@ -28,9 +29,9 @@ const TRUST = 1800
 
 export type RoleName = 'gateway' | 'shards' | 'views' | 'executor'
 export interface Member { readonly id: string; readonly roles: readonly RoleName[] }
-/** `listens`: it answers when asked whether it is there; releases that do not are not asked. */
-interface NodeRecord extends Member { readonly beat: number; readonly listens?: true }
-interface Observed { readonly member: Member; readonly beat: number; readonly value: string; readonly changed: number; readonly listens: boolean; gone: boolean }
+/** `listens`: it answers when asked whether it is there; releases that do not are not asked. `shards`: those it serves. */
+interface NodeRecord extends Member { readonly beat: number; readonly listens?: true; readonly shards?: readonly string[] }
+interface Observed { readonly member: Member; readonly beat: number; readonly value: string; readonly changed: number; readonly listens: boolean; readonly shards: readonly string[]; gone: boolean }
 /** How nodes reach each other, past the registry. */
 export interface Neighbours {
   /** Whether the servers know of nobody who listens in the name of a node. False also when that cannot be told. */
@@ -45,6 +46,7 @@ export class Membership {
   readonly #self: Member
   readonly #neighbours: Neighbours | undefined
   #observed = new Map<string, Observed>()
+  #serves: () => readonly string[] = () => []
   #revision = 0
   #beat = 0
   #renewed = Number.NEGATIVE_INFINITY
@@ -88,6 +90,18 @@ export class Membership {
       this.#known = absences
     })
     await this.#introduce()
+  }
+  /** Have the own record name the shards that this node serves, from the next renewal on. */
+  serve(shards: () => readonly string[]): void {
+    this.#serves = shards
+  }
+  /** Whether another live node says that it serves a shard. */
+  served(shard: string): boolean {
+    return [...this.#observed.values()].some((seen) => seen.member.id !== this.#self.id && seen.shards.includes(shard) && this.#alive(seen))
+  }
+  /** Renew the own record out of turn: others know then what it says. */
+  async tell(): Promise<void> {
+    await this.#renew()
   }
   /** Do something again and again, each time so many milliseconds after the last has ended. What fails because the registry cannot be reached is tried again; `fresh` turns false by itself. */
   #repeat(rest: () => number, run: () => Promise<void>): void {
@@ -179,7 +193,8 @@ export class Membership {
   async #renew(): Promise<number> {
     const started = this.#clock.elapsed()
     const key = `node.${this.#self.id}`
-    const value = JSON.stringify({ ...this.#self, beat: ++this.#beat, ...(this.#neighbours && { listens: true }) } satisfies NodeRecord)
+    const shards = this.#serves()
+    const value = JSON.stringify({ ...this.#self, beat: ++this.#beat, ...(this.#neighbours && { listens: true }), ...(shards.length > 0 && { shards }) } satisfies NodeRecord)
     let revision = await this.#registry.put(key, value, this.#revision)
     if (revision === undefined) revision = await this.#registry.put(key, value, (await this.#registry.get(key))?.revision ?? 0)
     if (revision === undefined) throw new Error('the own membership record could not be renewed')
@@ -196,9 +211,9 @@ export class Membership {
     const next = new Map<string, Observed>()
     for (const { key, value } of entries) {
       const before = this.#observed.get(key)
-      const { id, roles, beat, listens = false } = JSON.parse(value) as NodeRecord
+      const { id, roles, beat, listens = false, shards = [] } = JSON.parse(value) as NodeRecord
       if (before && beat < before.beat && before.member.roles.includes('gateway')) this.#ended++
-      next.set(key, before?.value === value ? before : { member: { id, roles }, beat, value, changed: now, listens, gone: false })
+      next.set(key, before?.value === value ? before : { member: { id, roles }, beat, value, changed: now, listens, shards, gone: false })
     }
     for (const [key, seen] of this.#observed) if (!next.has(key) && asked - seen.changed < LEASE) next.set(key, seen)
     this.#observed = next

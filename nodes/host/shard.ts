@@ -21,12 +21,10 @@ import { Deadlines } from './deadlines.ts'
 import { Effects } from './effects.ts'
 import { Keeper } from './checkpoint.ts'
 import { turnAway, type Letter } from './letter.ts'
+import { Mailbox } from './mailbox.ts'
 import { Offers } from './offers.ts'
 import { settle } from './settle.ts'
 import { takeOver } from './takeover.ts'
-
-/** Commands of one batch. */
-const COMMANDS = 256
 
 export class Shard {
   readonly partition: number
@@ -42,9 +40,11 @@ export class Shard {
   /** Sequence of the last envelope of the shard's subject, and the epoch this owner writes. */
   sequence = 0
   epoch = 0
-  #mailbox: Letter[] = []
+  readonly #mailbox: Mailbox
   /** What goes before the mailbox. */
   readonly #ahead: Letter[] = []
+  /** Ends the wait for something that can be done. */
+  #news: () => void = () => {}
   /** Commands that wait for their answer. */
   readonly #asked = new Map<string, Promise<ShardAnswer>>()
   #pumping = false
@@ -65,7 +65,8 @@ export class Shard {
     this.partition = partition
     this.shard = shard
     this.#lost = lost
-    this.cells = new Cells(deps, partition, () => this.keeper.confirm(), () => this.#open)
+    this.cells = new Cells(deps, partition, () => this.keeper.confirm(), () => this.#open, () => this.#news())
+    this.#mailbox = new Mailbox(this.cells)
     this.effects = new Effects(this)
     this.offers = new Offers(this)
     this.keeper = new Keeper(this)
@@ -111,7 +112,9 @@ export class Shard {
   #close(): void {
     this.#open = false
     this.#timer?.cancel()
-    for (const letter of [...this.#ahead.splice(0), ...this.#mailbox.splice(0)]) turnAway(letter)
+    for (const letter of this.#ahead.splice(0)) turnAway(letter)
+    this.#mailbox.close()
+    this.#news()
   }
 
   /** A message from the bus. Commands that come together are decided in their order, each for itself. */
@@ -144,14 +147,17 @@ export class Shard {
   }
   /** Run something when no append is in flight: memory then equals the journal. @param ahead of all that waits, which may be a lot. */
   task(run: () => void, fail: () => void = () => {}, ahead = false): void {
-    this.#post({ type: 'task', run, fail }, ahead ? this.#ahead : this.#mailbox)
+    this.#post({ type: 'task', run, fail }, ahead)
   }
-  #post(letter: Letter, box = this.#mailbox): void {
-    if (this.#open) box.push(letter)
-    else turnAway(letter)
-    if (!this.#open) return
+  #post(letter: Letter, ahead = false): void {
+    if (!this.#open) {
+      turnAway(letter)
+      return
+    }
+    if (ahead) this.#ahead.push(letter)
+    else this.#mailbox.post(letter, this.#pumping)
     if (this.#pumping) {
-      this.cells.expect(letter)
+      this.#news()
       return
     }
     this.#pumping = true
@@ -166,7 +172,12 @@ export class Shard {
 
   async #pump(): Promise<void> {
     try {
-      while (this.#mailbox.length + this.#ahead.length > 0 && this.#open) await this.#turn()
+      while (this.#mailbox.length + this.#ahead.length > 0 && this.#open) {
+        for (const letter of this.#ahead.splice(0)) if (letter.type === 'task') letter.run()
+        const ready = this.#mailbox.ready()
+        if (ready.length > 0) await this.#turn(ready)
+        else if (this.#mailbox.length > 0 && this.#ahead.length === 0) await new Promise<void>((news) => { this.#news = news })
+      }
     } catch (error) {
       this.deps.log.error({ err: error, shard: this.name }, 'the shard loop failed')
       this.lose('the shard loop failed')
@@ -175,17 +186,15 @@ export class Shard {
     }
   }
 
-  /** One batch: take, decide, append, answer. */
-  async #turn(): Promise<void> {
-    for (const letter of this.#ahead.splice(0)) if (letter.type === 'task') letter.run()
+  /** One batch: take, decide, append, answer. @param ready letters of the mailbox. */
+  async #turn(ready: readonly Letter[]): Promise<void> {
     this.#lastAt = Math.max(this.#lastAt, this.deps.clock.now())
     const batch = new Batch(this.deps, this.shard, this.#lastAt, (address) => this.cells.get(address))
     const answers: (() => void)[] = []
     const waiting: Letter[] = []
     let taken = 0
-    const most = await this.#gather()
-    for (; taken < most && !batch.full; taken++) {
-      const letter = this.#mailbox[taken] as Letter
+    for (; taken < ready.length && !batch.full; taken++) {
+      const letter = ready[taken] as Letter
       if (letter.type === 'task') {
         if (batch.entries.length > 0) break
         letter.run()
@@ -199,7 +208,7 @@ export class Shard {
         }
       }
     }
-    this.#mailbox = taken === this.#mailbox.length ? [] : this.#mailbox.slice(taken)
+    this.#mailbox.take(ready, taken)
     await this.offers.ahead(batch)
     if (batch.entries.length > 0 && !(await this.#commit(batch))) {
       for (const letter of waiting) if (letter.type !== 'task') letter.answer(notOwner)
@@ -211,14 +220,6 @@ export class Shard {
     for (const cell of batch.touched) this.#rearm(cell)
     this.#arm()
     if (batch.torn) this.lose('an actor threw in the middle of a decision')
-  }
-
-  /** Have the actors of the coming batch in memory. @returns how many letters that batch may take: those that come meanwhile are for the next. */
-  async #gather(): Promise<number> {
-    const most = Math.min(this.#mailbox.length, COMMANDS)
-    const missing = this.#mailbox.slice(0, most).flatMap((letter) => this.cells.absent(letter) ?? [])
-    if (missing.length > 1) await this.cells.load(missing)
-    return most
   }
 
   async #read({ to, name, input, answer }: Extract<Letter, { type: 'ask' }>): Promise<() => void> {

@@ -1,4 +1,4 @@
-/** How actors come into memory: read ahead of the batch that needs them, and never from an older snapshot than the stored one. */
+/** How actors come into memory: read while others go on, and never from an older snapshot than the stored one. */
 import t from 'tap'
 import { notOwner } from '../../nodes/host/deps.ts'
 import { settleAll } from '../memory.ts'
@@ -55,6 +55,65 @@ t.test('what was read ahead is not used once the actor was in memory and has cha
   await Promise.all([first, told])
   t.same(reply(await own), { count: 12 })
   t.match(reply(await shard.ask({ project: 'prj_1', kind: 'run', id: runId(2) }, 'get', undefined)), { count: 12, told: 1 })
+})
+
+t.test('a letter whose actor is being read is passed by others, not by those of its own actor, and a task passes nothing', async (t) => {
+  const world = new ToyWorld()
+  const shard = await world.owner()
+  for (const i of [1, 2]) await shard.submit(command(runId(i), 'add', { by: i }))
+  await world.clock.advance(IDLE)
+  await shard.submit(command(runId(2), 'add', { by: 1 }))
+  const get = world.snapshots.get.bind(world.snapshots)
+  let read: (() => void) | undefined
+  world.snapshots.get = async (partition, key) => {
+    if (key.includes(runId(1))) await new Promise<void>((go) => { read = go })
+    return get(partition, key)
+  }
+  const over: string[] = []
+  const say = (name: string) => (answer: unknown) => { over.push(`${name} ${JSON.stringify((answer as { reply: unknown }).reply)}`) }
+  const all = [
+    shard.submit(command(runId(1), 'add', { by: 10 })).then(say('first')),
+    shard.submit(command(runId(2), 'add', { by: 10 })).then(say('other')),
+    shard.ask({ project: 'prj_1', kind: 'run', id: runId(1) }, 'get', undefined).then(say('look')),
+    new Promise<void>((done) => shard.task(() => { over.push('task'); done() })),
+    shard.submit(command(runId(1), 'add', { by: 100 })).then(say('second')),
+    shard.submit(command(runId(2), 'add', { by: 100 })).then(say('another')),
+  ]
+  await settleAll()
+  t.same(over, ['other {"count":13}', 'another {"count":113}'])
+  let ahead = false
+  shard.task(() => { ahead = true }, undefined, true)
+  await settleAll()
+  t.ok(ahead, 'what goes before the mailbox does not wait for it')
+  over.length = 0
+  read?.()
+  await Promise.all(all)
+  t.same(over.map((one) => one.replace(/,.*/, '')), ['first {"count":11}', 'look {"count":11', 'task', 'second {"count":111}'])
+})
+
+t.test('a shard that is given up while an actor is being read turns away what waited for it', async (t) => {
+  const { world, shard, id } = await left()
+  world.snapshots.get = () => new Promise(() => {})
+  const answer = shard.submit(command(id, 'add', { by: 1 }))
+  await settleAll()
+  shard.drop()
+  t.same(await answer, notOwner)
+  t.same(await shard.submit(command(id, 'add', { by: 1 })), notOwner)
+})
+
+t.test('all that is read until then shares one look whether all is well', async (t) => {
+  const world = new ToyWorld()
+  const shard = await world.owner()
+  for (let i = 0; i < 20; i++) await shard.submit(command(runId(i), 'add', { by: i }))
+  await world.clock.advance(IDLE)
+  const get = world.snapshots.get.bind(world.snapshots)
+  let looks = 0
+  world.snapshots.get = (partition, key) => {
+    if (key.endsWith('/checkpoint')) looks++
+    return get(partition, key)
+  }
+  await Promise.all(Array.from({ length: 20 }, (_, i) => shard.submit(command(runId(i), 'add', { by: 1 }))))
+  t.ok(looks > 0 && looks <= 2, `${looks} looks`)
 })
 
 /** A shard with one run that has left memory a moment ago. */
@@ -143,4 +202,27 @@ t.test('a checkpoint that is stored while it is read is not taken for lost', asy
   t.same(reply(await within(world, 1000, answer) ?? notOwner), { count: 3 })
   await world.clock.advance(10_000)
   t.same([lost, shard.open], [[], true])
+})
+
+t.test('two who have the shard stored at once store each actor once, and none is taken for stored before it is', async (t) => {
+  const world = new ToyWorld()
+  const shard = await world.owner()
+  const id = runId(1)
+  await shard.submit(command(id, 'add', { by: 1 }))
+  const put = world.snapshots.put.bind(world.snapshots)
+  const puts: { fail(): void; pass(): void }[] = []
+  world.snapshots.put = (partition, key, data, revision) => (key.includes(id)
+    ? new Promise((done, failed) => puts.push({ fail: () => failed(new Error('timeout')), pass: () => done(put(partition, key, data, revision)) }))
+    : put(partition, key, data, revision))
+  const both = [shard.keeper.flush(), shard.keeper.flush()]
+  await settleAll()
+  t.equal(puts.length, 1)
+  puts[0]?.fail()
+  await settleAll()
+  t.equal(puts.length, 2, 'the second round stores what the first could not')
+  puts[1]?.pass()
+  await Promise.all(both)
+  shard.drop()
+  const next = await world.owner()
+  t.same(reply(await next.submit(command(id, 'add', { by: 10 }))), { count: 11 })
 })

@@ -1,0 +1,56 @@
+/** Which shards a node takes, and which it leaves to others, when the registry has forgotten whose they are. */
+import t from 'tap'
+import { Host } from '../../nodes/host/host.ts'
+import { Membership } from '../../nodes/host/membership.ts'
+import type { Registry } from '../../nodes/host/ports.ts'
+import { MemoryRegistry } from '../memory.ts'
+import { ToyWorld } from './toy.ts'
+
+/** Nodes that share a world and a registry. */
+function cluster() {
+  const world = new ToyWorld()
+  const registry = new MemoryRegistry()
+  const owners = () => [...registry.values].flatMap(([key, { value }]) => (key.startsWith('shard.') ? [(JSON.parse(value) as { node: string }).node] : []))
+  const join = async (id: string) => {
+    const own: Registry = { get: (key) => registry.get(key), put: (key, value, revision) => registry.put(key, value, revision), delete: (key) => registry.delete(key), list: (prefix) => registry.list(prefix) }
+    const membership = new Membership(own, world.clock, { id, roles: ['shards'] })
+    const host: Host = new Host({ ...world.deps(), node: id, fresh: () => membership.fresh() }, own, membership)
+    const joined = membership.start(() => host.round())
+    await world.clock.advance(2500)
+    await joined
+    return { registry: own, host, membership }
+  }
+  return { clock: world.clock, registry, join, owners }
+}
+
+t.test('a shard whose record was forgotten is not taken from a node that lives', async (t) => {
+  const { clock, registry, join, owners } = cluster()
+  const a = await join('a')
+  t.same(a.host.owned().sort(), ['0.0', '0.1'])
+  const { list } = a.registry
+  a.registry.list = () => new Promise(() => {})
+  const b = await join('b')
+  t.same(b.host.owned(), [], 'the owner is slow to look, and gives nothing up')
+  registry.values.clear()
+  await clock.advance(1000)
+  t.ok(a.membership.fresh(), 'its renewals wait for no look')
+  await clock.advance(10_000)
+  t.same([a.host.owned().sort(), b.host.owned(), owners()], [['0.0', '0.1'], [], []])
+  a.registry.list = list
+  a.host.crash()
+  await a.membership.stop()
+  await clock.advance(3000)
+  t.same(b.host.owned().sort(), ['0.0', '0.1'], 'of one that is gone they are taken')
+  t.same(owners(), ['b', 'b'])
+})
+
+t.test('an owner that finds the record of a shard gone takes it over anew, or leaves it to who should have it', async (t) => {
+  const { clock, registry, join } = cluster()
+  const [a, b] = [await join('a'), await join('b')]
+  await clock.advance(5000)
+  const before = [...a.host.owned(), ...b.host.owned()].sort()
+  t.same(before, ['0.0', '0.1'])
+  registry.values.clear()
+  await clock.advance(5000)
+  t.same([...a.host.owned(), ...b.host.owned()].sort(), before)
+})
