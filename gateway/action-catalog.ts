@@ -77,11 +77,17 @@ export async function findEntry(world: Asking, project: string, name: string): P
   return isRefusal(entries) ? entries : (entries.find((one) => one.name === name) ?? refuse('not_found', { action_name: name }, 'There is no such action in the catalog.'))
 }
 
+/** What the service does itself is ready for agents, and for nobody else. */
+const told = (entry: CatalogEntry): CatalogEntry => (entry.source === 'platform' ? { ...entry, description: `${entry.description} Only agents call this.` } : entry)
+
 /** By row name. */
 export const catalogQueries: Readonly<Record<string, LocalQuery>> = {
   'catalog.actions': answer<'catalog.actions'>(async ({ world, project = '' }) => {
     const entries = await entriesOf(world, project)
-    return isRefusal(entries) ? entries : { items: [...entries] }
+    return isRefusal(entries) ? entries : { items: entries.map(told) }
   }),
-  'catalog.action': answer<'catalog.action'>(({ world, project = '' }, { action_name }) => findEntry(world, project, action_name)),
+  'catalog.action': answer<'catalog.action'>(async ({ world, project = '' }, { action_name }) => {
+    const found = await findEntry(world, project, action_name)
+    return isRefusal(found) ? found : told(found)
+  }),
 }

@@ -41,6 +41,8 @@ export interface Authentication {
   signIn(presented: Presented | undefined): Soon<Caller | Refusal>
   /** The caller as of now, for what is held open: a refusal other than `service_unavailable` ends it. */
   again(caller: Caller): Soon<Caller | Refusal>
+  /** When the key of a caller expires, Unix milliseconds; undefined: never. */
+  expiryOf(caller: Caller): number | undefined
 }
 /** A caller, the directories it follows from and its key. */
 interface Found {
@@ -76,7 +78,8 @@ export function openAuthentication(world: World, directory: Directory, touches?:
     if (!permissions) known.set(key.id, (permissions = grantedBy(project.roles, role_ids, key.scope_role_id)))
     return permissions
   }
-  const expired = ({ expires_at }: ApiKey): boolean => expires_at !== undefined && (parseTimestamp(expires_at) ?? 0) <= world.now()
+  const expiry = ({ expires_at }: ApiKey): number | undefined => (expires_at === undefined ? undefined : (parseTimestamp(expires_at) ?? 0))
+  const expired = (key: ApiKey): boolean => (expiry(key) ?? Infinity) <= world.now()
 
   const found = new WeakMap<Caller['proof'], Found>()
   const still = ({ key, organization, project }: Found, known: OrganizationDirectory): boolean =>
@@ -128,5 +131,9 @@ export function openAuthentication(world: World, directory: Directory, touches?:
     signIn: (presented) => admitted(presented && proofOf(world, presented)),
     authenticate: (header) => admitted(read(header)),
     again: ({ proof }) => find(proof),
+    expiryOf: ({ proof }) => {
+      const known = found.get(proof)
+      return known && expiry(known.key)
+    },
   }
 }

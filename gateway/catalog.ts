@@ -21,8 +21,19 @@ export const rolesOf = ({ created_at }: Project, brand: string): Role[] =>
     created_at, updated_at: created_at,
   }))
 
-/** Every permission, and the system roles as presets with all that they grant to an organization key. @param brand lower case. */
-export function catalogOf(brand: string): Reply<(typeof roles)['permission.list']> {
+/** Bounds of the groups, and of the names in one. */
+const MOST = { groups: 64, children: 200 } as const
+type Group = Reply<(typeof roles)['permission.list']>['action_groups'][number]
+/** What may be granted of calling actions: everything, and what begins with the same word. */
+function groupsOf(actions: readonly string[]): Group[] {
+  const group = (prefix: string, label: string, source: Group['source']): Group =>
+    ({ id: `actions.execute.${prefix}*`, label, source, children: actions.filter((name) => name.startsWith(prefix)).slice(0, MOST.children).map((name) => `actions.execute.${name}`) })
+  const words = [...new Set(actions.flatMap((name) => (name.includes('.') ? [name.slice(0, name.indexOf('.'))] : [])))].sort()
+  return [group('', 'All actions', 'platform'), ...words.slice(0, MOST.groups - 1).map((word) => group(`${word}.`, `Actions of ${word}`, 'custom'))]
+}
+
+/** Every permission, and the system roles as presets with all that they grant to an organization key. @param brand lower case. @param actions that the permission to call them decides about. */
+export function catalogOf(brand: string, actions: readonly string[]): Reply<(typeof roles)['permission.list']> {
   const ids = Object.keys(permissions) as Permission[]
   return {
     items: ids.map((id) => ({
@@ -32,6 +43,6 @@ export function catalogOf(brand: string): Reply<(typeof roles)['permission.list'
       id: systemRoleId(name), label: name, description: meaning[name], scope: systemRoles[name].some((permission) => organizationOnly.has(permission)) ? 'org' : 'project',
       permissions: systemRoles[name].map((permission) => brandedPermission(permission, brand)),
     })),
-    action_groups: [{ id: 'actions.execute.*', label: 'All actions', source: 'platform', children: [] }],
+    action_groups: groupsOf(actions),
   }
 }

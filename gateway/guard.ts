@@ -3,7 +3,10 @@ import { errors, isRefusal, type Refusal } from '../protocol/errors.ts'
 import { authorize, enter } from './authorize.ts'
 import type { Call, Edge } from './call.ts'
 
-/** Ends a stream when its caller would not be admitted any more: after every change of configuration, and with `look`. */
+/** The longest that a timer takes, in milliseconds. */
+const LONGEST = 2_147_483_647
+
+/** Ends a stream when its caller would not be admitted any more: after every change of configuration, when its key expires, and with `look`. */
 export function guardOf({ world, directory, authentication }: Edge, { caller, project, row, slots }: Call, end: () => void): { look(): Promise<void>; stop(): void } {
   const verdict = async (): Promise<Refusal | undefined> => {
     const now = await authentication.again(caller)
@@ -17,8 +20,14 @@ export function guardOf({ world, directory, authentication }: Edge, { caller, pr
     const refused = await verdict().catch(() => undefined)
     if (refused && errors[refused.refused].status < 500) end()
   }
-  const stop = directory.onChange((id) => {
+  const forget = directory.onChange((id) => {
     if (id === undefined || id === project?.id || id === world.organization()) void look()
   })
+  const expiry = authentication.expiryOf(caller)
+  const cancel = expiry === undefined ? () => {} : world.later(Math.min(Math.max(expiry - world.now(), 0) + 1, LONGEST), () => void look())
+  const stop = () => {
+    forget()
+    cancel()
+  }
   return { look, stop }
 }

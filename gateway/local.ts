@@ -15,7 +15,7 @@ import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
 import { roleRecord } from '../protocol/roles.ts'
 import type { Caller } from './authenticate.ts'
-import { catalogQueries } from './action-catalog.ts'
+import { catalogQueries, entriesOf } from './action-catalog.ts'
 import { catalogOf, rolesOf } from './catalog.ts'
 import { definitionQueries } from './definitions.ts'
 import { loopQueries } from './loop-triggers.ts'
@@ -117,7 +117,11 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   }))),
   ...catalogQueries,
   ...secretQueries,
-  'permission.list': answer<'permission.list'>(async ({ world }) => catalogOf(world.settings.brand.toLowerCase())),
+  'permission.list': answer<'permission.list'>(async ({ world, project = '' }) => {
+    const entries = await entriesOf(world, project)
+    if (isRefusal(entries)) return entries
+    return catalogOf(world.settings.brand.toLowerCase(), entries.flatMap(({ name, endpoint_kind }) => (endpoint_kind === 'builtin' ? [] : [name])))
+  }),
   'catalog.events': answer<'catalog.events'>(() => eventCatalog),
   'catalog.models': answer<'catalog.models'>(async ({ world: { settings: { models } } }) => ({
     default_model: models.default_model, items: models.providers.map(({ models: all, ...provider }) => ({ ...provider, models: all.map(({ max_effort: _, price: _1, reads: _2, ...model }) => model) })),

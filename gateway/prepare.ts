@@ -14,6 +14,7 @@ import { agentsNamed } from '../protocol/language/agents.ts'
 import { slug } from '../protocol/naming.ts'
 import { workflowsNamed, type Spec } from '../protocol/spec.ts'
 import { actionPreparations } from './actions.ts'
+import { builtinSteps } from './actions-named.ts'
 import { unknownAgents } from './agents-named.ts'
 import { meaning, type Call, type Edge } from './call.ts'
 import { channelPreparations } from './channels.ts'
@@ -69,12 +70,14 @@ export async function workflowNamed({ directory }: Pick<Edge, 'directory'>, proj
 const inline: Prepare = (edge, call, identity, origin) => {
   const { project, body } = call
   const spec = body['spec'] as Spec | undefined
-  if (!project || !spec || (workflowsNamed(spec).length === 0 && agentsNamed(spec.steps, '').length === 0)) return NOTHING
+  if (!project || !spec || (workflowsNamed(spec).length === 0 && agentsNamed(spec.steps, '').length === 0 && !builtinSteps(edge, spec))) return NOTHING
   return soon(agentsThere(edge, call, identity, origin), (there) => (isRefusal(there) ? there : childrenOf(edge, project.id, spec).then((found) => (isRefusal(found) ? found : { input: { ...found } }))))
 }
-/** A definition that names agents is kept only when they are there. */
+/** A definition is kept only when the agents that it names are there, and steps may call its actions. */
 const agentsThere: Prepare = async (edge, { project, body }) => {
-  const { steps } = (body['spec'] ?? {}) as Partial<Spec>
+  const { steps, cleanup } = (body['spec'] ?? {}) as Partial<Spec>
+  const refused = builtinSteps(edge, { ...(steps && { steps }), ...(cleanup && { cleanup }) }, 'spec')
+  if (refused) return refused
   return (project && steps && (await unknownAgents(edge, project.id, { steps }, 'spec'))) ?? NOTHING
 }
 

@@ -26,3 +26,11 @@ export async function published(world: Pick<World, 'view' | 'now'>, project: str
   }
   return isRefusal(outcome) || !(outcome.reply as Pick<Published, 'unsure'>).unsure ? outcome : refuse('service_unavailable')
 }
+
+/** The event that was published under a key within a day; undefined: none. */
+export async function publishedUnder(world: Pick<World, 'ask' | 'view' | 'now'>, project: string, key: string): Promise<string | undefined | Refusal> {
+  const known = (await world.ask({ project, kind: 'events', id: project }, 'published', { key })) as string | null | Refusal
+  if (known !== null) return known
+  const found = (await world.view(project, 'published_keys', { keys: [key], since: world.now() - DAY })) as ViewQuestions['published_keys']['reply'] | Refusal
+  return isRefusal(found) ? found : (found.ids[0] ?? undefined)
+}

@@ -19,7 +19,12 @@ type Ask = (input: Readonly<Record<string, unknown>>) => Promise<unknown>
 
 /** Answer the query of a call. */
 export const runQuery = (edge: Edge, call: Call): Soon<Answer | Refusal> =>
-  soon(read(edge, call), (reply) => (isRefusal(reply) ? reply : { status: call.row.shape.status ?? 200, body: reply }))
+  soon(read(edge, call), (reply) => (isRefusal(reply) ? reply : { status: call.row.shape.status ?? 200, body: cut(call, reply) }))
+/** A plain list with no more items than the caller asked for. Pages are as long as they are to be already. */
+function cut({ query: { limit } }: Call, reply: unknown): unknown {
+  const { items, has_more } = (reply ?? {}) as Partial<Listed> & { readonly has_more?: boolean }
+  return typeof limit === 'number' && has_more === undefined && items && items.length > limit ? { ...(reply as Listed), items: items.slice(0, limit) } : reply
+}
 
 function read(edge: Edge, call: Call): Soon<unknown> {
   const { world, directory } = edge

@@ -13,8 +13,9 @@ import type { Publication, Published } from '../protocol/sources.ts'
 import type { Edge } from './call.ts'
 import { secretPlace } from './loops.ts'
 import { originOf } from './origin.ts'
-import { published } from './published.ts'
+import { published, publishedUnder } from './published.ts'
 import type { Incoming } from './request.ts'
+import type { Answer } from './respond.ts'
 import type { Handler } from './serve.ts'
 import { unsafe } from './validate.ts'
 
@@ -40,14 +41,14 @@ export const takeTrigger = (edge: Edge): Handler => async (incoming) => {
   if (isRefusal(found)) return found
   const { owner, facts } = found
   if (!signed(edge, owner, facts, incoming)) return refuse('invalid_signature')
-  if (facts.status !== 'active') return facts.status === 'paused' ? refuse('loop_paused') : refuse('loop_not_runnable')
+  if (facts.status !== 'active') return repeated(edge, owner, facts, keyOf(incoming))
   const event = bodyOf(incoming)
   if (isRefusal(event)) return event
   const key = keyOf(incoming)
   if (isRefusal(key)) return key
   const publication: Publication = {
     event_type: 'http_trigger.received', source_kind: 'http_trigger', source_id: owner.trigger_id, event, meta: { trigger_id: owner.trigger_id, http_handle: handle }, depth: 0,
-    ...(key !== undefined && { dedup_key: `http_trigger:${owner.trigger_id}:${key}` }),
+    ...(key !== undefined && { dedup_key: dedupKey(owner, key) }),
   }
   const { trigger_id } = owner
   const origin = originOf(world, { principal: { type: 'system', id: trigger_id, name: `HTTP trigger ${facts.key}` }, credential: { type: 'internal', id: trigger_id } }, incoming)
@@ -56,6 +57,14 @@ export const takeTrigger = (edge: Edge): Handler => async (incoming) => {
   if (isRefusal(outcome)) return outcome
   const { source_event_id, deduped } = outcome.reply as Published
   return { status: 202, body: { source_event_id, status: 'accepted', ...(deduped && { deduped }) } }
+}
+
+const dedupKey = ({ trigger_id }: HandleOwner, key: string): string => `http_trigger:${trigger_id}:${key}`
+/** While a loop takes nothing, a repeat under a key is still answered as the first time. */
+async function repeated({ world }: Edge, owner: HandleOwner, { status }: TriggerFacts, key: string | undefined | Refusal): Promise<Answer | Refusal> {
+  const first = typeof key === 'string' ? await publishedUnder(world, owner.project, dedupKey(owner, key)) : key
+  if (typeof first === 'string') return { status: 202, body: { source_event_id: first, status: 'accepted', deduped: true } }
+  return first ?? (status === 'paused' ? refuse('loop_paused') : refuse('loop_not_runnable'))
 }
 
 function decoded(slot: string): string {

@@ -77,11 +77,13 @@ export const orAbsent = <T extends TSchema>(schema: T) => Type.Unsafe<Static<T>>
 /** The idempotency key of a body; a blank one is none. */
 export const bodyKey = ({ idempotency_key }: { readonly idempotency_key?: string | undefined }): string | undefined => idempotency_key?.trim() || undefined
 
-/** Query of every list. */
+/** Query of every list with pages. */
 export const paging = {
   cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 1024, description: 'next_cursor of the previous page' })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 20 })),
 }
+/** Query of every plain list, which is answered whole unless the caller says how many are enough. */
+export const cutting = { limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many; all by default' })) }
 /** A cursor page. */
 export const pageOf = <T extends TSchema>(item: T) => Type.Object({ items: Type.Array(item), has_more: Type.Boolean(), next_cursor: Type.Optional(Type.String()) })
 /** A run list: the page's array under both names that clients read. */

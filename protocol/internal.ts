@@ -79,6 +79,9 @@ export interface ChildStart {
   readonly priority: number
   readonly fairness_key?: string
   readonly actor?: ActorOf
+  /** Who started the parent, and from where, as its record and its `meta` have it. */
+  readonly initiated_by?: string
+  readonly source?: Open
 }
 
 /** Decided by a run; sent by the queue of the same shard in the same commit. */
@@ -200,8 +203,8 @@ export interface InteractionOpening extends Pick<Interaction, 'kind' | 'title' |
 export type WorkerCommands = {
   /** `conflict` when the instance is connected elsewhere; `session` and `token_hash` are used when a new session begins. */
   'worker.register': { input: Omit<Registration, 'generation' | 'connected_at'> & { given_token_hash?: string }; reply: { registration: Registration; resumed: boolean; draining: boolean; replaced?: { session: string; gateway: string } } }
-  /** Sign of life of the connection, every heartbeat cadence; `leases`: jobs the session holds. */
-  'worker.seen': { input: { session: string; generation: number; leases: number }; reply: { current: boolean } }
+  /** Sign of life of the connection, every heartbeat cadence; `leases`: jobs the session holds; `takes`: what it takes from now on, when it has just said so. */
+  'worker.seen': { input: { session: string; generation: number; leases: number; takes?: Pick<Registration, 'queues' | 'action_names' | 'models'> }; reply: { current: boolean } }
   'worker.closed': { input: { session: string; generation: number; leases: number }; reply: undefined }
   /** The worker says that it drains. */
   'worker.drained': { input: { session: string }; reply: undefined }

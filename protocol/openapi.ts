@@ -79,12 +79,12 @@ function bodyOf({ body, upload }: Row['shape']): Json {
   return { 'multipart/form-data': { schema: { ...form, properties: { ...form.properties, file: { type: 'string', format: 'binary' } } } }, ...json(body) }
 }
 
+const events: Json = { 'text/event-stream': { schema: { type: 'string', description: 'Frames `id`, `event`, `data`; data is one record as JSON' } } }
 /** What a row answers on success, by content type. */
 function contentOf({ shape, verb }: Row): Json | undefined {
   if (!shape.reply) return undefined
   if (verb === 'blob') return { 'application/octet-stream': { schema: plain(shape.reply) } }
   if (verb !== 'stream') return json(shape.reply)
-  const events = { 'text/event-stream': { schema: { type: 'string', description: 'Frames `id`, `event`, `data`; data is one record as JSON' } } }
   return shape.stream === 'accept' ? { ...json(shape.reply), ...events } : events
 }
 
@@ -102,7 +102,13 @@ export function refusalsOf({ shape, verb, route }: Row): Code[] {
 function responsesOf(row: Row): Json {
   const { shape } = row
   const content = contentOf(row)
-  const success = (status: number): Json => ({ description: shape.summary, headers: { 'X-Request-ID': { $ref: '#/components/headers/X-Request-ID' } }, ...(content && status !== 204 && status !== shape.bare && { content }) })
+  const regular = [shape.status ?? 200, ...(shape.alsoStatus ?? []), ...(shape.bare === undefined ? [] : [shape.bare])]
+  // A command that is answered by a stream is answered 200.
+  const streams = row.verb === 'command' && shape.stream === 'accept'
+  const success = (status: number): Json => {
+    const given = { ...(regular.includes(status) && status !== 204 && status !== shape.bare && content), ...(streams && status === 200 && events) }
+    return { description: shape.summary, headers: { 'X-Request-ID': { $ref: '#/components/headers/X-Request-ID' } }, ...(Object.keys(given).length > 0 && { content: given }) }
+  }
   const codes = refusalsOf(row)
   const statuses = [...new Set(codes.map((code) => errors[code].status))].sort((a, b) => a - b)
   const refusals = statuses.map((status) => [String(status), {
@@ -111,7 +117,7 @@ function responsesOf(row: Row): Json {
     content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
   }])
   if (shape.stream === 'socket') return { '101': { description: 'The connection is a WebSocket' }, ...Object.fromEntries(refusals) }
-  return { ...Object.fromEntries([shape.status ?? 200, ...(shape.alsoStatus ?? []), ...(shape.bare === undefined ? [] : [shape.bare])].map((status) => [String(status), success(status)])), ...Object.fromEntries(refusals) }
+  return { ...Object.fromEntries([...new Set([...regular, ...(streams ? [200] : [])])].map((status) => [String(status), success(status)])), ...Object.fromEntries(refusals) }
 }
 
 function operationOf(name: string, row: Row): Json {

@@ -3,7 +3,7 @@
  * gateways exchange about workers. Frames are JSON text, one object per message.
  */
 import { Type, type Static } from 'typebox'
-import { Closed, Open, Timestamp, listOf } from './common.ts'
+import { Closed, Open, Timestamp, cutting, listOf } from './common.ts'
 import { query, command, stream } from './contract.ts'
 import type { Event } from './entry.ts'
 import type { JobHeader } from './api/jobs.ts'
@@ -125,7 +125,7 @@ export const Worker = Type.Object({
 export type Worker = Static<typeof Worker>
 
 export const workers = {
-  'worker.list': query('GET /projects/:project/workers', { summary: 'Workers seen lately, with what they take and hold', tag: 'workers', permission: 'project.view', reply: listOf(Worker) }),
+  'worker.list': query('GET /projects/:project/workers', { summary: 'Workers seen lately, with what they take and hold', tag: 'workers', permission: 'project.view', query: Closed(cutting), reply: listOf(Worker) }),
   'worker.socket': stream('GET /projects/:project/workers/socket', { summary: 'The worker socket (WebSocket)', tag: 'workers', permission: 'work.execute', stream: 'socket' }),
   'worker.drain': command('POST /projects/:project/workers/:worker_instance_id/drain', { summary: 'Ask a worker to finish its jobs and stop claiming', tag: 'workers', permission: 'project.edit', to: { kind: 'worker', derive: 'worker_instance_id', prefix: 'worker' }, body: Closed({}), bodyOptional: true, reply: Type.Object({ worker_instance_id: Type.String(), state: Type.String() }), status: 202, errors: ['not_found'] }),
 } as const
@@ -151,6 +151,7 @@ export interface Registration {
 }
 /** An event of a worker instance's registry entry. */
 export type WorkerEvent =
+  /** It has registered, or takes something else from now on. */
   | (Event & { readonly type: 'worker.registered'; readonly registration: Registration; readonly replaced?: { readonly session: string; readonly gateway: string } })
   | (Event & { readonly type: 'worker.disconnected' | 'worker.stale' | 'worker.draining' | 'worker.drain_requested' | 'worker.drain_cleared'; readonly instance: string; readonly at: number; readonly gateway?: string; readonly session?: string })
   | (Event & { readonly type: 'worker.seen'; readonly at: number; readonly leases: number })

@@ -148,10 +148,14 @@ function readingOf(event: Event, entry: Entry): Omit<Told, 'index'> | undefined 
   const reading = rule?.read(event, entry)
   return rule && reading ? { action: rule.action, ...reading } : undefined
 }
-/** Changes of which something is told, after earlier ones of the same record. */
+/** Changes after earlier ones of the same record. One that only names what changed stays, one whose values are not there is none. */
 function together(earlier: Changes, later: Changes): Changes {
   const all = { ...earlier }
-  for (const [name, { from, to }] of Object.entries(later)) if (from !== undefined || to !== undefined) all[name] = { from: (earlier[name] ?? { from }).from, to }
+  for (const [name, change] of Object.entries(later)) {
+    const { from, to } = change
+    if (Object.keys(change).length === 0) all[name] ??= {}
+    else if (from !== undefined || to !== undefined) all[name] = { from: (earlier[name] ?? { from }).from, to }
+  }
   return all
 }
 /** What an entry says to the audit log; all updates of one record are one. */

@@ -37,7 +37,7 @@ export interface SessionFilters extends Paging {
   readonly integration_id?: string
   readonly since?: number
 }
-/** Sessions, the latest activity first. */
+/** Sessions, the latest activity first. A key of an agent means one session: that which lives, else the newest of those that are gone. */
 export function sessionList(store: Store, project: number, input: SessionFilters): Page<Session> {
   const { agent_id, session_key, status, scope, provider, integration_id, since } = input
   const statuses = list(status).length > 0 ? list(status) : ['active']
@@ -52,8 +52,13 @@ export function sessionList(store: Store, project: number, input: SessionFilters
     conditions.push('active_at > ?')
     values.push(since)
   }
+  const select = `SELECT n, id, revision, gone, last, active_at, record, compaction FROM sessions WHERE project = ? AND ${conditions.join(' AND ')}`
+  if (agent_id !== undefined && session_key !== undefined && scope === 'agent') {
+    const named = store.one<SessionRow>(`${select} ORDER BY status = 'deleted', n DESC LIMIT 1`, project, ...values)
+    return { items: named ? [recordOf(named)] : [] }
+  }
   const after = beyond(['active_at', 'id'], 'DESC', input.after)
-  const rows = store.all<SessionRow>(`SELECT n, id, revision, gone, last, active_at, record, compaction FROM sessions WHERE project = ? AND ${conditions.join(' AND ')}${after.sql} ORDER BY active_at DESC, id DESC LIMIT ?`, project, ...values, ...after.values, limitOf(input) + 1)
+  const rows = store.all<SessionRow>(`${select}${after.sql} ORDER BY active_at DESC, id DESC LIMIT ?`, project, ...values, ...after.values, limitOf(input) + 1)
   return page(rows, input, recordOf, (row) => [row.active_at, row.id])
 }
 

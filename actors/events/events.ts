@@ -16,7 +16,7 @@ import type { Actor, Effect } from '../actor.ts'
 import { openingOf } from './hooks.ts'
 import { arranged } from './listeners.ts'
 import { publish, publishMany, publishOne } from './publish.ts'
-import { blame, remember, silent, type SourcesState } from './state.ts'
+import { blame, publishedBy, remember, silent, type SourcesState } from './state.ts'
 
 const LOOP = 'loop' as string as Kind
 type Stored = Extract<SourcesEvent, { type: 'source.published' }>
@@ -90,6 +90,8 @@ export const eventsActor: Actor<SourcesState, SourcesEvent, Api, 'events', Sourc
   ask: {
     /** How many listen. */
     listening: ({ loops, waits }) => ({ triggers: Object.values(loops).reduce((sum, { triggers }) => sum + triggers.length, 0), waits: Object.keys(waits).length }),
+    /** The event that was published under a key, as far as it is remembered. */
+    published: (state, { key }: { key: string }): string | null => publishedBy(state, key) ?? null,
     /** Conditions of the triggers of a loop that could not be evaluated, by trigger. */
     faults: ({ loops, faults }, { loop_id }: { loop_id: string }): Record<string, ConditionFaults> => Object.fromEntries((own(loops, loop_id)?.triggers ?? []).flatMap(({ trigger_id }) => { const found = own(faults, trigger_id); return found ? [[trigger_id, found]] : [] })),
   },

@@ -42,7 +42,7 @@ export const silent = (): SourcesState => ({ loops: {}, waits: {}, hooks: {}, fa
 /** A place that no key of an object's own can take. */
 const placeOf = (key: string): string => `:${key}`
 /** The event that was published under a key, as far as it is remembered. @param at Unix milliseconds. */
-const publishedBy = ({ keys }: SourcesState, key: string): string | undefined => own(keys.young, placeOf(key)) ?? own(keys.old, placeOf(key))
+export const publishedBy = ({ keys }: SourcesState, key: string): string | undefined => own(keys.young, placeOf(key)) ?? own(keys.old, placeOf(key))
 
 /**
  * What is known of a key (K1, K2 of protocol/sources.ts): the id that was published under it, null when none was within a day, undefined

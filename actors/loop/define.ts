@@ -94,12 +94,13 @@ export function update(options: LoopOptions, state: LoopState, input: UpdateLoop
   const on = draft(state, cause, options)
   emit(on, {
     type: 'loop.updated', id: cause.self.id, name: input.name ?? record.name, loop: change?.patch ?? { updated_at: timestamp(cause.at) },
-    changes: { ...told(change?.changes ?? {}), ...(derived && { version: { from: state.version.number, to: derived.version.number } }) },
+    changes: { ...told({ ...change?.changes, ...(reseals(state.secrets, secrets) && { settings: {} }) }), ...(derived && { version: { from: state.version.number, to: derived.version.number } }) },
     ...(derived && { derived }), ...(secrets && { secrets }),
   })
   return followUp(on, state, input.organization, cause)
 }
-/** Long definitions are not copied into the audit log. */
+const reseals = (before: LoopState['secrets'], after = before): boolean => JSON.stringify(before) !== JSON.stringify(after)
+/** Long definitions are not copied into the audit log: it names them. */
 const told = (changes: Readonly<Record<string, { readonly from?: unknown; readonly to?: unknown }>>) =>
   Object.fromEntries(Object.entries(changes).map(([name, change]) => [name, Object.hasOwn(authoring, name) || name === 'settings' ? {} : change]))
 

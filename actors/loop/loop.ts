@@ -12,6 +12,7 @@ import { handleId } from '../../protocol/loop/handles.ts'
 import type { PlaceCommands } from '../../protocol/loop/places.ts'
 import type { LoopStanding } from '../../protocol/loop/standing.ts'
 import type { Address } from '../../protocol/entry.ts'
+import { own } from '../../protocol/lookup.ts'
 import type { Publication, SourceCommands } from '../../protocol/sources.ts'
 import type { Actor, AnyActor, Cause, Effect } from '../actor.ts'
 import { create, end, remove, settleHandle, update } from './define.ts'
@@ -44,7 +45,9 @@ function standingsOf(state: LoopState): TriggerStanding[] | null {
   if (!isLiving(state)) return null
   return triggersOf(state.record, state.trigger_ids).map(({ id, trigger: { key, name, kind, enabled = true } }) => {
     const next = state.clocks[id]?.next
-    return { id, kind, enabled, ...(key !== undefined && { key }), ...(name !== undefined && { name }), ...(next !== undefined && { next_fire_at: timestamp(next) }) }
+    const skips = own(state.skips ?? {}, id)
+    return { id, kind, enabled, ...(key !== undefined && { key }), ...(name !== undefined && { name }), ...(next !== undefined && { next_fire_at: timestamp(next) }),
+      ...(skips && { skipped_starts: skips.count, last_skipped_start: { ...skips.last } }) }
   })
 }
 

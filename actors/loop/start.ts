@@ -3,7 +3,7 @@ import { actorOf } from '../../protocol/action/invocation.ts'
 import { startKeyOf, type StartLoopRun } from '../../protocol/api/loops.ts'
 import type { Run } from '../../protocol/api/runs.ts'
 import { timestamp, type Open } from '../../protocol/common.ts'
-import { refuse, refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
+import { errors, refuse, refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
 import { applyDefaults } from '../../protocol/language/declared.ts'
 import { own } from '../../protocol/lookup.ts'
 import { milliOf } from '../../protocol/loop/credits.ts'
@@ -18,9 +18,10 @@ import { isLiving, liveTrigger, spentToday, type KnownTrigger, type Living, type
 
 /** Runs between an event and one that nothing in the project caused, above which it starts no more. */
 const DEEPEST = 8
+const TOO_DEEP = `The event has more than ${DEEPEST} runs behind it.`
 
 /** What a start says. */
-interface Wanted extends Pick<RunOpening, 'source' | 'actor' | 'parent' | 'depth' | 'later'> {
+interface Wanted extends Pick<RunOpening, 'source' | 'actor' | 'initiated_by' | 'parent' | 'depth' | 'later'> {
   readonly run_id: string
   readonly trigger?: KnownTrigger
   /** The firing that this settles. */
@@ -47,7 +48,7 @@ function openRun(on: Draft, wanted: Wanted): Outcome {
   const refused = closed(on.state, on.cause.at)
   if (refused) return refused
   const { record, version, definitions } = on.state as Living
-  const { run_id, trigger, fire, source, actor, parent, depth, budget, later } = wanted
+  const { run_id, trigger, fire, source, actor, initiated_by, parent, depth, budget, later } = wanted
   const event = applyDefaults(record.event, wanted.event, 'event')
   const config = applyDefaults(record.config, { ...record.default_config, ...wanted.config }, 'config')
   const faults: FieldError[] = [event, config].flatMap((applied) => ('faults' in applied ? applied.faults : []))
@@ -60,7 +61,7 @@ function openRun(on: Draft, wanted: Wanted): Outcome {
   const { plan_concurrency } = on.options
   tellRun(on, run_id, 'run.open', {
     loop: { id: record.id, version_id: version.id, version: version.number, name: record.name }, spec: specOf(record), ...(record.agent_id && { agent_id: record.agent_id }), definitions, event: event.values, config: config.values,
-    meta: { ...wanted.meta, ...(trigger && { trigger: { id: trigger.id, key: trigger.key, kind: trigger.trigger.kind } }) }, source, depth, ...(actor && { actor }),
+    meta: { ...wanted.meta, ...(trigger && { trigger: { id: trigger.id, key: trigger.key, kind: trigger.trigger.kind } }) }, source, depth, ...(actor && { actor }), ...(initiated_by !== undefined && { initiated_by }),
     ...(budget !== undefined && { budget }), ...(queue_reason && { queue_reason }), ...(plan_concurrency !== undefined && { plan_concurrency_limit: plan_concurrency }), ...(later && { later }), ...(parent && { parent }),
   })
   return { run_id }
@@ -91,16 +92,17 @@ export function fire(options: LoopOptions, state: LoopState, { trigger_id, sourc
   const key = `${trigger_id} ${source.id}`
   if (!trigger || state.fired.includes(key)) return nothing
   const on = draft(state, cause, options)
-  const outcome = source.depth > DEEPEST ? refuse('conflict', undefined, 'too deep') : openRun(on, {
+  const outcome = source.depth > DEEPEST ? refuse('conflict', undefined, TOO_DEEP) : openRun(on, {
     run_id: cause.mint('run'), trigger, fire: key, event: source.event, config: {}, depth: source.depth, source: { type: 'trigger', trigger_id, id: source.source_id },
     meta: { ...source.meta, event_type: source.event_type, source_event_id: source.id },
   })
-  skipped(on, trigger_id, key, outcome)
+  skipped(on, trigger_id, key, outcome, source.id)
   return decided(on, undefined)
 }
-function skipped(on: Draft, trigger_id: string, key: string, outcome: Outcome): void {
+function skipped(on: Draft, trigger_id: string, key: string, outcome: Outcome, source_event_id?: string): void {
   if ('run_id' in outcome) return
-  emit(on, { type: 'trigger.skipped', trigger_id, fire: key, reason: 'left_out' in outcome ? whyLeftOut[outcome.left_out] : (outcome.message ?? outcome.refused) })
+  const reason = 'left_out' in outcome ? whyLeftOut[outcome.left_out] : (outcome.message ?? errors[outcome.refused].message)
+  emit(on, { type: 'trigger.skipped', trigger_id, fire: key, reason, ...(source_event_id !== undefined && { source_event_id }) })
 }
 
 /** By the time: every schedule that is due fires once, for the latest time that it should have fired at. */
@@ -127,10 +129,10 @@ export function fireSchedules(on: Draft): void {
 }
 
 /** By a step of a run, which hears what came of it. */
-export function answerStep(options: LoopOptions, state: LoopState, { from, event, config, depth, actor }: LoopCommands['loop.ask']['input'], cause: Cause): Decision<LoopEvent, undefined> {
+export function answerStep(options: LoopOptions, state: LoopState, { from, event, config, depth, actor, initiated_by, source }: LoopCommands['loop.ask']['input'], cause: Cause): Decision<LoopEvent, undefined> {
   const on = draft(state, cause, options)
   const outcome = openRun(on, {
-    run_id: cause.mint('run'), event, config, meta: {}, depth, source: { type: 'api', id: from.run_id }, ...(actor && { actor }),
+    run_id: cause.mint('run'), event, config, meta: {}, depth, source: source ?? { type: 'api', id: from.run_id }, ...(actor && { actor }), ...(initiated_by !== undefined && { initiated_by }),
     parent: { run_id: from.run_id, step: from.step, ...(from.loop_id !== undefined && { loop_id: from.loop_id }) },
   })
   const about = { type: 'child.answered', to: from.run_id, wait_id: from.wait_id } as const

@@ -6,10 +6,13 @@
  *     they came. A run is in one of them at most.
  * L2. The state does not grow with the runs that have ended: what is remembered of them is a count and, of firings, the last ones.
  */
+import type { TriggerStanding } from '../../protocol/api/loops.ts'
+import { timestamp } from '../../protocol/common.ts'
 import type { Definition } from '../../protocol/directory.ts'
 import type { Clock, Derived, LoopEvent } from '../../protocol/loop/events.ts'
 import type { QueueReason } from '../../protocol/loop/run.ts'
 import { triggerKey, type Loop, type Trigger } from '../../protocol/loop/shapes.ts'
+import { own } from '../../protocol/lookup.ts'
 import { patch } from '../../protocol/patch.ts'
 
 interface Waiting {
@@ -44,6 +47,8 @@ export interface LoopState {
   clocks: Record<string, Clock>
   /** Firings that were settled last. */
   fired: string[]
+  /** Starts that came to nothing since the loop's latest version, by trigger id; absent: none. */
+  skips?: Readonly<Record<string, { readonly count: number; readonly last: NonNullable<TriggerStanding['last_skipped_start']> }>>
   /** How often the events to watch were told. */
   watched: number
   /** What its project was told last. */
@@ -99,7 +104,7 @@ const same = (state: LoopState): LoopState => state
 
 export const evolveLoop: Evolve = {
   'loop.created': (state, { loop, version, definitions, trigger_ids, secrets }) => ({ ...state, record: loop, version, definitions, trigger_ids, secrets }),
-  'loop.updated': (state, { loop, derived, secrets }) => (state.record ? { ...state, record: patch(state.record, loop), ...derived, ...(secrets && { secrets }) } : state),
+  'loop.updated': (state, { loop, derived, secrets }) => (state.record ? { ...state, record: patch(state.record, loop), ...derived, ...(derived && { skips: {} }), ...(secrets && { secrets }) } : state),
   'loop.deleted': ({ active, leaving, line, places, watched, standing }) => ({ ...unborn(), deleted: true, active, leaving, line, places, watched, standing }),
   'loop.auto_paused': (state) => (state.record ? { ...state, record: { ...state.record, status: 'paused' }, failures: 0 } : state),
   'run.admitted': (state, { run_id, trigger_id = '', fire, last_run_at }) => {
@@ -124,9 +129,10 @@ export const evolveLoop: Evolve = {
     return state
   },
   'run.left': (state, { run_id, failures }) => Object.assign(dropped(state, run_id), { failures }),
-  'trigger.skipped': (state, { fire }) => {
+  'trigger.skipped': (state, { trigger_id, fire, reason, source_event_id }, at) => {
     remember(state, fire)
-    return state
+    const last = { at: timestamp(at), reason, ...(source_event_id !== undefined && { source_event_id }) }
+    return { ...state, skips: { ...state.skips, [trigger_id]: { count: (own(state.skips ?? {}, trigger_id)?.count ?? 0) + 1, last } } }
   },
   'schedules.set': (state, { clocks }) => {
     for (const [id, clock] of Object.entries(clocks)) {

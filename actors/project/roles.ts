@@ -63,10 +63,15 @@ export function updateRole({ brand }: ProjectOptions, state: ProjectState, input
   }
 }
 
+/** Assignments of which an entry each says that they went with their role: a command is told in 500 events. */
+const TOLD = 400
+
 /** Delete a role with its assignments. A key that it capped can do nothing any more. */
 export function deleteRole(state: ProjectState, input: Input<Rows['role.delete']>): Decided<undefined> {
   const role = customRole(state, input.id)
-  return 'refused' in role ? role : { events: [{ type: 'role.deleted', id: role.id, name: role.name }], reply: undefined }
+  if ('refused' in role) return role
+  const taken = Object.values(state.assignments).filter(({ role_id }) => role_id === role.id).slice(0, TOLD)
+  return { events: [...taken.map((assignment): RoleEvent => ({ type: 'assignment.deleted', id: assignment.id, assignment })), { type: 'role.deleted', id: role.id, name: role.name }], reply: undefined }
 }
 
 /** Give a principal a role. */

@@ -2,7 +2,7 @@
  * The engine: takes steps in the order of the spec until one waits or the run ends.
  *
  * Invariants:
- * E1. A call ends with a wait (then the run is `suspended`, unless the wait is only asked for) or with the run ended; never in between.
+ * E1. A call ends with a wait (then the run is `suspended`, unless the wait is only asked for or a pause) or with the run ended; never in between.
  * E2. Whether a suspended run moves is known only here: `run.resumed` is emitted when there is a step to take or the end to
  *     reach, and not when a step merely goes from one wait into its retry delay.
  * E3. One command gives a bounded number of events, because a commit holds so many: a run that could go on pauses, and a
@@ -49,9 +49,9 @@ export function advance(on: Draft): void {
 }
 
 const finish = (on: Draft): void => (on.state.engine.ending ? concludeCleanup(on) : completeRun(on))
-/** Leave the rest to a commit of its own. */
+/** Leave the rest to a commit of its own. Nobody sees that: the run waits for nothing but itself. */
 export const pause = (on: Draft, step: string): void =>
-  emit(on, 'run.suspended', { step, payload: { step, wait_kind: 'timer', reason: 'pause' }, run: { status: 'suspended' }, place: { wait: { kind: 'pause', step, due: on.cause.at + 1 } } })
+  emit(on, 'run.paused', { step, ...(on.state.record.status !== 'running' && { run: { status: 'running' } }), place: { wait: { kind: 'pause', step, due: on.cause.at + 1 } } })
 
 function take(on: Draft, step: Step): void {
   if (step.if !== undefined && !predicate(step.if, rootsOf(on))) {

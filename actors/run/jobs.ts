@@ -24,7 +24,7 @@ export function jobSettled(state: RunState | null, input: Settled, cause: Cause)
   const { on, wait, row, call } = at
   const cancelled = on.state.record.cancel_requested && !on.state.engine.ending
   const attempt = Math.max(row.attempt, wait.base + input.attempt)
-  const log = { ...call, attempt: input.attempt, ...worker(input) }
+  const log = { ...call, attempt, ...worker(input) }
   if (input.outcome === 'completed') {
     const result = input.result ?? {}
     emit(on, 'action.completed', { step: wait.step, payload: { ...log, result }, row: { attempt } })
@@ -60,11 +60,13 @@ export function jobRetried(state: RunState | null, input: Retried, cause: Cause)
   const { on, wait, call } = at
   const lost = input.reason === 'lease_expired'
   const fault = faultOf(input, lost ? 'lease_expired' : 'failed', lost ? 'The worker lost its lease' : 'The attempt failed')
-  const next = wait.base + input.attempt + 1
-  emit(on, 'action.retried', { step: wait.step, payload: { ...call, attempt: input.attempt, max_attempts: input.max_attempts, ...fault, ...worker(input) } })
+  // Jobs count from 1; steps count over recoveries, each of which has a job of its own.
+  const attempt = wait.base + input.attempt
+  const max_attempts = wait.base + input.max_attempts
+  emit(on, 'action.retried', { step: wait.step, payload: { ...call, attempt, max_attempts, ...fault, ...worker(input) } })
   emit(on, 'step.retried', {
-    step: wait.step, row: { attempt: next }, place: { wait: { ...wait, retried: input.attempt } },
-    payload: { step: wait.step, kind: 'action', attempt: next, max_attempts: wait.base + input.max_attempts, retry_scope: lost ? 'transient' : 'step_policy', ...fault },
+    step: wait.step, row: { attempt: attempt + 1 }, place: { wait: { ...wait, retried: input.attempt } },
+    payload: { step: wait.step, kind: 'action', attempt: attempt + 1, max_attempts, retry_scope: lost ? 'transient' : 'step_policy', ...fault },
   })
   return silently(on)
 }

@@ -3,7 +3,7 @@
  *
  * Money is what usages say that was spent; a call that was under way may have spent more than was left.
  */
-import { parseTimestamp, type Open } from '../../protocol/common.ts'
+import { parseDuration, parseTimestamp, timestamp, type Open } from '../../protocol/common.ts'
 import type { StopReason } from '../../protocol/loop/run.ts'
 import { current, emit, withdraw, type Draft } from './draft.ts'
 import { leaveBranches } from './branches.ts'
@@ -20,6 +20,8 @@ export const MAX_EXECUTED = 1000
 const stepsAllowed = ({ state }: Draft): number => state.spec.limits?.max_steps ?? MAX_EXECUTED
 const stepsUsed = ({ state: { spec, engine } }: Draft): number => engine.executed - (spec.limits?.max_steps === undefined ? (engine.aside ?? 0) : 0)
 
+const many = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
+
 /** Whether the run's time is over. */
 export const wallClockPassed = ({ state, cause }: Draft): boolean => !state.engine.ending && (state.engine.wall_deadline ?? Infinity) <= cause.at
 /** Whether the attempt that is about to begin, or that `step.retried` has begun, is one too many. */
@@ -34,7 +36,7 @@ export function stopped(on: Draft): boolean {
   if (on.state.engine.ending) return false
   const { max_agent_turns = 0, agent_turns_used = 0 } = on.state.record
   if (wallClockPassed(on)) exceedWallClock(on)
-  else if (stepLimitReached(on)) stop(on, 'step_limit_reached', { limit_kind: 'steps', used: stepsUsed(on), limit: stepsAllowed(on) }, `The run began more than ${stepsAllowed(on)} steps`)
+  else if (stepLimitReached(on)) stop(on, 'step_limit_reached', { limit_kind: 'steps', used: stepsUsed(on), limit: stepsAllowed(on) }, `The run began more than ${many(stepsAllowed(on), 'step')}`)
   else if (overspent(on)) return true
   else if (max_agent_turns > 0 && (agent_turns_used > max_agent_turns || (agent_turns_used === max_agent_turns && asksAgent(on)))) {
     stop(on, 'turn_limit_reached', { limit_kind: 'agent_turns', used: agent_turns_used, limit: max_agent_turns }, `The run used ${agent_turns_used} of ${max_agent_turns} agent turns`)
@@ -56,8 +58,12 @@ export function overspent(on: Draft): boolean {
 export function exceedWallClock(on: Draft): void {
   const started = parseTimestamp(on.state.record.started_at ?? '') ?? on.cause.at
   const seconds = (at: number): number => Math.round((at - started) * 1000) / 1_000_000
-  const limit = seconds(on.state.engine.wall_deadline ?? on.cause.at)
-  stop(on, 'wall_clock_exceeded', { limit_kind: 'wall_clock', used: seconds(on.cause.at), limit }, `The run took longer than ${limit} seconds`)
+  const { wall_deadline = on.cause.at } = on.state.engine
+  const limit = seconds(wall_deadline)
+  // What a recovery has set counts from that recovery, not from the start.
+  const own = Math.abs(wall_deadline - started - (parseDuration(on.state.spec.limits?.wall_clock_timeout ?? '0') ?? 0)) <= 1
+  stop(on, 'wall_clock_exceeded', { limit_kind: 'wall_clock', used: seconds(on.cause.at), limit },
+    own ? `The run took longer than ${many(limit, 'second')}` : `The run did not end by ${timestamp(Math.ceil(wall_deadline))}, the time that its recovery set`)
 }
 
 function exceedBudget(on: Draft, credit_spent: number, credit_budget: number): void {

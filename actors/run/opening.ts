@@ -28,10 +28,10 @@ export function open(state: RunState | null, opening: RunOpening, cause: Cause):
   return silently(on)
 }
 
-function recordOf({ loop, spec, event, meta, config, source, budget, queue_reason, plan_concurrency_limit, parent }: RunOpening, cause: Cause): RunRecord {
+function recordOf({ loop, spec, event, meta, config, source, budget, queue_reason, plan_concurrency_limit, parent, initiated_by }: RunOpening, cause: Cause): RunRecord {
   const { id } = cause.self
   return {
-    id, status: 'queued', definition_id: '', definition_version: 0, cancel_requested: false, queue: spec.queue ?? 'default', initiated_by: initiator(cause),
+    id, status: 'queued', definition_id: '', definition_version: 0, cancel_requested: false, queue: spec.queue ?? 'default', initiated_by: initiated_by ?? initiator(cause),
     loop_id: loop.id, loop_version_id: loop.version_id, loop_version: loop.version, loop_name: loop.name, name: cut(loop.name, 160), attempt: 1, input: event,
     meta: { ...meta, run_id: id, loop_id: loop.id, source }, config, source, credit_spent: 0, agent_turns_used: 0, ...allowances(spec, budget),
     ...(queue_reason && { queue_reason }), ...(plan_concurrency_limit !== undefined && { plan_concurrency_limit }),

@@ -36,7 +36,9 @@ export function jobSpec(state: RunState | null, { job_id }: { job_id: string }):
   const wait = found?.place.wait
   if (!state || !found || !wait) return null
   const step = stepsAt(state, found.at)[found.place.position]
-  return step?.kind === 'action' ? { parameters: rowOf(state, wait.step, found.at)?.inputs ?? {}, action_name: step.config.action_name } : null
+  return step?.kind === 'action' ? specOf(step, rowOf(state, wait.step, found.at)?.inputs ?? {}) : null
 }
+/** What a worker gets of a job, and what its size is measured of. */
+export const specOf = ({ config: { action_name } }: Extract<Step, { kind: 'action' }>, parameters: Open): { parameters: Open; action_name: string } => ({ parameters, action_name })
 /** The key of the step at an index of a list, below that of its branch. */
 export const keyBelow = (at: string | undefined, step: Step, index: number): string => (at === undefined ? keyOf(step, index) : `${at}.${keyOf(step, index)}`)

@@ -22,7 +22,7 @@ import { advance, pause } from './advance.ts'
 import { current, draft, emit, type Draft } from './draft.ts'
 import { created, hasEnded, note, type Engine, type RunState } from './state.ts'
 
-type Start = Omit<Input<Api['run.start']>, 'project'> & StartExtra & Partial<Pick<ChildStart, 'parent' | 'depth' | 'cause_depth' | 'actor'>> & Pick<Engine, 'invoked'>
+type Start = Omit<Input<Api['run.start']>, 'project'> & StartExtra & Partial<Pick<ChildStart, 'parent' | 'depth' | 'cause_depth' | 'actor' | 'initiated_by' | 'source'>> & Pick<Engine, 'invoked'>
 
 /** Start a run of a definition, or of the inline spec in the body, and go as far as it goes without waiting. */
 export function start(state: RunState | null, input: Start, cause: Cause): Decision<RunEvent, WorkflowRun> {
@@ -84,7 +84,7 @@ function recordOf(input: Start, spec: Spec, values: Open | undefined, cause: Cau
     definition_version: definition?.version ?? 0,
     cancel_requested: false,
     queue: input.queue ?? spec.queue ?? 'default',
-    initiated_by: initiator(cause),
+    initiated_by: input.initiated_by ?? initiator(cause),
     ...(workflow_type !== undefined && { workflow_type }),
     ...(external_id !== undefined && { external_id }),
     ...(parent_run_id !== undefined && { parent_run_id }),
@@ -100,7 +100,7 @@ export const initiator = ({ credential, principal }: Cause): string => (principa
 
 /** `meta` is the caller's metadata, in which the service's own names cannot be overridden. */
 const engineOf = (input: Start, record: RunRecord, config: Open, cause: Cause): Engine => ({
-  meta: { ...input.metadata, run_id: record.id, ...(input.parent && { parent_step_key: input.parent.step }), source: { type: 'api', label: initiator(cause), ...(cause.credential && { id: cause.credential.id }) } },
+  meta: { ...input.metadata, run_id: record.id, ...(input.parent && { parent_step_key: input.parent.step }), source: input.source ?? { type: 'api', label: initiator(cause), ...(cause.credential && { id: cause.credential.id }) } },
   config,
   priority: input.priority ?? 0,
   ...(input.fairness_key !== undefined && { fairness_key: input.fairness_key }),

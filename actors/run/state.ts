@@ -5,7 +5,7 @@
  * S1. Every field of the run record and of a step's record comes from the `run` and `row` patches of events, every field
  *     of the engine from their `private` note. `apply` knows no rule; the views apply the same patches.
  * S2. A run that has not ended has `engine.wait` after every command, and its status is then `suspended`; but for a wait for an
- *     event it is `running` until the matcher knows of it,
+ *     event it is `running` until the matcher knows of it, and also while it only pauses,
  *     and while it is `held` in the line of its loop it is `queued` and waits for nothing else.
  * S3. `engine.position` is the index of the step that runs or waits, or the number of steps when all are done. With
  *     `engine.ending` it is an index of the cleanup steps, and the step that the run ended at is in there.
@@ -52,7 +52,7 @@ export type OpenWait =
   | (Opened & { readonly kind: 'agent'; readonly turn_id: string; readonly job_id?: string; readonly session_id?: string; readonly judges?: number })
 /**
  * What a suspended run waits for: a wait, the delay before the next attempt of a step, or only the next turn (`pause`): it
- * has done as much as one commit takes.
+ * has done as much as one commit takes, and is `running`.
  */
 export type Wait = OpenWait | (Waiting & { readonly kind: 'retry' | 'pause'; readonly due: number })
 

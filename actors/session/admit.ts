@@ -15,7 +15,7 @@ import type { SessionEvent } from '../../protocol/session/events.ts'
 import { limits } from '../../protocol/session/limits.ts'
 import type { AgentTurn, TranscriptMessage, TurnAck } from '../../protocol/session/shapes.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { writeContext } from './context.ts'
+import { crowded, writeContext } from './context.ts'
 import { answering, change, draft, emit, live, now, recordOf, turnOf, write, type Draft } from './draft.ts'
 import { bound } from './files.ts'
 import { place } from './place.ts'
@@ -97,7 +97,7 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
   const { definition, config } = given
   const content = isDropped(asked.content) ? undefined : bound(on.state, asked.content, asked.path)
   if (isRefusal(content)) return content
-  const refused = blocked(on)
+  const refused = blocked(on) ?? crowded(on.state, asked.context)
   if (refused) return refused
   if (on.state.record.status === 'archived') change(on, { status: 'active' })
   configure(on, config)

@@ -39,12 +39,12 @@ export function reserve(state: SessionState, { file, hash, key }: SessionCommand
   const attachment: KeptAttachment = { artifact, as, ...(page_count !== undefined && { page_count }), state: 'coming', until: cause.at + limits.file.awaited, hash, ...(key !== undefined && { key }) }
   return { events: [{ type: 'attachment.reserved', attachment }], reply: { artifact_id: artifact.id } }
 }
-/** The bytes are stored. */
-export function attach(state: SessionState, { artifact_id }: Input<Api['session.attach']> & Attaching, cause: Cause): Decision<SessionEvent, Attached> {
+/** The bytes are stored. Of several uploads under one key the first made the file. */
+export function attach(state: SessionState, { artifact_id }: Input<Api['session.attach']> & Attaching, cause: Cause): Decision<SessionEvent, Attached & { status_code?: 200 }> {
   const session = live(state, cause)
   const file = session && own(filesOf(session), artifact_id)
   if (!file || file.state === 'erased') return refuse('not_found')
-  return { events: file.state === 'stored' ? [] : [{ type: 'attachment.stored', id: artifact_id }], reply: attachedOf(file) }
+  return file.state === 'stored' ? { events: [], reply: { ...attachedOf(file), status_code: 200 } } : { events: [{ type: 'attachment.stored', id: artifact_id }], reply: attachedOf(file) }
 }
 /** Erase a file. */
 export function detach(state: SessionState, { artifact_id }: Input<Api['session.detach']>, cause: Cause): Decision<SessionEvent, undefined> {

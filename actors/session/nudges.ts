@@ -7,7 +7,7 @@
  */
 import type { Api } from '../../protocol/api.ts'
 import { bodyKey } from '../../protocol/common.ts'
-import { refuse } from '../../protocol/errors.ts'
+import { isRefusal, refuse } from '../../protocol/errors.ts'
 import { own } from '../../protocol/lookup.ts'
 import type { Input } from '../../protocol/contract.ts'
 import type { NudgeWork } from '../../protocol/session/bookkeeping.ts'
@@ -35,24 +35,26 @@ export const nudge = (brand: string) => (state: SessionState, input: Nudge, caus
   const key = bodyKey(input)
   const known = key === undefined ? undefined : recall(session.nudge_keys, key)
   if (known) return known.content_hash === input.content_hash ? { events: [], reply: again(session, known) } : refuse('conflict', { field: 'idempotency_key', nudge_id: known.nudge_id }, 'This idempotency key was used for another nudge.')
-  if ('unfit' in input) return input.unfit
+  const target = absorbing(session)
+  // A turn under way goes on whatever became of its agent, and so does what is said to it.
+  const definition = 'unfit' in input ? (target?.work.definition ?? input.unfit) : input.definition
+  if (isRefusal(definition)) return definition
   if (isFull(session)) return refuse('conflict', { limit: limits.turns }, 'The session has as many turns that have not ended, and nudges that wait, as it may have.')
   const on = draft(session, cause, brand)
   const id = cause.mint('nudge')
-  const target = absorbing(session)
   const asker = { id: cause.principal.id, type: cause.principal.type }
   const base = { id, content: input.content, sender_principal_id: cause.principal.id, created_at: now(on) }
-  const asking: Asking = { asker, definition: input.definition, metadata: input.metadata }
+  const asking: Asking = { asker, definition, metadata: input.metadata }
   if (!target) {
     const { turn_id, after_sequence } = becomesTurn(on, id, input.content, asking)
-    const kept: NudgeWork = { turn_id, delivery: 'new_turn', after_sequence, woke: false, asker, definition: input.definition }
+    const kept: NudgeWork = { turn_id, delivery: 'new_turn', after_sequence, woke: false, asker, definition }
     queue(on, { ...base, status: 'delivered', delivery: 'new_turn', turn: { id: turn_id, status: 'queued' }, delivered_at: now(on) }, key, input.content_hash, kept)
     const turn = recordOf(turnOf(on, turn_id) as Turn)
     pump(on)
     return answering(on, ({ record }) => ({ nudge_id: id, status: 'delivered', delivery: 'new_turn', session: record, turn, after_sequence, deduped: false, woke_turn: false }))
   }
   const woke = input.wake === true && interrupt(on, target.record.id)
-  const kept: NudgeWork = { turn_id: target.record.id, delivery: 'current_turn', after_sequence: session.sequence, woke, asker, definition: input.definition, ...(input.metadata && { metadata: input.metadata }) }
+  const kept: NudgeWork = { turn_id: target.record.id, delivery: 'current_turn', after_sequence: session.sequence, woke, asker, definition, ...(input.metadata && { metadata: input.metadata }) }
   queue(on, { ...base, status: 'pending', delivery: 'current_turn', turn: { id: target.record.id, status: target.record.status } }, key, input.content_hash, kept)
   const turn = recordOf(target)
   return answering(on, ({ record }) => ({ nudge_id: id, status: 'pending', delivery: 'current_turn', session: record, turn, after_sequence: session.sequence, deduped: false, woke_turn: woke }))

@@ -27,12 +27,16 @@ export interface WorkerState {
   draining: boolean
 }
 type Change = Extract<WorkerEvent, { readonly instance: string }>
+type Taken = Pick<Registration, 'queues' | 'action_names' | 'models'>
 interface Held { readonly session: string; readonly generation: number }
 
 const toGateway = (gateway: string, message: GatewayMessage) => [{ push: { gateway, message: { ...message } } }]
 /** Whether this is the connection that counts. */
 const isCurrent = ({ registration }: WorkerState, { session, generation }: Held): boolean =>
   registration?.session === session && registration.generation === generation
+
+/** Whether a worker takes what it took. */
+const same = ({ queues, action_names, models }: Registration, takes: Taken): boolean => JSON.stringify([queues, action_names, models]) === JSON.stringify([takes.queues, takes.action_names, takes.models])
 
 /** The worker actor. @param timing stale time and takeover window, in seconds. */
 export function workerActor(timing: WorkerTiming): Actor<WorkerState, WorkerEvent, typeof workers, 'worker', WorkerCommands> {
@@ -63,9 +67,11 @@ export function workerActor(timing: WorkerTiming): Actor<WorkerState, WorkerEven
           reply: { registration, resumed, draining: state.draining && !released, ...replaced },
         }
       },
-      'worker.seen': (state, { leases, ...held }, cause) => {
-        if (!isCurrent(state, held)) return { events: [], reply: { current: false } }
+      'worker.seen': (state, { leases, takes, ...held }, cause) => {
+        const { registration } = state
+        if (!registration || !isCurrent(state, held)) return { events: [], reply: { current: false } }
         const seen = [{ type: 'worker.seen' as const, at: cause.at, leases }]
+        if (takes && state.connected && !same(registration, takes)) return { events: [{ type: 'worker.registered', registration: { ...registration, ...takes } }, ...seen], reply: { current: true } }
         return { ...(state.stale ? { events: seen } : { events: [], soft: seen }), reply: { current: true } }
       },
       'worker.closed': (state, { leases, ...held }, cause) => ({

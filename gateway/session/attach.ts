@@ -39,7 +39,7 @@ async function upload(edge: Edge, call: Call, _: unknown, origin: Origin): Promi
   const { bytes, filename = '', type } = file
   const { size_bytes, mime } = body
   if (size_bytes !== undefined && size_bytes !== bytes.length) return refuseFields({ field: 'size_bytes', message: 'is not the size of the file', expected: bytes.length, actual: size_bytes })
-  const name = typeof body['name'] === 'string' ? body['name'].trim() : base(filename)
+  const name = (typeof body['name'] === 'string' && body['name'].trim()) || base(filename)
   if (name.length > limits.file.name) return refuseFields({ field: 'name', message: `must have at most ${limits.file.name} characters`, actual: name.length })
   const hint = typeof mime === 'string' ? mime : type
   const inspected = await inspect(bytes, name === '' ? 'file' : name, hint)

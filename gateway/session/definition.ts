@@ -40,11 +40,12 @@ export async function findAgent({ world, directory }: Asking, project: string, r
   const source = await sourceOf({ world, directory }, project, id)
   return isRefusal(source) ? source : source.agent
 }
-const inactive = ({ id }: Agent): Refusal => refuse('agent_inactive', { agent_id: id })
+/** The agent, when it is in use. */
+export const inUse = (agent: Agent): Agent | Refusal => (agent.status === 'active' ? agent : refuse('agent_inactive', { agent_id: agent.id }))
 /** The agent that a reference names; `not_found` when there is none, `agent_inactive` when it is not in use. */
 export async function agentOf(asking: Asking, project: string, ref: { readonly id?: string; readonly name?: string }): Promise<Agent | Refusal> {
   const agent = await findAgent(asking, project, ref)
-  return isRefusal(agent) || agent.status === 'active' ? agent : inactive(agent)
+  return isRefusal(agent) ? agent : inUse(agent)
 }
 
 /** What a request says about the definition of its turn. */
@@ -78,7 +79,8 @@ export async function compactionOf(edge: Asking, project: string, session: Sessi
 }
 /** The definition of a turn of an agent that is in use, in a session, which may be new. @param given the agent with what it has, when it is no agent of the project. */
 export async function define(edge: Asking, project: string, agent: Agent, session: Settings, wanted: Wanted, given?: AgentSource): Promise<Defined | Refusal> {
-  if (agent.status !== 'active') return inactive(agent)
+  const usable = inUse(agent)
+  if (isRefusal(usable)) return usable
   const found = await effectiveIn(edge, project, agent, session, wanted, given)
   if (isRefusal(found)) return found
   const { config, step } = wanted

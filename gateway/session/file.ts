@@ -36,13 +36,13 @@ interface Inspected {
   readonly text?: string
 }
 const taken = ['application/pdf', 'image/png', 'image/jpeg', 'image/gif', 'image/webp', 'text/markdown', 'text/plain', 'DOCX, XLSX, PPTX']
-const tooLarge = (kind: string, limit: number, actual: number): Refusal => refuse('payload_too_large', { limit, actual }, `A file of the type ${kind} may have ${limit} bytes; this one has ${actual}.`)
+const tooLarge = (kind: string | undefined, limit: number, actual: number): Refusal => refuse('payload_too_large', { limit, actual }, `${kind === undefined ? 'A file' : `A file of the type ${kind}`} may have ${limit} bytes; this one has ${actual}.`)
 
 /** What is kept of a file, or why it is not taken. @param hint the type that the client says it has. */
 export async function inspect(bytes: Buffer, name: string, hint: string | undefined): Promise<Inspected | Refusal> {
   const size_bytes = bytes.length
   if (size_bytes === 0) return refuseFields({ field: 'file', message: 'is empty' })
-  if (size_bytes > limits.file.bytes) return tooLarge('any', limits.file.bytes, size_bytes)
+  if (size_bytes > limits.file.bytes) return tooLarge(undefined, limits.file.bytes, size_bytes)
   const archive = starts(bytes, 'PK\x03\x04') ? openArchive(bytes) : undefined
   const office = archive && archive !== 'unsafe' ? officeKind(archive) : archive
   if (office === 'unsafe') return refuse('payload_too_large', { limit: limits.file.bytes, actual: size_bytes }, 'The file is not safe to open: it is encrypted, has macros, or is far larger inside than outside.')

@@ -9,7 +9,7 @@ import type { AgentTurn, NudgeAck, Session, SessionNudge, TurnAck } from '../../
 import { homeOf, type Call, type Edge } from '../call.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { attachmentPreparations } from './attach.ts'
-import { agentOf, define, findAgent, type Wanted } from './definition.ts'
+import { define, findAgent, inUse, type Wanted } from './definition.ts'
 import { locate, standingOf } from './place.ts'
 import { sealRevision } from './boundary.ts'
 
@@ -52,10 +52,13 @@ async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
 const seeded = ({ thinking_effort, compaction_policy }: SessionSeed): Pick<Session, 'thinking_effort' | 'compaction_policy'> => ({ ...(thinking_effort && { thinking_effort }), ...(compaction_policy && { compaction_policy }) })
 
 async function create(edge: Edge, call: Call): Promise<Prepared | Refusal> {
-  const agent = await agentOf(edge, homeOf(edge, call), { id: String(call.body['agent_id']) })
+  const agent = await findAgent(edge, homeOf(edge, call), { id: String(call.body['agent_id']) })
   if (isRefusal(agent)) return agent
   const located = await locate(edge, homeOf(edge, call), agent, call.body as SessionSeed)
-  return isRefusal(located) ? located : { id: located.id, ...(located.born && { born: true }), input: { place: located.place } }
+  if (isRefusal(located)) return located
+  // A session that there is begins nothing by being found.
+  const usable = located.session ? agent : inUse(agent)
+  return isRefusal(usable) ? usable : { id: located.id, ...(located.born && { born: true }), input: { place: located.place } }
 }
 
 /** The session of the path. */
@@ -72,12 +75,13 @@ async function definedIn(edge: Edge, call: Call, session: Session, wanted: Wante
   const agent = await findAgent(edge, homeOf(edge, call), { id: session.agent_id })
   return isRefusal(agent) ? agent : define(edge, homeOf(edge, call), agent, session, wanted)
 }
-/** Rows that may begin a turn in a session that there is. */
-const turning = (more: (edge: Edge, call: Call) => Prepared): Prepare => async (edge, call) => {
+/** Rows that may begin a turn in a session that there is. @param joins they may join the turn under way, which has its definition. */
+const turning = (more: (edge: Edge, call: Call) => Prepared, joins?: 'joins'): Prepare => async (edge, call) => {
   const session = await sessionOf(edge, call)
   if (isRefusal(session)) return session
   const { operation, idempotency_key } = call.body as Wanted & Partial<Said>
-  const defined = orRepeat(await definedIn(edge, call, session, operation ? { operation } : {}), idempotency_key, {})
+  const found = await definedIn(edge, call, session, operation ? { operation } : {})
+  const defined = joins && isRefusal(found) ? { unfit: found } : orRepeat(found, idempotency_key, {})
   if (isRefusal(defined)) return defined
   const { input, ...rest } = more(edge, call)
   return { ...rest, input: { ...defined, ...input } }
@@ -127,7 +131,7 @@ export const sessionPreparations: Readonly<Record<string, Prepare>> = {
   'session.create': create,
   'session.start_turn': turning((edge, call) => ({ answer: (reply) => acknowledged(edge, call, (call.body as unknown as Said).content, reply) })),
   // What is null was the metadata once: hashes that are stored stay good.
-  'session.nudge': turning((edge, call) => ({ input: { content_hash: edge.world.hash(JSON.stringify([call.body['content'], null])) }, answer: (reply) => nudged(edge, call, reply) })),
+  'session.nudge': turning((edge, call) => ({ input: { content_hash: edge.world.hash(JSON.stringify([call.body['content'], null])) }, answer: (reply) => nudged(edge, call, reply) }), 'joins'),
   'session.append': append,
   ...attachmentPreparations,
   'session.compact': turning((edge, call) => ({ answer: () => compacted(edge, call) })),

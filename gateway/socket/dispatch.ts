@@ -7,6 +7,7 @@ import { limits, type Edge } from './edge.ts'
 import { narrowed } from './eligible.ts'
 import { delta, heartbeat } from './heartbeat.ts'
 import { remind } from './hint.ts'
+import { tell } from './life.ts'
 import { settle } from './offers.ts'
 import { register } from './register.ts'
 import { report } from './report.ts'
@@ -42,7 +43,10 @@ export function dispatch(edge: Edge, connection: Connection, incoming: Incoming)
 
 /** New capacity or filters, until the next frame that says otherwise. */
 function ready(edge: Edge, session: Session, frame: Frame<'worker.ready'>): void {
-  if (frame.queues || frame.action_names || frame.models) session.wants = edge.wants(narrowed(session.wants.filters, frame))
+  if (frame.queues || frame.action_names || frame.models) {
+    session.wants = edge.wants(narrowed(session.wants.filters, frame))
+    void tell(edge, session)
+  }
   if (frame.available_slots !== undefined) session.limit = Math.min(session.concurrency, session.busy + frame.available_slots)
   settle(edge, session)
   if (idle(session)) remind(edge, session)

@@ -26,9 +26,12 @@ export interface Hub {
   stop(): Promise<void>
 }
 
-/** Close code for the refusal that a connection would get now; other refusals say nothing about its right to be here. */
-const verdicts: { readonly [C in Code]?: number } = {
-  unauthorized: closeCodes.invalid_actor, permission_denied: closeCodes.forbidden, forbidden: closeCodes.forbidden, not_found: closeCodes.project_deleted,
+/** Close code for the refusal that a connection would get now, and the reason unless it has one; other refusals say nothing about its right to be here. */
+const verdicts: { readonly [C in Code]?: readonly [code: number, reason: string] } = {
+  unauthorized: [closeCodes.invalid_actor, 'the credential is no longer valid'],
+  permission_denied: [closeCodes.forbidden, 'the permission to work in this project is gone'],
+  forbidden: [closeCodes.forbidden, 'the project is closed to this credential'],
+  not_found: [closeCodes.project_deleted, 'the project is gone'],
 }
 
 /** A hub without connections. It looks after credentials by itself until it is stopped. @param serves what no worker gets; nothing by default. */
@@ -59,8 +62,8 @@ export function openHub(world: World, serves: Serves = () => false): Hub {
     }
     await Promise.all([...groups.values()].map(async (group) => {
       const refusal = await group[0]?.grant.recheck().catch(() => undefined)
-      const code = refusal && verdicts[refusal.refused]
-      if (code !== undefined) for (const connection of group) expel(connection, code, refusal?.message)
+      const verdict = refusal && verdicts[refusal.refused]
+      if (verdict) for (const connection of group) expel(connection, verdict[0], refusal.message ?? verdict[1])
       // An agent may have become active, or have ceased to be.
       else if (group[0]?.grant.asleep) for (const { session } of group) if (session) gained(edge, session)
     }))
@@ -110,7 +113,7 @@ export function openHub(world: World, serves: Serves = () => false): Hub {
   }
 }
 
-function expel(connection: Connection, code: number, reason = 'the credential is no longer valid'): void {
+function expel(connection: Connection, code: number, reason: string): void {
   if (code === closeCodes.invalid_actor) connection.fail('invalid_actor', reason)
   connection.close(code, reason)
 }

@@ -1,5 +1,6 @@
 /** The life of a session on this gateway: its periodic sign of life to the registry, and its end. */
 import { isRefusal } from '../../protocol/errors.ts'
+import type { WorkerCommands } from '../../protocol/internal.ts'
 import { closeCodes } from '../../protocol/worker.ts'
 import { command, registryOf, type Edge } from './edge.ts'
 import { expire, giveBack } from './held.ts'
@@ -7,6 +8,8 @@ import { calm } from './hint.ts'
 import { settle, unreserve } from './offers.ts'
 import type { Task } from './rounds.ts'
 import type { Session } from './session.ts'
+
+type Input = WorkerCommands['worker.seen']['input']
 
 /** Every heartbeat cadence: drop leases that ran out, and, if the worker was heard, say so; a session that is no longer the current one is closed. */
 export function beat(edge: Edge, session: Session): void {
@@ -27,15 +30,32 @@ class Beat implements Task {
     beat(this.#edge, this.#session)
     if (!this.#session.connection.heard) return
     this.#session.connection.heard = false
-    void seen(this.#edge, this.#session)
+    const { told, wants } = this.#session
+    void (told === wants ? seen(this.#edge, this.#session) : tell(this.#edge, this.#session))
   }
 }
 
-async function seen(edge: Edge, session: Session): Promise<void> {
+/** Tell the registry what the session takes from now on: one word at a time, so that the last one counts; again with the next sign of life if it cannot be told. */
+export async function tell(edge: Edge, session: Session): Promise<void> {
+  if (session.telling) return
+  session.telling = true
+  while (session.told !== session.wants && !session.closed) {
+    const { wants } = session
+    const { queues = [], action_names = [], models = [] } = wants.filters
+    if (!(await seen(edge, session, { queues, action_names, models }))) break
+    session.told = wants
+  }
+  session.telling = false
+}
+
+/** Whether the registry has heard it. */
+async function seen(edge: Edge, session: Session, takes?: Input['takes']): Promise<boolean> {
   const { connection } = session
-  const input = { session: session.id, generation: session.generation, leases: session.leases }
+  const input: Input = { session: session.id, generation: session.generation, leases: session.leases, ...(takes && { takes }) }
   const outcome = await command(edge, connection.grant, registryOf(session), 'worker.seen', input)
-  if (!isRefusal(outcome) && !(outcome.reply as { current: boolean }).current) connection.close(closeCodes.superseded, 'superseded by a newer connection')
+  if (isRefusal(outcome)) return false
+  if (!(outcome.reply as { current: boolean }).current) connection.close(closeCodes.superseded, 'superseded by a newer connection')
+  return true
 }
 
 /** The connection ended. Jobs that were never handed over go back; leases stay, for the worker may come back with them. */

@@ -79,6 +79,9 @@ export class Session {
   counted: boolean
   draining: boolean
   closed = false
+  /** What the registry knows that it takes, and whether it is being told. */
+  told: Wants
+  telling = false
   /** When it was last given a job, as the number of jobs that its project had been given by then. */
   served = 0
   /** When `work.available` was last sent, and how to stop the next repetition. */
@@ -102,6 +105,7 @@ export class Session {
     this.concurrency = concurrency
     this.limit = concurrency
     this.wants = wants
+    this.told = wants
     this.counted = counted
     this.draining = draining
   }

@@ -3,6 +3,7 @@ import type { Open } from '../../protocol/common.ts'
 import { checkContext } from '../../protocol/session/check.ts'
 import type { AppContext } from '../../protocol/session/context.ts'
 import type { Failed, Received } from '../outbound/post.ts'
+import { sizes } from '../../protocol/worker.ts'
 import { unsafe } from '../../gateway/validate.ts'
 import type { Outcome } from './handler.ts'
 
@@ -73,6 +74,7 @@ export function outcomeOf(answer: Received | Failed, { envelope, delay, now }: {
   if (status >= 200 && status < 300) {
     const carried = resultOf(answer, envelope)
     if (typeof carried === 'string') return failed('invalid_response', `The endpoint answered ${carried}.`, { final: true })
+    if (Buffer.byteLength(JSON.stringify(carried.result)) > sizes.result) return failed('response_too_large', `The answer of the endpoint comes to a result of more than ${sizes.result} bytes.`, { final: true })
     const fault = unsafe(carried.result)
     return fault ? failed('invalid_response', `The answer of the endpoint cannot be kept: ${fault.field}: ${fault.message}.`, { final: true }) : { status: 'completed', ...carried }
   }

@@ -11,7 +11,7 @@ import type { KeptAction } from '../../protocol/api/actions.ts'
 import type { KeptOrganizationAction } from '../../protocol/api/organization-actions.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { secretRef } from '../../protocol/naming.ts'
-import type { ClaimedJob } from '../../protocol/worker.ts'
+import { sizes, type ClaimedJob } from '../../protocol/worker.ts'
 import type { Post } from '../outbound/post.ts'
 import { signed } from '../outbound/sign.ts'
 import { outcomeOf } from './answer.ts'
@@ -33,7 +33,7 @@ interface Target {
   readonly secret: { readonly sealed: string; readonly version: number; readonly ref: string; readonly home: string }
 }
 /** Milliseconds an attempt may last unless its step says otherwise, bytes of an answer, leases of a repeatable action that may be lost. */
-const LIMITS = { timeout: 30_000, answer: 1_048_576, losses: 3 } as const
+const LIMITS = { timeout: 30_000, answer: sizes.result, losses: 3 } as const
 
 const failed = (error_type: string, error_message: string): Outcome => ({ status: 'failed', error_type, error_message, final: true })
 

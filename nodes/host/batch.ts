@@ -77,11 +77,14 @@ export class Batch {
       return decided
     } catch (error) {
       if (error instanceof Unreadable) throw error
-      this.torn ||= this.entries.length > mark.entries
+      const torn = this.entries.length > mark.entries
+      this.torn ||= torn
       this.entries.length = mark.entries
       this.cells.length = mark.entries
       this.events = mark.events
-      this.#deps.log.error({ err: error, kind: command.kind, id: command.id, command: command.name }, 'an actor failed to decide')
+      const { aside, clock, log } = this.#deps
+      const rest = torn && command.name === 'wake' ? aside?.put(cell.key, clock.elapsed()) : undefined
+      log.error({ err: error, kind: command.kind, id: command.id, command: command.name, ...(rest !== undefined && { rest }) }, rest === undefined ? 'an actor failed to decide' : 'an actor could not be woken, and cost its shard what was in memory; it is left alone for a while')
       return refuse('internal')
     }
   }

@@ -4,6 +4,7 @@ import type { Log } from '../../gateway/ports.ts'
 import type { Address, Command, Kind } from '../../protocol/entry.ts'
 import type { Refusal } from '../../protocol/errors.ts'
 import type { WorkerTiming } from '../../protocol/worker.ts'
+import type { Aside } from './aside.ts'
 import type { Blobs, Bus, Clock, Journal, Random, Snapshots } from './ports.ts'
 import type { Recent } from './recent.ts'
 
@@ -26,6 +27,8 @@ export interface HostDeps {
   notify?(notice: Notice): Promise<boolean>
   /** Told when this release cannot read what is stored: the node must not go on. */
   doomed?(error: Error): void
+  /** Actors of this node that are left alone for a while; absent: none is. */
+  readonly aside?: Aside
   /** Where views of this process find what was committed. */
   readonly recent?: Recent
   /** Whether this node's own lease is fresh: only then may it answer reads. */

@@ -11,9 +11,10 @@
 import { cursorOf, placed, type Address, type Command } from '../../protocol/entry.ts'
 import { refuse } from '../../protocol/errors.ts'
 import { subjects } from '../../protocol/subjects.ts'
+import { Alarm } from './alarm.ts'
 import { announce } from './announce.ts'
 import { Batch, outcomeOf } from './batch.ts'
-import { addressOf, type Cell } from './cell.ts'
+import type { Cell } from './cell.ts'
 import { Cells } from './cells.ts'
 import { encode } from './codec.ts'
 import { notOwner, type HostDeps, type ShardAnswer, type ShardMessage } from './deps.ts'
@@ -51,7 +52,7 @@ export class Shard {
   #open = false
   #lastAt = 0
   #counter = 0
-  #timer: { at: number; cancel: () => void } | undefined
+  readonly #alarm = new Alarm(this)
   #unsubscribe: (() => void) | undefined
   #lost: (reason: string) => void
 
@@ -78,7 +79,7 @@ export class Shard {
   async start(epoch: number): Promise<void> {
     const pending = await takeOver(this, epoch)
     this.#open = true
-    for (const cell of this.cells.all()) this.#rearm(cell)
+    for (const cell of this.cells.all()) this.#alarm.note(cell)
     this.effects.begin(pending)
     const { bus } = this.deps
     const own = bus.subscribe(subjects.shard(this.partition, this.shard), (message) => this.receive(message as never))
@@ -86,7 +87,7 @@ export class Shard {
     this.#unsubscribe = () => { own(); demand() }
     this.keeper.start()
     this.offers.start()
-    this.#arm()
+    this.#alarm.arm()
   }
 
   /** Stop owning in an orderly way: finish what is in flight, write snapshots and the checkpoint, most of it while others can still ask. */
@@ -111,7 +112,7 @@ export class Shard {
   }
   #close(): void {
     this.#open = false
-    this.#timer?.cancel()
+    this.#alarm.stop()
     for (const letter of this.#ahead.splice(0)) turnAway(letter)
     this.#mailbox.close()
     this.#news()
@@ -217,8 +218,8 @@ export class Shard {
     // What changed nothing was not put to the journal, so only the own lease says that the state is not an old one.
     if (batch.entries.length === 0 && waiting.length > 0 && !this.deps.fresh()) for (const letter of waiting) turnAway(letter)
     else for (const answer of answers) answer()
-    for (const cell of batch.touched) this.#rearm(cell)
-    this.#arm()
+    for (const cell of batch.touched) this.#alarm.note(cell)
+    this.#alarm.arm()
     if (batch.torn) this.lose('an actor threw in the middle of a decision')
   }
 
@@ -259,41 +260,5 @@ export class Shard {
       this.effects.perform(one, bytes)
     })
     return true
-  }
-
-  #rearm(cell: Cell): void {
-    const at = cell.actor.deadline?.(cell.state as never)
-    this.deadlines.set(cell.key, at)
-  }
-  /** Have the loop wake up for the earliest deadline. */
-  #arm(): void {
-    const next = this.deadlines.next()
-    if (next === undefined || !this.#open || (this.#timer && this.#timer.at <= next)) return
-    this.#timer?.cancel()
-    const wait = Math.min(Math.max(0, next - this.deps.clock.now()), 3_600_000)
-    this.#timer = { at: next, cancel: this.deps.clock.later(wait, () => this.#ring()) }
-  }
-  #ring(): void {
-    this.#timer = undefined
-    const now = this.deps.clock.now()
-    for (const key of this.deadlines.due(now)) void this.#wake(key, now)
-    this.#arm()
-  }
-  async #wake(key: string, now: number): Promise<void> {
-    const { kind, project, id } = addressOf(key)
-    const address = { project, kind: kind as Command['kind'], id }
-    const before = this.cells.loaded(address)?.prev
-    const command: Command = {
-      ...address, command_id: `w:${this.epoch}.${this.#counter++}`, name: 'wake', input: {},
-      origin: { at: now, principal: { type: 'system', id: 'system' }, credential: { type: 'internal', id: this.deps.node } },
-    }
-    await this.submit(command)
-    this.task(() => {
-      const cell = this.cells.loaded(address)
-      const at = cell?.actor.deadline?.(cell.state as never)
-      // An actor that did nothing and still wants to be woken in the past would spin: it is asked again a second later.
-      if (cell) this.deadlines.set(key, at !== undefined && at <= now && cell.prev === before ? this.deps.clock.now() + 1000 : at)
-      this.#arm()
-    })
   }
 }

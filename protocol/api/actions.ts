@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { Invocation } from '../action/invocation.ts'
 import { checkSchema } from '../action/schema.ts'
-import { Closed, Id, Open, Tags, Timestamp, listOf, pageOf, paging } from '../common.ts'
+import { Closed, Id, Open, Tags, Timestamp, cutting, listOf, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
@@ -10,7 +10,7 @@ import type { Patch } from '../patch.ts'
 import type { Changes } from './workflows.ts'
 
 /** Names of actions: words joined by dots, hyphens or underscores. */
-export const ActionName = Type.String({ pattern: '^[a-z0-9]+([._-][a-z0-9]+)*$', maxLength: 128 })
+const ActionName = Type.String({ pattern: '^[a-z0-9]+([._-][a-z0-9]+)*$', maxLength: 128 })
 export const EndpointUrl = Type.String({ minLength: 1, maxLength: 2048 })
 export const Annotations = Closed({ idempotent: Type.Optional(Type.Boolean()), destructive: Type.Optional(Type.Boolean()), read_only: Type.Optional(Type.Boolean()) })
 const InvocationFormat = Type.Enum(['legacy', 'signed_context_v1'])
@@ -100,7 +100,7 @@ export const actions = {
       secret_version: Type.Optional(Type.Integer({ minimum: 1 })), delivery_id: Type.Optional(Id), correlation_id: Type.Optional(Id), status: Type.Optional(Id), ...paging,
     }),
   }),
-  'catalog.actions': query(`GET ${P}/catalog/actions`, { summary: 'Everything that can be called in the project, and whether it is ready', tag, permission: 'project.view', reply: listOf(CatalogEntry) }),
+  'catalog.actions': query(`GET ${P}/catalog/actions`, { summary: 'Everything that can be called in the project, and whether it is ready', tag, permission: 'project.view', query: Closed(cutting), reply: listOf(CatalogEntry) }),
   'catalog.action': query(`GET ${P}/catalog/actions/:action_name`, { summary: 'One entry of the catalog', tag, permission: 'project.view', reply: CatalogEntry, errors: ['not_found'] }),
 } as const
 

@@ -4,7 +4,7 @@
  * published. What runs say of themselves (`run.*`, `check.*`) is kept only while a trigger, a wait or a webhook listens to it.
  */
 import { Type, type Static } from 'typebox'
-import { Closed, Open, pageOf, paging, Timestamp } from '../common.ts'
+import { Closed, cutting, Open, pageOf, paging, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { FieldError } from '../errors.ts'
 import { checkCustomType } from '../event-types.ts'
@@ -73,5 +73,5 @@ export const events = {
   'event.publish_many': command(`POST ${P}/batch`, { ...publish, summary: 'Publish up to 100 events in order, as one change', body: CustomEvents, check: checkMany, reply: Type.Object({ items: Type.Array(Accepted) }), limit: 4_194_304 }),
   'event.list': query(`GET ${P}`, { tag, permission: 'project.view', summary: 'Published events, newest first', query: Closed({ event_type: Type.Optional(Type.String()), source_kind: Type.Optional(Type.String()), source_id: Type.Optional(Type.String()), ...paging }), reply: pageOf(SourceEventRecord) }),
   'event.get': query(`GET ${P}/:id`, { tag, permission: 'project.view', summary: 'One published event', reply: SourceEventRecord, errors: ['not_found'] }),
-  'catalog.events': query('GET /projects/:project/catalog/events', { tag: 'catalog', permission: 'project.view', summary: 'Events that triggers and waits can name', reply: EventCatalog }),
+  'catalog.events': query('GET /projects/:project/catalog/events', { tag: 'catalog', permission: 'project.view', summary: 'Events that triggers and waits can name', query: Closed(cutting), reply: EventCatalog }),
 } as const

@@ -1,6 +1,6 @@
 /** Loops: workflows with what starts them, and how many of their runs may be under way. */
 import { Type, type Static } from 'typebox'
-import { Closed, listOf, Open, pageOf, paging, Timestamp } from '../common.ts'
+import { Closed, cutting, listOf, Open, pageOf, paging, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import { checkBudget } from '../loop/credits.ts'
 import { checkLoop } from '../loop/check.ts'
@@ -37,6 +37,8 @@ const TriggerStanding = Type.Object({
   next_fire_at: Type.Optional(Timestamp),
   condition_faults: Type.Optional(Type.Integer({ minimum: 1, description: 'How often its condition could not be evaluated since it was saved; such an event starts no run' })),
   last_condition_fault: Type.Optional(Type.Object({ source_event_id: Type.String(), at: Timestamp, message: Type.String() })),
+  skipped_starts: Type.Optional(Type.Integer({ minimum: 1, description: "How often it fired and no run came of it since the loop's latest version" })),
+  last_skipped_start: Type.Optional(Type.Object({ at: Timestamp, reason: Type.String(), source_event_id: Type.Optional(Type.String()) })),
 })
 const P = '/projects/:project/loops'
 const tag = 'loops'
@@ -50,7 +52,7 @@ export const loops = {
   'loop.get': query(`GET ${P}/:id`, { summary: 'One loop', tag, permission: 'project.view', reply: Loop, errors: ['not_found'] }),
   'loop.update': command(`PATCH ${P}/:id`, { summary: 'Change a loop, member by member; a change of what it does makes its next version', tag, permission: 'project.edit', to: self, body: UpdateLoop, check: checkUpdate, reply: Loop, limit: LIMIT, errors: ['not_found', 'conflict', 'already_exists'] }),
   'loop.delete': command(`DELETE ${P}/:id`, { summary: 'Delete a loop; its runs go on and stay readable', tag, permission: 'project.edit', to: self, status: 204, errors: ['not_found', 'conflict'] }),
-  'loop.triggers': query(`GET ${P}/:id/triggers`, { summary: 'Triggers of a loop: when they fire next, and what was wrong with their conditions', tag, permission: 'project.view', reply: listOf(TriggerStanding), errors: ['not_found'] }),
+  'loop.triggers': query(`GET ${P}/:id/triggers`, { summary: 'Triggers of a loop: when they fire next, what was wrong with their conditions, and starts that came to nothing', tag, permission: 'project.view', query: Closed(cutting), reply: listOf(TriggerStanding), errors: ['not_found'] }),
   'loop.start': command(`POST ${P}/:id/runs`, { summary: 'Start a run of a loop', tag, permission: 'runs.operate', to: self, body: StartLoopRun, check: checkStart, key: startKeyOf, bodyOptional: true, reply: LoopRun, status: 202, limit: LIMIT, errors: ['not_found', 'conflict', 'loop_paused', 'loop_not_runnable', 'budget_exhausted', 'idempotency_key_conflict'] }),
 } as const
 

@@ -5,7 +5,7 @@ import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
 import type { Patch } from '../patch.ts'
-import { ActionName, Annotations, checkEndpoint, checkSchemas, Description, EndpointUrl, Title, type SealedSecret } from './actions.ts'
+import { Annotations, checkEndpoint, checkSchemas, Description, EndpointUrl, Title, type SealedSecret } from './actions.ts'
 import type { Changes } from './workflows.ts'
 
 const SecretVersion = Type.Object({
@@ -20,9 +20,11 @@ export const OrganizationAction = Type.Object({
   signing_secret: Type.Optional(Type.String({ description: '32 bytes in base64, of the newest version; shown only when it was made' })), created_at: Timestamp, updated_at: Timestamp,
 })
 export type OrganizationAction = Static<typeof OrganizationAction>
+/** Names as those of a project's actions, with a dot at least. */
+const DottedName = Type.String({ pattern: '^[a-z0-9]+([_-][a-z0-9]+)*\\.[a-z0-9]+([._-][a-z0-9]+)*$', maxLength: 128 })
 const common = { title: Type.Optional(Title), description: Type.Optional(Description), input_schema: Type.Optional(Open), output_schema: Type.Optional(Open), enabled: Type.Optional(Type.Boolean()) }
-const CreateOrganizationAction = Closed({ name: ActionName, endpoint_url: EndpointUrl, invocation_format: Type.Optional(Type.Enum(['signed_context_v1'])), annotations: Type.Optional(Annotations), ...common })
-const UpdateOrganizationAction = Closed({ name: Type.Optional(ActionName), endpoint_url: Type.Optional(EndpointUrl), annotations: Type.Optional(Type.Union([Annotations, Type.Null()])), ...common })
+const CreateOrganizationAction = Closed({ name: DottedName, endpoint_url: EndpointUrl, invocation_format: Type.Optional(Type.Enum(['signed_context_v1'])), annotations: Type.Optional(Annotations), ...common })
+const UpdateOrganizationAction = Closed({ name: Type.Optional(DottedName), endpoint_url: Type.Optional(EndpointUrl), annotations: Type.Optional(Type.Union([Annotations, Type.Null()])), ...common })
 const check = (body: Static<typeof UpdateOrganizationAction>): FieldError[] => [...checkSchemas(body), ...checkEndpoint(body.endpoint_url, ['https:'])]
 const Activate = Closed({ overlap_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 86_400, description: 'How long receivers still accept the version before; a day by default' })) })
 

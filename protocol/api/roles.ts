@@ -1,6 +1,6 @@
 /** Roles, who has them, and what there is to grant. */
 import { Type, type Static } from 'typebox'
-import { Closed, Id, Tags, Timestamp, listOf, pageOf, paging } from '../common.ts'
+import { Closed, Id, Tags, Timestamp, cutting, listOf, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
@@ -40,10 +40,10 @@ export const roles = {
   'role.get': query(`GET ${P}/roles/:id`, { summary: 'One role', tag, permission: 'project.view', reply: Role, errors: ['not_found'] }),
   'role.update': command(`PATCH ${P}/roles/:id`, { summary: 'Change a role, for all who have it', tag, permission: 'project.admin', to: mine, body: UpdateRole, reply: Role, errors: ['not_found', 'forbidden'] }),
   'role.delete': command(`DELETE ${P}/roles/:id`, { summary: 'Delete a role and take it from all who have it', tag, permission: 'project.admin', to: mine, status: 204, errors: ['not_found', 'forbidden'] }),
-  'assignment.list': query(`GET ${P}/role-assignments`, { summary: 'Who has which role', tag, permission: 'project.view', query: Closed({ principal_id: Type.Optional(Id), role_id: Type.Optional(Id) }), reply: listOf(RoleAssignment) }),
+  'assignment.list': query(`GET ${P}/role-assignments`, { summary: 'Who has which role', tag, permission: 'project.view', query: Closed({ principal_id: Type.Optional(Id), role_id: Type.Optional(Id), ...cutting }), reply: listOf(RoleAssignment) }),
   'assignment.create': command(`POST ${P}/role-assignments`, { summary: 'Give a principal a role that grants no more than the caller has', tag, permission: 'project.admin', to: mine, body: CreateAssignment, check: checkAssignment, reply: RoleAssignment, status: 201, errors: ['already_exists', 'conflict'] }),
   'assignment.delete': command(`DELETE ${P}/role-assignments/:id`, { summary: 'Take a role from a principal', tag, permission: 'project.admin', to: mine, status: 204, errors: ['not_found'] }),
-  'permission.list': query(`GET ${P}/permissions`, { summary: 'Permissions and what the system roles grant', tag, permission: 'project.view', reply: PermissionCatalog }),
+  'permission.list': query(`GET ${P}/permissions`, { summary: 'Permissions and what the system roles grant', tag, permission: 'project.view', query: Closed(cutting), reply: PermissionCatalog }),
 } as const
 
 export type RoleEvent =

@@ -1,6 +1,6 @@
 /** Runs: starting, reading, controlling and following them. */
 import { Type, type Static } from 'typebox'
-import { Closed, Id, bodyKey, Open, Timestamp, listOf, many, pageOf, paging, runPageOf } from '../common.ts'
+import { Closed, Id, bodyKey, Open, Timestamp, cutting, listOf, many, pageOf, paging, runPageOf } from '../common.ts'
 import { command, query, stream } from '../contract.ts'
 import { checkSpec, Spec } from '../spec.ts'
 import type { Event } from '../entry.ts'
@@ -180,7 +180,7 @@ export const runs = {
   'run.get': query(`GET ${P}/:id`, { summary: 'One run, with its spec and what it waits for', tag, permission: 'project.view', reply: Type.Union([WorkflowRunDetail, LoopRun]), errors: ['not_found'] }),
   'run.action_log': query(`GET ${P}/:id/action-log`, { summary: 'Calls of actions of a run, oldest first', tag, permission: 'project.view', query: Closed(paging), reply: pageOf(ActionLogEntry), errors: ['not_found'] }),
   'run.jobs': query(`GET ${P}/:id/jobs`, { summary: 'Jobs of a run, oldest first', tag, permission: 'project.view', query: Closed(paging), reply: pageOf(Job), errors: ['not_found'] }),
-  'run.steps': query('GET /runs/:id/steps', { summary: 'Structured state of the steps of a run', tag, permission: 'project.view', reply: listOf(RunStep), errors: ['not_found'] }),
+  'run.steps': query('GET /runs/:id/steps', { summary: 'Structured state of the steps of a run', tag, permission: 'project.view', query: Closed(cutting), reply: listOf(RunStep), errors: ['not_found'] }),
   'run.events': stream('GET /runs/:id/events', { summary: 'The timeline of a run: a page of JSON, or a stream until the run ends', tag, permission: 'project.view', stream: 'accept', query: After, reply: RunEventPage, errors: ['not_found'] }),
   // Cancelling, resuming and retrying have no key in their bodies: by the header alone a repeat of them is told.
   'run.cancel': command(`POST ${P}/:id/cancellations`, { summary: 'Request cancellation', tag, permission: 'runs.operate', to: self, body: Reason, bodyOptional: true, reply: Run, status: 204, errors: ['not_found'] }),
@@ -191,7 +191,7 @@ export const runs = {
   'run.cancel_with_run': command(`POST ${P}/:id/cancel`, { summary: 'Request cancellation, answering the run', tag: 'compat', alias: 'run.cancel', as: 'run.cancel', permission: 'runs.operate', to: self, body: Reason, bodyOptional: true, reply: Run, errors: ['not_found'] }),
   'run.recover': command(`POST ${P}/:id/resume`, { summary: 'Resume a failed or suspended run in place', tag: 'compat', alias: 'run.resume', permission: 'runs.operate', to: self, body: Recover, check: checkRecover, bodyOptional: true, reply: Run, status: 202, errors: ['not_found', 'run_not_failed', 'run_version_superseded', 'limit_not_raised'] }),
   'run.retry': command(`POST ${P}/:id/retry`, { summary: 'Retry one failed run in place', tag: 'compat', alias: 'run.retry_many', permission: 'runs.operate', to: self, body: Retry, check: checkRecover, bodyOptional: true, reply: Run, status: 202, errors: ['not_found', 'run_not_failed', 'run_version_superseded', 'limit_not_raised'] }),
-  'run.project_steps': query(`GET ${P}/:id/steps`, { summary: 'Steps of a run', tag: 'compat', alias: 'run.steps', as: 'run.steps', permission: 'project.view', reply: listOf(RunStep), errors: ['not_found'] }),
+  'run.project_steps': query(`GET ${P}/:id/steps`, { summary: 'Steps of a run', tag: 'compat', alias: 'run.steps', as: 'run.steps', permission: 'project.view', query: Closed(cutting), reply: listOf(RunStep), errors: ['not_found'] }),
   'run.project_events': stream(`GET ${P}/:id/events`, { summary: 'The timeline of a run', tag: 'compat', alias: 'run.events', as: 'run.events', permission: 'project.view', stream: 'accept', query: After, reply: RunEventPage, errors: ['not_found'] }),
   'run.events_stream': stream(`GET ${P}/:id/events.stream`, { summary: 'The timeline of a run, always as a stream', tag: 'compat', alias: 'run.events', as: 'run.events', permission: 'project.view', stream: 'sse', query: After, reply: RunEventPage, errors: ['not_found'] }),
 } as const

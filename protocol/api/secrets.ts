@@ -4,7 +4,7 @@
  * listed, and nobody is shown a value.
  */
 import { Type, type Static } from 'typebox'
-import { Closed, Timestamp, listOf } from '../common.ts'
+import { Closed, Timestamp, cutting, listOf } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
@@ -29,7 +29,7 @@ const shared = { tag: 'secrets', permission: 'project.admin' } as const
 const to = { kind: 'project' } as const
 
 export const secrets = {
-  'secret.list': query(`GET ${P}`, { ...shared, summary: 'Names and versions of all secrets', query: Closed({}), reply: listOf(Secret) }),
+  'secret.list': query(`GET ${P}`, { ...shared, summary: 'Names and versions of all secrets', query: Closed(cutting), reply: listOf(Secret) }),
   'secret.put': command(`PUT ${P}/:secret_name`, { ...shared, to, summary: 'Store the next version of a secret; nothing happens when it is what is stored already', body: PutSecret, check, reply: Secret, errors: ['conflict'] }),
   'secret.delete': command(`DELETE ${P}/:secret_name`, { ...shared, to, summary: 'Delete a secret with all its versions', status: 204, errors: ['not_found'] }),
 } as const

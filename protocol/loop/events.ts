@@ -39,8 +39,8 @@ export type LoopEvent =
   | (Event & { readonly type: 'run.displaced'; readonly run_id: string })
   /** It has ended; `failures`: failed runs in a row since then. */
   | (Event & { readonly type: 'run.left'; readonly run_id: string; readonly failures: number })
-  /** A trigger fired, and no run came of it. */
-  | (Event & { readonly type: 'trigger.skipped'; readonly trigger_id: string; readonly fire: string; readonly reason: string })
+  /** A trigger fired, and no run came of it. `source_event_id`: the event that it fired for, unless that was the time. */
+  | (Event & { readonly type: 'trigger.skipped'; readonly trigger_id: string; readonly fire: string; readonly reason: string; readonly source_event_id?: string })
   | (Event & { readonly type: 'schedules.set'; readonly clocks: Readonly<Record<string, Clock | null>> })
   /** Runs spent money: `milli` thousandths of a credit, in a window that began at `at`. */
   | (Event & { readonly type: 'credits.spent'; readonly at: number; readonly milli: number })
@@ -71,6 +71,8 @@ export interface RunOpening {
   readonly source: RunSource
   /** On whose behalf it runs: who started it, or the run that did; absent: a trigger. */
   readonly actor?: ActorOf
+  /** Who started the run that asked for it; absent: whoever caused this. */
+  readonly initiated_by?: string
   /** Thousandths of a credit. */
   readonly budget?: number
   /** It waits in the line, for this reason. */
@@ -91,6 +93,9 @@ export interface ChildRequest {
   readonly depth: number
   /** On whose behalf the run asks. */
   readonly actor?: ActorOf
+  /** Who started the run that asks, and from where. */
+  readonly initiated_by?: string
+  readonly source?: RunSource
 }
 
 /** Decided by a loop, besides its rows. All are total: a late, repeated or foreign message changes nothing. */

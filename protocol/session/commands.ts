@@ -96,7 +96,7 @@ export interface Place {
 export interface Placing { readonly place: Place }
 /** What the edge adds to whatever may start a turn. */
 export type { Defined }
-/** With a key: also why it may start none, unless the key is known. */
+/** With a key, and for nudges: also why it may start none. */
 export type Keyed = Defined | Unfit
 /** SHA-256 of what a nudge says, hex. */
 export interface Hashed { readonly content_hash: string }

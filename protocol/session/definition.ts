@@ -45,5 +45,5 @@ export interface Defined {
   readonly definition: TurnDefinition
   readonly config?: InlineConfig | null
 }
-/** What it hands over when there is none but the request has a key: a turn or nudge that is known is answered, and nothing else begins. */
+/** What it hands over when there is none but the request has a key, or may join a turn: a turn or nudge that is known is answered, a turn under way is told, and nothing else begins. */
 export interface Unfit { readonly unfit: Refusal }

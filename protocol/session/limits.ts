@@ -2,8 +2,8 @@
 export const limits = {
   /** Bytes of inline images and documents after decoding, and of a request's content as a whole. */
   inline: 262_144,
-  /** Application context: items, their names, bytes of one and of all; names that a session remembers, the oldest are forgotten. */
-  context: { items: 8, name: 64, content: 8192, total: 16_384, names: 32 },
+  /** Application context: items, their names, bytes of one and of all; names that a session remembers. After a compaction all of these are written in one commit. */
+  context: { items: 8, name: 64, content: 8192, total: 16_384, names: 100 },
   /** Bytes of an output schema. */
   output_schema: 32_768,
   nudge: 32_768, key: 255, session_key: 512, title: 512,

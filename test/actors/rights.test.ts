@@ -41,12 +41,20 @@ t.test('a deleted role is taken from everybody, and a key that it capped can do 
   const scene = begin().when('role.create', { name: 'R', permissions: ['service.project.view'], holds: all }).when('principal.create', { name: 'bot', role_ids: ['role_1', 'role_viewer'], holds: all })
   t.match(directory(scene).principals['svc_1'], { role_ids: ['role_1', 'role_viewer'] })
   const gone = scene.when('role.delete', { id: 'role_1' })
-  t.match(gone.events, [{ type: 'role.deleted', id: 'role_1', name: 'R' }])
+  t.match(gone.events, [{ type: 'assignment.deleted', id: 'asg_1', assignment: { principal_id: 'svc_1', role_id: 'role_1', role_name: 'R' } }, { type: 'role.deleted', id: 'role_1', name: 'R' }])
   t.match(directory(gone).principals['svc_1'], { role_ids: ['role_viewer'] })
   t.same(directory(gone).assignments.map(({ role_id }) => role_id), ['role_viewer'])
   t.match(refusal(gone.when('role.delete', { id: 'role_1' })), { refused: 'not_found' })
   t.same(fieldsOf(gone.when('principal.update', { id: 'svc_1', role_ids: ['role_1'], holds: all })), ['role_ids[0]'])
   t.same(fieldsOf(gone.when('key.create', { name: 'k', principal_id: 'svc_1', scope_role_id: 'role_1', ...material('h'), holds: all })), ['scope_role_id'])
+})
+
+t.test('the deletion of a role that very many have is told in bounded events', async (t) => {
+  let scene = begin().when('role.create', { name: 'R', permissions: [], holds: all })
+  for (let n = 0; n < 401; n++) scene = scene.when('principal.create', { name: `bot ${n}`, role_ids: ['role_1'], holds: all })
+  const gone = scene.when('role.delete', { id: 'role_1' })
+  t.equal(gone.events.length, 401)
+  t.same(directory(gone).assignments, [], 'and takes all of them')
 })
 
 t.test('a role is given once, by id or by name, and taken', async (t) => {

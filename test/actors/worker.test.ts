@@ -140,3 +140,18 @@ t.test('a new owner takes a connected worker as seen just now, and a lost one as
   entry.recover()
   t.match(entry.register(2).reply, { resumed: false })
 })
+
+t.test('what a worker takes from now on is registered, while it is connected', async (t) => {
+  const entry = new Entry()
+  entry.register(1)
+  const says = (action_names: string[], generation = 1) => entry.run('worker.seen', { session: 's1', generation, leases: 2, takes: { queues: [], action_names, models: [] } })
+  const done = says(['a'])
+  t.same([types(done), done.effects], [['worker.registered', 'worker.seen'], []])
+  t.match(done.events[0], { registration: { session: 's1', generation: 1, action_names: ['a'], connected_at: 1_000_000 } })
+  t.same(says(['a']).events, [], 'said twice')
+  t.same(says(['b'], 0).reply, { current: false })
+  t.equal(entry.state.leases, 2)
+  entry.closed(2)
+  t.same(says(['b']).events, [])
+  t.equal(entry.state.connected, false)
+})

@@ -11,7 +11,7 @@ interface Listed {
   readonly has_more?: boolean
   readonly last_used_at?: string
   readonly presets: readonly (Item & { readonly label: string })[]
-  readonly action_groups: readonly Item[]
+  readonly action_groups: readonly (Item & { readonly children: readonly string[] })[]
 }
 const as = (it: TestEdge, key = it.root) => async (name: string, input: object = {}, project?: string): Promise<Listed> => {
   const caller = await it.authenticate(bearer(key))
@@ -93,11 +93,20 @@ t.test('roles and permissions carry the brand', async (t) => {
   t.same(first.items[0]?.permissions, ['service.project.view'])
   t.same(await ask('role.get', { id: 'role_editor' }, PRJ), first.items[2])
   t.match(await ask('role.get', { id: 'role_x' }, PRJ), { refused: 'not_found' })
+  const here = (name: string) => ({ reachable: true, action: { name, endpoint_kind: 'worker' } })
+  const many = Array.from({ length: 250 }, (_, n) => here(`bulk.n${n}`))
+  Object.assign(it.world, { view: async (_: string, question: string) => (question === 'callable' ? { actions: [here('crm.sync'), here('crm.note.add'), here('plain'), ...many, ...Array.from({ length: 70 }, (_, n) => here(`w${n}.x`))], workflows: [{ handle: 'w', name: 'W' }] } : { items: [{ name: 'ledger.post', enabled: true }] }) })
   const { items, presets, action_groups } = await ask('permission.list', {}, PRJ)
   const ids = items.map(({ id }) => id)
   t.ok(ids.includes('service.work.execute') && ids.includes('actions.execute.*'))
   t.same(Object.keys(items[0] ?? {}).sort(), ['assignable', 'category', 'description', 'id', 'label', 'risk', 'scope', 'user_kinds'])
   t.same(presets.map(({ label }) => label), ['Viewer', 'Operator', 'Editor', 'Admin', 'Owner'])
   t.ok(presets.every(({ permissions }) => permissions.every((id) => ids.includes(id))))
+  const group = (id: string) => action_groups.find((one) => one.id === id)
+  t.strictSame(group('actions.execute.crm.*'), { id: 'actions.execute.crm.*', label: 'Actions of crm', source: 'custom', children: ['actions.execute.crm.note.add', 'actions.execute.crm.sync'] })
+  t.match(group('actions.execute.ledger.*'), { children: ['actions.execute.ledger.post'] })
   t.equal(action_groups[0]?.id, 'actions.execute.*')
+  t.same([group('actions.execute.*'), group('actions.execute.bulk.*')].map((one) => one?.children.length), [200, 200])
+  t.equal(action_groups.length, 64)
+  t.notMatch(JSON.stringify(action_groups), /execute\.(service|workflow)\./, 'what is not called by this permission')
 })

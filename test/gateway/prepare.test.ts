@@ -46,6 +46,18 @@ t.test('a repeated creation reserves under a fresh id, so an abandoned one does 
   if (isRefusal(first) || isRefusal(second)) return t.fail('refused')
   t.notSame(first.input, second.input)
 })
+t.test('a step cannot call what the service does for agents only', async (t) => {
+  const it = edge()
+  const calls = (action_name: string, id = 'a') => ({ id, kind: 'action', config: { action_name } })
+  const steps = [calls('crm.sync'), { id: 'all', kind: 'for_each', config: { items: '[1]', steps: [calls('service.run.get', 'b')] } }]
+  const refused = (places: readonly string[]) => ({ refused: 'bad_request', details: { fields: places.map((field) => ({ field, message: 'only agents call this; a step cannot' })) } })
+  const nested = 'steps[1].config.steps[0].config.action_name'
+  for (const name of ['workflow.create', 'workflow.update', 'run.start'] as const) t.match(await prepared(it, name, PRJ, { name: 'W', spec: { steps } }), refused([`spec.${nested}`]), name)
+  const loop = { name: 'L', steps, cleanup: [calls('service.memory.recall')] }
+  t.match(await prepared(it, 'loop.create', PRJ, loop), refused([nested, 'cleanup[0].config.action_name']))
+  t.match(await prepared(it, 'loop.update', PRJ, loop, undefined, { id: 'loop_00000000000000000000000000' }), refused([nested, 'cleanup[0].config.action_name']))
+  t.notOk(isRefusal(await prepared(it, 'run.start', PRJ, { spec: { steps: [calls('service.mine')] } })))
+})
 t.test('where agents have no addresses, one that is not there is still not found', async (t) => {
   const it = edge()
   const agent = it.change(PRJ, 'agent.create', { name: 'Bot' })

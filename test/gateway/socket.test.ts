@@ -190,8 +190,13 @@ t.test('frames', async (t) => {
     const worker = await at.worker({ action_names: ['mail'] })
     t.same((await worker.say({ type: 'worker.ready', available_slots: 1, action_names: ['print'] })).map(({ type }) => type), ['work.available'])
     t.same([...at.listening.keys()], [`offer.${PROJECT}.*.aprint`])
+    t.match(at.named('worker.seen').map(({ input }) => input), [{ session: sessionOf(at), generation: 1, takes: { queues: [], action_names: ['print'], models: [] } }], 'the registry is told')
     await worker.say({ type: 'worker.ready', available_slots: 0 })
     t.equal(at.listening.size, 0)
+    t.equal(at.named('worker.seen').length, 1)
+    for (const name of ['a', 'b', 'c']) worker.send({ type: 'worker.ready', action_names: [name] })
+    await settle()
+    t.match(at.named('worker.seen').map(({ input }) => input).at(-1), { takes: { action_names: ['c'] } }, 'the last word counts')
   })
 })
 
@@ -261,10 +266,10 @@ t.test('credentials', async (t) => {
     t.equal(worker.code, 4401)
   })
   t.test('a lost permission closes with 4403 and a deleted project with 4404, without a terminal error', async (t) => {
-    for (const [code, close] of [['permission_denied', 4403], ['forbidden', 4403], ['not_found', 4404]] as const) {
+    for (const [code, close, reason] of [['permission_denied', 4403, /permission/], ['forbidden', 4403, /closed/], ['not_found', 4404, /gone/]] as const) {
       const worker = await verdict(scene(), refuse(code))
       t.same(worker.frames, [])
-      t.equal(worker.code, close)
+      t.match(worker.closed, { code: close, reason })
     }
   })
   t.test('a backend that is away says nothing about a credential', async (t) => {

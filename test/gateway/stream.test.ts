@@ -174,6 +174,18 @@ on('a stream ends when its key is revoked', async (t, at, run) => {
   await until(() => stream.ended, 'the end')
 })
 
+on('a stream ends when its key expires', async (t, at, run) => {
+  const key = at.projectKey(home, 'brief', { expires_at: new Date(at.edge.world.now() + 2000).toISOString() })
+  const stream = await at.stream(events, { authorization: `Bearer ${key.text}` })
+  run.commit(['run.started'])
+  await until(() => frames(stream.text).length === 1)
+  at.edge.advance(1900)
+  t.notOk(stream.ended)
+  at.edge.advance(101)
+  await until(() => stream.ended, 'the end')
+  t.equal(stream.text.split(': keepalive').length, 2, 'before the next keepalive')
+})
+
 on('the project stream: live only by default, replay after a cursor, frames of one event together', async (t, at) => {
   const feed = [{ seq: 1000, type: 'run_updated' }, { seq: 2000, type: 'action_appended' }, { seq: 2000, type: 'job_updated' }].map((one) => ({ ...one, json: '{}' }))
   at.views['feed'] = ({ after, limit }) => ({ items: feed.filter(({ seq }) => seq > after).slice(0, limit), last: (feed.at(-1)?.seq ?? 0) + 999, oldest: 0, more: feed.filter(({ seq }) => seq > after).length > limit })

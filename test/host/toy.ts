@@ -8,7 +8,7 @@ import type { HostDeps, ShardAnswer } from '../../nodes/host/deps.ts'
 import { Shard } from '../../nodes/host/shard.ts'
 import { ManualClock, MemoryBlobs, MemoryBus, MemoryJournal, MemorySnapshots, seeded, silent, type Tick } from '../memory.ts'
 
-interface Count { count: number; told: number; wake: number }
+interface Count { count: number; told: number; wake: number; broken?: boolean }
 interface Counted { type: 'counted'; by: number; sibling?: string; abroad?: string }
 const counter: AnyActor = {
   kind: 'run',
@@ -19,8 +19,10 @@ const counter: AnyActor = {
       ...(input.sibling && { tells: [{ to: { kind: 'run', id: input.sibling }, name: 'hear', input: {} }] }),
     })) as never,
     hear: (() => ({ events: [{ type: 'heard' }], reply: undefined })) as never,
-    nap: ((_: Count, input: { at: number }) => ({ events: [{ type: 'napped', at: input.at }], reply: null })) as never,
-    wake: ((state: Count, _: unknown, cause: { at: number }) => ({ events: state.wake > 0 && cause.at >= state.wake ? [{ type: 'woken' }] : [], reply: undefined })) as never,
+    nap: ((_: Count, { at, broken }: { at: number; broken?: boolean }) => ({ events: [{ type: 'napped', at, ...(broken !== undefined && { broken }) }], reply: null })) as never,
+    wake: ((state: Count, _: unknown, cause: { at: number }) => ({
+      events: state.wake > 0 && cause.at >= state.wake ? [{ type: 'woken' }] : [], reply: undefined, ...(state.broken && { tells: [{ to: { kind: 'run', id: 'unknown' }, name: 'hear', input: {} }] }),
+    })) as never,
     refuse: (() => refuse('conflict')) as never,
     bug: (() => { throw new Error('bug') }) as never,
     tear: (() => ({ events: [{ type: 'counted', by: 1 }], reply: 1, tells: [{ to: { kind: 'run', id: 'unknown' }, name: 'hear', input: {} }] })) as never,
@@ -28,7 +30,7 @@ const counter: AnyActor = {
   evolve: {
     counted: ((state: Count, event: Counted) => ({ ...state, count: state.count + event.by })) as never,
     heard: ((state: Count) => ({ ...state, told: state.told + 1 })) as never,
-    napped: ((state: Count, event: { at: number }) => ({ ...state, wake: event.at })) as never,
+    napped: ((state: Count, { at, broken }: { at: number; broken?: boolean }) => ({ ...state, wake: at, ...(broken !== undefined && { broken }) })) as never,
     woken: ((state: Count) => ({ ...state, wake: 0, count: state.count + 1000 })) as never,
   },
   react: { counted: ((event: Counted) => (event.abroad ? [{ tell: { to: { kind: 'run', id: event.abroad }, name: 'hear', input: {} } }] : [])) as never },

@@ -40,7 +40,7 @@ made.push(await s.ok('token.create', { id: (await s.ok('user.create', { name: 'A
 const keys = made.map(({ key }) => String(key))
 const signing = await Promise.all([
   s.ok('action.create', { name: 'signed', endpoint_url: 'http://127.0.0.1:9/' }), s.ok('action.create', { name: 'derived', endpoint_url: 'http://127.0.0.1:9/' }, { headers: { 'idempotency-key': 'idem-MARKER' } }),
-  s.ok('organization_action.create', { name: 'shared', endpoint_url: 'https://127.0.0.1:9/' }),
+  s.ok('organization_action.create', { name: 'shared.one', endpoint_url: 'https://127.0.0.1:9/' }),
 ])
 signing.push(await s.ok('action.rotate_secret', { action_name: 'signed' }), await s.ok('organization_action.rotate_secret', { action_id: signing[2]?.['id'] }))
 await s.ok('action.invoke', { action_name: 'signed' })

@@ -1,4 +1,5 @@
 /** Settings: from flags, the environment and defaults; faults are told all at once. */
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { type Config, readConfig, settingsTable } from '../../nodes/config.ts'
 import { mirrorsOfList, mirrorsOfSources } from '../../nodes/nats/debian.ts'
@@ -67,10 +68,12 @@ t.test('a faulty secret is not shown', async (t) => {
   t.notMatch(faults({ BATON_ROOT_KEY: 'short!' })[0], /short!/)
 })
 
-t.test('every setting has a flag and a meaning, and its default is accepted', async (t) => {
+t.test('every setting has a flag, a meaning and one line in the guide, and its default is accepted', async (t) => {
+  const guide = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
   for (const { name, flag, standard, meaning } of settingsTable()) {
     t.match(flag, /^--[a-z-]+$/)
     t.ok(meaning.length > 10)
+    t.equal(guide.split(`\n| \`${name}\` |`).length, 2, name)
     if (standard !== undefined) t.same(faults({ [name]: standard }), [], name)
   }
 })

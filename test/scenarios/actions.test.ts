@@ -234,6 +234,7 @@ t.test('the catalog lists what can be called', async (t) => {
   await s.ok('workflow.create', { name: 'Bill', handle: 'bill', published_as_tool: true, spec: { input: { customer: { type: 'string', required: true } }, steps: [{ kind: 'sleep', config: { duration: '0' } }] } })
   const entries = listOf(await s.ok('catalog.actions', {}))
   t.match(entries.find(({ name }) => name === 'price'), { source: 'custom', definition_scope: 'project', readiness: 'ready', endpoint_kind: 'http', risk: 'medium', annotations: { idempotent: false, destructive: false, read_only: false } })
+  t.match(entries.find(({ name }) => name === 'service.run.get'), { endpoint_kind: 'builtin', readiness: 'ready', description: /Only agents call this\.$/ })
   t.match(entries.find(({ name }) => name === 'thumb'), { readiness: 'needs_setup', readiness_reason: 'provider_unavailable' })
   t.match(await s.ok('catalog.action', { action_name: 'workflow.bill' }), { endpoint_kind: 'builtin', title: 'Bill', input_schema: { type: 'object', required: ['customer'], properties: { customer: { type: 'string' } } } })
   await s.refused('action.invoke', { action_name: 'workflow.bill', input: { customer: 'a' } }, 409, 'conflict')

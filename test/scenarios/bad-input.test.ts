@@ -112,6 +112,10 @@ t.test('the reference, its page, health and numbers are there without a key', as
     const found = Object.entries(document.paths).some(([listed, methods]) => listed.replace(/^\/v1/, '') === path.replaceAll(/:(\w+)/g, '{$1}') && method.toLowerCase() in methods)
     t.ok(found, `${name} is listed`)
   }
+  for (const path of ['/projects/{project}/agents/invoke', '/projects/{project}/sessions/{session_id}/turns']) {
+    const row = document.paths[path]?.['post'] as { responses: Record<string, { content?: object }> } | undefined
+    t.strictSame(['200', '202'].map((status) => Object.keys(row?.responses[status]?.content ?? {})), [['text/event-stream'], ['application/json']], path)
+  }
   const page = await get('/docs')
   const sources = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, source]) => String(source))
   t.ok(page.status === 200 && sources.length > 0)

@@ -18,7 +18,7 @@ const bodies: Readonly<Record<string, object>> = {
   'workflow.create': { name: 'Taken over', spec: instant() }, 'workflow.update': { name: 'Taken over' }, 'project.update': { name: 'Taken over' }, 'project.create': { name: 'Taken over' },
   'key.create': { name: 'taken over' }, 'key.create_organization': { name: 'taken over' }, 'key.create_organization_old': { name: 'taken over' },
   'interaction.create': { kind: 'request_approval', title: 'taken over', target_user_ids: ['svc_x'] }, 'interaction.respond': { value: true }, 'interaction.review': { action: 'accept' },
-  'action.create': { name: 'taken-over', endpoint_url: 'https://example.org' }, 'action.update': { title: 'taken over' }, 'action.invoke': { input: {} }, 'organization_action.create': { name: 'taken-over', endpoint_url: 'https://example.org' }, 'organization_action.update': { title: 'taken over' },
+  'action.create': { name: 'taken-over', endpoint_url: 'https://example.org' }, 'action.update': { title: 'taken over' }, 'action.invoke': { input: {} }, 'organization_action.create': { name: 'taken.over', endpoint_url: 'https://example.org' }, 'organization_action.update': { title: 'taken over' },
   'principal.create': { name: 'taken over' }, 'principal.update': { state: 'disabled' },
   'user.create': { name: 'taken over' }, 'user.update': { state: 'disabled' }, 'token.create': { name: 'taken over' }, 'me.create_token': { name: 'taken over' }, 'role.create': { name: 'taken over', permissions: [] }, 'role.update': { permissions: [] }, 'assignment.create': { principal_id: 'svc_x', role_id: 'role_viewer' },
   'loop.create': { name: 'taken over', ...instant() }, 'loop.update': { name: 'taken over' },
@@ -77,7 +77,7 @@ await s.ok('memory.save', { project, id: agent['id'], memory_key: 'likes', conte
 const binding = await s.ok('agent.set_binding', { project, id: agent['id'], provider: 'slack', integration_id: MARK })
 const ACTION = 'theirs-only'
 await s.ok('action.create', { project, name: ACTION, title: MARK, endpoint_url: 'https://example.org' })
-const shared = await s.ok('organization_action.create', { name: 'shared', endpoint_url: 'https://example.org' })
+const shared = await s.ok('organization_action.create', { name: 'shared.one', endpoint_url: 'https://example.org' })
 const talk = (await s.ok('agent.invoke', { project, agent_ref: { id: agent['id'] }, session: { title: MARK }, input: { content: [{ type: 'text', text: MARK }] } })) as Record<string, Record<string, unknown>>
 const nudge = await s.ok('session.nudge', { project, session_id: talk['session']?.['id'], content: MARK })
 const file = await s.ok('session.attach', { project, session_id: talk['session']?.['id'], name: `${MARK}.txt`, file: Buffer.from(MARK).toString('base64') })

@@ -31,6 +31,8 @@ t.test('an HTTP trigger starts a run with the delivered object, once for each ke
   t.equal((await post('%')).status, 404)
   await s.ok('loop.update', { id: loop['id'], status: 'paused' })
   t.match(await post(handle, '{}'), { status: 409, body: { error: { code: 'loop_paused' } } })
+  t.strictSame(await post(handle, '{}', { 'x-idempotency-key': 'one' }).then(({ status, body }) => [status, body]), [202, { ...first.body, deduped: true }], 'a repeat is answered as the first time')
+  t.equal((await post(handle, '{}', { 'x-idempotency-key': 'new' })).status, 409)
   await s.ok('loop.update', { id: loop['id'], status: 'active', triggers: [{ kind: 'http', key: 'hook', enabled: false }] })
   t.equal((await post(handle, '{}')).status, 404, 'a disabled one is not there')
   await s.ok('loop.delete', { id: loop['id'] })
@@ -96,6 +98,18 @@ t.test('a condition that cannot be evaluated starts nothing, and says so where t
   t.match(sent.odd, { last_condition_fault: { source_event_id: sent.published['source_event_id'], message: String, at: String } })
   t.strictSame(listOf(await s.ok('run.list', { loop_id: loop['id'] })), [])
   await s.refused('loop.triggers', { id: 'loop_00000000000000000000000000' }, 404, 'not_found')
+})
+
+t.test('a request that does not fit the declared event starts nothing, and says so where the trigger is shown', async (t) => {
+  const loop = await s.ok('loop.create', { name: 'Strict', steps: nap(), event: { n: { type: 'number', required: true } }, triggers: [{ kind: 'http', key: 'in', config: { http_handle: 'strict' } }] })
+  const sent = await until(() => post('strict', '{"n":"q"}'), ({ status }) => status !== 404)
+  t.equal(sent.status, 202)
+  const [shown] = await until(async () => listOf(await s.ok('loop.triggers', { id: loop['id'] })), ([trigger]) => trigger?.['skipped_starts'] !== undefined)
+  t.match(shown, { key: 'in', skipped_starts: 1, last_skipped_start: { reason: 'event.n: must be of type number, not text', source_event_id: sent.body['source_event_id'], at: String } })
+  t.strictSame(listOf(await s.ok('run.list', { loop_id: loop['id'] })), [])
+  await s.ok('loop.update', { id: loop['id'], settings: { theme: 'dark' } })
+  const [entry] = listOf(await s.ok('audit.list', { resource_id: loop['id'] }))
+  t.strictSame(entry?.['changes'], { settings: {} })
 })
 
 t.test('a schedule starts runs by itself while its loop is active', async (t) => {

@@ -15,19 +15,19 @@ t.test('an action of the organization is kept by its administrators', async (t) 
   const read = await s.ok('organization_action.get', { action_id })
   t.match(read, { title: 'Post' })
   t.notOk('signing_secret' in read, 'the secret is shown once')
-  const other = await s.ok('organization_action.create', { name: 'other', endpoint_url: 'https://example.org/', enabled: false })
+  const other = await s.ok('organization_action.create', { name: 'other.one', endpoint_url: 'https://example.org/', enabled: false })
   t.strictSame(idsOf(await s.ok('organization_action.list')), [other['id'], action_id])
   t.equal((await pages(s, 'organization_action.list', {}, 1)).length, 2)
   t.match(await s.ok('organization_action.update', { action_id, name: 'ledger.add', title: '', annotations: null }), { name: 'ledger.add' })
-  await s.refused('organization_action.update', { action_id, name: 'other' }, 409, 'already_exists')
-  await s.refused('organization_action.create', { name: 'other', endpoint_url: 'https://example.org/' }, 409, 'already_exists')
-  for (const [body, field] of [[{ endpoint_url: 'http://example.org/' }, 'endpoint_url'], [{ name: 'service.x' }, 'name'], [{ input_schema: { $ref: '#/x' } }, 'input_schema'], [{ invocation_format: 'legacy' }, 'invocation_format']] as const) {
-    t.strictSame(fieldsOf(await s.refused('organization_action.create', Object.assign({ name: 'bad', endpoint_url: 'https://example.org/' }, body), 400, 'bad_request')), [field])
+  await s.refused('organization_action.update', { action_id, name: 'other.one' }, 409, 'already_exists')
+  await s.refused('organization_action.create', { name: 'other.one', endpoint_url: 'https://example.org/' }, 409, 'already_exists')
+  for (const [body, field] of [[{ endpoint_url: 'http://example.org/' }, 'endpoint_url'], [{ name: 'service.x' }, 'name'], [{ name: 'plain' }, 'name'], [{ name: 'a..b' }, 'name'], [{ input_schema: { $ref: '#/x' } }, 'input_schema'], [{ invocation_format: 'legacy' }, 'invocation_format']] as const) {
+    t.strictSame(fieldsOf(await s.refused('organization_action.create', Object.assign({ name: 'bad.one', endpoint_url: 'https://example.org/' }, body), 400, 'bad_request')), [field])
   }
   const key = String((await s.ok('key.create', { name: 'inside', principal_id: (await s.ok('principal.create', { name: 'inside', role_ids: ['role_owner'] }))['id'] }))['key'])
   await s.refused('organization_action.list', {}, 403, 'permission_denied', { key })
-  t.match(listOf(await s.ok('catalog.actions', {}, { key })).map(({ name, readiness, readiness_reason, definition_scope, risk }) => [name, definition_scope, readiness, readiness_reason, risk]), [['ledger.add', 'organization', 'ready', undefined, 'medium'], ['other', 'organization', 'needs_setup', 'inactive', 'medium']])
-  await s.refused('action.invoke', { action_name: 'other' }, 409, 'conflict', { key })
+  t.match(listOf(await s.ok('catalog.actions', {}, { key })).map(({ name, readiness, readiness_reason, definition_scope, risk }) => [name, definition_scope, readiness, readiness_reason, risk]), [['ledger.add', 'organization', 'ready', undefined, 'medium'], ['other.one', 'organization', 'needs_setup', 'inactive', 'medium']])
+  await s.refused('action.invoke', { action_name: 'other.one' }, 409, 'conflict', { key })
   t.strictSame(fieldsOf(await s.refused('action.invoke', { action_name: 'ledger.add', input: {} }, 400, 'bad_request')), ['input.amount'])
 })
 
@@ -48,12 +48,12 @@ t.test('its secret is rotated, activated and revoked', async (t) => {
 })
 
 t.test('nobody reaches through it what only the service can reach', async (t) => {
-  await s.ok('organization_action.create', { name: 'inside', endpoint_url: 'https://127.0.0.1:9/' })
+  await s.ok('organization_action.create', { name: 'inside.one', endpoint_url: 'https://127.0.0.1:9/' })
   await s.ok('action.create', { name: 'metadata', endpoint_url: 'http://169.254.169.254/latest' })
   await s.ok('action.create', { name: 'decimal', endpoint_url: 'http://2130706433:9/' })
   await s.ok('action.create', { name: 'mapped', endpoint_url: 'http://[::ffff:10.0.0.1]/' })
   await s.ok('action.create', { name: 'named', endpoint_url: 'http://localhost:9/' })
-  for (const action_name of ['inside', 'metadata', 'decimal', 'mapped', 'named']) {
+  for (const action_name of ['inside.one', 'metadata', 'decimal', 'mapped', 'named']) {
     const answer = await s.ok('action.invoke', { action_name })
     t.match(answer, { status: 'failed', error: /not a public address/ }, action_name)
     t.match(await s.ok('invocation.list', { run_id: String(answer['run_id']) }), { items: [{ status: 'failed', error_type: 'address_refused', retry_count: 0 }] })

@@ -119,6 +119,11 @@ t.test('steps, jobs and the action log of a run', async (t) => {
     { step_key: 'second', seq: 1, status: 'completed', inputs: { n: 2 }, parameters: { n: '${{ steps.first.output.n }}' }, result: { n: 3 } },
   ])
   t.strictSame(await s.ok('run.project_steps', { id }), await s.ok('run.steps', { id }), 'the form below the project')
+  for (const row of ['run.steps', 'run.project_steps'] as const) t.strictSame(await s.ok(row, { id, limit: 1 }), { items: listOf(await s.ok('run.steps', { id })).slice(0, 1) }, 'a plain list is whole, or as long as it may be')
+  for (const row of ['worker.list', 'toolkit.list', 'catalog.actions', 'catalog.events', 'permission.list'] as const) {
+    t.strictSame([listOf(await s.ok(row, { limit: 1 })).length, listOf(await s.ok(row, { limit: 200 })).length], [1, listOf(await s.ok(row)).length], row)
+    for (const limit of [0, 201]) await s.refused(row, { limit }, 400, 'bad_request')
+  }
   const jobs = await pages(s, 'run.jobs', { id }, 1)
   t.match(jobs, [{ step_key: 'first', status: 'completed', queue: 'default', action_name: 'log', claim_attempt: 1, priority: 5, fairness_key: 'team-a', worker_instance_id: 'w-log', result: { n: 2 } }, { step_key: 'second', status: 'completed' }])
   const log = await pages(s, 'run.action_log', { id }, 1)

@@ -191,6 +191,8 @@ t.test('sessions are found by key, listed, changed, filled and deleted', async (
   const third = await s.ok('session.create', { agent_id, session_key: 'a' })
   t.notOk([session_id, born['id']].includes(third['id']))
   t.strictSame(await s.ok('session.create', { agent_id, session_key: 'a' }), third)
+  const all = { agent_id, session_key: 'a', status: ['active', 'archived', 'deleted'] }
+  t.strictSame([idsOf(await s.ok('session.list', { ...all, status: 'deleted' })), idsOf(await s.ok('session.list', all))], [[born['id']], [third['id']]], 'a key means one session')
   model.close()
 })
 
@@ -251,6 +253,7 @@ t.test('input that makes no sense is refused before anything is written', async 
   t.strictSame(fieldsOf(await s.refused('agent.invoke', { agent_ref: { id: agent['id'] }, input: { content: [text('x')] }, operation: { timeout_seconds: 0 } }, 400, 'bad_request')), ['operation.timeout_seconds'])
   await s.ok('agent.update', { id: agent['id'], status: 'inactive' })
   await s.refused('agent.invoke', { agent_ref: { id: agent['id'] }, input: { content: [text('x')] } }, 409, 'agent_inactive')
+  await s.refused('session.create', { agent_id: agent['id'] }, 409, 'agent_inactive')
   t.strictSame(listOf(await s.ok('session.list', { agent_id: agent['id'] })), [], 'no session was made')
 })
 

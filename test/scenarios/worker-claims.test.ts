@@ -87,10 +87,12 @@ t.test('filters of a claim replace the registered ones for this claim only', asy
 
 t.test('worker.ready changes filters and capacity, and brings work.available when work matches', async (t) => {
   const worker = await s.worker({ action_names: ['old'], concurrency_limit: 2 })
-  await start(s, 'new')
+  const run = await start(s, 'new')
   worker.send({ type: 'worker.ready', message_id: 'r1', action_names: ['new'], available_slots: 1 })
   await worker.wait((frame) => frame['type'] === 'work.available', 'work.available')
   t.notOk(worker.frames.some((frame) => frame['message_id'] === 'r1'), 'the frame itself has no answer')
+  await until(() => s.ok('worker.list', {}), (listed) => JSON.stringify(listed).includes('"action_names":["new"]'), 'the registry knows')
+  t.match(await runOf(s, run), { paths: [{ waiting_on: { reason: 'waiting for a free slot: 1 worker can take it' } }] })
   await finish(worker, await claim(worker))
   worker.close()
 })

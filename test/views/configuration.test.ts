@@ -88,14 +88,14 @@ t.test('every change of configuration is audited, and nothing else', (t) => {
   t.end()
 })
 
-t.test('all updates of one record in one entry are one, and changes of which nothing is told are left out', (t) => {
+t.test('all updates of one record in one entry are one, and changes without a value are named', (t) => {
   const { view, commit } = open()
   const interaction = (events: readonly unknown[]): Draft => ({ kind: 'interaction', project: 'prj_a', id: 'iact_1', events: events as Event[] })
   commit(interaction([{ type: 'interaction.responded', id: 'iact_1', response: { id: 'r', value: 1 } }, { type: 'interaction.resolved', id: 'iact_1', was: 'pending', set: { status: 'completed' }, outcome: { value: null } }]))
   commit({ kind: 'loop', project: 'prj_a', id: 'loop_1', events: [{ type: 'loop.updated', id: 'loop_1', name: 'L', loop: {}, changes: { triggers: {}, version: { from: 1, to: 2 } } } as Event] })
   const changes = (type: string) => audit(view, { resource_type: type }).items.map((item) => item['changes'])
   t.strictSame(changes('interaction'), [{ response: { to: { id: 'r', value: 1 } }, status: { from: 'pending', to: 'completed' }, outcome: { to: null } }])
-  t.strictSame(changes('loop'), [{ version: { from: 1, to: 2 } }])
+  t.strictSame(changes('loop'), [{ triggers: {}, version: { from: 1, to: 2 } }])
   const rotated = { name: 'n', version: 2 }
   commit(project([{ type: 'action.secret_rotated', id: 'act_1', ...rotated } as Event, { type: 'webhook.secret_rotated', id: 'wh_1', ...rotated } as Event, { type: 'skills.assigned', id: 'agt_1', skills: [] } as Event]))
   for (const version of [1, 2]) commit(project([{ type: 'secret.stored', id: 's', secret: { name: 's', version, entries: ['a'] } } as Event], { at: version }))

@@ -13,6 +13,7 @@ import { sizes } from '../../../protocol/worker.ts'
 import { current, emit, now, placeOf, tellQueue, tellRun, type Draft } from '../draft.ts'
 import type { Fault } from '../ending.ts'
 import { attemptsOf, failStep } from '../outcome.ts'
+import { specOf } from '../places.ts'
 import { rootsOf } from '../roots.ts'
 import type { OpenWait } from '../state.ts'
 import { suspend } from '../suspend.ts'
@@ -25,9 +26,9 @@ export type ActionStep = Extract<Step, { kind: 'action' }>
 export function executeAction(on: Draft, step: ActionStep): void {
   const given = step.config.parameters ?? {}
   const parameters = on.state.engine.invoked ? given : renderText(given, rootsOf(on)) as Open
-  const size = sizeOf(JSON.stringify(parameters), sizes.spec)
+  const size = sizeOf(JSON.stringify(specOf(step, parameters)), sizes.spec)
   if (size <= sizes.spec) call(on, step, parameters)
-  else failStep(on, { error_type: 'job_spec_too_large', error: `The rendered parameters have ${size} bytes; a job may have ${sizes.spec}` }, true)
+  else failStep(on, { error_type: 'job_spec_too_large', error: `The job has ${size} bytes with its rendered parameters; it may have ${sizes.spec}` }, true)
 }
 
 function call(on: Draft, step: ActionStep, parameters: Open): void {
@@ -72,5 +73,5 @@ export function abandon(on: Draft, fault: Fault): void {
   if (wait?.kind === 'run') tellRun(on, wait.run_id, 'child.cancel', { reason: fault.error_type })
   if (wait?.kind !== 'worker' || at?.step.kind !== 'action') return
   tellQueue(on, 'queue.cancel', { job_ids: [wait.job_id], reason: fault.error_type })
-  emit(on, 'action.failed', { step: wait.step, payload: { action: at.step.config.action_name, step: wait.step, job_id: wait.job_id, ...fault } })
+  emit(on, 'action.failed', { step: wait.step, payload: { action: at.step.config.action_name, step: wait.step, job_id: wait.job_id, ...(at.row && { attempt: at.row.attempt }), ...fault } })
 }

@@ -13,6 +13,7 @@ import type { Step } from '../../../protocol/spec.ts'
 import type { RunEvent } from '../../../protocol/api/runs.ts'
 import type { ChildStart, RunCommands } from '../../../protocol/internal.ts'
 import type { ChildRequest } from '../../../protocol/loop/events.ts'
+import type { RunSource } from '../../../protocol/loop/run.ts'
 import type { Cause, Decision, Tell } from '../../actor.ts'
 import { advance } from '../advance.ts'
 import { current, draft, emit, nothing, silently, tellRun, type Draft } from '../draft.ts'
@@ -51,7 +52,7 @@ export function executeLoop(on: Draft, step: LoopStep): void {
   }
   tellRun(on, run_id, 'child.start', {
     ...child, parent: { run_id: record.id, waits, step: key }, depth: (engine.depth ?? 0) + 1, definitions: engine.definitions ?? {}, queue: record.queue, priority: engine.priority,
-    ...(engine.cause_depth !== undefined && { cause_depth: engine.cause_depth }), ...(engine.fairness_key !== undefined && { fairness_key: engine.fairness_key }), ...(engine.actor && { actor: engine.actor }),
+    ...(engine.cause_depth !== undefined && { cause_depth: engine.cause_depth }), ...(engine.fairness_key !== undefined && { fairness_key: engine.fairness_key }), ...(engine.actor && { actor: engine.actor }), ...initiativeOf(on),
   } satisfies ChildStart)
   if (!waits) completeStep(on, { run_id })
 }
@@ -68,10 +69,17 @@ function askLoop(on: Draft, step: LoopStep, key: string, loop_id: string): void 
   const wait: OpenWait = { kind: 'loop', step: key, id: on.cause.mint('wait'), loop_id, ...(due !== undefined && { due }) }
   const input: ChildRequest = {
     from: { run_id: record.id, step: key, wait_id: wait.id, ...(record.loop_id !== undefined && { loop_id: record.loop_id }) },
-    event: event ? (renderNative(event, roots) as Open) : (record.input ?? {}), config: config ? (renderNative(config, roots) as Open) : {}, depth: (engine.depth ?? 0) + 1, ...(engine.actor && { actor: engine.actor }),
+    event: event ? (renderNative(event, roots) as Open) : (record.input ?? {}), config: config ? (renderNative(config, roots) as Open) : {}, depth: (engine.depth ?? 0) + 1, ...(engine.actor && { actor: engine.actor }), ...initiativeOf(on),
   }
   suspend(on, wait, { loop_id, subject: loop_id }, { inputs: { ...input.event }, waiting_on: { kind: 'run', reason: `Asks the loop ${loop_id} for a run`, step_key: key } })
   emit(on, 'loop.asked', { note: { to: { kind: 'loop', id: loop_id }, name: 'loop.ask', input } satisfies Tell as Note })
+}
+
+/** Who started the run, and from where: its children say the same, whoever wakes it meanwhile. The trigger is not theirs. */
+function initiativeOf({ state: { record, engine } }: Draft): Pick<ChildRequest, 'initiated_by' | 'source'> {
+  const { initiated_by } = record
+  const { trigger_id: _, ...source } = (record.source ?? engine.meta['source'] ?? {}) as RunSource
+  return { ...(initiated_by !== undefined && { initiated_by }), ...(source.type !== undefined && { source }) }
 }
 
 /** The loop has made a run, or says why not. */

@@ -56,10 +56,44 @@ t.test('one run for each trigger and event, and none of events too many runs awa
   yard.fire('e', 'sevt_2', 8)
   t.equal(yard.runs.size, 2)
   yard.fire('e', 'sevt_3', 9)
-  t.match(yard.events, [{ type: 'trigger.skipped', reason: 'too deep' }])
+  t.match(yard.events, [{ type: 'trigger.skipped', reason: 'The event has more than 8 runs behind it.' }])
   for (let i = 0; i < 2100; i++) yard.fire('e', `sevt_many_${i}`, 9)
   t.equal(yard.state.fired.length, 2000, 'what is remembered is bounded')
   t.match([...yard.runs.values()][0]?.opening, { source: { type: 'trigger', trigger_id: yard.state.trigger_ids['e'] }, meta: { event_type: 'order.paid', source_event_id: 'sevt_1', trigger: { key: 'e', kind: 'event' } } })
+})
+
+t.test('a start that comes to nothing is counted with its reason, until the next version', async (t) => {
+  const yard = made({ event: { n: { type: 'number', required: true } }, triggers: [{ kind: 'event', key: 'e', config: { event_type: 'order.*' } }, ...often, { kind: 'manual', key: 'm' }] })
+  const shown = () => {
+    const all = yard.actor.ask?.['triggers']?.(yard.state as never, undefined as never, yard.now) as readonly Record<string, unknown>[]
+    return all.map((trigger) => [trigger['skipped_starts'], trigger['last_skipped_start']])
+  }
+  yard.fire('e', 'sevt_1')
+  yard.fire('e', 'sevt_1')
+  yard.now = START + 60_000
+  yard.send('wake')
+  const unfit = { at: '2026-01-01T00:00:00.000Z', reason: 'event.n: is required', source_event_id: 'sevt_1' }
+  t.strictSame(shown(), [[1, unfit], [1, { at: '2026-01-01T00:01:00.000Z', reason: 'event.n: is required' }], [undefined, undefined]])
+  yard.fire('e', 'sevt_2', 9)
+  t.strictSame(shown()[0], [2, { at: '2026-01-01T00:01:00.000Z', reason: 'The event has more than 8 runs behind it.', source_event_id: 'sevt_2' }])
+  save(yard, { description: 'x' })
+  t.equal(shown()[0]?.[0], 2)
+  save(yard, { event: {}, concurrency: 'skip' })
+  t.strictSame(shown().flat(), [undefined, undefined, undefined, undefined, undefined, undefined])
+  yard.fire('e', 'sevt_3')
+  yard.fire('e', 'sevt_4')
+  t.match(shown()[0], [1, { reason: 'A run of the loop is under way, and its concurrency is skip.', source_event_id: 'sevt_4' }])
+})
+
+t.test('a change names what of a definition it changed, without copying it', async (t) => {
+  const yard = made({ settings: { a: 1 } })
+  const changes = (more: Record<string, unknown>) => {
+    save(yard, more)
+    return yard.events.flatMap((event) => (event.type === 'loop.updated' ? [event.changes] : []))
+  }
+  t.strictSame(changes({ limits: { max_steps: 5 }, name: 'M' }), [{ limits: {}, name: { from: 'L', to: 'M' }, version: { from: 1, to: 2 } }])
+  t.strictSame(changes({ settings: { a: 2 }, secrets: {} }), [{ settings: {} }])
+  t.strictSame(changes({ settings: { a: 2 }, secrets: { e: 'sealed' } }), [{ settings: {} }], 'a secret alone')
 })
 
 t.test('the day has a budget: it closes the door, and stops who goes on spending', async (t) => {
@@ -134,4 +168,15 @@ t.test('a reservation that nobody uses ends', async (t) => {
   t.equal(bound.ask('owner', { handle: 'another with this id' }), null)
   t.strictSame(bound.when('handle.bind', { handle: 'h', project: 'p', loop_id: 'l1', trigger_id: 't1' }).events, [], 'a late one takes nothing')
   t.strictSame(bound.when('handle.free', { loop_id: 'l2', trigger_id: 't0' }).events, [], 'nor does the end of another trigger')
+})
+
+t.test('a run that a step asked for has the source of the run that asked', async (t) => {
+  const yard = made()
+  const from = { run_id: 'run_9', step: 'call', wait_id: 'wait_1' }
+  const ask = (more: object) => {
+    yard.send('loop.ask', { from, event: {}, config: {}, depth: 1, ...more })
+    return [...yard.runs.values()].at(-1)?.opening
+  }
+  t.match(ask({ initiated_by: 'ci', source: { type: 'api', id: 'key_1', label: 'ci' } }), { initiated_by: 'ci', source: { type: 'api', id: 'key_1', label: 'ci' } })
+  t.match(ask({}), { initiated_by: undefined, source: { type: 'api', id: 'run_9' } }, 'which may be of an older release')
 })

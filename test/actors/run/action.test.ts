@@ -86,6 +86,19 @@ t.test('a retried job shows on the timeline, and the run keeps waiting', async (
   t.match(step(settle(lost, 'job_1', 'completed', { attempt: 3 }), 'a'), { status: 'completed', attempt: 3 })
 })
 
+t.test('attempts count over recoveries, the same way wherever they are told', async (t) => {
+  const steps = [action('a', { retry: { max_attempts: 2 }, timeout: { duration: '1m' } })]
+  const again = settle(started(steps), 'job_1', 'failed', { attempt: 2 }).when('run.retry')
+  t.match(payload(again, 'action.called'), { job_id: 'job_2', attempt: 3 })
+  const retried = again.when('job.retried', { job_id: 'job_2', attempt: 1, max_attempts: 2, reason: 'failure' })
+  t.match([payload(retried, 'action.retried'), payload(retried, 'step.retried')], [{ attempt: 3, max_attempts: 4 }, { attempt: 4, max_attempts: 4 }])
+  const done = settle(retried, 'job_2', 'completed', { attempt: 2 })
+  t.match([payload(done, 'action.completed'), step(done, 'a')], [{ attempt: 4 }, { attempt: 4 }])
+  t.match(payload(settle(again, 'job_2', 'failed'), 'action.failed'), { attempt: 3 })
+  t.match(payload(settle(again, 'job_2', 'cancelled', { attempt: 0 }), 'action.failed'), { attempt: 3 }, 'that of the call, when nobody took the job')
+  t.match(payload(again.when('wake', {}, { at: again.deadline() ?? 0 }), 'action.failed'), { attempt: 3, error_type: 'timeout' })
+})
+
 t.test('an action that takes longer than its timeout fails, and its job is stopped', async (t) => {
   const waiting = started([action('a', { timeout: { duration: '1m' }, retry: { max_attempts: 3 } })])
   t.equal(waiting.deadline(), START + 60_000)
@@ -101,6 +114,9 @@ t.test('parameters that are too large for a job fail the step clearly', async (t
   const after = started([action('a', { parameters: { text: '${{ input.text }}', twice: '${{ input.text }}' }, retry: { max_attempts: 5 } })], {}, { input: { text: 'x'.repeat(sizes.spec / 2) } })
   t.match(record(after), { status: 'failed', error_type: 'job_spec_too_large' })
   t.strictSame([after.tells, typesOf(after).slice(-3)], [[], ['step.started', 'step.failed', 'run.failed']])
+  const spec = { parameters: { text: '' }, action_name: 'resize' }
+  const sized = (more: number) => record(started([action('a', { parameters: { text: 'x'.repeat(sizes.spec - JSON.stringify(spec).length + more) } })]))
+  t.match([sized(0), sized(1)], [{ status: 'suspended' }, { error_type: 'job_spec_too_large' }], 'what is measured is what a worker is given')
 })
 
 t.test('attempts lost to a failing expression are not given to the job', async (t) => {

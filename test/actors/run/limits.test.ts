@@ -23,6 +23,7 @@ t.test('a limit that is no whole number of seconds is told as it is', async (t) 
   const over = started([action('a')], { limits: { wall_clock_timeout: '500ms' } }).when('wake', {}, { at: START + 501 })
   t.strictSame(payload(over, 'limit.reached'), { step: 'a', limit_kind: 'wall_clock', used: 0.501, limit: 0.5 })
   t.equal(record(over).error_message, 'The run took longer than 0.5 seconds')
+  t.equal(record(started([action('a')], { limits: { wall_clock_timeout: '1s' } }).when('wake', {}, { at: START + 1000 })).error_message, 'The run took longer than 1 second')
 })
 
 t.test('an output that is too large fails the run, and the steps keep theirs', async (t) => {
@@ -58,6 +59,7 @@ t.test('a run whose time is over is recovered only with more time, counted from 
   t.match(over.when('run.recover', { max_agent_turns: 5 }).refused, { refused: 'limit_not_raised' })
   const again = over.when('run.recover', { wall_clock_extend_seconds: 60 }, { at: START + 7_200_000 })
   t.equal(again.deadline(), START + 7_260_000)
+  t.equal(record(again.when('wake', {}, { at: START + 7_260_000 })).error_message, 'The run did not end by 2026-01-01T02:01:00.000Z, the time that its recovery set')
   t.strictSame(typesOf(again), ['run.resumed', 'step.retried', 'step.suspended', 'wait.opened', 'run.suspended'])
 })
 

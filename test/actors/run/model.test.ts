@@ -136,7 +136,7 @@ function checkRest(scene: Run): void {
     must(record.completed_at !== undefined && (record.status === 'failed') === (record.error_type !== undefined), 'an end without its fields')
     return
   }
-  must((record.status === 'suspended' || (record.status === 'running' && isAsked(wait))) && wait !== undefined, `nothing to wait for while ${record.status}`)
+  must((record.status === 'suspended' || (record.status === 'running' && (isAsked(wait) || wait?.kind === 'pause'))) && wait !== undefined, `nothing to wait for while ${record.status}`)
   const stopping = record.cancel_requested && !ending
   for (const [at, place] of placesOf(scene.state)) {
     const { kind, due, step = '' } = place.wait ?? {}

@@ -92,6 +92,19 @@ t.test('an expression that fails, fails its step and the run', async (t) => {
   t.equal(typesOf(late).at(-1), 'run.failed')
 })
 
+t.test('a child says who started its parent, and from where, whoever wakes the parent meanwhile', async (t) => {
+  const inner = { id: 'wfd_2', version: 1, spec: { steps: [sleep('z')] } }
+  const call = { id: 'call', kind: 'loop', config: { workflow_id: 'inner' } } as ReturnType<typeof sleep>
+  const clock = { at: START + 10_000, principal: { type: 'system', id: 'node_1', name: 'system' }, credential: { type: 'internal', id: 'node_1' } } as const
+  const woken = started([sleep('a'), call], {}, { definitions: { inner } }).when('wake', {}, clock)
+  const asked = woken.tells.find(({ name }) => name === 'child.start')?.input as Record<string, unknown>
+  const child = given<RunState>(run).when('child.start', asked, clock)
+  t.match(record(child), { initiated_by: 'ci' })
+  t.match(payload(child, 'run.started'), { source: { type: 'api', label: 'ci', id: 'key_1' } })
+  const { initiated_by: _, source: _1, ...older } = asked
+  t.match(record(given<RunState>(run).when('child.start', older, clock)), { initiated_by: 'system' }, 'the parent is one of an older release')
+})
+
 t.test('steps may be named like members of every object', async (t) => {
   const after = started([wait('constructor'), sleep('__proto__', '0s')]).when('run.signal', { name: 'go', payload: { x: 1 } })
   t.equal(record(after).status, 'completed')
@@ -101,6 +114,7 @@ t.test('steps may be named like members of every object', async (t) => {
 t.test('a run with more to do than one commit takes pauses and goes on by a timer', async (t) => {
   let scene = started(Array.from({ length: 200 }, (_, i) => sleep(`s${i}`, '0s')))
   t.ok(scene.events.length < 320)
+  t.strictSame([record(scene).status, typesOf(scene).at(-1)], ['running', 'run.paused'], 'which is its own business')
   t.equal(scene.deadline(), START + 1)
   for (let turns = 0; record(scene).status !== 'completed'; turns++) {
     t.ok(turns < 5)

@@ -1,5 +1,6 @@
 /** Nudges, context, outputs and compaction. */
 import t from 'tap'
+import { limits } from '../../../protocol/session/limits.ts'
 import type { NudgeAck } from '../../../protocol/session/shapes.ts'
 import { ask, begun, definition, message, say, tool, use, type Story } from './story.ts'
 
@@ -47,6 +48,18 @@ t.test('a nudge that wakes interrupts a question, not an approval', async (t) =>
   s.answers(use('2', 'rm'))
   t.match(nudge(s, 'now', { wake: true }), { woke_turn: false })
   t.match(s.turn(), { status: 'waiting' })
+})
+
+t.test('a turn under way is told, also when no other could begin', async (t) => {
+  const unfit = { definition: undefined, unfit: { refused: 'agent_inactive' } }
+  const s = begun('go')
+  s.answers(ask('q'))
+  t.match(nudge(s, 'on', { ...unfit, wake: true }), { delivery: 'current_turn', woke_turn: true })
+  nudge(s, 'more', unfit)
+  s.settle(s.job(), { outcome: 'failed', error_type: 'x', error_message: 'y' })
+  t.match(s.turn(2), { status: 'running' }, 'it has the definition of the turn that it was said to')
+  s.answers(say('x'))
+  t.equal(nudge(s, 'again', unfit), 'agent_inactive')
 })
 
 t.test('however many nudges wait, they fit into the commit in which their turn fails', async (t) => {
@@ -102,6 +115,22 @@ t.test('context is written when it is new, changed, or was compacted away', asyn
   t.match(s.log.filter((event) => event.type === 'compaction.failed').at(-1), { error_type: 'summarizer_error' })
   s.invoke('3', { input: { context: [{ name: 'a', content: 'x' }, { name: 'b', content: 'y' }] } }, small)
   t.strictSame(rows(s), ['app-a=x', 'app-a=x', 'app-b=y'])
+})
+
+t.test('a name of context keeps its value for as long as the session lives, and there are so many', async (t) => {
+  const all = Array.from({ length: limits.context.names }, (_, n) => ({ name: `n${n}`, content: 'x' }))
+  const rows = (s: Story, from: number) => s.log.slice(from).flatMap((event) => (event.type === 'context.stored' ? event.message.content.map((block) => ('name' in block ? block.name : '')) : []))
+  const s = begun('go', { input: { context: all.slice(1) } }, definition([tool('act', {}, { kind: 'http' })]))
+  s.answers(use('1', 'act'))
+  s.settle(s.job('action_execution'), { outcome: 'completed', result: {}, context: [all[0], { name: 'more', content: 'x' }, { name: 'n1', content: 'y' }] })
+  t.same(rows(s, 0).slice(-2), ['app-n0', 'app-n1'], 'an action adds what there is room for')
+  s.answers(say('y'))
+  t.equal(s.invoke('2', { input: { context: [{ name: 'more', content: 'x' }] } }), 'conflict')
+  s.do('session.compact', { session_id: 'ses_1', definition: definition() })
+  s.answers(say('summary'))
+  const before = s.log.length
+  t.equal(s.invoke('3', { input: { context: [{ name: 'n7', content: 'z' }] } }), undefined)
+  t.same(rows(s, before).sort(), all.map(({ name }) => `app-${name}`).sort(), 'all are told again')
 })
 
 t.test('a compaction ends after its time, and the session may be compacted again', async (t) => {
