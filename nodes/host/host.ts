@@ -1,9 +1,6 @@
 /**
  * The shards this node owns: takes those it should have and nobody holds, gives up in an orderly way those that another
  * live node should have. One record per shard, changed by compare-and-set only.
- *
- * A shard is moved from one living node to another only when the nodes have been the same for a while: a node that was killed is
- * back within seconds, and those who wait for what it had would wait once more, behind all that has piled up.
  */
 import { Aside } from './aside.ts'
 import { NewerRelease } from './codec.ts'
@@ -11,9 +8,6 @@ import type { HostDeps } from './deps.ts'
 import { assignment, type Membership } from './membership.ts'
 import type { Registry } from './ports.ts'
 import { Shard } from './shard.ts'
-
-/** Milliseconds for which the nodes must have been the same before a shard is moved between them. */
-const SETTLED = 10_000
 
 interface Owner { readonly node: string; readonly epoch: number }
 interface Recorded { readonly owner: Owner; readonly revision: number }
@@ -35,15 +29,9 @@ export class Host {
   readonly #shards = new Map<string, Shard>()
   readonly #busy = new Set<string>()
   readonly #leaving = new Map<string, Promise<void>>()
-  readonly #settled: number
-  /** The nodes of the last round, and since when they are the same. */
-  #nodes = ''
-  #since = Number.NEGATIVE_INFINITY
   #stopped = false
 
-  /** @param settled milliseconds for which the nodes must have been the same before a shard is moved between them. */
-  constructor(deps: HostDeps, registry: Registry, membership: Membership, settled = SETTLED) {
-    this.#settled = settled
+  constructor(deps: HostDeps, registry: Registry, membership: Membership) {
     this.#deps = { ...deps, aside: new Aside() }
     this.#registry = registry
     this.#membership = membership
@@ -88,7 +76,6 @@ export class Host {
     if (this.#stopped) return
     const nodes = this.#membership.members('shards')
     const live = new Set(nodes.map(({ id }) => id))
-    const moving = this.#steady(live)
     const entries = new Map<string, Recorded>((await this.#registry.list('shard.')).map(({ key, value, revision }) => [key.slice('shard.'.length), { owner: JSON.parse(value) as Owner, revision }]))
     const owners = assignment(nodes, this.#names())
     for (const name of this.#names()) {
@@ -97,7 +84,7 @@ export class Host {
       const mine = this.#shards.get(name)
       const should = owners.get(name) === this.#deps.node
       if (mine && entry && entry.owner.node !== this.#deps.node) this.#lose(name, 'the record names another owner')
-      else if (mine && !should && moving && this.#membership.fresh()) void this.#exclusively(name, () => this.#release(name, entry?.revision ?? 0))
+      else if (mine && !should && this.#membership.fresh()) void this.#exclusively(name, () => this.#release(name, entry?.revision ?? 0))
       // The servers have lost what they had in memory, and with it perhaps the newest snapshots: begin again from what is there.
       else if (mine && !entry) this.#lose(name, 'the record of ownership is gone')
       else if (!mine && !should && entry?.owner.node === this.#deps.node) {
@@ -107,14 +94,6 @@ export class Host {
         void this.#exclusively(name, () => this.#acquire(name, entry))
       }
     }
-  }
-  /** Whether the nodes have been the same for long enough. */
-  #steady(live: ReadonlySet<string>): boolean {
-    const now = this.#deps.clock.elapsed()
-    const nodes = [...live].sort().join(' ')
-    if (nodes !== this.#nodes) this.#since = now
-    this.#nodes = nodes
-    return now - this.#since >= this.#settled
   }
   /** Whether nobody who lives holds a shard. @param entry its record, if it was not forgotten. */
   #free(name: string, entry: Recorded | undefined, live: ReadonlySet<string>): boolean {

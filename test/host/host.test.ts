@@ -75,20 +75,3 @@ t.test('an actor whose timer breaks takes its shard down less and less often', a
   await clock.advance(120_000)
   t.match(await send(runId(1), 'add', { by: 1 }), { answer: { reply: { count: 1001 } } }, 'once it is mended it is woken')
 })
-
-t.test('a shard is moved to a node that joins once the nodes are the same for ten seconds; from one that leaves it is taken at once', async (t) => {
-  const { clock, join } = cluster()
-  const a = await join('a')
-  const b = await join('b')
-  const shares = () => [a.host.owned().length, b.host.owned().length]
-  await clock.advance(7000)
-  t.same(shares(), [2, 0], 'it was seen some two seconds after the beginning of its join')
-  await clock.advance(4000)
-  t.same(shares(), [1, 1])
-  const stopped = a.host.stop()
-  await clock.advance(2000)
-  await stopped
-  await a.membership.stop()
-  await clock.advance(1000)
-  t.same(shares(), [0, 2])
-})

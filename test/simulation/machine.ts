@@ -79,7 +79,7 @@ export class Machine {
       node: id, kinds: sim.kinds, partitions: 1, shards: sim.shards, timing: sim.timing, journal: journalPort(this), snapshots: statePort(this), blobs, bus,
       clock: this.clock, random, log: this.#log(), measure: { commit() {}, command() {}, offer() {} }, fresh, notify: (notice) => sim.tell(this, notice),
     }
-    this.host = new Host(sim.plant?.deps?.(deps) ?? deps, registry, this.#membership, sim.dice.pick([0, 0, 2000]))
+    this.host = new Host(sim.plant?.deps?.(deps) ?? deps, registry, this.#membership)
     const settings = {
       brand: 'Sim', key_prefix: 'sim', shards: sim.shards, deadline: 5000, rate: { key: 0, organization: 0, window_seconds: 1 }, timing: sim.timing, keepalive: 1000, cors: [], version: '0', models: { default_model: '', providers: [] },
       sessions: { age: 55_000, idle: 2000 },
