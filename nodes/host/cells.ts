@@ -150,14 +150,14 @@ export class Cells {
           at = clock.elapsed()
           return snapshots.get(this.#partition, key)
         })
-        // Whoever was too slow once looks for itself, or it would be too slow for ever where each look takes long.
-        await (attempt === 0 ? this.#allIsWell() : this.#patiently(this.#confirm))
+        await this.#allIsWell()
         const made = this.loaded(address)
         if (made) return made
         // A server that was cut off goes on believing that it leads, for less than `LATE` ms, and does not know what others stored since.
         const older = (read?.revision ?? 0) < (this.#left.get(key)?.revision ?? 0)
         if (older && (!this.#wanted() || clock.elapsed() >= until)) throw new Error('an older snapshot was read than the one that was stored')
         if (older) await new Promise<void>((again) => clock.later(PATIENCE.pause, again))
+        // Read again once only: where everything takes long it would be too old for ever.
         else if (attempt > 0 || this.#lookedAt - at < LASTS) return this.#enter(address, read)
       }
     } catch (cause) {

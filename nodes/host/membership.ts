@@ -56,7 +56,9 @@ export class Membership {
   #absences = 0
   #known = 0
   readonly #timers = new Set<() => void>()
+  /** The last renewal, and the next one that somebody waits for. */
   #renewing: Promise<unknown> = Promise.resolve()
+  #telling: Promise<void> | undefined
   #stopped = false
   #ended = 0
 
@@ -77,9 +79,7 @@ export class Membership {
     await this.#look()
     this.#renewed = joined
     this.#repeat(() => RENEW, async () => {
-      const renewing = this.#renew()
-      this.#renewing = renewing.catch(() => {})
-      const started = await renewing
+      const started = await this.#inTurn()
       if (!this.#lately(FRESH)) this.#absences++
       this.#renewed = started
     })
@@ -99,9 +99,19 @@ export class Membership {
   served(shard: string): boolean {
     return [...this.#observed.values()].some((seen) => seen.member.id !== this.#self.id && seen.shards.includes(shard) && this.#alive(seen))
   }
-  /** Renew the own record out of turn: others know then what it says. */
-  async tell(): Promise<void> {
-    await this.#renew()
+  /** Renew the own record now, once for all who ask for it: others know then what it says. */
+  tell(): Promise<void> {
+    this.#telling ??= this.#renewing.then(async () => {
+      this.#telling = undefined
+      await this.#inTurn()
+    })
+    return this.#telling
+  }
+  /** One renewal after the other: two at once would each find the record changed by the other. */
+  #inTurn(): Promise<number> {
+    const renewing = this.#renewing.then(() => this.#renew())
+    this.#renewing = renewing.catch(() => {})
+    return renewing
   }
   /** Do something again and again, each time so many milliseconds after the last has ended. What fails because the registry cannot be reached is tried again; `fresh` turns false by itself. */
   #repeat(rest: () => number, run: () => Promise<void>): void {
