@@ -7,6 +7,7 @@ import { makeId } from '../protocol/ids.ts'
 import type { Preview, Previewed } from '../protocol/session/previews.ts'
 import { hashOf, partitionOf, shardOf, subjects } from '../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../protocol/worker.ts'
+import { Doors } from './doors.ts'
 import type { ShardAnswer, ShardMessage } from './host/deps.ts'
 import type { Membership } from './host/membership.ts'
 import type { Blobs, Bus, Clock, Random } from './host/ports.ts'
@@ -46,6 +47,7 @@ const SHOWN = 500
 
 export function createWorld(parts: WorldParts): World {
   const { bus, clock, settings, partitions, shards } = parts
+  const doors = new Doors(clock, parts.random)
   const locks = createLocks(parts.secret, parts.random)
   const sleep = (ms: number) => new Promise<void>((done) => clock.later(ms, done))
 
@@ -57,7 +59,6 @@ export function createWorld(parts: WorldParts): World {
     const until = clock.elapsed() + settings.deadline
     return new Promise((resolve) => {
       let tries = 0
-      let refusals = 0
       let over = false
       let cancel = () => {}
       const end = (answer: ShardAnswer) => {
@@ -65,25 +66,39 @@ export function createWorld(parts: WorldParts): World {
         cancel()
         resolve(answer)
       }
-      const again = (ms: number) => {
+      const later = (ms: number, run: () => void) => {
         cancel()
-        cancel = clock.later(ms, () => void send())
+        cancel = clock.later(ms, run)
+      }
+      const late = () => end(refuse('service_unavailable', { retry_after: 1 }))
+      const wait = () => {
+        const leave = doors.wait(subject, () => void send())
+        later(Math.max(0, until - clock.elapsed()), late)
+        const stop = cancel
+        cancel = () => {
+          leave()
+          stop()
+        }
       }
       const send = async (): Promise<void> => {
         const left = until - clock.elapsed()
-        if (left < 1) return end(refuse('service_unavailable', { retry_after: 1 }))
+        if (left < 1) return late()
         const mine = ++tries
-        again(Math.min(left, TRY))
+        later(Math.min(left, TRY), () => void send())
         const answer = await bus.request(subject, mine === 1 ? message : repeated(message), left)
         if (over) return
         if (typeof answer === 'object') {
           const given = answer.answer as ShardAnswer
-          if (!('not_owner' in given)) return end(given)
+          if (!('not_owner' in given)) {
+            doors.open(subject)
+            return end(given)
+          }
         }
         // The last one to be asked does not own it, or nobody is there.
-        if (mine === tries) again(Math.min(250, 5 * 2 ** Math.min(refusals++, 6)) * (0.75 + ((parts.random.bytes(1)[0] ?? 0) / 512)))
+        if (mine === tries) wait()
       }
-      void send()
+      if (doors.closed(subject)) wait()
+      else void send()
     })
   }
 

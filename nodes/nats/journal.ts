@@ -13,6 +13,7 @@ import { follow } from './follow.ts'
 import { createSuccession, leads } from './leader.ts'
 import { newest } from './newest.ts'
 import { pull, type Pulling } from './pull.ts'
+import { createRelief } from './relief.ts'
 
 export interface JournalOptions {
   /** Milliseconds until an append without acknowledgement counts as `unknown`; 3 s by default. */
@@ -33,11 +34,13 @@ const READ_ATTEMPTS = 6
 
 /** The journal of a connection. */
 export function createJournal(nats: Nats, { timeout = 3000, appended = () => {}, doubted = () => {} }: JournalOptions = {}): Journal {
+  const relief = createRelief(nats)
   const succession = createSuccession(() => performance.now())
   /** The server compares before it looks for duplicates: a repeat of what was stored looks like a conflict with oneself. */
-  const outcomeOfConflict = async (partition: number, shard: number, message_id: string): Promise<Appended> => {
+  const outcomeOfConflict = async (partition: number, shard: number, message_id: string, expected: number): Promise<Appended> => {
     try {
       const stored = await last(partition, shard)
+      if ((stored?.sequence ?? 0) === expected) relief(names.journal(partition), subjects.journal(partition, shard))
       return stored?.message_id === message_id ? { sequence: stored.sequence } : 'conflict'
     } catch (error) {
       nats.log.warn({ partition, shard, reason: sentence(error) }, 'a conflicting append has an unknown outcome')
@@ -52,7 +55,7 @@ export function createJournal(nats: Nats, { timeout = 3000, appended = () => {},
         appended((performance.now() - started) / 1000, data.length)
         return { sequence }
       } catch (error) {
-        if (isWrongSequence(error)) return await outcomeOfConflict(partition, shard, message_id)
+        if (isWrongSequence(error)) return await outcomeOfConflict(partition, shard, message_id, expected)
         // Larger than the server accepts: sending it again cannot help.
         if (error instanceof InvalidArgumentError) throw error
         // Nobody leads the stream: then nobody has it, and whoever is elected is to have it at once.

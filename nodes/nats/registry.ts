@@ -8,6 +8,7 @@ import type { Registry } from '../host/ports.ts'
 import { QUESTION, type Nats } from './connect.ts'
 import { codeOf, codes, isWrongSequence } from './failures.ts'
 import { isMarker, newest } from './newest.ts'
+import { createRelief } from './relief.ts'
 
 /** The text that `token` made a key of. */
 const untoken = (key: string): string => (key === '=' ? '' : decodeURIComponent(key.replaceAll('=', '%')))
@@ -21,6 +22,7 @@ export function createRegistry(nats: Nats, bucket: string, restore?: () => Promi
   let opened: Promise<KV> | undefined
   const store = () => (opened ??= new Kvm(nats.streams).open(bucket, { allow_direct: false }))
   const stream = `KV_${bucket}`
+  const relief = createRelief(nats)
   /** The keys that were found under each prefix the last time. */
   const last = new Map<string, readonly string[]>()
 
@@ -35,8 +37,9 @@ export function createRegistry(nats: Nats, bucket: string, restore?: () => Promi
       return run()
     }
   }
+  const subjectOf = (key: string): string => `$KV.${bucket}.${token(key)}`
   const read: Registry['get'] = async (key) => {
-    const entry = await newest(nats, stream, `$KV.${bucket}.${token(key)}`, QUESTION)
+    const entry = await newest(nats, stream, subjectOf(key), QUESTION)
     return entry && !isMarker(entry) ? { value: new TextDecoder().decode(entry.data), revision: entry.sequence } : undefined
   }
   return {
@@ -47,13 +50,14 @@ export function createRegistry(nats: Nats, bucket: string, restore?: () => Promi
         try {
           return await (revision === 0 ? kv.create(token(key), value) : kv.update(token(key), value, revision))
         } catch (error) {
-          if (isWrongSequence(error)) return undefined
-          throw error
+          if (!isWrongSequence(error)) throw error
+          if (((await newest(nats, stream, subjectOf(key), QUESTION))?.sequence ?? 0) === revision) relief(stream, subjectOf(key))
+          return undefined
         }
       }),
     delete: (key) =>
       restoring(async () => {
-        await nats.manager.streams.purge(stream, { filter: `$KV.${bucket}.${token(key)}` })
+        await nats.manager.streams.purge(stream, { filter: subjectOf(key) })
       }),
     list: (prefix) =>
       restoring(async () => {

@@ -11,6 +11,7 @@ import { QUESTION, STORING, type Nats } from './connect.ts'
 import { isWrongSequence, sentence } from './failures.ts'
 import { isMarker, newest } from './newest.ts'
 import { onlyAfter } from './publish.ts'
+import { createRelief } from './relief.ts'
 
 /** Bytes above which a value goes to the object store. */
 const LARGE = 256 * 1024
@@ -23,6 +24,7 @@ const subjectOf = (partition: number, key: string): string => `$KV.${names.state
 /** The snapshots of all partitions. Functions throw when the servers do not answer. */
 export function createSnapshots(nats: Nats): Snapshots {
   const blobs = createBlobs(nats)
+  const relief = createRelief(nats)
   /** Object that a key refers to, of the keys whose value was seen to be large. */
   const objects = new Map<string, string>()
   const place = (partition: number, key: string) => `${partition}/${key}`
@@ -55,7 +57,11 @@ export function createSnapshots(nats: Nats): Snapshots {
         try {
           return await nats.publish(subjectOf(partition, key), value, revision === undefined ? undefined : onlyAfter(revision), STORING)
         } catch (error) {
-          if (isWrongSequence(error)) return undefined
+          if (!isWrongSequence(error)) throw error
+          const [stream, subject] = [`KV_${names.state(partition)}`, subjectOf(partition, key)]
+          if (revision === undefined || ((await newest(nats, stream, subject, QUESTION))?.sequence ?? 0) !== revision) return undefined
+          // Who took this for a conflict would read, and try the same again at once.
+          relief(stream, subject)
           throw error
         }
       }
