@@ -92,6 +92,8 @@ function take(cell: Cell, commandId: string): void {
 
 /** An actor's entries go on after events that neither its snapshot nor the replay holds. */
 export class LostSnapshot extends Error {}
+/** A snapshot is there, in a form that this release does not know. */
+export class ForeignSnapshot extends LostSnapshot {}
 
 /** Apply a stored entry on replay. Entries that the snapshot already covers change nothing. */
 export function replay(cell: Cell, { cursor, entry }: Placed): boolean {
@@ -127,10 +129,10 @@ function stored(data: Uint8Array): Snapshot | undefined {
 }
 /** The cursor of the last event that a stored snapshot holds; one in an unknown form holds nothing. */
 export const placeOf = (data: Uint8Array): number => stored(data)?.prev ?? -1
-/** Fill a fresh cell from its snapshot. Throws LostSnapshot when its form is unknown: it must not be taken for an actor without events. @param now Unix milliseconds, for the grace that leases get. */
+/** Fill a fresh cell from its snapshot. Throws ForeignSnapshot when its form is unknown: it must not be taken for an actor without events. @param now Unix milliseconds, for the grace that leases get. */
 export function restore(cell: Cell, data: Uint8Array, now: number): void {
   const record = stored(data)
-  if (!record) throw new LostSnapshot(`the snapshot of ${cell.key} was written by another release`)
+  if (!record) throw new ForeignSnapshot(`the snapshot of ${cell.key} was written by another release`)
   cell.state = cell.actor.recover ? cell.actor.recover(record.state as never, now) : record.state
   cell.prev = record.prev
   if (record.seen.length > 0) cell.seen = new Map(record.seen)

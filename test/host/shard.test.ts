@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Envelope } from '../../protocol/entry.ts'
-import { settleAll } from '../memory.ts'
+import { settleAll, silent } from '../memory.ts'
 import { command, reply, runId, ToyWorld } from './toy.ts'
 
 const envelopes = (world: ToyWorld): Envelope[] => world.journal.messages.map((message) => JSON.parse(new TextDecoder().decode(message.data)))
@@ -135,15 +135,33 @@ t.test('losing every snapshot changes no answer', async (t) => {
   t.same(reply(await next.submit(command(runId(4), 'add', { by: 19 }, 'k19'))), { count: 4 + 9 + 14 + 19 }, 'a repeated command is still known')
 })
 
-t.test('one lost snapshot is replaced by the journal', async (t) => {
+t.test('one lost snapshot is looked for again, and then replaced by the journal', async (t) => {
   const world = new ToyWorld()
   const shard = await world.owner()
   await shard.submit(command(runId(1), 'add', { by: 1 }))
   await world.clock.advance(5000)
   await shard.submit(command(runId(1), 'add', { by: 1 }))
-  for (const key of world.snapshots.values.keys()) if (key.includes('run_')) world.snapshots.values.delete(key)
+  const stored = [...world.snapshots.values].filter(([key]) => key.includes('run_'))
+  const lose = () => { for (const [key] of stored) world.snapshots.values.delete(key) }
+  lose()
   shard.drop()
-  t.match(await get(await world.owner(), runId(1)), { count: 2 })
+  const said: string[] = []
+  const log = { ...silent, warn: (_: object, text: string) => { said.push(text) } }
+  const begin = async (after: () => void) => {
+    const begun = world.owner(0, { ...world.deps(), log })
+    await world.clock.advance(1000)
+    after()
+    await world.clock.advance(5000)
+    return begun
+  }
+  const second = await begin(() => { for (const [key, value] of stored) world.snapshots.values.set(key, value) })
+  t.match(await get(second, runId(1)), { count: 2 })
+  t.same(said, ['a snapshot is missing; looking again', 'a snapshot is missing; looking again'], 'it had only not been there yet')
+  await second.submit(command(runId(1), 'add', { by: 1 }))
+  second.drop()
+  lose()
+  t.match(await get(await begin(() => {}), runId(1)), { count: 3 })
+  t.equal(said.at(-1), 'a snapshot is missing; replaying the whole journal')
 })
 
 t.test('an owner does not begin with a journal that ends too early', async (t) => {
