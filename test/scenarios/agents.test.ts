@@ -139,6 +139,7 @@ t.test('a repeat is answered, whatever became of the agent', async (t) => {
   const nudge = await s.ok('session.nudge', { session_id, content: 'and?', idempotency_key: 'n1' })
   await s.ok('session.cancel_turn', { session_id, turn_id })
   const second = await s.ok('session.start_turn', { session_id, content: [text('again')], idempotency_key: 'k2' })
+  await s.ok('session.cancel_turn', placeOf(second))
   for (const [change, status, code] of [[{ status: 'inactive' }, 409, 'agent_inactive'], [{ status: 'active', model: 'nope/none', model_route: { mode: 'managed' } }, 400, 'bad_request']] as const) {
     await s.ok('agent.update', { id: agent['id'], ...change })
     t.match(await s.ok('agent.invoke', asked('k1')), { deduped: true, turn: { id: turn_id, status: 'cancelled' }, resume_cursor: first['resume_cursor'] })

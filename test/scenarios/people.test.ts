@@ -175,15 +175,16 @@ t.test('each change is in the audit log once, with what it changed and without a
   await s.ok('assignment.create', { principal_id: id, role_id: role['id'] })
   await s.ok('role.delete', { id: role['id'] })
   await s.ok('user.delete', { id })
-  const entries = (await pages(s, 'audit.list', {}, 50)).slice(0, 12)
+  const entries = (await pages(s, 'audit.list', {}, 50)).slice(0, 13)
   t.strictSame(entries.map(({ resource_type, action, resource_name }) => `${resource_type} ${action} ${resource_name}`), [
-    'principal delete Zoe', 'role delete Zoo', 'role_assignment create Zoo', 'role update Zoo', 'role create Zoo', 'personal_token delete laptop',
+    'principal delete Zoe', 'role delete Zoo', 'role_assignment delete Zoo', 'role_assignment create Zoo', 'role update Zoo', 'role create Zoo', 'personal_token delete laptop',
     'role_assignment create Editor', 'role_assignment delete Viewer', 'principal update Zoe', 'personal_token create laptop', 'role_assignment create Viewer', 'principal create Zoe',
   ])
-  t.match(entries[3], { changes: { permissions: { from: ['service.project.view'], to: ['service.project.view', 'actions.execute.zoo.*'] } } })
-  t.match(entries[2], { changes: { principal_id: { to: id }, role_id: { to: role['id'] } } })
-  t.match(entries[7], { changes: { principal_id: { from: id }, role_id: { from: 'role_viewer' } } })
-  t.strictSame((entries[8] as { changes: unknown } | undefined)?.changes, { email: { from: 'zoe@example.org', to: 'z@example.org' }, role_ids: { from: ['role_viewer'], to: ['role_editor'] } })
+  t.match(entries[4], { changes: { permissions: { from: ['service.project.view'], to: ['service.project.view', 'actions.execute.zoo.*'] } } })
+  t.match(entries[2], { changes: { principal_id: { from: id }, role_id: { from: role['id'] } } })
+  t.match(entries[3], { changes: { principal_id: { to: id }, role_id: { to: role['id'] } } })
+  t.match(entries[8], { changes: { principal_id: { from: id }, role_id: { from: 'role_viewer' } } })
+  t.strictSame((entries[9] as { changes: unknown } | undefined)?.changes, { email: { from: 'zoe@example.org', to: 'z@example.org' }, role_ids: { from: ['role_viewer'], to: ['role_editor'] } })
   const text = JSON.stringify(entries)
   t.notOk(text.includes(as.key) || text.includes(as.key.slice(9, 40)) || text.includes('hash'))
 })
