@@ -1,7 +1,6 @@
 /**
- * Who waits for a shard that nobody serves at the moment. One at a time knocks for all: a thousand requests that each ask again
- * four times a second keep the very nodes busy that elect a leader or take the shard over (measured: with 4,000 of them nothing
- * was taken over for a minute).
+ * Who waits for a shard that nobody serves at the moment. One at a time knocks for all: thousands of requests that each ask again
+ * four times a second would keep busy the very nodes that elect a leader or take the shard over.
  */
 import type { Clock, Random } from './host/ports.ts'
 

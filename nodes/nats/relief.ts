@@ -1,9 +1,9 @@
 /**
  * Relief of a leader that refuses what it should take. The leader of a replicated stream alone knows which compare-and-sets are
  * under way, and refuses others of the same subject meanwhile. After a server was cut off (nats-server 2.15, "JetStream system
- * temporarily unavailable") one was seen to take some for under way that never ended: for a minute, until another server led,
- * nothing could be appended to three of four shards, although each subject's last sequence was the expected one. Whoever leads
- * next knows nothing of them, so the leader is asked to step down.
+ * temporarily unavailable") nothing could be appended to three of four shards for a minute, until another server led: each append
+ * was a conflict, although its subject's last sequence was the expected one. As if some were taken for under way that had failed;
+ * whoever leads next knows nothing of them, so the leader is asked to step down.
  */
 import { Empty } from '@nats-io/transport-node'
 import { QUESTION, type Nats } from './connect.ts'
