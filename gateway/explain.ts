@@ -4,6 +4,7 @@
  */
 import { Format } from 'typebox/format'
 import type { FieldError } from '../protocol/errors.ts'
+import { plural } from '../protocol/naming.ts'
 
 interface Schema {
   readonly type?: string
@@ -70,7 +71,6 @@ function walk(schema: Schema, value: unknown, path: string, faults: FieldError[]
 }
 
 type Say = (message: string, expected: unknown, actual?: unknown) => void
-const plural = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 function text(schema: Schema, value: string, say: Say): void {
   const length = [...value].length

@@ -9,6 +9,10 @@ const DAY = 86_400_000
 /** Questions to the view: one more is needed only when tens of thousands of keys were used while it was asked. */
 const QUESTIONS = 5
 
+/** What a view knows of keys of the last day. */
+const rememberedIn = (world: Pick<World, 'view' | 'now'>, project: string, keys: readonly string[]) =>
+  world.view(project, 'published_keys', { keys, since: world.now() - DAY }) as Promise<ViewQuestions['published_keys']['reply'] | Refusal>
+
 /**
  * Publish until the matcher is sure.
  * @param send the command, with what a view knows.
@@ -20,7 +24,7 @@ export async function published(world: Pick<World, 'view' | 'now'>, project: str
     if (isRefusal(outcome)) return outcome
     const { unsure } = outcome.reply as Pick<Published, 'unsure'>
     if (!unsure) return outcome
-    const found = (await world.view(project, 'published_keys', { keys: unsure.keys, since: world.now() - DAY })) as ViewQuestions['published_keys']['reply'] | Refusal
+    const found = await rememberedIn(world, project, unsure.keys)
     if (isRefusal(found)) return found
     outcome = await send({ generation: unsure.generation, asked: unsure.keys, ids: found.ids })
   }
@@ -31,6 +35,6 @@ export async function published(world: Pick<World, 'view' | 'now'>, project: str
 export async function publishedUnder(world: Pick<World, 'ask' | 'view' | 'now'>, project: string, key: string): Promise<string | undefined | Refusal> {
   const known = (await world.ask({ project, kind: 'events', id: project }, 'published', { key })) as string | null | Refusal
   if (known !== null) return known
-  const found = (await world.view(project, 'published_keys', { keys: [key], since: world.now() - DAY })) as ViewQuestions['published_keys']['reply'] | Refusal
+  const found = await rememberedIn(world, project, [key])
   return isRefusal(found) ? found : (found.ids[0] ?? undefined)
 }

@@ -2,6 +2,7 @@
  * The settings of a node: one table of names, defaults, meanings and checks. A setting is read from its flag, else from its
  * environment variable, else it has its default. `BATON_RATE_KEY` and `--rate-key` are the same setting.
  */
+import { availableParallelism } from 'node:os'
 import { parseDuration } from '../protocol/common.ts'
 import { readModels, type ModelSettings } from './models.ts'
 import { wrongNetwork } from './outbound/guard.ts'
@@ -27,6 +28,8 @@ export interface Config {
   readonly nats_port: number
   readonly sync: string
   readonly roles: readonly Role[]
+  /** Whether views run in threads of their own. */
+  readonly view_threads: boolean
   readonly root_key?: string
   readonly brand: string
   readonly key_prefix: string
@@ -116,6 +119,7 @@ const table = {
   BATON_STATUS_PORT: optional(integer(0, 65_535), 'Port of /healthz, /readyz and /metrics of a node that has no gateway; absent: none'),
   BATON_DATA: setting('.baton', any, 'Folder of everything the node keeps'),
   BATON_ROLES: setting(roles.join(','), each(oneOf(...roles)), 'What this process does, comma-separated'),
+  BATON_VIEW_THREADS: setting('auto', oneOf('auto', 'on', 'off'), 'Whether views run in threads of their own; auto: when the process does more than that, and has processors for it'),
   BATON_NATS: setting('', each(address), 'NATS servers, comma-separated; empty runs one beside this process'),
   BATON_NATS_SERVER: optional(any, 'nats-server binary to run; else from the PATH, the cache or the Debian archive'),
   BATON_NATS_PORT: setting('0', integer(0, 65_535), 'Port of the NATS server beside this process; 0 for any free one'),
@@ -223,7 +227,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
   return {
     config: {
       host: v.BATON_HOST, port: v.BATON_PORT, data: v.BATON_DATA, nats: v.BATON_NATS, nats_port: v.BATON_NATS_PORT, sync: v.BATON_SYNC,
-      roles: [...new Set(v.BATON_ROLES)], brand: v.BATON_BRAND, key_prefix: v.BATON_KEY_PREFIX,
+      roles: [...new Set(v.BATON_ROLES)], view_threads: v.BATON_VIEW_THREADS === 'on' || (v.BATON_VIEW_THREADS === 'auto' && new Set(v.BATON_ROLES).size > 1 && availableParallelism() > 1), brand: v.BATON_BRAND, key_prefix: v.BATON_KEY_PREFIX,
       partitions: v.BATON_PARTITIONS, shards: v.BATON_SHARDS, replicas: v.BATON_REPLICAS,
       rate: { key: v.BATON_RATE_KEY, organization: v.BATON_RATE_ORG, window_seconds: v.BATON_RATE_WINDOW },
       deadline: v.BATON_DEADLINE, drain: v.BATON_DRAIN * 1000, keepalive: v.BATON_KEEPALIVE * 1000, cors: v.BATON_CORS, timing, log_level: v.BATON_LOG_LEVEL, models,

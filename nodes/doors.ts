@@ -48,7 +48,7 @@ export class Doors {
     for (const { knock } of door.waiting) knock?.()
   }
   #next(subject: string, door: Door): void {
-    const ms = Math.min(LONGEST, FIRST * 2 ** Math.min(door.knocks++, 4)) * (0.75 + (this.#random.bytes(1)[0] ?? 0) / 512)
+    const ms = Math.min(LONGEST, FIRST * 2 ** door.knocks++) * (0.75 + (this.#random.bytes(1)[0] ?? 0) / 512)
     door.cancel = this.#clock.later(ms, () => {
       let first = door.waiting.shift()
       while (first && !first.knock) first = door.waiting.shift()

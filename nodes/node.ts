@@ -110,7 +110,8 @@ export async function startNode(config: Config, servers: readonly string[], log:
     listenAs(bus, id, () => membership.unsure())
     nats.onReconnect(() => membership.unsure())
     const random = systemRandom()
-    const recent = config.roles.includes('views') ? new Recent() : undefined
+    const hasViews = config.roles.includes('views')
+    const recent = hasViews && !config.view_threads ? new Recent() : undefined
     const deps: HostDeps = {
       node: id, kinds: actorKinds({ brand: config.brand, timing: config.timing, ...(config.plan_concurrency !== undefined && { plan_concurrency: config.plan_concurrency }) }), partitions: config.partitions, shards: config.shards, timing: config.timing,
       journal, snapshots, blobs, bus, clock: systemClock, random, log, measure: metrics, fresh: () => membership.fresh(), doomed: doom, ...(recent && { recent }),
@@ -150,8 +151,8 @@ export async function startNode(config: Config, servers: readonly string[], log:
     }
     if (hasShards || config.roles.includes('gateway')) await Promise.race([patiently(nats, 'the organization', () => initialise(world, installed)), doomed])
     // Only now: a view that has much to catch up with leaves little time for anything else.
-    if (recent) {
-      stops.push(await startViews({ data: config.data, organization: installed.organization, partitions: config.partitions, journal, end: (partition) => host.end(partition), recent, blobs, bus, clock: systemClock, log, metrics, stale: config.timing.stale * 1000, doomed: doom }))
+    if (hasViews) {
+      stops.push(await startViews({ data: config.data, organization: installed.organization, partitions: config.partitions, journal, end: (partition) => host.end(partition), ...(recent && { recent }), blobs, bus, clock: systemClock, log, metrics, stale: config.timing.stale * 1000, doomed: doom }))
     }
     const edge = config.roles.includes('gateway')
     const directory = edge || config.roles.includes('executor') ? openDirectory(world) : undefined

@@ -22,3 +22,5 @@ export const reservedActionName = (name: string, brand: string): FieldError[] =>
   [`${brand.toLowerCase()}.`, 'workflow.'].filter((prefix) => name.startsWith(prefix)).map((prefix) => ({ field: 'name', message: `names that start with ${prefix} are reserved`, actual: name }))
 /** How a receiver finds the secret that a call was signed with. @param brand header brand in any case. @param of name of a project's action, id of one of the organization, or of a webhook. */
 export const secretRef = (brand: string, kind: 'action' | 'org-action' | 'webhook', of: string): string => `${brand.toLowerCase()}/${kind}/${of}`
+/** How many of something, in words. */
+export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`

@@ -117,8 +117,9 @@ export async function service(settings: Record<string, string> = {}, { found, lo
   const servers = found?.servers ?? [await startServer({ binary: path, data: join(data, 'nats'), port: 0, sync: settings['BATON_SYNC'] ?? '2m' })]
   const server = servers[0] as Server
   const nodes: RunningNode[] = []
+  // A thread would load TypeScript for each node anew; started programs have theirs, as users do.
   const add = async (more: Record<string, string> = {}): Promise<RunningNode> => {
-    const read = readConfig({ BATON_RATE_KEY: '0', BATON_RATE_ORG: '0', BATON_PORT: '0', BATON_INBOX_DOMAIN: 'agents.test', BATON_DATA: join(data, `node-${nodes.length}`), ...settings, ...more }, [])
+    const read = readConfig({ BATON_RATE_KEY: '0', BATON_RATE_ORG: '0', BATON_PORT: '0', BATON_INBOX_DOMAIN: 'agents.test', BATON_VIEW_THREADS: 'off', BATON_DATA: join(data, `node-${nodes.length}`), ...settings, ...more }, [])
     if (!('config' in read)) throw new Error(read.faults.join('\n'))
     const config: Config = read.config
     const node = await startNode(config, servers.map((one) => one.url), log)

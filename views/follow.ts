@@ -260,7 +260,8 @@ export class ViewFollower {
   }
 }
 
-const behind = refuse('service_unavailable', { reason: 'view_behind' }, 'The view has not caught up yet; retry.')
+/** The answer of a view that did not get there in time. */
+export const behind = refuse('service_unavailable', { reason: 'view_behind' }, 'The view has not caught up yet; retry.')
 /** Let what has arrived meanwhile be looked at. */
 const breath = () => new Promise<void>((resolve) => setImmediate(resolve))
 /** Messages in slices that are decoded together. */

@@ -21,8 +21,16 @@ export function applyBranches(next: Writable<RunState>, before: RunState, { step
   if (gave) next.yields = withYield(next.yields ?? [], gave.index, gave.what)
 }
 
+/** Where a branch stands among those under way; -1: it is not. The newest is asked for most, and then the oldest. */
+export function indexAt(branches: readonly Branch[], at: string): number {
+  const newest = branches.length - 1
+  if (branches[newest]?.key === at) return newest
+  for (let i = 0; i < newest; i++) if (branches[i]?.key === at) return i
+  return -1
+}
+
 function withBranch(branches: NonNullable<RunState['branches']>, at: string, place: Note['place'], step: string | undefined, row: RunEvent['row']): RunState['branches'] & object {
-  const index = branches.findIndex(({ key }) => key === at)
+  const index = indexAt(branches, at)
   const others = branches.slice()
   if (place === null) {
     if (index >= 0) others.splice(index, 1)
@@ -30,10 +38,14 @@ function withBranch(branches: NonNullable<RunState['branches']>, at: string, pla
   }
   const known = branches[index] ?? ({ key: at, rows: {} } as unknown as Branch)
   const next = patch(known, place)
-  const record = step === undefined ? undefined : own(known.rows, step)
-  others[index < 0 ? others.length : index] = step !== undefined && row ? { ...next, rows: { ...known.rows, [step]: patch(record ?? ({} as RunStep), row) } } : next
+  others[index < 0 ? others.length : index] = step !== undefined && row ? { ...next, rows: { ...known.rows, [step.slice(at.length + 1)]: patch(rowIn(known, step) ?? ({} as RunStep), row) } } : next
   return others
 }
+/**
+ * The record of a step of a branch. They are kept under the step's own key, which all items share: names that no other record
+ * has cost V8 a class for each. The first snapshots have the whole key.
+ */
+export const rowIn = ({ key, rows }: Branch, step: string): RunStep | undefined => own(rows, step.slice(key.length + 1)) ?? own(rows, step)
 
 /** Lists are copied in 1 µs; records with numbers for names took 50, which was 4 % of what an item costs. */
 function withYield(yields: Yields, index: number, what: Yield): Yields {

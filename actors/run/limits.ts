@@ -4,6 +4,7 @@
  * Money is what usages say that was spent; a call that was under way may have spent more than was left.
  */
 import { parseDuration, parseTimestamp, timestamp, type Open } from '../../protocol/common.ts'
+import { plural } from '../../protocol/naming.ts'
 import type { StopReason } from '../../protocol/loop/run.ts'
 import { current, emit, withdraw, type Draft } from './draft.ts'
 import { leaveBranches } from './branches.ts'
@@ -20,8 +21,6 @@ export const MAX_EXECUTED = 1000
 const stepsAllowed = ({ state }: Draft): number => state.spec.limits?.max_steps ?? MAX_EXECUTED
 const stepsUsed = ({ state: { spec, engine } }: Draft): number => engine.executed - (spec.limits?.max_steps === undefined ? (engine.aside ?? 0) : 0)
 
-const many = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
-
 /** Whether the run's time is over. */
 export const wallClockPassed = ({ state, cause }: Draft): boolean => !state.engine.ending && (state.engine.wall_deadline ?? Infinity) <= cause.at
 /** Whether the attempt that is about to begin, or that `step.retried` has begun, is one too many. */
@@ -36,7 +35,7 @@ export function stopped(on: Draft): boolean {
   if (on.state.engine.ending) return false
   const { max_agent_turns = 0, agent_turns_used = 0 } = on.state.record
   if (wallClockPassed(on)) exceedWallClock(on)
-  else if (stepLimitReached(on)) stop(on, 'step_limit_reached', { limit_kind: 'steps', used: stepsUsed(on), limit: stepsAllowed(on) }, `The run began more than ${many(stepsAllowed(on), 'step')}`)
+  else if (stepLimitReached(on)) stop(on, 'step_limit_reached', { limit_kind: 'steps', used: stepsUsed(on), limit: stepsAllowed(on) }, `The run began more than ${plural(stepsAllowed(on), 'step')}`)
   else if (overspent(on)) return true
   else if (max_agent_turns > 0 && (agent_turns_used > max_agent_turns || (agent_turns_used === max_agent_turns && asksAgent(on)))) {
     stop(on, 'turn_limit_reached', { limit_kind: 'agent_turns', used: agent_turns_used, limit: max_agent_turns }, `The run used ${agent_turns_used} of ${max_agent_turns} agent turns`)
@@ -63,7 +62,7 @@ export function exceedWallClock(on: Draft): void {
   // What a recovery has set counts from that recovery, not from the start.
   const own = Math.abs(wall_deadline - started - (parseDuration(on.state.spec.limits?.wall_clock_timeout ?? '0') ?? 0)) <= 1
   stop(on, 'wall_clock_exceeded', { limit_kind: 'wall_clock', used: seconds(on.cause.at), limit },
-    own ? `The run took longer than ${many(limit, 'second')}` : `The run did not end by ${timestamp(Math.ceil(wall_deadline))}, the time that its recovery set`)
+    own ? `The run took longer than ${plural(limit, 'second')}` : `The run did not end by ${timestamp(Math.ceil(wall_deadline))}, the time that its recovery set`)
 }
 
 function exceedBudget(on: Draft, credit_spent: number, credit_budget: number): void {

@@ -16,12 +16,13 @@
 import type { ActorOf } from '../../protocol/action/invocation.ts'
 import type { Open } from '../../protocol/common.ts'
 import type { Definition } from '../../protocol/directory.ts'
+import { own } from '../../protocol/lookup.ts'
 import { patch, type Patch } from '../../protocol/patch.ts'
 import { terminal, type RunEvent, type RunStep } from '../../protocol/api/runs.ts'
 import type { RunRecord } from '../../protocol/loop/record.ts'
 import type { Spec, Step } from '../../protocol/spec.ts'
 import type { Tell } from '../actor.ts'
-import { applyBranches } from './kept.ts'
+import { applyBranches, indexAt, rowIn } from './kept.ts'
 import type { About } from './telling.ts'
 
 interface Waiting {
@@ -79,6 +80,7 @@ export interface Branch extends Place {
   readonly key: string
   /** Its number among the branches or items. */
   readonly index: number
+  /** Records of its steps, by their own keys. */
   readonly rows: Readonly<Record<string, RunStep>>
   /** A step of it has failed for good. */
   readonly fault?: { readonly error_type: string; readonly error: string }
@@ -242,11 +244,12 @@ export function apply(state: RunState | null, event: RunEvent): RunState {
 /** The key of a step: its id, else its index as text. */
 export const keyOf = (step: Step, index: number): string => step.id ?? String(index)
 /** A branch that is under way. */
-export const branchAt = ({ branches }: RunState, at: string): Branch | undefined => branches?.find(({ key }) => key === at)
+export const branchAt = ({ branches = [] }: RunState, at: string): Branch | undefined => branches[indexAt(branches, at)]
 /** The record of a step, once the run has reached it. Keys are the author's, so `constructor` is a key like any other. @param at its branch, if it has one. */
 export const rowOf = (state: RunState, key: string, at?: string): RunStep | undefined => {
-  const rows = at === undefined ? state.steps : (branchAt(state, at)?.rows ?? {})
-  return Object.hasOwn(rows, key) ? rows[key] : undefined
+  if (at === undefined) return own(state.steps, key)
+  const branch = branchAt(state, at)
+  return branch && rowIn(branch, key)
 }
 /** Whether the run has ended, or is ending; a failed one may be recovered. */
 export const hasEnded = ({ record, engine }: RunState): boolean => terminal.has(record.status) || engine.leaving !== undefined

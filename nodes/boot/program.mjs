@@ -6,7 +6,7 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const SOURCES = ['nodes', 'actors', 'protocol', 'gateway', 'views', 'client']
@@ -42,12 +42,13 @@ const whereItWas = {
 async function build(root, file) {
   const { build } = await import('esbuild')
   const { outputFiles } = await build({
-    entryPoints: [join(root, 'nodes/main.ts')], outfile: file, write: false, bundle: true, platform: 'node', format: 'esm', target: 'node20', external: APART, sourcemap: true, sourcesContent: false,
+    entryPoints: [{ in: join(root, 'nodes/main.ts'), out: basename(file, '.mjs') }, { in: join(root, 'nodes/roles/view-thread.ts'), out: `${basename(file, '.mjs')}.views` }],
+    outdir: dirname(file), outExtension: { '.js': '.mjs' }, write: false, bundle: true, platform: 'node', format: 'esm', target: 'node20', external: APART, sourcemap: true, sourcesContent: false,
     define: { 'import.meta.url': 'url$', 'import.meta.dirname': 'folder$' }, plugins: [whereItWas], logLevel: 'error',
     // Packages of the older kind ask for parts of node when they are first used.
     banner: { js: "import { createRequire as require$ } from 'node:module'; const require = require$(import.meta.url);" },
   })
-  // The map first; and whoever finds the file finds all of it.
+  // The maps and the thread's first, by their longer names: whoever finds the file finds all of it.
   for (const { path, contents } of outputFiles.sort((a, b) => b.path.length - a.path.length)) {
     writeFileSync(`${path}.${process.pid}`, contents)
     renameSync(`${path}.${process.pid}`, path)

@@ -41,7 +41,7 @@ export class NewerRelease extends Error {
 const VERSION = 1
 
 /** The envelope that bytes spell, with its large values brought back. Throws NewerRelease; Error when a value is missing: that is damage, not an expected state. */
-export async function decode(data: Uint8Array, blobs: Blobs): Promise<Envelope> {
+export async function decode(data: Uint8Array, blobs: Pick<Blobs, 'get'>): Promise<Envelope> {
   const envelope = JSON.parse(new TextDecoder().decode(data)) as Envelope
   if (envelope.v !== VERSION) {
     throw new NewerRelease(`The journal has an envelope of version ${String(envelope.v)}; this release reads version ${VERSION}. It was written by a newer release of Baton: run that one, or a newer one, on every node.`)

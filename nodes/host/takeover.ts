@@ -58,12 +58,15 @@ async function replayed(shard: Shard, checkpoint: Covered, fence: number): Promi
     } catch (error) {
       if (checkpoint.state === 0 || !(error instanceof LostSnapshot)) throw error
       const pause = error instanceof ForeignSnapshot ? undefined : AGAIN[attempt]
-      log.warn({ err: error, shard: shard.name }, pause === undefined ? 'a snapshot is missing; replaying the whole journal' : 'a snapshot is missing; looking again')
-      if (pause !== undefined) await new Promise<void>((again) => clock.later(pause, again))
+      if (pause === undefined) {
+        log.warn({ err: error, shard: shard.name }, 'a snapshot is missing; replaying the whole journal')
+        shard.cells.clear()
+        await shard.keeper.reset()
+        return replayFrom(shard, { sequence: 0, state: 0 }, fence)
+      }
+      log.warn({ err: error, shard: shard.name }, 'a snapshot is missing; looking again')
+      await new Promise<void>((again) => clock.later(pause, again))
       shard.cells.clear()
-      if (pause !== undefined) continue
-      await shard.keeper.reset()
-      return replayFrom(shard, { sequence: 0, state: 0 }, fence)
     }
   }
 }

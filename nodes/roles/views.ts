@@ -2,14 +2,14 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { subjects } from '../../protocol/subjects.ts'
-import { ViewFollower } from '../../views/follow.ts'
-import { startLogs } from '../../views/logs.ts'
-import { View } from '../../views/view.ts'
+import { startLogs, type Logs } from '../../views/logs.ts'
 import type { Log } from '../../gateway/ports.ts'
 import { decode, NewerRelease } from '../host/codec.ts'
 import type { Blobs, Bus, Clock, Journal } from '../host/ports.ts'
 import type { Recent } from '../host/recent.ts'
 import type { Metrics } from '../metrics.ts'
+import { serveApart } from './apart.ts'
+import { serveView, type Question, type ServedView, type ViewTerms } from './view.ts'
 
 interface ViewParts {
   readonly data: string
@@ -19,7 +19,8 @@ interface ViewParts {
   readonly journal: Journal
   /** The last sequence of a partition, when this process is its only writer. */
   readonly end: (partition: number) => number | undefined
-  readonly recent: Recent
+  /** The newest envelopes of this process; absent: each view has a thread of its own, which could not be handed them. */
+  readonly recent?: Recent
   readonly blobs: Blobs
   readonly bus: Bus
   readonly clock: Clock
@@ -30,37 +31,19 @@ interface ViewParts {
   /** Told when this release cannot read the journal. */
   doomed(error: Error): void
 }
-interface Question { readonly name: string; readonly project: string; readonly input: unknown; readonly fresh?: number; readonly within?: number }
 
 /** Start the views of every partition. Returns a function that stops them and closes their files. */
-export async function startViews({ data, organization, partitions, journal, end, recent, blobs, bus, clock, log, metrics, stale, doomed }: ViewParts): Promise<() => Promise<void>> {
+export async function startViews(parts: ViewParts): Promise<() => Promise<void>> {
+  const { data, partitions, journal, recent, bus, log, metrics } = parts
   mkdirSync(join(data, 'views'), { recursive: true })
-  const logs = startLogs((error) => log.warn({ err: error }, 'the logs of views are left to SQLite'))
+  const warn = (error: Error) => log.warn({ err: error }, 'the logs of views are left to SQLite')
+  const logs = recent && startLogs(warn)
   const running = await Promise.all(Array.from({ length: partitions }, async (_, partition) => {
-    const file = join(data, 'views', `${partition}.sqlite`)
-    const view = View.open(file, { now: clock.now, stale, organization: () => organization, saved: () => logs.saved(file) })
-    const follower = new ViewFollower(view, {
-      follow: (from, on) => journal.follow(partition, from, (batch) => on(batch.map((stored) => ({ ...stored, data: recent.take(stored.message_id) ?? stored.data })))),
-      position: () => journal.position(partition),
-      end: () => end(partition),
-      decode: (bytes) => decode(bytes, blobs),
-    }, {
-      later: clock.later,
-      hooks: {
-        lag: (messages) => metrics.viewLag(partition, messages),
-        alarm: (error) => {
-          metrics.viewAlarm(partition)
-          if (error instanceof NewerRelease) doomed(error)
-          log.error({ err: error, partition }, 'a view cannot follow the journal')
-        },
-      },
-    })
-    await follower.start()
-    metrics.onLook(async () => metrics.viewLag(partition, Math.max(0, (await journal.position(partition)).last - follower.position())))
+    const view = await served(parts, partition, warn, logs)
+    metrics.onLook(async () => metrics.viewLag(partition, Math.max(0, (await journal.position(partition)).last - (await view.position()))))
     const asked = new Set<Promise<unknown>>()
     const unsubscribe = bus.subscribe(subjects.view(partition), (message) => {
-      const { name, project, input, fresh, within } = message as Question
-      const answer = follower.ask(name, project, input, fresh, within).finally(() => asked.delete(answer))
+      const answer = view.ask(message as Question).finally(() => asked.delete(answer))
       asked.add(answer)
       return answer
     }, subjects.viewGroup)
@@ -68,12 +51,33 @@ export async function startViews({ data, organization, partitions, journal, end,
       unsubscribe()
       // What was asked is answered before the view leaves; each question has a time limit of its own.
       await Promise.allSettled([...asked])
-      await follower.stop()
-      view.close()
+      await view.stop()
     }
   }))
   return async () => {
     await Promise.all(running.map((stop) => stop()))
-    await logs.stop()
+    await logs?.stop()
   }
+}
+
+async function served({ data, organization, stale, journal, end, recent, blobs, clock, log, metrics, doomed }: ViewParts, partition: number, warn: (error: Error) => void, logs: Logs | undefined): Promise<ServedView> {
+  const terms: ViewTerms = { file: join(data, 'views', `${partition}.sqlite`), organization, stale }
+  const ports = {
+    position: () => journal.position(partition),
+    end: () => end(partition),
+    later: clock.later,
+    lag: (messages: number) => metrics.viewLag(partition, messages),
+    alarm: (error: Error) => {
+      metrics.viewAlarm(partition)
+      if (error instanceof NewerRelease) doomed(error)
+      log.error({ err: error, partition }, 'a view cannot follow the journal')
+    },
+  }
+  if (!recent || !logs) return serveApart(terms, { ...ports, warn, follow: (from, on) => journal.follow(partition, from, on), blob: (name) => blobs.get(name) })
+  return serveView(terms, {
+    ...ports,
+    follow: (from, on) => journal.follow(partition, from, (batch) => on(batch.map((stored) => ({ ...stored, data: recent.take(stored.message_id) ?? stored.data })))),
+    decode: (bytes) => decode(bytes, blobs),
+    now: clock.now,
+  }, logs)
 }

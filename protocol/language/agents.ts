@@ -5,6 +5,7 @@ import type { FieldError } from '../errors.ts'
 import { checkOutput } from '../session/check.ts'
 import type { SessionPolicy, Step } from '../steps.ts'
 import { below } from './path.ts'
+import { placesIn } from './places.ts'
 import type { Scope } from './scope.ts'
 import { checkTemplate } from './template.ts'
 
@@ -40,15 +41,11 @@ interface NamedAgent {
   readonly name: string | undefined
 }
 /** The agents that steps name, with the exact places; the judges of checks only where they are named. @param path of the steps. */
-export function agentsNamed(steps: readonly Step[], path: string): NamedAgent[] {
-  return steps.flatMap(({ kind, config }, index): NamedAgent[] => {
-    const at = below(below(path, index), 'config')
+export const agentsNamed = (steps: readonly Step[], path: string): NamedAgent[] =>
+  placesIn(steps, path, ({ kind, config }, at): NamedAgent[] => {
     if (kind === 'agent') return [{ field: below(at, 'agent_id'), name: config.agent_id }]
-    if (kind === 'check') return config.checks.flatMap(({ agent }, i) => (agent === undefined ? [] : [{ field: below(below(below(at, 'checks'), i), 'agent'), name: agent }]))
-    if (kind === 'for_each') return agentsNamed(config.steps, below(at, 'steps'))
-    return kind === 'parallel' ? config.branches.flatMap((branch, i) => agentsNamed(branch.steps, below(below(below(at, 'branches'), i), 'steps'))) : []
+    return kind === 'check' ? config.checks.flatMap(({ agent }, i) => (agent === undefined ? [] : [{ field: below(below(below(at, 'checks'), i), 'agent'), name: agent }])) : []
   })
-}
 /** Steps that name no agent where nothing else names one. */
 export const checkAgentless = (steps: readonly Step[], path: string): FieldError[] =>
   agentsNamed(steps, path).filter(({ name }) => name === undefined).map(({ field }) => ({ field, message: 'is required: nothing else says which agent is asked' }))

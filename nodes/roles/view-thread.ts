@@ -1,0 +1,41 @@
+/**
+ * The program of a thread that serves one view, so that what SQLite does holds up nobody. It has no connection of its own:
+ * the journal and values of the object store come from the thread that started it (`apart.ts`).
+ */
+import { parentPort, workerData } from 'node:worker_threads'
+import type { Message } from '../../views/view.ts'
+import { decode } from '../host/codec.ts'
+import { startLogs } from '../../views/logs.ts'
+import { createCalls } from './calls.ts'
+import { serveView, type Question, type ViewPorts, type ViewTerms } from './view.ts'
+
+const port = parentPort
+if (!port) throw new Error('view-thread.ts is the program of a thread')
+/** Which following batches belong to, and what takes them. */
+let following = 0
+let take: (batch: readonly Message[]) => Promise<void> | void = () => {}
+const { call } = createCalls(port, {
+  ask: (question: Question) => view.then(({ ask }) => ask(question)),
+  position: () => view.then(({ position }) => position()),
+  batch: ({ of, messages }: { of: number; messages: readonly Message[] }) => (of === following ? take(messages) : undefined),
+  stop: async () => {
+    await (await view).stop()
+    await logs.stop()
+  },
+})
+/** What needs no answer; who would give it may have gone. */
+const say = (name: string, input: unknown): void => void call(name, input).catch(() => {})
+const blobs = { get: async (name: string) => (await call('blob', name)) as Uint8Array | undefined }
+const ports: ViewPorts = {
+  follow: (from, on) => {
+    take = on
+    say('follow', { of: ++following, from })
+    return () => call('unfollow') as Promise<void>
+  },
+  position: async () => (await call('position')) as { first: number; last: number },
+  decode: (data) => decode(data, blobs),
+  lag: (messages) => say('lag', messages),
+  alarm: ({ name, message, stack }) => say('alarm', { name, message, stack }),
+}
+const logs = startLogs(({ name, message, stack }) => say('warn', { name, message, stack }))
+const view = serveView(workerData as ViewTerms, ports, logs)
