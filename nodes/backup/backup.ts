@@ -11,9 +11,9 @@ import { Fault } from '../fault.ts'
 import { createBlobs } from '../nats/blobs.ts'
 import type { Nats } from '../nats/connect.ts'
 import { snapshotStream } from '../nats/copy.ts'
-import { sentence } from '../nats/failures.ts'
+import { codeOf, codes, sentence } from '../nats/failures.ts'
 import { createJournal } from '../nats/journal.ts'
-import { RESTORING, type Layout } from '../nats/provision.ts'
+import { ELECTING, patiently, RESTORING, type Layout } from '../nats/provision.ts'
 import { createRegistry } from '../nats/registry.ts'
 import { version } from '../version.ts'
 import { writeArchive, type ArchiveWriter } from './archive.ts'
@@ -31,9 +31,12 @@ const ATTEMPTS = 5
 
 /** Take a backup. @throws Fault saying what to do when there is nothing to back up, or a stream cannot be copied. */
 export async function takeBackup(nats: Nats, to: string, progress: Progress): Promise<Manifest> {
-  const records = await createRegistry(nats, names.config).list('').catch((error: unknown) => {
-    throw new Fault(`There is no installation of Baton on these NATS servers (${sentence(error)}). Check the addresses in BATON_NATS.`)
+  const registry = createRegistry(nats, names.config)
+  const list = () => registry.list('').catch((error: unknown) => {
+    if (codeOf(error) !== codes.streamNotFound) throw error
+    throw new Fault('There is no installation of Baton on these NATS servers. Check the addresses in BATON_NATS.')
   })
+  const records = await patiently(nats, 'A backup', list, ELECTING)
   const layout = records.find(({ key }) => key === 'layout')
   if (records.some(({ key }) => key === RESTORING)) throw new Fault('A restore into these NATS servers has not finished; there is nothing whole to back up.')
   if (!layout || !records.some(({ key }) => key === 'installation')) throw new Fault('There is no complete installation of Baton on these NATS servers. Start a node first.')

@@ -9,10 +9,11 @@
  */
 import { names } from '../../protocol/subjects.ts'
 import { Fault } from '../fault.ts'
+import type { Registry } from '../host/ports.ts'
 import type { Nats } from '../nats/connect.ts'
 import { baseStreams, deleteStream, dropSnapshotObjects, restoreStream } from '../nats/copy.ts'
-import { sentence } from '../nats/failures.ts'
-import { ensureConfig, RESTORING } from '../nats/provision.ts'
+import { codeOf, codes, sentence } from '../nats/failures.ts'
+import { ELECTING, ensureConfig, patiently, RESTORING } from '../nats/provision.ts'
 import { createRegistry } from '../nats/registry.ts'
 import { readArchive } from './archive.ts'
 import type { Progress } from './backup.ts'
@@ -35,9 +36,10 @@ export async function restoreBackup(nats: Nats, from: string, { replicas, again 
   const copies = replicas ?? manifest.replicas
   const registry = createRegistry(nats, names.config)
 
-  await empty(nats, again)
-  await ensureConfig(nats, copies, 30_000)
-  if ((await registry.put(RESTORING, new Date().toISOString(), 0)) === undefined) throw new Fault('Another restore into these NATS servers is under way.')
+  // Servers that have only just been started still elect.
+  await patiently(nats, 'A restore', () => empty(nats, again), ELECTING)
+  await ensureConfig(nats, copies, ELECTING)
+  await patiently(nats, 'A restore', () => mark(registry, new Date().toISOString()), ELECTING)
   for (const stream of manifest.streams) {
     progress.begin(stream.stream, stream.bytes)
     try {
@@ -57,11 +59,21 @@ export async function restoreBackup(nats: Nats, from: string, { replicas, again 
   return { ...manifest, replicas: copies }
 }
 
+/** Say that this restore is under way, unless another one is. */
+async function mark(registry: Registry, began: string): Promise<void> {
+  if ((await registry.put(RESTORING, began, 0)) !== undefined) return
+  // It may be the mark of an attempt whose answer was lost.
+  if ((await registry.get(RESTORING))?.value !== began) throw new Fault('Another restore into these NATS servers is under way.')
+}
+
 /** Make sure that nothing of Baton is here. */
 async function empty(nats: Nats, again: boolean): Promise<void> {
   const found = await baseStreams(nats)
   if (found.length === 0) return
-  const unfinished = await createRegistry(nats, names.config).get(RESTORING).catch(() => undefined)
+  const unfinished = await createRegistry(nats, names.config).get(RESTORING).catch((error: unknown) => {
+    if (codeOf(error) !== codes.streamNotFound) throw error
+    return undefined
+  })
   if (!unfinished) {
     const nodes = found.includes(`KV_${names.cluster}`) ? ' Nodes run against it, or did until a moment ago.' : ''
     throw new Fault(`These NATS servers hold an installation of Baton already (${found.join(', ')}).${nodes} Restore into empty servers, or stop all nodes and delete these streams first if they are worth nothing.`)
@@ -72,9 +84,12 @@ async function empty(nats: Nats, again: boolean): Promise<void> {
   await deleteStream(nats, `KV_${names.config}`)
 }
 
+/** The first sequence; of a stream that holds nothing the next one, which servers tell as 0 before anything was ever stored. */
+const firstOf = ({ messages, first_seq, last_seq }: StreamCopy['state']): number => (messages === 0 ? last_seq + 1 : first_seq)
+
 /** A snapshot may hold a little more than its manifest says, never less. */
 function compare({ stream, state }: StreamCopy, restored: StreamCopy['state']): void {
-  if (restored.first_seq === state.first_seq && restored.last_seq >= state.last_seq && restored.messages >= state.messages) return
+  if (firstOf(restored) === firstOf(state) && restored.last_seq >= state.last_seq && restored.messages >= state.messages) return
   const told = ({ messages, first_seq, last_seq }: StreamCopy['state']) => `${messages} messages from ${first_seq} to ${last_seq}`
   throw new Fault(`${stream} came back with ${told(restored)}, but the backup has ${told(state)}. Repeat with --again; if that does not help, use another backup.`)
 }

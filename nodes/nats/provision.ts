@@ -72,6 +72,8 @@ export const ensureCluster = (nats: Nats, replicas: number): Promise<void> =>
 
 /** Milliseconds that a node waits for each thing while the servers elect. */
 const WITHIN = 60_000
+/** The same for a command that somebody waits for. */
+export const ELECTING = 30_000
 /** Do something again while the servers elect a leader or lack peers. @param within milliseconds; then a Fault says what to check. */
 export async function patiently<T>(nats: Pick<Nats, 'log'>, what: string, run: () => Promise<T>, within = WITHIN): Promise<T> {
   const started = Date.now()
