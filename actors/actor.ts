@@ -104,6 +104,8 @@ export interface Actor<S, E extends Event, T extends Table, K extends Kind, I ex
   readonly ended?: (state: S) => boolean
   /** Every command is idempotent by the state itself, so no command ids and replies are kept for this kind. */
   readonly forgetful?: true
+  /** What a repeat of a command is answered with, when its reply was a function: computed anew, so that no copies of a large state are kept. */
+  readonly again?: (state: S) => unknown
 }
 
 /** The shape of an actor whatever its types: what the shard host runs. */
@@ -119,6 +121,7 @@ export interface AnyActor {
   readonly moot?: (state: never, push: Push) => boolean
   readonly ended?: (state: never) => boolean
   readonly forgetful?: true
+  readonly again?: (state: never) => unknown
 }
 
 /** Apply one event. */

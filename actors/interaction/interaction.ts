@@ -59,6 +59,7 @@ export const interactionActor = ({ brand }: { readonly brand: string }): Actor<I
     /** The record, or null. */
     get: (state) => (state && !state.deleted ? state.record : null),
   },
+  again: (state) => state?.record,
   deadline: expiry,
   ended: (state) => state !== null && isSettled(state),
 })

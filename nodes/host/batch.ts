@@ -11,7 +11,7 @@ import type { Address, Command, Entry, Event, Origin } from '../../protocol/entr
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import { shardOf } from '../../protocol/subjects.ts'
 import { Because } from './because.ts'
-import { alreadyTaken, note, type Cell } from './cell.ts'
+import { alreadyTaken, kept, note, repeated, type Cell } from './cell.ts'
 import { Unreadable } from './cells.ts'
 import { encodeEntry } from './codec.ts'
 import type { HostDeps } from './deps.ts'
@@ -62,7 +62,7 @@ export class Batch {
       if (known.fingerprint !== undefined && command.fingerprint !== undefined && known.fingerprint !== command.fingerprint) {
         return refuse('idempotency_key_conflict', undefined, 'This idempotency key was already used with a different request.')
       }
-      return { reply: known.reply ?? undefined }
+      return { reply: repeated(cell, known) }
     }
     if (alreadyTaken(cell, command.command_id)) return { reply: undefined }
     const mark = { entries: this.entries.length, events: this.events }
@@ -101,10 +101,12 @@ export class Batch {
     const entry = decision.events.length > 0 ? this.#enter(cell, command, origin, decision.events, next) : undefined
     if (this.events - mark.events > EVENTS_PER_COMMAND) throw new Error(`one command caused more than ${EVENTS_PER_COMMAND} events`)
     if (tells) for (let i = 0; i < tells.length; i++) await this.#tell(cell, tells[i] as Tell, `${command.command_id}/${i}`, origin, mark, depth)
-    const reply = typeof decision.reply === 'function' ? (decision.reply as (state: never) => unknown)(cell.state as never) : decision.reply
+    const computed = typeof decision.reply === 'function'
+    const reply = computed ? (decision.reply as (state: never) => unknown)(cell.state as never) : decision.reply
     if (entry && depth === 0) {
-      note(cell, command.command_id, reply, origin.at, command.fingerprint)
-      if (!cell.actor.forgetful && reply !== undefined) entry.reply = reply
+      const keep = kept(cell, reply, computed)
+      note(cell, command.command_id, keep, origin.at, command.fingerprint)
+      if (keep !== undefined) entry.reply = keep
     }
     return { reply }
   }

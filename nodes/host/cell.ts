@@ -13,6 +13,9 @@ const KEYED = 10_000
 /** Commands between two looks at what may be forgotten: a look passes all that is remembered. */
 const LOOK_EVERY = 64
 
+/** Stands for a reply that is computed anew when its command is repeated. */
+export const ANEW = '\u0000anew'
+
 interface Remembered {
   readonly reply: unknown
   readonly fingerprint?: string
@@ -55,6 +58,11 @@ export const freshCell = (address: Address, actor: AnyActor, now: number): Cell 
   project: address.project, kind: address.kind, id: address.id, key: cellKey(address), actor,
   state: actor.initial(), prev: 0, seen: undefined, look: 0, taken: undefined, dirty: 0, grown: 0, stored: 0, revision: 0, born: now, used: now, saving: false,
 })
+
+/** What is kept of a reply. @param computed whether it was computed from the state. */
+export const kept = ({ actor }: Cell, reply: unknown, computed: boolean): unknown => (actor.forgetful ? undefined : computed && actor.again ? ANEW : reply)
+/** What a repeat of a remembered command is answered. */
+export const repeated = ({ actor, state }: Cell, { reply }: Remembered): unknown => (reply === ANEW ? actor.again?.(state as never) : (reply ?? undefined))
 
 /** Remember a command's reply, and forget what is beyond the bounds. */
 function remember(cell: Cell, id: string, reply: unknown, at: number, fingerprint?: string): void {

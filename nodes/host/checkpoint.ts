@@ -29,6 +29,8 @@ const LATEST = 3000
  * replays so much more.
  */
 const YOUNG = 2000
+/** Milliseconds until an actor whose snapshot could not be taken is tried again. */
+const RARELY = 60_000
 /** Snapshots on their way at the same time, and milliseconds for which they are taken in one pause of the loop. */
 const AT_ONCE = 512
 const SLICE = 5
@@ -138,6 +140,7 @@ export class Keeper {
     if (!all) this.#relieve(now)
   }
   #due(cell: Cell, now: number): boolean {
+    if ((this.#lastSaved.get(cell) ?? 0) > now) return false
     if (cell.actor.ended?.(cell.state as never)) return true
     if (cell.stored === 0 && cell.actor.ended && now - cell.born < YOUNG) return false
     return cell.grown * 2 >= cell.stored || now - (this.#lastSaved.get(cell) ?? 0) >= LATEST
@@ -152,6 +155,7 @@ export class Keeper {
       if (taken.length === 0) break
       i += taken.length
       for (const saved of taken) {
+        if (!saved) continue
         const written = this.#write(saved).then(() => void stored.push(saved), (error) => void failures.push(error)).finally(() => writing.delete(written))
         writing.add(written)
       }
@@ -160,23 +164,34 @@ export class Keeper {
     await Promise.all(writing)
     if (failures.length > 0) throw failures[0]
   }
-  /** Take the snapshots of the first of some cells, of one at least; none when the shard was given up. */
-  #take(cells: readonly Cell[]): Promise<Saved[]> {
+  /** Take the snapshots of the first of some cells, of one at least, each if it can be taken; none when the shard was given up. */
+  #take(cells: readonly Cell[]): Promise<(Saved | undefined)[]> {
     const { clock } = this.#shard.deps
     return new Promise((done) => this.#shard.task(() => {
-      const taken: Saved[] = []
+      const taken: (Saved | undefined)[] = []
       const until = clock.elapsed() + SLICE
       for (const cell of cells) {
-        const saved: Saved = { cell, data: snapshot(cell), prev: cell.prev, dirty: cell.dirty, grown: cell.grown }
-        cell.dirty = 0
-        cell.grown = 0
-        cell.saving = true
-        this.#onTheWay.add(saved)
-        taken.push(saved)
+        taken.push(this.#snapshot(cell))
         if (clock.elapsed() >= until) break
       }
       done(taken)
     }, () => done([]), true))
+  }
+  /** None of an actor that has become too large for one text: the checkpoint stays before it, and a takeover takes longer, but all live. */
+  #snapshot(cell: Cell): Saved | undefined {
+    const { clock, log } = this.#shard.deps
+    try {
+      const saved: Saved = { cell, data: snapshot(cell), prev: cell.prev, dirty: cell.dirty, grown: cell.grown }
+      cell.dirty = 0
+      cell.grown = 0
+      cell.saving = true
+      this.#onTheWay.add(saved)
+      return saved
+    } catch (error) {
+      this.#lastSaved.set(cell, clock.elapsed() + RARELY)
+      log.error({ err: error, kind: cell.kind, id: cell.id }, 'the snapshot of an actor cannot be taken; whoever takes over its shard replays everything since the one before')
+      return undefined
+    }
   }
   async #write(saved: Saved): Promise<void> {
     try {

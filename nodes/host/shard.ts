@@ -229,9 +229,14 @@ export class Shard {
     const cell = found instanceof Promise ? await found : found
     const arm = cell.actor.ask?.[name]
     if (!arm) return () => answer(refuse('internal', undefined, `${cell.kind} is not asked ${name}`))
-    const result = arm(cell.state as never, input as never, this.#lastAt)
-    const text = result === undefined ? undefined : JSON.stringify(result)
-    return () => answer({ reply: text === undefined ? undefined : JSON.parse(text) })
+    try {
+      const result = arm(cell.state as never, input as never, this.#lastAt)
+      const text = result === undefined ? undefined : JSON.stringify(result)
+      return () => answer({ reply: text === undefined ? undefined : JSON.parse(text) })
+    } catch (error) {
+      this.deps.log.error({ err: error, kind: to.kind, id: to.id, ask: name }, 'an actor failed to answer')
+      return () => answer(refuse('internal'))
+    }
   }
 
   async #commit(batch: Batch): Promise<boolean> {

@@ -1,7 +1,8 @@
 import t from 'tap'
+import type { AnyActor } from '../../actors/actor.ts'
 import type { Envelope } from '../../protocol/entry.ts'
 import { settleAll, silent } from '../memory.ts'
-import { command, reply, runId, ToyWorld } from './toy.ts'
+import { command, counter, kinds, reply, runId, ToyWorld, type Count } from './toy.ts'
 
 const envelopes = (world: ToyWorld): Envelope[] => world.journal.messages.map((message) => JSON.parse(new TextDecoder().decode(message.data)))
 const get = async (shard: { ask: (to: { project: string; kind: 'run'; id: string }, name: string, input: unknown) => Promise<unknown> }, id: string) =>
@@ -41,6 +42,44 @@ t.test('a command sent twice acts once and is answered the same', async (t) => {
   t.match(await get(shard, runId(1)), { count: 5 })
   const next = await world.owner()
   t.same(reply(await next.submit(command(runId(1), 'add', { by: 5 }, 'same'))), { count: 5 }, 'also by the next owner')
+})
+
+t.test('a reply that shows a large state is computed anew for a repeat, and no copy of it is kept', async (t) => {
+  const showing: AnyActor = { ...counter, decide: { ...counter.decide, show: (() => ({ events: [{ type: 'counted', by: 1 }], reply: (state: Count) => ({ shown: state.count }) })) as never }, again: ((state: Count) => ({ shown: state.count })) as never }
+  const world = new ToyWorld(undefined, { ...kinds, run: showing })
+  const shard = await world.owner()
+  t.same(reply(await shard.submit(command(runId(1), 'show', {}, 'first'))), { shown: 1 })
+  t.same(reply(await shard.submit(command(runId(1), 'add', { by: 4 }, 'added'))), { count: 5 })
+  t.same(reply(await shard.submit(command(runId(1), 'show', {}, 'first'))), { shown: 5 }, 'acted once; as it is now')
+  t.same(reply(await shard.submit(command(runId(1), 'add', { by: 4 }, 'added'))), { count: 5 }, 'others are what they were')
+  t.notMatch(JSON.stringify(envelopes(world)), /shown/)
+  shard.drop()
+  const next = await world.owner()
+  t.same(reply(await next.submit(command(runId(1), 'show', {}, 'first'))), { shown: 5 }, 'also by another owner')
+})
+
+t.test('an actor whose snapshot cannot be taken costs its shard nothing but time', async (t) => {
+  // What JSON cannot say stands for a text longer than the engine allows.
+  const swollen: AnyActor = { ...counter, evolve: { ...counter.evolve, counted: ((state: Count, { by }: { by: number }) => ({ ...state, count: state.count + by, ...(by === 13 && { size: 1n }) })) as never } }
+  const world = new ToyWorld(undefined, { ...kinds, run: swollen })
+  const lost: string[] = []
+  const said: string[] = []
+  const deps = world.deps()
+  const shard = await world.owner(0, { ...deps, log: { ...deps.log, error: (_: unknown, text?: string) => void said.push(text ?? '') } as never }, lost)
+  await shard.submit(command(runId(1), 'add', { by: 13 }))
+  await shard.submit(command(runId(2), 'add', { by: 2 }))
+  await world.clock.advance(30_000)
+  t.same(lost, [])
+  t.match(said, [/snapshot of an actor cannot be taken/])
+  t.equal(said.length, 1, 'and not tried all the time')
+  t.ok([...world.snapshots.values.keys()].some((key) => key.includes(runId(2))), 'the others are stored')
+  await shard.submit(command(runId(2), 'add', { by: 2 }))
+  shard.drop()
+  const next = await world.owner(0, world.deps(), lost)
+  t.same(reply(await next.submit(command(runId(1), 'add', { by: 1 }))), { count: 14 }, 'nothing is lost')
+  t.match(await next.ask({ project: 'prj_1', kind: 'run', id: runId(1) }, 'get', {}), { refused: 'internal' }, 'what cannot be said is not, and that is all')
+  t.match(await get(next, runId(2)), { count: 4 })
+  t.same(lost, [])
 })
 
 t.test('who asks again while the first asking waits is no further work', async (t) => {

@@ -8,9 +8,9 @@ import type { HostDeps, ShardAnswer } from '../../nodes/host/deps.ts'
 import { Shard } from '../../nodes/host/shard.ts'
 import { ManualClock, MemoryBlobs, MemoryBus, MemoryJournal, MemorySnapshots, seeded, silent, type Tick } from '../memory.ts'
 
-interface Count { count: number; told: number; wake: number; broken?: boolean }
+export interface Count { count: number; told: number; wake: number; broken?: boolean }
 interface Counted { type: 'counted'; by: number; sibling?: string; abroad?: string }
-const counter: AnyActor = {
+export const counter: AnyActor = {
   kind: 'run',
   initial: (): Count => ({ count: 0, told: 0, wake: 0 }),
   decide: {
@@ -37,7 +37,7 @@ const counter: AnyActor = {
   ask: { get: ((state: Count) => state) as never },
   deadline: ((state: Count) => (state.wake > 0 ? state.wake : undefined)) as never,
 }
-const kinds = Object.fromEntries(['organization', 'project', 'run', 'queue', 'worker', 'channel', 'channel_name', 'memory'].map((kind) => [kind, { ...counter, kind: kind as Kind }])) as unknown as Record<Kind, AnyActor>
+export const kinds = Object.fromEntries(['organization', 'project', 'run', 'queue', 'worker', 'channel', 'channel_name', 'memory'].map((kind) => [kind, { ...counter, kind: kind as Kind }])) as unknown as Record<Kind, AnyActor>
 
 /** A world of memory that outlives the nodes started in it. */
 export class ToyWorld {

@@ -7,7 +7,7 @@ import type { Interaction } from '../../protocol/interaction/shapes.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import type { Loop } from '../../protocol/loop/shapes.ts'
 import type { Published } from '../../protocol/sources.ts'
-import { cellKey } from '../../nodes/host/cell.ts'
+import { ANEW, cellKey } from '../../nodes/host/cell.ts'
 import type { Past } from './history.ts'
 import type { Ledger } from './ledger.ts'
 import type { Read, Sent } from './records.ts'
@@ -40,7 +40,9 @@ function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
       // A refusal is not remembered, so an older sending of the same command may take effect while it is on its way.
       if (stored && stored.at <= from) say(`was refused (${outcome.refused}) although it is in the journal at ${stored.place.cursor}`)
     } else if (stored && stored.at <= at) {
-      if (text(stored.place.entry.reply) !== text(outcome.reply)) say(`was answered ${text(outcome.reply)}, but the journal says ${text(stored.place.entry.reply)}`)
+      const { cursor, entry: { reply } } = stored.place
+      const said = reply === ANEW ? (past?.entries ?? []).flatMap(({ place, at: then, record }) => (place.cursor >= cursor && then <= at ? [record] : [])) : [text(reply)]
+      if (!said.includes(text(outcome.reply))) say(`was answered ${text(outcome.reply)}, but the journal says ${said.join(' or ')}`)
     } else if (!(stored ? stored.at > at : true) || !changedNothing(command, outcome.reply, past, at)) say(`was acknowledged with ${text(outcome.reply)}, but is not in the journal`)
   }
 }
