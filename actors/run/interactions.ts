@@ -9,6 +9,7 @@ import { advance } from './advance.ts'
 import { current, draft, emit, nothing, silently, tellInteraction, type Draft } from './draft.ts'
 import { endWait, resumeStep } from './outcome.ts'
 import { waitingAt } from './places.ts'
+import { hasRoom, storing } from './signal.ts'
 import { hasEnded, type RunState } from './state.ts'
 import { settleGate } from './steps/check.ts'
 import { finish, outputOf } from './steps/interaction.ts'
@@ -25,6 +26,7 @@ export function opened(state: RunState | null, { interaction_id, ...asked }: Tol
   const open = state.engine.asked ?? []
   if (hasEnded(state) || state.record.cancel_requested) tellInteraction(on, interaction_id, 'interaction.withdraw', { reason: 'the run has ended' })
   else if (open.length >= MAX_ASKED) tellInteraction(on, interaction_id, 'interaction.withdraw', { reason: `the run has ${MAX_ASKED} open interactions` })
+  else if (!hasRoom(state, open.length + 1)) tellInteraction(on, interaction_id, 'interaction.withdraw', { reason: 'too many signals of the run wait to be consumed' })
   else emit(on, 'interaction.requested', { payload: { interaction_id, ...asked }, note: { engine: { asked: [...open, interaction_id] } } })
   return silently(on)
 }
@@ -67,7 +69,7 @@ function resume(on: Draft, ended: Told<'interaction.settled'>): void {
 }
 
 function signalled(on: Draft, ended: Told<'interaction.settled'>, asked: readonly string[]): void {
-  const stored = { id: on.cause.mint('source_event'), name: ended.signal_name, payload: outputOf(ended) }
+  const stored = storing(on.cause, ended.signal_name, outputOf(ended))
   emit(on, 'interaction.settled', { note: { engine: { asked: asked.filter((id) => id !== ended.interaction_id) }, store: stored } })
   on.why = { reason: 'signal', signal_name: ended.signal_name }
   if (!on.state.record.cancel_requested && offer(on, stored)) advance(on)

@@ -20,8 +20,16 @@ import { offer } from './steps/wait.ts'
 type Signal = Input<Api['run.signal']>
 type Answer = { source_event_id: string } | Run
 
-/** Signals that may be stored and not yet consumed. */
+/** Signals that may be stored and not yet consumed, and characters of them as JSON. */
 export const MAX_STORED = 1000
+const MAX_SIZE = 16 * 1024 * 1024
+
+/** A signal as it is stored. */
+export const storing = (cause: Cause, name: string, payload: Open, key?: string): StoredSignal => ({ id: cause.mint('source_event'), name, payload, size: JSON.stringify(payload).length, ...(key !== undefined && { key }) })
+/** What a run holds of signals that nobody consumed. Those of older releases do not know their size. */
+const held = ({ signals }: RunState): number => signals.reduce((sum, { size = 0 }) => sum + size, 0)
+/** Whether a run can take as many signals more. */
+export const hasRoom = (state: RunState, more = 1): boolean => state.signals.length + more <= MAX_STORED && held(state) <= MAX_SIZE
 
 /** Decide a signal of either form. */
 export function signal(state: RunState | null, input: Signal, cause: Cause): Decision<RunEvent, Answer> {
@@ -35,7 +43,8 @@ function send(state: RunState, { name = '', payload = {}, idempotency_key }: Sig
   if (known !== undefined) return { events: [], reply: { source_event_id: known } }
   if (hasEnded(state)) return refuse('conflict', { status: state.record.status }, 'The run has ended; nothing waits for signals.')
   if (state.signals.length >= MAX_STORED) return refuse('conflict', { limit: MAX_STORED }, `${MAX_STORED} signals wait to be consumed; the run takes no more until a step consumes one.`)
-  const stored: StoredSignal = { id: cause.mint('source_event'), name, payload, ...(key !== undefined && { key }) }
+  if (!hasRoom(state)) return refuse('conflict', { limit: MAX_SIZE }, `The signals that wait to be consumed are larger than ${MAX_SIZE} characters; the run takes no more until a step consumes one.`)
+  const stored = storing(cause, name, payload, key)
   const on = draft(state, cause)
   emit(on, 'signal.stored', { note: { store: stored } })
   on.why = { reason: 'signal', signal_name: name }

@@ -63,6 +63,8 @@ export interface StoredSignal {
   readonly id: string
   readonly name: string
   readonly payload: Open
+  /** Characters of the payload as JSON. */
+  readonly size?: number
   readonly key?: string
 }
 

@@ -68,6 +68,12 @@ t.test('no more signals are stored than the bound', async (t) => {
   for (let i = 0; i < MAX_STORED; i++) scene = scene.when('run.signal', go())
   t.match(scene.when('run.signal', go()).refused, { refused: 'conflict', details: { limit: MAX_STORED } })
 })
+t.test('nor more of them than fit into a state that is stored', async (t) => {
+  let scene = started([sleep('a')])
+  for (let i = 0; i < 17; i++) scene = scene.when('run.signal', go({ text: 'x'.repeat(1_000_000) }))
+  t.match(scene.when('run.signal', go()).refused, { refused: 'conflict', details: { limit: 16 * 1024 * 1024 } })
+  t.match(scene.when('interaction.opened', { interaction_id: 'iact_1', kind: 'request_approval', signal_name: 'go' }).tells, [{ name: 'interaction.withdraw' }], 'what would become one is withdrawn')
+})
 
 t.test('a signal by step completes the suspended step with its result, whatever it waits for', async (t) => {
   const waiting = started([wait('a'), action('b'), sleep('c')])
