@@ -1,5 +1,5 @@
 /** Who is asked and who answers: people of interactions looked up in this gateway's directories. */
-import { brandedPermission, systemRoleById, systemRoleId } from '../protocol/access.ts'
+import { brandedPermission, systemRoleById, systemRoleId, systemRoleNames } from '../protocol/access.ts'
 import { policyOf, runOf, targetsOf, type CallerRoles, type CreateInteraction } from '../protocol/api/interactions.ts'
 import type { WorkflowRun } from '../protocol/api/runs.ts'
 import type { ProjectDirectory } from '../protocol/directory.ts'
@@ -25,7 +25,7 @@ async function checkIds({ directory }: Edge, project: string, ids: readonly stri
   return isRefusal(parties) ? parties : undefined
 }
 const isRoleNamed = ({ roles }: ProjectDirectory, name: string): boolean =>
-  hasRole(roles, name) || hasRole(roles, `role_${name.toLowerCase()}`) || Object.values(roles).some((role) => role.name === name)
+  hasRole(roles, name) || Object.values(roles).some((role) => role.name === name) || systemRoleNames.some((system) => system === name)
 
 /** Refuses an interaction whose people or whose run do not exist. */
 export async function checkPeople(edge: Edge, project: string, body: CreateInteraction): Promise<Refusal | undefined> {

@@ -185,7 +185,7 @@ export type InteractionCommands = {
   /** From a step of a run of the same shard: ask. */
   'interaction.open': { input: InteractionOpening; reply: undefined }
   /** From a turn of a session of the same shard: ask, and tell the session of every change. */
-  'interaction.ask': { input: Omit<InteractionOpening, 'run_id' | 'signal_name' | 'step'> & Pick<Interaction, 'consumer'>; reply: undefined }
+  'interaction.ask': { input: Omit<InteractionOpening, 'run_id' | 'signal_name' | 'step' | 'depth'> & Pick<Interaction, 'consumer'> & { depth?: number }; reply: undefined }
   /** From the run that waits: it does not want an answer any more. Nothing happens to one that is over. */
   'interaction.withdraw': { input: { reason?: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }

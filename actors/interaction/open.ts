@@ -34,10 +34,10 @@ export function open(state: InteractionState | null, { run_id, signal_name, step
 }
 
 /** Ask on behalf of a turn. */
-export function ask(state: InteractionState | null, input: InteractionCommands['interaction.ask']['input'], cause: Cause): Decided<InteractionEvent, undefined> {
+export function ask(state: InteractionState | null, { depth, ...input }: InteractionCommands['interaction.ask']['input'], cause: Cause): Decided<InteractionEvent, undefined> {
   if (state) return { events: [], reply: undefined }
   const record: Interaction = { ...born(cause), ...input, ...firstRound(input.resolution_policy) }
-  return { ...asked(record, undefined, input.consumer.agent_tool?.session_id), reply: undefined }
+  return { ...asked(record, undefined, input.consumer.agent_tool?.session_id, depth), reply: undefined }
 }
 
 /** What a run is told of an interaction. */

@@ -10,7 +10,7 @@ import { currentResponses, outcomeOf, reviewersOf, roundOf, satisfied } from '..
 import type { Interaction, Response } from '../../protocol/interaction/shapes.ts'
 import type { Cause, Decision, Tell } from '../actor.ts'
 import { conclude, recordReply } from './settle.ts'
-import { expiry, isSettled, type InteractionState } from './state.ts'
+import { statusAt, type InteractionState } from './state.ts'
 
 type Respond = Input<Api['interaction.respond']> & CallerRoles & ByLink
 type Answered = Decision<InteractionEvent, Interaction>
@@ -18,12 +18,14 @@ type Answered = Decision<InteractionEvent, Interaction>
 /** Whether somebody is named among ids of principals and `role:<name>`. */
 const isNamed = (ids: readonly string[], id: string, roles: readonly string[]): boolean => ids.includes(id) || ids.some((named) => roles.includes(roleOf(named) ?? ''))
 
-/** Whether it takes no answer or review at this time. One whose time has come is not open any more, also before it was told so. */
+/** Whether it takes no answer or review at this time. */
 function closed(state: InteractionState, wanted: 'pending' | 'in_review', at: number): Refusal | undefined {
-  const { status } = state.record
-  if (!isSettled(state) && (expiry(state) ?? Infinity) <= at) return refuse('conflict', { status: 'expired' }, 'The interaction has expired.')
+  const status = statusAt(state, at)
   return status === wanted ? undefined : refuse('conflict', { status }, `The interaction is ${status}; it has to be ${wanted}.`)
 }
+
+/** Characters of an interaction as JSON, since every look at it shows it whole, and rounds of review. */
+const MOST = { size: 1024 * 1024, rounds: 100 } as const
 
 /** Answer as a target. The answer that satisfies the policy settles it, or hands it to review. */
 export function respond(state: InteractionState | null, { value, comment, roles, link }: Respond, cause: Cause): Answered {
@@ -48,6 +50,8 @@ export function respond(state: InteractionState | null, { value, comment, roles,
   }
   const answered: InteractionEvent = { type: 'interaction.responded', id: record.id, response }
   const after: Interaction = { ...record, responses: [...record.responses, response] }
+  const size = JSON.stringify(after).length
+  if (size > MOST.size) return refuse('conflict', { limit: MOST.size, actual: size }, `With this answer the interaction would have ${size} characters, and it may have ${MOST.size}. Answer more shortly, with a reference to what is large.`)
   const told = tellOf(after, response)
   const responses = currentResponses(after)
   const { resolution_policy: policy, target_user_ids, spec } = record
@@ -94,6 +98,7 @@ export function review(state: InteractionState | null, { action, comment, roles 
   const reviewer = { user_id: person }
   const said = comment !== undefined && { comment }
   if (action === 'request_changes') {
+    if (round >= MOST.rounds) return refuse('conflict', { limit: MOST.rounds }, `This is round ${round}, the last one. Accept the answer, or cancel the interaction and ask anew.`)
     return {
       events: [{
         type: 'interaction.reviewed', id: record.id, lifecycle: { at, status: 'pending', action: 'changes_requested', actor_id: person, round, ...said },

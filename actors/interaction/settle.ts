@@ -9,10 +9,10 @@ import type { DeliveryOpening } from '../../protocol/delivery.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import type { InteractionCommands, InteractionSettled } from '../../protocol/internal.ts'
 import type { Change, Dispatch, InteractionEvent, Source } from '../../protocol/interaction/events.ts'
-import type { Interaction } from '../../protocol/interaction/shapes.ts'
+import { settledStatuses, type Interaction } from '../../protocol/interaction/shapes.ts'
 import { changed } from '../../protocol/interaction/events.ts'
 import type { Cause, Decided, Decision, Tell } from '../actor.ts'
-import { expiry, isOpen, type InteractionState } from './state.ts'
+import { expiry, isOpen, statusAt, type InteractionState } from './state.ts'
 
 type Ended = { readonly events: InteractionEvent[]; readonly tells: Tell[] }
 export const recordReply = (after: InteractionState): Interaction => after.record
@@ -38,7 +38,8 @@ export function cancel(state: InteractionState | null, { reason }: Input<Api['in
   const { record } = state
   if (cause.principal.type === 'agent') return refuse('forbidden', undefined, 'Agents do not cancel interactions.')
   if (record.status === 'cancelled') return { events: [], reply: record }
-  if (!isOpen(state)) return refuseFields({ field: 'id', message: `the interaction is ${record.status}; only an open one can be cancelled`, actual: record.status })
+  const status = statusAt(state, cause.at)
+  if (settledStatuses.has(status)) return refuseFields({ field: 'id', message: `the interaction is ${status}; only an open one can be cancelled`, actual: status })
   return { ...conclude(state, cancellation(reason, cause, cause.principal.id), cause), reply: recordReply }
 }
 

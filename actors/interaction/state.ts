@@ -35,3 +35,5 @@ export const isOpen = (state: InteractionState | null): state is InteractionStat
 /** When it expires, in Unix milliseconds; undefined: never, or it is over. */
 export const expiry = (state: InteractionState | null): number | undefined =>
   isOpen(state) && state.record.expires_at !== undefined ? parseTimestamp(state.record.expires_at) : undefined
+/** Its status at a time: one whose time has come is expired, also before it was told so. */
+export const statusAt = (state: InteractionState, at: number): Interaction['status'] => ((expiry(state) ?? Infinity) <= at ? 'expired' : state.record.status)

@@ -55,11 +55,13 @@ export function conclude(on: Draft, { type, step, payload, run, position }: Endi
   const { asked, ending, leaving, more_at } = on.state.engine
   const { started_at, external_id, name, loop_name } = on.state.record
   const about: About = { ...aboutOf(on.state), more: { ...(started_at !== undefined && { started_at }), ...(external_id !== undefined && { external_id }), ...(name !== undefined && { name }), ...(loop_name !== undefined && { loop_name }), ...(run.stop_reason && type !== 'run.completed' && { stop_reason: run.stop_reason }) } }
-  const engine = { ...(leaving && { leaving: null }), ...(ending && { ending: null, position }), ...(asked && type === 'run.cancelled' && { asked: null }), ...(more_at !== undefined && { more_at: null }) }
+  const engine = { ...(leaving && { leaving: null }), ...(ending && { ending: null, position }), ...(asked && type !== 'run.failed' && { asked: null }), ...(more_at !== undefined && { more_at: null }) }
   emit(on, type, {
     ...(step !== undefined && { step }), payload, run: { ...run, completed_at: now(on) },
     note: { about, ...(Object.keys(engine).length > 0 && { engine }) },
   })
+  // Nobody waits for these any more; a run that has failed may be retried.
+  if (type === 'run.completed') for (const id of asked ?? []) tellInteraction(on, id, 'interaction.withdraw', { reason: 'the run has completed' })
   settleParent(on)
   const { id: run_id, status } = on.state.record
   if (status === 'completed' || status === 'cancelled') tellLoop(on, 'run.left', { run_id, status })

@@ -45,7 +45,8 @@ const asking = (state: RunState, id: string) => waitingAt(state, (wait) => wait.
 
 /** It is over. */
 export function settled(state: RunState | null, ended: Told<'interaction.settled'>, cause: Cause): Decision<RunEvent, undefined> {
-  if (!state || hasEnded(state)) return nothing
+  // A run that has failed may be retried, and then waits for what was answered meanwhile.
+  if (!state || (hasEnded(state) && state.record.status !== 'failed')) return nothing
   const on = draft(state, cause)
   const { asked } = state.engine
   const found = asking(state, ended.interaction_id)
@@ -72,5 +73,5 @@ function signalled(on: Draft, ended: Told<'interaction.settled'>, asked: readonl
   const stored = storing(on.cause, ended.signal_name, outputOf(ended))
   emit(on, 'interaction.settled', { note: { engine: { asked: asked.filter((id) => id !== ended.interaction_id) }, store: stored } })
   on.why = { reason: 'signal', signal_name: ended.signal_name }
-  if (!on.state.record.cancel_requested && offer(on, stored)) advance(on)
+  if (!hasEnded(on.state) && !on.state.record.cancel_requested && offer(on, stored)) advance(on)
 }

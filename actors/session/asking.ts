@@ -12,7 +12,7 @@ import type { SessionEvent } from '../../protocol/session/events.ts'
 import { valueFaults } from '../../protocol/session/schema.ts'
 import { askSchema } from '../../protocol/session/tools.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { draft, emit, note, noteCall, nothing, patchCall, silently, tellInteraction, turnOf, upsert, type Draft } from './draft.ts'
+import { depthOf, draft, emit, note, noteCall, nothing, patchCall, silently, tellInteraction, turnOf, upsert, type Draft } from './draft.ts'
 import { callOf, settle, waitOf } from './segment.ts'
 import type { Live, SessionState, Turn } from './state.ts'
 import { conclude, goOn, openQuestions, pump, requeue } from './turns.ts'
@@ -21,13 +21,13 @@ import { conclude, goOn, openQuestions, pump, requeue } from './turns.ts'
 const PATIENCE = 7 * 86_400
 type Asked = Pick<Interaction, 'kind' | 'title' | 'target_user_ids' | 'resolution_policy'> & Partial<Pick<Interaction, 'description' | 'spec' | 'context' | 'expires_at'>>
 
-/** Who answers for a turn: whoever asked for it; of agents and the service itself, the administrators. */
-const answerers = ({ work: { asker } }: Turn): string[] => (asker.type === 'user' || asker.type === 'service_account' ? [asker.id] : ['role:Admin'])
+/** Who answers for a turn: whoever asked for it; of agents and the service itself, the administrators and owners. */
+const answerers = ({ work: { asker } }: Turn): string[] => (asker.type === 'user' || asker.type === 'service_account' ? [asker.id] : ['role:Admin', 'role:Owner'])
 
 function ask(on: Draft, id: string, call: string, asks: 'person' | 'approval', question: Asked): void {
   const interaction_id = on.cause.mint('interaction')
   noteCall(on, id, call, { state: 'asking', interaction_id, asks, ...(question.expires_at !== undefined && { expires_at: question.expires_at }) })
-  tellInteraction(on, interaction_id, 'interaction.ask', { ...question, consumer: { kind: 'agent_tool', agent_tool: { invocation_id: id, tool_call_id: call, session_id: on.state.record.id } } })
+  tellInteraction(on, interaction_id, 'interaction.ask', { ...question, depth: depthOf(turnOf(on, id) as Turn), consumer: { kind: 'agent_tool', agent_tool: { invocation_id: id, tool_call_id: call, session_id: on.state.record.id } } })
 }
 
 /** The model asks people. */

@@ -39,7 +39,7 @@ export const now = ({ cause }: Draft): string => timestamp(cause.at)
 export const turnOf = ({ state }: Draft, id: string): Turn | undefined => state.turns[id]
 export const tell = (on: Draft, kind: Tell['to']['kind'], id: string, name: string, input: unknown): void => void on.tells.push({ to: { kind, id }, name, input })
 /** A question of this session; it lives in the session's own shard. */
-export const tellInteraction = (on: Draft, id: string, name: keyof InteractionCommands, input: unknown): void => tell(on, 'interaction', id, name, input)
+export const tellInteraction = <N extends keyof InteractionCommands>(on: Draft, id: string, name: N, input: InteractionCommands[N]['input']): void => tell(on, 'interaction', id, name, input)
 /** A queue of the session's own shard. */
 export const tellQueue = (on: Draft, queue: string, name: 'queue.enqueue' | 'queue.cancel', input: unknown): void => tell(on, 'queue', `${on.cause.shard}.${queue}`, name, input)
 
@@ -75,13 +75,15 @@ export function write(on: Draft, row: Row): TranscriptMessage {
   expires(on)
   return message
 }
-/** Depth of what is said in a turn of a run that does not say how deep it is itself: no run starts because of it, so none starts itself. */
+/** Depth of what a turn of a run does when the run does not say how deep it is itself: no run starts because of it, so none starts itself. */
 const DEEP = 9
+/** How deep in a chain of runs and what they cause a turn is. */
+export const depthOf = ({ work: { depth, owner } }: Turn): number => depth ?? (owner === 'run' ? DEEP : 0)
 /** What people and agents say is a source event, too. */
 function saidIn({ state }: Draft, { role, turn_id }: TranscriptMessage): { said?: Said } {
   if (role !== 'user' && role !== 'assistant') return {}
-  const work = turn_id === undefined ? undefined : state.turns[turn_id]?.work
-  return { said: { session_key: state.record.session_key, depth: work?.depth ?? (work?.owner === 'run' ? DEEP : 0) } }
+  const turn = turn_id === undefined ? undefined : state.turns[turn_id]
+  return { said: { session_key: state.record.session_key, depth: turn ? depthOf(turn) : 0 } }
 }
 /** Write a row that no transcript shows. */
 export const writeHidden = (on: Draft, row: Row): void => emit(on, { type: 'context.stored', message: rowOf(on, row, 'final', on.state.sequence + 1) })

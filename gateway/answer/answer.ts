@@ -45,7 +45,8 @@ export const takeForm = (edge: Edge): Handler => async (incoming) => {
   const fields = new URLSearchParams(text)
   const value = chosen(record, fields)
   if (value === undefined) return over(opened) ?? form(record, who, 'Please choose an answer.', fields)
-  const comment = fields.get('comment')?.trim().slice(0, COMMENT)
+  const comment = textOf(fields.get('comment'))?.trim()
+  if (comment !== undefined && comment.length > COMMENT) return form(record, who, 'The comment is too long.', fields)
   const { world } = edge
   const origin = originOf(world, opened, incoming)
   const outcome = await world.command({
@@ -61,7 +62,7 @@ export const takeForm = (edge: Edge): Handler => async (incoming) => {
 const nameOf = ({ principal, claim }: Opened): string => principal.name ?? claim.target
 
 async function refusedAs(edge: Edge, refusal: Refusal, opened: Opened, fields: URLSearchParams): Promise<Answer> {
-  if (refusal.refused === 'bad_request') return form(opened.record, nameOf(opened), refusal.message ?? 'The answer was not accepted.', fields)
+  if (refusal.refused === 'bad_request' || refusal.details?.['limit'] !== undefined) return form(opened.record, nameOf(opened), refusal.message ?? 'The answer was not accepted.', fields)
   if (refusal.refused === 'service_unavailable' || refusal.refused === 'internal') return unavailable
   const record = (await read(edge, opened.claim)) ?? opened.record
   return ('refused' in record ? undefined : over({ ...opened, record })) ?? gone('This question does not take answers any more.')
@@ -114,6 +115,9 @@ function over({ claim, record }: Pick<Opened, 'claim' | 'record'>): Answer | und
   }
 }
 
+/** A text as it was typed: forms end lines otherwise (HTML, constructing the entry list). */
+const textOf = (field: string | null | undefined): string | undefined => field?.replaceAll('\r\n', '\n')
+
 /** The value that a form gives; undefined when it gives none. Whether it is an answer is decided by the interaction. */
 function chosen(record: Interaction, fields: URLSearchParams): unknown {
   const given = fields.getAll('value')
@@ -121,6 +125,6 @@ function chosen(record: Interaction, fields: URLSearchParams): unknown {
     case 'confirm': return given[0] === 'true' ? true : given[0] === 'false' ? false : undefined
     case 'multi_select': return given
     case 'select': return given[0]
-    case 'input': return given[0]?.replaceAll('\r\n', '\n')
+    case 'input': return textOf(given[0])
   }
 }

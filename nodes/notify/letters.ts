@@ -32,10 +32,10 @@ const CONNECTIONS = 4
 /** Letters of one notice at most: a role may have any number of members. */
 const MOST = 200
 
-/** Who gets a letter: by the addresses that the interaction names, else everybody who is asked. */
-function recipientsOf({ delivery }: Interaction, reached: readonly Reached[]): Recipient[] {
+/** Who gets a letter: by the addresses that the interaction names, else everybody who is asked. Those addresses are of people who answer, not of reviewers. */
+function recipientsOf({ delivery }: Interaction, about: Notice['about'], reached: readonly Reached[]): Recipient[] {
   const everybody = reached.map(({ email, name, target, id }) => ({ email, name, ...(target === id && { target }) }))
-  if (!delivery) return everybody
+  if (!delivery || (about === 'submitted' && delivery.channels.some(({ email }) => email))) return everybody
   const named = new Set(delivery.channels.flatMap(({ email }) => email?.to ?? []))
   return [...named].map((email) => everybody.find((one) => one.email.toLowerCase() === email.toLowerCase()) ?? { email })
 }
@@ -77,7 +77,7 @@ export async function createLetters({ url, from, public_url, seal, reach, log }:
     if (interaction.status !== (notice.about === 'submitted' ? 'in_review' : 'pending')) return []
     const reached = await reach(notice.of.project, notice.about === 'submitted' ? reviewersOf(interaction) : interaction.target_user_ids)
     if (isRefusal(reached)) return undefined
-    return recipientsOf(interaction, reached).slice(0, MOST).map((recipient) => ({ to: recipient.email, send: () => send(notice, interaction, recipient) }))
+    return recipientsOf(interaction, notice.about, reached).slice(0, MOST).map((recipient) => ({ to: recipient.email, send: () => send(notice, interaction, recipient) }))
   }
   return { channel, close: () => mail.close() }
 }

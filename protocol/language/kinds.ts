@@ -40,7 +40,7 @@ const asks: Check<'interaction'> = (config, path, scope) => {
     ...checkDuration(expires_in, below(path, 'expires_in')),
     ...(expires_in !== undefined && parseDuration(expires_in) === 0 ? [{ field: below(path, 'expires_in'), message: 'must be longer than nothing', actual: expires_in }] : []),
     ...checkTime(expires_at, below(path, 'expires_at')),
-    ...templates({ targets, prompt, title, description, spec, context }, path, scope),
+    ...templates({ targets, resolution_policy, prompt, title, description, spec, context }, path, scope),
   ]
 }
 

@@ -203,6 +203,14 @@ t.test('lists answer every filter and page to the end', async (t) => {
   t.strictSame(fieldsOf(await s.refused('interaction.list', { status: 'odd' }, 400, 'bad_request')), ['status[0]'])
 })
 
+t.test('a role is named as it is called: no interaction waits for nobody', async (t) => {
+  for (const name of ['operator', 'ADMIN', 'Nobody']) t.strictSame(fieldsOf(await s.refused('interaction.create', { kind: 'assign_work', title: 'x', target_user_ids: [`role:${name}`] }, 400, 'bad_request')), ['target_user_ids[0]'], name)
+  for (const name of ['Operator', 'role_operator']) {
+    const { id } = await s.ok('interaction.create', { kind: 'assign_work', title: 'x', target_user_ids: [`role:${name}`] })
+    t.match(await s.ok('interaction.cancel', { id }), { status: 'cancelled' }, name)
+  }
+})
+
 t.test('an interaction that a client opens for a run ends as a signal to it', async (t) => {
   const { id } = await s.ok('run.start', { spec: waiting('answered') })
   const made = await ask({ run_id: id, signal_name: 'answered' })

@@ -61,4 +61,7 @@ t.test('reviewers are told when it is their turn, and targets when changes are w
   t.match(await s.raw('GET', String(linkIn(last?.text ?? '')), { key: null }), { status: 200 })
   t.match(mail.letters.find(({ headers }) => headers['subject'] === 'To review: Read it'), { to: 'cy@example.org' })
   t.equal(listOf(await s.ok('interaction.list', { status: 'pending', target_user_id: ada.id })).some(({ id }) => id === made['id']), true)
+  const sent = await ask({ kind: 'request_review', title: 'Sent', spec: { mode: 'input' }, target_user_ids: [ada.id], delivery: { channels: [{ kind: 'email', email: { to: ['ada@example.org'] } }] }, resolution_policy: { type: 'any_of', review: { reviewer_user_ids: [cy.id] } } })
+  await s.ok('interaction.respond', { id: sent['id'], value: 'done' }, { key: ada.key })
+  await until(async () => mail.letters.filter(({ headers }) => headers['subject'] === 'To review: Sent').map(({ to }) => to).join(), (to) => to === 'cy@example.org')
 })

@@ -4,8 +4,10 @@
  */
 import { parseDuration, parseTimestamp, timestamp, type Open } from '../../../protocol/common.ts'
 import { checkPolicy, checkQuestion } from '../../../protocol/interaction/check.ts'
+import type { FieldError } from '../../../protocol/errors.ts'
 import type { Policy, Question } from '../../../protocol/interaction/shapes.ts'
 import type { InteractionSettled } from '../../../protocol/internal.ts'
+import type { Roots } from '../../../protocol/language/expression.ts'
 import { renderNative, renderText } from '../../../protocol/language/template.ts'
 import type { Step } from '../../../protocol/spec.ts'
 import type { Draft } from '../draft.ts'
@@ -36,25 +38,33 @@ export function executeInteraction(on: Draft, step: InteractionStep): void {
 function render(on: Draft, { name, config }: InteractionStep): Asked | Fault {
   const roots = rootsOf(on)
   const text = (source: string | undefined): string | undefined => (source === undefined ? undefined : String(renderText(source, roots)))
-  const rendered = (renderNative(config.targets, roots) as unknown[]).flat()
-  const targets = [...new Set(rendered.filter((target) => typeof target === 'string' && target !== ''))] as string[]
-  const policy: Policy = typeof config.resolution_policy === 'object' ? config.resolution_policy : { type: config.resolution_policy ?? 'any_of' }
+  const targets = idsOf(config.targets, roots)
+  const given: Policy = typeof config.resolution_policy === 'object' ? config.resolution_policy : { type: config.resolution_policy ?? 'any_of' }
+  const reviewers = given.review && idsOf(given.review.reviewer_user_ids ?? [], roots)
+  const policy: Policy = reviewers ? { ...given, review: { ...given.review, reviewer_user_ids: reviewers.ids } } : given
   const spec = config.spec && (renderText(config.spec, roots) as Question)
   const prompt = text(config.prompt)
   const title = (text(config.title) ?? name ?? prompt)?.trim().slice(0, 512) || titles[config.protocol]
   const description = text(config.description) ?? (title === prompt ? undefined : prompt)
   const [fault] = [
-    ...(targets.length === 0 || targets.length < new Set(rendered).size ? [{ field: 'targets', message: 'must be ids of principals' }] : []),
-    ...checkPolicy(policy, targets, 'resolution_policy', 'targets'), ...(spec ? checkQuestion(spec, config.protocol, 'spec') : []),
+    ...notIds(targets, 'targets'), ...(reviewers ? notIds(reviewers, 'resolution_policy.review.reviewer_user_ids') : []),
+    ...checkPolicy(policy, targets.ids, 'resolution_policy', 'targets'), ...(spec ? checkQuestion(spec, config.protocol, 'spec') : []),
   ]
   if (fault) return { error_type: 'interaction_invalid', error: `${fault.field}: ${fault.message}` }
   const lasts = parseDuration(config.expires_in ?? '0')
   const ends = config.expires_at === undefined ? (lasts ? Math.ceil(on.cause.at + lasts) : undefined) : parseTimestamp(config.expires_at)
   return {
-    kind: config.protocol, title, target_user_ids: targets, resolution_policy: policy, ...(description !== undefined && { description }), ...(spec && { spec }),
+    kind: config.protocol, title, target_user_ids: targets.ids, resolution_policy: policy, ...(description !== undefined && { description }), ...(spec && { spec }),
     ...(config.context && { context: renderNative(config.context, roots) as Open }), ...(ends !== undefined && { expires_at: timestamp(ends) }),
   }
 }
+/** People as a list of ids and templates names them, each once, and whether something there was no id. */
+function idsOf(list: readonly string[], roots: Roots): { readonly ids: string[]; readonly whole: boolean } {
+  const rendered = new Set((renderNative(list, roots) as unknown[]).flat())
+  const ids = [...rendered].filter((id): id is string => typeof id === 'string' && id !== '')
+  return { ids, whole: ids.length === rendered.size }
+}
+const notIds = ({ ids, whole }: ReturnType<typeof idsOf>, field: string): FieldError[] => (ids.length > 0 && whole ? [] : [{ field, message: 'must be ids of principals' }])
 const titles: Readonly<Record<InteractionStep['config']['protocol'], string>> = { request_information: 'A question', request_approval: 'An approval', request_review: 'A review', assign_work: 'Some work' }
 
 /** End the step with what became of the interaction: an answer, or what the step says of silence and cancellation. */

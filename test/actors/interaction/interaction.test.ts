@@ -38,6 +38,19 @@ t.test('the first answer that satisfies the policy freezes the outcome', async (
   t.strictSame(record(answer(asked({ spec: undefined }), 'ada', null)).outcome, null, 'null is an answer where none is described')
 })
 
+t.test('an interaction holds no more than can be shown, and is reviewed no more often than makes sense', async (t) => {
+  const people = ['ada', 'bo', 'cy', 'di', 'ed']
+  let scene = asked({ target_user_ids: people, resolution_policy: 'all_of', spec: undefined })
+  for (const person of people.slice(0, 4)) scene = answer(scene, person, 'x'.repeat(250_000))
+  t.match(answer(scene, 'ed', 'x'.repeat(250_000)).refused, { refused: 'conflict', details: { limit: 1024 * 1024 } })
+  t.match(record(answer(scene, 'ed', 'see the file')), { status: 'completed' }, 'a shorter one is taken')
+  let rounds = asked({ resolution_policy: { type: 'any_of', review: { reviewer_user_ids: ['rita'] } } })
+  for (let round = 1; round < 100; round++) rounds = review(answer(rounds, 'ada'), 'rita', 'request_changes')
+  const last = answer(rounds, 'ada')
+  t.match(review(last, 'rita', 'request_changes').refused, { refused: 'conflict', details: { limit: 100 } })
+  t.match(record(review(last, 'rita', 'accept')), { status: 'completed' })
+})
+
 t.test('who may answer: targets, and holders of a role that is a target', async (t) => {
   const scene = asked({ target_user_ids: ['ada', 'role:Editor'] })
   t.match(answer(scene, 'bo').refused, { refused: 'forbidden' })
@@ -92,6 +105,7 @@ t.test('it expires when its time has come, also while it is reviewed, and takes 
     t.strictSame([over.deadline(), over.when('wake').events], [undefined, []])
   }
   t.match(scene.when('interaction.respond', { value: true, roles: [] }, { at: START + 3_600_000, ...by('ada') }).refused, { refused: 'conflict', details: { status: 'expired' } }, 'before the timer came')
+  t.match(scene.when('interaction.cancel', {}, { at: START + 3_600_000 }).refused, { refused: 'bad_request', details: { fields: [{ actual: 'expired' }] } }, 'and it cannot be cancelled any more')
 })
 
 t.test('cancelling', async (t) => {

@@ -69,7 +69,7 @@ t.test('one outcome, equal to the model, told once', async (t) => {
           break
         }
         case 'wake': after = scene.when('wake', {}, { at, ...by('system') }); if (late) model.end('expired'); break
-        case 'cancel': after = scene.when('interaction.cancel', {}, { at, ...by('boss') }); model.end('cancelled'); break
+        case 'cancel': after = scene.when('interaction.cancel', {}, { at, ...by('boss') }); if (!late) model.end('cancelled'); break
         case 'withdraw':
           after = scene.when('interaction.withdraw', {}, { at, ...by('system') })
           if (model.status === 'pending') withdrawn = true

@@ -42,6 +42,12 @@ t.test('silence fails the step unless it goes on; cancellation the other way rou
   t.match(again.tells, [{ to: { id: 'iact_2' }, name: 'interaction.open' }], 'a retry asks anew')
 })
 
+t.test('reviewers are named by templates, too', async (t) => {
+  const review = (reviewers: string[]) => ({ resolution_policy: { type: 'any_of', review: { reviewer_user_ids: reviewers } } })
+  t.match(started([ask(review(['${{ input.boss }}', 'rita', '${{ input.boss }}']))], {}, { input: { boss: 'bea' } }).tells, [{ input: { resolution_policy: { type: 'any_of', review: { reviewer_user_ids: ['bea', 'rita'] } } } }])
+  t.match(record(started([ask(review(['${{ input.boss }}']))])), { error_type: 'interaction_invalid', error_message: /reviewer_user_ids/ })
+})
+
 t.test('what cannot be asked fails the step', async (t) => {
   t.match(record(started([ask({ targets: ['${{ input.nobody }}'] })])), { status: 'failed', error_type: 'interaction_invalid' })
   t.match(record(started([ask({ resolution_policy: { type: 'quorum', threshold: 2 }, targets: ['${{ input.p }}', 'x'] })], {}, { input: { p: 'x' } })), { error_type: 'interaction_invalid', error_message: /only 1 target/ })
@@ -76,6 +82,15 @@ t.test('interactions that clients open for a run end as signals to it', async (t
   t.strictSame(early.when('interaction.settled', settled({ interaction_id: 'iact_7', signal_name: 'done' })).events, [])
   t.match(scene.when('run.cancel').tells, [{ to: { id: 'iact_7' }, name: 'interaction.withdraw' }])
   t.match(done.when('interaction.opened', opened('iact_8')), { events: [], tells: [{ to: { id: 'iact_8' }, name: 'interaction.withdraw' }] }, 'too late')
+  const failed = started([action('a'), wait('w', 'done')]).when('interaction.opened', opened('iact_7')).when('job.settled', { job_id: 'job_1', outcome: 'failed', attempt: 1, error_type: 'x', error_message: 'x' })
+  t.match(record(failed), { status: 'failed' })
+  const answered = failed.when('interaction.settled', settled({ interaction_id: 'iact_7', signal_name: 'done' }))
+  t.strictSame(typesOf(answered), ['interaction.settled'], 'a run that has failed may be retried')
+  const retried = answered.when('run.retry')
+  const [job_id] = retried.tells.flatMap(({ name, input }) => (name === 'queue.enqueue' ? [(input as { job: { id: string } }).job.id] : []))
+  t.match(record(retried.when('job.settled', { job_id, outcome: 'completed', attempt: 1, result: {} })), { status: 'completed' }, 'and then has what was answered meanwhile')
+  const left = started([action('a')]).when('interaction.opened', opened('iact_7')).when('job.settled', { job_id: 'job_1', outcome: 'completed', attempt: 1, result: {} })
+  t.match([record(left).status, left.tells], ['completed', [{ to: { id: 'iact_7' }, name: 'interaction.withdraw' }]], 'nobody waits any more')
   let full = started([wait('w')])
   for (let n = 0; n < MAX_ASKED; n++) full = full.when('interaction.opened', opened(`iact_${n}`))
   t.match(full.when('interaction.opened', opened('iact_x')), { events: [], tells: [{ name: 'interaction.withdraw' }] })

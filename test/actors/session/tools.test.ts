@@ -102,12 +102,25 @@ t.test('a destructive action is done only when a person says so', async (t) => {
   t.strictSame(calls(s), [])
 })
 
-t.test('nobody approves for an agent but an administrator', async (t) => {
+t.test('what an agent of a run asks starts nothing: a loop would ask for ever', async (t) => {
+  const depth = (s: Story) => (s.questions.get(question(s)) as { state: { depth?: number } }).state.depth
+  const free = begun()
+  free.answers(ask('q'))
+  t.equal(depth(free), 0)
+  const s = begun()
+  s.answers(say('hello'))
+  s.do('turn.open', { turn_id: 'turn_r', owner: { run_id: 'run_1', step_key: 's' }, attempt: 1, content: [say('x')], definition: definition(), asker: { id: 'system', type: 'system' } })
+  s.answers(ask('q'))
+  t.equal(depth(s), 9)
+  t.notOk('depth' in recordOf(s, question(s)), 'no record shows it')
+})
+
+t.test('nobody approves for an agent but administrators and owners', async (t) => {
   const s = begun()
   s.answers(say('x'))
   s.do('session.start_turn', { session_id: 'ses_1', content: [say('y')], definition: definition([tool('rm', { destructive: true })]) }, { principal: { type: 'agent', id: 'agt_2' } })
   s.answers(use('1', 'rm'))
-  t.match(recordOf(s, question(s)), { target_user_ids: ['role:Admin'] })
+  t.match(recordOf(s, question(s)), { target_user_ids: ['role:Admin', 'role:Owner'] })
 })
 
 t.test('an answer, an expiry and a withdrawal each give one result, and no error', async (t) => {
