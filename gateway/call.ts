@@ -13,6 +13,7 @@ import type { World } from './ports.ts'
 import type { Limits } from './rate.ts'
 import type { Incoming } from './request.ts'
 import { ownAgent, speaksForItself } from './session/own.ts'
+import { namedIn, type Sight } from './session/sight.ts'
 import type { Exchange } from './respond.ts'
 import type { Room } from './room.ts'
 import { readUpload, type Uploaded } from './form.ts'
@@ -31,6 +32,7 @@ export interface Edge {
   readonly followers: Followers
   /** Where bytes of files are while they pass. */
   readonly room: Room
+  readonly sight: Sight
 }
 
 export interface Call {
@@ -132,11 +134,17 @@ function accept(edge: Edge, { name, row }: Routed, incoming: Incoming, exchange:
   if (incoming.broken === 'too_large') return refuse('payload_too_large', { limit: row.shape.limit ?? BODY_LIMIT })
   if (project && slots['project'] !== undefined) slots['project'] = project.id
   const { request_id } = exchange
-  if (row.shape.upload) return readUpload(edge.room, row, incoming, exchange).then((read) => (isRefusal(read) ? read : { name, row, slots, query, ...read, caller, project, request_id, incoming }))
+  if (row.shape.upload) return readUpload(edge.room, row, incoming, exchange).then((read) => (isRefusal(read) ? read : seen(edge, { name, row, slots, query, ...read, caller, project, request_id, incoming })))
   const body = row.verb === 'command' ? readBody(row, incoming.broken ? undefined : incoming.body, incoming.header('content-type')) : {}
   if (isRefusal(body)) return body
   const call: Call = { name, row, slots, query, body, caller, project, request_id, incoming }
-  return own ? ownAgent(edge, call).then((is) => (is ? call : refused)) : call
+  return own ? ownAgent(edge, call).then((is) => (is ? seen(edge, call) : refused)) : seen(edge, call)
+}
+
+/** The call, unless it is about a session that its caller does not see. */
+function seen(edge: Edge, call: Call): Soon<Call | Refusal> {
+  const of = call.project && namedIn(call.slots)
+  return of && call.project ? edge.sight.check(call.project.id, of, call.caller).then((refused) => refused ?? call) : call
 }
 
 /** Largest body of a row that names no limit, in bytes. */

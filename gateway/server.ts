@@ -25,6 +25,7 @@ import { openRoom } from './room.ts'
 import { answerOf, requestIds, serve, type Handler, type Route, type Service } from './serve.ts'
 import { sendFile } from './session/attach.ts'
 import { openFollowedSessions } from './session/followed.ts'
+import { openSight } from './session/sight.ts'
 import { isSessionStream, runSessionStream, streamed, wantsStream } from './session/stream.ts'
 import { mountWorkerSocket } from './socket/mount.ts'
 import { soon } from './soon.ts'
@@ -55,7 +56,7 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
   const app = uWS.App()
   const touches = openTouches(world)
   const authentication = openAuthentication(world, directory, touches)
-  const edge: Edge = { world, becomesFresh: openFreshness(world), directory, authentication, limits: createLimits(world), followers: openFollowers(world), room: openRoom() }
+  const edge: Edge = { world, becomesFresh: openFreshness(world), directory, authentication, limits: createLimits(world), followers: openFollowers(world), room: openRoom(), sight: openSight(world) }
   const { followers } = edge
   const sessions = openFollowedSessions(world)
   const mcp = openMcp(edge)

@@ -135,6 +135,8 @@ export interface TurnWanted {
   readonly turn_id: string
   /** Id or name. */
   readonly agent?: string
+  /** Whoever the run works for; absent: the service. */
+  readonly asker?: string
   readonly session: { readonly scope: 'loop' | 'agent'; readonly ref_id: string; readonly name: string; readonly title?: string; readonly visibility?: 'project' | 'private'; readonly compaction_policy?: CompactionPolicy }
   readonly step: { readonly timeout_seconds?: number; readonly thinking_effort?: ThinkingEffort; readonly model_route?: ModelRoute; readonly tool_names?: readonly string[]; readonly disable_tools?: boolean; readonly max_turns?: number; readonly max_duplicate_tool_calls?: number }
 }
@@ -228,6 +230,8 @@ export interface ViewQuestions {
   channel_events: { input: { channel_id: string; after: number; limit: number }; reply: { items: readonly ChannelEventRecord[]; last: number; oldest: number; exists: boolean } & Timely }
   /** What decides whether somebody may follow a channel, as of the cursor `at`; refused `not_found` when they may not. */
   channel_access: { input: { id: string; viewer: Viewer }; reply: { private: boolean; member: boolean; at: number } | Refusal }
+  /** The channel that a session is of, if it is of one, and whether it is closed to somebody because they may not read that; `known`: there is such a session. */
+  session_access: { input: { of: { readonly session_id: string } | { readonly turn_id: string }; viewer: Viewer }; reply: { known: boolean; closed: boolean; channel?: string } | Refusal }
   /** What never changes about a message; `thread`: agents that began its thread or were called in it. */
   channel_facts: { input: { id: string; message_id: string }; reply: { facts?: MessageFacts; thread?: readonly string[] } }
   /** Channels that have a member. */

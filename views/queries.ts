@@ -23,7 +23,7 @@ import { messageFacts, messageGet, messageList } from './messages.ts'
 import type { Paging } from './page.ts'
 import { runList, workflowRuns, type RunFilters } from './run-list.ts'
 import { locate, missingRun, runDetail, runOfKey, runRow } from './runs.ts'
-import { messagesOfSession, messagesOfTurn, nudgeGet, nudgeList, sessionGet, sessionList, turnGet, turnList } from './session-lists.ts'
+import { messagesOfSession, messagesOfTurn, nudgeGet, nudgeList, sessionAccess, sessionGet, sessionList, turnGet, turnList } from './session-lists.ts'
 import { eventGet, eventList, publishedKeys, type EventFilters } from './source-events.ts'
 import { stepsOf } from './steps.ts'
 import type { Store } from './store.ts'
@@ -91,6 +91,7 @@ const queries = {
   'loop.list': define<Paging & { status?: string; agent_id?: string }>(({ store, project }, input) => loopList(store, project, input)),
   'loop.get': define<OfRun>(({ store, project }, input) => loopGet(store, project, input)),
   loop_named: define<ViewQuestions['loop_named']['input']>(({ store, project }, { name }) => loopNamed(store, project, name)),
+  session_access: define<ViewQuestions['session_access']['input']>(({ store, project }, input) => sessionAccess(store, project, input)),
   'session.list': define<Parameters<typeof sessionList>[2]>(({ store, project }, input) => sessionList(store, project, input)),
   'session.get': define<Parameters<typeof sessionGet>[2]>(({ store, project, now }, input) => sessionGet(store, project, input, now)),
   'session.messages': define<Parameters<typeof messagesOfSession>[2]>(({ store, project }, input) => messagesOfSession(store, project, input)),

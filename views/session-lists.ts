@@ -1,7 +1,11 @@
 /** Lists and records of sessions. A session that is gone shows its tombstone and its turns, and nothing that was said. */
 import { timestamp } from '../protocol/common.ts'
+import { channelOfKey } from '../protocol/channels/exchange.ts'
+import type { Viewer } from '../protocol/channels.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'
+import type { ViewQuestions } from '../protocol/internal.ts'
 import { agentTurn, sessionMessage, type AgentTurn, type CompactionProgress, type Session, type SessionDetail, type SessionMessage, type SessionNudge, type TranscriptMessage, type TranscriptTurn, type TurnExtra } from '../protocol/session/shapes.ts'
+import { readable } from './channels.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
 import { recordOf, sessionRow, type CompactionNote, type SessionRow } from './sessions.ts'
 import type { Store, Value } from './store.ts'
@@ -11,6 +15,19 @@ const missingSession = missing('session')
 interface Of { readonly session_id: string }
 type Found<T> = T | Refusal
 const found = (store: Store, project: number, { session_id }: Of): SessionRow | undefined => sessionRow(store, project, session_id)
+
+/** Whether a session is closed to somebody. One that is not there is open. */
+export function sessionAccess(store: Store, project: number, { of, viewer }: ViewQuestions['session_access']['input']): { known: boolean; closed: boolean; channel?: string } {
+  const known = 'session_id' in of
+    ? store.one<{ session_key: string }>('SELECT session_key FROM sessions WHERE id = ? AND project = ?', of.session_id, project)
+    : store.one<{ session_key: string }>('SELECT s.session_key FROM session_turns t JOIN sessions s ON s.n = t.session WHERE t.id = ? AND t.project = ?', of.turn_id, project)
+  const channel = known && channelOfKey(known.session_key)
+  return { known: known !== undefined, closed: channel !== undefined && !readable(store, project, { id: channel, viewer }), ...(channel !== undefined && { channel }) }
+}
+/** Holds of sessions that somebody sees; its parameter is their id. */
+const SEEN = `(session_key NOT GLOB 'channel:chan_*' OR EXISTS (
+  SELECT 1 FROM channels c WHERE c.project = sessions.project AND c.id = substr(session_key, 9, instr(substr(session_key, 9) || ':', ':') - 1)
+    AND (c.private = 0 OR EXISTS (SELECT 1 FROM channel_members m WHERE m.channel = c.n AND m.member = ?))))`
 
 /** One session; at how many tokens it compacts is for the edge to add. @param now Unix milliseconds. */
 export function sessionGet(store: Store, project: number, input: Of, now: number): Found<SessionDetail> {
@@ -36,10 +53,12 @@ export interface SessionFilters extends Paging {
   readonly provider?: string
   readonly integration_id?: string
   readonly since?: number
+  /** Who asks; absent: the service itself. */
+  readonly viewer?: Viewer
 }
 /** Sessions, the latest activity first. A key of an agent means one session: that which lives, else the newest of those that are gone. */
 export function sessionList(store: Store, project: number, input: SessionFilters): Page<Session> {
-  const { agent_id, session_key, status, scope, provider, integration_id, since } = input
+  const { agent_id, session_key, status, scope, provider, integration_id, since, viewer } = input
   const statuses = list(status).length > 0 ? list(status) : ['active']
   const conditions = [`status IN (${marks(statuses)})`]
   const values: Value[] = [...statuses]
@@ -51,6 +70,10 @@ export function sessionList(store: Store, project: number, input: SessionFilters
   if (since !== undefined) {
     conditions.push('active_at > ?')
     values.push(since)
+  }
+  if (viewer) {
+    conditions.push(SEEN)
+    values.push(viewer.id)
   }
   const select = `SELECT n, id, revision, gone, last, active_at, record, compaction FROM sessions WHERE project = ? AND ${conditions.join(' AND ')}`
   if (agent_id !== undefined && session_key !== undefined && scope === 'agent') {

@@ -3,6 +3,7 @@
  * decision see what earlier ones did; the state that results goes with the decision. What changed of the session's own record
  * is gathered and stored as one event at the end, with the next version.
  */
+import { channelOfKey } from '../../protocol/channels/exchange.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { InteractionCommands } from '../../protocol/internal.ts'
 import { patch, type Patch } from '../../protocol/patch.ts'
@@ -80,10 +81,12 @@ const DEEP = 9
 /** How deep in a chain of runs and what they cause a turn is. */
 export const depthOf = ({ work: { depth, owner } }: Turn): number => depth ?? (owner === 'run' ? DEEP : 0)
 /** What people and agents say is a source event, too. */
-function saidIn({ state }: Draft, { role, turn_id }: TranscriptMessage): { said?: Said } {
+function saidIn({ state, change: changed }: Draft, { role, turn_id }: TranscriptMessage): { said?: Said } {
   if (role !== 'user' && role !== 'assistant') return {}
   const turn = turn_id === undefined ? undefined : state.turns[turn_id]
-  return { said: { session_key: state.record.session_key, depth: turn ? depthOf(turn) : 0 } }
+  const { session_key, visibility } = patch(state.record, changed)
+  const closed = visibility === 'private' && channelOfKey(session_key) !== undefined
+  return { said: { session_key, depth: turn ? depthOf(turn) : 0, ...(closed && { closed }) } }
 }
 /** Write a row that no transcript shows. */
 export const writeHidden = (on: Draft, row: Row): void => emit(on, { type: 'context.stored', message: rowOf(on, row, 'final', on.state.sequence + 1) })

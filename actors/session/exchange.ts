@@ -27,6 +27,7 @@ export const openExchange = (brand: string) => (state: SessionState, input: Open
   const on = place(brand, state, { agent_id: at.agent_id, title, visibility: closed ? 'private' : 'project' }, at, cause)
   if (isRefusal(on)) return on
   if (!state.record) change(on, { origin: 'interaction' })
+  if (closed && on.state.record.visibility !== 'private') change(on, { visibility: 'private' })
   if (isFull(on.state)) return refuse('conflict', { limit: limits.turns }, 'The session has as many turns that have not ended, and nudges that wait, as it may have.')
   if (on.state.record.status === 'archived') change(on, { status: 'active' })
   const channel_context = { provider: 'internal', channel_id: channel.id, ...(root !== undefined && { thread_id: root }) }

@@ -2,6 +2,7 @@
 import { parseTimestamp } from '../../protocol/common.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import type { SessionDetail } from '../../protocol/session/shapes.ts'
+import { viewerOf } from '../channels.ts'
 import { homeOf, type Call, type Edge } from '../call.ts'
 import { compactionOf } from './definition.ts'
 
@@ -21,7 +22,7 @@ export async function listSessions(edge: Edge, call: Call, { agent_name, scope_n
   if (known && id === undefined) return { items: [] }
   // A key means one session: those that runs made under it are asked for by their scope.
   const scope = question['scope'] ?? (session_key === undefined ? undefined : 'agent')
-  return edge.world.view(homeOf(edge, call), 'session.list', { ...question, ...(scope !== undefined && { scope }), ...(id !== undefined && { agent_id: id }), ...(session_key !== undefined && { session_key }), ...(after !== undefined && { since: after }) })
+  return edge.world.view(homeOf(edge, call), 'session.list', { ...question, ...(scope !== undefined && { scope }), ...(id !== undefined && { agent_id: id }), ...(session_key !== undefined && { session_key }), ...(after !== undefined && { since: after }), viewer: viewerOf(call.caller) })
 }
 
 /** One session, with the threshold that its next turn would have. Without a definition nothing compacts. */

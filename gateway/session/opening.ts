@@ -1,7 +1,8 @@
 /** What a turn of a run needs looked up: the agent, its session, and what the turn runs with. The run opens it; nothing is written here. */
 import type { AgentSource } from '../../protocol/agents/definition.ts'
 import { timestamp } from '../../protocol/common.ts'
-import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import { channelOfKey } from '../../protocol/channels/exchange.ts'
+import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import type { TurnDefined, TurnWanted } from '../../protocol/internal.ts'
 import { own } from '../../protocol/lookup.ts'
 import type { Asking } from '../equipment.ts'
@@ -24,11 +25,15 @@ async function named(asking: Asking, project: string, text: string): ReturnType<
 }
 
 /** Where a turn takes place, and what it runs with. */
-export async function turnFor(asking: Asking, project: string, { turn_id, agent: text, session, step }: TurnWanted): Promise<TurnDefined | Refusal> {
+export async function turnFor(asking: Asking, project: string, { turn_id, agent: text, asker = '', session, step }: TurnWanted): Promise<TurnDefined | Refusal> {
   const given = text === undefined ? reviewer(asking) : undefined
   const agent = given?.agent ?? (await named(asking, project, text ?? ''))
   if (isRefusal(agent)) return agent
   const { scope, ref_id, name, title, visibility, compaction_policy } = session
+  const channel = scope === 'agent' ? channelOfKey(name) : undefined
+  // What is said to an agent in a channel, it hears from nobody else.
+  const readable = channel === undefined ? undefined : await asking.world.view(project, 'channel_access', { id: channel, viewer: { id: asker, admin: false } })
+  if (isRefusal(readable)) return readable.refused === 'not_found' ? refuse('forbidden', { session: name }, 'The session is of a channel that whoever started the run may not read.') : readable
   const located = await locate(asking, project, agent, { session_key: name }, scope === 'loop' ? { scope_ref_id: ref_id } : {})
   if (isRefusal(located)) return located
   const defined = await define(asking, project, agent, located.session ?? { ...(compaction_policy && { compaction_policy }) }, { step }, given)

@@ -47,9 +47,11 @@ async function follow(edge: Edge, sessions: FollowedSessions, call: Call, exchan
   }
   const guard = guardOf(edge, call, () => sink.end())
   const sink: Sink = openStream(edge.world, exchange, ': keepalive', () => void guard.look())
+  const sight = edge.sight.onChange(homeOf(edge, call), session_id, call.caller, () => void guard.look())
   sink.onClose(() => {
     guard.stop()
     release()
+    void sight.then((stop) => stop())
   })
   void follower.join(sink, dialects[version], first).then(() => (version === 'v1' ? catchUp() : undefined))
   return undefined

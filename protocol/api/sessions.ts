@@ -1,11 +1,12 @@
 /**
  * Sessions of agents: invocation, turns, messages, nudges. What the contract leaves open and is decided here: unknown fields are
  * refused; a message with a block of type `file` is dropped, and any other unknown type refuses the request; `visibility` is a
- * label that product views may use; whoever may view the project reads its sessions.
+ * label that product views may use; whoever may view the project reads its sessions, but for those of channels that they may not read.
  */
 import { Type, type Static } from 'typebox'
 import { AgentName, CompactionPolicy, compactionFaults, ThinkingEffort } from '../agents.ts'
 import { InlineConfig } from '../agents/inline.ts'
+import { channelOfKey } from '../channels/exchange.ts'
 import { Closed, Id, bodyKey, Open, Timestamp, many, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { FieldError } from '../errors.ts'
@@ -28,7 +29,8 @@ const seed = {
 }
 const CreateSession = Closed({ agent_id: Id, model: Type.Optional(Type.String({ maxLength: 256 })), ...seed })
 export type SessionSeed = Partial<Omit<Static<typeof CreateSession>, 'agent_id'>>
-const checkSeed = ({ compaction_policy, retention, metadata }: SessionSeed, under = ''): FieldError[] => [
+const checkSeed = ({ compaction_policy, retention, metadata, session_key, scope_name }: SessionSeed, under = ''): FieldError[] => [
+  ...Object.entries({ session_key, scope_name }).flatMap(([field, key]) => (key !== undefined && channelOfKey(key.trim()) !== undefined ? [{ field: `${under}${field}`, message: 'is the key of a channel: what is said there is said in the channel', actual: key }] : [])),
   ...compactionFaults(compaction_policy, `${under}compaction_policy`), ...checkMetadata(metadata, `${under}metadata`),
   ...(retention?.mode === 'bounded' && retention.ttl_seconds === undefined ? [{ field: `${under}retention.ttl_seconds`, message: 'is required for bounded' }] : []),
 ]

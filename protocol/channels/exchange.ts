@@ -44,6 +44,9 @@ export interface Exchange extends Wake {
 }
 /** Key of the session of a channel or a thread with an agent. */
 export const sessionKeyOf = (channel_id: string, root: string | undefined): string => `channel:${channel_id}${root === undefined ? '' : `:${root}`}`
+const KEY = /^channel:(chan_\w+)(?::|$)/
+/** The channel that the key of a session names; undefined when it names none. */
+export const channelOfKey = (session_key: string): string | undefined => KEY.exec(session_key)?.[1]
 
 /** What happened to exchanges of a channel. */
 export type ExchangeEvent =

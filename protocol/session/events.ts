@@ -33,6 +33,8 @@ export type SessionFrame =
 export interface Said {
   readonly session_key: string
   readonly depth: number
+  /** It was said in a private channel or a direct message: that it was, not what. */
+  readonly closed?: true
 }
 /** The row that a frame carries. */
 export const rowIn = ({ type: _, said: __, ...row }: Extract<SessionFrame, { type: 'message.upsert' }>): TranscriptMessage => row

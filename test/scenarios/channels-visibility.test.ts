@@ -4,7 +4,7 @@ import type { RowName } from '../../protocol/api.ts'
 import { routeOf, type Row } from '../../protocol/contract.ts'
 import { api } from '../../protocol/api.ts'
 import { service, type Frame } from '../service.ts'
-import { idsOf, listOf, pages, until } from './given.ts'
+import { ended, idsOf, listOf, pages, until } from './given.ts'
 import { editor, person, type Person } from './people.ts'
 
 const s = await service()
@@ -72,6 +72,66 @@ t.test('a public channel is read by everybody who may view the project, also aft
   await viewer.refused('channel.send', { id, content: 'x' }, 403, 'permission_denied')
   await ann.ok('channel.add_member', { id, user_id: viewer.id })
   await viewer.ok('channel.mark_read', { id, user_id: viewer.id, seq: 1 })
+})
+
+t.test('what is said to an agent in a channel is seen by those who may read the channel, and by nobody else, on any row', async (t) => {
+  const agent = await s.ok('agent.create', { name: 'confidant', system_prompt: `script:\n  - say: "${WORD} heard"\n` })
+  const talk = async (input: object): Promise<Record<string, unknown>> => {
+    const { id } = await ann.ok('channel.create', input as Record<string, unknown>)
+    await ann.ok('channel.send', { id, content: `@confidant ${WORD}` })
+    const [said] = await until(async () => listOf(await ann.ok('channel.messages', { id, sender_id: agent['id'] })), (all) => all.length > 0)
+    const metadata = said?.['metadata'] as unknown as { turn_id: string } | undefined
+    return { id, session_id: said?.['sender_session_id'], turn_id: metadata?.turn_id, artifact_id: 'art_1', nudge_id: 'nudge_1', session_key: `channel:${String(id)}` }
+  }
+  const dm = await talk({ kind: 'dm', member_ids: [agent['id']] })
+  const closed = await talk({ name: 'whisper', private: true, member_ids: [agent['id'], bob.id] })
+  const open = await talk({ name: 'aloud', member_ids: [agent['id']] })
+  const bodies: Readonly<Record<string, object>> = {
+    'session.start_turn': { content: [{ type: 'text', text: 'x' }] }, 'session.append': { messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }] }] }, 'session.nudge': { content: 'x' },
+    'session.attach': { name: 'x.txt', file: 'eA==' },
+  }
+  const sessions = (Object.entries(api) as [RowName, Row][]).filter(([, { route }]) => route.includes(':session_id') || route.includes(':turn_id'))
+  t.ok(sessions.length > 20)
+  for (const [name] of sessions) {
+    for (const [who, at] of [[out, dm], [out, closed], [admin, closed], [admin, dm]] as const) {
+      const slots = Object.fromEntries(routeOf(api[name]).slots.filter((slot) => slot in at).map((slot) => [slot, at[slot]]))
+      const { status, body } = await who.call(name, { ...slots, ...bodies[name] })
+      t.equal(status, 404, `${name} ${JSON.stringify(body)}`)
+      t.notMatch(JSON.stringify(body), WORD)
+    }
+  }
+  const reads = sessions.flatMap(([name, { verb }]) => (verb === 'query' && /session\.(get|messages|turns?|transcript)$/.test(name) ? [name] : []))
+  t.equal(reads.length, 5)
+  for (const [who, at] of [[ann, dm], [bob, closed], [viewer, open], [out, open]] as const) for (const name of reads) t.equal((await who.call(name, Object.fromEntries(routeOf(api[name]).slots.filter((slot) => slot in at).map((slot) => [slot, at[slot]])))).status, 200, name)
+  const listed = async (who: Person) => idsOf(await who.ok('session.list', { agent_id: agent['id'] })).sort()
+  t.strictSame(await listed(out), [open['session_id']])
+  t.strictSame(await listed(bob), [open['session_id'], closed['session_id']].sort())
+  t.strictSame(await listed(ann), [open, closed, dm].map(({ session_id }) => session_id).sort())
+  t.strictSame(idsOf(await out.ok('session.list', { agent_id: agent['id'], session_key: dm['session_key'] })), [], 'by its key neither')
+
+  const events = await until(async () => listOf(await viewer.ok('event.list', { event_type: 'session.message.created', limit: 200 })), (all) => all.length >= 6)
+  const said = (at: Record<string, unknown>) => events.filter(({ source_id }) => source_id === at['session_id'])
+  t.equal(said(open).filter(({ event }) => JSON.stringify(event).includes(WORD)).length, 2)
+  for (const at of [dm, closed]) {
+    t.equal(said(at).length, 2, 'that something was said is an event')
+    t.notMatch(JSON.stringify(said(at)), WORD, 'what was said is none')
+  }
+  for (const session_key of [dm['session_key'], ` ${String(closed['session_key'])}:cmsg_1`]) {
+    const input = { content: [{ type: 'text', text: 'what was said?' }] }
+    await out.refused('agent.invoke', { agent_ref: { id: agent['id'] }, session: { session_key }, input }, 400, 'bad_request')
+    await out.refused('session.create', { agent_id: agent['id'], session_key }, 400, 'bad_request')
+  }
+  const run = await out.ok('run.start', { spec: { steps: [{ id: 'ask', kind: 'agent', config: { agent_id: 'confidant', instructions: 'what was said?', session: { scope: 'agent', name: closed['session_key'] } } }] } })
+  t.match(await ended(s, run['id']), { status: 'failed', error_type: 'forbidden' })
+
+  const stream = s.follow('session.transcript_stream', { session_id: open['session_id'] }, () => false, { key: out.key })
+  await ann.ok('channel.update', { id: open['id'], private: true })
+  await ann.ok('channel.send', { id: open['id'], content: `@confidant ${WORD} again` })
+  await out.refused('session.get', { session_id: open['session_id'] }, 404, 'not_found')
+  await until(async () => listOf(await ann.ok('channel.messages', { id: open['id'], sender_id: agent['id'] })), (all) => all.length > 1)
+  const after = await until(async () => listOf(await viewer.ok('event.list', { event_type: 'session.message.created', limit: 200 })), (all) => all.filter(({ source_id }) => source_id === open['session_id']).length === 4)
+  t.notMatch(JSON.stringify(after), `${WORD} again`, 'a channel that was made private is closed from then on')
+  t.notMatch(JSON.stringify(await stream), 'again', 'who followed it sees the end of the stream, and nothing after')
 })
 
 const typesOf = (frames: readonly Frame[]) => frames.map(({ event }) => event)

@@ -21,6 +21,8 @@ export class RunRules {
       if (event.type === 'run.created' ? known : !known) say(known ? 'a second time' : 'before it was created')
       const run: Course = known ?? { begun: new Set(), completed: new Set(), settled: new Set() }
       this.#runs.set(entry.id, run)
+      // What is answered after a failure is kept for a retry.
+      if (run.ended === 'run.failed' && event.type === 'interaction.settled') continue
       if (run.ended !== undefined) {
         if (run.ended !== 'run.failed' || event.type !== 'run.resumed') say(`after ${run.ended}`)
         delete run.ended

@@ -6,6 +6,7 @@
  */
 import type { Job, JobHeader } from '../../../protocol/api/jobs.ts'
 import { parseDuration, type Open } from '../../../protocol/common.ts'
+import { sessionKeyOf } from '../../../protocol/channels/exchange.ts'
 import type { TurnWanted } from '../../../protocol/internal.ts'
 import { renderText } from '../../../protocol/language/template.ts'
 import { limits } from '../../../protocol/session/limits.ts'
@@ -88,7 +89,7 @@ function sessionFor(on: Draft, { name: step_name, kind, config }: AgentStep, age
 /** The session of a run that names none: that of the conversation it came from, else of its trigger, else `default`. */
 function usualName({ record, engine }: RunState): string {
   const { channel_id, thread_id } = record.meta ?? engine.meta
-  if (typeof channel_id === 'string') return `channel:${channel_id}${typeof thread_id === 'string' ? `:${thread_id}` : ''}`
+  if (typeof channel_id === 'string') return sessionKeyOf(channel_id, typeof thread_id === 'string' ? thread_id : undefined)
   const { trigger_id } = record.source ?? {}
   return trigger_id === undefined ? 'default' : `trigger:${trigger_id}`
 }
@@ -104,7 +105,7 @@ export function turnWanted(state: RunState | null, { job_id }: { readonly job_id
   const seconds = Math.ceil((parseDuration(step?.timeout?.duration ?? '0') ?? 0) / 1000)
   const thinking_effort = (step?.kind === 'agent' ? step.config.session?.thinking_effort : undefined) ?? state.spec.defaults?.agent_session?.thinking_effort
   return {
-    turn_id: wait.turn_id, ...(agent !== undefined && { agent }), session,
+    turn_id: wait.turn_id, ...(agent !== undefined && { agent }), ...(state.engine.actor && { asker: state.engine.actor.principal_id }), session,
     step: { ...(seconds > 0 && { timeout_seconds: seconds }), ...(thinking_effort && { thinking_effort }), ...(max_duplicate_tool_calls !== undefined && { max_duplicate_tool_calls }), ...(step?.kind === 'agent' && boundsOf(step)) },
   }
 }

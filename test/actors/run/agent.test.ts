@@ -44,7 +44,7 @@ t.test('a schema goes with the turn, and its output is the step\'s', async (t) =
 t.test('what a step says bounds the turn', async (t) => {
   const asked = begun([agent({ tool_names: ['crm.find'], disable_tools: true, max_turns: 3, model_route: { mode: 'managed', model: 'm' }, session: { thinking_effort: 'low' } }, { timeout: { duration: '1500ms' } })], { limits: { max_duplicate_tool_calls: 5 } })
   t.same(asked.ask('job_spec', { job_id: 'job_1' }), {
-    turn_id: 'turn_1', agent: 'helper', session: { scope: 'loop', ref_id: 'run_1', name: 'default' },
+    turn_id: 'turn_1', agent: 'helper', asker: 'user_1', session: { scope: 'loop', ref_id: 'run_1', name: 'default' },
     step: { timeout_seconds: 2, thinking_effort: 'low', max_duplicate_tool_calls: 5, model_route: { mode: 'managed', model: 'm' }, tool_names: ['crm.find'], disable_tools: true, max_turns: 3 },
   })
   t.equal(asked.deadline(), asked.at + 1500)

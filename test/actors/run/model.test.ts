@@ -91,9 +91,11 @@ function checkHistory(history: readonly RunEvent[]): void {
   let ended = false
   let status = ''
   for (const { type, step = '', payload, private: note, run } of history) {
-    if (ended) must(type === 'run.resumed' && payload?.recovery_action !== undefined, `${type} after the end`)
-    ended = ends.has(type)
-    if (ended) must(payload?.status === run?.status && type === `run.${run?.status}`, 'an end without its status')
+    // What is answered after a failure is kept for a retry.
+    const kept = ended && status === 'failed' && type === 'interaction.settled'
+    if (ended) must(kept || (type === 'run.resumed' && payload?.recovery_action !== undefined), `${type} after the end`)
+    ended = kept || ends.has(type)
+    if (ended && !kept) must(payload?.status === run?.status && type === `run.${run?.status}`, 'an end without its status')
     const again = type === 'step.retried' && payload?.retry_scope === 'run_recovery'
     const fresh = type === 'step.started' && left.delete(step)
     if (again || fresh) over.delete(step)
