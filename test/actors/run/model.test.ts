@@ -92,7 +92,7 @@ function checkHistory(history: readonly RunEvent[]): void {
   let status = ''
   for (const { type, step = '', payload, private: note, run } of history) {
     // What is answered after a failure is kept for a retry.
-    const kept = ended && status === 'failed' && type === 'interaction.settled'
+    const kept: boolean = ended && status === 'failed' && type === 'interaction.settled'
     if (ended) must(kept || (type === 'run.resumed' && payload?.recovery_action !== undefined), `${type} after the end`)
     ended = kept || ends.has(type)
     if (ended && !kept) must(payload?.status === run?.status && type === `run.${run?.status}`, 'an end without its status')
