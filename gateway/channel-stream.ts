@@ -48,7 +48,7 @@ export function channelSource(world: World, project: string, id: string): Source
     const page = (await world.view(project, 'channel_events', { channel_id: id, after, limit }, fresh, within)) as ViewQuestions['channel_events']['reply'] | Refusal
     if (isRefusal(page)) return page
     if (!page.exists) return refuse(page.late ? 'service_unavailable' : 'not_found')
-    return { items: page.items.map(itemOf), last: page.last, ended: false, oldest: page.oldest, more: page.items.length >= limit, late: page.late }
+    return { items: page.items.map(itemOf), last: page.last, ended: false, oldest: page.oldest, more: page.more, late: page.late }
   }
   return {
     key: `channel ${project} ${id}`,

@@ -226,8 +226,8 @@ export interface ViewQuestions {
   locate: { input: { run_id: string }; reply: { project?: string } }
   /** A run of the project whose id begins so (`stemOf`). */
   run_of_key: { input: { stem: string }; reply: { id?: string } }
-  /** Events of a channel after a cursor, oldest first; `last` is the cursor of its newest applied event, and may lie beyond the last item. */
-  channel_events: { input: { channel_id: string; after: number; limit: number }; reply: { items: readonly ChannelEventRecord[]; last: number; oldest: number; exists: boolean } & Timely }
+  /** Events of a channel after a cursor, oldest first; `last` is the cursor of its newest applied event, and may lie beyond the last item; `more`: the limit, or a megabyte, was reached before it. */
+  channel_events: { input: { channel_id: string; after: number; limit: number }; reply: { items: readonly ChannelEventRecord[]; last: number; oldest: number; exists: boolean; more: boolean } & Timely }
   /** What decides whether somebody may follow a channel, as of the cursor `at`; refused `not_found` when they may not. */
   channel_access: { input: { id: string; viewer: Viewer }; reply: { private: boolean; member: boolean; at: number } | Refusal }
   /** The channel that a session is of, if it is of one, and whether it is closed to somebody because they may not read that; `known`: there is such a session. */

@@ -11,7 +11,7 @@ import type { Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
 import { patch } from '../protocol/patch.ts'
 import { aboutChannel, channelRow, missingChannel, readable, type Asking, type ChannelRow } from './channels.ts'
-import { limitOf } from './page.ts'
+import { fitting, limitOf } from './page.ts'
 import { addMessage, changeMessage, dropMessages, messageRecord, type MessageRow } from './messages.ts'
 import type { Store } from './store.ts'
 
@@ -108,20 +108,25 @@ function after(store: Store, { n, id }: ChannelRow, cursor: number, limit: numbe
   return records.sort((a, b) => a.sequence - b.sequence).slice(0, limit)
 }
 
+/** Those of a page, and whether more were read. */
+function shownOf(rows: readonly ChannelEventRecord[], limit: number): { items: readonly ChannelEventRecord[]; more: boolean } {
+  const items = fitting(rows, limit, ({ payload }) => JSON.stringify(payload).length)
+  return { items, more: items.length < rows.length }
+}
 /** Events of a channel for who follows it. Whether somebody may see them is `access`'s to say. */
 export function channelEvents(store: Store, project: number, input: ViewQuestions['channel_events']['input'], oldest: number): ViewQuestions['channel_events']['reply'] {
   const channel = channelRow(store, project, input.channel_id)
-  if (!channel) return { items: [], last: 0, oldest, exists: false }
-  return { items: after(store, channel, input.after, input.limit), last: channel.last, oldest, exists: true }
+  if (!channel) return { items: [], last: 0, oldest, exists: false, more: false }
+  const { items, more } = shownOf(after(store, channel, input.after, input.limit + 1), input.limit)
+  return { items, last: channel.last, oldest, exists: true, more }
 }
 
 /** The events of a channel as a page of JSON. */
-export function channelEventPage(store: Store, project: number, input: Asking & { readonly id: string; readonly since?: number; readonly limit?: number }): { items: ChannelEventRecord[]; next_sequence?: number; has_more: boolean } | Refusal {
+export function channelEventPage(store: Store, project: number, input: Asking & { readonly id: string; readonly since?: number; readonly limit?: number }): { items: readonly ChannelEventRecord[]; next_sequence?: number; has_more: boolean } | Refusal {
   const channel = readable(store, project, input)
   if (!channel) return missingChannel
   const limit = limitOf(input)
-  const rows = after(store, channel, input.since ?? 0, limit + 1)
-  const items = rows.slice(0, limit)
+  const { items, more } = shownOf(after(store, channel, input.since ?? 0, limit + 1), limit)
   const last = items.at(-1)
-  return { items, ...(last && { next_sequence: last.sequence }), has_more: rows.length > limit }
+  return { items, ...(last && { next_sequence: last.sequence }), has_more: more }
 }

@@ -9,6 +9,7 @@ import { timestamp, type Open } from '../protocol/common.ts'
 import type { Placed } from '../protocol/entry.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
 import { actionEntry } from './actions.ts'
+import { CHARACTERS } from './page.ts'
 import { keptRuns, type RunRow } from './runs.ts'
 import type { Store } from './store.ts'
 import type { Frame } from './tail.ts'
@@ -57,9 +58,6 @@ function read(store: Store, project: number, after: number, limit: number): Fram
   }
   return frames
 }
-
-/** Characters of a page, but for its last event: what comes out must be sent as one message. */
-const CHARACTERS = 1_000_000
 
 /**
  * Frames after a cursor. `last` is the last frame's cursor when more follow, else `current`, the cursor up to which the

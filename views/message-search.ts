@@ -3,9 +3,10 @@
  * count. What a caller types is never a query of its own: every part of it is one quoted phrase.
  */
 import type { ChannelMessage } from '../protocol/channels.ts'
+import { refuseFields, type Refusal } from '../protocol/errors.ts'
 import { readable, type Asking } from './channels.ts'
 import { messageRecord, type MessageRow } from './messages.ts'
-import { limitOf, type Page, type Paging } from './page.ts'
+import { CHARACTERS, limitOf, type Page, type Paging } from './page.ts'
 import type { Store, Value } from './store.ts'
 
 /** Hits looked at together, and at most for one page: a search for what a caller cannot read must end too. */
@@ -14,9 +15,10 @@ const AT_MOST = 2000
 /** Phrases of a search. */
 const PHRASES = 16
 
+const wordsOf = (q: string): string[] => q.split(/\s+/).filter((part) => /[\p{L}\p{N}]/u.test(part))
 /** A search in the syntax of FTS5 (https://www.sqlite.org/fts5.html#full_text_query_syntax): all phrases, within one place; undefined when it has no word. */
 export function matchOf(q: string, place: string): string | undefined {
-  const phrases = q.split(/\s+/).filter((part) => /[\p{L}\p{N}]/u.test(part)).slice(0, PHRASES)
+  const phrases = wordsOf(q)
   return phrases.length === 0 ? undefined : `place : ${place} AND content : (${phrases.map((part) => `"${part.replaceAll('"', '""').replaceAll('\0', ' ')}"`).join(' AND ')})`
 }
 
@@ -26,7 +28,9 @@ interface Hit extends MessageRow { readonly seen: number | null }
  * Messages with all words of `q`, newest first, in the channels that who asks can read. A page may be shorter than its
  * limit although more follow, when most hits were not readable.
  */
-export function search(store: Store, project: number, input: Paging & Asking & { readonly q: string; readonly channel_id?: string }): Page<ChannelMessage> {
+export function search(store: Store, project: number, input: Paging & Asking & { readonly q: string; readonly channel_id?: string }): Page<ChannelMessage> | Refusal {
+  const words = wordsOf(input.q).length
+  if (words > PHRASES) return refuseFields({ field: 'q', message: `must have at most ${PHRASES} words`, expected: { maxWords: PHRASES }, actual: words })
   const { viewer, channel_id } = input
   const channel = channel_id === undefined ? undefined : readable(store, project, { id: channel_id, viewer })
   const match = channel_id !== undefined && !channel ? undefined : matchOf(input.q, channel ? `c${channel.n}` : `p${project}`)
@@ -35,6 +39,7 @@ export function search(store: Store, project: number, input: Paging & Asking & {
   const items: ChannelMessage[] = []
   let [from = Number.MAX_SAFE_INTEGER] = (input.after ?? []) as readonly Value[]
   let shown = from
+  let size = 0
   for (let looked = 0; looked < AT_MOST; looked += AT_ONCE) {
     const hits = store.all<Hit>(
       `SELECT m.cursor, m.replies, m.record,
@@ -44,7 +49,8 @@ export function search(store: Store, project: number, input: Paging & Asking & {
     )
     for (const hit of hits) {
       if (hit.seen !== 1) continue
-      if (items.length === limit) return { items, position: [shown] }
+      size += hit.record.length
+      if (items.length === limit || (size > CHARACTERS && items.length > 0)) return { items, position: [shown] }
       items.push(messageRecord(hit))
       shown = hit.cursor
     }

@@ -20,12 +20,21 @@ const DEFAULT_LIMIT = 20
 /** Rows to answer at most. */
 export const limitOf = (input: Paging): number => input.limit ?? DEFAULT_LIMIT
 
-/** The page of rows that were asked for with one more than the limit. */
-export function page<R, T>(rows: readonly R[], input: Paging, item: (row: R) => T, keys: (row: R) => readonly Value[]): Page<T> {
-  const limit = limitOf(input)
-  const shown = rows.slice(0, limit)
+/** Characters of a page, but for its first item: what comes out must be sent as one message. */
+export const CHARACTERS = 1_000_000
+/** As many of the first items as a page has room for, one at least. @param size of an item, in characters. */
+export function fitting<T>(items: readonly T[], limit: number, size: (item: T) => number): readonly T[] {
+  let left = CHARACTERS
+  const end = items.findIndex((item, index) => index === limit || ((left -= size(item)) < 0 && index > 0))
+  return end < 0 ? items : items.slice(0, end)
+}
+const sizeOf = (row: { readonly record?: unknown }): number => (typeof row.record === 'string' ? row.record.length : 0)
+
+/** The page of rows that were asked for with one more than the limit. It is shorter when what is kept of them as `record` is long. */
+export function page<R extends object, T>(rows: readonly R[], input: Paging, item: (row: R) => T, keys: (row: R) => readonly Value[]): Page<T> {
+  const shown = fitting(rows, limitOf(input), sizeOf)
   const last = shown.at(-1)
-  return { items: shown.map(item), ...(rows.length > limit && last !== undefined && { position: keys(last) }) }
+  return { items: shown.map(item), ...(rows.length > shown.length && last !== undefined && { position: keys(last) }) }
 }
 
 /** SQL condition and values that continue after a position: `columns` sorted in one direction. */

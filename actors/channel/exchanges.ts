@@ -76,19 +76,20 @@ export function settled(state: ChannelState, outcome: ExchangeCommands['exchange
 /** The errand of an exchange is over. When it was done the session has the turn; otherwise nobody ever will. */
 export function errandSettled(state: ChannelState, { job_id, outcome: status, error_type, error_message }: ExchangeCommands['job.settled']['input'], cause: Cause): Decision<ChannelEvent, undefined> {
   if (status === 'completed') return NOTHING
-  return close(state, Object.values(state.talks).find(({ exchange }) => exchange.job_id === job_id), { status, ...(error_type !== undefined && { error_type }), ...(error_message !== undefined && { error_message }) }, cause)
+  return close(state, Object.values(state.talks).find(({ exchange }) => exchange.job_id === job_id), { status, ...(error_type !== undefined && { error_type }), ...(error_message !== undefined && { error_message }) }, cause, true)
 }
 
-function close(state: ChannelState, talk: ChannelState['talks'][string] | undefined, outcome: Omit<ExchangeOutcome, 'exchange_id' | 'session_id' | 'turn_id'> & Partial<ExchangeOutcome>, cause: Cause): Decision<ChannelEvent, undefined> {
+/** @param unheard there was no turn: what was said since the exchange before is still to be shown. */
+function close(state: ChannelState, talk: ChannelState['talks'][string] | undefined, outcome: Omit<ExchangeOutcome, 'exchange_id' | 'session_id' | 'turn_id'> & Partial<ExchangeOutcome>, cause: Cause, unheard = false): Decision<ChannelEvent, undefined> {
   if (!talk || !isOpen(state)) return NOTHING
   const { exchange, next } = talk
   const { status, error_type, error_message, mentioned = [], session_id } = outcome
-  const ended: ChannelEvent = { type: 'exchange.ended', id: exchange.id, status, ...(error_type !== undefined && { error_type }), ...(error_message !== undefined && { error_message }) }
+  const ended: ChannelEvent = { type: 'exchange.ended', id: exchange.id, status, ...(error_type !== undefined && { error_type }), ...(error_message !== undefined && { error_message }), ...(unheard && { unheard }) }
   // Who left meanwhile says nothing any more, and nobody does in an archived channel.
   if (!memberOf(state, exchange.agent_id) || state.settings.archived_at !== undefined) return { events: [ended], reply: undefined }
   const content = wordsOf(outcome)
   const said = content === undefined ? undefined : post(without(state, talk), answerOf(state, exchange, content, session_id, error_type, cause), { mentioned }, { id: exchange.agent_id, type: 'agent' }, cause)
-  const again = next && begin(state.settings.id, exchange.agent_id, next, exchange.through_seq, state.message_seq + (said ? 1 : 0), cause)
+  const again = next && begin(state.settings.id, exchange.agent_id, next, unheard ? exchange.after_seq : exchange.through_seq, state.message_seq + (said ? 1 : 0), cause)
   return { events: [ended, ...(said?.events ?? []), ...(again?.events ?? [])], tells: [...(said?.tells ?? []), ...(again?.tells ?? [])], reply: undefined }
 }
 /** The channel as it is once an exchange has ended. */

@@ -43,7 +43,7 @@ function create(state: ChannelNameState, input: Create, cause: Cause): Decision<
   if (dm && (people.length + 1 < limits.dm.least || people.length + 1 > limits.dm.most)) {
     faults.push({ field: 'member_ids', message: `a direct message has ${limits.dm.least} to ${limits.dm.most} members, its creator among them`, actual: people.length + 1 })
   }
-  if (people.filter(({ kind }) => kind === 'agent').length > limits.agents) faults.push({ field: 'member_ids', message: `at most ${limits.agents} agents are members of a channel` })
+  if (people.filter(({ kind }) => kind === 'agent').length + (cause.principal.type === 'agent' ? 1 : 0) > limits.agents) faults.push({ field: 'member_ids', message: `at most ${limits.agents} agents are members of a channel, its creator among them` })
   if (faults.length > 0) return refuseFields(...faults)
   if (state.channel !== undefined) {
     if (!dm) return refuse('already_exists', { field: 'name', name })

@@ -81,6 +81,9 @@ export function talked(state: ChannelState, event: ExchangeEvent): ChannelState 
   const [key, talk] = Object.entries(state.talks).find(([, { exchange }]) => exchange.id === event.id) ?? []
   if (key === undefined || !talk) return state
   if (event.type === 'exchange.deferred') state.talks[key] = { ...talk, next: event.wake }
-  else delete state.talks[key]
+  else {
+    delete state.talks[key]
+    if (event.unheard) remember(state.heard, key, talk.exchange.after_seq > 0 ? talk.exchange.after_seq : undefined)
+  }
   return state
 }

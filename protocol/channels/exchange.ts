@@ -53,7 +53,8 @@ export type ExchangeEvent =
   | (Event & { readonly type: 'exchange.begun'; readonly id: string; readonly exchange: Exchange })
   /** Woken again while an exchange is under way: the next one answers it. */
   | (Event & { readonly type: 'exchange.deferred'; readonly id: string; readonly wake: Wake })
-  | (Event & { readonly type: 'exchange.ended'; readonly id: string } & Pick<Ending, 'status' | 'error_type' | 'error_message'>)
+  /** `unheard`: the agent was not shown what it was asked, and is with what it is asked next. */
+  | (Event & { readonly type: 'exchange.ended'; readonly id: string; readonly unheard?: true } & Pick<Ending, 'status' | 'error_type' | 'error_message'>)
 
 /** How the turn of an exchange ended. `text`: what the agent said last; `mentioned`: agents that it called. */
 export interface ExchangeOutcome extends Pick<Ending, 'status' | 'error_type' | 'error_message'> {

@@ -18,4 +18,6 @@ t.test('the longest name is meant, and each agent is called once', async (t) => 
   t.strictSame(called('@ops-bot'), ['agt_2'])
   t.strictSame(called('@ops-bots'), ['agt_1'], 'a hyphen ends a name')
   t.strictSame(called('@ops @ops-bot @Ops'), ['agt_1', 'agt_2'])
+  t.strictSame(called(`${'@x '.repeat(499)}@ops`), ['agt_1'])
+  t.strictSame(called(`${'@'.repeat(40_000)}ops`), [], 'nobody types that')
 })

@@ -120,6 +120,15 @@ t.test('a turn that fails says so in the thread', async (t) => {
   await s.ok('agent.update', { id: broken['id'], status: 'inactive' })
   await ann.ok('channel.send', { id, content: '@broken?' })
   t.match((await answers(id, broken['id'], 2))[1], { content: /\(agent_inactive\)$/ })
+
+  const repeats = await agent('repeats', 'script:\n  - say: "{{text}}"\n')
+  const dm = await ann.ok('channel.create', { kind: 'dm', member_ids: [repeats['id']] })
+  await s.ok('principal.update', { id: repeats['id'], state: 'disabled' })
+  await ann.ok('channel.send', { id: dm['id'], content: 'hello' })
+  t.match((await answers(dm['id'], repeats['id']))[0], { content: /\(agent_inactive\)$/ }, 'whoever is disabled does nothing')
+  await s.ok('principal.update', { id: repeats['id'], state: 'active' })
+  await ann.ok('channel.send', { id: dm['id'], content: 'there?' })
+  t.match((await answers(dm['id'], repeats['id'], 2))[1], { content: /hello.*there\?/s }, 'and is shown then what it missed')
 })
 
 t.test('what an agent is no member of it cannot see, whatever it uses', async (t) => {

@@ -124,14 +124,15 @@ t.test('what is said to an agent in a channel is seen by those who may read the 
   const run = await out.ok('run.start', { spec: { steps: [{ id: 'ask', kind: 'agent', config: { agent_id: 'confidant', instructions: 'what was said?', session: { scope: 'agent', name: closed['session_key'] } } }] } })
   t.match(await ended(s, run['id']), { status: 'failed', error_type: 'forbidden' })
 
-  const stream = s.follow('session.transcript_stream', { session_id: open['session_id'] }, () => false, { key: out.key })
+  const stream = watch(out, 'session.transcript_stream', { session_id: open['session_id'] })
+  await stream.ready
   await ann.ok('channel.update', { id: open['id'], private: true })
   await ann.ok('channel.send', { id: open['id'], content: `@confidant ${WORD} again` })
   await out.refused('session.get', { session_id: open['session_id'] }, 404, 'not_found')
   await until(async () => listOf(await ann.ok('channel.messages', { id: open['id'], sender_id: agent['id'] })), (all) => all.length > 1)
   const after = await until(async () => listOf(await viewer.ok('event.list', { event_type: 'session.message.created', limit: 200 })), (all) => all.filter(({ source_id }) => source_id === open['session_id']).length === 4)
   t.notMatch(JSON.stringify(after), `${WORD} again`, 'a channel that was made private is closed from then on')
-  t.notMatch(JSON.stringify(await stream), 'again', 'who followed it sees the end of the stream, and nothing after')
+  t.notMatch(JSON.stringify(await stream.ended), 'again', 'who followed it sees the end of the stream, and nothing after')
 })
 
 const typesOf = (frames: readonly Frame[]) => frames.map(({ event }) => event)
@@ -188,17 +189,18 @@ t.test('a stream goes on from Last-Event-ID without a repeat', async (t) => {
   t.strictSame([...head, ...tail].map(seqOf), Array.from({ length: 250 }, (_, n) => n + 1))
 })
 
+type Watched = ReturnType<typeof watch>
 /** A stream until the server ends it; resolves with its frames. `ready` when its first event has come. */
-function watch(who: Person, id: unknown): { ready: Promise<void>; ended: Promise<Frame[]> } {
+function watch(who: Person, name: RowName, input: Record<string, unknown>): { ready: Promise<void>; ended: Promise<Frame[]> } {
   let begun = () => {}
   const ready = new Promise<void>((done) => { begun = done })
-  const ended = s.follow('channel.events', { id, since: 0 }, () => { begun(); return false }, { key: who.key })
+  const ended = s.follow(name, input, () => { begun(); return false }, { key: who.key })
   return { ready, ended }
 }
 t.test('who loses sight of a channel sees nothing after the event that takes it', async (t) => {
   const { id } = await ann.ok('channel.create', { name: 'sight', private: true, member_ids: [bob.id, out.id] })
   await ann.ok('channel.send', { id, content: 'before' })
-  const [gone, kept] = [watch(bob, id), watch(out, id)]
+  const [gone, kept] = [bob, out].map((who) => watch(who, 'channel.events', { id, since: 0 })) as [Watched, Watched]
   await Promise.all([gone.ready, kept.ready])
   await ann.ok('channel.remove_member', { id, user_id: bob.id })
   await ann.ok('channel.send', { id, content: 'after' })
@@ -213,7 +215,7 @@ t.test('who loses sight of a channel sees nothing after the event that takes it'
 
   const open = await ann.ok('channel.create', { name: 'sight-open' })
   await ann.ok('channel.send', { id: open['id'], content: 'before' })
-  const [reader, owner] = [watch(out, open['id']), watch(ann, open['id'])]
+  const [reader, owner] = [out, ann].map((who) => watch(who, 'channel.events', { id: open['id'], since: 0 })) as [Watched, Watched]
   await Promise.all([reader.ready, owner.ready])
   await ann.ok('channel.update', { id: open['id'], private: true })
   await ann.ok('channel.send', { id: open['id'], content: 'after' })

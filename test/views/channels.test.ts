@@ -1,10 +1,12 @@
 /** Lists of channels and messages are ranges of indexes, however they are filtered; what is typed into a search is no query. */
 import Database from 'better-sqlite3'
 import t from 'tap'
+import type { Refusal } from '../../protocol/errors.ts'
 import { planChannels } from '../../views/channels.ts'
 import { matchOf, search } from '../../views/message-search.ts'
 import { planMessages } from '../../views/messages.ts'
 import { migrate } from '../../views/migrate.ts'
+import { fitting, page as paged } from '../../views/page.ts'
 import { Store } from '../../views/store.ts'
 import type { Value } from '../../views/store.ts'
 
@@ -35,13 +37,15 @@ t.test('every list is read along one index, in its order', (t) => {
 })
 
 t.test('a search is phrases, whatever they contain', (t) => {
+  const words = (count: number) => Array.from({ length: count }, (_, n) => n).join(' ')
   t.equal(matchOf('a b', 'p1'), 'place : p1 AND content : ("a" AND "b")')
   t.equal(matchOf(' "x" OR* ', 'p1'), 'place : p1 AND content : ("""x""" AND "OR*")')
   for (const none of ['', '  ', '"', '* ( )', '-']) t.equal(matchOf(none, 'p1'), undefined, none)
   const store = new Store(database())
-  for (const q of ['a"b', '"""', 'a OR b', 'NEAR(a)', 'a*', '^a', 'a:b', '{a}', 'a + b', '\0a', 'é', '日本', 'x'.repeat(256), Array.from({ length: 100 }, (_, n) => n).join(' ')]) {
+  for (const q of ['a"b', '"""', 'a OR b', 'NEAR(a)', 'a*', '^a', 'a:b', '{a}', 'a + b', '\0a', 'é', '日本', 'x'.repeat(256), words(16)]) {
     t.same(search(store, 1, { q, viewer: { id: 'a', admin: false } }), { items: [] }, q)
   }
+  t.match(search(store, 1, { q: words(17), viewer: { id: 'a', admin: false } }), { refused: 'bad_request', details: { fields: [{ field: 'q', actual: 17 }] } }, 'no word is left out')
   store.db.close()
   t.end()
 })
@@ -64,7 +68,7 @@ t.test('a search that hits only what cannot be read ends, and goes on where it e
   const found: string[] = []
   let questions = 0
   for (let after: readonly Value[] | undefined, more = true; more; questions++) {
-    const page = search(store, 1, { q: 'word', viewer, limit: 2, ...(after && { after }) })
+    const page = search(store, 1, { q: 'word', viewer, limit: 2, ...(after && { after }) }) as Exclude<ReturnType<typeof search>, Refusal>
     found.push(...page.items.map(({ id }) => id))
     after = page.position
     more = after !== undefined
@@ -72,5 +76,17 @@ t.test('a search that hits only what cannot be read ends, and goes on where it e
   t.same(found, ['m3', 'm2', 'm1'])
   t.ok(questions >= 5 && questions <= 9, `${questions} pages`)
   db.close()
+  t.end()
+})
+
+t.test('a page holds what can be sent as one message, and one item at least', (t) => {
+  const rows = (...sizes: number[]) => sizes.map((size, n) => ({ n, record: 'x'.repeat(size) }))
+  const page = (limit: number, ...sizes: number[]) => paged(rows(...sizes), { limit }, ({ n }) => n, ({ n }) => [n])
+  t.strictSame(page(2, 1, 1), { items: [0, 1] })
+  t.strictSame(page(2, 1, 1, 1), { items: [0, 1], position: [1] })
+  t.strictSame(page(5, 400_000, 400_000, 400_000), { items: [0, 1], position: [1] })
+  t.strictSame(page(5, 3_000_000, 1), { items: [0], position: [0] })
+  t.strictSame(page(5), { items: [] })
+  t.strictSame(fitting([1, 2, 3], 2, () => 0), [1, 2])
   t.end()
 })

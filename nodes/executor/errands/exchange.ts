@@ -7,7 +7,7 @@ import { locate } from '../../../gateway/session/place.ts'
 import type { Asking } from '../../../gateway/equipment.ts'
 import type { ChannelMessage } from '../../../protocol/channels.ts'
 import { sessionKeyOf, type ExchangeOpening } from '../../../protocol/channels/exchange.ts'
-import type { OrganizationDirectory, ProjectDirectory } from '../../../protocol/directory.ts'
+import { activePrincipal, type OrganizationDirectory, type ProjectDirectory } from '../../../protocol/directory.ts'
 import { isRefusal, refuse, type Refusal } from '../../../protocol/errors.ts'
 import { own } from '../../../protocol/lookup.ts'
 import type { Block } from '../../../protocol/session/blocks.ts'
@@ -59,6 +59,7 @@ export const openExchange: Runs<'exchange'> = async (asking, project, errand) =>
   if (isRefusal(organization)) return organization
   const agent = await agentOf(asking, project, { id: exchange.agent_id })
   if (isRefusal(agent)) return agent
+  if (!activePrincipal(home, organization, agent.id)) return refuse('agent_inactive')
   const located = await locate(asking, project, agent, { session_key: sessionKeyOf(channel.id, exchange.root) })
   if (isRefusal(located)) return located
   const defined = await define(asking, project, agent, located.session, {})

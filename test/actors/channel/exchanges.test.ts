@@ -31,6 +31,18 @@ t.test('a call wakes the agent in the commit that stores the message', async (t)
   t.strictSame(typesOf(group().when('channel.send', { content: 'to all' }, by('ann'))), ['message.created'])
 })
 
+t.test('what an agent was not shown, because there was no turn, it is shown with the next call', async (t) => {
+  const call = (scene: Scene, more: object = {}) => scene.when('channel.send', { content: '@one', mentioned: ['agt_1'], ...more }, by('ann'))
+  const fails = (scene: Scene, job_id: string) => scene.when('job.settled', { job_id, outcome: 'failed', attempt: 20, error_type: 'agent_inactive' })
+  const first = fails(call(group()), 'job_1')
+  t.match(begun(call(first)), [{ after_seq: 0, through_seq: 3 }], 'after the notice')
+  const again = fails(call(call(group())), 'job_1')
+  t.match(begun(again), [{ after_seq: 0, through_seq: 3 }], 'also when it was called meanwhile')
+  const shown = ends(call(group()), { id: 'cex_1', turn_id: 'turn_1' } as Exchange)
+  const later = fails(call(shown), 'job_2')
+  t.match(begun(call(later)), [{ after_seq: 1, through_seq: 5 }], 'what it was shown before it is not shown again')
+})
+
 t.test('the answer is posted below what it answers, as the agent, with its session and turn', async (t) => {
   const asked = group().when('channel.send', { content: '@one', mentioned: ['agt_1'] }, by('ann'))
   const [exchange] = begun(asked)
