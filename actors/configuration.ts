@@ -1,9 +1,9 @@
 /** What configuration records of the organization and of projects have in common: patches, expiry, use of keys. */
-import type { ApiKey, KeyEvent } from '../protocol/api/access.ts'
+import type { ApiKey, KeyEvent, KeyMaterial } from '../protocol/api/access.ts'
 import type { Changes } from '../protocol/api/workflows.ts'
 import { parseTimestamp, timestamp, type Open } from '../protocol/common.ts'
 import type { ActionSketch } from '../protocol/directory.ts'
-import { refuseFields, type Refusal } from '../protocol/errors.ts'
+import { refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
 import { patch, type Patch } from '../protocol/patch.ts'
 import type { Cause, Decided } from './actor.ts'
@@ -13,9 +13,19 @@ interface StoredKey {
   readonly key: ApiKey
   /** SHA-256 of the raw key, hex. */
   readonly hash: string
+  /** Its request, repeated, would make the same text. */
+  readonly derived?: true
 }
 /** Keys by id. */
 export type Keys = Record<string, StoredKey>
+/** Whoever keeps keys. */
+export interface KeyHolder {
+  keys: Keys
+  /** Hashes of revoked keys whose text could be made again, the latest last. */
+  spent?: readonly string[]
+}
+/** How many of them are remembered. */
+const SPENT = 10_000
 
 const canonical = (value: unknown): unknown =>
   Array.isArray(value) ? value.map(canonical)
@@ -67,6 +77,12 @@ export function expiryOf(expires_at: string | undefined, now: number): { expires
 export const unexpired = (key: ApiKey, at: number): boolean => key.expires_at === undefined || (parseTimestamp(key.expires_at) ?? 0) > at
 /** Whether a key with this name exists among those that count. */
 export const hasName = (keys: Keys, name: string, counts: (key: ApiKey) => boolean = () => true): boolean => Object.values(keys).some(({ key }) => key.name === name && counts(key))
+/** The event of a new key. */
+export const madeOf = (key: ApiKey, { hash, derived }: KeyMaterial): Extract<KeyEvent, { type: 'key.created' }> => ({ type: 'key.created', id: key.id, key, hash, ...(derived && { derived }) })
+/** Refuses a text that a key has, or had when it was revoked: whoever kept it would sign in again. */
+export const spentKey = ({ keys, spent = [] }: KeyHolder, { hash }: KeyMaterial): Refusal | undefined =>
+  spent.includes(hash) || Object.values(keys).some((stored) => stored.hash === hash) ? refuse('idempotency_key_conflict', undefined, 'A key was made under this idempotency key before; its text is not given out twice. Use a fresh one.') : undefined
+
 /** Keys by the hash of their text, as directories hold them. */
 export const byHash = (keys: Keys): Record<string, ApiKey> => Object.fromEntries(Object.values(keys).map(({ key, hash }) => [hash, key]))
 
@@ -87,11 +103,13 @@ export function touch({ keys }: { readonly keys: Keys }, { ids }: { ids: readonl
 
 /** How the events of keys change the kept keys. */
 export const evolveKeys = {
-  'key.created': <S extends { keys: Keys }>(state: S, { id, key, hash }: Extract<KeyEvent, { type: 'key.created' }>): S => {
-    state.keys[id] = { key, hash }
+  'key.created': <S extends KeyHolder>(state: S, { id, key, hash, derived }: Extract<KeyEvent, { type: 'key.created' }>): S => {
+    state.keys[id] = { key, hash, ...(derived && { derived }) }
     return state
   },
-  'key.revoked': <S extends { keys: Keys }>(state: S, { id }: Extract<KeyEvent, { type: 'key.revoked' }>): S => {
+  'key.revoked': <S extends KeyHolder>(state: S, { id }: Extract<KeyEvent, { type: 'key.revoked' }>): S => {
+    const known = own(state.keys, id)
+    if (known?.derived) state.spent = [...(state.spent ?? []), known.hash].slice(-SPENT)
     delete state.keys[id]
     return state
   },

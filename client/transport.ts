@@ -47,6 +47,8 @@ interface Request {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
+  /** Not sent again, whatever happens. */
+  readonly once?: boolean
 }
 
 export class Transport {
@@ -108,11 +110,10 @@ export class Transport {
       if (value !== undefined) query.set(name, Array.isArray(value) ? value.join(',') : String(value))
       delete rest[name]
     }
-    const keyed = row.shape.key !== undefined && 'idempotency_key' in membersOf(row.shape.body) && row.shape.key(rest as never) === undefined
-    if (keyed) rest['idempotency_key'] = key
+    const keyed = row.shape.key !== undefined && row.shape.key(rest as never) === undefined && withKey(row, rest, key)
     const body = row.shape.body && (Object.keys(rest).length > 0 || !row.shape.bodyOptional) ? JSON.stringify(rest) : undefined
     const headers = { ...this.headers, ...(body !== undefined && { 'content-type': 'application/json' }), ...(key !== undefined && { 'idempotency-key': key }) }
-    const sent = this.#send({ method, path: `${path}${query.size > 0 ? `?${query}` : ''}`, headers, ...(body !== undefined && { body }) })
+    const sent = this.#send({ once: method === 'PATCH' || row.shape.anew?.(rest as never) === true, method, path: `${path}${query.size > 0 ? `?${query}` : ''}`, headers, ...(body !== undefined && { body }) })
     return keyed ? sent.catch((error: unknown) => this.#begun(path, error)) : sent
   }
 
@@ -123,8 +124,8 @@ export class Transport {
     return this.#send({ method: 'GET', path: `${path.split('/', 4).join('/')}/runs/${String(run)}`, headers: this.headers })
   }
 
-  async #send({ method, path, headers, body }: Request): Promise<unknown> {
-    const tries = method === 'PATCH' ? 1 : (this.#options.tries ?? 4)
+  async #send({ method, path, headers, body, once }: Request): Promise<unknown> {
+    const tries = once ? 1 : (this.#options.tries ?? 4)
     for (let attempt = 1; ; attempt++) {
       const { url } = this
       let failure: BatonError
@@ -151,6 +152,14 @@ export class Transport {
   }
 }
 
+/** Put a key where the body of a row takes one; false when it takes none. */
+function withKey({ shape: { body } }: Row, rest: Record<string, unknown>, idempotency_key: string | undefined): boolean {
+  const members = membersOf(body)
+  if ('idempotency_key' in members) rest['idempotency_key'] = idempotency_key
+  else if ('idempotency_key' in membersOf(members['input'])) rest['input'] = { ...(rest['input'] as object | undefined), idempotency_key }
+  else return false
+  return true
+}
 const membersOf = (schema: unknown): Readonly<Record<string, unknown>> => (schema as { properties?: Record<string, unknown> } | undefined)?.properties ?? {}
 
 /** Why something failed, as far down as it is known: `fetch failed` hides the reason in its cause. */

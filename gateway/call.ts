@@ -10,6 +10,7 @@ import type { Directory } from './directory.ts'
 import type { Followers } from './followers.ts'
 import type { BecomesFresh } from './fresh.ts'
 import type { World } from './ports.ts'
+import { admitted } from './guard.ts'
 import type { Limits } from './rate.ts'
 import type { Incoming } from './request.ts'
 import { ownAgent, speaksForItself } from './session/own.ts'
@@ -134,13 +135,15 @@ function accept(edge: Edge, { name, row }: Routed, incoming: Incoming, exchange:
   if (incoming.broken === 'too_large') return refuse('payload_too_large', { limit: row.shape.limit ?? BODY_LIMIT })
   if (project && slots['project'] !== undefined) slots['project'] = project.id
   const { request_id } = exchange
-  if (row.shape.upload) return readUpload(edge.room, row, incoming, exchange).then((read) => (isRefusal(read) ? read : seen(edge, { name, row, slots, query, ...read, caller, project, request_id, incoming })))
+  if (row.shape.upload) return readUpload(edge.room, row, incoming, exchange).then((read) => (isRefusal(read) ? read : again(edge, { name, row, slots, query, ...read, caller, project, request_id, incoming })))
   const body = row.verb === 'command' ? readBody(row, incoming.broken ? undefined : incoming.body, incoming.header('content-type')) : {}
   if (isRefusal(body)) return body
   const call: Call = { name, row, slots, query, body, caller, project, request_id, incoming }
   return own ? ownAgent(edge, call).then((is) => (is ? seen(edge, call) : refused)) : seen(edge, call)
 }
 
+/** The call, if its caller is still admitted: a file takes as long as its client likes. */
+const again = (edge: Edge, call: Call): Promise<Call | Refusal> => admitted(edge, call).then((refused) => refused ?? call)
 /** The call, unless it is about a session that its caller does not see. */
 function seen(edge: Edge, call: Call): Soon<Call | Refusal> {
   const of = call.project && namedIn(call.slots)

@@ -2,7 +2,7 @@
  * What rows of channels need looked up before they are decided: who the members are, what the named message is, and
  * what comes back that the channel does not keep itself.
  */
-import { mentionsOf } from '../protocol/channels/mentions.ts'
+import { isAmbiguous, mentionsOf } from '../protocol/channels/mentions.ts'
 import { dmName, type MessageFacts, type Person, type Viewer } from '../protocol/channels.ts'
 import { activePrincipal, type OrganizationDirectory, type ProjectDirectory } from '../protocol/directory.ts'
 import type { Origin } from '../protocol/entry.ts'
@@ -93,6 +93,13 @@ async function factsOf(edge: Edge, call: Call, message_id: unknown): Promise<{ t
 
 const namesOf = ({ agents }: ProjectDirectory): Record<string, string> => Object.fromEntries(Object.entries(agents).map(([id, { name }]) => [id, name]))
 
+/** Agents that a text calls. Only when names of several fit does it matter which of them are members. */
+async function mentionedIn(edge: Edge, call: Call, text: string, names: Readonly<Record<string, string>>): Promise<readonly string[] | Refusal> {
+  if (!isAmbiguous(text, names)) return mentionsOf(text, names)
+  const found = (await edge.world.view(homeOf(edge, call), 'channel_agents', { id: call.slots['id'] ?? '' })) as ViewQuestions['channel_agents']['reply'] | Refusal
+  return isRefusal(found) ? found : mentionsOf(text, Object.fromEntries(found.items.flatMap((id) => (own(names, id) === undefined ? [] : [[id, names[id] ?? '']]))))
+}
+
 async function send(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const facts = await factsOf(edge, call, call.body['reply_to'])
   if (isRefusal(facts)) return facts
@@ -102,7 +109,8 @@ async function send(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const agent = known && sender_agent_id !== undefined ? personOf(known, String(sender_agent_id)) : undefined
   const from = isId(String(sender_session_id), 'agent_session') ? await standingOf(edge, homeOf(edge, call), String(sender_session_id)) : undefined
   if (isRefusal(from)) return from
-  const mentioned = known ? mentionsOf(String(content), namesOf(known.project)) : []
+  const mentioned = known ? await mentionedIn(edge, call, String(content), namesOf(known.project)) : []
+  if (isRefusal(mentioned)) return mentioned
   return {
     input: { ...facts, ...(agent?.kind === 'agent' && { agent }), ...(from?.session && { session_agent: from.session.agent_id }), ...(mentioned.length > 0 && { mentioned }), may_invoke: call.caller.permissions.has('agent.invoke') },
     reply: { content, ...(metadata !== undefined && { metadata }) },

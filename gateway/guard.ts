@@ -1,26 +1,35 @@
 /** Watching over open streams: nobody goes on reading who would not be admitted any more. */
 import { errors, isRefusal, type Refusal } from '../protocol/errors.ts'
 import { authorize, enter } from './authorize.ts'
-import type { Call, Edge } from './call.ts'
+import { meaning, type Call, type Edge } from './call.ts'
+import { ownAgent, speaksForItself } from './session/own.ts'
 import { namedIn } from './session/sight.ts'
 
 /** The longest that a timer takes, in milliseconds. */
 const LONGEST = 2_147_483_647
 
-/** Ends a stream when its caller would not be admitted any more: after every change of configuration, when its key expires, and with `look`. */
-export function guardOf({ world, directory, authentication, sight }: Edge, { caller, project, row, slots }: Call, end: () => void): { look(): Promise<void>; stop(): void } {
-  const verdict = async (): Promise<Refusal | undefined> => {
-    const now = await authentication.again(caller)
-    if (isRefusal(now)) return now
-    const known = await directory.organization()
-    if (isRefusal(known)) return known
-    const place = project && enter(now, known, project.id, slots['id'] !== undefined)
-    if (place && isRefusal(place)) return place
-    const of = project && namedIn(slots)
-    return authorize(world.settings.brand, row.shape.permission, now, slots['action_name']) ?? (of && (await sight.check(project.id, of, now)))
-  }
+/** Why the caller of a request that was admitted would not be any more: signed in, let into the project, allowed to. */
+export async function admitted(edge: Edge, call: Call): Promise<Refusal | undefined> {
+  const { world, directory, authentication, sight } = edge
+  const { project, row, slots } = call
+  const caller = await authentication.again(call.caller)
+  if (isRefusal(caller)) return caller
+  const known = await directory.organization()
+  if (isRefusal(known)) return known
+  const place = project && enter(caller, known, project.id, slots['id'] !== undefined)
+  if (place && isRefusal(place)) return place
+  const refused = authorize(world.settings.brand, row.shape.permission, caller, slots['action_name'])
+  if (refused && !(speaksForItself(meaning(call), caller) && (await ownAgent(edge, { ...call, caller })))) return refused
+  const of = project && namedIn(slots)
+  return of && sight.check(project.id, of, caller)
+}
+
+/** Ends a stream when its caller would not be admitted any more: at once, after every change of configuration, when its key expires, and with `look`. */
+export function guardOf(edge: Edge, call: Call, end: () => void): { look(): Promise<void>; stop(): void } {
+  const { world, directory, authentication } = edge
+  const { caller, project } = call
   const look = async () => {
-    const refused = await verdict().catch(() => undefined)
+    const refused = await admitted(edge, call).catch(() => undefined)
     if (refused && errors[refused.refused].status < 500) end()
   }
   const forget = directory.onChange((id) => {
@@ -32,5 +41,7 @@ export function guardOf({ world, directory, authentication, sight }: Edge, { cal
     forget()
     cancel()
   }
+  // What changed while the stream was being opened was heard by nobody.
+  void look()
   return { look, stop }
 }

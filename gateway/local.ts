@@ -13,7 +13,7 @@ import type { OrganizationDirectory, ProjectDirectory } from '../protocol/direct
 import { eventCatalog } from '../protocol/event-catalog.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
-import { roleRecord } from '../protocol/roles.ts'
+import { allows, roleRecord } from '../protocol/roles.ts'
 import type { Caller } from './authenticate.ts'
 import { catalogQueries, entriesOf } from './action-catalog.ts'
 import { catalogOf, rolesOf } from './catalog.ts'
@@ -50,11 +50,11 @@ const personIn = ({ principals }: ProjectDirectory, id: string): PrincipalRecord
 /** Whether a project has a tag: `key`, or `key:value` where the key may itself contain colons. */
 const tagged = ({ tags = {} }: Project, term: string): boolean =>
   Object.hasOwn(tags, term) || Object.entries(tags).some(([key, value]) => `${key}:${value}` === term)
-function projectFilter({ scope }: Caller, { search, tag }: Input<Api['project.list']>): (project: OrganizationDirectory['projects'][string]) => boolean {
+function projectFilter({ scope, permissions }: Caller, { search, tag }: Input<Api['project.list']>): (project: OrganizationDirectory['projects'][string]) => boolean {
   const needle = search?.toLowerCase() ?? ''
   const terms = (tag ?? '').split(',').map((term) => term.trim()).filter((term) => term !== '')
   return (project) => !project.deleted
-    && (scope.kind === 'organization' || scope.project_id === project.id)
+    && (scope.kind === 'organization' || (scope.project_id === project.id && allows(permissions, 'project.view')))
     && [project.name, project.handle, project.description ?? ''].some((text) => text.toLowerCase().includes(needle))
     && terms.every((term) => tagged(project, term))
 }

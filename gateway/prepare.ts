@@ -107,7 +107,7 @@ const handing: Prepare = (_, call) => ({ input: { ...holds(call) } })
 
 const makeKey = ({ world }: Edge, call: Call, project: string | undefined, { seed }: Identity, kind?: 'token'): Prepared => {
   const { key, hash, key_prefix } = newKey(world, project, seed, kind)
-  return { input: { hash, key_prefix, ...holds(call) }, reply: { key } }
+  return { input: { hash, key_prefix, ...(seed !== undefined && { derived: true }), ...holds(call) }, reply: { key } }
 }
 
 /** Ask only people that exist. */

@@ -46,11 +46,12 @@ function handOver(args) {
 }
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
-const [command, ...args] = process.argv.slice(2)
+const [given, ...args] = process.argv.slice(2)
+const command = given === 'help' || given === '-h' ? '--help' : given
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 
 if (major < NEEDED[0] || (major === NEEDED[0] && minor < NEEDED[1])) fail(`Node ${NEEDED.join('.')} or newer is needed; this is ${process.versions.node}.`)
-else if (command === undefined || command === 'help' || command === '--help' || command === '-h') process.stdout.write(usage)
+else if (command === undefined) process.stdout.write(usage)
 else {
   const { ensureDependencies } = await import('./boot/dependencies.mjs')
   try {

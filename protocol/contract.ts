@@ -37,6 +37,8 @@ export interface Shape {
   readonly check?: (body: never) => readonly FieldError[]
   /** Commands: the key of a body by which a repeat is told. On these rows the header Idempotency-Key, which clients mirror, tells none. */
   readonly key?: (body: never) => string | undefined
+  /** Whether a body of this row acts anew each time, whatever its key: clients send it once. */
+  readonly anew?: (body: never) => boolean
   readonly query?: TSchema
   /** Lists: the parameter that names the wanted items; beside it cursor, order and limit count for nothing, whatever they say. */
   readonly exact?: string

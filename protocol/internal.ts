@@ -234,6 +234,8 @@ export interface ViewQuestions {
   session_access: { input: { of: { readonly session_id: string } | { readonly turn_id: string }; viewer: Viewer }; reply: { known: boolean; closed: boolean; channel?: string } | Refusal }
   /** What never changes about a message; `thread`: agents that began its thread or were called in it. */
   channel_facts: { input: { id: string; message_id: string }; reply: { facts?: MessageFacts; thread?: readonly string[] } }
+  /** The agents that are members of a channel. */
+  channel_agents: { input: { id: string }; reply: { items: readonly string[] } }
   /** Channels that have a member. */
   channels_of: { input: { member_id: string }; reply: { items: readonly string[] } }
   /** Ids of source events that were published under these keys since a time (Unix milliseconds), in the order of the keys; null: none. */

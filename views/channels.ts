@@ -109,6 +109,12 @@ export function memberList(store: Store, project: number, input: Paging & OfChan
   return page(rows, input, memberRecord, (row) => [row.joined_at, row.member])
 }
 
+/** Ids of the agents that are members of a channel. */
+export function agentsOf(store: Store, project: number, id: string): { items: string[] } {
+  const members = store.all<MemberRow>('SELECT member, record FROM channel_members WHERE channel = (SELECT n FROM channels WHERE id = ? AND project = ?)', id, project)
+  return { items: members.flatMap(({ member, record }) => ((JSON.parse(record) as ChannelMember).kind === 'agent' ? [member] : [])) }
+}
+
 /** Ids of the channels that have a member, for who takes it out of them. */
 export const channelsOf = (store: Store, project: number, member: string): { items: string[] } =>
   ({ items: store.all<{ channel_id: string }>('SELECT channel_id FROM channel_members WHERE project = ? AND member = ?', project, member).map(({ channel_id }) => channel_id) })

@@ -9,7 +9,7 @@ import { actionLog } from './actions.ts'
 import { agentGet, agentList, type AgentFilters } from './agents.ts'
 import { auditList, type AuditFilters } from './audit.ts'
 import { channelEventPage, channelEvents } from './channel-events.ts'
-import { access, channelGet, channelList, channelRow, channelsOf, memberList, type Asking } from './channels.ts'
+import { access, agentsOf, channelGet, channelList, channelRow, channelsOf, memberList, type Asking } from './channels.ts'
 import { definitionGet, definitionList, skillUsage } from './toolkits.ts'
 import { actionGet, actionList, actionsOf, callable } from './definitions.ts'
 import { feed } from './feed.ts'
@@ -118,6 +118,7 @@ const queries = {
   timeline: define<ViewQuestions['timeline']['input']>(({ store, project, oldest }, input) => timeline(store, project, input, oldest)),
   feed: define<ViewQuestions['feed']['input']>(({ store, project, current, oldest }, input) => feed(store, project, input, current, oldest)),
   channel_events: define<ViewQuestions['channel_events']['input']>(({ store, project, oldest }, input) => channelEvents(store, project, input, oldest)),
+  channel_agents: define<ViewQuestions['channel_agents']['input']>(({ store, project }, { id }) => agentsOf(store, project, id)),
   channel_access: define<ViewQuestions['channel_access']['input']>(({ store, project, current }, input) => access(store, project, input, current)),
   channel_facts: define<ViewQuestions['channel_facts']['input']>(({ store, project }, { id, message_id }) => messageFacts(channelRow(store, project, id), store, message_id)),
   channels_of: define<ViewQuestions['channels_of']['input']>(({ store, project }, { member_id }) => channelsOf(store, project, member_id)),

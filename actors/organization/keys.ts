@@ -10,16 +10,18 @@ import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { own } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { expiryOf, hasName, unexpired } from '../configuration.ts'
+import { expiryOf, hasName, madeOf, spentKey, unexpired } from '../configuration.ts'
 import type { OrganizationOptions, OrganizationState } from './state.ts'
 
 type Rows = typeof access
 type Created = Reply<Rows['key.create_organization']>
 
 const rank = (role: SystemRole): number => systemRoleNames.indexOf(role)
-/** Refuses a caller whose own key holds a weaker role than the one it wants to give or take. */
-function outranked({ keys }: OrganizationState, role: SystemRole, { credential }: Cause, brand: string): Refusal | undefined {
-  const own_role = credential && own(keys, credential.id)?.key.org_role
+/** Refuses a caller whose own key holds a weaker role than the one it wants to give or take, or was revoked since it signed in. */
+function outranked({ keys }: OrganizationState, role: SystemRole, { credential, at }: Cause, brand: string): Refusal | undefined {
+  const asking = credential && own(keys, credential.id)?.key
+  if (credential?.type === 'api_key' && !(asking && unexpired(asking, at))) return refuse('unauthorized')
+  const own_role = asking?.org_role
   if (!own_role || rank(own_role) >= rank(role)) return undefined
   const missing = systemRoles[role].find((permission) => !(systemRoles[own_role] as readonly string[]).includes(permission))
   return refuse('permission_denied', { permission: brandedPermission(missing ?? 'organization.admin', brand.toLowerCase()) })
@@ -46,8 +48,10 @@ export function createOrganizationKey({ brand }: OrganizationOptions, state: Org
   const above = outranked(state, role, cause, brand)
   if (above) return above
   if (hasName(state.keys, input.name)) return refuse('already_exists', { field: 'name', name: input.name })
+  const spent = spentKey(state, input)
+  if (spent) return spent
   const key = bornKey(cause.mint('key'), input.key_prefix, { name: input.name, role, tags: input.tags, ...expiry }, cause)
-  return { events: [{ type: 'key.created', id: key.id, key, hash: input.hash }], reply: key as Created }
+  return { events: [madeOf(key, input)], reply: key as Created }
 }
 
 /** Revoke an organization key, unless no Owner key would be left. */

@@ -3,7 +3,7 @@ import type { KeptOrganizationAction } from '../../protocol/api/organization-act
 import type { Project } from '../../protocol/api/projects.ts'
 import type { OrganizationDirectory } from '../../protocol/directory.ts'
 import type { Skill } from '../../protocol/skills.ts'
-import { byHash, sketchOf, type Keys } from '../configuration.ts'
+import { byHash, sketchOf, type KeyHolder } from '../configuration.ts'
 import type { SkillHolds } from './skills.ts'
 
 /** A project as the organization keeps it; a deleted one stays, so that its handle is never given again. */
@@ -14,11 +14,10 @@ interface Claim {
   readonly project: string
   readonly due?: number
 }
-export interface OrganizationState extends SkillHolds {
+export interface OrganizationState extends SkillHolds, KeyHolder {
   /** Empty until `organization.init`. */
   id: string
   name: string
-  keys: Keys
   projects: Record<string, KeptProject>
   /** By workflow id. */
   claims: Record<string, Claim>

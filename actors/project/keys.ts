@@ -10,7 +10,7 @@ import { own } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
 import { grantedBy, hasRole } from '../../protocol/roles.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { expiryOf, hasName } from '../configuration.ts'
+import { expiryOf, hasName, madeOf, spentKey } from '../configuration.ts'
 import { bornPrincipal, withName, type Born } from './principals.ts'
 import { lacking, rolesOf } from './rights.ts'
 import type { ProjectOptions, ProjectState } from './state.ts'
@@ -49,12 +49,14 @@ export function createKey({ brand }: ProjectOptions, state: ProjectState, input:
   const expiry = expiryOf(input.expires_at, cause.at)
   if ('refused' in expiry) return expiry
   if (hasName(state.keys, input.name, (key) => !isPersonal(key))) return refuse('already_exists', { field: 'name', name: input.name })
+  const spent = spentKey(state, input)
+  if (spent) return spent
   const holder = holderOf(state, input, cause)
   if (isRefusal(holder)) return holder
   const missing = lacking(input.holds, grantedBy(state.roles, holder.role_ids, input.scope_role_id), brand)
   if (missing) return missing
   const key = keyRecord('key', holder.principal.id, input, expiry, cause)
-  return { events: [...holder.events, { type: 'key.created', id: key.id, key, hash: input.hash }], reply: key as Created }
+  return { events: [...holder.events, madeOf(key, input)], reply: key as Created }
 }
 
 /** Revoke a project key. */

@@ -14,7 +14,7 @@ import type { KeptRole } from '../../protocol/roles.ts'
 import type { Skill } from '../../protocol/skills.ts'
 import type { Spec } from '../../protocol/spec.ts'
 import type { Toolkit } from '../../protocol/toolkits.ts'
-import { byHash, sketchOf, type Keys } from '../configuration.ts'
+import { byHash, sketchOf, type KeyHolder } from '../configuration.ts'
 import type { KnownLoop } from './loops.ts'
 import { principalRecord } from './rights.ts'
 
@@ -23,10 +23,8 @@ interface KeptWorkflow {
   readonly workflow: Workflow
   readonly spec: Spec
 }
-export interface ProjectState {
+export interface ProjectState extends KeyHolder {
   workflows: Record<string, KeptWorkflow>
-  /** Keys and personal tokens. */
-  keys: Keys
   principals: Record<string, KeptPrincipal>
   /** Custom roles. */
   roles: Record<string, KeptRole>

@@ -9,7 +9,7 @@ import { own } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
 import { grantedBy } from '../../protocol/roles.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { expiryOf } from '../configuration.ts'
+import { expiryOf, madeOf, spentKey, unexpired } from '../configuration.ts'
 import { keyRecord } from './keys.ts'
 import { bornPrincipal, changePrincipal, deletePrincipal, principalFaults } from './principals.ts'
 import { lacking, lackingForRoles, principalRecord, rolesOf } from './rights.ts'
@@ -68,11 +68,13 @@ export function createToken({ brand }: ProjectOptions, state: ProjectState, inpu
   if ('refused' in expiry) return expiry
   const before = tokensOf(state, person.id)
   if (before.some(({ name }) => name === input.name)) return refuse('already_exists', { field: 'name', name: input.name })
+  const spent = spentKey(state, input)
+  if (spent) return spent
   if (before.length >= MOST_TOKENS) return refuse('conflict', { limit: MOST_TOKENS }, `A person has at most ${MOST_TOKENS} tokens; revoke one first.`)
   const missing = lacking(input.holds, grantedBy(state.roles, rolesOf(state, person.id)), brand)
   if (missing) return missing
   const key = keyRecord('token', person.id, input, expiry, cause)
-  return { events: [{ type: 'key.created', id: key.id, key, hash: input.hash }], reply: key as Reply<Rows['token.create']> }
+  return { events: [madeOf(key, input)], reply: key as Reply<Rows['token.create']> }
 }
 
 /** Revoke a token of a person. */
@@ -84,7 +86,10 @@ export function revokeToken(state: ProjectState, input: Pick<Input<Rows['token.r
 /** A person's own token: it does not outlive the one that it is made with. */
 export function createOwnToken(options: ProjectOptions, state: ProjectState, input: Input<Rows['me.create_token']> & KeyMaterial & Holds, cause: Cause): Decided<Reply<Rows['token.create']>> {
   if (cause.principal.type !== 'user') return refuse('not_found', undefined, 'Only people have personal tokens.')
-  const until = cause.credential && own(state.keys, cause.credential.id)?.key.expires_at
+  const made_with = cause.credential && own(state.keys, cause.credential.id)?.key
+  // Revoked since it signed in.
+  if (cause.credential && !(made_with && unexpired(made_with, cause.at))) return refuse('unauthorized')
+  const until = made_with?.expires_at
   const wish = input.expires_at === undefined ? undefined : parseTimestamp(input.expires_at)
   if (until !== undefined && (wish === undefined || wish > (parseTimestamp(until) ?? 0))) return refuseFields({ field: 'expires_at', message: `must not be later than ${until}, when the token ends that this one is made with`, actual: input.expires_at ?? null })
   return createToken(options, state, { ...input, id: cause.principal.id }, cause)

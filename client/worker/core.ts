@@ -16,7 +16,7 @@ import type { Cancel, Clock, Dial } from './ports.ts'
 import { Reports } from './reports.ts'
 
 /** Milliseconds: for the answer to a registration; that a stop waits altogether, and for handlers to return. */
-const coreTiming = { register: 30_000, stop: 5000, handlers: 3500 } as const
+const coreTiming = { register: 30_000, stop: 5000, handlers: 3500, draining: 3000 } as const
 export interface Ports {
   readonly clock: Clock
   readonly dial: Dial
@@ -43,6 +43,8 @@ export class Core {
   #registered = false
   #token: string | undefined
   #leaving: 'drained' | 'stopped' | undefined
+  /** No job is on its way any more. */
+  #barred = false
   #end!: (end: WorkerEnd) => void
   readonly #timers: Cancel[] = []
   #registering: Cancel = () => {}
@@ -111,7 +113,18 @@ export class Core {
     if (!first) return
     this.#become('draining')
     this.#claims.end()
+    this.#announce()
+  }
+  /** Say that it drains. The answer is a barrier: no job comes behind it, and one before it has come by then. */
+  #announce(): void {
+    this.#barred = false
+    if (!this.#registered) return
     this.#send({ type: 'worker.draining', message_id: this.#id() })
+    this.#timers.push(this.#clock.after(coreTiming.draining, () => this.#bar()))
+  }
+  #bar(): void {
+    this.#barred = true
+    this.#leave()
   }
 
   #register(): void {
@@ -148,6 +161,9 @@ export class Core {
       case 'job.cancel':
         this.#jobs.cancel(frame.job_id, frame.reason ?? 'cancelled')
         break
+      case 'worker.draining.ack':
+        this.#bar()
+        break
       case 'worker.drain':
         this.#log('the service asks this worker to drain')
         void this.drain()
@@ -162,7 +178,7 @@ export class Core {
     this.#line.registered()
     this.#reports.resend()
     this.#jobs.beatAll()
-    if (this.#leaving) this.#send({ type: 'worker.draining', message_id: this.#id() })
+    if (this.#leaving) this.#announce()
     else {
       this.#become('registered')
       this.#claims.begin(lease.heartbeat_cadence_seconds, same)
@@ -193,10 +209,11 @@ export class Core {
     this.#registered = false
     this.#claims.end()
     if (!this.#leaving) this.#become('reconnecting')
+    this.#leave()
   }
   /** End when nothing is left to do. */
   #leave(): void {
-    if (this.#leaving && this.#jobs.size === 0 && this.#reports.size === 0) this.#finish({ reason: this.#leaving })
+    if (this.#leaving && this.#jobs.size === 0 && this.#reports.size === 0 && (this.#barred || !this.#registered)) this.#finish({ reason: this.#leaving })
   }
   #finish(end: WorkerEnd): void {
     if (this.#state === 'ended') return

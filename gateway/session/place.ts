@@ -20,8 +20,8 @@ export interface Located {
   /** Nobody knows its id yet. */
   readonly born?: true
 }
-/** Find the place of a session. @param owned of a run: the loop or workflow below which the key is looked for, if it is not the agent. */
-export async function locate(edge: Pick<Asking, 'world'>, project: string, agent: Agent, { mode, session_key, scope_name }: SessionSeed, owned?: { readonly scope_ref_id?: string }): Promise<Located | Refusal> {
+/** Find the place of a session. @param owned of a run: the loop or workflow below which the key is looked for, if it is not the agent. @param seed of a request that may come again: a new session is then the same one. */
+export async function locate(edge: Pick<Asking, 'world'>, project: string, agent: Agent, { mode, session_key, scope_name }: SessionSeed, owned?: { readonly scope_ref_id?: string }, seed?: string): Promise<Located | Refusal> {
   const { world } = edge
   const key = (session_key ?? scope_name ?? '').trim()
   const { scope_ref_id } = owned ?? {}
@@ -31,8 +31,8 @@ export async function locate(edge: Pick<Asking, 'world'>, project: string, agent
   })
   const lives = (id: string, place: Place, { gone, session }: Standing): Located => ({ id, place, ...(session && !gone && { session }) })
   if (mode === 'new' && key === '') {
-    const id = world.id('agent_session')
-    return { id, place: at(id, 0, id), born: true }
+    const id = world.id('agent_session', seed)
+    return { id, place: at(id, 0, id), ...(seed === undefined && { born: true }) }
   }
   // A session that was made without a key has its own id for one.
   if (scope_ref_id === undefined && isId(key, 'agent_session')) {

@@ -7,6 +7,7 @@ import { ingest } from '../../protocol/session/check.ts'
 import type { Compacting, Defined, Keyed } from '../../protocol/session/commands.ts'
 import type { AgentTurn, NudgeAck, Session, SessionNudge, TurnAck } from '../../protocol/session/shapes.ts'
 import { homeOf, type Call, type Edge } from '../call.ts'
+import type { Identity } from '../idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { attachmentPreparations } from './attach.ts'
 import { define, findAgent, inUse, type Wanted } from './definition.ts'
@@ -51,10 +52,10 @@ async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
 }
 const seeded = ({ thinking_effort, compaction_policy }: SessionSeed): Pick<Session, 'thinking_effort' | 'compaction_policy'> => ({ ...(thinking_effort && { thinking_effort }), ...(compaction_policy && { compaction_policy }) })
 
-async function create(edge: Edge, call: Call): Promise<Prepared | Refusal> {
+async function create(edge: Edge, call: Call, { seed }: Identity): Promise<Prepared | Refusal> {
   const agent = await findAgent(edge, homeOf(edge, call), { id: String(call.body['agent_id']) })
   if (isRefusal(agent)) return agent
-  const located = await locate(edge, homeOf(edge, call), agent, call.body as SessionSeed)
+  const located = await locate(edge, homeOf(edge, call), agent, call.body as SessionSeed, undefined, seed)
   if (isRefusal(located)) return located
   // A session that there is begins nothing by being found.
   const usable = located.session ? agent : inUse(agent)

@@ -70,9 +70,10 @@ export const access = {
 /** What the edge adds to whatever hands out rights: the caller's permissions, so that nobody hands out more than they have. */
 export interface Holds { readonly holds: readonly string[] }
 /** What the edge adds to a key creation: the hash of the key it made (SHA-256, hex), never the key itself. */
-export interface KeyMaterial { readonly hash: string; readonly key_prefix: string }
+/** What the owner of a key keeps of it. `derived`: the same request under the same idempotency key makes the same text. */
+export interface KeyMaterial { readonly hash: string; readonly key_prefix: string; readonly derived?: true }
 export type KeyEvent =
-  | (Event & { readonly type: 'key.created'; readonly id: string; readonly key: ApiKey; readonly hash: string })
+  | (Event & { readonly type: 'key.created'; readonly id: string; readonly key: ApiKey; readonly hash: string; readonly derived?: true })
   | (Event & { readonly type: 'key.revoked'; readonly id: string; readonly name: string; readonly at: number })
   | (Event & { readonly type: 'key.used'; readonly id: string; readonly at: number })
 export type PrincipalEvent =

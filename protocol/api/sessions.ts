@@ -80,7 +80,7 @@ const cancelSession = { ...act, summary: 'Cancel the active turns of a session; 
 const cancelNudge = { ...act, summary: 'Take a nudge back that was not delivered', body: Closed({}), bodyOptional: true, reply: SessionNudge, errors: ['not_found', 'nudge_already_delivered'] } as const
 
 export const sessions = {
-  'agent.invoke': command(`POST ${P}/agents/invoke`, { summary: 'Send an agent one message: finds or makes the session and starts a turn', tag, permission: 'agent.invoke', to: { kind: 'session', found: 'agent_session' }, body: Invoke, check: checkInvoke, key: ({ input }: Static<typeof Invoke>) => bodyKey(input), reply: TurnAck, status: 202, stream: 'accept', limit: LIMIT, errors: starting }),
+  'agent.invoke': command(`POST ${P}/agents/invoke`, { summary: 'Send an agent one message: finds or makes the session and starts a turn', tag, permission: 'agent.invoke', to: { kind: 'session', found: 'agent_session' }, body: Invoke, check: checkInvoke, key: ({ input }: Static<typeof Invoke>) => bodyKey(input), anew: ({ session = {} }: Static<typeof Invoke>) => session.mode === 'new' && !(session.session_key ?? session.scope_name)?.trim(), reply: TurnAck, status: 202, stream: 'accept', limit: LIMIT, errors: starting }),
   'session.create': command(`POST ${P}/sessions`, { summary: 'Find or make a session', tag, permission: 'agent.invoke', to: { kind: 'session', found: 'agent_session' }, body: CreateSession, check: checkSeed, reply: Session, errors: ['not_found', 'conflict', 'agent_inactive'] }),
   'session.list': query(`GET ${P}/sessions`, {
     ...read, summary: 'Sessions, the latest activity first', reply: pageOf(Session), errors: ['session_agent_ref_conflict', 'session_key_scope_required', 'not_found'],

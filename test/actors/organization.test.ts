@@ -159,3 +159,23 @@ t.test('a workflow handle is granted to one project at a time', async (t) => {
   t.equal(org.send('handle.reserve', { id: 'w4', handle: 'h', project: PRJ }), undefined, 'a deleted project holds nothing')
   t.match(org.send('handle.reserve', { id: 'w5', handle: 'z', project: other.id }), { refused: 'not_found' })
 })
+
+t.test('a key that was revoked while its request was on its way hands out nothing', (t) => {
+  const org = started()
+  const admin = org.send('key.create_organization', { name: 'admin', ...material('h1') })
+  org.send('key.revoke_organization', { id: admin.id })
+  for (const role of ['Owner', 'Viewer']) t.match(org.send('key.create_organization', { name: role, role, ...material('h2') }, as(admin.id)), { refused: 'unauthorized' }, role)
+  t.match(org.send('key.revoke_organization', { id: ROOT }, as(admin.id)), { refused: 'unauthorized' })
+  t.end()
+})
+
+t.test('the text of a revoked key is not made again by its idempotency key', (t) => {
+  const org = started()
+  const derived = { ...material('h1'), derived: true as const }
+  const first = org.send('key.create_organization', { name: 'ci', ...derived })
+  t.match(org.send('key.create_organization', { name: 'ci 2', ...derived }), { refused: 'idempotency_key_conflict' }, 'two keys with one text')
+  org.send('key.revoke_organization', { id: first.id })
+  t.match(org.send('key.create_organization', { name: 'ci', ...derived }), { refused: 'idempotency_key_conflict' })
+  t.match(org.send('key.create_organization', { name: 'ci', ...material('h2') }), { name: 'ci' })
+  t.end()
+})

@@ -58,6 +58,19 @@ t.test('a start is repeated under a key in its body, which is the caller\'s when
   await t.rejects(client.workflow.run({ id: 'tour', idempotency_key: 'mine' }), { code: 'idempotency_key_conflict' })
 })
 
+t.test('a message to an agent carries a key where its row takes one, and is sent once where no key helps', async (t) => {
+  const input = { content: [{ type: 'text', text: 'pay' }] }
+  const { client, sent } = answered(['broken', { status: 202, body: {} }, 'broken', { status: 202, body: {} }])
+  await client.agent.invoke({ agent_ref: { name: 'helper' }, input })
+  t.equal(sent.length, 2)
+  t.match(sent[0]?.body, { input: { content: input.content, idempotency_key: /./ } })
+  t.strictSame(sent[1]?.body, sent[0]?.body)
+  await t.rejects(client.agent.invoke({ agent_ref: { name: 'helper' }, session: { mode: 'new' }, input }), { code: 'unreachable' })
+  t.equal(sent.length, 3)
+  await client.agent.invoke({ agent_ref: { name: 'helper' }, input: { ...input, idempotency_key: 'mine' } })
+  t.match(sent[3]?.body, { input: { idempotency_key: 'mine' } })
+})
+
 t.test('a run that has ended before its start is repeated is read', async (t) => {
   const { client, sent } = answered(['broken', refused(409, 'idempotency_key_conflict', { run_id: 'run_1', status: 'completed' }), { status: 200, body: { id: 'run_1', status: 'completed' } }])
   t.match(await client.loop.start({ id: 'loop_1' }), { id: 'run_1', status: 'completed' })

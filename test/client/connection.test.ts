@@ -187,6 +187,31 @@ t.test('draining finishes and reports what runs, then closes with 1000', async (
   t.equal(clock.timers, 0)
 })
 
+t.test('a job that is on its way when an idle worker drains is given back, not dropped', async (t) => {
+  const { clock, worker, peer } = stand({ actions: { work: () => 1 } })
+  void worker.start()
+  peer().accept()
+  peer().answersDraining = false
+  const done = worker.drain()
+  await settled()
+  t.equal(peer().closedWith, undefined, 'it waits until none can come any more')
+  await peer().give(jobOf('work', { id: 'job_late' }))
+  t.match(peer().last('job.report'), { job_id: 'job_late', status: 'cancelled' })
+  peer().say({ type: 'worker.draining.ack' })
+  t.equal(peer().closedWith, undefined)
+  peer().acknowledge()
+  t.strictSame(await done, { reason: 'drained' })
+  t.equal(clock.timers, 0)
+
+  const silent = stand({ actions: {} })
+  void silent.worker.start()
+  silent.peer().accept()
+  silent.peer().answersDraining = false
+  void silent.worker.drain()
+  await silent.clock.pass(3100)
+  t.strictSame(await silent.worker.ended, { reason: 'drained' }, 'and not for ever')
+})
+
 t.test('an operator can have it drain', async (t) => {
   const { worker, peer } = stand({ actions: {} })
   void worker.start()

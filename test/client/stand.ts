@@ -53,6 +53,8 @@ class Peer {
   readonly sent: Up[] = []
   pings = 0
   closedWith: number | 'dropped' | undefined
+  /** As a server does, at once. */
+  answersDraining = true
   constructor(url: string, headers: Readonly<Record<string, string>>, events: SocketEvents) {
     this.url = url
     this.headers = headers
@@ -109,7 +111,11 @@ export function stand(options: Partial<WorkerOptions> & Pick<WorkerOptions, 'act
     const peer = new Peer(url, headers, socketEvents)
     peers.push(peer)
     return {
-      send: (text) => void peer.sent.push(JSON.parse(text) as Up),
+      send: (text) => {
+        const frame = JSON.parse(text) as Up
+        peer.sent.push(frame)
+        if (frame.type === 'worker.draining' && peer.answersDraining) queueMicrotask(() => peer.say({ type: 'worker.draining.ack', ...(frame.message_id !== undefined && { message_id: frame.message_id }) }))
+      },
       ping: () => void peer.pings++,
       close: (code) => { peer.closedWith = code },
       drop: () => { peer.closedWith ??= 'dropped' },

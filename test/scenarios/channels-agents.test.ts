@@ -111,6 +111,16 @@ t.test('two agents that mention each other end, and the stream of the channel sh
   t.equal((await messages(id)).length, 10, 'nobody goes on after that')
 })
 
+t.test('a member is called by its name, whatever agents elsewhere are called', async (t) => {
+  const script = 'script:\n  - say: "Here."\n'
+  await agent('Twin', script)
+  await agent('data team', script)
+  const [twin, data] = [await agent('twin', script), await agent('data', script)]
+  const { id } = await ann.ok('channel.create', { name: name(), member_ids: [twin['id'], data['id']] })
+  await ann.ok('channel.send', { id, content: '@twin, and you, @data team' })
+  t.match([await answers(id, twin['id']), await answers(id, data['id'])], [[{ content: 'Here.' }], [{ content: 'Here.' }]])
+})
+
 t.test('a turn that fails says so in the thread', async (t) => {
   const broken = await agent('broken', 'script:\n  - fail: 400\n')
   const { id } = await ann.ok('channel.create', { name: name(), member_ids: [broken['id']] })

@@ -7,6 +7,14 @@ import { agentOf, answer, invoke, modelOf, placeOf, said, says, shown, text, tur
 const s = await service()
 t.teardown(() => s.stop())
 
+t.test('a new session that is asked for again under one key is the same one', async (t) => {
+  const { id: agent_id } = await s.ok('agent.create', { name: 'again', system_prompt: 'script:\n  - say: "x"\n' })
+  const ask = (key: string) => s.ok('session.create', { agent_id, mode: 'new' }, { headers: { 'idempotency-key': key } })
+  const [one, two, other] = [await ask('k1'), await ask('k1'), await ask('k2')]
+  t.equal(two['id'], one['id'])
+  t.not(other['id'], one['id'])
+})
+
 t.test('a message is answered by the model of the agent', async (t) => {
   const agent = await agentOf(s, 'talker')
   const model = await modelOf(s, 'talker')
