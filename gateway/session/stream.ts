@@ -9,6 +9,7 @@ import { openRevision } from './boundary.ts'
 import { spell, type Dialect } from './change.ts'
 import type { FollowedSessions } from './followed.ts'
 import { knownResults } from './results.ts'
+import { namedIn } from './sight.ts'
 
 interface Start { readonly version: Dialect['name']; readonly from: { readonly after?: number; readonly after_sequence?: number } }
 
@@ -47,11 +48,12 @@ async function follow(edge: Edge, sessions: FollowedSessions, call: Call, exchan
   }
   const guard = guardOf(edge, call, () => sink.end())
   const sink: Sink = openStream(edge.world, exchange, ': keepalive', () => void guard.look())
-  const sight = edge.sight.onChange(homeOf(edge, call), session_id, call.caller, () => void guard.look())
+  // A session that was found by its key is of no channel: such keys are refused.
+  const sight = namedIn(call.slots) && edge.sight.onChange(homeOf(edge, call), session_id, call.caller, () => void guard.look())
   sink.onClose(() => {
     guard.stop()
     release()
-    void sight.then((stop) => stop())
+    void sight?.then((stop) => stop())
   })
   void follower.join(sink, dialects[version], first).then(() => (version === 'v1' ? catchUp() : undefined))
   return undefined
