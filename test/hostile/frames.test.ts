@@ -105,10 +105,12 @@ t.test('a result that cannot be kept fails its job, once, and the engine goes on
 t.test('bytes, sizes, floods, and connections that end in the middle', { timeout: tries(60_000) }, async (t) => {
   await play([Buffer.from([0, 1, 2, 0xff]), Buffer.alloc(0), '', ' ', '[]', 'null', '"x"', '{', '\u0000', `{"type":"keepalive","x":${'['.repeat(100_000)}${']'.repeat(100_000)}}`])
   await play([`{"type":"${'x'.repeat(15_000_000)}"}`])
+  await ready()
   const large = await s.worker({ type: null })
   large.socket.on('error', () => {})
   large.socket.send('x'.repeat(17 * 1_048_576), () => {})
   t.ok([1006, 1009].includes((await large.closed).code), 'more than the largest frame ends the connection')
+  await ready()
   const flood = await s.worker({ type: null })
   flood.socket.on('error', () => {})
   for (let n = 0; n < 40_000; n++) flood.socket.send('{"type":"keepalive"}')
@@ -136,6 +138,7 @@ t.test('bytes, sizes, floods, and connections that end in the middle', { timeout
     worker.socket.terminate()
   }
   // What was never written to a connection that is gone is given back at once; what was written is lost with its lease, after 3 s here.
+  await ready()
   const good = await s.worker({ action_names: ['act'], concurrency_limit: 10 })
   for (const _ of wanted) await good.report(await good.job())
   for (const run of wanted) t.match(await until(() => runOf(s, run), ({ status }) => status !== 'running', 'the end of a run'), { status: 'completed' })
