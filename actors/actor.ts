@@ -60,7 +60,12 @@ export interface Warning {
 export interface Push {
   readonly gateway: string
   readonly message: { readonly type: string } & Readonly<Record<string, unknown>>
-  readonly spec?: { readonly kind: Kind; readonly id: string; readonly ask: string; readonly input: unknown }
+  readonly spec?: {
+    readonly kind: Kind
+    readonly id: string
+    readonly ask: string
+    readonly input: unknown
+  }
 }
 
 export interface Decided<E, R> {
@@ -82,16 +87,35 @@ type Internal = Readonly<Record<string, { readonly input: unknown; readonly repl
  * One kind of actor. `Rows` are the API rows it decides, `I` its internal commands, `Extra` what the edge adds to a row's
  * input after looking things up (by row name).
  */
-export interface Actor<S, E extends Event, T extends Table, K extends Kind, I extends Internal = Record<never, never>, Extra = Record<never, never>> {
+export interface Actor<
+  S,
+  E extends Event,
+  T extends Table,
+  K extends Kind,
+  I extends Internal = Record<never, never>,
+  Extra = Record<never, never>,
+> {
   readonly kind: K
   readonly initial: () => S
   readonly decide: {
     readonly [N in keyof CommandsOf<T, K>]: CommandsOf<T, K>[N] extends infer R extends Row
-      ? (state: S, input: Input<R> & (N extends keyof Extra ? Extra[N] : unknown), cause: Cause) => Decision<E, Reply<R>>
+      ? (
+          state: S,
+          input: Input<R> & (N extends keyof Extra ? Extra[N] : unknown),
+          cause: Cause,
+        ) => Decision<E, Reply<R>>
       : never
-  } & { readonly [N in keyof I]: (state: S, input: I[N]['input'], cause: Cause) => Decision<E, I[N]['reply']> }
+  } & {
+    readonly [N in keyof I]: (
+      state: S,
+      input: I[N]['input'],
+      cause: Cause,
+    ) => Decision<E, I[N]['reply']>
+  }
   readonly evolve: { readonly [N in E['type']]: (state: S, event: On<E, N>, at: number) => S }
-  readonly react?: { readonly [N in E['type']]?: (event: On<E, N>, self: Address) => readonly Effect[] }
+  readonly react?: {
+    readonly [N in E['type']]?: (event: On<E, N>, self: Address) => readonly Effect[]
+  }
   /** Reads of the owner's committed state, by name. */
   readonly ask?: Readonly<Record<string, (state: S, input: never, at: number) => unknown>>
   /** When the actor wants the internal command `wake` next, in Unix milliseconds; a lower bound is enough. */
@@ -112,7 +136,9 @@ export interface Actor<S, E extends Event, T extends Table, K extends Kind, I ex
 export interface AnyActor {
   readonly kind: Kind
   readonly initial: () => unknown
-  readonly decide: Readonly<Record<string, (state: never, input: never, cause: Cause) => Decision<Event, unknown>>>
+  readonly decide: Readonly<
+    Record<string, (state: never, input: never, cause: Cause) => Decision<Event, unknown>>
+  >
   readonly evolve: Readonly<Record<string, (state: never, event: never, at: number) => unknown>>
   readonly react?: Readonly<Record<string, (event: never, self: Address) => readonly Effect[]>>
   readonly ask?: Readonly<Record<string, (state: never, input: never, at: number) => unknown>>
@@ -131,5 +157,9 @@ export function evolve(actor: AnyActor, state: unknown, event: Event, at: number
   return arm(state as never, event as never, at)
 }
 /** Apply events in order to a state, by default the initial one. */
-export const fold = (actor: AnyActor, events: readonly Event[], at = 0, from: unknown = actor.initial()): unknown =>
-  events.reduce((state, event) => evolve(actor, state, event, at), from)
+export const fold = (
+  actor: AnyActor,
+  events: readonly Event[],
+  at = 0,
+  from: unknown = actor.initial(),
+): unknown => events.reduce((state, event) => evolve(actor, state, event, at), from)

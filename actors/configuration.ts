@@ -28,11 +28,17 @@ export interface KeyHolder {
 const SPENT = 10_000
 
 const canonical = (value: unknown): unknown =>
-  Array.isArray(value) ? value.map(canonical)
-    : typeof value === 'object' && value !== null ? Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, member]) => [key, canonical(member)])
+  Array.isArray(value)
+    ? value.map(canonical)
+    : typeof value === 'object' && value !== null
+      ? Object.entries(value)
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([key, member]) => [key, canonical(member)])
       : value
-const same = (a: unknown, b: unknown): boolean => a === b || JSON.stringify(canonical(a)) === JSON.stringify(canonical(b))
-const empty = (value: unknown): boolean => value === '' || typeof value === 'object' && value !== null && Object.keys(value).length === 0
+const same = (a: unknown, b: unknown): boolean =>
+  a === b || JSON.stringify(canonical(a)) === JSON.stringify(canonical(b))
+const empty = (value: unknown): boolean =>
+  value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
 
 /** The outcome of a wish to change a record: the patch, what it changes for the audit log, and the record after it. */
 export interface Change<T> {
@@ -44,7 +50,11 @@ export interface Change<T> {
  * What a wish changes: fields that are undefined are not wished for, equal ones are left alone, empty texts, maps
  * and lists remove the field. Undefined when nothing would change, so that a repeated PATCH appends nothing.
  */
-export function changeOf<T extends { updated_at: string }>(record: T, wish: { readonly [K in keyof T]?: T[K] | undefined }, at: number): Change<T> | undefined {
+export function changeOf<T extends { updated_at: string }>(
+  record: T,
+  wish: { readonly [K in keyof T]?: T[K] | undefined },
+  at: number,
+): Change<T> | undefined {
   const set: Record<string, unknown> = {}
   const changes: Record<string, { from?: unknown; to?: unknown }> = {}
   for (const [field, value] of Object.entries(wish)) {
@@ -61,59 +71,130 @@ export function changeOf<T extends { updated_at: string }>(record: T, wish: { re
 
 /** Fields in which a record that is replaced as a whole differs from the one before it, empty ones included. */
 export function differences(before: object, after: object): Changes {
-  const [old, next] = [before as Readonly<Record<string, unknown>>, after as Readonly<Record<string, unknown>>]
-  const fields = [...new Set([...Object.keys(old), ...Object.keys(next)])].filter((field) => !same(old[field], next[field]))
-  return Object.fromEntries(fields.map((field) => [field, { ...(field in old && { from: old[field] }), ...(field in next && { to: next[field] }) }]))
+  const [old, next] = [
+    before as Readonly<Record<string, unknown>>,
+    after as Readonly<Record<string, unknown>>,
+  ]
+  const fields = [...new Set([...Object.keys(old), ...Object.keys(next)])].filter(
+    (field) => !same(old[field], next[field]),
+  )
+  return Object.fromEntries(
+    fields.map((field) => [
+      field,
+      { ...(field in old && { from: old[field] }), ...(field in next && { to: next[field] }) },
+    ]),
+  )
 }
 
 /** The expiry of a new key in its stored form, or the refusal of one that is no time or has passed. */
-export function expiryOf(expires_at: string | undefined, now: number): { expires_at?: string } | Refusal {
+export function expiryOf(
+  expires_at: string | undefined,
+  now: number,
+): { expires_at?: string } | Refusal {
   if (expires_at === undefined) return {}
   const at = parseTimestamp(expires_at)
-  if (at === undefined) return refuseFields({ field: 'expires_at', message: 'must be an RFC 3339 time', actual: expires_at })
-  return at > now ? { expires_at: timestamp(at) } : refuseFields({ field: 'expires_at', message: 'must lie in the future', actual: expires_at })
+  if (at === undefined)
+    return refuseFields({
+      field: 'expires_at',
+      message: 'must be an RFC 3339 time',
+      actual: expires_at,
+    })
+  return at > now
+    ? { expires_at: timestamp(at) }
+    : refuseFields({ field: 'expires_at', message: 'must lie in the future', actual: expires_at })
 }
 /** Whether a key still signs in at a time. */
-export const unexpired = (key: ApiKey, at: number): boolean => key.expires_at === undefined || (parseTimestamp(key.expires_at) ?? 0) > at
+export const unexpired = (key: ApiKey, at: number): boolean =>
+  key.expires_at === undefined || (parseTimestamp(key.expires_at) ?? 0) > at
 /** Whether a key with this name exists among those that count. */
-export const hasName = (keys: Keys, name: string, counts: (key: ApiKey) => boolean = () => true): boolean => Object.values(keys).some(({ key }) => key.name === name && counts(key))
+export const hasName = (
+  keys: Keys,
+  name: string,
+  counts: (key: ApiKey) => boolean = () => true,
+): boolean => Object.values(keys).some(({ key }) => key.name === name && counts(key))
 /** The event of a new key. */
-export const madeOf = (key: ApiKey, { hash, derived }: KeyMaterial): Extract<KeyEvent, { type: 'key.created' }> => ({ type: 'key.created', id: key.id, key, hash, ...(derived && { derived }) })
+export const madeOf = (
+  key: ApiKey,
+  { hash, derived }: KeyMaterial,
+): Extract<KeyEvent, { type: 'key.created' }> => ({
+  type: 'key.created',
+  id: key.id,
+  key,
+  hash,
+  ...(derived && { derived }),
+})
 /** Refuses a text that a key has, or had when it was revoked: whoever kept it would sign in again. */
-export const spentKey = ({ keys, spent = [] }: KeyHolder, { hash }: KeyMaterial): Refusal | undefined =>
-  spent.includes(hash) || Object.values(keys).some((stored) => stored.hash === hash) ? refuse('idempotency_key_conflict', undefined, 'A key was made under this idempotency key before; its text is not given out twice. Use a fresh one.') : undefined
+export const spentKey = (
+  { keys, spent = [] }: KeyHolder,
+  { hash }: KeyMaterial,
+): Refusal | undefined =>
+  spent.includes(hash) || Object.values(keys).some((stored) => stored.hash === hash)
+    ? refuse(
+        'idempotency_key_conflict',
+        undefined,
+        'A key was made under this idempotency key before; its text is not given out twice. Use a fresh one.',
+      )
+    : undefined
 
 /** Keys by the hash of their text, as directories hold them. */
-export const byHash = (keys: Keys): Record<string, ApiKey> => Object.fromEntries(Object.values(keys).map(({ key, hash }) => [hash, key]))
+export const byHash = (keys: Keys): Record<string, ApiKey> =>
+  Object.fromEntries(Object.values(keys).map(({ key, hash }) => [hash, key]))
 
 /** What must be known of an action to say who does it. */
-export function sketchOf({ endpoint_kind = 'http', annotations = {} }: { readonly endpoint_kind?: ActionSketch['kind']; readonly annotations?: Open }): ActionSketch {
-  return { kind: endpoint_kind, ...((annotations['idempotent'] === true || annotations['read_only'] === true) && { repeatable: true }) }
+export function sketchOf({
+  endpoint_kind = 'http',
+  annotations = {},
+}: {
+  readonly endpoint_kind?: ActionSketch['kind']
+  readonly annotations?: Open
+}): ActionSketch {
+  return {
+    kind: endpoint_kind,
+    ...((annotations['idempotent'] === true || annotations['read_only'] === true) && {
+      repeatable: true,
+    }),
+  }
 }
 
 const TOUCH_EVERY = 60_000
 /** Note that keys were used; several gateways may say so within a minute, one of them is written down. */
-export function touch({ keys }: { readonly keys: Keys }, { ids }: { ids: readonly string[] }, { at }: Cause): Decided<KeyEvent, undefined> {
+export function touch(
+  { keys }: { readonly keys: Keys },
+  { ids }: { ids: readonly string[] },
+  { at }: Cause,
+): Decided<KeyEvent, undefined> {
   const due = ids.filter((id) => {
     const stored = own(keys, id)
-    return stored !== undefined && (parseTimestamp(stored.key.last_used_at ?? '') ?? -TOUCH_EVERY) + TOUCH_EVERY <= at
+    return (
+      stored !== undefined &&
+      (parseTimestamp(stored.key.last_used_at ?? '') ?? -TOUCH_EVERY) + TOUCH_EVERY <= at
+    )
   })
   return { events: [...new Set(due)].map((id) => ({ type: 'key.used', id, at })), reply: undefined }
 }
 
 /** How the events of keys change the kept keys. */
 export const evolveKeys = {
-  'key.created': <S extends KeyHolder>(state: S, { id, key, hash, derived }: Extract<KeyEvent, { type: 'key.created' }>): S => {
+  'key.created': <S extends KeyHolder>(
+    state: S,
+    { id, key, hash, derived }: Extract<KeyEvent, { type: 'key.created' }>,
+  ): S => {
     state.keys[id] = { key, hash, ...(derived && { derived }) }
     return state
   },
-  'key.revoked': <S extends KeyHolder>(state: S, { id }: Extract<KeyEvent, { type: 'key.revoked' }>): S => {
+  'key.revoked': <S extends KeyHolder>(
+    state: S,
+    { id }: Extract<KeyEvent, { type: 'key.revoked' }>,
+  ): S => {
     const known = own(state.keys, id)
     if (known?.derived) state.spent = [...(state.spent ?? []), known.hash].slice(-SPENT)
     delete state.keys[id]
     return state
   },
-  'key.used': <S extends { keys: Keys }>(state: S, { id, at }: Extract<KeyEvent, { type: 'key.used' }>): S => {
+  'key.used': <S extends { keys: Keys }>(
+    state: S,
+    { id, at }: Extract<KeyEvent, { type: 'key.used' }>,
+  ): S => {
     const stored = own(state.keys, id)
     if (stored) state.keys[id] = { ...stored, key: { ...stored.key, last_used_at: timestamp(at) } }
     return state

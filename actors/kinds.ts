@@ -19,7 +19,11 @@ import { sessionActor } from './session/session.ts'
 import { workerActor } from './worker/worker.ts'
 
 /** @param settings brand in the form of configuration, the timing of workers, and how many runs of loops may be under way; absent: any number. */
-export const actorKinds = (settings: { brand: string; timing: WorkerTiming; plan_concurrency?: number }): Readonly<Record<Kind, AnyActor>> => ({
+export const actorKinds = (settings: {
+  brand: string
+  timing: WorkerTiming
+  plan_concurrency?: number
+}): Readonly<Record<Kind, AnyActor>> => ({
   organization: organizationActor(settings) as unknown as AnyActor,
   project: projectActor(settings) as unknown as AnyActor,
   run: run as unknown as AnyActor,

@@ -9,35 +9,76 @@ import { changeOf } from './configuration.ts'
 
 type Decided<R> = Decision<SkillEvent, R>
 /** Whoever keeps skills. */
-export interface SkillKeeper { readonly skills: Readonly<Record<string, Skill>> }
-interface Options { readonly brand: string; readonly source: 'project' | 'organization' }
+export interface SkillKeeper {
+  readonly skills: Readonly<Record<string, Skill>>
+}
+interface Options {
+  readonly brand: string
+  readonly source: 'project' | 'organization'
+}
 
 /** Create a skill. */
-export function createSkill({ brand, source }: Options, { skills }: SkillKeeper, input: SkillBody, cause: Cause): Decided<Skill> {
+export function createSkill(
+  { brand, source }: Options,
+  { skills }: SkillKeeper,
+  input: SkillBody,
+  cause: Cause,
+): Decided<Skill> {
   const faults = reservedTags(input.tags, brand)
   if (faults.length > 0) return refuseFields(...faults)
-  if (Object.keys(skills).length >= skillLimits.skills) return refuse('conflict', { limit: skillLimits.skills }, `There are at most ${skillLimits.skills} skills here.`)
+  if (Object.keys(skills).length >= skillLimits.skills)
+    return refuse(
+      'conflict',
+      { limit: skillLimits.skills },
+      `There are at most ${skillLimits.skills} skills here.`,
+    )
   const now = timestamp(cause.at)
   const { name, instructions, description, allowed_tools, tags } = input
-  const base: Skill = { id: cause.mint('skill'), name, source, instructions, created_by: cause.principal.id, created_at: now, updated_at: now }
+  const base: Skill = {
+    id: cause.mint('skill'),
+    name,
+    source,
+    instructions,
+    created_by: cause.principal.id,
+    created_at: now,
+    updated_at: now,
+  }
   const skill = changeOf<Skill>(base, { description, allowed_tools, tags }, cause.at)?.next ?? base
   return { events: [{ type: 'skill.created', id: skill.id, skill }], reply: skill }
 }
 
 /** Replace everything that a request says of a skill; what it leaves out is gone. Instructions stay out of the audit log. */
-export function replaceSkill({ brand }: Options, { skills }: SkillKeeper, input: SkillBody & { readonly id: string }, cause: Cause): Decided<Skill> {
+export function replaceSkill(
+  { brand }: Options,
+  { skills }: SkillKeeper,
+  input: SkillBody & { readonly id: string },
+  cause: Cause,
+): Decided<Skill> {
   const skill = own(skills, input.id)
   if (!skill) return refuse('not_found')
   const faults = reservedTags(input.tags, brand)
   if (faults.length > 0) return refuseFields(...faults)
   const { name, instructions, description = '', allowed_tools = [], tags = {} } = input
-  const change = changeOf<Skill>(skill, { name, instructions, description, allowed_tools, tags }, cause.at)
+  const change = changeOf<Skill>(
+    skill,
+    { name, instructions, description, allowed_tools, tags },
+    cause.at,
+  )
   if (!change) return { events: [], reply: skill }
   const { instructions: text, ...changes } = change.changes
   const length = (value: unknown) => ({ characters: String(value ?? '').length })
   const updated_by = cause.principal.id
   return {
-    events: [{ type: 'skill.updated', id: skill.id, skill: { ...change.patch, updated_by }, changes: text ? { ...changes, instructions: { from: length(text.from), to: length(text.to) } } : changes }],
+    events: [
+      {
+        type: 'skill.updated',
+        id: skill.id,
+        skill: { ...change.patch, updated_by },
+        changes: text
+          ? { ...changes, instructions: { from: length(text.from), to: length(text.to) } }
+          : changes,
+      },
+    ],
     reply: { ...change.next, updated_by },
   }
 }
@@ -45,5 +86,7 @@ export function replaceSkill({ brand }: Options, { skills }: SkillKeeper, input:
 /** The deletion of a skill, once nothing stands against it. */
 export function deleteSkill({ skills }: SkillKeeper, id: string): Decided<undefined> {
   const skill = own(skills, id)
-  return skill ? { events: [{ type: 'skill.deleted', id, name: skill.name }], reply: undefined } : refuse('not_found')
+  return skill
+    ? { events: [{ type: 'skill.deleted', id, name: skill.name }], reply: undefined }
+    : refuse('not_found')
 }

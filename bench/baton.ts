@@ -41,19 +41,43 @@ export interface BatonOptions {
 export const newFolder = (): string => mkdtempSync(join(tmpdir(), 'baton-bench-'))
 
 /** Start a server. */
-export async function startBaton({ sync, data: given, profile, within = READY_WITHIN, node = [] }: BatonOptions): Promise<Baton> {
+export async function startBaton({
+  sync,
+  data: given,
+  profile,
+  within = READY_WITHIN,
+  node = [],
+}: BatonOptions): Promise<Baton> {
   const data = given ?? newFolder()
   const port = await freePort()
-  const flags = [...node, ...(profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`])]
+  const flags = [
+    ...node,
+    ...(profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]),
+  ]
   const child = spawn(process.execPath, [...flags, ...program(), 'start'], {
-    env: { ...process.env, BATON_DATA: data, BATON_PORT: String(port), BATON_SYNC: sync, BATON_RATE_KEY: '0', BATON_RATE_ORG: '0', BATON_LOG_LEVEL: 'error' }, stdio: ['ignore', 'ignore', 'inherit'],
+    env: {
+      ...process.env,
+      BATON_DATA: data,
+      BATON_PORT: String(port),
+      BATON_SYNC: sync,
+      BATON_RATE_KEY: '0',
+      BATON_RATE_ORG: '0',
+      BATON_LOG_LEVEL: 'error',
+    },
+    stdio: ['ignore', 'ignore', 'inherit'],
   })
   const ended = new Promise<void>((done) => child.once('exit', () => done()))
   const release = endWithUs(child)
   const started = performance.now()
   const until = started + within
-  while (!(await fetch(`http://127.0.0.1:${port}/readyz`).then((answer) => answer.ok, () => false))) {
-    if (child.exitCode !== null || performance.now() > until) throw new Error(`the server did not become ready within ${within / 1000} s`)
+  while (
+    !(await fetch(`http://127.0.0.1:${port}/readyz`).then(
+      (answer) => answer.ok,
+      () => false,
+    ))
+  ) {
+    if (child.exitCode !== null || performance.now() > until)
+      throw new Error(`the server did not become ready within ${within / 1000} s`)
     await new Promise((again) => setTimeout(again, 100))
   }
   const took = performance.now() - started
@@ -64,5 +88,12 @@ export async function startBaton({ sync, data: given, profile, within = READY_WI
     if (given === undefined) rmSync(data, { recursive: true, force: true })
   }
   const nats = Number(readFileSync(join(data, 'nats', 'nats.pid'), 'utf8'))
-  return { port, key: readFileSync(join(data, 'root.key'), 'utf8').trim(), data, parties: { server: [child.pid ?? 0], store: [nats], load: [process.pid] }, took, stop }
+  return {
+    port,
+    key: readFileSync(join(data, 'root.key'), 'utf8').trim(),
+    data,
+    parties: { server: [child.pid ?? 0], store: [nats], load: [process.pid] },
+    took,
+    stop,
+  }
 }

@@ -6,10 +6,20 @@ import { startBaton } from './baton.ts'
 import { startCrowd, type Lateness } from './crowd.ts'
 import { Http } from './http.ts'
 import { allowed } from './limits.ts'
-import { atRate, inFlight, inTurn, pause, percentile, spread, type Figures, type Terms } from './measure.ts'
+import {
+  atRate,
+  inFlight,
+  inTurn,
+  pause,
+  percentile,
+  spread,
+  type Figures,
+  type Terms,
+} from './measure.ts'
 import { cell, ms, note, table, whole } from './table.ts'
 
-export const about = 'Messages per second into one channel, pages of 50 of 1,000,000 messages, a message to 1,000 followers'
+export const about =
+  'Messages per second into one channel, pages of 50 of 1,000,000 messages, a message to 1,000 followers'
 
 const CHANNELS = '/v1/projects/default/channels'
 /** Messages sent at once. */
@@ -28,19 +38,38 @@ async function made(http: Http, path: string, body: object): Promise<string> {
 }
 async function pageOf(http: Http, path: string, least: number): Promise<string | undefined> {
   const { status, body } = await http.get(path)
-  const { items, next_cursor } = JSON.parse(body) as { items?: readonly unknown[]; next_cursor?: string }
-  if (status !== 200 || !items || items.length < least) throw new Error(`${path} was answered ${status} with ${items?.length ?? 0} items`)
+  const { items, next_cursor } = JSON.parse(body) as {
+    items?: readonly unknown[]
+    next_cursor?: string
+  }
+  if (status !== 200 || !items || items.length < least)
+    throw new Error(`${path} was answered ${status} with ${items?.length ?? 0} items`)
   return next_cursor
 }
 
 /** Lateness of messages at many followers, in milliseconds. */
-async function delivery(port: number, key: string, channel: string, http: Http, clients: number, seconds: number): Promise<Lateness> {
-  const crowd = startCrowd('followers-load.ts', [String(port), key, String(clients), `${CHANNELS}/${channel}/events`, '}},"created_at":"'])
+async function delivery(
+  port: number,
+  key: string,
+  channel: string,
+  http: Http,
+  clients: number,
+  seconds: number,
+): Promise<Lateness> {
+  const crowd = startCrowd('followers-load.ts', [
+    String(port),
+    key,
+    String(clients),
+    `${CHANNELS}/${channel}/events`,
+    '}},"created_at":"',
+  ])
   try {
     await crowd.ready()
     await pause(1000)
     const { lateness } = await crowd.counting(async () => {
-      await atRate(MESSAGES_PER_SECOND, MESSAGES_PER_SECOND * seconds, (i) => made(http, `${CHANNELS}/${channel}/messages`, { content: `live ${i}`, metadata: {} }))
+      await atRate(MESSAGES_PER_SECOND, MESSAGES_PER_SECOND * seconds, (i) =>
+        made(http, `${CHANNELS}/${channel}/messages`, { content: `live ${i}`, metadata: {} }),
+      )
       await pause(1000)
     })
     return lateness
@@ -49,23 +78,47 @@ async function delivery(port: number, key: string, channel: string, http: Http, 
   }
 }
 
-async function measure(sync: string, count: number, pages: number, clients: number, seconds: number, profile: string | undefined): Promise<Figures> {
+async function measure(
+  sync: string,
+  count: number,
+  pages: number,
+  clients: number,
+  seconds: number,
+  profile: string | undefined,
+): Promise<Figures> {
   const server = await startBaton({ sync, profile })
   const http = new Http(server.port, server.key, CONCURRENCY)
   try {
     const channel = await made(http, CHANNELS, { name: 'talk' })
     const path = `${CHANNELS}/${channel}/messages`
     const root = await made(http, path, { content: 'the first one' })
-    const send = (i: number) => made(http, path, { content: `${WORDS[i % WORDS.length]} ${i} ${WORDS[(i >> 3) % WORDS.length]}`, ...(i % EVERY === 0 && { reply_to: root }) })
+    const send = (i: number) =>
+      made(http, path, {
+        content: `${WORDS[i % WORDS.length]} ${i} ${WORDS[(i >> 3) % WORDS.length]}`,
+        ...(i % EVERY === 0 && { reply_to: root }),
+      })
     await inFlight(CONCURRENCY, 1000, send)
     const started = performance.now()
     const times = await inFlight(CONCURRENCY, count, send)
-    const figures: Record<string, number> = { rate: count / ((performance.now() - started) / 1000), 'sent p50': percentile(times, 0.5), 'sent p99': percentile(times, 0.99) }
+    const figures: Record<string, number> = {
+      rate: count / ((performance.now() - started) / 1000),
+      'sent p50': percentile(times, 0.5),
+      'sent p99': percentile(times, 0.99),
+    }
     let cursor: string | undefined
-    for (let i = 0; i < 20; i++) cursor = await pageOf(http, `${path}?limit=200${cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`}`, 200)
+    for (let i = 0; i < 20; i++)
+      cursor = await pageOf(
+        http,
+        `${path}?limit=200${cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
+        200,
+      )
     const lists = {
-      newest: `${path}?limit=50`, 'deep: 4,000 messages further': `${path}?limit=50&cursor=${encodeURIComponent(cursor ?? '')}`, 'one thread': `${path}?limit=50&reply_to=${root}`,
-      'channels': `${CHANNELS}?limit=50`, 'search for a common word': `${CHANNELS}/search?limit=50&q=deploy`, 'search for two words': `${CHANNELS}/search?limit=50&q=deploy%20lunch`,
+      newest: `${path}?limit=50`,
+      'deep: 4,000 messages further': `${path}?limit=50&cursor=${encodeURIComponent(cursor ?? '')}`,
+      'one thread': `${path}?limit=50&reply_to=${root}`,
+      channels: `${CHANNELS}?limit=50`,
+      'search for a common word': `${CHANNELS}/search?limit=50&q=deploy`,
+      'search for two words': `${CHANNELS}/search?limit=50&q=deploy%20lunch`,
     }
     for (const [name, list] of Object.entries(lists)) {
       const get = () => pageOf(http, list, 1)
@@ -73,8 +126,21 @@ async function measure(sync: string, count: number, pages: number, clients: numb
       const taken = await atRate(PAGES_PER_SECOND, pages, get)
       Object.assign(figures, spread(name, taken))
     }
-    const { p50, p99, events } = await delivery(server.port, server.key, channel, http, clients, seconds)
-    return { ...figures, 'delivered p50': p50, 'delivered p99': p99, events, expected: clients * MESSAGES_PER_SECOND * seconds }
+    const { p50, p99, events } = await delivery(
+      server.port,
+      server.key,
+      channel,
+      http,
+      clients,
+      seconds,
+    )
+    return {
+      ...figures,
+      'delivered p50': p50,
+      'delivered p99': p99,
+      events,
+      expected: clients * MESSAGES_PER_SECOND * seconds,
+    }
   } finally {
     http.close()
     await server.stop()
@@ -87,14 +153,45 @@ export async function bench(terms: Terms): Promise<string> {
   const pages = terms.quick ? 100 : 1000
   const clients = allowed(terms.quick ? 300 : 1000, terms.say)
   const seconds = terms.quick ? 5 : 30
-  const [[, figures] = ['', {} as Figures]] = await inTurn([['Baton, fsync always', () => measure('always', count, pages, clients, seconds, terms.profile)]], terms,
-    ({ rate = 0, 'newest p99': page = 0, 'delivered p99': late = 0 }) => `${whole(rate)} messages/s, newest page p99 ${ms(page)} ms, delivered p99 ${ms(late)} ms`)
+  const [[, figures] = ['', {} as Figures]] = await inTurn(
+    [
+      [
+        'Baton, fsync always',
+        () => measure('always', count, pages, clients, seconds, terms.profile),
+      ],
+    ],
+    terms,
+    ({ rate = 0, 'newest p99': page = 0, 'delivered p99': late = 0 }) =>
+      `${whole(rate)} messages/s, newest page p99 ${ms(page)} ms, delivered p99 ${ms(late)} ms`,
+  )
   const of = (name: string) => figures[name] ?? Number.NaN
-  const lists = Object.keys(figures).filter((name) => name.endsWith(' p50') && !/^(sent|delivered)/.test(name)).map((name) => name.slice(0, -4))
-  return table([`one channel, ${whole(count)} messages, fsync always`, 'rate', 'p50 / p99 ms'], [
-    [`messages, ${CONCURRENCY} in flight`, `${whole(of('rate'))}/s`, cell(ms(of('sent p50')), ms(of('sent p99')))],
-    ...lists.map((name) => [`page of 50: ${name}`, `${PAGES_PER_SECOND}/s`, cell(ms(of(`${name} p50`)), ms(of(`${name} p99`)))]),
-    [`a message to ${whole(clients)} followers, ${whole(of('events'))} of ${whole(of('expected'))} delivered`, `${MESSAGES_PER_SECOND}/s`, cell(whole(of('delivered p50')), whole(of('delivered p99')))],
-    ['*target*', '≥ 2,000/s', 'pages p99 ≤ 20, delivery p99 ≤ 100'],
-  ]) + note('Messages come from one client process with 256 connections; each is answered after its fsync.')
+  const lists = Object.keys(figures)
+    .filter((name) => name.endsWith(' p50') && !/^(sent|delivered)/.test(name))
+    .map((name) => name.slice(0, -4))
+  return (
+    table(
+      [`one channel, ${whole(count)} messages, fsync always`, 'rate', 'p50 / p99 ms'],
+      [
+        [
+          `messages, ${CONCURRENCY} in flight`,
+          `${whole(of('rate'))}/s`,
+          cell(ms(of('sent p50')), ms(of('sent p99'))),
+        ],
+        ...lists.map((name) => [
+          `page of 50: ${name}`,
+          `${PAGES_PER_SECOND}/s`,
+          cell(ms(of(`${name} p50`)), ms(of(`${name} p99`))),
+        ]),
+        [
+          `a message to ${whole(clients)} followers, ${whole(of('events'))} of ${whole(of('expected'))} delivered`,
+          `${MESSAGES_PER_SECOND}/s`,
+          cell(whole(of('delivered p50')), whole(of('delivered p99'))),
+        ],
+        ['*target*', '≥ 2,000/s', 'pages p99 ≤ 20, delivery p99 ≤ 100'],
+      ],
+    ) +
+    note(
+      'Messages come from one client process with 256 connections; each is answered after its fsync.',
+    )
+  )
 }

@@ -7,9 +7,16 @@ import { join } from 'node:path'
 import { endWithUs } from '../nodes/ending.ts'
 
 /** What the process says. `counts[n]`: events that were n milliseconds late, the last one for all above. */
-type Told = { readonly ready: true } | { readonly counts: readonly number[]; readonly events: number }
+type Told =
+  | { readonly ready: true }
+  | { readonly counts: readonly number[]; readonly events: number }
 /** How late events were, in milliseconds. */
-export interface Lateness { readonly events: number; readonly p50: number; readonly p99: number; readonly max: number }
+export interface Lateness {
+  readonly events: number
+  readonly p50: number
+  readonly p99: number
+  readonly max: number
+}
 interface Crowd {
   readonly pid: number
   /** Resolves when it is ready, at first or after what it was told. */
@@ -30,10 +37,13 @@ function shareOf(counts: readonly number[], share: number): number {
 export function startCrowd(file: string, args: readonly string[]): Crowd {
   const child = fork(join(import.meta.dirname, file), args)
   endWithUs(child)
-  const told = () => new Promise<Told>((done, failed) => {
-    child.once('message', (message) => done(message as Told))
-    child.once('exit', (code) => failed(new Error(`the process of the followers ended (${code})`)))
-  })
+  const told = () =>
+    new Promise<Told>((done, failed) => {
+      child.once('message', (message) => done(message as Told))
+      child.once('exit', (code) =>
+        failed(new Error(`the process of the followers ended (${code})`)),
+      )
+    })
   return {
     pid: child.pid ?? 0,
     ready: async (message) => {
@@ -49,9 +59,19 @@ export function startCrowd(file: string, args: readonly string[]): Crowd {
       const said = await answer
       if (!('counts' in said)) throw new Error('the followers told something else')
       const { counts, events } = said
-      return { result, lateness: { events, p50: shareOf(counts, 0.5), p99: shareOf(counts, 0.99), max: counts.findLastIndex((n) => n > 0) } }
+      return {
+        result,
+        lateness: {
+          events,
+          p50: shareOf(counts, 0.5),
+          p99: shareOf(counts, 0.99),
+          max: counts.findLastIndex((n) => n > 0),
+        },
+      }
     },
-    stop: () => { child.kill() },
+    stop: () => {
+      child.kill()
+    },
   }
 }
 
@@ -63,7 +83,9 @@ export const sayReady = () => tell({ ready: true })
  * In the process of the followers: count lateness whenever that is asked for.
  * @param other hears what else it is told. @returns counts an event that bears this time (Unix milliseconds); absent while nobody asks.
  */
-export function openCount(other: (message: unknown) => void = () => {}): { readonly count: ((sent: number, now: number) => void) | undefined } {
+export function openCount(other: (message: unknown) => void = () => {}): {
+  readonly count: ((sent: number, now: number) => void) | undefined
+} {
   let counts = new Array<number>(BUCKETS).fill(0)
   let events = 0
   const count = (sent: number, now: number) => {

@@ -9,7 +9,9 @@ const MARK = '"content_index":0,"text":"'
 const DIGITS = 13
 const open = openCount((message) => {
   const ids = message as readonly string[]
-  void inFlight(50, ids.length, (i) => follow(Number(port), key, `/v1/projects/default/sessions/${ids[i]}/transcript/stream`, frames)).then(sayReady)
+  void inFlight(50, ids.length, (i) =>
+    follow(Number(port), key, `/v1/projects/default/sessions/${ids[i]}/transcript/stream`, frames),
+  ).then(sayReady)
 })
 
 function frames(text: string): void {

@@ -11,20 +11,36 @@ import { openSocket, type Socket } from './socket.ts'
 import { cell, ms, note, table, whole } from './table.ts'
 import { agentOf } from './turns.ts'
 
-export const about = '1,000 sessions whose models say 20 pieces per second each, each to one follower: time until a piece is delivered'
+export const about =
+  '1,000 sessions whose models say 20 pieces per second each, each to one follower: time until a piece is delivered'
 
 /** Generations of one worker connection, pieces per second of each, and milliseconds between looks at which are due. */
 const SLOTS = 50
 const PIECES_PER_SECOND = 20
 const LOOK = 5
 
-interface Speaking { readonly socket: Socket; readonly job: string; readonly token: string; said: number; sequence: number }
-interface Given { readonly id: string; readonly lease_token: string }
+interface Speaking {
+  readonly socket: Socket
+  readonly job: string
+  readonly token: string
+  said: number
+  sequence: number
+}
+interface Given {
+  readonly id: string
+  readonly lease_token: string
+}
 
 /** A worker that is given generations and says nothing yet. */
-async function speaker({ port, key }: Target, name: string, given: (one: Speaking) => void): Promise<Socket> {
+async function speaker(
+  { port, key }: Target,
+  name: string,
+  given: (one: Speaking) => void,
+): Promise<Socket> {
   let registered = () => {}
-  const ready = new Promise<void>((done) => { registered = done })
+  const ready = new Promise<void>((done) => {
+    registered = done
+  })
   let held = 0
   let claiming = false
   const claim = () => {
@@ -46,7 +62,9 @@ async function speaker({ port, key }: Target, name: string, given: (one: Speakin
     claim()
     registered()
   })
-  socket.send(`{"type":"worker.register","worker_instance_id":"${name}","concurrency_limit":${SLOTS},"action_names":["none"],"models":[{"provider":"local","model":"talker"}]}`)
+  socket.send(
+    `{"type":"worker.register","worker_instance_id":"${name}","concurrency_limit":${SLOTS},"action_names":["none"],"models":[{"provider":"local","model":"talker"}]}`,
+  )
   await ready
   return socket
 }
@@ -62,42 +80,68 @@ async function speak(all: readonly Speaking[], seconds: number): Promise<number[
       if (due > passed || one.said >= seconds * PIECES_PER_SECOND) continue
       late.push(passed - due)
       one.said++
-      one.socket.send(`{"type":"generation.delta","job_id":"${one.job}","lease_token":"${one.token}","sequence":${++one.sequence},"delta":{"text":"${time} word "}}`)
+      one.socket.send(
+        `{"type":"generation.delta","job_id":"${one.job}","lease_token":"${one.token}","sequence":${++one.sequence},"delta":{"text":"${time} word "}}`,
+      )
     }
     await pause(LOOK)
   }
   return late
 }
 const finish = ({ socket, job, token }: Speaking): void =>
-  socket.send(`{"type":"job.report","job_id":"${job}","lease_token":"${token}","status":"completed","result":{"llm_response":{"id":"m","type":"message","role":"assistant","model":"talker","content":[{"type":"text","text":"done"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}}}`)
+  socket.send(
+    `{"type":"job.report","job_id":"${job}","lease_token":"${token}","status":"completed","result":{"llm_response":{"id":"m","type":"message","role":"assistant","model":"talker","content":[{"type":"text","text":"done"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}}}`,
+  )
 
-async function measure(sync: string, sessions: number, seconds: number, profile: string | undefined): Promise<Figures> {
+async function measure(
+  sync: string,
+  sessions: number,
+  seconds: number,
+  profile: string | undefined,
+): Promise<Figures> {
   const server = await startBaton({ sync, profile })
   const http = new Http(server.port, server.key, 32)
   const crowd = startCrowd('deltas-load.ts', [String(server.port), server.key])
   try {
     const speaking: Speaking[] = []
     const sockets: Socket[] = []
-    for (let i = 0; i < Math.ceil(sessions / SLOTS); i++) sockets.push(await speaker(server, `talker-${i}`, (one) => speaking.push(one)))
-    const agent = await agentOf(http, 'talker', { model_route: { mode: 'worker', provider: 'local', model: 'talker' } })
+    for (let i = 0; i < Math.ceil(sessions / SLOTS); i++)
+      sockets.push(await speaker(server, `talker-${i}`, (one) => speaking.push(one)))
+    const agent = await agentOf(http, 'talker', {
+      model_route: { mode: 'worker', provider: 'local', model: 'talker' },
+    })
     const ids: string[] = []
     await inFlight(32, sessions, async () => {
-      const { status, body } = await http.post('/v1/projects/default/agents/invoke', JSON.stringify({ agent_ref: { id: agent }, session: { mode: 'new' }, input: { content: [{ type: 'text', text: 'Talk.' }] } }))
+      const { status, body } = await http.post(
+        '/v1/projects/default/agents/invoke',
+        JSON.stringify({
+          agent_ref: { id: agent },
+          session: { mode: 'new' },
+          input: { content: [{ type: 'text', text: 'Talk.' }] },
+        }),
+      )
       const id = status < 300 ? /"session":\{"id":"(\w+)"/.exec(body)?.[1] : undefined
       if (id === undefined) throw new Error(`an invocation was answered ${status}: ${body}`)
       ids.push(id)
     })
     await crowd.ready(ids)
     for (let waited = 0; speaking.length < sessions; waited++) {
-      if (waited > 300) throw new Error(`only ${speaking.length} of ${sessions} generations were handed out`)
+      if (waited > 300)
+        throw new Error(`only ${speaking.length} of ${sessions} generations were handed out`)
       await pause(100)
     }
     await speak(speaking, 1)
     await pause(1000)
     for (const one of speaking) one.said = 0
     const parties = { ...server.parties, load: [process.pid, crowd.pid] }
-    const { result: { result: late, seconds: elapsed, cpu }, lateness } = await crowd.counting(async () => {
-      const cost = await costOf(() => parties, () => speak(speaking, seconds))
+    const {
+      result: { result: late, seconds: elapsed, cpu },
+      lateness,
+    } = await crowd.counting(async () => {
+      const cost = await costOf(
+        () => parties,
+        () => speak(speaking, seconds),
+      )
       await pause(1000)
       return cost
     })
@@ -105,8 +149,12 @@ async function measure(sync: string, sessions: number, seconds: number, profile:
     await pause(500)
     for (const socket of sockets) socket.close()
     return {
-      expected: late.length, ...lateness, lag: percentile(late, 0.99), rate: late.length / elapsed,
-      server: (cpu('server') / elapsed) * 100, load: (cpu('load') / elapsed) * 100,
+      expected: late.length,
+      ...lateness,
+      lag: percentile(late, 0.99),
+      rate: late.length / elapsed,
+      server: (cpu('server') / elapsed) * 100,
+      load: (cpu('load') / elapsed) * 100,
     }
   } finally {
     crowd.stop()
@@ -119,10 +167,47 @@ async function measure(sync: string, sessions: number, seconds: number, profile:
 export async function bench(terms: Terms): Promise<string> {
   const sessions = allowed(terms.quick ? 300 : 1000, terms.say)
   const seconds = terms.quick ? 5 : 20
-  const measured = await inTurn([['Baton, fsync always', () => measure('always', sessions, seconds, terms.profile)]], terms,
-    ({ events = 0, expected = 0, p99 = 0, rate = 0 }) => `${whole(events)} of ${whole(expected)} pieces delivered, ${whole(rate)}/s, p99 ${ms(p99)} ms`)
-  const lines = measured.map(([name, { events = 0, expected = 0, p50 = 0, p99 = 0, max = 0, lag = 0, rate = 0, server = 0, load = 0 }]) =>
-    [name, `${whole(events)} of ${whole(expected)}`, whole(rate), cell(whole(p50), whole(p99), whole(max)), ms(lag), cell(whole(server), whole(load))])
-  return table([`${whole(sessions)} sessions, ${PIECES_PER_SECOND} pieces/s each`, 'delivered', 'pieces/s', 'worker → follower p50 / p99 / max ms', 'sent late p99 ms', 'CPU % of a core: server / worker and followers'], [...lines, ['*target (1,000)*', 'all', '20,000', 'p99 ≤ 100', '', '']]) +
+  const measured = await inTurn(
+    [['Baton, fsync always', () => measure('always', sessions, seconds, terms.profile)]],
+    terms,
+    ({ events = 0, expected = 0, p99 = 0, rate = 0 }) =>
+      `${whole(events)} of ${whole(expected)} pieces delivered, ${whole(rate)}/s, p99 ${ms(p99)} ms`,
+  )
+  const lines = measured.map(
+    ([
+      name,
+      {
+        events = 0,
+        expected = 0,
+        p50 = 0,
+        p99 = 0,
+        max = 0,
+        lag = 0,
+        rate = 0,
+        server = 0,
+        load = 0,
+      },
+    ]) => [
+      name,
+      `${whole(events)} of ${whole(expected)}`,
+      whole(rate),
+      cell(whole(p50), whole(p99), whole(max)),
+      ms(lag),
+      cell(whole(server), whole(load)),
+    ],
+  )
+  return (
+    table(
+      [
+        `${whole(sessions)} sessions, ${PIECES_PER_SECOND} pieces/s each`,
+        'delivered',
+        'pieces/s',
+        'worker → follower p50 / p99 / max ms',
+        'sent late p99 ms',
+        'CPU % of a core: server / worker and followers',
+      ],
+      [...lines, ['*target (1,000)*', 'all', '20,000', 'p99 ≤ 100', '', '']],
+    ) +
     note(`${seconds} s; the pieces come over ${Math.ceil(sessions / SLOTS)} worker connections.`)
+  )
 }

@@ -6,7 +6,16 @@
 import { startBaton, type Baton } from './baton.ts'
 import { Http } from './http.ts'
 import { connectTo, SHARDS } from './journal.ts'
-import { atRate, costOf, inFlight, inTurn, pause, spread, type Figures, type Terms } from './measure.ts'
+import {
+  atRate,
+  costOf,
+  inFlight,
+  inTurn,
+  pause,
+  spread,
+  type Figures,
+  type Terms,
+} from './measure.ts'
 import { follow } from './sse.ts'
 import { cell, ms, note, table, whole } from './table.ts'
 import { completedIn, startRun } from './work.ts'
@@ -14,7 +23,8 @@ import { shardOf } from '../protocol/subjects.ts'
 import type { Nats } from '../nodes/nats/connect.ts'
 import type { Watch } from '../protocol/sources.ts'
 
-export const about = 'Source events per second against 1,000 event triggers with conditions, and from an event to the run that waited for it'
+export const about =
+  'Source events per second against 1,000 event triggers with conditions, and from an event to the run that waited for it'
 
 const P = '/v1/projects/default'
 const TYPES = 100
@@ -25,21 +35,49 @@ const LOAD = 5000
 const WAKES = 25
 
 const triggers: readonly Watch[] = Array.from({ length: TRIGGERS }, (_, i) => ({
-  trigger_id: `trg_${i}`, event_type: `load.type${i % TYPES}`, condition: i % 2 === 0 ? `event.amount > ${1000 + i} && meta.region == "eu"` : `event.name startsWith "x${i}" || event.amount < 0`,
+  trigger_id: `trg_${i}`,
+  event_type: `load.type${i % TYPES}`,
+  condition:
+    i % 2 === 0
+      ? `event.amount > ${1000 + i} && meta.region == "eu"`
+      : `event.name startsWith "x${i}" || event.amount < 0`,
 }))
-const eventOf = (i: number) => ({ event_type: `load.type${i % TYPES}`, source_id: 'bench', event: { amount: i % 500, name: `order ${i}`, lines: [1, 2, 3] }, meta: { region: 'eu' } })
+const eventOf = (i: number) => ({
+  event_type: `load.type${i % TYPES}`,
+  source_id: 'bench',
+  event: { amount: i % 500, name: `order ${i}`, lines: [1, 2, 3] },
+  meta: { region: 'eu' },
+})
 
 /** Ask or tell the actor of the project's source events. */
 async function say(nats: Nats, project: string, message: object): Promise<unknown> {
   const subject = `shard.0.${shardOf('events', project, SHARDS)}`
-  const reply = await nats.connection.request(subject, new TextEncoder().encode(JSON.stringify(message)), { timeout: 5000 })
+  const reply = await nats.connection.request(
+    subject,
+    new TextEncoder().encode(JSON.stringify(message)),
+    { timeout: 5000 },
+  )
   return (JSON.parse(reply.string()) as { reply?: unknown }).reply
 }
 async function register(nats: Nats, project: string): Promise<void> {
   const to = { project, kind: 'events', id: project }
   const origin = { at: 0, principal: { type: 'system', id: 'bench' } }
-  await say(nats, project, { type: 'command', command: { ...to, command_id: 'bench', name: 'triggers.set', input: { loop_id: 'loop_bench', version: 1, triggers }, origin } })
-  const { triggers: count } = (await say(nats, project, { type: 'ask', to, name: 'listening', input: {} })) as { triggers: number }
+  await say(nats, project, {
+    type: 'command',
+    command: {
+      ...to,
+      command_id: 'bench',
+      name: 'triggers.set',
+      input: { loop_id: 'loop_bench', version: 1, triggers },
+      origin,
+    },
+  })
+  const { triggers: count } = (await say(nats, project, {
+    type: 'ask',
+    to,
+    name: 'listening',
+    input: {},
+  })) as { triggers: number }
   if (count !== TRIGGERS) throw new Error(`${count} triggers listen`)
 }
 async function accepted(http: Http, path: string, body: object): Promise<void> {
@@ -48,19 +86,48 @@ async function accepted(http: Http, path: string, body: object): Promise<void> {
 }
 
 /** Runs wait, each for its own event, and go on one after the other under load. @returns milliseconds from the request that publishes until the project's stream tells the end of the run. */
-async function wake(server: Baton, http: Http, nats: Nats, project: string, runs: number): Promise<number[]> {
+async function wake(
+  server: Baton,
+  http: Http,
+  nats: Nats,
+  project: string,
+  runs: number,
+): Promise<number[]> {
   const waiting = new Map<string, () => void>()
-  const stop = await follow(server.port, server.key, `${P}/runs/events`, (text) => { for (const run of completedIn(text)) waiting.get(run)?.() })
+  const stop = await follow(server.port, server.key, `${P}/runs/events`, (text) => {
+    for (const run of completedIn(text)) waiting.get(run)?.()
+  })
   const ids: string[] = []
   await inFlight(32, runs, async (of) => {
-    ids[of] = await startRun(http, JSON.stringify({ spec: { steps: [{ id: 'w', kind: 'wait_for_event', config: { event_type: 'wake.now', match: { of } } }] } }))
+    ids[of] = await startRun(
+      http,
+      JSON.stringify({
+        spec: {
+          steps: [
+            { id: 'w', kind: 'wait_for_event', config: { event_type: 'wake.now', match: { of } } },
+          ],
+        },
+      }),
+    )
   })
-  const listening = async () => ((await say(nats, project, { type: 'ask', to: { project, kind: 'events', id: project }, name: 'listening', input: {} })) as { waits: number }).waits
+  const listening = async () =>
+    (
+      (await say(nats, project, {
+        type: 'ask',
+        to: { project, kind: 'events', id: project },
+        name: 'listening',
+        input: {},
+      })) as { waits: number }
+    ).waits
   while ((await listening()) < runs) await pause(20)
   await pause(500)
   const seconds = runs / WAKES
   const [, times] = await Promise.all([
-    atRate(LOAD / BATCH, (LOAD / BATCH) * seconds, (i) => accepted(http, '/events/batch', { events: Array.from({ length: BATCH }, (_, k) => eventOf(i * BATCH + k)) })),
+    atRate(LOAD / BATCH, (LOAD / BATCH) * seconds, (i) =>
+      accepted(http, '/events/batch', {
+        events: Array.from({ length: BATCH }, (_, k) => eventOf(i * BATCH + k)),
+      }),
+    ),
     atRate(WAKES, runs, async (of) => {
       const done = new Promise<void>((over) => waiting.set(ids[of] ?? '', over))
       await accepted(http, '/events', { event_type: 'wake.now', event: { of } })
@@ -80,14 +147,27 @@ async function measure(sync: string, { quick, profile }: Terms): Promise<Figures
     const project = /"id":"(prj_\w+)"/.exec(body)?.[1] ?? ''
     await register(nats, project)
     const batches = quick ? 200 : 1000
-    const many = (i: number) => accepted(http, '/events/batch', { events: Array.from({ length: BATCH }, (_, k) => eventOf(i * BATCH + k)) })
+    const many = (i: number) =>
+      accepted(http, '/events/batch', {
+        events: Array.from({ length: BATCH }, (_, k) => eventOf(i * BATCH + k)),
+      })
     await inFlight(4, batches / 4, many)
-    const batched = await costOf(() => server.parties, () => inFlight(4, batches, many))
+    const batched = await costOf(
+      () => server.parties,
+      () => inFlight(4, batches, many),
+    )
     const singles = quick ? 3000 : 15_000
-    const one = await costOf(() => server.parties, () => inFlight(128, singles, (i) => accepted(http, '/events', eventOf(i))))
+    const one = await costOf(
+      () => server.parties,
+      () => inFlight(128, singles, (i) => accepted(http, '/events', eventOf(i))),
+    )
     const late = await wake(server, http, nats, project, quick ? 100 : 500)
     return {
-      batched: (batches * BATCH) / batched.seconds, single: singles / one.seconds, server: (batched.cpu('server') * 1e3) / (batches * BATCH), store: (batched.cpu('store') * 1e3) / (batches * BATCH), ...spread('late', late),
+      batched: (batches * BATCH) / batched.seconds,
+      single: singles / one.seconds,
+      server: (batched.cpu('server') * 1e3) / (batches * BATCH),
+      store: (batched.cpu('store') * 1e3) / (batches * BATCH),
+      ...spread('late', late),
     }
   } finally {
     await nats.close()
@@ -98,8 +178,40 @@ async function measure(sync: string, { quick, profile }: Terms): Promise<Figures
 
 /** Run the benchmark. @returns its table. */
 export async function bench(terms: Terms): Promise<string> {
-  const measured = await inTurn([['Baton, fsync always', () => measure('always', terms)], ['Baton, lazy sync (2m)', () => measure('2m', terms)]], terms, (run) => `${whole(run['batched'] ?? Number.NaN)} events/s in batches, ${whole(run['single'] ?? Number.NaN)}/s one by one, a run goes on after p50 ${ms(run['late p50'] ?? Number.NaN)} ms, p99 ${ms(run['late p99'] ?? Number.NaN)} ms`)
-  const lines = measured.map(([name, { batched = 0, single = 0, server = 0, store = 0, 'late p50': p50 = 0, 'late p99': p99 = 0 }]) => [name, whole(batched), whole(single), cell(ms(p50), ms(p99)), cell(ms(server), ms(store))])
-  return table(['1,000 triggers with conditions', 'events/s, batches of 100', 'events/s, one by one', 'event → waiting run has completed p50 / p99 ms', 'CPU ms per event in batches: server / store'], [...lines, ['*target*', '≥ 5,000', '', '≤ 50 at p99', '']])
-    + note(`Four batches in flight; one by one over 128 connections. The last figure under a load of ${whole(LOAD)} events/s, ${WAKES} runs/s that wait by type and match.`)
+  const measured = await inTurn(
+    [
+      ['Baton, fsync always', () => measure('always', terms)],
+      ['Baton, lazy sync (2m)', () => measure('2m', terms)],
+    ],
+    terms,
+    (run) =>
+      `${whole(run['batched'] ?? Number.NaN)} events/s in batches, ${whole(run['single'] ?? Number.NaN)}/s one by one, a run goes on after p50 ${ms(run['late p50'] ?? Number.NaN)} ms, p99 ${ms(run['late p99'] ?? Number.NaN)} ms`,
+  )
+  const lines = measured.map(
+    ([
+      name,
+      { batched = 0, single = 0, server = 0, store = 0, 'late p50': p50 = 0, 'late p99': p99 = 0 },
+    ]) => [
+      name,
+      whole(batched),
+      whole(single),
+      cell(ms(p50), ms(p99)),
+      cell(ms(server), ms(store)),
+    ],
+  )
+  return (
+    table(
+      [
+        '1,000 triggers with conditions',
+        'events/s, batches of 100',
+        'events/s, one by one',
+        'event → waiting run has completed p50 / p99 ms',
+        'CPU ms per event in batches: server / store',
+      ],
+      [...lines, ['*target*', '≥ 5,000', '', '≤ 50 at p99', '']],
+    ) +
+    note(
+      `Four batches in flight; one by one over 128 connections. The last figure under a load of ${whole(LOAD)} events/s, ${WAKES} runs/s that wait by type and match.`,
+    )
+  )
 }

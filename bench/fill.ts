@@ -23,7 +23,8 @@ const APART = 5
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const base32 = (value: number, length: number): string => {
   let text = ''
-  for (let rest = value; text.length < length; rest = Math.floor(rest / 32)) text = (ALPHABET[rest % 32] ?? '') + text
+  for (let rest = value; text.length < length; rest = Math.floor(rest / 32))
+    text = (ALPHABET[rest % 32] ?? '') + text
   return text
 }
 
@@ -40,7 +41,11 @@ export interface Filled {
  * @param runs how many.
  * @param say progress.
  */
-export async function fill(data: string, runs: number, say: (line: string) => void): Promise<Filled> {
+export async function fill(
+  data: string,
+  runs: number,
+  say: (line: string) => void,
+): Promise<Filled> {
   const server = await startBaton({ sync: '2m', data })
   const http = new Http(server.port, server.key, 4)
   const templates = await makeTemplates(server, http)
@@ -52,8 +57,15 @@ export async function fill(data: string, runs: number, say: (line: string) => vo
   const connection = await connectTo(data)
   const from = Date.now() - runs * APART
   try {
-    const done = await Promise.all(Array.from({ length: SHARDS }, (_, shard) => fillShard(connection, shard, templates, runs, from)))
-    return { frames: done.reduce((sum, { frames }) => sum + frames, 0), bytes: done.reduce((sum, { bytes }) => sum + bytes, 0) }
+    const done = await Promise.all(
+      Array.from({ length: SHARDS }, (_, shard) =>
+        fillShard(connection, shard, templates, runs, from),
+      ),
+    )
+    return {
+      frames: done.reduce((sum, { frames }) => sum + frames, 0),
+      bytes: done.reduce((sum, { bytes }) => sum + bytes, 0),
+    }
   } finally {
     await connection.close()
     await nats.stop()
@@ -61,7 +73,13 @@ export async function fill(data: string, runs: number, say: (line: string) => vo
 }
 
 /** Write a shard's part of the runs, and set its checkpoint behind them. */
-async function fillShard(nats: Nats, shard: number, all: readonly Template[], runs: number, from: number): Promise<{ frames: number; bytes: number }> {
+async function fillShard(
+  nats: Nats,
+  shard: number,
+  all: readonly Template[],
+  runs: number,
+  from: number,
+): Promise<{ frames: number; bytes: number }> {
   const journal = createJournal(nats, { timeout: 30_000 })
   const encoder = new TextEncoder()
   const last = await journal.last(0, shard)
@@ -84,7 +102,9 @@ async function fillShard(nats: Nats, shard: number, all: readonly Template[], ru
       index += template.events
       frames += template.frames
     }
-    const data = encoder.encode(`{"v":1,"epoch":${epoch},"prev":${sequence},"entries":[${texts.join(',')}]}`)
+    const data = encoder.encode(
+      `{"v":1,"epoch":${epoch},"prev":${sequence},"entries":[${texts.join(',')}]}`,
+    )
     const appended = await journal.append(0, shard, data, sequence, `fill-${shard}-${first}`)
     if (typeof appended !== 'object') throw new Error(`an envelope was not stored: ${appended}`)
     sequence = appended.sequence
@@ -94,6 +114,10 @@ async function fillShard(nats: Nats, shard: number, all: readonly Template[], ru
   const key = `_/${shard}/checkpoint`
   const found = await snapshots.get(0, key)
   const mark = { ...(JSON.parse(new TextDecoder().decode(found?.data)) as object), sequence }
-  if ((await snapshots.put(0, key, encoder.encode(JSON.stringify(mark)), found?.revision)) === undefined) throw new Error('the checkpoint was not stored')
+  if (
+    (await snapshots.put(0, key, encoder.encode(JSON.stringify(mark)), found?.revision)) ===
+    undefined
+  )
+    throw new Error('the checkpoint was not stored')
   return { frames, bytes }
 }

@@ -3,7 +3,13 @@ import { openCount, sayReady } from './crowd.ts'
 import { inFlight } from './measure.ts'
 import { follow } from './sse.ts'
 
-const [port = '', key = '', clients = '', path = '/v1/projects/default/runs/events', mark = '"timestamp":"'] = process.argv.slice(2)
+const [
+  port = '',
+  key = '',
+  clients = '',
+  path = '/v1/projects/default/runs/events',
+  mark = '"timestamp":"',
+] = process.argv.slice(2)
 const open = openCount()
 /** All followers get the same events: a time is read once. */
 let lastText = ''
@@ -24,5 +30,7 @@ function frames(text: string): void {
   }
 }
 
-await inFlight(100, Number(clients), () => follow(Number(port), key, path, frames, () => process.exit(1)))
+await inFlight(100, Number(clients), () =>
+  follow(Number(port), key, path, frames, () => process.exit(1)),
+)
 sayReady()

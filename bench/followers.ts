@@ -6,17 +6,32 @@ import { startBaton } from './baton.ts'
 import { startCrowd } from './crowd.ts'
 import { Http } from './http.ts'
 import { allowed } from './limits.ts'
-import { atRate, costOf, inFlight, inTurn, pause, percentile, type Figures, type Terms } from './measure.ts'
+import {
+  atRate,
+  costOf,
+  inFlight,
+  inTurn,
+  pause,
+  percentile,
+  type Figures,
+  type Terms,
+} from './measure.ts'
 import { cell, ms, note, table, whole } from './table.ts'
 import { instantWorker } from './worker.ts'
 import { runOf, startRun } from './work.ts'
 
-export const about = '5,000 followers of a project with 20 events per second each: time until an event is delivered'
+export const about =
+  '5,000 followers of a project with 20 events per second each: time until an event is delivered'
 
 /** Events that a run of one step gives its project's stream. */
 const EVENTS_PER_RUN = 10
 const RUNS_PER_SECOND = 2
-async function measure(sync: string, clients: number, seconds: number, profile: string | undefined): Promise<Figures> {
+async function measure(
+  sync: string,
+  clients: number,
+  seconds: number,
+  profile: string | undefined,
+): Promise<Figures> {
   const server = await startBaton({ sync, profile })
   const crowd = startCrowd('followers-load.ts', [String(server.port), server.key, String(clients)])
   const http = new Http(server.port, server.key, 16)
@@ -28,15 +43,26 @@ async function measure(sync: string, clients: number, seconds: number, profile: 
     await pause(3000)
     const parties = { ...server.parties, load: [crowd.pid] }
     const runs = RUNS_PER_SECOND * seconds
-    const { result: { result: lag, seconds: elapsed, cpu }, lateness } = await crowd.counting(() => costOf(() => parties, async () => {
-      const late = await atRate(RUNS_PER_SECOND, runs, start)
-      await pause(2000)
-      return late
-    }))
+    const {
+      result: { result: lag, seconds: elapsed, cpu },
+      lateness,
+    } = await crowd.counting(() =>
+      costOf(
+        () => parties,
+        async () => {
+          const late = await atRate(RUNS_PER_SECOND, runs, start)
+          await pause(2000)
+          return late
+        },
+      ),
+    )
     stopWorker()
     return {
-      expected: runs * EVENTS_PER_RUN * clients, ...lateness, lag: percentile(lag, 0.99),
-      server: (cpu('server') / elapsed) * 100, load: (cpu('load') / elapsed) * 100,
+      expected: runs * EVENTS_PER_RUN * clients,
+      ...lateness,
+      lag: percentile(lag, 0.99),
+      server: (cpu('server') / elapsed) * 100,
+      load: (cpu('load') / elapsed) * 100,
     }
   } finally {
     crowd.stop()
@@ -49,10 +75,40 @@ async function measure(sync: string, clients: number, seconds: number, profile: 
 export async function bench(terms: Terms): Promise<string> {
   const clients = allowed(terms.quick ? 1000 : 5000, terms.say)
   const seconds = terms.quick ? 10 : 30
-  const measured = await inTurn([['Baton, fsync always', () => measure('always', clients, seconds, terms.profile)], ['Baton, lazy sync (2m)', () => measure('2m', clients, seconds, terms.profile)]], terms,
-    ({ events = 0, expected = 0, p99 = 0 }) => `${whole(events)} of ${whole(expected)} events delivered, p99 ${ms(p99)} ms`)
-  const lines = measured.map(([name, { events = 0, expected = 0, p50 = 0, p99 = 0, max = 0, lag = 0, server = 0, load = 0 }]) =>
-    [name, `${whole(events)} of ${whole(expected)}`, cell(whole(p50), whole(p99), whole(max)), ms(lag), cell(whole(server), whole(load))])
-  return table([`${whole(clients)} followers, 20 events/s each`, 'delivered', 'delivery p50 / p99 / max ms', 'start of a run p99 ms', 'CPU % of a core: server / followers'], [...lines, ['*target (5,000)*', 'all', 'p99 ≤ 150', '', '']]) +
-    note(`${RUNS_PER_SECOND} one-step runs per second for ${seconds} s, at a fixed rate; each gives the stream ${EVENTS_PER_RUN} events.`)
+  const measured = await inTurn(
+    [
+      ['Baton, fsync always', () => measure('always', clients, seconds, terms.profile)],
+      ['Baton, lazy sync (2m)', () => measure('2m', clients, seconds, terms.profile)],
+    ],
+    terms,
+    ({ events = 0, expected = 0, p99 = 0 }) =>
+      `${whole(events)} of ${whole(expected)} events delivered, p99 ${ms(p99)} ms`,
+  )
+  const lines = measured.map(
+    ([
+      name,
+      { events = 0, expected = 0, p50 = 0, p99 = 0, max = 0, lag = 0, server = 0, load = 0 },
+    ]) => [
+      name,
+      `${whole(events)} of ${whole(expected)}`,
+      cell(whole(p50), whole(p99), whole(max)),
+      ms(lag),
+      cell(whole(server), whole(load)),
+    ],
+  )
+  return (
+    table(
+      [
+        `${whole(clients)} followers, 20 events/s each`,
+        'delivered',
+        'delivery p50 / p99 / max ms',
+        'start of a run p99 ms',
+        'CPU % of a core: server / followers',
+      ],
+      [...lines, ['*target (5,000)*', 'all', 'p99 ≤ 150', '', '']],
+    ) +
+    note(
+      `${RUNS_PER_SECOND} one-step runs per second for ${seconds} s, at a fixed rate; each gives the stream ${EVENTS_PER_RUN} events.`,
+    )
+  )
 }

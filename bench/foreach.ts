@@ -4,13 +4,23 @@
  */
 import { startBaton } from './baton.ts'
 import { Http } from './http.ts'
-import { atRate, costOf, inFlight, inTurn, pause, percentile, type Figures, type Terms } from './measure.ts'
+import {
+  atRate,
+  costOf,
+  inFlight,
+  inTurn,
+  pause,
+  percentile,
+  type Figures,
+  type Terms,
+} from './measure.ts'
 import { follow } from './sse.ts'
 import { cell, ms, note, table, whole } from './table.ts'
 import { completedIn, runOf, startRun } from './work.ts'
 import { instantWorker } from './worker.ts'
 
-export const about = 'A for_each over 10,000 items on 10 worker connections: items per second, and what runs beside it lose'
+export const about =
+  'A for_each over 10,000 items on 10 worker connections: items per second, and what runs beside it lose'
 
 const WORKERS = 10
 const SLOTS = 20
@@ -19,27 +29,48 @@ const AT_ONCE = 100
 /** Runs of one step per second that are started beside it, and alone. */
 const BESIDE = 20
 
-const forEach = (items: number): string => JSON.stringify({
-  spec: {
-    limits: { max_steps: items + 10 },
-    steps: [{ id: 'all', kind: 'for_each', config: { items: Array.from({ length: items }, (_, n) => n), max_concurrency: AT_ONCE, steps: [{ id: 'one', kind: 'action', config: { action_name: 'send', parameters: { n: '${{ item }}' } } }] } }],
-    output: { completed: '${{ steps.all.output.completed }}' },
-  },
-})
+const forEach = (items: number): string =>
+  JSON.stringify({
+    spec: {
+      limits: { max_steps: items + 10 },
+      steps: [
+        {
+          id: 'all',
+          kind: 'for_each',
+          config: {
+            items: Array.from({ length: items }, (_, n) => n),
+            max_concurrency: AT_ONCE,
+            steps: [
+              {
+                id: 'one',
+                kind: 'action',
+                config: { action_name: 'send', parameters: { n: '${{ item }}' } },
+              },
+            ],
+          },
+        },
+      ],
+      output: { completed: '${{ steps.all.output.completed }}' },
+    },
+  })
 
 async function measure(sync: string, items: number, { profile }: Terms): Promise<Figures> {
   const server = await startBaton({ sync, profile })
   const http = new Http(server.port, server.key, 64)
   const waiting = new Map<string, () => void>()
   const early = new Set<string>()
-  const stops = await Promise.all(Array.from({ length: WORKERS }, (_, i) => instantWorker(server, SLOTS, () => {}, `bench-${i}`)))
-  stops.push(await follow(server.port, server.key, '/v1/projects/default/runs/events', (text) => {
-    for (const run of completedIn(text)) {
-      const done = waiting.get(run)
-      if (done) done()
-      else early.add(run)
-    }
-  }))
+  const stops = await Promise.all(
+    Array.from({ length: WORKERS }, (_, i) => instantWorker(server, SLOTS, () => {}, `bench-${i}`)),
+  )
+  stops.push(
+    await follow(server.port, server.key, '/v1/projects/default/runs/events', (text) => {
+      for (const run of completedIn(text)) {
+        const done = waiting.get(run)
+        if (done) done()
+        else early.add(run)
+      }
+    }),
+  )
   const completed = async (body: string): Promise<string> => {
     const id = await startRun(http, body)
     if (!early.delete(id)) await new Promise<void>((done) => waiting.set(id, done))
@@ -49,8 +80,11 @@ async function measure(sync: string, items: number, { profile }: Terms): Promise
   const small = () => completed(runOf(1, 'beside'))
   const all = async (): Promise<void> => {
     const id = await completed(forEach(items))
-    const { result } = JSON.parse((await http.get(`/v1/projects/default/runs/${id}`)).body) as { result: { completed: number } }
-    if (result.completed !== items) throw new Error(`${result.completed} of ${items} items completed`)
+    const { result } = JSON.parse((await http.get(`/v1/projects/default/runs/${id}`)).body) as {
+      result: { completed: number }
+    }
+    if (result.completed !== items)
+      throw new Error(`${result.completed} of ${items} items completed`)
   }
   try {
     await inFlight(50, 500, small)
@@ -59,17 +93,30 @@ async function measure(sync: string, items: number, { profile }: Terms): Promise
     const alone = await atRate(BESIDE, BESIDE * 10, small)
     const one = await costOf(() => server.parties, all)
     let over = false
-    const both = all().then(() => { over = true })
+    const both = all().then(() => {
+      over = true
+    })
     const beside: number[] = []
     const begun: Promise<unknown>[] = []
-    for (const from = performance.now(); !over; await pause(from + (begun.length * 1000) / BESIDE - performance.now())) {
+    for (
+      const from = performance.now();
+      !over;
+      await pause(from + (begun.length * 1000) / BESIDE - performance.now())
+    ) {
       const at = performance.now()
       begun.push(small().then(() => beside.push(performance.now() - at)))
     }
     await Promise.all([both, ...begun])
     const cost = (who: 'server' | 'store' | 'load') => (one.cpu(who) * 1e3) / items
     return {
-      rate: items / one.seconds, alone50: percentile(alone, 0.5), alone99: percentile(alone, 0.99), beside50: percentile(beside, 0.5), beside99: percentile(beside, 0.99), server: cost('server'), store: cost('store'), load: cost('load'),
+      rate: items / one.seconds,
+      alone50: percentile(alone, 0.5),
+      alone99: percentile(alone, 0.99),
+      beside50: percentile(beside, 0.5),
+      beside99: percentile(beside, 0.99),
+      server: cost('server'),
+      store: cost('store'),
+      load: cost('load'),
     }
   } finally {
     for (const stop of stops) stop()
@@ -81,10 +128,49 @@ async function measure(sync: string, items: number, { profile }: Terms): Promise
 /** Run the benchmark. @returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const items = terms.quick ? 2000 : 10_000
-  const measured = await inTurn([['Baton, fsync always', () => measure('always', items, terms)], ['Baton, lazy sync (2m)', () => measure('2m', items, terms)]], terms,
-    ({ rate = 0, alone50 = 0, beside50 = 0 }) => `${whole(rate)} items/s; a run of one step p50 ${ms(alone50)} ms alone, ${ms(beside50)} ms beside it`)
-  const lines = measured.map(([name, { rate = 0, alone50 = 0, alone99 = 0, beside50 = 0, beside99 = 0, server = 0, store = 0, load = 0 }]) =>
-    [name, whole(rate), cell(ms(alone50), ms(alone99)), cell(ms(beside50), ms(beside99)), cell(ms(server), ms(store), ms(load))])
-  return table([`${whole(items)} items`, 'items/s', 'a run of one step, alone: p50 / p99 ms', 'beside it: p50 / p99 ms', 'CPU ms per item: server / store / load'], [...lines, ['*target (fsync always)*', '≥ 2,000', '', 'as alone', '']])
-    + note(`${AT_ONCE} items under way at once, ${WORKERS} connections with ${SLOTS} slots each. ${BESIDE} runs of one step per second, on the same connections.`)
+  const measured = await inTurn(
+    [
+      ['Baton, fsync always', () => measure('always', items, terms)],
+      ['Baton, lazy sync (2m)', () => measure('2m', items, terms)],
+    ],
+    terms,
+    ({ rate = 0, alone50 = 0, beside50 = 0 }) =>
+      `${whole(rate)} items/s; a run of one step p50 ${ms(alone50)} ms alone, ${ms(beside50)} ms beside it`,
+  )
+  const lines = measured.map(
+    ([
+      name,
+      {
+        rate = 0,
+        alone50 = 0,
+        alone99 = 0,
+        beside50 = 0,
+        beside99 = 0,
+        server = 0,
+        store = 0,
+        load = 0,
+      },
+    ]) => [
+      name,
+      whole(rate),
+      cell(ms(alone50), ms(alone99)),
+      cell(ms(beside50), ms(beside99)),
+      cell(ms(server), ms(store), ms(load)),
+    ],
+  )
+  return (
+    table(
+      [
+        `${whole(items)} items`,
+        'items/s',
+        'a run of one step, alone: p50 / p99 ms',
+        'beside it: p50 / p99 ms',
+        'CPU ms per item: server / store / load',
+      ],
+      [...lines, ['*target (fsync always)*', '≥ 2,000', '', 'as alone', '']],
+    ) +
+    note(
+      `${AT_ONCE} items under way at once, ${WORKERS} connections with ${SLOTS} slots each. ${BESIDE} runs of one step per second, on the same connections.`,
+    )
+  )
 }

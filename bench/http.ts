@@ -21,7 +21,11 @@ const PATIENCE = { whole: 30_000, between: 200 } as const
 
 /** Milliseconds after which an idle connection is not used again. */
 const FRESH = 5000
-interface Idle { readonly begin: (asked: Asked) => void; readonly line: Line; readonly since: number }
+interface Idle {
+  readonly begin: (asked: Asked) => void
+  readonly line: Line
+  readonly since: number
+}
 
 export class Http {
   /** Answers 503 so far. */
@@ -45,7 +49,9 @@ export class Http {
   }
   /** @param body JSON in ASCII. */
   post(path: string, body: string): Promise<Reply> {
-    return this.#patiently(`POST ${path}${this.#tail}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+    return this.#patiently(
+      `POST ${path}${this.#tail}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
   }
   close(): void {
     for (const line of this.#lines) line.close()
@@ -83,24 +89,28 @@ export class Http {
       current = asked
       line.send(asked.bytes)
     }
-    const line: Line = dial(this.#port, (bytes) => {
-      text = text === '' ? bytes : text + bytes
-      const head = headOf(text)
-      if (!head || text.length < head.body + head.length) return
-      const reply: Reply = { status: head.status, body: text.slice(head.body) }
-      text = ''
-      const answered = current
-      current = undefined
-      const next = this.#queue.shift()
-      if (next) begin(next)
-      else this.#idle.push({ begin, line, since: performance.now() })
-      answered?.done(reply)
-    }, (error) => {
-      this.#lines.delete(line)
-      const at = this.#idle.findIndex((idle) => idle.line === line)
-      if (at >= 0) this.#idle.splice(at, 1)
-      current?.failed(error ?? new Error('the server closed a connection with a request on it'))
-    })
+    const line: Line = dial(
+      this.#port,
+      (bytes) => {
+        text = text === '' ? bytes : text + bytes
+        const head = headOf(text)
+        if (!head || text.length < head.body + head.length) return
+        const reply: Reply = { status: head.status, body: text.slice(head.body) }
+        text = ''
+        const answered = current
+        current = undefined
+        const next = this.#queue.shift()
+        if (next) begin(next)
+        else this.#idle.push({ begin, line, since: performance.now() })
+        answered?.done(reply)
+      },
+      (error) => {
+        this.#lines.delete(line)
+        const at = this.#idle.findIndex((idle) => idle.line === line)
+        if (at >= 0) this.#idle.splice(at, 1)
+        current?.failed(error ?? new Error('the server closed a connection with a request on it'))
+      },
+    )
     this.#lines.add(line)
     begin(first)
   }

@@ -8,7 +8,8 @@ import { cell, ms, note, table, whole } from './table.ts'
 import type { Target } from './baton.ts'
 import { measureRuns, runsOf } from './work.ts'
 
-export const about = '10,000 idle worker sockets: memory of each, and the throughput of runs beside them'
+export const about =
+  '10,000 idle worker sockets: memory of each, and the throughput of runs beside them'
 
 /** Bytes that a waiting connection reads at once: there are many of them. */
 const SMALL = 1024
@@ -16,34 +17,56 @@ const SMALL = 1024
 const WARM = 500
 
 /** A registered worker that always has a claim open, for a queue that is never used. */
-async function idleWorker({ port, key }: Target, index: number, lost: (reason: string) => void): Promise<Socket> {
+async function idleWorker(
+  { port, key }: Target,
+  index: number,
+  lost: (reason: string) => void,
+): Promise<Socket> {
   const claim = '{"type":"jobs.claim","available_slots":4}'
   let registered = () => {}
-  const ready = new Promise<void>((done) => { registered = done })
-  const socket = await openSocket(port, key, '/v1/projects/default/workers/socket', (text) => {
-    if (text.startsWith('{"type":"jobs.claimed"')) socket.send(claim)
-    else if (text.startsWith('{"type":"worker.registered"')) {
-      socket.send(claim)
-      registered()
-    } else if (text.startsWith('{"type":"error"')) lost(text)
-  }, lost, SMALL)
-  socket.send(`{"type":"worker.register","worker_instance_id":"idle-${index}","concurrency_limit":4,"queues":["elsewhere"]}`)
+  const ready = new Promise<void>((done) => {
+    registered = done
+  })
+  const socket = await openSocket(
+    port,
+    key,
+    '/v1/projects/default/workers/socket',
+    (text) => {
+      if (text.startsWith('{"type":"jobs.claimed"')) socket.send(claim)
+      else if (text.startsWith('{"type":"worker.registered"')) {
+        socket.send(claim)
+        registered()
+      } else if (text.startsWith('{"type":"error"')) lost(text)
+    },
+    lost,
+    SMALL,
+  )
+  socket.send(
+    `{"type":"worker.register","worker_instance_id":"idle-${index}","concurrency_limit":4,"queues":["elsewhere"]}`,
+  )
   await ready
   return socket
 }
 
-async function measure(sync: string, sockets: number, amount: Amount, { profile, say }: Terms): Promise<Figures> {
+async function measure(
+  sync: string,
+  sockets: number,
+  amount: Amount,
+  { profile, say }: Terms,
+): Promise<Figures> {
   const server = await startBaton({ sync, profile, node: COLLECT })
   const [pid = 0] = server.parties.server
   const idle: Socket[] = []
   const lost: string[] = []
   let names = 0
   /** As a worker does that is sent away for a while: a gateway lets in 200 per second. */
-  const open = (name: number): Promise<Socket> => idleWorker(server, name, (reason) => lost.push(reason)).catch((error: Error) => {
-    if (!error.message.includes('answered 503')) throw error
-    return pause(1000).then(() => open(name))
-  })
-  const connect = (count: number) => inFlight(200, count, async () => idle.push(await open(names++)))
+  const open = (name: number): Promise<Socket> =>
+    idleWorker(server, name, (reason) => lost.push(reason)).catch((error: Error) => {
+      if (!error.message.includes('answered 503')) throw error
+      return pause(1000).then(() => open(name))
+    })
+  const connect = (count: number) =>
+    inFlight(200, count, async () => idle.push(await open(names++)))
   try {
     const { work, stop } = await runsOf(1, server, say)
     await inFlight(200, amount.warm, (i) => work(`grow-${i}`))
@@ -56,8 +79,14 @@ async function measure(sync: string, sockets: number, amount: Amount, { profile,
     const after = await settled(pid)
     const beside = await load(work, amount, () => server.parties)
     stop()
-    if (lost.length > 0) throw new Error(`${lost.length} idle workers were lost, the first one: ${lost[0]}`)
-    return { each: (after - before) / (sockets - WARM) / 1024, registered: (sockets - WARM) / seconds, beside: beside.throughput, idle: beside.done_p50 }
+    if (lost.length > 0)
+      throw new Error(`${lost.length} idle workers were lost, the first one: ${lost[0]}`)
+    return {
+      each: (after - before) / (sockets - WARM) / 1024,
+      registered: (sockets - WARM) / seconds,
+      beside: beside.throughput,
+      idle: beside.done_p50,
+    }
   } finally {
     for (const socket of idle) socket.close()
     await server.stop()
@@ -66,17 +95,50 @@ async function measure(sync: string, sockets: number, amount: Amount, { profile,
 /** With a server of its own for the runs without idle workers, since memory once used is used again. */
 async function both(sync: string, sockets: number, amount: Amount, terms: Terms): Promise<Figures> {
   const alone = await measureRuns(sync, 1, amount, terms)
-  return { ...(await measure(sync, sockets, amount, terms)), alone: alone.throughput, idle_alone: alone.done_p50 }
+  return {
+    ...(await measure(sync, sockets, amount, terms)),
+    alone: alone.throughput,
+    idle_alone: alone.done_p50,
+  }
 }
 
 /** Run the benchmark. @returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const sockets = allowed(terms.quick ? 2000 : 10_000, terms.say)
-  const amount: Amount = terms.quick ? { warm: 1000, count: 2000, idle: 50, concurrency: 200 } : { warm: 5000, count: 10_000, idle: 200, concurrency: 200 }
-  const measured = await inTurn([['Baton, fsync always', () => both('always', sockets, amount, terms)], ['Baton, lazy sync (2m)', () => both('2m', sockets, amount, terms)]], terms,
-    ({ each = 0, alone = 0, beside = 0 }) => `${each.toFixed(1)} KiB each, ${whole(alone)} done/s without them, ${whole(beside)} with them`)
-  const lines = measured.map(([name, { each = 0, registered = 0, alone = 0, beside = 0, idle_alone = 0, idle = 0 }]) =>
-    [name, `${each.toFixed(1)} KiB`, whole(registered), cell(whole(alone), whole(beside)), cell(ms(idle_alone), ms(idle))])
-  return table([`${whole(sockets)} idle workers`, 'resident, each', 'registered/s', 'runs done/s: without / with them', 'idle start → done p50 ms: without / with them'], [...lines, ['*target (10,000)*', '≤ 4 KiB', '', '', '']]) +
-    note('Resident memory of the server before and after, each time after collecting garbage. Every idle worker has a claim open, and claims again when it is answered.')
+  const amount: Amount = terms.quick
+    ? { warm: 1000, count: 2000, idle: 50, concurrency: 200 }
+    : { warm: 5000, count: 10_000, idle: 200, concurrency: 200 }
+  const measured = await inTurn(
+    [
+      ['Baton, fsync always', () => both('always', sockets, amount, terms)],
+      ['Baton, lazy sync (2m)', () => both('2m', sockets, amount, terms)],
+    ],
+    terms,
+    ({ each = 0, alone = 0, beside = 0 }) =>
+      `${each.toFixed(1)} KiB each, ${whole(alone)} done/s without them, ${whole(beside)} with them`,
+  )
+  const lines = measured.map(
+    ([name, { each = 0, registered = 0, alone = 0, beside = 0, idle_alone = 0, idle = 0 }]) => [
+      name,
+      `${each.toFixed(1)} KiB`,
+      whole(registered),
+      cell(whole(alone), whole(beside)),
+      cell(ms(idle_alone), ms(idle)),
+    ],
+  )
+  return (
+    table(
+      [
+        `${whole(sockets)} idle workers`,
+        'resident, each',
+        'registered/s',
+        'runs done/s: without / with them',
+        'idle start → done p50 ms: without / with them',
+      ],
+      [...lines, ['*target (10,000)*', '≤ 4 KiB', '', '', '']],
+    ) +
+    note(
+      'Resident memory of the server before and after, each time after collecting garbage. Every idle worker has a claim open, and claims again when it is answered.',
+    )
+  )
 }

@@ -7,7 +7,8 @@ import { Http } from './http.ts'
 import { costOf, inFlight, inTurn, percentile, type Figures, type Terms } from './measure.ts'
 import { cell, ms, note, table, whole } from './table.ts'
 
-export const about = 'Interactions: created and answered, and answered alone, per second over 128 connections'
+export const about =
+  'Interactions: created and answered, and answered alone, per second over 128 connections'
 
 const CONNECTIONS = 128
 const P = '/v1/projects/default'
@@ -17,31 +18,69 @@ async function measure(sync: string, count: number, profile: string | undefined)
   const http = new Http(server.port, server.key, CONNECTIONS)
   const post = async (path: string, body: object, wanted: number): Promise<string> => {
     const reply = await http.post(`${P}${path}`, JSON.stringify(body))
-    if (reply.status !== wanted) throw new Error(`${path} was answered ${reply.status}: ${reply.body}`)
+    if (reply.status !== wanted)
+      throw new Error(`${path} was answered ${reply.status}: ${reply.body}`)
     return reply.body
   }
   try {
-    const { principal_id } = JSON.parse(await post('/api-keys', { name: 'bench', allow_unassigned_principal: true }, 201)) as { principal_id: string }
+    const { principal_id } = JSON.parse(
+      await post('/api-keys', { name: 'bench', allow_unassigned_principal: true }, 201),
+    ) as { principal_id: string }
     // The key of the load answers as itself: the owner key is who creates things here.
-    const { created_by } = JSON.parse(await post('/interactions', { kind: 'request_approval', title: 'Who?', target_user_ids: [principal_id] }, 201)) as { created_by: string }
+    const { created_by } = JSON.parse(
+      await post(
+        '/interactions',
+        { kind: 'request_approval', title: 'Who?', target_user_ids: [principal_id] },
+        201,
+      ),
+    ) as { created_by: string }
     const answers: number[] = []
-    const ask = async (): Promise<string> => (JSON.parse(await post('/interactions', { kind: 'request_approval', title: 'Deploy?', target_user_ids: [created_by], spec: { mode: 'confirm' } }, 201)) as { id: string }).id
+    const ask = async (): Promise<string> =>
+      (
+        JSON.parse(
+          await post(
+            '/interactions',
+            {
+              kind: 'request_approval',
+              title: 'Deploy?',
+              target_user_ids: [created_by],
+              spec: { mode: 'confirm' },
+            },
+            201,
+          ),
+        ) as { id: string }
+      ).id
     const answer = async (id: string): Promise<void> => {
       const from = performance.now()
       const body = await post(`/interactions/${id}/respond`, { value: true }, 200)
       answers.push(performance.now() - from)
-      if (!body.includes('"status":"completed"')) throw new Error(`the answer did not settle it: ${body}`)
+      if (!body.includes('"status":"completed"'))
+        throw new Error(`the answer did not settle it: ${body}`)
     }
     const one = async (): Promise<void> => answer(await ask())
     await inFlight(CONNECTIONS, count / 4, one)
     answers.length = 0
-    const { seconds, cpu } = await costOf(() => server.parties, () => inFlight(CONNECTIONS, count, one))
+    const { seconds, cpu } = await costOf(
+      () => server.parties,
+      () => inFlight(CONNECTIONS, count, one),
+    )
     const each = (who: 'server' | 'store' | 'load') => (cpu(who) * 1e3) / count
     const [p50, p99] = [percentile(answers, 0.5), percentile(answers, 0.99)]
     const asked: string[] = []
     await inFlight(CONNECTIONS, count, async () => void asked.push(await ask()))
-    const alone = await costOf(() => server.parties, () => inFlight(CONNECTIONS, count, (i) => answer(asked[i] as string)))
-    return { rate: count / seconds, alone: count / alone.seconds, p50, p99, server: each('server'), store: each('store'), load: each('load') }
+    const alone = await costOf(
+      () => server.parties,
+      () => inFlight(CONNECTIONS, count, (i) => answer(asked[i] as string)),
+    )
+    return {
+      rate: count / seconds,
+      alone: count / alone.seconds,
+      p50,
+      p99,
+      server: each('server'),
+      store: each('store'),
+      load: each('load'),
+    }
   } finally {
     http.close()
     await server.stop()
@@ -51,7 +90,37 @@ async function measure(sync: string, count: number, profile: string | undefined)
 /** Run the benchmark. @returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const count = terms.quick ? 4000 : 20_000
-  const measured = await inTurn([['Baton, fsync always', () => measure('always', count, terms.profile)], ['Baton, lazy sync (2m)', () => measure('2m', count, terms.profile)]], terms, ({ rate = 0, alone = 0 }) => `${whole(rate)} created and resolved/s, ${whole(alone)} resolved/s that were created before`)
-  const lines = measured.map(([name, { rate = 0, alone = 0, p50 = 0, p99 = 0, server = 0, store = 0, load = 0 }]) => [name, whole(rate), whole(alone), cell(ms(p50), ms(p99)), cell(ms(server), ms(store), ms(load))])
-  return table(['128 connections', 'created and resolved/s', 'resolved/s, created before', 'answer p50 / p99 ms', 'CPU ms each, created and resolved: server / store / load'], [...lines, ['*target*', '≥ 2,000', '≥ 2,000', '', '']]) + note(`${whole(count)} interactions, two requests each; then as many that are created first, answered.`)
+  const measured = await inTurn(
+    [
+      ['Baton, fsync always', () => measure('always', count, terms.profile)],
+      ['Baton, lazy sync (2m)', () => measure('2m', count, terms.profile)],
+    ],
+    terms,
+    ({ rate = 0, alone = 0 }) =>
+      `${whole(rate)} created and resolved/s, ${whole(alone)} resolved/s that were created before`,
+  )
+  const lines = measured.map(
+    ([name, { rate = 0, alone = 0, p50 = 0, p99 = 0, server = 0, store = 0, load = 0 }]) => [
+      name,
+      whole(rate),
+      whole(alone),
+      cell(ms(p50), ms(p99)),
+      cell(ms(server), ms(store), ms(load)),
+    ],
+  )
+  return (
+    table(
+      [
+        '128 connections',
+        'created and resolved/s',
+        'resolved/s, created before',
+        'answer p50 / p99 ms',
+        'CPU ms each, created and resolved: server / store / load',
+      ],
+      [...lines, ['*target*', '≥ 2,000', '≥ 2,000', '', '']],
+    ) +
+    note(
+      `${whole(count)} interactions, two requests each; then as many that are created first, answered.`,
+    )
+  )
 }

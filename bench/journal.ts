@@ -12,7 +12,8 @@ export const SHARDS = 4
 
 /** Connect to the NATS server that runs in a data folder. */
 export const connectTo = (data: string): Promise<Nats> => {
-  const port = /^port: (\d+)/m.exec(readFileSync(join(data, 'nats', 'nats.conf'), 'utf8'))?.[1] ?? ''
+  const port =
+    /^port: (\d+)/m.exec(readFileSync(join(data, 'nats', 'nats.conf'), 'utf8'))?.[1] ?? ''
   return connectNats({ servers: [`nats://127.0.0.1:${port}`], name: 'bench', log: silent })
 }
 /** Everything that the journal holds, shard by shard. */
@@ -21,7 +22,10 @@ export async function journalOf(data: string): Promise<Entry[]> {
   const journal = createJournal(nats)
   const entries: Entry[] = []
   for (let shard = 0; shard < SHARDS; shard++) {
-    for await (const stored of journal.read(0, shard, 1)) entries.push(...(JSON.parse(new TextDecoder().decode(stored.data)) as { entries: Entry[] }).entries)
+    for await (const stored of journal.read(0, shard, 1))
+      entries.push(
+        ...(JSON.parse(new TextDecoder().decode(stored.data)) as { entries: Entry[] }).entries,
+      )
   }
   await nats.close()
   return entries

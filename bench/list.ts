@@ -11,7 +11,8 @@ import { atRate, inFlight, inTurn, spread, type Figures, type Terms } from './me
 import { cell, ms, note, table, whole } from './table.ts'
 import { typeOf } from './templates.ts'
 
-export const about = 'Pages of 50 of 1,000,000 runs, filtered and deep: time of a page; how fast views are rebuilt'
+export const about =
+  'Pages of 50 of 1,000,000 runs, filtered and deep: time of a page; how fast views are rebuilt'
 
 const RUNS = '/v1/projects/default/runs?limit='
 /** Pages of 200 that are turned before a deep page is asked for. */
@@ -20,31 +21,56 @@ const RATE = 50
 /** Milliseconds in which views have to be rebuilt. */
 const REBUILT_WITHIN = 3_600_000
 
-interface Page { readonly items: readonly { readonly id: string }[]; readonly next_cursor?: string }
+interface Page {
+  readonly items: readonly { readonly id: string }[]
+  readonly next_cursor?: string
+}
 async function pageOf(http: Http, path: string, full: number): Promise<Page> {
   const { status, body } = await http.get(path)
   if (status !== 200) throw new Error(`${path} was answered ${status}: ${body}`)
   const page = JSON.parse(body) as Page
-  if (page.items.length !== full) throw new Error(`${path} has ${page.items.length} items instead of ${full}`)
+  if (page.items.length !== full)
+    throw new Error(`${path} has ${page.items.length} items instead of ${full}`)
   return page
 }
 
 /** The end of a walk through many pages, as a query. */
 async function deep(http: Http, filter: string): Promise<string> {
   let cursor = ''
-  for (let i = 0; i < DEEP; i++) cursor = (await pageOf(http, `${RUNS}200${filter}${cursor && `&cursor=${encodeURIComponent(cursor)}`}`, 200)).next_cursor ?? ''
+  for (let i = 0; i < DEEP; i++)
+    cursor =
+      (
+        await pageOf(
+          http,
+          `${RUNS}200${filter}${cursor && `&cursor=${encodeURIComponent(cursor)}`}`,
+          200,
+        )
+      ).next_cursor ?? ''
   return `${filter}&cursor=${encodeURIComponent(cursor)}`
 }
 
-async function measure(data: string, count: number, runs: number, profile: string | undefined): Promise<Figures> {
+async function measure(
+  data: string,
+  count: number,
+  runs: number,
+  profile: string | undefined,
+): Promise<Figures> {
   rmSync(join(data, 'views'), { recursive: true, force: true })
   const server = await startBaton({ sync: 'always', data, within: REBUILT_WITHIN, profile })
   const http = new Http(server.port, server.key, 16)
   try {
     const figures: Record<string, number> = { rebuild: runs / (server.took / 1000) }
     const queries = {
-      'newest first': '', 'status=failed': '&status=failed', 'status=completed': '&status=completed', 'one type of four': `&workflow_type=${typeOf(0)}`,
-      'one type and status=completed': `&workflow_type=${typeOf(0)}&status=completed`, [`deep: ${whole(DEEP * 200)} runs further`]: await deep(http, ''), [`deep, status=completed: ${whole(DEEP * 200)} runs further`]: await deep(http, '&status=completed'),
+      'newest first': '',
+      'status=failed': '&status=failed',
+      'status=completed': '&status=completed',
+      'one type of four': `&workflow_type=${typeOf(0)}`,
+      'one type and status=completed': `&workflow_type=${typeOf(0)}&status=completed`,
+      [`deep: ${whole(DEEP * 200)} runs further`]: await deep(http, ''),
+      [`deep, status=completed: ${whole(DEEP * 200)} runs further`]: await deep(
+        http,
+        '&status=completed',
+      ),
     }
     for (const [name, query] of Object.entries(queries)) {
       const get = () => pageOf(http, `${RUNS}50${query}`, 50)
@@ -70,12 +96,45 @@ export async function bench(terms: Terms): Promise<string> {
   try {
     const started = performance.now()
     const { bytes } = await fill(data, runs, terms.say)
-    terms.say(`${whole(runs)} runs, ${whole(bytes / 2 ** 20)} MiB of journal, written in ${whole((performance.now() - started) / 1000)} s`)
-    const [[, figures] = ['', {} as Figures]] = await inTurn([['list', () => measure(data, count, runs, terms.profile)]], terms, ({ rebuild = 0, 'newest first p99': p99 = 0 }) => `views rebuilt at ${whole(rebuild)} runs/s, newest page p99 ${ms(p99)} ms`)
-    const names = Object.keys(figures).filter((name) => name.endsWith(' p50')).map((name) => name.slice(0, -4))
-    const lines = names.map((name) => [name, cell(ms(figures[`${name} p50`] ?? Number.NaN), ms(figures[`${name} p99`] ?? Number.NaN)), whole(figures[`${name} rate`] ?? Number.NaN)])
-    return table([`pages of 50 of ${whole(runs)} runs`, `p50 / p99 ms at ${RATE} pages/s`, 'pages/s, 16 in flight'], [...lines, ['*target (1,000,000 runs)*', 'p99 ≤ 20', ''], ['start with lost views', `${whole(figures['rebuild'] ?? Number.NaN)} runs/s rebuilt`, '']]) +
-      note(`${whole(count)} pages each, begun at a fixed rate and timed from when they should have begun.`, `The journal (${whole(bytes / 2 ** 20)} MiB) is written directly, with the entries of real runs; its sync setting does not matter to lists.`)
+    terms.say(
+      `${whole(runs)} runs, ${whole(bytes / 2 ** 20)} MiB of journal, written in ${whole((performance.now() - started) / 1000)} s`,
+    )
+    const [[, figures] = ['', {} as Figures]] = await inTurn(
+      [['list', () => measure(data, count, runs, terms.profile)]],
+      terms,
+      ({ rebuild = 0, 'newest first p99': p99 = 0 }) =>
+        `views rebuilt at ${whole(rebuild)} runs/s, newest page p99 ${ms(p99)} ms`,
+    )
+    const names = Object.keys(figures)
+      .filter((name) => name.endsWith(' p50'))
+      .map((name) => name.slice(0, -4))
+    const lines = names.map((name) => [
+      name,
+      cell(ms(figures[`${name} p50`] ?? Number.NaN), ms(figures[`${name} p99`] ?? Number.NaN)),
+      whole(figures[`${name} rate`] ?? Number.NaN),
+    ])
+    return (
+      table(
+        [
+          `pages of 50 of ${whole(runs)} runs`,
+          `p50 / p99 ms at ${RATE} pages/s`,
+          'pages/s, 16 in flight',
+        ],
+        [
+          ...lines,
+          ['*target (1,000,000 runs)*', 'p99 ≤ 20', ''],
+          [
+            'start with lost views',
+            `${whole(figures['rebuild'] ?? Number.NaN)} runs/s rebuilt`,
+            '',
+          ],
+        ],
+      ) +
+      note(
+        `${whole(count)} pages each, begun at a fixed rate and timed from when they should have begun.`,
+        `The journal (${whole(bytes / 2 ** 20)} MiB) is written directly, with the entries of real runs; its sync setting does not matter to lists.`,
+      )
+    )
   } finally {
     rmSync(data, { recursive: true, force: true })
   }

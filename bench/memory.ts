@@ -4,7 +4,10 @@ import { pause } from './measure.ts'
 import { resident } from './processes.ts'
 
 /** Flags of Node for a server that can be told to collect. */
-export const COLLECT: readonly string[] = ['--expose-gc', `--import=${fileURLToPath(new URL('./collect.mjs', import.meta.url))}`]
+export const COLLECT: readonly string[] = [
+  '--expose-gc',
+  `--import=${fileURLToPath(new URL('./collect.mjs', import.meta.url))}`,
+]
 /** Collections at most, and how much less memory tells that the last one was worth another. */
 const [ROUNDS, LESS] = [8, 0.99]
 /**

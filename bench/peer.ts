@@ -7,7 +7,10 @@ import { endOnSignals, endWithUs } from '../nodes/ending.ts'
 import { load, type Amount, type Work } from './measure.ts'
 import { family } from './processes.ts'
 
-interface Asked { readonly amount: Amount; readonly steps: number }
+interface Asked {
+  readonly amount: Amount
+  readonly steps: number
+}
 /** What this process was asked to measure, and its further arguments. */
 export function asked(): Asked & { readonly rest: readonly string[] } {
   endOnSignals()
@@ -23,9 +26,23 @@ export function folderFor(user?: { readonly uid: number; readonly gid: number })
   return folder
 }
 /** Start a server that ends with this process. */
-export function startStore(program: string, args: readonly string[], options: { readonly env?: Record<string, string>; readonly uid?: number; readonly gid?: number; readonly cwd?: string; readonly end?: NodeJS.Signals } = {}): ChildProcess {
+export function startStore(
+  program: string,
+  args: readonly string[],
+  options: {
+    readonly env?: Record<string, string>
+    readonly uid?: number
+    readonly gid?: number
+    readonly cwd?: string
+    readonly end?: NodeJS.Signals
+  } = {},
+): ChildProcess {
   const { env, end = 'SIGKILL', ...rest } = options
-  const child = spawn(program, args, { stdio: ['ignore', 'ignore', process.env['BATON_BENCH_LOUD'] ? 'inherit' : 'ignore'], ...rest, env: { ...process.env, ...env } })
+  const child = spawn(program, args, {
+    stdio: ['ignore', 'ignore', process.env['BATON_BENCH_LOUD'] ? 'inherit' : 'ignore'],
+    ...rest,
+    env: { ...process.env, ...env },
+  })
   endWithUs(child, end)
   child.once('exit', (code) => {
     process.stderr.write(`${program} ended by itself (${code})\n`)
@@ -45,9 +62,18 @@ export async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
   }
 }
 /** Measure, print the figures, and end. @param parts the peer's processes; the load, its client and its worker are this one. */
-export async function report(work: Work, amount: Amount, parts: { readonly server?: ChildProcess; readonly store?: ChildProcess }): Promise<never> {
-  const of = (child: ChildProcess | undefined): number[] => (child?.pid === undefined ? [] : family(child.pid))
-  const figures = await load(work, amount, () => ({ ...(parts.server && { server: of(parts.server) }), ...(parts.store && { store: of(parts.store) }), load: [process.pid] }))
+export async function report(
+  work: Work,
+  amount: Amount,
+  parts: { readonly server?: ChildProcess; readonly store?: ChildProcess },
+): Promise<never> {
+  const of = (child: ChildProcess | undefined): number[] =>
+    child?.pid === undefined ? [] : family(child.pid)
+  const figures = await load(work, amount, () => ({
+    ...(parts.server && { server: of(parts.server) }),
+    ...(parts.store && { store: of(parts.store) }),
+    load: [process.pid],
+  }))
   process.stdout.write(`${JSON.stringify(figures)}\n`)
   process.exit(0)
 }

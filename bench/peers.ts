@@ -30,38 +30,71 @@ const works = (program: string): boolean => {
 /** Folder of the programs of the newest PostgreSQL that Debian's packages have installed. */
 const postgres = (): string | undefined => {
   const root = '/usr/lib/postgresql'
-  const newest = existsSync(root) ? readdirSync(root).filter((name) => existsSync(join(root, name, 'bin', 'initdb'))).sort((a, b) => Number(b) - Number(a))[0] : undefined
+  const newest = existsSync(root)
+    ? readdirSync(root)
+        .filter((name) => existsSync(join(root, name, 'bin', 'initdb')))
+        .sort((a, b) => Number(b) - Number(a))[0]
+    : undefined
   return newest && join(root, newest, 'bin')
 }
 /** Later versions of Node than Baton's are used where a peer needs one; they run TypeScript without help. */
-const measured = (script: string, node: string, ...args: readonly string[]) => async (amount: Amount, steps: number): Promise<Loaded> => {
-  const flags = node === process.execPath ? process.execArgv : ['--no-warnings']
-  const running = run(node, [...flags, join(folder, script), JSON.stringify({ amount, steps }), ...args], { maxBuffer: 2 ** 24 })
-  const release = endWithUs(running.child)
-  const { stdout } = await running.finally(release)
-  const figures = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Record<string, number | null>
-  return Object.fromEntries(Object.entries(figures).map(([name, value]) => [name, value ?? Number.NaN])) as Loaded
-}
-const peer = (name: string, missing: string | undefined, measure: Peer['measure']): Peer => ({ name, measure, ...(missing !== undefined && { missing: `${name} is left out: ${missing}` }) })
+const measured =
+  (script: string, node: string, ...args: readonly string[]) =>
+  async (amount: Amount, steps: number): Promise<Loaded> => {
+    const flags = node === process.execPath ? process.execArgv : ['--no-warnings']
+    const running = run(
+      node,
+      [...flags, join(folder, script), JSON.stringify({ amount, steps }), ...args],
+      { maxBuffer: 2 ** 24 },
+    )
+    const release = endWithUs(running.child)
+    const { stdout } = await running.finally(release)
+    const figures = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Record<
+      string,
+      number | null
+    >
+    return Object.fromEntries(
+      Object.entries(figures).map(([name, value]) => [name, value ?? Number.NaN]),
+    ) as Loaded
+  }
+const peer = (name: string, missing: string | undefined, measure: Peer['measure']): Peer => ({
+  name,
+  measure,
+  ...(missing !== undefined && { missing: `${name} is left out: ${missing}` }),
+})
 
 /** BullMQ on Redis. @param fsync Redis's `appendfsync`. */
-const bullmq = (fsync: 'always' | 'everysec'): Peer => peer(
-  `BullMQ 5, Redis appendfsync ${fsync}`,
-  !installed('bullmq') ? INSTALL : works('redis-server') ? undefined : 'there is no redis-server on the PATH (Debian: apt-get install redis-server)',
-  measured('bullmq.mjs', process.execPath, fsync),
-)
+const bullmq = (fsync: 'always' | 'everysec'): Peer =>
+  peer(
+    `BullMQ 5, Redis appendfsync ${fsync}`,
+    !installed('bullmq')
+      ? INSTALL
+      : works('redis-server')
+        ? undefined
+        : 'there is no redis-server on the PATH (Debian: apt-get install redis-server)',
+    measured('bullmq.mjs', process.execPath, fsync),
+  )
 /** Restate with its server from npm. */
-const restate = (): Peer => peer(
-  'Restate 1.7, one node, its defaults',
-  installed('@restatedev/restate-server') && installed('@restatedev/restate-sdk') && existsSync(NODE_22) ? undefined : INSTALL,
-  measured('restate.mjs', NODE_22),
-)
+const restate = (): Peer =>
+  peer(
+    'Restate 1.7, one node, its defaults',
+    installed('@restatedev/restate-server') &&
+      installed('@restatedev/restate-sdk') &&
+      existsSync(NODE_22)
+      ? undefined
+      : INSTALL,
+    measured('restate.mjs', NODE_22),
+  )
 /** Graphile Worker on PostgreSQL, with its defaults or with jobs fetched and completed in batches. */
 const graphile = (batched: boolean): Peer => {
   const bin = postgres()
   return peer(
     `graphile-worker 0.18${batched ? ', local queue and batches' : ''}, PostgreSQL ${bin?.split('/').at(-2) ?? ''} synchronous_commit on`,
-    !installed('graphile-worker') || !existsSync(NODE_22) ? INSTALL : bin ? undefined : 'there is no PostgreSQL (Debian: apt-get install postgresql)',
+    !installed('graphile-worker') || !existsSync(NODE_22)
+      ? INSTALL
+      : bin
+        ? undefined
+        : 'there is no PostgreSQL (Debian: apt-get install postgresql)',
     measured('graphile.mjs', NODE_22, bin ?? '', ...(batched ? ['batched'] : [])),
   )
 }
@@ -71,6 +104,12 @@ export function present(peers: readonly Peer[], say: (line: string) => void): Pe
   return peers.filter(({ missing }) => missing === undefined)
 }
 /** Those that run one no-op job or one-step workflow. */
-export const jobPeers = (): Peer[] => [bullmq('always'), bullmq('everysec'), restate(), graphile(false), graphile(true)]
+export const jobPeers = (): Peer[] => [
+  bullmq('always'),
+  bullmq('everysec'),
+  restate(),
+  graphile(false),
+  graphile(true),
+]
 /** Those that run workflows of several steps. */
 export const workflowPeers = (): Peer[] => [restate()]

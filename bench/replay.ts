@@ -6,7 +6,8 @@ import { costOf, inTurn, pause, type Figures, type Terms } from './measure.ts'
 import { follow } from './sse.ts'
 import { cell, note, table, whole } from './table.ts'
 
-export const about = 'Replay of a project’s event stream from its beginning: events per second, for 1 and for 4 followers'
+export const about =
+  'Replay of a project’s event stream from its beginning: events per second, for 1 and for 4 followers'
 
 const SEVERAL = 4
 /** Milliseconds without an event after which a stream has nothing left. */
@@ -20,13 +21,18 @@ async function read({ port, key }: Baton, most: number): Promise<{ events: numbe
   let events = 0
   let last = started
   let all = () => {}
-  const complete = new Promise<void>((done) => { all = done })
+  const complete = new Promise<void>((done) => {
+    all = done
+  })
   const stop = await follow(port, key, '/v1/projects/default/runs/events?since=0', (text) => {
-    for (let at = text.indexOf(FRAME); at >= 0; at = text.indexOf(FRAME, at + FRAME.length)) events++
+    for (let at = text.indexOf(FRAME); at >= 0; at = text.indexOf(FRAME, at + FRAME.length))
+      events++
     last = performance.now()
     if (events >= most) all()
   })
-  const silent = async () => { while (performance.now() - last < SILENCE) await pause(50) }
+  const silent = async () => {
+    while (performance.now() - last < SILENCE) await pause(50)
+  }
   await Promise.race([complete, silent()])
   stop()
   return { events, took: last - started }
@@ -34,10 +40,18 @@ async function read({ port, key }: Baton, most: number): Promise<{ events: numbe
 
 /** Several followers at once: their events together, by the slowest. */
 async function several(server: Baton, followers: number, events: number): Promise<Figures> {
-  const { result: all, cpu } = await costOf(() => server.parties, () => Promise.all(Array.from({ length: followers }, () => read(server, events))))
+  const { result: all, cpu } = await costOf(
+    () => server.parties,
+    () => Promise.all(Array.from({ length: followers }, () => read(server, events))),
+  )
   const total = all.reduce((sum, one) => sum + one.events, 0)
-  if (total !== events * followers) throw new Error(`${followers} followers got ${total} events instead of ${events} each`)
-  return { rate: total / (Math.max(...all.map(({ took }) => took)) / 1000), server: (cpu('server') * 1e6) / total, load: (cpu('load') * 1e6) / total }
+  if (total !== events * followers)
+    throw new Error(`${followers} followers got ${total} events instead of ${events} each`)
+  return {
+    rate: total / (Math.max(...all.map(({ took }) => took)) / 1000),
+    server: (cpu('server') * 1e6) / total,
+    load: (cpu('load') * 1e6) / total,
+  }
 }
 
 /** Run the benchmark. @returns its table. */
@@ -46,14 +60,40 @@ export async function bench(terms: Terms): Promise<string> {
   const data = newFolder()
   try {
     const { frames } = await fill(data, runs, terms.say)
-    const server = await startBaton({ sync: 'always', data, within: REBUILT_WITHIN, profile: terms.profile })
+    const server = await startBaton({
+      sync: 'always',
+      data,
+      within: REBUILT_WITHIN,
+      profile: terms.profile,
+    })
     try {
       const { events } = await read(server, Number.POSITIVE_INFINITY)
-      terms.say(`${whole(events)} events, of which the ${whole(runs)} runs written directly have ${whole(frames)}`)
-      const rows = [1, SEVERAL].map((followers): [string, () => Promise<Figures>] => [`${followers} follower${followers > 1 ? 's at once, together' : ''}`, () => several(server, followers, events)])
+      terms.say(
+        `${whole(events)} events, of which the ${whole(runs)} runs written directly have ${whole(frames)}`,
+      )
+      const rows = [1, SEVERAL].map((followers): [string, () => Promise<Figures>] => [
+        `${followers} follower${followers > 1 ? 's at once, together' : ''}`,
+        () => several(server, followers, events),
+      ])
       const measured = await inTurn(rows, terms, ({ rate = 0 }) => `${whole(rate)} events/s`)
-      const lines = measured.map(([name, { rate = 0, server: ours = 0, load = 0 }]) => [name, whole(rate), cell(ours.toFixed(1), load.toFixed(1))])
-      return table([`${whole(events)} events from the beginning`, 'events/s', 'CPU µs per event: server / follower'], [...lines, ['*target*', '≥ 50,000', '']]) + note('Every event is counted; none may be missing. The journal is written directly; its sync setting does not matter to a replay.')
+      const lines = measured.map(([name, { rate = 0, server: ours = 0, load = 0 }]) => [
+        name,
+        whole(rate),
+        cell(ours.toFixed(1), load.toFixed(1)),
+      ])
+      return (
+        table(
+          [
+            `${whole(events)} events from the beginning`,
+            'events/s',
+            'CPU µs per event: server / follower',
+          ],
+          [...lines, ['*target*', '≥ 50,000', '']],
+        ) +
+        note(
+          'Every event is counted; none may be missing. The journal is written directly; its sync setting does not matter to a replay.',
+        )
+      )
     } finally {
       await server.stop()
     }

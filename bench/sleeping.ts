@@ -11,7 +11,8 @@ import { follow } from './sse.ts'
 import { cell, ms, note, table, whole } from './table.ts'
 import { completedIn, startRun } from './work.ts'
 
-export const about = '100,000 sleeping runs: memory of each, and how long after their time they have ended'
+export const about =
+  '100,000 sleeping runs: memory of each, and how long after their time they have ended'
 
 const CONNECTIONS = 64
 /** Milliseconds after which actors that wait for long have left memory, with a checkpoint or two; and what the looks at the memory take. */
@@ -24,7 +25,10 @@ const WARM = 8000
 /** The start may take this much longer than the warming up says. */
 const SLACK = 1.6
 
-const sleepUntil = (at: number): string => JSON.stringify({ spec: { steps: [{ id: 'nap', kind: 'sleep', config: { until: new Date(at).toISOString() } }] } })
+const sleepUntil = (at: number): string =>
+  JSON.stringify({
+    spec: { steps: [{ id: 'nap', kind: 'sleep', config: { until: new Date(at).toISOString() } }] },
+  })
 
 async function measure(sync: string, runs: number, { profile, say }: Terms): Promise<Figures> {
   const server = await startBaton({ sync, profile, node: COLLECT })
@@ -33,10 +37,18 @@ async function measure(sync: string, runs: number, { profile, say }: Terms): Pro
   /** Bytes after collecting garbage. */
   const look = async (): Promise<{ resident: number; heap: number }> => {
     const bytes = await settled(pid)
-    return { resident: bytes, heap: Number(/^nodejs_heap_size_used_bytes (\S+)/m.exec((await http.get('/metrics')).body)?.[1] ?? Number.NaN) }
+    return {
+      resident: bytes,
+      heap: Number(
+        /^nodejs_heap_size_used_bytes (\S+)/m.exec((await http.get('/metrics')).body)?.[1] ??
+          Number.NaN,
+      ),
+    }
   }
   const dueOf = new Map<string, number>()
-  const start = async (at: number) => { dueOf.set(await startRun(http, sleepUntil(at)), at) }
+  const start = async (at: number) => {
+    dueOf.set(await startRun(http, sleepUntil(at)), at)
+  }
   const late: number[] = []
   const stop = await follow(server.port, server.key, '/v1/projects/default/runs/events', (text) => {
     const now = Date.now()
@@ -62,19 +74,34 @@ async function measure(sync: string, runs: number, { profile, say }: Terms): Pro
     await pause(LEAVES)
     const before = await look()
     const first = Date.now() + (runs / rate) * 1000 * SLACK + LEAVES + LOOKS
-    const started = await costOf(() => server.parties, () => inFlight(CONNECTIONS, runs, (i) => start(first + (i * 1000) / wakes)))
+    const started = await costOf(
+      () => server.parties,
+      () => inFlight(CONNECTIONS, runs, (i) => start(first + (i * 1000) / wakes)),
+    )
     say(`${whole(runs / started.seconds)} runs/s went to sleep`)
     await pause(LEAVES)
-    const idle = await costOf(() => server.parties, () => pause(10_000))
+    const idle = await costOf(
+      () => server.parties,
+      () => pause(10_000),
+    )
     const after = await look()
     const spare = first - Date.now()
-    if (spare < 0) throw new Error(`the first run was to wake ${-spare} ms before the last look at the memory`)
+    if (spare < 0)
+      throw new Error(`the first run was to wake ${-spare} ms before the last look at the memory`)
     await pause(spare)
     const woken = await costOf(() => server.parties, ended)
     const each = (name: 'resident' | 'heap') => (after[name] - before[name]) / runs / 1024
     return {
-      resident: each('resident'), heap: each('heap'), idle: (idle.cpu('server') / 10) * 100, started: runs / started.seconds, wakes, p50: percentile(late, 0.5), p99: percentile(late, 0.99), most: percentile(late, 1),
-      server: (woken.cpu('server') * 1e3) / runs, store: (woken.cpu('store') * 1e3) / runs,
+      resident: each('resident'),
+      heap: each('heap'),
+      idle: (idle.cpu('server') / 10) * 100,
+      started: runs / started.seconds,
+      wakes,
+      p50: percentile(late, 0.5),
+      p99: percentile(late, 0.99),
+      most: percentile(late, 1),
+      server: (woken.cpu('server') * 1e3) / runs,
+      store: (woken.cpu('store') * 1e3) / runs,
     }
   } finally {
     stop()
@@ -87,10 +114,54 @@ async function measure(sync: string, runs: number, { profile, say }: Terms): Pro
 export async function bench(terms: Terms): Promise<string> {
   const runs = terms.quick ? 10_000 : 100_000
   const kib = (value: number): string => `${value.toFixed(2)} KiB`
-  const measured = await inTurn([['Baton, fsync always', () => measure('always', runs, terms)]], terms,
-    ({ resident = 0, heap = 0, idle = 0, p50 = 0, p99 = 0, most = 0 }) => `${kib(resident)} resident each, ${kib(heap)} of them heap, ${idle.toFixed(1)} % of a core meanwhile; ended after p50 ${ms(p50)}, p99 ${ms(p99)}, at most ${ms(most)} ms`)
-  const lines = measured.map(([name, { resident = 0, heap = 0, idle = 0, started = 0, wakes = 0, p50 = 0, p99 = 0, most = 0, server = 0, store = 0 }]) =>
-    [name, kib(resident), kib(heap), `${idle.toFixed(1)} %`, whole(started), whole(wakes), cell(ms(p50), ms(p99), ms(most)), cell(ms(server), ms(store))])
-  return table([`${whole(runs)} sleeping runs`, 'resident, each', 'heap, each', 'processor meanwhile, of one core', 'started/s', 'woken/s', 'their time → ended, p50 / p99 / max ms', 'CPU ms per wake: server / store'], [...lines, ['*target*', '≤ 2 KiB', '', '', '', '', '≤ 1,000 at most', '']])
-    + note(`Memory of the server before they were started and after they had left it, each time after collecting garbage. Their times are spread evenly.`)
+  const measured = await inTurn(
+    [['Baton, fsync always', () => measure('always', runs, terms)]],
+    terms,
+    ({ resident = 0, heap = 0, idle = 0, p50 = 0, p99 = 0, most = 0 }) =>
+      `${kib(resident)} resident each, ${kib(heap)} of them heap, ${idle.toFixed(1)} % of a core meanwhile; ended after p50 ${ms(p50)}, p99 ${ms(p99)}, at most ${ms(most)} ms`,
+  )
+  const lines = measured.map(
+    ([
+      name,
+      {
+        resident = 0,
+        heap = 0,
+        idle = 0,
+        started = 0,
+        wakes = 0,
+        p50 = 0,
+        p99 = 0,
+        most = 0,
+        server = 0,
+        store = 0,
+      },
+    ]) => [
+      name,
+      kib(resident),
+      kib(heap),
+      `${idle.toFixed(1)} %`,
+      whole(started),
+      whole(wakes),
+      cell(ms(p50), ms(p99), ms(most)),
+      cell(ms(server), ms(store)),
+    ],
+  )
+  return (
+    table(
+      [
+        `${whole(runs)} sleeping runs`,
+        'resident, each',
+        'heap, each',
+        'processor meanwhile, of one core',
+        'started/s',
+        'woken/s',
+        'their time → ended, p50 / p99 / max ms',
+        'CPU ms per wake: server / store',
+      ],
+      [...lines, ['*target*', '≤ 2 KiB', '', '', '', '', '≤ 1,000 at most', '']],
+    ) +
+    note(
+      `Memory of the server before they were started and after they had left it, each time after collecting garbage. Their times are spread evenly.`,
+    )
+  )
 }

@@ -16,7 +16,22 @@ const CLOSE = 0x88
 
 function masked(opcode: number, text: string): string {
   const { length } = text
-  const size = length < 126 ? String.fromCharCode(0x80 | length) : length < 65_536 ? String.fromCharCode(0xfe, length >> 8, length & 255) : String.fromCharCode(0xff, 0, 0, 0, 0, (length >>> 24) & 255, (length >>> 16) & 255, (length >>> 8) & 255, length & 255)
+  const size =
+    length < 126
+      ? String.fromCharCode(0x80 | length)
+      : length < 65_536
+        ? String.fromCharCode(0xfe, length >> 8, length & 255)
+        : String.fromCharCode(
+            0xff,
+            0,
+            0,
+            0,
+            0,
+            (length >>> 24) & 255,
+            (length >>> 16) & 255,
+            (length >>> 8) & 255,
+            length & 255,
+          )
   return `${String.fromCharCode(opcode)}${size}\0\0\0\0${text}`
 }
 const big = (text: string, from: number, bytes: number): number => {
@@ -26,7 +41,14 @@ const big = (text: string, from: number, bytes: number): number => {
 }
 
 /** Connect. @param heard gets each text frame. @param ended when the server has closed. @param size bytes read at once. */
-export function openSocket(port: number, key: string, path: string, heard: (text: string) => void, ended: (reason: string) => void = () => {}, size?: number): Promise<Socket> {
+export function openSocket(
+  port: number,
+  key: string,
+  path: string,
+  heard: (text: string) => void,
+  ended: (reason: string) => void = () => {},
+  size?: number,
+): Promise<Socket> {
   return new Promise((opened, failed) => {
     let rest = ''
     let open = false
@@ -56,21 +78,29 @@ export function openSocket(port: number, key: string, path: string, heard: (text
       }
       rest = from === 0 ? rest : rest.slice(from)
     }
-    const line = dial(port, (bytes) => {
-      rest = rest === '' ? bytes : rest + bytes
-      if (!open) {
-        const head = headOf(rest)
-        if (!head) return
-        if (head.status !== 101) return failed(new Error(`${path} answered ${head.status}: ${rest.slice(head.body)}`))
-        open = true
-        rest = rest.slice(head.body)
-        opened(socket)
-      }
-      read()
-    }, (error) => {
-      if (!open) failed(error ?? new Error(`${path} closed the connection`))
-      else if (!closed) ended('the connection is gone')
-    }, size)
-    line.send(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${key}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: YmVuY2htYXJraW5nIGJhdA==\r\n\r\n`)
+    const line = dial(
+      port,
+      (bytes) => {
+        rest = rest === '' ? bytes : rest + bytes
+        if (!open) {
+          const head = headOf(rest)
+          if (!head) return
+          if (head.status !== 101)
+            return failed(new Error(`${path} answered ${head.status}: ${rest.slice(head.body)}`))
+          open = true
+          rest = rest.slice(head.body)
+          opened(socket)
+        }
+        read()
+      },
+      (error) => {
+        if (!open) failed(error ?? new Error(`${path} closed the connection`))
+        else if (!closed) ended('the connection is gone')
+      },
+      size,
+    )
+    line.send(
+      `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${key}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: YmVuY2htYXJraW5nIGJhdA==\r\n\r\n`,
+    )
   })
 }

@@ -28,7 +28,14 @@ function unchunker(): (bytes: string) => string {
  * @param ended when the stream has ended other than by the returned function.
  * @param body JSON in ASCII of a command that is answered with the stream; absent: the stream is only read.
  */
-export function follow(port: number, key: string, path: string, frames: (text: string) => void, ended: () => void = () => {}, body?: string): Promise<() => void> {
+export function follow(
+  port: number,
+  key: string,
+  path: string,
+  frames: (text: string) => void,
+  ended: () => void = () => {},
+  body?: string,
+): Promise<() => void> {
   return new Promise((begun, failed) => {
     let given = ''
     let open = false
@@ -41,23 +48,37 @@ export function follow(port: number, key: string, path: string, frames: (text: s
       rest = end < 2 ? text : text.slice(end)
       if (end >= 2) frames(end === text.length ? text : text.slice(0, end))
     }
-    const line = dial(port, (bytes) => {
-      if (open) return hear(bytes)
-      given += bytes
-      const found = headOf(given)
-      if (!found) return
-      if (found.status !== 200) return failed(Object.assign(new Error(`${path} answered ${found.status}: ${given.slice(found.body)}`), { status: found.status }))
-      open = true
-      begun(() => {
-        closed = true
-        line.close()
-      })
-      hear(given.slice(found.body))
-    }, (error) => {
-      if (!open) failed(error ?? new Error(`${path} closed the connection`))
-      else if (!closed) ended()
-    })
+    const line = dial(
+      port,
+      (bytes) => {
+        if (open) return hear(bytes)
+        given += bytes
+        const found = headOf(given)
+        if (!found) return
+        if (found.status !== 200)
+          return failed(
+            Object.assign(
+              new Error(`${path} answered ${found.status}: ${given.slice(found.body)}`),
+              { status: found.status },
+            ),
+          )
+        open = true
+        begun(() => {
+          closed = true
+          line.close()
+        })
+        hear(given.slice(found.body))
+      },
+      (error) => {
+        if (!open) failed(error ?? new Error(`${path} closed the connection`))
+        else if (!closed) ended()
+      },
+    )
     const head = `${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${key}\r\nAccept: text/event-stream\r\n`
-    line.send(body === undefined ? `GET ${head}\r\n` : `POST ${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+    line.send(
+      body === undefined
+        ? `GET ${head}\r\n`
+        : `POST ${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
   })
 }

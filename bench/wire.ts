@@ -12,7 +12,12 @@ export interface Line {
 const BUFFER = 16 * 1024
 
 /** Connect to a port of this machine. @param heard gets what arrives, in pieces of any size. @param ended once, when the other side has gone or there is an error. */
-export function dial(port: number, heard: (bytes: string) => void, ended: (error?: Error) => void, size = BUFFER): Line {
+export function dial(
+  port: number,
+  heard: (bytes: string) => void,
+  ended: (error?: Error) => void,
+  size = BUFFER,
+): Line {
   let waiting = ''
   const flush = () => {
     const bytes = waiting
@@ -20,11 +25,21 @@ export function dial(port: number, heard: (bytes: string) => void, ended: (error
     if (!socket.destroyed) socket.write(bytes, 'latin1')
   }
   const socket = connect({
-    host: '127.0.0.1', port, noDelay: true,
-    onread: { buffer: Buffer.allocUnsafeSlow(size), callback: (length, buffer) => { heard((buffer as Buffer).toString('latin1', 0, length)); return true } },
+    host: '127.0.0.1',
+    port,
+    noDelay: true,
+    onread: {
+      buffer: Buffer.allocUnsafeSlow(size),
+      callback: (length, buffer) => {
+        heard((buffer as Buffer).toString('latin1', 0, length))
+        return true
+      },
+    },
   })
   let failure: Error | undefined
-  socket.on('error', (error) => { failure = error })
+  socket.on('error', (error) => {
+    failure = error
+  })
   socket.once('close', () => ended(failure))
   return {
     send: (bytes) => {
@@ -36,9 +51,15 @@ export function dial(port: number, heard: (bytes: string) => void, ended: (error
 }
 
 /** Where the body begins, and the length that the head gives (NaN: none); undefined while the head is incomplete. */
-export function headOf(text: string): { readonly body: number; readonly status: number; readonly length: number } | undefined {
+export function headOf(
+  text: string,
+): { readonly body: number; readonly status: number; readonly length: number } | undefined {
   const end = text.indexOf('\r\n\r\n')
   if (end < 0) return undefined
   const field = /\r\ncontent-length: ?(\d+)/i.exec(text.slice(0, end))
-  return { body: end + 4, status: Number(text.slice(9, 12)), length: field ? Number(field[1]) : Number.NaN }
+  return {
+    body: end + 4,
+    status: Number(text.slice(9, 12)),
+    length: field ? Number(field[1]) : Number.NaN,
+  }
 }

@@ -13,7 +13,8 @@ export function* completedIn(text: string): Generator<string> {
   for (let end = text.indexOf(ENDED); end >= 0; end = text.indexOf(ENDED, end + ENDED.length)) {
     const line = text.lastIndexOf('\n', end)
     const run = text.indexOf(RUN, line)
-    if (run >= 0 && run < end) yield text.slice(run + RUN.length, text.indexOf('"', run + RUN.length))
+    if (run >= 0 && run < end)
+      yield text.slice(run + RUN.length, text.indexOf('"', run + RUN.length))
   }
 }
 /** Start a run, and give its id. @param body see `runOf`. */
@@ -25,22 +26,41 @@ export async function startRun(http: Http, body: string): Promise<string> {
 }
 /** The request for a run of so many action steps, one after the other. */
 export const runOf = (steps: number, name: string): string =>
-  JSON.stringify({ spec: { steps: Array.from({ length: steps }, (_, i) => ({ id: `s${i}`, kind: 'action', config: { action_name: 'send', parameters: { name } } })) } })
+  JSON.stringify({
+    spec: {
+      steps: Array.from({ length: steps }, (_, i) => ({
+        id: `s${i}`,
+        kind: 'action',
+        config: { action_name: 'send', parameters: { name } },
+      })),
+    },
+  })
 
 /** Runs of so many steps through one worker connection with 200 slots. Their first job counts as the execution. `stop` says how often a start was answered 503. */
-export async function runsOf(steps: number, target: Target, say: (line: string) => void): Promise<{ work: Work; stop: () => void }> {
+export async function runsOf(
+  steps: number,
+  target: Target,
+  say: (line: string) => void,
+): Promise<{ work: Work; stop: () => void }> {
   const http = new Http(target.port, target.key, 256)
   const executedAt = new Map<string, number>()
   const waiting = new Map<string, () => void>()
   const early = new Set<string>()
-  const stopWorker = await instantWorker(target, 200, (run) => { if (!executedAt.has(run)) executedAt.set(run, performance.now()) })
-  const stopFollowing = await follow(target.port, target.key, '/v1/projects/default/runs/events', (text) => {
-    for (const run of completedIn(text)) {
-      const done = waiting.get(run)
-      if (done) done()
-      else early.add(run)
-    }
+  const stopWorker = await instantWorker(target, 200, (run) => {
+    if (!executedAt.has(run)) executedAt.set(run, performance.now())
   })
+  const stopFollowing = await follow(
+    target.port,
+    target.key,
+    '/v1/projects/default/runs/events',
+    (text) => {
+      for (const run of completedIn(text)) {
+        const done = waiting.get(run)
+        if (done) done()
+        else early.add(run)
+      }
+    },
+  )
   const work: Work = async (name) => {
     const id = await startRun(http, runOf(steps, name))
     if (!early.delete(id)) await new Promise<void>((done) => waiting.set(id, done))
@@ -53,13 +73,21 @@ export async function runsOf(steps: number, target: Target, say: (line: string) 
     stopFollowing()
     stopWorker()
     http.close()
-    if (http.unavailable > 0) say(`starts were answered 503 and sent again: ${http.unavailable}; the machine is too busy for a measurement`)
+    if (http.unavailable > 0)
+      say(
+        `starts were answered 503 and sent again: ${http.unavailable}; the machine is too busy for a measurement`,
+      )
   }
   return { work, stop }
 }
 
 /** Measure runs of so many steps on a server of its own. */
-export async function measureRuns(sync: string, steps: number, amount: Amount, { profile, say }: Terms): Promise<Loaded> {
+export async function measureRuns(
+  sync: string,
+  steps: number,
+  amount: Amount,
+  { profile, say }: Terms,
+): Promise<Loaded> {
   const server = await startBaton({ sync, profile })
   try {
     const { work, stop } = await runsOf(steps, server, say)

@@ -2,18 +2,30 @@
 import type { Target } from './baton.ts'
 import { openSocket } from './socket.ts'
 
-interface Given { readonly id: string; readonly run_id: string; readonly lease_token: string; readonly action_name?: string }
+interface Given {
+  readonly id: string
+  readonly run_id: string
+  readonly lease_token: string
+  readonly action_name?: string
+}
 
 /**
  * Connect a worker; resolves when it is registered.
  * @param executed told the run of every job when it arrives.
  * @returns a function that disconnects it.
  */
-export async function instantWorker({ port, key }: Target, slots: number, executed: (run: string) => void, name = 'bench'): Promise<() => void> {
+export async function instantWorker(
+  { port, key }: Target,
+  slots: number,
+  executed: (run: string) => void,
+  name = 'bench',
+): Promise<() => void> {
   let held = 0
   let claiming = false
   let registered = () => {}
-  const ready = new Promise<void>((done) => { registered = done })
+  const ready = new Promise<void>((done) => {
+    registered = done
+  })
   const claim = () => {
     if (claiming || held >= slots) return
     claiming = true
@@ -24,7 +36,10 @@ export async function instantWorker({ port, key }: Target, slots: number, execut
     held += jobs.length
     for (const { id, run_id, lease_token, action_name } of jobs) {
       executed(run_id)
-      const end = action_name === 'fail' ? '"status":"failed","error_type":"failed","error_message":"asked to"' : '"status":"completed","result":{"ok":true}'
+      const end =
+        action_name === 'fail'
+          ? '"status":"failed","error_type":"failed","error_message":"asked to"'
+          : '"status":"completed","result":{"ok":true}'
       socket.send(`{"type":"job.report","job_id":"${id}","lease_token":"${lease_token}",${end}}`)
     }
     claim()
@@ -35,15 +50,22 @@ export async function instantWorker({ port, key }: Target, slots: number, execut
       held--
       return claim()
     }
-    const frame = JSON.parse(text) as { type: string; jobs?: Given[]; error?: { code: string; message: string } }
+    const frame = JSON.parse(text) as {
+      type: string
+      jobs?: Given[]
+      error?: { code: string; message: string }
+    }
     if (frame.type === 'jobs.claimed') take(frame.jobs ?? [])
     else if (frame.type === 'work.available') claim()
     else if (frame.type === 'worker.registered') {
       claim()
       registered()
-    } else if (frame.type === 'error') throw new Error(`the worker was told ${frame.error?.code}: ${frame.error?.message}`)
+    } else if (frame.type === 'error')
+      throw new Error(`the worker was told ${frame.error?.code}: ${frame.error?.message}`)
   })
-  socket.send(`{"type":"worker.register","worker_instance_id":"${name}","concurrency_limit":${slots},"action_names":["send","fail"]}`)
+  socket.send(
+    `{"type":"worker.register","worker_instance_id":"${name}","concurrency_limit":${slots},"action_names":["send","fail"]}`,
+  )
   await ready
   return () => socket.close()
 }

@@ -9,13 +9,18 @@ import { random } from './actions/random.ts'
 
 /** Write a line, printf style, to the worker's log; the result is the line. */
 const print: Action = ({ message = '', args = [] }, { log }) => {
-  const line = format(typeof message === 'string' ? message : JSON.stringify(message), ...(Array.isArray(args) ? args : [args]))
+  const line = format(
+    typeof message === 'string' ? message : JSON.stringify(message),
+    ...(Array.isArray(args) ? args : [args]),
+  )
   log(line)
   return line
 }
 /** Fail, with a message. */
 const fail: Action = ({ message }) => {
-  throw new Error(typeof message === 'string' && message !== '' ? message : 'This action always fails.')
+  throw new Error(
+    typeof message === 'string' && message !== '' ? message : 'This action always fails.',
+  )
 }
 /** The time: RFC 3339 in UTC, or, with `utc: false`, with the offset of this machine. */
 export const time = ({ utc }: Parameters, now: Date): string => {
@@ -26,4 +31,10 @@ export const time = ({ utc }: Parameters, now: Date): string => {
 }
 
 /** The stock actions by name. */
-export const stockActions: Readonly<Record<string, Action>> = { print, fail, json, time: (parameters) => time(parameters, new Date()), random: (parameters) => random(parameters) }
+export const stockActions: Readonly<Record<string, Action>> = {
+  print,
+  fail,
+  json,
+  time: (parameters) => time(parameters, new Date()),
+  random: (parameters) => random(parameters),
+}

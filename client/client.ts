@@ -5,13 +5,23 @@ import { Transport, type ClientOptions } from './transport.ts'
 
 export { BatonError, type ClientOptions } from './transport.ts'
 
-type Called<R extends Row> = Omit<Input<R>, 'project'> & (Input<R> extends { project: string } ? { project?: string } : unknown)
-type Call<R extends Row> = Partial<Called<R>> extends Called<R> ? (input?: Called<R>) => Promise<Reply<R>> : (input: Called<R>) => Promise<Reply<R>>
-type Callable = { [N in keyof Api as Api[N] extends { readonly verb: 'command' | 'query' } ? N : never]: Api[N] }
+type Called<R extends Row> = Omit<Input<R>, 'project'> &
+  (Input<R> extends { project: string } ? { project?: string } : unknown)
+type Call<R extends Row> =
+  Partial<Called<R>> extends Called<R>
+    ? (input?: Called<R>) => Promise<Reply<R>>
+    : (input: Called<R>) => Promise<Reply<R>>
+type Callable = {
+  [N in keyof Api as Api[N] extends { readonly verb: 'command' | 'query' } ? N : never]: Api[N]
+}
 type Group<N> = N extends `${infer G}.${string}` ? G : never
 /** `client.run.start({…})`: every command and query of the table, by resource and name. @throws BatonError */
 export type Client = {
-  readonly [G in Group<keyof Callable>]: { readonly [N in keyof Callable as N extends `${G}.${infer M}` ? M : never]: Callable[N] extends infer R extends Row ? Call<R> : never }
+  readonly [G in Group<keyof Callable>]: {
+    readonly [N in keyof Callable as N extends `${G}.${infer M}`
+      ? M
+      : never]: Callable[N] extends infer R extends Row ? Call<R> : never
+  }
 } & { readonly transport: Transport }
 
 /** The client of a service. */
@@ -21,7 +31,8 @@ export function client(options: ClientOptions): Client {
   for (const [name, row] of Object.entries(api)) {
     const [group = '', method = ''] = name.split('.')
     groups[group] ??= {}
-    ;(groups[group] as Record<string, unknown>)[method] = (input: Record<string, unknown> = {}) => transport.call(row, input)
+    ;(groups[group] as Record<string, unknown>)[method] = (input: Record<string, unknown> = {}) =>
+      transport.call(row, input)
   }
   return { ...groups, transport } as unknown as Client
 }

@@ -30,27 +30,60 @@ export interface FollowOptions {
 type Over = (cursor: number) => Promise<boolean>
 
 /** The timeline of a run, from the beginning or after a cursor, until the run ends. A run that failed and was retried goes on. @throws BatonError */
-export async function* followRun(client: Client, runId: string, options: FollowOptions = {}): AsyncGenerator<Frame<RunEventRecord>> {
+export async function* followRun(
+  client: Client,
+  runId: string,
+  options: FollowOptions = {},
+): AsyncGenerator<Frame<RunEventRecord>> {
   const over: Over = async (cursor) => {
     const { status } = await client.run.get({ id: runId })
     return terminal.has(status) && (await page(client, runId, cursor, 1)).items.length === 0
   }
-  yield* follow<RunEventRecord>(client, 'run.events', { id: runId }, 'after_sequence', options, over)
+  yield* follow<RunEventRecord>(
+    client,
+    'run.events',
+    { id: runId },
+    'after_sequence',
+    options,
+    over,
+  )
 }
 /** Every run of a project, after a cursor or from now on, without end. @throws BatonError */
-export const followProject = (client: Client, options: FollowOptions = {}): AsyncGenerator<Frame<ProjectRunEvent>> =>
+export const followProject = (
+  client: Client,
+  options: FollowOptions = {},
+): AsyncGenerator<Frame<ProjectRunEvent>> =>
   follow(client, 'run.feed', {}, 'since', options, () => Promise.resolve(false))
 /** What happens in a channel, after a cursor or from now on, until it is deleted or out of sight. @throws BatonError */
-export async function* followChannel(client: Client, channelId: string, options: FollowOptions = {}): AsyncGenerator<Frame<ChannelEventRecord>> {
-  const over: Over = () => client.channel.get({ id: channelId }).then(() => false, (error: unknown) => {
-    if (error instanceof BatonError && error.status === 404) return true
-    throw error
-  })
-  yield* follow<ChannelEventRecord>(client, 'channel.events', { id: channelId }, 'since', options, over)
+export async function* followChannel(
+  client: Client,
+  channelId: string,
+  options: FollowOptions = {},
+): AsyncGenerator<Frame<ChannelEventRecord>> {
+  const over: Over = () =>
+    client.channel.get({ id: channelId }).then(
+      () => false,
+      (error: unknown) => {
+        if (error instanceof BatonError && error.status === 404) return true
+        throw error
+      },
+    )
+  yield* follow<ChannelEventRecord>(
+    client,
+    'channel.events',
+    { id: channelId },
+    'since',
+    options,
+    over,
+  )
 }
 
 /** The timeline of a run as it is now, read page by page. @throws BatonError */
-export async function timeline(client: Client, runId: string, after = 0): Promise<RunEventRecord[]> {
+export async function timeline(
+  client: Client,
+  runId: string,
+  after = 0,
+): Promise<RunEventRecord[]> {
   const items: RunEventRecord[] = []
   for (let more = true; more; ) {
     const { items: next } = await page(client, runId, items.at(-1)?.sequence ?? after, PAGE)
@@ -61,9 +94,18 @@ export async function timeline(client: Client, runId: string, after = 0): Promis
 }
 const PAGE = 100
 const page = async (client: Client, id: string, after_sequence: number, limit: number) =>
-  (await client.transport.call(api['run.events'], { id, after_sequence, limit })) as { items: RunEventRecord[] }
+  (await client.transport.call(api['run.events'], { id, after_sequence, limit })) as {
+    items: RunEventRecord[]
+  }
 
-async function* follow<T>(client: Client, name: keyof Api, slots: Record<string, unknown>, parameter: string, options: FollowOptions, over: Over): AsyncGenerator<Frame<T>> {
+async function* follow<T>(
+  client: Client,
+  name: keyof Api,
+  slots: Record<string, unknown>,
+  parameter: string,
+  options: FollowOptions,
+  over: Over,
+): AsyncGenerator<Frame<T>> {
   const { transport } = client
   const { signal, silence = 45_000 } = options
   const { path } = transport.path(api[name], slots)
@@ -73,9 +115,13 @@ async function* follow<T>(client: Client, name: keyof Api, slots: Record<string,
     const watch = watchdog(silence, signal)
     let reason = 'the server ended the stream'
     try {
-      const answer = await transport.fetch(`${url}${path}${cursor === undefined ? '' : `?${parameter}=${cursor}`}`, {
-        headers: { ...transport.headers, accept: 'text/event-stream' }, signal: watch.signal,
-      })
+      const answer = await transport.fetch(
+        `${url}${path}${cursor === undefined ? '' : `?${parameter}=${cursor}`}`,
+        {
+          headers: { ...transport.headers, accept: 'text/event-stream' },
+          signal: watch.signal,
+        },
+      )
       if (!answer.ok) {
         const refused = refusal(answer, await answer.text())
         if (answer.status < 500 && answer.status !== 429) throw refused
@@ -85,17 +131,28 @@ async function* follow<T>(client: Client, name: keyof Api, slots: Record<string,
         for await (const { id, event = 'message', data } of parsed(answer.body, watch.alive)) {
           failures = -1
           const place = id === undefined || id === '' ? undefined : Number(id)
-          if (place !== undefined && cursor !== undefined && place <= cursor) options.onRepeat?.(place)
+          if (place !== undefined && cursor !== undefined && place <= cursor)
+            options.onRepeat?.(place)
           else {
             cursor = place ?? cursor
-            yield { ...(place !== undefined && { id: place }), type: event, data: JSON.parse(data) as T }
+            yield {
+              ...(place !== undefined && { id: place }),
+              type: event,
+              data: JSON.parse(data) as T,
+            }
           }
         }
-        if (signal?.aborted || await over(cursor ?? 0)) return
+        if (signal?.aborted || (await over(cursor ?? 0))) return
       }
     } catch (error) {
       if (signal?.aborted) return
-      if (error instanceof BatonError && error.status >= 400 && error.status < 500 && error.status !== 429) throw error
+      if (
+        error instanceof BatonError &&
+        error.status >= 400 &&
+        error.status < 500 &&
+        error.status !== 429
+      )
+        throw error
       reason = watch.silent() ? `nothing came for ${silence / 1000} s` : reasonOf(error)
       transport.next(url)
     } finally {
@@ -107,21 +164,48 @@ async function* follow<T>(client: Client, name: keyof Api, slots: Record<string,
 }
 
 /** The messages of a body; a body that is no longer wanted is let go. */
-const parsed = (body: NonNullable<Response['body']>, alive: () => void): AsyncIterable<{ id?: string; event?: string; data: string }> => {
-  const seen = new TransformStream<string, string>({ transform: (text, out) => { alive(); out.enqueue(text) } })
-  return body.pipeThrough(new TextDecoderStream()).pipeThrough(seen).pipeThrough(new EventSourceParserStream()) as unknown as AsyncIterable<{ id?: string; event?: string; data: string }>
+const parsed = (
+  body: NonNullable<Response['body']>,
+  alive: () => void,
+): AsyncIterable<{ id?: string; event?: string; data: string }> => {
+  const seen = new TransformStream<string, string>({
+    transform: (text, out) => {
+      alive()
+      out.enqueue(text)
+    },
+  })
+  return body
+    .pipeThrough(new TextDecoderStream())
+    .pipeThrough(seen)
+    .pipeThrough(new EventSourceParserStream()) as unknown as AsyncIterable<{
+    id?: string
+    event?: string
+    data: string
+  }>
 }
 
 /** Aborts a request when nothing comes for so many milliseconds, or when the caller does. */
-function watchdog(ms: number, outer: AbortSignal | undefined): { readonly signal: AbortSignal; alive(): void; silent(): boolean; stop(): void } {
+function watchdog(
+  ms: number,
+  outer: AbortSignal | undefined,
+): { readonly signal: AbortSignal; alive(): void; silent(): boolean; stop(): void } {
   const mine = new AbortController()
   let silent = false
-  const bite = () => { silent = true; mine.abort() }
+  const bite = () => {
+    silent = true
+    mine.abort()
+  }
   let timer = setTimeout(bite, ms)
   return {
     signal: outer ? AbortSignal.any([outer, mine.signal]) : mine.signal,
-    alive: () => { clearTimeout(timer); timer = setTimeout(bite, ms) },
+    alive: () => {
+      clearTimeout(timer)
+      timer = setTimeout(bite, ms)
+    },
     silent: () => silent,
-    stop: () => { clearTimeout(timer); mine.abort() },
+    stop: () => {
+      clearTimeout(timer)
+      mine.abort()
+    },
   }
 }

@@ -56,9 +56,18 @@ const wait = (ms: number): Promise<void> => new Promise((done) => setTimeout(don
 const DELAY = 1000
 
 /** Read everything that is new, page by page. @throws TranscriptRefused when it may not be read; whatever `fetch` throws. */
-export async function readTranscript(source: TranscriptSource, transcript = new Transcript(), address = addresses(source)): Promise<Transcript> {
+export async function readTranscript(
+  source: TranscriptSource,
+  transcript = new Transcript(),
+  address = addresses(source),
+): Promise<Transcript> {
   for (let token: string | undefined, more = true; more; ) {
-    const query = token !== undefined ? `?page_token=${token}` : transcript.cursor === undefined ? '' : `?cursor=${transcript.cursor}`
+    const query =
+      token !== undefined
+        ? `?page_token=${token}`
+        : transcript.cursor === undefined
+          ? ''
+          : `?cursor=${transcript.cursor}`
     const answer = await ask(source, address, `transcript${query}`, 'application/json')
     const page = (await answer.json()) as TranscriptSnapshot
     transcript.page(page)
@@ -84,11 +93,17 @@ export async function* followTranscript(options: FollowTranscript): AsyncGenerat
         yield { transcript }
       }
       transcript.begin()
-      const answer = await ask({ ...options, signal: watch.signal }, address, `transcript/stream${transcript.cursor === undefined ? '' : `?cursor=${transcript.cursor}`}`, 'text/event-stream')
+      const answer = await ask(
+        { ...options, signal: watch.signal },
+        address,
+        `transcript/stream${transcript.cursor === undefined ? '' : `?cursor=${transcript.cursor}`}`,
+        'text/event-stream',
+      )
       for await (const { id, frame } of frames(answer, watch.alive)) {
         const before = transcript.cursor
         transcript.apply(frame, id)
-        if (transcript.cursor !== undefined && transcript.cursor !== before) options.onCursor?.(transcript.cursor)
+        if (transcript.cursor !== undefined && transcript.cursor !== before)
+          options.onCursor?.(transcript.cursor)
         yield { transcript, frame }
         if (frame.event_type !== 'stream.end') continue
         if (frame['reason'] === 'idle' && !options.forever) return
@@ -99,7 +114,11 @@ export async function* followTranscript(options: FollowTranscript): AsyncGenerat
     } catch (error) {
       if (signal?.aborted) return
       if (error instanceof TranscriptRefused && !passing.has(error.status)) throw error
-      reason = watch.silent() ? `nothing came for ${silence / 1000} s` : error instanceof Error ? error.message : String(error)
+      reason = watch.silent()
+        ? `nothing came for ${silence / 1000} s`
+        : error instanceof Error
+          ? error.message
+          : String(error)
       address.next()
     } finally {
       watch.stop()
@@ -110,26 +129,58 @@ export async function* followTranscript(options: FollowTranscript): AsyncGenerat
 }
 
 const passing: ReadonlySet<number> = new Set([429, 500, 502, 503, 504])
-interface Addresses { now(): string; next(): void }
+interface Addresses {
+  now(): string
+  next(): void
+}
 function addresses({ url, project = 'default', session_id }: TranscriptSource): Addresses {
   const all = typeof url === 'string' ? [url] : url
   let at = 0
   return {
-    now: () => `${(all[at % all.length] ?? '').replace(/\/$/, '')}/v1/projects/${encodeURIComponent(project)}/sessions/${encodeURIComponent(session_id)}/`,
-    next: () => { at++ },
+    now: () =>
+      `${(all[at % all.length] ?? '').replace(/\/$/, '')}/v1/projects/${encodeURIComponent(project)}/sessions/${encodeURIComponent(session_id)}/`,
+    next: () => {
+      at++
+    },
   }
 }
-async function ask({ key, headers, signal, fetch: send = fetch }: TranscriptSource, address: Addresses, path: string, accept: string): Promise<Response> {
-  const answer = await send(address.now() + path, { headers: { accept, ...(key !== undefined && { authorization: `Bearer ${key}` }), ...headers }, ...(signal && { signal }) })
+async function ask(
+  { key, headers, signal, fetch: send = fetch }: TranscriptSource,
+  address: Addresses,
+  path: string,
+  accept: string,
+): Promise<Response> {
+  const answer = await send(address.now() + path, {
+    headers: { accept, ...(key !== undefined && { authorization: `Bearer ${key}` }), ...headers },
+    ...(signal && { signal }),
+  })
   if (answer.ok) return answer
-  const { error } = (await answer.json().catch(() => ({}))) as { error?: { code?: string; message?: string } }
-  throw new TranscriptRefused(answer.status, error?.code ?? 'internal', error?.message ?? `${answer.status} ${answer.statusText}`)
+  const { error } = (await answer.json().catch(() => ({}))) as {
+    error?: { code?: string; message?: string }
+  }
+  throw new TranscriptRefused(
+    answer.status,
+    error?.code ?? 'internal',
+    error?.message ?? `${answer.status} ${answer.statusText}`,
+  )
 }
 
-async function* frames({ body }: Response, alive: () => void): AsyncGenerator<{ readonly id?: string; readonly frame: TranscriptFrame }> {
+async function* frames(
+  { body }: Response,
+  alive: () => void,
+): AsyncGenerator<{ readonly id?: string; readonly frame: TranscriptFrame }> {
   if (!body) return
-  const seen = new TransformStream<string, string>({ transform: (text, out) => { alive(); out.enqueue(text) } })
-  const reader = body.pipeThrough(new TextDecoderStream()).pipeThrough(seen).pipeThrough(new EventSourceParserStream()).getReader()
+  const seen = new TransformStream<string, string>({
+    transform: (text, out) => {
+      alive()
+      out.enqueue(text)
+    },
+  })
+  const reader = body
+    .pipeThrough(new TextDecoderStream())
+    .pipeThrough(seen)
+    .pipeThrough(new EventSourceParserStream())
+    .getReader()
   try {
     for (let read = await reader.read(); !read.done; read = await reader.read()) {
       const { id, data } = read.value as { id?: string; data: string }
@@ -141,15 +192,27 @@ async function* frames({ body }: Response, alive: () => void): AsyncGenerator<{ 
 }
 
 /** Aborts a request when nothing comes for so many milliseconds, or when the caller does. */
-function watchdog(ms: number, outer: AbortSignal | undefined): { readonly signal: AbortSignal; alive(): void; silent(): boolean; stop(): void } {
+function watchdog(
+  ms: number,
+  outer: AbortSignal | undefined,
+): { readonly signal: AbortSignal; alive(): void; silent(): boolean; stop(): void } {
   const mine = new AbortController()
   let silent = false
-  const bite = () => { silent = true; mine.abort() }
+  const bite = () => {
+    silent = true
+    mine.abort()
+  }
   let timer = setTimeout(bite, ms)
   return {
     signal: outer ? AbortSignal.any([outer, mine.signal]) : mine.signal,
-    alive: () => { clearTimeout(timer); timer = setTimeout(bite, ms) },
+    alive: () => {
+      clearTimeout(timer)
+      timer = setTimeout(bite, ms)
+    },
     silent: () => silent,
-    stop: () => { clearTimeout(timer); mine.abort() },
+    stop: () => {
+      clearTimeout(timer)
+      mine.abort()
+    },
   }
 }

@@ -28,7 +28,13 @@ export class BatonError extends Error {
   readonly code: Code | 'unreachable'
   readonly details: Readonly<Record<string, unknown>> | undefined
   readonly request_id: string | undefined
-  constructor(status: number, code: Code | 'unreachable', message: string, details?: Readonly<Record<string, unknown>>, requestId?: string) {
+  constructor(
+    status: number,
+    code: Code | 'unreachable',
+    message: string,
+    details?: Readonly<Record<string, unknown>>,
+    requestId?: string,
+  ) {
     super(message)
     this.name = 'BatonError'
     this.status = status
@@ -58,7 +64,9 @@ export class Transport {
   #at = 0
   constructor(options: ClientOptions) {
     this.#options = options
-    this.#urls = (typeof options.url === 'string' ? [options.url] : options.url).map((url) => url.replace(/\/$/, ''))
+    this.#urls = (typeof options.url === 'string' ? [options.url] : options.url).map((url) =>
+      url.replace(/\/$/, ''),
+    )
     if (this.#urls.length === 0) throw new Error('A client needs at least one address.')
     this.#pause = options.pause ?? ((ms) => new Promise((done) => setTimeout(done, ms)))
   }
@@ -85,13 +93,17 @@ export class Transport {
   }
 
   /** Path and remaining members of an input, for a row. @throws Error when a slot of the path is not given. */
-  path(row: Row, input: Readonly<Record<string, unknown>>): { path: string; rest: Record<string, unknown> } {
+  path(
+    row: Row,
+    input: Readonly<Record<string, unknown>>,
+  ): { path: string; rest: Record<string, unknown> } {
     const rest: Record<string, unknown> = { ...input }
     const { path, slots } = routeOf(row)
     let filled = path
     for (const slot of slots) {
       const value = slot === 'project' ? (rest[slot] ?? this.project) : rest[slot]
-      if (value === undefined || value === null || value === '') throw new Error(`${row.route} needs ${slot}`)
+      if (value === undefined || value === null || value === '')
+        throw new Error(`${row.route} needs ${slot}`)
       delete rest[slot]
       filled = filled.replace(`:${slot}`, () => encodeURIComponent(String(value)))
     }
@@ -107,21 +119,45 @@ export class Transport {
     const inQuery = membersOf(row.shape.query)
     for (const [name, value] of Object.entries(rest)) {
       if (value !== undefined && row.shape.body && !(name in inQuery)) continue
-      if (value !== undefined) query.set(name, Array.isArray(value) ? value.join(',') : String(value))
+      if (value !== undefined)
+        query.set(name, Array.isArray(value) ? value.join(',') : String(value))
       delete rest[name]
     }
-    const keyed = row.shape.key !== undefined && row.shape.key(rest as never) === undefined && withKey(row, rest, key)
-    const body = row.shape.body && (Object.keys(rest).length > 0 || !row.shape.bodyOptional) ? JSON.stringify(rest) : undefined
-    const headers = { ...this.headers, ...(body !== undefined && { 'content-type': 'application/json' }), ...(key !== undefined && { 'idempotency-key': key }) }
-    const sent = this.#send({ once: method === 'PATCH' || row.shape.anew?.(rest as never) === true, method, path: `${path}${query.size > 0 ? `?${query}` : ''}`, headers, ...(body !== undefined && { body }) })
+    const keyed =
+      row.shape.key !== undefined &&
+      row.shape.key(rest as never) === undefined &&
+      withKey(row, rest, key)
+    const body =
+      row.shape.body && (Object.keys(rest).length > 0 || !row.shape.bodyOptional)
+        ? JSON.stringify(rest)
+        : undefined
+    const headers = {
+      ...this.headers,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(key !== undefined && { 'idempotency-key': key }),
+    }
+    const sent = this.#send({
+      once: method === 'PATCH' || row.shape.anew?.(rest as never) === true,
+      method,
+      path: `${path}${query.size > 0 ? `?${query}` : ''}`,
+      headers,
+      ...(body !== undefined && { body }),
+    })
     return keyed ? sent.catch((error: unknown) => this.#begun(path, error)) : sent
   }
 
   /** A run that has ended under a key which only this call has was started by a try whose answer was lost. */
   #begun(path: string, error: unknown): Promise<unknown> {
-    const run = error instanceof BatonError && error.code === 'idempotency_key_conflict' ? error.details?.['run_id'] : undefined
+    const run =
+      error instanceof BatonError && error.code === 'idempotency_key_conflict'
+        ? error.details?.['run_id']
+        : undefined
     if (run === undefined) throw error
-    return this.#send({ method: 'GET', path: `${path.split('/', 4).join('/')}/runs/${String(run)}`, headers: this.headers })
+    return this.#send({
+      method: 'GET',
+      path: `${path.split('/', 4).join('/')}/runs/${String(run)}`,
+      headers: this.headers,
+    })
   }
 
   async #send({ method, path, headers, body, once }: Request): Promise<unknown> {
@@ -131,7 +167,12 @@ export class Transport {
       let failure: BatonError
       let wait = Math.min(WAIT.last, WAIT.first * 2 ** (attempt - 1))
       try {
-        const answer = await this.fetch(url + path, { method, headers, ...(body !== undefined && { body }), signal: AbortSignal.timeout(this.#options.timeout ?? 60_000) })
+        const answer = await this.fetch(url + path, {
+          method,
+          headers,
+          ...(body !== undefined && { body }),
+          signal: AbortSignal.timeout(this.#options.timeout ?? 60_000),
+        })
         const text = await answer.text()
         if (answer.ok) return text === '' ? undefined : JSON.parse(text)
         // What is already gone was deleted by the try whose answer was lost.
@@ -153,14 +194,20 @@ export class Transport {
 }
 
 /** Put a key where the body of a row takes one; false when it takes none. */
-function withKey({ shape: { body } }: Row, rest: Record<string, unknown>, idempotency_key: string | undefined): boolean {
+function withKey(
+  { shape: { body } }: Row,
+  rest: Record<string, unknown>,
+  idempotency_key: string | undefined,
+): boolean {
   const members = membersOf(body)
   if ('idempotency_key' in members) rest['idempotency_key'] = idempotency_key
-  else if ('idempotency_key' in membersOf(members['input'])) rest['input'] = { ...(rest['input'] as object | undefined), idempotency_key }
+  else if ('idempotency_key' in membersOf(members['input']))
+    rest['input'] = { ...(rest['input'] as object | undefined), idempotency_key }
   else return false
   return true
 }
-const membersOf = (schema: unknown): Readonly<Record<string, unknown>> => (schema as { properties?: Record<string, unknown> } | undefined)?.properties ?? {}
+const membersOf = (schema: unknown): Readonly<Record<string, unknown>> =>
+  (schema as { properties?: Record<string, unknown> } | undefined)?.properties ?? {}
 
 /** Why something failed, as far down as it is known: `fetch failed` hides the reason in its cause. */
 export function reasonOf(error: unknown): string {
@@ -172,9 +219,17 @@ export function reasonOf(error: unknown): string {
 export function refusal(answer: Response, text: string): BatonError {
   const id = answer.headers.get('x-request-id') ?? undefined
   try {
-    const { error } = JSON.parse(text) as { error: { code: Code; message: string; details?: Record<string, unknown> } }
+    const { error } = JSON.parse(text) as {
+      error: { code: Code; message: string; details?: Record<string, unknown> }
+    }
     return new BatonError(answer.status, error.code, error.message, error.details, id)
   } catch {
-    return new BatonError(answer.status, answer.status === 404 ? 'not_found' : 'internal', `${answer.status} ${answer.statusText}`, undefined, id)
+    return new BatonError(
+      answer.status,
+      answer.status === 404 ? 'not_found' : 'internal',
+      `${answer.status} ${answer.statusText}`,
+      undefined,
+      id,
+    )
   }
 }

@@ -14,7 +14,16 @@ import type { WorkerEnd, WorkerOptions } from './worker/options.ts'
 import { systemClock } from './worker/ports.ts'
 import { dial } from './worker/socket.ts'
 
-export { WorkerError, type Action, type ActionContext, type JobEvent, type Parameters, type WorkerEnd, type WorkerOptions, type WorkerState } from './worker/options.ts'
+export {
+  WorkerError,
+  type Action,
+  type ActionContext,
+  type JobEvent,
+  type Parameters,
+  type WorkerEnd,
+  type WorkerOptions,
+  type WorkerState,
+} from './worker/options.ts'
 
 export class Worker {
   /** Identity under which the worker is listed. */
@@ -23,13 +32,26 @@ export class Worker {
 
   /** @param ports the world; the real one unless a test gives another. */
   constructor(options: WorkerOptions, ports: Ports = { clock: systemClock(randomUUID), dial }) {
-    const { url, key, project = 'default', instance = `${hostname()}-${randomUUID().slice(0, 8)}`, concurrency = 1, ...rest } = options
-    if (!Number.isInteger(concurrency) || concurrency < 1) throw new RangeError('concurrency must be a whole number, 1 or more')
+    const {
+      url,
+      key,
+      project = 'default',
+      instance = `${hostname()}-${randomUUID().slice(0, 8)}`,
+      concurrency = 1,
+      ...rest
+    } = options
+    if (!Number.isInteger(concurrency) || concurrency < 1)
+      throw new RangeError('concurrency must be a whole number, 1 or more')
     this.instance = instance
     const path = `/v1${routeOf(workers['worker.socket']).path.replace(':project', encodeURIComponent(project))}`
-    const urls = (typeof url === 'string' ? [url] : url).map((base) => `${base.replace(/^http/, 'ws').replace(/\/$/, '')}${path}`)
+    const urls = (typeof url === 'string' ? [url] : url).map(
+      (base) => `${base.replace(/^http/, 'ws').replace(/\/$/, '')}${path}`,
+    )
     if (urls.length === 0) throw new RangeError('a worker needs at least one address')
-    this.#core = new Core({ ...rest, instance, concurrency, urls, headers: { authorization: `Bearer ${key}` } }, ports)
+    this.#core = new Core(
+      { ...rest, instance, concurrency, urls, headers: { authorization: `Bearer ${key}` } },
+      ports,
+    )
   }
 
   /** Resolves when the worker has ended, whatever the reason; never rejects. */

@@ -6,8 +6,18 @@ import type { Spec } from '../protocol/spec.ts'
 import type { Edge } from './call.ts'
 
 /** The refusal of steps that call what the service does itself, each with its exact place; undefined: none does. @param path of the document that has the steps. */
-export function builtinSteps({ world }: Pick<Edge, 'world'>, definition: Partial<Pick<Spec, 'steps' | 'cleanup'>>, path = ''): Refusal | undefined {
+export function builtinSteps(
+  { world }: Pick<Edge, 'world'>,
+  definition: Partial<Pick<Spec, 'steps' | 'cleanup'>>,
+  path = '',
+): Refusal | undefined {
   const brand = world.settings.brand.toLowerCase()
-  const faults = actionPlaces(definition, path).filter(({ name }) => typeof builtinOf(brand, name) === 'string').map(({ field, name }) => ({ field, message: 'only agents call this; a step cannot', actual: name }))
+  const faults = actionPlaces(definition, path)
+    .filter(({ name }) => typeof builtinOf(brand, name) === 'string')
+    .map(({ field, name }) => ({
+      field,
+      message: 'only agents call this; a step cannot',
+      actual: name,
+    }))
   return faults.length > 0 ? refuseFields(...faults.slice(0, 50)) : undefined
 }

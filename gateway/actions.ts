@@ -24,14 +24,21 @@ export function withSecret(edge: Edge, call: Call, { seed }: Identity): Prepared
   if (faults.length > 0) return refuseFields(...faults)
   if (call.body['endpoint_kind'] === 'worker') return { input: { sealed: '' } }
   const home = homeOf(edge, call)
-  const bytes = seed === undefined ? world.random(SECRET) : world.seal(`signing secret\n${home}\n${meaning(call)}\n${seed}`).subarray(0, SECRET)
-  return { input: { sealed: world.lock(bytes, home) }, reply: { signing_secret: Buffer.from(bytes).toString('base64') } }
+  const bytes =
+    seed === undefined
+      ? world.random(SECRET)
+      : world.seal(`signing secret\n${home}\n${meaning(call)}\n${seed}`).subarray(0, SECRET)
+  return {
+    input: { sealed: world.lock(bytes, home) },
+    reply: { signing_secret: Buffer.from(bytes).toString('base64') },
+  }
 }
 /** Schemas that cannot be used at all: found by using them. */
-const schemaFaults = (body: Readonly<Record<string, unknown>>) => (['input_schema', 'output_schema'] as const).flatMap((field) => {
-  const schema = body[field]
-  return (typeof schema === 'object' && schema !== null && unusable(schema, field)) || []
-})
+const schemaFaults = (body: Readonly<Record<string, unknown>>) =>
+  (['input_schema', 'output_schema'] as const).flatMap((field) => {
+    const schema = body[field]
+    return (typeof schema === 'object' && schema !== null && unusable(schema, field)) || []
+  })
 const checked: Prepare = (_, { body }) => {
   const faults = schemaFaults(body)
   return faults.length > 0 ? refuseFields(...faults) : {}
@@ -44,28 +51,59 @@ async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const { input = {}, timeout_seconds = PATIENCE, dry_run } = call.body as Invoke
   const entry = await findEntry(edge.world, project.id, call.slots['action_name'] ?? '')
   if (isRefusal(entry)) return entry
-  if (entry.endpoint_kind === 'builtin') return refuse('conflict', { endpoint_kind: entry.endpoint_kind }, entry.source === 'platform' ? 'Agents call this; clients have endpoints for it.' : 'A published workflow is not called directly: start a run of it.')
+  if (entry.endpoint_kind === 'builtin')
+    return refuse(
+      'conflict',
+      { endpoint_kind: entry.endpoint_kind },
+      entry.source === 'platform'
+        ? 'Agents call this; clients have endpoints for it.'
+        : 'A published workflow is not called directly: start a run of it.',
+    )
   const faults = entry.input_schema ? faultsOf(entry.input_schema, input, 'input') : []
   if (faults.length > 0) return refuseFields(...faults)
-  if (dry_run && entry.annotations['read_only'] !== true) return refuseFields({ field: 'dry_run', message: 'is for actions that are annotated read_only' })
+  if (dry_run && entry.annotations['read_only'] !== true)
+    return refuseFields({
+      field: 'dry_run',
+      message: 'is for actions that are annotated read_only',
+    })
   if (dry_run) return { done: { status_code: 200, status: 'completed' } }
-  if (entry.readiness !== 'ready') return refuse('conflict', { readiness: entry.readiness, readiness_reason: entry.readiness_reason }, `The action is not ready: ${entry.readiness_reason}.`)
-  return { answer: (reply) => resultOf(edge, project.id, (reply as { run_id: string }).run_id, timeout_seconds * 1000) }
+  if (entry.readiness !== 'ready')
+    return refuse(
+      'conflict',
+      { readiness: entry.readiness, readiness_reason: entry.readiness_reason },
+      `The action is not ready: ${entry.readiness_reason}.`,
+    )
+  return {
+    answer: (reply) =>
+      resultOf(edge, project.id, (reply as { run_id: string }).run_id, timeout_seconds * 1000),
+  }
 }
 
 /** The result of a direct call, once its run has ended or the time is over. */
 async function resultOf(edge: Edge, project: string, run: string, ms: number): Promise<unknown> {
   await ended(edge, project, run, ms)
-  const result = (await edge.world.ask({ project, kind: 'run', id: run }, 'invoked')) as { status: string } | null | Refusal
+  const result = (await edge.world.ask({ project, kind: 'run', id: run }, 'invoked')) as
+    | { status: string }
+    | null
+    | Refusal
   if (!result) return refuse('not_found')
-  return isRefusal(result) ? result : { ...result, status_code: result.status === 'active' ? 202 : 200 }
+  return isRefusal(result)
+    ? result
+    : { ...result, status_code: result.status === 'active' ? 202 : 200 }
 }
 
 /** Wait for the end of a run by following its timeline; not longer than a time in milliseconds. */
-export async function ended({ world, followers }: Edge, project: string, run: string, ms: number): Promise<void> {
+export async function ended(
+  { world, followers }: Edge,
+  project: string,
+  run: string,
+  ms: number,
+): Promise<void> {
   const hold = followers.hold(timelineSource(world, project, run))
   let over = () => {}
-  const done = new Promise<void>((resolve) => { over = resolve })
+  const done = new Promise<void>((resolve) => {
+    over = resolve
+  })
   const cancel = world.later(ms, over)
   const sink = waiting(over)
   try {
@@ -84,8 +122,13 @@ function waiting(over: () => void): Sink {
   const closers: (() => void)[] = []
   let closed = false
   return {
-    write: () => {}, full: false, onDrain: () => {}, onClose: (run) => void closers.push(run),
-    get closed() { return closed },
+    write: () => {},
+    full: false,
+    onDrain: () => {},
+    onClose: (run) => void closers.push(run),
+    get closed() {
+      return closed
+    },
     end: () => {
       if (closed) return
       closed = true

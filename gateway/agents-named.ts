@@ -13,12 +13,28 @@ interface Naming {
 }
 
 /** The refusal of agents that the project does not have, by id or by name, each with its exact place; undefined: all are there. */
-export async function unknownAgents({ directory }: Pick<Edge, 'directory'>, project: string, { steps = [], agent_id }: Naming, path = ''): Promise<Refusal | undefined> {
-  const all = [...(agent_id ? [{ field: below(path, 'agent_id'), name: agent_id }] : []), ...agentsNamed(steps, below(path, 'steps')).flatMap(({ field, name }) => (name === undefined ? [] : [{ field, name }]))]
+export async function unknownAgents(
+  { directory }: Pick<Edge, 'directory'>,
+  project: string,
+  { steps = [], agent_id }: Naming,
+  path = '',
+): Promise<Refusal | undefined> {
+  const all = [
+    ...(agent_id ? [{ field: below(path, 'agent_id'), name: agent_id }] : []),
+    ...agentsNamed(steps, below(path, 'steps')).flatMap(({ field, name }) =>
+      name === undefined ? [] : [{ field, name }],
+    ),
+  ]
   if (all.length === 0) return undefined
   const known = await directory.project(project)
   if (isRefusal(known)) return known
   const names = new Set(Object.values(known.agents).map(({ name }) => name))
-  const faults = all.filter(({ name }) => !own(known.agents, name) && !names.has(name)).map(({ field, name }) => ({ field, message: 'there is no such agent in this project', actual: name }))
+  const faults = all
+    .filter(({ name }) => !own(known.agents, name) && !names.has(name))
+    .map(({ field, name }) => ({
+      field,
+      message: 'there is no such agent in this project',
+      actual: name,
+    }))
   return faults.length > 0 ? refuseFields(...faults.slice(0, 50)) : undefined
 }

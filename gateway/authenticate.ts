@@ -12,7 +12,11 @@ import { systemRoles, type SystemRole } from '../protocol/access.ts'
 import type { ApiKey, PrincipalRecord } from '../protocol/api/access.ts'
 import { isPersonal } from '../protocol/api/users.ts'
 import { parseTimestamp } from '../protocol/common.ts'
-import { principalOf, type OrganizationDirectory, type ProjectDirectory } from '../protocol/directory.ts'
+import {
+  principalOf,
+  type OrganizationDirectory,
+  type ProjectDirectory,
+} from '../protocol/directory.ts'
 import type { Credential, Principal } from '../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
@@ -27,7 +31,9 @@ import type { Touches } from './touch.ts'
 export interface Caller {
   readonly principal: Principal
   readonly credential: Credential
-  readonly scope: { readonly kind: 'organization'; readonly role: SystemRole } | { readonly kind: 'project'; readonly project_id: string }
+  readonly scope:
+    | { readonly kind: 'organization'; readonly role: SystemRole }
+    | { readonly kind: 'project'; readonly project_id: string }
   /** Unbranded ids of permissions, in every place the scope admits the caller to. */
   readonly permissions: ReadonlySet<string>
   /** The key's hash, to ask again whether it still signs in, and the project handle it was written with. */
@@ -52,38 +58,61 @@ interface Found {
   readonly project?: ProjectDirectory
 }
 
-const organizationPermissions = new Map<string, ReadonlySet<string>>(Object.entries(systemRoles).map(([role, granted]) => [role, new Set<string>(granted)]))
-const credentialOf = ({ id, name }: ApiKey): Credential => ({ type: isPersonal({ id }) ? 'cli_token' : 'api_key', id, name })
+const organizationPermissions = new Map<string, ReadonlySet<string>>(
+  Object.entries(systemRoles).map(([role, granted]) => [role, new Set<string>(granted)]),
+)
+const credentialOf = ({ id, name }: ApiKey): Credential => ({
+  type: isPersonal({ id }) ? 'cli_token' : 'api_key',
+  id,
+  name,
+})
 
-const proofOf = (world: World, { text, handle }: Presented): Caller['proof'] => ({ hash: keyHash(world, text), tag: tagIn(text), ...(handle !== undefined && { handle }) })
+const proofOf = (world: World, { text, handle }: Presented): Caller['proof'] => ({
+  hash: keyHash(world, text),
+  tag: tagIn(text),
+  ...(handle !== undefined && { handle }),
+})
 
 /** Open the authentication of a gateway. */
-export function openAuthentication(world: World, directory: Directory, touches?: Touches): Authentication {
+export function openAuthentication(
+  world: World,
+  directory: Directory,
+  touches?: Touches,
+): Authentication {
   const marks = new WeakMap<OrganizationDirectory, Map<string, string[]>>()
   const projectsMarked = (known: OrganizationDirectory, tag: string): readonly string[] => {
     let index = marks.get(known)
     if (!index) {
       index = new Map()
-      for (const id of Object.keys(known.projects)) index.set(tagOf(id), [...(index.get(tagOf(id)) ?? []), id])
+      for (const id of Object.keys(known.projects))
+        index.set(tagOf(id), [...(index.get(tagOf(id)) ?? []), id])
       marks.set(known, index)
     }
     return index.get(tag) ?? []
   }
   const granted = new WeakMap<ProjectDirectory, Map<string, ReadonlySet<string>>>()
   /** What a key of a project grants: worked out once for what is known of the project. */
-  const permissionsOf = (project: ProjectDirectory, { role_ids = [] }: PrincipalRecord, key: ApiKey): ReadonlySet<string> => {
+  const permissionsOf = (
+    project: ProjectDirectory,
+    { role_ids = [] }: PrincipalRecord,
+    key: ApiKey,
+  ): ReadonlySet<string> => {
     let known = granted.get(project)
     if (!known) granted.set(project, (known = new Map()))
     let permissions = known.get(key.id)
-    if (!permissions) known.set(key.id, (permissions = grantedBy(project.roles, role_ids, key.scope_role_id)))
+    if (!permissions)
+      known.set(key.id, (permissions = grantedBy(project.roles, role_ids, key.scope_role_id)))
     return permissions
   }
-  const expiry = ({ expires_at }: ApiKey): number | undefined => (expires_at === undefined ? undefined : (parseTimestamp(expires_at) ?? 0))
+  const expiry = ({ expires_at }: ApiKey): number | undefined =>
+    expires_at === undefined ? undefined : (parseTimestamp(expires_at) ?? 0)
   const expired = (key: ApiKey): boolean => (expiry(key) ?? Infinity) <= world.now()
 
   const found = new WeakMap<Caller['proof'], Found>()
   const still = ({ key, organization, project }: Found, known: OrganizationDirectory): boolean =>
-    organization === known && !expired(key) && (project === undefined || directory.project(project.id) === project)
+    organization === known &&
+    !expired(key) &&
+    (project === undefined || directory.project(project.id) === project)
 
   function find(proof: Caller['proof']): Soon<Caller | Refusal> {
     return soon(directory.organization(), (known) => {
@@ -98,13 +127,19 @@ export function openAuthentication(world: World, directory: Directory, touches?:
     if (expired(key)) return refuse('unauthorized')
     const role = key.org_role ?? 'Viewer'
     const caller: Caller = {
-      principal: { type: 'service_account', id: key.principal_id, name: key.name }, credential: credentialOf(key), proof,
-      scope: { kind: 'organization', role }, permissions: organizationPermissions.get(role) ?? new Set(),
+      principal: { type: 'service_account', id: key.principal_id, name: key.name },
+      credential: credentialOf(key),
+      proof,
+      scope: { kind: 'organization', role },
+      permissions: organizationPermissions.get(role) ?? new Set(),
     }
     found.set(proof, { caller, key, organization: known })
     return caller
   }
-  async function searchProjects(known: OrganizationDirectory, proof: Caller['proof']): Promise<Caller | Refusal> {
+  async function searchProjects(
+    known: OrganizationDirectory,
+    proof: Caller['proof'],
+  ): Promise<Caller | Refusal> {
     for (const id of projectsMarked(known, proof.tag)) {
       const project = await directory.project(id)
       if (isRefusal(project)) return project
@@ -113,8 +148,11 @@ export function openAuthentication(world: World, directory: Directory, touches?:
       const principal = own(project.principals, mine.principal_id)
       if (expired(mine) || principal?.state !== 'active') return refuse('unauthorized')
       const caller: Caller = {
-        principal: principalOf(principal), credential: credentialOf(mine), proof,
-        scope: { kind: 'project', project_id: id }, permissions: permissionsOf(project, principal, mine),
+        principal: principalOf(principal),
+        credential: credentialOf(mine),
+        proof,
+        scope: { kind: 'project', project_id: id },
+        permissions: permissionsOf(project, principal, mine),
       }
       found.set(proof, { caller, key: mine, organization: known, project })
       return caller
@@ -126,7 +164,8 @@ export function openAuthentication(world: World, directory: Directory, touches?:
     return caller
   }
   const read = createReader((presented) => proofOf(world, presented))
-  const admitted = (proof: Caller['proof'] | undefined): Soon<Caller | Refusal> => (proof ? soon(find(proof), noted) : refuse('unauthorized'))
+  const admitted = (proof: Caller['proof'] | undefined): Soon<Caller | Refusal> =>
+    proof ? soon(find(proof), noted) : refuse('unauthorized')
   return {
     signIn: (presented) => admitted(presented && proofOf(world, presented)),
     authenticate: (header) => admitted(read(header)),

@@ -8,17 +8,31 @@ import { allows } from '../protocol/roles.ts'
 import type { Caller } from './authenticate.ts'
 
 /** Refuses a caller that lacks the permission of a row. @param brand header brand in any case. @param action that the path names: whoever may execute it needs no more. */
-export function authorize(brand: string, permission: Permission | 'authenticated', { permissions }: Caller, action?: string): Refusal | undefined {
+export function authorize(
+  brand: string,
+  permission: Permission | 'authenticated',
+  { permissions }: Caller,
+  action?: string,
+): Refusal | undefined {
   if (permission === 'authenticated' || allows(permissions, permission)) return undefined
-  const wanted = permission === 'actions.execute.*' && action !== undefined ? `actions.execute.${action}` : permission
+  const wanted =
+    permission === 'actions.execute.*' && action !== undefined
+      ? `actions.execute.${action}`
+      : permission
   if (allows(permissions, wanted)) return undefined
   return refuse('permission_denied', { permission: brandedPermission(wanted, brand.toLowerCase()) })
 }
 
 /** Refuses a caller whose key is pinned to another project, or was written with the handle of another one. */
 function admit({ scope, proof }: Caller, project: Project): Refusal | undefined {
-  if (scope.kind === 'project' && scope.project_id !== project.id) return refuse('forbidden', undefined, 'This key belongs to another project.')
-  if (proof.handle !== undefined && proof.handle !== project.handle) return refuse('forbidden', undefined, 'This key was written with the handle of another project.')
+  if (scope.kind === 'project' && scope.project_id !== project.id)
+    return refuse('forbidden', undefined, 'This key belongs to another project.')
+  if (proof.handle !== undefined && proof.handle !== project.handle)
+    return refuse(
+      'forbidden',
+      undefined,
+      'This key was written with the handle of another project.',
+    )
   return undefined
 }
 
@@ -26,8 +40,14 @@ function admit({ scope, proof }: Caller, project: Project): Refusal | undefined 
  * The project a path names, by handle or by id: `not_found` when there is none, `forbidden` when it is closed to the caller.
  * @param history also find a deleted project, by its id only: its records stay readable.
  */
-export function enter(caller: Caller, known: OrganizationDirectory, name: string, history = false): Project | Refusal {
+export function enter(
+  caller: Caller,
+  known: OrganizationDirectory,
+  name: string,
+  history = false,
+): Project | Refusal {
   const project = own(known.projects, own(known.handles, name) ?? name)
-  if (!project || (project.deleted && !history)) return refuse('not_found', undefined, 'There is no such project.')
+  if (!project || (project.deleted && !history))
+    return refuse('not_found', undefined, 'There is no such project.')
   return admit(caller, project) ?? project
 }

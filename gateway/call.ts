@@ -55,7 +55,8 @@ export interface Call {
 }
 
 /** Id of the project, or of the organization for its own rows. */
-export const homeOf = ({ world }: Edge, call: Call): string => call.project?.id ?? world.organization()
+export const homeOf = ({ world }: Edge, call: Call): string =>
+  call.project?.id ?? world.organization()
 /** The name under which actors and views know what this row asks for. */
 export const meaning = ({ name, row }: Call): string => row.shape.as ?? name
 
@@ -71,7 +72,10 @@ export interface Routed {
 }
 
 /** The decoded slots of a path, or undefined when an encoding is broken. */
-function decodeSlots(names: readonly string[], raw: readonly string[]): Record<string, string> | undefined {
+function decodeSlots(
+  names: readonly string[],
+  raw: readonly string[],
+): Record<string, string> | undefined {
   const slots: Record<string, string> = {}
   try {
     for (let i = 0; i < names.length; i++) {
@@ -85,17 +89,33 @@ function decodeSlots(names: readonly string[], raw: readonly string[]): Record<s
 }
 
 /** The project of a call: named by the path, or the one its run belongs to. A run of a project closed to the caller is not found. */
-function placeOf(edge: Edge, { name, row }: Routed, slots: Readonly<Record<string, string>>, caller: Caller): Soon<Project | undefined | Refusal> {
+function placeOf(
+  edge: Edge,
+  { name, row }: Routed,
+  slots: Readonly<Record<string, string>>,
+  caller: Caller,
+): Soon<Project | undefined | Refusal> {
   const ofRun = row.verb !== 'command' && slots['id'] !== undefined && name.startsWith('run.')
   if (slots['project'] === undefined && !ofRun) return undefined
   return soon(edge.directory.organization(), (known) => {
     if (isRefusal(known)) return known
-    return slots['project'] === undefined ? locate(edge, known, slots['id'] ?? '', caller) : enter(caller, known, slots['project'], ofRun)
+    return slots['project'] === undefined
+      ? locate(edge, known, slots['id'] ?? '', caller)
+      : enter(caller, known, slots['project'], ofRun)
   })
 }
-async function locate({ world }: Edge, known: OrganizationDirectory, run_id: string, caller: Caller): Promise<Project | Refusal> {
+async function locate(
+  { world }: Edge,
+  known: OrganizationDirectory,
+  run_id: string,
+  caller: Caller,
+): Promise<Project | Refusal> {
   const answers = await world.everywhere('locate', { run_id })
-  const found = answers.map((answer) => (isRefusal(answer) ? undefined : (answer as { project?: string } | undefined)?.project)).find((id) => id !== undefined)
+  const found = answers
+    .map((answer) =>
+      isRefusal(answer) ? undefined : (answer as { project?: string } | undefined)?.project,
+    )
+    .find((id) => id !== undefined)
   if (found === undefined) return answers.find(isRefusal) ?? refuse('not_found')
   const project = enter(caller, known, found, true)
   return isRefusal(project) ? refuse('not_found') : project
@@ -105,10 +125,22 @@ async function locate({ world }: Edge, known: OrganizationDirectory, run_id: str
  * Admit a request to its row: who calls, how often, where, whether they may, and whether what they sent makes sense, in this
  * order. What is known about limits is added to the answer, whatever it will be.
  */
-export function admit(edge: Edge, routed: Routed, incoming: Incoming, exchange: Exchange): Soon<Call | Refusal> {
-  return soon(edge.becomesFresh(), (fresh) => (fresh ? admitFresh(edge, routed, incoming, exchange) : refuse('service_unavailable')))
+export function admit(
+  edge: Edge,
+  routed: Routed,
+  incoming: Incoming,
+  exchange: Exchange,
+): Soon<Call | Refusal> {
+  return soon(edge.becomesFresh(), (fresh) =>
+    fresh ? admitFresh(edge, routed, incoming, exchange) : refuse('service_unavailable'),
+  )
 }
-function admitFresh(edge: Edge, routed: Routed, incoming: Incoming, exchange: Exchange): Soon<Call | Refusal> {
+function admitFresh(
+  edge: Edge,
+  routed: Routed,
+  incoming: Incoming,
+  exchange: Exchange,
+): Soon<Call | Refusal> {
   return soon(edge.authentication.authenticate(incoming.header('authorization')), (caller) => {
     if (isRefusal(caller)) return caller
     const { limits, world } = edge
@@ -119,35 +151,70 @@ function admitFresh(edge: Edge, routed: Routed, incoming: Incoming, exchange: Ex
     })
   })
 }
-function enterRow(edge: Edge, routed: Routed, incoming: Incoming, exchange: Exchange, caller: Caller): Soon<Call | Refusal> {
+function enterRow(
+  edge: Edge,
+  routed: Routed,
+  incoming: Incoming,
+  exchange: Exchange,
+  caller: Caller,
+): Soon<Call | Refusal> {
   const slots = decodeSlots(routed.slots, incoming.slots)
   if (!slots) return refuseFields({ field: 'path', message: 'is not percent-encoded UTF-8' })
-  return soon(placeOf(edge, routed, slots, caller), (project) => (isRefusal(project) ? project : accept(edge, routed, incoming, exchange, caller, slots, project)))
+  return soon(placeOf(edge, routed, slots, caller), (project) =>
+    isRefusal(project) ? project : accept(edge, routed, incoming, exchange, caller, slots, project),
+  )
 }
 
 /** The last part of admission: what the caller may do, and what was sent. */
-function accept(edge: Edge, { name, row }: Routed, incoming: Incoming, exchange: Exchange, caller: Caller, slots: Record<string, string>, project: Project | undefined): Soon<Call | Refusal> {
-  const refused = authorize(edge.world.settings.brand, row.shape.permission, caller, slots['action_name'])
+function accept(
+  edge: Edge,
+  { name, row }: Routed,
+  incoming: Incoming,
+  exchange: Exchange,
+  caller: Caller,
+  slots: Record<string, string>,
+  project: Project | undefined,
+): Soon<Call | Refusal> {
+  const refused = authorize(
+    edge.world.settings.brand,
+    row.shape.permission,
+    caller,
+    slots['action_name'],
+  )
   const own = refused !== undefined && speaksForItself(row.shape.as ?? name, caller)
   if (refused && !own) return refused
   const query = readQuery(row, incoming.query)
   if (isRefusal(query)) return query
-  if (incoming.broken === 'too_large') return refuse('payload_too_large', { limit: row.shape.limit ?? BODY_LIMIT })
+  if (incoming.broken === 'too_large')
+    return refuse('payload_too_large', { limit: row.shape.limit ?? BODY_LIMIT })
   if (project && slots['project'] !== undefined) slots['project'] = project.id
   const { request_id } = exchange
-  if (row.shape.upload) return readUpload(edge.room, row, incoming, exchange).then((read) => (isRefusal(read) ? read : again(edge, { name, row, slots, query, ...read, caller, project, request_id, incoming })))
-  const body = row.verb === 'command' ? readBody(row, incoming.broken ? undefined : incoming.body, incoming.header('content-type')) : {}
+  if (row.shape.upload)
+    return readUpload(edge.room, row, incoming, exchange).then((read) =>
+      isRefusal(read)
+        ? read
+        : again(edge, { name, row, slots, query, ...read, caller, project, request_id, incoming }),
+    )
+  const body =
+    row.verb === 'command'
+      ? readBody(row, incoming.broken ? undefined : incoming.body, incoming.header('content-type'))
+      : {}
   if (isRefusal(body)) return body
   const call: Call = { name, row, slots, query, body, caller, project, request_id, incoming }
-  return own ? ownAgent(edge, call).then((is) => (is ? seen(edge, call) : refused)) : seen(edge, call)
+  return own
+    ? ownAgent(edge, call).then((is) => (is ? seen(edge, call) : refused))
+    : seen(edge, call)
 }
 
 /** The call, if its caller is still admitted: a file takes as long as its client likes. */
-const again = (edge: Edge, call: Call): Promise<Call | Refusal> => admitted(edge, call).then((refused) => refused ?? call)
+const again = (edge: Edge, call: Call): Promise<Call | Refusal> =>
+  admitted(edge, call).then((refused) => refused ?? call)
 /** The call, unless it is about a session that its caller does not see. */
 function seen(edge: Edge, call: Call): Soon<Call | Refusal> {
   const of = call.project && namedIn(call.slots)
-  return of && call.project ? edge.sight.check(call.project.id, of, call.caller).then((refused) => refused ?? call) : call
+  return of && call.project
+    ? edge.sight.check(call.project.id, of, call.caller).then((refused) => refused ?? call)
+    : call
 }
 
 /** Largest body of a row that names no limit, in bytes. */

@@ -45,8 +45,16 @@ button.other{background:transparent;color:var(--accent)}button:disabled{opacity:
 .composer{position:sticky;bottom:0;padding:.25rem 0 .75rem;background:Canvas;border-top:1px solid var(--line)}`
 
 const policy = [
-  "default-src 'none'", "script-src 'self'", `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`, "connect-src 'self'", 'img-src data:',
-  "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'", "trusted-types 'none'",
+  "default-src 'none'",
+  "script-src 'self'",
+  `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+  "connect-src 'self'",
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
 ].join('; ')
 const common = { 'Referrer-Policy': 'no-referrer', 'X-Content-Type-Options': 'nosniff' } as const
 
@@ -70,11 +78,32 @@ ${others.map((address) => `<link rel="modulepreload" href="${address}">`).join('
 `
 
 /** Answers by path. @param modules of the page by address, the one that begins first; without any there is no page. */
-export function openChat({ brand }: GatewaySettings, modules: ReadonlyMap<string, string>): Readonly<Record<string, () => Promise<Answer>>> {
+export function openChat(
+  { brand }: GatewaySettings,
+  modules: ReadonlyMap<string, string>,
+): Readonly<Record<string, () => Promise<Answer>>> {
   if (modules.size === 0) return {}
   const text = page(escaped(brand), [...modules.keys()])
   // Asked for anew each time: a gateway that was replaced has other modules under the same addresses.
   const headers = { ...common, 'Cache-Control': 'no-store' }
-  const shown = async (): Promise<Answer> => ({ status: 200, text, type: 'text/html; charset=utf-8', headers: { ...headers, 'Content-Security-Policy': policy, 'X-Robots-Tag': 'noindex' } })
-  return { '/chat': shown, ...Object.fromEntries([...modules].map(([address, code]) => [address, async (): Promise<Answer> => ({ status: 200, text: code, type: 'text/javascript; charset=utf-8', headers })])) }
+  const shown = async (): Promise<Answer> => ({
+    status: 200,
+    text,
+    type: 'text/html; charset=utf-8',
+    headers: { ...headers, 'Content-Security-Policy': policy, 'X-Robots-Tag': 'noindex' },
+  })
+  return {
+    '/chat': shown,
+    ...Object.fromEntries(
+      [...modules].map(([address, code]) => [
+        address,
+        async (): Promise<Answer> => ({
+          status: 200,
+          text: code,
+          type: 'text/javascript; charset=utf-8',
+          headers,
+        }),
+      ]),
+    ),
+  }
 }

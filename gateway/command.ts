@@ -29,7 +29,12 @@ export function runCommand(edge: Edge, call: Call): Soon<Answer | Refusal> {
  * Perform the command of a call and make something of the actor's reply, which is undefined when `prepare` answered without it.
  * @param more goes to the actor too, but is no part of the request: a repeat under one key may differ in it.
  */
-export function perform<T>(edge: Edge, call: Call, more: Readonly<Record<string, unknown>> | undefined, finish: (call: Call, prepared: Prepared, reply: unknown) => Soon<T | Refusal>): Soon<T | Refusal> {
+export function perform<T>(
+  edge: Edge,
+  call: Call,
+  more: Readonly<Record<string, unknown>> | undefined,
+  finish: (call: Call, prepared: Prepared, reply: unknown) => Soon<T | Refusal>,
+): Soon<T | Refusal> {
   const identity = identify(edge, call)
   if (isRefusal(identity)) return identity
   const address = addressOf(edge, call, identity)
@@ -41,40 +46,78 @@ export function perform<T>(edge: Edge, call: Call, more: Readonly<Record<string,
     const { command_id, fingerprint, seed } = identity
     const { to } = call.row.shape
     const input = Object.assign({}, call.query, call.body, call.slots, prepared.input, more)
-    const command: Writable<Command> = { project: address.project, kind: address.kind, id: prepared.id ?? address.id, command_id, name: meaning(call), origin, input }
+    const command: Writable<Command> = {
+      project: address.project,
+      kind: address.kind,
+      id: prepared.id ?? address.id,
+      command_id,
+      name: meaning(call),
+      origin,
+      input,
+    }
     if (fingerprint !== undefined) command.fingerprint = fingerprint
-    if (prepared.born || (seed === undefined && to && 'mint' in to && prepared.id === undefined)) command.born = true
+    if (prepared.born || (seed === undefined && to && 'mint' in to && prepared.id === undefined))
+      command.born = true
     const decided = edge.world.command(command)
-    const published = address.kind === 'project' || address.kind === 'organization' ? publish(edge, call, origin, address.kind, decided) : decided
-    const done = prepared.after ? published.then(async (outcome) => { await prepared.after?.(); return outcome }) : published
-    return done.then((outcome) => (isRefusal(outcome) ? outcome : finish(call, prepared, outcome.reply)))
+    const published =
+      address.kind === 'project' || address.kind === 'organization'
+        ? publish(edge, call, origin, address.kind, decided)
+        : decided
+    const done = prepared.after
+      ? published.then(async (outcome) => {
+          await prepared.after?.()
+          return outcome
+        })
+      : published
+    return done.then((outcome) =>
+      isRefusal(outcome) ? outcome : finish(call, prepared, outcome.reply),
+    )
   })
 }
 
 /** Refusals that say that a change like this one was made before: by a try, perhaps, whose gateway died before it told the others. */
 const before: ReadonlySet<string> = new Set(['not_found', 'already_exists'])
 /** A change of configuration counts everywhere before it is answered; also when nobody knows whether it was made. */
-async function publish(edge: Edge, call: Call, origin: Origin, kind: 'project' | 'organization', decided: Promise<Outcome>): Promise<Outcome> {
+async function publish(
+  edge: Edge,
+  call: Call,
+  origin: Origin,
+  kind: 'project' | 'organization',
+  decided: Promise<Outcome>,
+): Promise<Outcome> {
   const { world } = edge
   const { project } = call
   const outcome = await decided
-  if (isRefusal(outcome) && errors[outcome.refused].status < 500 && !before.has(outcome.refused)) return outcome
-  const homes = [...(kind === 'organization' ? [world.organization()] : []), ...(project ? [project.id] : [])]
+  if (isRefusal(outcome) && errors[outcome.refused].status < 500 && !before.has(outcome.refused))
+    return outcome
+  const homes = [
+    ...(kind === 'organization' ? [world.organization()] : []),
+    ...(project ? [project.id] : []),
+  ]
   await Promise.all(homes.map((home) => world.forget(home)))
   const left = await leaveChannels(edge, call, origin)
   return isRefusal(outcome) ? outcome : (left ?? outcome)
 }
 
 /** The answer of a command that was decided. */
-function replied({ row }: Call, { answer, reply: extra, done }: Prepared, reply: unknown): Soon<Answer | Refusal> {
+function replied(
+  { row }: Call,
+  { answer, reply: extra, done }: Prepared,
+  reply: unknown,
+): Soon<Answer | Refusal> {
   if (done !== undefined) return answerOf(row, done, undefined)
   if (!answer) return answerOf(row, reply, extra)
   return answer(reply).then((read) => (isRefusal(read) ? read : answerOf(row, read, extra)))
 }
 
-function answerOf(row: Row, reply: unknown, extra: Readonly<Record<string, unknown>> | undefined): Answer {
+function answerOf(
+  row: Row,
+  reply: unknown,
+  extra: Readonly<Record<string, unknown>> | undefined,
+): Answer {
   // Elsewhere the member is one of the answer itself.
-  const named = row.shape.alsoStatus && (reply as { status_code?: unknown } | null | undefined)?.status_code
+  const named =
+    row.shape.alsoStatus && (reply as { status_code?: unknown } | null | undefined)?.status_code
   const status = typeof named === 'number' ? named : (row.shape.status ?? 200)
   if (status === 204) return { status }
   if (named === undefined && !extra && reply) return { status, body: reply }
@@ -84,25 +127,46 @@ function answerOf(row: Row, reply: unknown, extra: Readonly<Record<string, unkno
 }
 
 /** The actor that decides, from the row. A slot that cannot be an id names nothing that exists. */
-function addressOf(edge: Edge, call: Call, { seed }: Identity): Pick<Command, 'project' | 'kind' | 'id'> | Refusal {
+function addressOf(
+  edge: Edge,
+  call: Call,
+  { seed }: Identity,
+): Pick<Command, 'project' | 'kind' | 'id'> | Refusal {
   const { world } = edge
   const { to } = call.row.shape
   const home = homeOf(edge, call)
   if (!to) throw new Error(`${call.name} names no actor`)
-  if (to.kind === 'organization') return { project: world.organization(), kind: to.kind, id: world.organization() }
+  if (to.kind === 'organization')
+    return { project: world.organization(), kind: to.kind, id: world.organization() }
   if ('mint' in to) {
     const near = to.near?.(call.body as never)
-    return { project: home, kind: to.kind, id: world.id(to.mint, seed, near === undefined ? undefined : slotOf(near)) }
+    return {
+      project: home,
+      kind: to.kind,
+      id: world.id(to.mint, seed, near === undefined ? undefined : slotOf(near)),
+    }
   }
   if ('found' in to) return { project: home, kind: to.kind, id: '' }
-  if ('derive' in to) return { project: home, kind: to.kind, id: world.id(to.prefix, `${home}/${call.slots[to.derive] ?? ''}`) }
+  if ('derive' in to)
+    return {
+      project: home,
+      kind: to.kind,
+      id: world.id(to.prefix, `${home}/${call.slots[to.derive] ?? ''}`),
+    }
   if (!('slot' in to)) return { project: home, kind: to.kind, id: home }
   const id = call.slots[to.slot] ?? ''
-  return isId(id, to.prefix) || to.named ? { project: home, kind: to.kind, id } : refuse('not_found')
+  return isId(id, to.prefix) || to.named
+    ? { project: home, kind: to.kind, id }
+    : refuse('not_found')
 }
 
 /** Perform one command per id of the body, several at a time, and tell every outcome in the order of the ids. One that is listed twice counts once. */
-async function runEach(edge: Edge, call: Call, each: NonNullable<Row['shape']['each']>, identity: Identity): Promise<Answer> {
+async function runEach(
+  edge: Edge,
+  call: Call,
+  each: NonNullable<Row['shape']['each']>,
+  identity: Identity,
+): Promise<Answer> {
   const { world } = edge
   const { [each.over]: over, ...shared } = call.body
   const ids = over as readonly string[]
@@ -111,11 +175,28 @@ async function runEach(edge: Edge, call: Call, each: NonNullable<Row['shape']['e
   const to = rows[each.command]?.shape.to
   if (!to) throw new Error(`${each.command} names no actor`)
   const { fingerprint } = identity
-  const target = { project: homeOf(edge, call), kind: to.kind, name: each.command, origin, ...(fingerprint !== undefined && { fingerprint }) }
+  const target = {
+    project: homeOf(edge, call),
+    kind: to.kind,
+    name: each.command,
+    origin,
+    ...(fingerprint !== undefined && { fingerprint }),
+  }
   const results = new Map<string, unknown>()
   const one = async (run_id: string, index: number): Promise<unknown> => {
-    const known = !isId(run_id, each.prefix) ? refuse('not_found') : each.command === 'run.retry' ? await versionOfRun(edge, target.project, run_id) : {}
-    const outcome = isRefusal(known) ? known : await world.command({ ...target, id: run_id, command_id: `${identity.command_id}.${index}`, input: { ...shared, project: target.project, id: run_id, ...known } })
+    const known = !isId(run_id, each.prefix)
+      ? refuse('not_found')
+      : each.command === 'run.retry'
+        ? await versionOfRun(edge, target.project, run_id)
+        : {}
+    const outcome = isRefusal(known)
+      ? known
+      : await world.command({
+          ...target,
+          id: run_id,
+          command_id: `${identity.command_id}.${index}`,
+          input: { ...shared, project: target.project, id: run_id, ...known },
+        })
     if (isRefusal(outcome)) {
       const { code, message } = errorBody(outcome).error
       return { run_id, ok: false, error: { code, message } }
@@ -124,8 +205,13 @@ async function runEach(edge: Edge, call: Call, each: NonNullable<Row['shape']['e
     return { run_id, ok: true, ...(typeof status === 'string' && { status }) }
   }
   const queue = distinct.entries()
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, distinct.length) }, async () => {
-    for (const [index, id] of queue) results.set(id, await one(id, index))
-  }))
-  return { status: call.row.shape.status ?? 200, body: { results: ids.map((id) => results.get(id)) } }
+  await Promise.all(
+    Array.from({ length: Math.min(AT_ONCE, distinct.length) }, async () => {
+      for (const [index, id] of queue) results.set(id, await one(id, index))
+    }),
+  )
+  return {
+    status: call.row.shape.status ?? 200,
+    body: { results: ids.map((id) => results.get(id)) },
+  }
 }

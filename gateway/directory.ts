@@ -82,14 +82,27 @@ export function openDirectory(world: World): Directory {
   const begin = (kind: 'organization' | 'project', id: string) => {
     const load: Load = { answer: world.ask({ project: id, kind, id }, 'directory', { id }) }
     loads.set(id, load)
-    load.answer.then((answer) => { if (isRefusal(answer) && loads.get(id) === load) loads.delete(id) }, () => { if (loads.get(id) === load) loads.delete(id) })
+    load.answer.then(
+      (answer) => {
+        if (isRefusal(answer) && loads.get(id) === load) loads.delete(id)
+      },
+      () => {
+        if (loads.get(id) === load) loads.delete(id)
+      },
+    )
     return load
   }
-  const get = <T extends object>(kind: 'organization' | 'project', id: string): Soon<T | Refusal> => {
+  const get = <T extends object>(
+    kind: 'organization' | 'project',
+    id: string,
+  ): Soon<T | Refusal> => {
     const known = loads.get(id)?.known
     return known !== undefined && trusted() ? (known as T) : wait<T>(kind, id)
   }
-  async function wait<T extends object>(kind: 'organization' | 'project', id: string): Promise<T | Refusal> {
+  async function wait<T extends object>(
+    kind: 'organization' | 'project',
+    id: string,
+  ): Promise<T | Refusal> {
     for (let attempt = 0; attempt < ATTEMPTS && id !== '' && trusted(); attempt++) {
       const load = loads.get(id) ?? begin(kind, id)
       try {
@@ -100,7 +113,10 @@ export function openDirectory(world: World): Directory {
           if (loads.get(id) === load) loads.delete(id)
           return unavailable()
         }
-        if (loads.get(id) === load) return trusted() ? ((load.known ??= { ...lacking[kind], ...(answer as T) }) as T) : unavailable()
+        if (loads.get(id) === load)
+          return trusted()
+            ? ((load.known ??= { ...lacking[kind], ...(answer as T) }) as T)
+            : unavailable()
       } catch (error) {
         world.log.warn({ err: error, kind, id }, 'configuration could not be read')
         return unavailable()
@@ -112,7 +128,8 @@ export function openDirectory(world: World): Directory {
   const project = (id: string) => get<ProjectDirectory>('project', id)
 
   return {
-    organization, project,
+    organization,
+    project,
     refreshOrganization() {
       loads.delete(world.organization())
       return organization()
@@ -130,10 +147,15 @@ export function openDirectory(world: World): Directory {
       const kept = definitions.get(key)
       if (kept) return kept
       try {
-        const answer = (await world.ask({ project: home, kind: 'project', id: home }, 'definition', { id })) as Definition | undefined | null | Refusal
+        const answer = (await world.ask(
+          { project: home, kind: 'project', id: home },
+          'definition',
+          { id },
+        )) as Definition | undefined | null | Refusal
         if (isRefusal(answer)) return unavailable()
         if (!answer) return undefined
-        if (definitions.size >= DEFINITIONS) definitions.delete(definitions.keys().next().value ?? '')
+        if (definitions.size >= DEFINITIONS)
+          definitions.delete(definitions.keys().next().value ?? '')
         definitions.set(`${id}@${answer.version}`, answer)
         return answer
       } catch (error) {

@@ -22,23 +22,48 @@ const page = (brand: string) => `<!doctype html>
 </html>
 `
 const start = `SwaggerUIBundle({ url: '/v1/openapi.json', dom_id: '#reference', deepLinking: true, docExpansion: 'none', validatorUrl: null })\n`
-const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; font-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; font-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** Answers by path. */
-export function openDocs(settings: GatewaySettings): Readonly<Record<string, () => Promise<Answer>>> {
+export function openDocs(
+  settings: GatewaySettings,
+): Readonly<Record<string, () => Promise<Answer>>> {
   let document: string | undefined
   const files = new Map<string, Promise<Uint8Array>>()
   const file = (name: string, type: string) => async (): Promise<Answer> => {
     let bytes = files.get(name)
-    if (!bytes) files.set(name, (bytes = readFile(createRequire(import.meta.url).resolve(`swagger-ui-dist/${name}`))))
-    return { status: 200, text: await bytes, type, headers: { 'Cache-Control': 'public, max-age=86400' } }
+    if (!bytes)
+      files.set(
+        name,
+        (bytes = readFile(createRequire(import.meta.url).resolve(`swagger-ui-dist/${name}`))),
+      )
+    return {
+      status: 200,
+      text: await bytes,
+      type,
+      headers: { 'Cache-Control': 'public, max-age=86400' },
+    }
   }
   return {
-    '/v1/openapi.json': async () => ({ status: 200, text: (document ??= JSON.stringify(openapi(settings))), type: 'application/json' }),
-    '/docs': async () => ({ status: 200, text: page(escaped(settings.brand)), type: 'text/html; charset=utf-8', headers: { 'Content-Security-Policy': policy } }),
+    '/v1/openapi.json': async () => ({
+      status: 200,
+      text: (document ??= JSON.stringify(openapi(settings))),
+      type: 'application/json',
+    }),
+    '/docs': async () => ({
+      status: 200,
+      text: page(escaped(settings.brand)),
+      type: 'text/html; charset=utf-8',
+      headers: { 'Content-Security-Policy': policy },
+    }),
     '/docs/swagger-ui.css': file('swagger-ui.css', 'text/css; charset=utf-8'),
     '/docs/swagger-ui-bundle.js': file('swagger-ui-bundle.js', 'text/javascript; charset=utf-8'),
-    '/docs/start.js': async () => ({ status: 200, text: start, type: 'text/javascript; charset=utf-8' }),
+    '/docs/start.js': async () => ({
+      status: 200,
+      text: start,
+      type: 'text/javascript; charset=utf-8',
+    }),
     '/': async () => ({ status: 302, headers: { Location: '/docs' } }),
   }
 }

@@ -25,19 +25,37 @@ function itemsOf(events: ViewQuestions['feed']['reply']['items']): Item[] {
 
 /** The feed of a project. */
 export function feedSource(world: World, project: string): Source {
-  const ask = async (after: number, limit: number, fresh?: number, within?: number) => (await world.view(project, 'feed', { after, limit }, fresh, within)) as ViewQuestions['feed']['reply'] | Refusal
+  const ask = async (after: number, limit: number, fresh?: number, within?: number) =>
+    (await world.view(project, 'feed', { after, limit }, fresh, within)) as
+      | ViewQuestions['feed']['reply']
+      | Refusal
   return {
     key: `feed ${project}`,
     comment: ':keepalive',
     // Whatever is new is given as soon as the view has it: to wait for all that was heard of would be to lag twice as far.
     ask: async (after, fresh, behind) => {
-      const page = await ask(after, behind ? PAGE.long : PAGE.usual, fresh === undefined ? undefined : Math.min(fresh, after + 1), WITHIN)
+      const page = await ask(
+        after,
+        behind ? PAGE.long : PAGE.usual,
+        fresh === undefined ? undefined : Math.min(fresh, after + 1),
+        WITHIN,
+      )
       if (isRefusal(page)) return page
-      return { items: itemsOf(page.items), last: page.last, ended: false, oldest: page.oldest, more: page.more, partial: fresh !== undefined, late: page.late }
+      return {
+        items: itemsOf(page.items),
+        last: page.last,
+        ended: false,
+        oldest: page.oldest,
+        more: page.more,
+        partial: fresh !== undefined,
+        late: page.late,
+      }
     },
     newest: async () => {
       const page = await ask(Number.MAX_SAFE_INTEGER, 1)
-      return isRefusal(page) ? page : { items: [], last: page.last, ended: false, oldest: 0, more: false }
+      return isRefusal(page)
+        ? page
+        : { items: [], last: page.last, ended: false, oldest: 0, more: false }
     },
     // One question is asked at a time, and what is heard of meanwhile becomes the next one: under load, many signs share it.
     subscribe: (follower: Follower) => world.moved(project, (cursor) => follower.notice(cursor)),

@@ -70,7 +70,12 @@ export class Follower {
   #pulling = false
 
   /** @param pause runs something later. @param fallback counts a client that was too slow. @param given counts items written. */
-  constructor(ask: Ask, pause: (ms: number, run: () => void) => () => void, fallback: () => void = () => {}, given: (items: number) => void = () => {}) {
+  constructor(
+    ask: Ask,
+    pause: (ms: number, run: () => void) => () => void,
+    fallback: () => void = () => {},
+    given: (items: number) => void = () => {},
+  ) {
     this.#ask = ask
     this.#pause = pause
     this.#fallback = fallback
@@ -155,7 +160,12 @@ export class Follower {
       failures = 0
       this.#broadcast(page.items)
       const whole = !page.more && !page.late
-      this.#head = Math.max(this.#head, page.items.at(-1)?.cursor ?? 0, ...(page.more ? [] : [page.last]), ...(!whole || page.partial || fresh === undefined ? [] : [fresh]))
+      this.#head = Math.max(
+        this.#head,
+        page.items.at(-1)?.cursor ?? 0,
+        ...(page.more ? [] : [page.last]),
+        ...(!whole || page.partial || fresh === undefined ? [] : [fresh]),
+      )
       if (!whole) this.#doubt ||= doubt
       else if (page.ended) this.#end(this.#live)
       passing = page.more
@@ -191,7 +201,11 @@ export class Follower {
       // What came was complete as of what the client had, not as of now: another page follows that has to be.
       if (client.more || passing || page.late) continue
       if (page.ended) return this.#end([client])
-      const reached = Math.max(page.partial ? 0 : (fresh ?? 0), page.items.at(-1)?.cursor ?? 0, page.last)
+      const reached = Math.max(
+        page.partial ? 0 : (fresh ?? 0),
+        page.items.at(-1)?.cursor ?? 0,
+        page.last,
+      )
       client.sent = Math.max(client.sent, reached)
       behind = client.sent < this.#heard
       if (behind) continue
@@ -206,7 +220,9 @@ export class Follower {
   async #page(after: number, fresh: number | undefined, long: boolean): Promise<Page | undefined> {
     const page = await this.#ask(after, fresh, long).catch(() => undefined)
     if (page === undefined || !isRefusal(page)) return page
-    return page.refused === 'not_found' ? { items: [], last: after, more: false, ended: true, oldest: 0 } : undefined
+    return page.refused === 'not_found'
+      ? { items: [], last: after, more: false, ended: true, oldest: 0 }
+      : undefined
   }
 
   #broadcast(items: readonly Item[]): void {
@@ -243,6 +259,8 @@ export class Follower {
   }
 
   #sleep(failures: number): Promise<void> {
-    return new Promise((resolve) => this.#pause(PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 0, resolve))
+    return new Promise((resolve) =>
+      this.#pause(PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 0, resolve),
+    )
   }
 }

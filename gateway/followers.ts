@@ -34,10 +34,18 @@ const RETURN = { least: 100, spread: 1900 } as const
 
 /** No followers yet. Each of them looks now and then whether live entries were lost. */
 export function openFollowers(world: World): Followers {
-  const followed = new Map<string, { readonly follower: Follower; users: number; readonly close: () => void }>()
+  const followed = new Map<
+    string,
+    { readonly follower: Follower; users: number; readonly close: () => void }
+  >()
 
   const open = (source: Source) => {
-    const follower = new Follower(source.ask, (ms, run) => world.later(ms, run), () => world.count.inc('stream_fallbacks'), (items) => world.count.inc('events_sent', items))
+    const follower = new Follower(
+      source.ask,
+      (ms, run) => world.later(ms, run),
+      () => world.count.inc('stream_fallbacks'),
+      (items) => world.count.inc('events_sent', items),
+    )
     const unsubscribe = source.subscribe(follower)
     let cancel = () => {}
     const look = () => {
@@ -73,7 +81,8 @@ export function openFollowers(world: World): Followers {
       }
     },
     stop() {
-      const farewell = () => retryFrame(RETURN.least + ((world.random(1)[0] ?? 0) * RETURN.spread) / 255)
+      const farewell = () =>
+        retryFrame(RETURN.least + ((world.random(1)[0] ?? 0) * RETURN.spread) / 255)
       for (const { follower } of [...followed.values()]) follower.stop(farewell)
     },
   }

@@ -1,7 +1,13 @@
 /** Uploads as rows take them: the file, and the other members of the body, checked like any body. */
 import { isUtf8 } from 'node:buffer'
 import type { Row } from '../protocol/contract.ts'
-import { isRefusal, refuse, refuseFields, type FieldError, type Refusal } from '../protocol/errors.ts'
+import {
+  isRefusal,
+  refuse,
+  refuseFields,
+  type FieldError,
+  type Refusal,
+} from '../protocol/errors.ts'
 import { boundaryOf, partsOf, type Part } from './multipart.ts'
 import type { Incoming } from './request.ts'
 import type { Exchange } from './respond.ts'
@@ -20,12 +26,22 @@ interface Read {
 }
 
 /** Read an upload, once there is room for it. The room is held until the exchange is over. */
-export async function readUpload(room: Room, row: Row, incoming: Incoming, exchange: Exchange): Promise<Read | Refusal> {
+export async function readUpload(
+  room: Room,
+  row: Row,
+  incoming: Incoming,
+  exchange: Exchange,
+): Promise<Read | Refusal> {
   const { upload, expected } = incoming
   if (!upload) return refuseFields({ field: 'body', message: 'is required' })
   const type = incoming.header('content-type')
   const boundary = boundaryOf(type)
-  if (boundary === undefined && !/^application\/json\b/i.test(type ?? '')) return refuse('unsupported_media_type', { content_type: type ?? '' }, 'Send the file as multipart/form-data, or as application/json with base64.')
+  if (boundary === undefined && !/^application\/json\b/i.test(type ?? ''))
+    return refuse(
+      'unsupported_media_type',
+      { content_type: type ?? '' },
+      'Send the file as multipart/form-data, or as application/json with base64.',
+    )
   exchange.onClose(await room.enter(expected))
   const body = await upload.bytes()
   if (body === 'too_large') return refuse('payload_too_large', { limit: row.shape.limit })
@@ -37,7 +53,8 @@ export async function readUpload(room: Room, row: Row, incoming: Incoming, excha
 const PLACE = 'AA=='
 function fromForm(row: Row, bytes: Buffer, boundary: string): Read | Refusal {
   const parts = partsOf(bytes, boundary)
-  if (typeof parts === 'string') return refuseFields({ field: 'body', message: `is no form: it ${parts}` })
+  if (typeof parts === 'string')
+    return refuseFields({ field: 'body', message: `is no form: it ${parts}` })
   const faults: FieldError[] = []
   const values: Record<string, unknown> = Object.create(null)
   let file: Part | undefined
@@ -53,16 +70,25 @@ function fromForm(row: Row, bytes: Buffer, boundary: string): Read | Refusal {
   if (isRefusal(read)) return read
   const { file: _, ...body } = read
   const { filename, type, bytes: content } = file as Part
-  return { body, file: { bytes: content, ...(filename !== undefined && { filename }), ...(type !== undefined && { type }) } }
+  return {
+    body,
+    file: {
+      bytes: content,
+      ...(filename !== undefined && { filename }),
+      ...(type !== undefined && { type }),
+    },
+  }
 }
 /** Parts of forms are texts. */
-const scalar = (name: string, text: string): unknown => (name === 'size_bytes' && /^\d{1,15}$/.test(text) ? Number(text) : text)
+const scalar = (name: string, text: string): unknown =>
+  name === 'size_bytes' && /^\d{1,15}$/.test(text) ? Number(text) : text
 
 function fromJson(row: Row, bytes: Buffer): Read | Refusal {
   const read = readBody(row, isUtf8(bytes) ? bytes.toString('utf8') : undefined, 'application/json')
   if (isRefusal(read)) return read
   const { file, ...body } = read
   const text = String(file)
-  if (!/^[A-Za-z0-9+/\r\n]*={0,2}\s*$/.test(text)) return refuseFields({ field: 'file', message: 'is not base64' })
+  if (!/^[A-Za-z0-9+/\r\n]*={0,2}\s*$/.test(text))
+    return refuseFields({ field: 'file', message: 'is not base64' })
   return { body, file: { bytes: Buffer.from(text, 'base64') } }
 }

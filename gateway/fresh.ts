@@ -22,7 +22,9 @@ export function openFreshness(world: World): BecomesFresh {
     if (waiting.length > 0) world.later(LOOK, look)
     for (const { looks, done } of all) if (fresh || looks <= 0) done(fresh)
   }
-  return () => world.fresh() || new Promise((done) => {
-    if (waiting.push({ looks: WAIT / LOOK, done }) === 1) world.later(LOOK, look)
-  })
+  return () =>
+    world.fresh() ||
+    new Promise((done) => {
+      if (waiting.push({ looks: WAIT / LOOK, done }) === 1) world.later(LOOK, look)
+    })
 }

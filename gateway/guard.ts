@@ -18,14 +18,27 @@ export async function admitted(edge: Edge, call: Call): Promise<Refusal | undefi
   if (isRefusal(known)) return known
   const place = project && enter(caller, known, project.id, slots['id'] !== undefined)
   if (place && isRefusal(place)) return place
-  const refused = authorize(world.settings.brand, row.shape.permission, caller, slots['action_name'])
-  if (refused && !(speaksForItself(meaning(call), caller) && (await ownAgent(edge, { ...call, caller })))) return refused
+  const refused = authorize(
+    world.settings.brand,
+    row.shape.permission,
+    caller,
+    slots['action_name'],
+  )
+  if (
+    refused &&
+    !(speaksForItself(meaning(call), caller) && (await ownAgent(edge, { ...call, caller })))
+  )
+    return refused
   const of = project && namedIn(slots)
   return of && sight.check(project.id, of, caller)
 }
 
 /** Ends a stream when its caller would not be admitted any more: at once, after every change of configuration, when its key expires, and with `look`. */
-export function guardOf(edge: Edge, call: Call, end: () => void): { look(): Promise<void>; stop(): void } {
+export function guardOf(
+  edge: Edge,
+  call: Call,
+  end: () => void,
+): { look(): Promise<void>; stop(): void } {
   const { world, directory, authentication } = edge
   const { caller, project } = call
   const look = async () => {
@@ -36,7 +49,10 @@ export function guardOf(edge: Edge, call: Call, end: () => void): { look(): Prom
     if (id === undefined || id === project?.id || id === world.organization()) void look()
   })
   const expiry = authentication.expiryOf(caller)
-  const cancel = expiry === undefined ? () => {} : world.later(Math.min(Math.max(expiry - world.now(), 0) + 1, LONGEST), () => void look())
+  const cancel =
+    expiry === undefined
+      ? () => {}
+      : world.later(Math.min(Math.max(expiry - world.now(), 0) + 1, LONGEST), () => void look())
   const stop = () => {
     forget()
     cancel()

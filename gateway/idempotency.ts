@@ -22,10 +22,20 @@ const byActor: ReadonlySet<string> = new Set(['session.attach'])
 const LONGEST = 255
 
 /** The key of a call: the Idempotency-Key header, unless one came another way; blank is none. */
-export function keyOf({ incoming, key: given }: Pick<Call, 'incoming' | 'key'>): string | undefined | Refusal {
+export function keyOf({
+  incoming,
+  key: given,
+}: Pick<Call, 'incoming' | 'key'>): string | undefined | Refusal {
   if (given !== undefined) return given
   const key = incoming.method === 'POST' ? incoming.header('idempotency-key') : undefined
-  return key === undefined || key.length <= LONGEST ? key : refuseFields({ field: 'Idempotency-Key', message: `must have at most ${LONGEST} characters`, expected: { maxLength: LONGEST }, actual: key.length })
+  return key === undefined || key.length <= LONGEST
+    ? key
+    : refuseFields({
+        field: 'Idempotency-Key',
+        message: `must have at most ${LONGEST} characters`,
+        expected: { maxLength: LONGEST },
+        actual: key.length,
+      })
 }
 
 /** The identity of a call. What has a key in its body goes by that alone: where it names no run, the actor remembers it. */
@@ -37,9 +47,22 @@ export function identify(edge: Edge, call: Call): Identity | Refusal {
   if (isRefusal(header)) return header
   const inBody = row.shape.key as ((body: Call['body']) => string | undefined) | undefined
   const key = inBody?.(body)
-  if (key !== undefined && starts.has(meaning(call))) return { ...fresh, seed: JSON.stringify(['run', homeOf(edge, call), key]) }
-  if (header === undefined || byActor.has(meaning(call)) || (inBody && call.key === undefined)) return fresh
+  if (key !== undefined && starts.has(meaning(call)))
+    return { ...fresh, seed: JSON.stringify(['run', homeOf(edge, call), key]) }
+  if (header === undefined || byActor.has(meaning(call)) || (inBody && call.key === undefined))
+    return fresh
   const { method, path } = incoming
-  const seed = JSON.stringify(['request', homeOf(edge, call), caller.principal.id, method, path, header])
-  return { command_id: world.hash(seed).slice(0, 40), seed, fingerprint: world.hash(JSON.stringify([method, path, call.query, body])).slice(0, 40) }
+  const seed = JSON.stringify([
+    'request',
+    homeOf(edge, call),
+    caller.principal.id,
+    method,
+    path,
+    header,
+  ])
+  return {
+    command_id: world.hash(seed).slice(0, 40),
+    seed,
+    fingerprint: world.hash(JSON.stringify([method, path, call.query, body])).slice(0, 40),
+  }
 }

@@ -33,8 +33,16 @@ export const keyHash = (world: Pick<World, 'hash'>, text: string): string => wor
  * @param kind a personal token has a prefix of its own.
  * @param from the same text makes the same key: for a creation that may be repeated under its idempotency key. Without it the key is random, and nothing can make it again.
  */
-export function newKey(world: Pick<World, 'random' | 'seal' | 'hash' | 'settings'>, project: string | undefined, from?: string, kind: 'key' | 'token' = 'key'): NewKey {
-  const bytes = from === undefined ? world.random(20) : world.seal(`api key\n${project ?? ''}\n${from}`).subarray(0, 20)
+export function newKey(
+  world: Pick<World, 'random' | 'seal' | 'hash' | 'settings'>,
+  project: string | undefined,
+  from?: string,
+  kind: 'key' | 'token' = 'key',
+): NewKey {
+  const bytes =
+    from === undefined
+      ? world.random(20)
+      : world.seal(`api key\n${project ?? ''}\n${from}`).subarray(0, 20)
   const key = `${world.settings.key_prefix}${kind === 'token' ? 'c' : ''}_${hexOf(bytes)}${project === undefined ? '' : tagOf(project)}`
   return { key, hash: keyHash(world, key), key_prefix: key.slice(0, TAG) }
 }
@@ -59,7 +67,9 @@ const REMEMBERED = 1000
  * A reader of Authorization headers that remembers what it made of the latest ones: a client sends the same one with every
  * request, and hashing is dear. Only what follows from the header alone may be made of it.
  */
-export function createReader<T>(make: (presented: Presented) => T): (header: string | undefined) => T | undefined {
+export function createReader<T>(
+  make: (presented: Presented) => T,
+): (header: string | undefined) => T | undefined {
   const known = new Map<string, T>()
   return (header = '') => {
     const before = known.get(header)

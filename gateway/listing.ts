@@ -23,23 +23,46 @@ export interface LocalContext {
 export type LocalQuery = (context: LocalContext) => Soon<unknown | Refusal>
 
 /** A typed query. */
-export const answer = <N extends RowName>(run: (context: LocalContext, input: Input<Api[N]>) => Soon<Reply<Api[N]> | Refusal>): LocalQuery =>
-  (context) => run(context, context.input as Input<Api[N]>)
+export const answer =
+  <N extends RowName>(
+    run: (context: LocalContext, input: Input<Api[N]>) => Soon<Reply<Api[N]> | Refusal>,
+  ): LocalQuery =>
+  (context) =>
+    run(context, context.input as Input<Api[N]>)
 /** Answer from what is known of the organization, or of the project of the path. */
-export const organizationOf = <T>({ directory }: LocalContext, use: (known: OrganizationDirectory) => T): Soon<T | Refusal> =>
+export const organizationOf = <T>(
+  { directory }: LocalContext,
+  use: (known: OrganizationDirectory) => T,
+): Soon<T | Refusal> =>
   soon(directory.organization(), (known) => (isRefusal(known) ? known : use(known)))
-export const projectOf = <T>({ directory, project = '' }: LocalContext, use: (known: ProjectDirectory) => T): Soon<T | Refusal> =>
+export const projectOf = <T>(
+  { directory, project = '' }: LocalContext,
+  use: (known: ProjectDirectory) => T,
+): Soon<T | Refusal> =>
   soon(directory.project(project), (known) => (isRefusal(known) ? known : use(known)))
 /** A record, or `not_found`. */
 export const found = <T>(record: T | undefined): T | Refusal => record ?? refuse('not_found')
 
-interface Dated { readonly id: string; readonly created_at: string }
-interface Page<T> { items: T[]; has_more: boolean; next_cursor?: string }
+interface Dated {
+  readonly id: string
+  readonly created_at: string
+}
+interface Page<T> {
+  items: T[]
+  has_more: boolean
+  next_cursor?: string
+}
 /** Items of a page, unless the caller says how many. */
 export const DEFAULT_LIMIT = 20
 
 /** Of items in the list's order, the page after the cursor. `positionOf` is an item's sort key, `follows` tells whether an item lies behind a position. */
-export function pageOf<T, P>({ world, project, input }: LocalContext, route: RowName, items: readonly T[], positionOf: (item: T) => P, follows: (item: T, position: P) => boolean): Page<T> | Refusal {
+export function pageOf<T, P>(
+  { world, project, input }: LocalContext,
+  route: RowName,
+  items: readonly T[],
+  positionOf: (item: T) => P,
+  follows: (item: T, position: P) => boolean,
+): Page<T> | Refusal {
   const { cursor, limit = DEFAULT_LIMIT } = input as { cursor?: string; limit?: number }
   const binding = { project: project ?? world.organization(), route, filters: input }
   const opened = cursor === undefined ? undefined : openCursor(world, binding, cursor)
@@ -48,12 +71,28 @@ export function pageOf<T, P>({ world, project, input }: LocalContext, route: Row
   const page = rest.slice(0, limit)
   const last = page.at(-1)
   const more = rest.length > limit && last !== undefined
-  return { items: page, has_more: more, ...(more && { next_cursor: sealCursor(world, binding, positionOf(last)) }) }
+  return {
+    items: page,
+    has_more: more,
+    ...(more && { next_cursor: sealCursor(world, binding, positionOf(last)) }),
+  }
 }
 /** Whether a record lies behind a position in a list of the newest first. */
-export const before = (a: Dated, [created_at, id]: readonly [string, string]): boolean => a.created_at < created_at || (a.created_at === created_at && a.id < id)
+export const before = (a: Dated, [created_at, id]: readonly [string, string]): boolean =>
+  a.created_at < created_at || (a.created_at === created_at && a.id < id)
 /** Records by creation, the newest first. */
-export const newestFirst = <T extends Dated>(records: readonly T[]): T[] => [...records].sort((a, b) => (before(a, [b.created_at, b.id]) ? 1 : -1))
+export const newestFirst = <T extends Dated>(records: readonly T[]): T[] =>
+  [...records].sort((a, b) => (before(a, [b.created_at, b.id]) ? 1 : -1))
 /** A page of records, the newest first. */
-export const newestPage = <T extends Dated>(context: LocalContext, route: RowName, records: readonly T[]): Page<T> | Refusal =>
-  pageOf(context, route, newestFirst(records), ({ created_at, id }) => [created_at, id] as const, before)
+export const newestPage = <T extends Dated>(
+  context: LocalContext,
+  route: RowName,
+  records: readonly T[],
+): Page<T> | Refusal =>
+  pageOf(
+    context,
+    route,
+    newestFirst(records),
+    ({ created_at, id }) => [created_at, id] as const,
+    before,
+  )

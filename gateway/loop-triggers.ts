@@ -12,16 +12,23 @@ export const loopQueries: Readonly<Record<string, LocalQuery>> = {
     const loop_id = await loopNamed(world, project, name)
     if (isRefusal(loop_id)) return loop_id
     const [triggers, faults] = await Promise.all([
-      world.ask({ project, kind: 'loop', id: loop_id }, 'triggers') as Promise<TriggerStanding[] | null | Refusal>,
-      world.ask({ project, kind: 'events', id: project }, 'faults', { loop_id }) as Promise<Readonly<Record<string, ConditionFaults>> | Refusal>,
+      world.ask({ project, kind: 'loop', id: loop_id }, 'triggers') as Promise<
+        TriggerStanding[] | null | Refusal
+      >,
+      world.ask({ project, kind: 'events', id: project }, 'faults', { loop_id }) as Promise<
+        Readonly<Record<string, ConditionFaults>> | Refusal
+      >,
     ])
     if (isRefusal(triggers)) return triggers
     if (isRefusal(faults)) return faults
-    if (!triggers) return refuse('not_found', { resource: 'loop' }, 'There is no such loop in this project.')
+    if (!triggers)
+      return refuse('not_found', { resource: 'loop' }, 'There is no such loop in this project.')
     return {
       items: triggers.map((trigger) => {
         const found = own(faults, trigger.id)
-        return found ? { ...trigger, condition_faults: found.count, last_condition_fault: { ...found.last } } : trigger
+        return found
+          ? { ...trigger, condition_faults: found.count, last_condition_fault: { ...found.last } }
+          : trigger
       }),
     }
   }),

@@ -13,25 +13,52 @@ import type { Prepare, Prepared } from './prepare.ts'
 async function ofAgent(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const known = await edge.directory.project(homeOf(edge, call))
   if (isRefusal(known)) return known
-  return own(known.agents, call.slots['id'] ?? '') ? {} : refuse('not_found', { resource: 'agent' }, 'There is no such agent in this project.')
+  return own(known.agents, call.slots['id'] ?? '')
+    ? {}
+    : refuse('not_found', { resource: 'agent' }, 'There is no such agent in this project.')
 }
 async function save(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const prepared = await ofAgent(edge, call)
   const { content, summary, metadata } = call.body
-  return isRefusal(prepared) ? prepared : { reply: { ...(summary !== undefined && summary !== '' && { summary }), content, ...(metadata !== undefined && { metadata }) } }
+  return isRefusal(prepared)
+    ? prepared
+    : {
+        reply: {
+          ...(summary !== undefined && summary !== '' && { summary }),
+          content,
+          ...(metadata !== undefined && { metadata }),
+        },
+      }
 }
 
 /** By row name. */
-export const memoryPreparations: Readonly<Record<string, Prepare>> = { 'memory.save': save, 'memory.forget': ofAgent }
+export const memoryPreparations: Readonly<Record<string, Prepare>> = {
+  'memory.save': save,
+  'memory.forget': ofAgent,
+}
 
 /** By row name. */
 export const memoryQueries: Readonly<Record<string, LocalQuery>> = {
-  'memory.changes': answer<'memory.changes'>(async ({ world, project = '' }, { id, after, limit = DEFAULT_LIMIT }): Promise<Reply<Api['memory.changes']> | Refusal> => {
-    const binding = { project, route: 'memory.changes', filters: { id } }
-    const opened = after === undefined ? undefined : openCursor(world, binding, after)
-    if (opened && isRefusal(opened)) return refuseFields({ field: 'after', message: 'is not a cursor of this feed' })
-    const found = (await world.view(project, 'memory_changes', { id, limit, ...(opened && { after: opened.position }) })) as ViewQuestions['memory_changes']['reply']
-    if (isRefusal(found)) return found
-    return { items: [...found.items], has_more: found.more, next_cursor: sealCursor(world, binding, found.last) }
-  }),
+  'memory.changes': answer<'memory.changes'>(
+    async (
+      { world, project = '' },
+      { id, after, limit = DEFAULT_LIMIT },
+    ): Promise<Reply<Api['memory.changes']> | Refusal> => {
+      const binding = { project, route: 'memory.changes', filters: { id } }
+      const opened = after === undefined ? undefined : openCursor(world, binding, after)
+      if (opened && isRefusal(opened))
+        return refuseFields({ field: 'after', message: 'is not a cursor of this feed' })
+      const found = (await world.view(project, 'memory_changes', {
+        id,
+        limit,
+        ...(opened && { after: opened.position }),
+      })) as ViewQuestions['memory_changes']['reply']
+      if (isRefusal(found)) return found
+      return {
+        items: [...found.items],
+        has_more: found.more,
+        next_cursor: sealCursor(world, binding, found.last),
+      }
+    },
+  ),
 }

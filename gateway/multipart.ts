@@ -15,7 +15,10 @@ const MOST = { parts: 20, head: 4096 } as const
 
 /** The boundary of a Content-Type, or undefined when it is no form. */
 export function boundaryOf(type: string | undefined): string | undefined {
-  const found = /^multipart\/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))\s*(?:;|$)/i.exec(type ?? '')
+  const found =
+    /^multipart\/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))\s*(?:;|$)/i.exec(
+      type ?? '',
+    )
   return found?.[1] ?? found?.[2]
 }
 
@@ -36,7 +39,10 @@ export function partsOf(body: Buffer, boundary: string): readonly Part[] | strin
     if (end < 0 || end - begin > MOST.head) return 'has a part without a name'
     const close = body.indexOf(next, end + 2)
     if (close < 0) return 'is cut off'
-    const part = partOf(body.toString('utf8', begin + 2, end), body.subarray(end + 4, Math.max(close, end + 4)))
+    const part = partOf(
+      body.toString('utf8', begin + 2, end),
+      body.subarray(end + 4, Math.max(close, end + 4)),
+    )
     if (!part) return 'has a part without a name'
     parts.push(part)
     if (parts.length > MOST.parts) return `has more than ${MOST.parts} parts`
@@ -49,10 +55,12 @@ const after = (body: Buffer, mark: Buffer): number => {
 }
 
 function partOf(head: string, bytes: Buffer): Part | undefined {
-  const headers = new Map(head.split('\r\n').map((text) => {
-    const colon = text.indexOf(':')
-    return [text.slice(0, colon).trim().toLowerCase(), text.slice(colon + 1).trim()] as const
-  }))
+  const headers = new Map(
+    head.split('\r\n').map((text) => {
+      const colon = text.indexOf(':')
+      return [text.slice(0, colon).trim().toLowerCase(), text.slice(colon + 1).trim()] as const
+    }),
+  )
   const disposition = headers.get('content-disposition') ?? ''
   const name = parameter(disposition, 'name')
   if (!/^form-data\b/i.test(disposition) || name === undefined) return undefined
@@ -62,7 +70,9 @@ function partOf(head: string, bytes: Buffer): Part | undefined {
 }
 /** Browsers write quotes and line ends of a name as `%22`, `%0D`, `%0A`; others put a backslash before them. */
 function parameter(disposition: string, name: string): string | undefined {
-  const found = new RegExp(`;\\s*${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s;"]+))`, 'i').exec(disposition)
+  const found = new RegExp(`;\\s*${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s;"]+))`, 'i').exec(
+    disposition,
+  )
   const text = found?.[1] ?? found?.[2]
   return text?.replaceAll(/\\(["\\])/g, '$1').replaceAll(/%22/g, '"')
 }

@@ -12,8 +12,18 @@ import type { Directory } from './directory.ts'
  * @param kinds what they may be; by default anything.
  * @param skip ids that are something else and stay out of it.
  */
-export async function partiesOf(directory: Directory, project: string, ids: readonly string[] | string, field: string, kinds?: readonly Party['kind'][], skip: (id: string) => boolean = () => false): Promise<readonly Party[] | Refusal> {
-  const [home, organization] = await Promise.all([directory.project(project), directory.organization()])
+export async function partiesOf(
+  directory: Directory,
+  project: string,
+  ids: readonly string[] | string,
+  field: string,
+  kinds?: readonly Party['kind'][],
+  skip: (id: string) => boolean = () => false,
+): Promise<readonly Party[] | Refusal> {
+  const [home, organization] = await Promise.all([
+    directory.project(project),
+    directory.organization(),
+  ])
   if (isRefusal(home)) return home
   if (isRefusal(organization)) return organization
   const faults: FieldError[] = []
@@ -22,7 +32,12 @@ export async function partiesOf(directory: Directory, project: string, ids: read
     if (skip(id)) continue
     const party = activePrincipal(home, organization, id)
     if (party && (kinds?.includes(party.kind) ?? true)) parties.push(party)
-    else faults.push({ field: typeof ids === 'string' ? field : `${field}[${index}]`, message: `there is no such active ${kinds?.join(' or ') ?? 'principal'} in this project`, actual: id })
+    else
+      faults.push({
+        field: typeof ids === 'string' ? field : `${field}[${index}]`,
+        message: `there is no such active ${kinds?.join(' or ') ?? 'principal'} in this project`,
+        actual: id,
+      })
   }
   return faults.length > 0 ? refuseFields(...faults) : parties
 }

@@ -21,8 +21,14 @@ export interface Piece {
 const SIZE = WHOLE - 1000
 
 const pieceOf = (items: readonly Item[], encoded: boolean): Piece => {
-  const text = items.length === 1 ? (items[0]?.frame ?? '') : items.map(({ frame }) => frame).join('')
-  return { items, first: items[0]?.cursor ?? 0, last: items.at(-1)?.cursor ?? 0, content: encoded ? Buffer.from(text) : text }
+  const text =
+    items.length === 1 ? (items[0]?.frame ?? '') : items.map(({ frame }) => frame).join('')
+  return {
+    items,
+    first: items[0]?.cursor ?? 0,
+    last: items.at(-1)?.cursor ?? 0,
+    content: encoded ? Buffer.from(text) : text,
+  }
 }
 
 /** Join items. @param encoded into bytes, which pays when many clients get them. */
@@ -41,4 +47,8 @@ export function piecesOf(items: readonly Item[], encoded: boolean): Piece[] {
 }
 
 /** What of a piece lies behind a cursor. */
-export const rest = ({ items }: Piece, after: number): Piece => pieceOf(items.filter(({ cursor }) => cursor > after), false)
+export const rest = ({ items }: Piece, after: number): Piece =>
+  pieceOf(
+    items.filter(({ cursor }) => cursor > after),
+    false,
+  )

@@ -49,7 +49,13 @@ export interface World {
    * question (default), or at least this cursor; with `within`, for so many milliseconds: then it gives what it has, and says
    * that it is `late`. `everywhere`: one answer of each partition.
    */
-  view(project: string, name: string, input: unknown, fresh?: number, within?: number): Promise<unknown>
+  view(
+    project: string,
+    name: string,
+    input: unknown,
+    fresh?: number,
+    within?: number,
+  ): Promise<unknown>
   everywhere(name: string, input: unknown): Promise<unknown[]>
   /** Committed entries of one actor as they happen. Best effort: gaps are the follower's to detect. */
   live(project: string, kind: FollowedKind, id: string, on: (placed: Placed) => void): () => void
@@ -67,7 +73,12 @@ export interface World {
   /** This gateway's mailbox. */
   onMessage(handler: (message: GatewayMessage) => Promise<{ ok: boolean }> | { ok: boolean }): void
   /** Listen to offers of work with a filter: `queue` and `capability` undefined mean any. Returns a function that stops listening. */
-  onOffer(project: string, queue: string | undefined, capability: string | undefined, handler: (offer: Offer) => Soon<Taking | undefined>): () => void
+  onOffer(
+    project: string,
+    queue: string | undefined,
+    capability: string | undefined,
+    handler: (offer: Offer) => Soon<Taking | undefined>,
+  ): () => void
   /** Announce that a worker of the project gained slots. */
   demand(project: string): void
   /** Whether this gateway's knowledge can be trusted now: its own lease is fresh. While it is not, the edge answers 503. */
@@ -102,7 +113,10 @@ export interface Counters {
   /** A request was refused with this code. */
   refused?(code: Code): void
   /** @param by 1 when absent. */
-  inc(name: 'frames_in' | 'frames_out' | 'events_sent' | 'stream_fallbacks' | 'rate_limited', by?: number): void
+  inc(
+    name: 'frames_in' | 'frames_out' | 'events_sent' | 'stream_fallbacks' | 'rate_limited',
+    by?: number,
+  ): void
 }
 export interface GatewaySettings {
   /** Header brand, such as `Service`; lower-cased for permissions. */
@@ -113,7 +127,11 @@ export interface GatewaySettings {
   /** Milliseconds a request may take before it is answered 503. */
   readonly deadline: number
   /** Requests per window; 0 switches a limit off. */
-  readonly rate: { readonly key: number; readonly organization: number; readonly window_seconds: number }
+  readonly rate: {
+    readonly key: number
+    readonly organization: number
+    readonly window_seconds: number
+  }
   readonly timing: WorkerTiming
   /** Milliseconds between comment frames on a quiet stream. */
   readonly keepalive: number

@@ -47,20 +47,41 @@ export interface Prepared {
   readonly done?: unknown
 }
 const NOTHING: Prepared = {}
-export type Prepare = (edge: Edge, call: Call, identity: Identity, origin: Origin) => Soon<Prepared | Refusal>
+export type Prepare = (
+  edge: Edge,
+  call: Call,
+  identity: Identity,
+  origin: Origin,
+) => Soon<Prepared | Refusal>
 
-const definitionFor = async (edge: Edge, { project }: Call, name: unknown, field: string): Promise<Prepared | Refusal> => {
+const definitionFor = async (
+  edge: Edge,
+  { project }: Call,
+  name: unknown,
+  field: string,
+): Promise<Prepared | Refusal> => {
   if (name === undefined || !project) return {}
   const found = await workflowNamed(edge, project.id, String(name), field)
   return isRefusal(found) ? found : { input: { ...found } }
 }
 /** What a start is sent with: the latest version of the workflow that it names by id or handle. @param field where the name stands. */
-export async function workflowNamed({ directory }: Pick<Edge, 'directory'>, project: string, text: string, field: string): Promise<{ readonly definition: Definition; readonly definitions?: Readonly<Record<string, Definition>> } | Refusal> {
+export async function workflowNamed(
+  { directory }: Pick<Edge, 'directory'>,
+  project: string,
+  text: string,
+  field: string,
+): Promise<
+  | { readonly definition: Definition; readonly definitions?: Readonly<Record<string, Definition>> }
+  | Refusal
+> {
   const known = await directory.project(project)
   if (isRefusal(known)) return known
-  const id = own(known.workflows, text) ? text : Object.entries(known.workflows).find(([, { handle }]) => handle === text)?.[0]
+  const id = own(known.workflows, text)
+    ? text
+    : Object.entries(known.workflows).find(([, { handle }]) => handle === text)?.[0]
   const definition = id === undefined ? undefined : await directory.definition(project, id)
-  if (definition === undefined) return refuse('not_found', { [field]: text }, 'There is no such workflow.')
+  if (definition === undefined)
+    return refuse('not_found', { [field]: text }, 'There is no such workflow.')
   if (isRefusal(definition)) return definition
   const children = await childrenOf({ directory }, project, definition.spec)
   return isRefusal(children) ? children : { definition, ...children }
@@ -70,34 +91,80 @@ export async function workflowNamed({ directory }: Pick<Edge, 'directory'>, proj
 const inline: Prepare = (edge, call, identity, origin) => {
   const { project, body } = call
   const spec = body['spec'] as Spec | undefined
-  if (!project || !spec || (workflowsNamed(spec).length === 0 && agentsNamed(spec.steps, '').length === 0 && !builtinSteps(edge, spec))) return NOTHING
-  return soon(agentsThere(edge, call, identity, origin), (there) => (isRefusal(there) ? there : childrenOf(edge, project.id, spec).then((found) => (isRefusal(found) ? found : { input: { ...found } }))))
+  if (
+    !project ||
+    !spec ||
+    (workflowsNamed(spec).length === 0 &&
+      agentsNamed(spec.steps, '').length === 0 &&
+      !builtinSteps(edge, spec))
+  )
+    return NOTHING
+  return soon(agentsThere(edge, call, identity, origin), (there) =>
+    isRefusal(there)
+      ? there
+      : childrenOf(edge, project.id, spec).then((found) =>
+          isRefusal(found) ? found : { input: { ...found } },
+        ),
+  )
 }
 /** A definition is kept only when the agents that it names are there, and steps may call its actions. */
 const agentsThere: Prepare = async (edge, { project, body }) => {
   const { steps, cleanup } = (body['spec'] ?? {}) as Partial<Spec>
-  const refused = builtinSteps(edge, { ...(steps && { steps }), ...(cleanup && { cleanup }) }, 'spec')
+  const refused = builtinSteps(
+    edge,
+    { ...(steps && { steps }), ...(cleanup && { cleanup }) },
+    'spec',
+  )
   if (refused) return refused
   return (project && steps && (await unknownAgents(edge, project.id, { steps }, 'spec'))) ?? NOTHING
 }
 
 /** A start under a key that has a run is answered by that run, also when what it names is there no longer; nothing is asked unless something is missing. */
-const orRepeat = (prepared: Prepare): Prepare => (edge, call, identity, origin) =>
-  soon(prepared(edge, call, identity, origin), (found) => (isRefusal(found) && errors[found.refused].status < 500 ? runUnder(edge, call, identity, found) : found))
-async function runUnder({ world }: Edge, { project }: Call, { seed }: Identity, otherwise: Refusal): Promise<Prepared | Refusal> {
+const orRepeat =
+  (prepared: Prepare): Prepare =>
+  (edge, call, identity, origin) =>
+    soon(prepared(edge, call, identity, origin), (found) =>
+      isRefusal(found) && errors[found.refused].status < 500
+        ? runUnder(edge, call, identity, found)
+        : found,
+    )
+async function runUnder(
+  { world }: Edge,
+  { project }: Call,
+  { seed }: Identity,
+  otherwise: Refusal,
+): Promise<Prepared | Refusal> {
   if (!project || seed === undefined) return otherwise
-  const run = (await world.ask({ project: project.id, kind: 'run', id: world.id('run', seed) }, 'get')) as Run | null | Refusal
+  const run = (await world.ask(
+    { project: project.id, kind: 'run', id: world.id('run', seed) },
+    'get',
+  )) as Run | null | Refusal
   return isRefusal(run) ? run : run ? NOTHING : otherwise
 }
 
 /** Have the organization hold the handle for a workflow with a fresh id, also when the request is a repeat: a claim that stays unused ends by itself. */
-async function reserveHandle({ world }: Edge, { project, body }: Call, origin: Origin): Promise<Prepared | Refusal> {
+async function reserveHandle(
+  { world }: Edge,
+  { project, body }: Call,
+  origin: Origin,
+): Promise<Prepared | Refusal> {
   if (!project) return {}
   const name = String(body['name'])
-  const handle = typeof body['handle'] === 'string' ? body['handle'] : slug(name) || `workflow-${world.hash(name).slice(0, 8)}`
+  const handle =
+    typeof body['handle'] === 'string'
+      ? body['handle']
+      : slug(name) || `workflow-${world.hash(name).slice(0, 8)}`
   const organization = world.organization()
   const reserved: Reserved = { id: world.id('workflow'), handle, organization }
-  const outcome = await world.command({ project: organization, kind: 'organization', id: organization, command_id: `handle.reserve:${reserved.id}`, name: 'handle.reserve', input: { id: reserved.id, handle, project: project.id }, origin })
+  const outcome = await world.command({
+    project: organization,
+    kind: 'organization',
+    id: organization,
+    command_id: `handle.reserve:${reserved.id}`,
+    name: 'handle.reserve',
+    input: { id: reserved.id, handle, project: project.id },
+    origin,
+  })
   return isRefusal(outcome) ? outcome : { input: { reserved } }
 }
 
@@ -105,9 +172,18 @@ async function reserveHandle({ world }: Edge, { project, body }: Call, origin: O
 const holds = ({ caller }: Call): Holds => ({ holds: [...caller.permissions] })
 const handing: Prepare = (_, call) => ({ input: { ...holds(call) } })
 
-const makeKey = ({ world }: Edge, call: Call, project: string | undefined, { seed }: Identity, kind?: 'token'): Prepared => {
+const makeKey = (
+  { world }: Edge,
+  call: Call,
+  project: string | undefined,
+  { seed }: Identity,
+  kind?: 'token',
+): Prepared => {
   const { key, hash, key_prefix } = newKey(world, project, seed, kind)
-  return { input: { hash, key_prefix, ...(seed !== undefined && { derived: true }), ...holds(call) }, reply: { key } }
+  return {
+    input: { hash, key_prefix, ...(seed !== undefined && { derived: true }), ...holds(call) },
+    reply: { key },
+  }
 }
 
 /** Ask only people that exist. */
@@ -117,11 +193,17 @@ async function askPeople(edge: Edge, { project, body }: Call): Promise<Prepared 
 /** An answer, or a review, may count because of a role that the caller holds now. */
 async function answerAs(edge: Edge, { project, caller }: Call): Promise<Prepared | Refusal> {
   const input = project ? await rolesOf(edge, project.id, caller) : { roles: [] }
-  return isRefusal(input) ? input : ((project && (await checkScope(edge, project.id, caller))) ?? { input: { ...input } })
+  return isRefusal(input)
+    ? input
+    : ((project && (await checkScope(edge, project.id, caller))) ?? { input: { ...input } })
 }
 
 const preparations: Readonly<Record<string, Prepare>> = {
-  'run.start': orRepeat((edge, call, identity, origin) => (call.body['definition_id'] === undefined ? inline(edge, call, identity, origin) : definitionFor(edge, call, call.body['definition_id'], 'definition_id'))),
+  'run.start': orRepeat((edge, call, identity, origin) =>
+    call.body['definition_id'] === undefined
+      ? inline(edge, call, identity, origin)
+      : definitionFor(edge, call, call.body['definition_id'], 'definition_id'),
+  ),
   'workflow.run': orRepeat((edge, call) => definitionFor(edge, call, call.slots['id'], 'id')),
   'workflow.create': async (edge, call, identity, origin) => {
     const there = await agentsThere(edge, call, identity, origin)
@@ -134,9 +216,23 @@ const preparations: Readonly<Record<string, Prepare>> = {
   'interaction.link': signLinks,
   'key.create': (edge, call, identity) => makeKey(edge, call, call.project?.id, identity),
   'key.create_organization': (edge, call, identity) => makeKey(edge, call, undefined, identity),
-  'token.create': (edge, call, identity) => makeKey(edge, call, call.project?.id, identity, 'token'),
-  'me.create_token': (edge, call, identity) => makeKey(edge, call, call.project?.id, identity, 'token'),
-  ...Object.fromEntries((['principal.create', 'principal.update', 'user.create', 'user.update', 'role.create', 'role.update', 'assignment.create'] as const).map((name) => [name, handing])),
+  'token.create': (edge, call, identity) =>
+    makeKey(edge, call, call.project?.id, identity, 'token'),
+  'me.create_token': (edge, call, identity) =>
+    makeKey(edge, call, call.project?.id, identity, 'token'),
+  ...Object.fromEntries(
+    (
+      [
+        'principal.create',
+        'principal.update',
+        'user.create',
+        'user.update',
+        'role.create',
+        'role.update',
+        'assignment.create',
+      ] as const
+    ).map((name) => [name, handing]),
+  ),
   ...channelPreparations,
   ...loopPreparations,
   ...eventPreparations,
@@ -148,4 +244,5 @@ const preparations: Readonly<Record<string, Prepare>> = {
 }
 
 /** Prepare a call. */
-export const prepare: Prepare = (edge, call, identity, origin) => own(preparations, meaning(call))?.(edge, call, identity, origin) ?? NOTHING
+export const prepare: Prepare = (edge, call, identity, origin) =>
+  own(preparations, meaning(call))?.(edge, call, identity, origin) ?? NOTHING

@@ -14,16 +14,23 @@ import { liveTurn, snapshot } from './session/snapshot.ts'
 import { soon, type Soon } from './soon.ts'
 
 /** A list as views answer it: `position` is the place of the last item, present when more follow. */
-interface Listed { readonly items: readonly unknown[]; readonly position?: unknown }
+interface Listed {
+  readonly items: readonly unknown[]
+  readonly position?: unknown
+}
 type Ask = (input: Readonly<Record<string, unknown>>) => Promise<unknown>
 
 /** Answer the query of a call. */
 export const runQuery = (edge: Edge, call: Call): Soon<Answer | Refusal> =>
-  soon(read(edge, call), (reply) => (isRefusal(reply) ? reply : { status: call.row.shape.status ?? 200, body: cut(call, reply) }))
+  soon(read(edge, call), (reply) =>
+    isRefusal(reply) ? reply : { status: call.row.shape.status ?? 200, body: cut(call, reply) },
+  )
 /** A plain list with no more items than the caller asked for. Pages are as long as they are to be already. */
 function cut({ query: { limit } }: Call, reply: unknown): unknown {
   const { items, has_more } = (reply ?? {}) as Partial<Listed> & { readonly has_more?: boolean }
-  return typeof limit === 'number' && has_more === undefined && items && items.length > limit ? { ...(reply as Listed), items: items.slice(0, limit) } : reply
+  return typeof limit === 'number' && has_more === undefined && items && items.length > limit
+    ? { ...(reply as Listed), items: items.slice(0, limit) }
+    : reply
 }
 
 function read(edge: Edge, call: Call): Soon<unknown> {
@@ -31,53 +38,102 @@ function read(edge: Edge, call: Call): Soon<unknown> {
   const { caller, project } = call
   const name = meaning(call)
   const local = own(localQueries, name)
-  if (local) return local({ world, directory, caller, input: { ...call.query, ...call.slots }, ...(project && { project: project.id }) })
+  if (local)
+    return local({
+      world,
+      directory,
+      caller,
+      input: { ...call.query, ...call.slots },
+      ...(project && { project: project.id }),
+    })
   if (name === 'audit.list') return paged(edge, call, (question) => audit(edge, call, question))
-  if (name === 'interaction.list' && project && call.query['inbox'] === true) return paged(edge, call, (question) => inbox(edge, call, project.id, question))
-  if (name === 'session.list') return paged(edge, call, (question) => listSessions(edge, call, question))
+  if (name === 'interaction.list' && project && call.query['inbox'] === true)
+    return paged(edge, call, (question) => inbox(edge, call, project.id, question))
+  if (name === 'session.list')
+    return paged(edge, call, (question) => listSessions(edge, call, question))
   if (name === 'session.get') return readSession(edge, call)
   if (name === 'session.transcript') return snapshot(edge, call)
   if (name === 'session.turn_live') return liveTurn(edge, call)
   const asking = name.startsWith('channel.') ? { viewer: viewerOf(caller) } : undefined
-  return paged(edge, call, (question) => world.view(homeOf(edge, call), name, asking ? { ...question, ...asking } : question))
+  return paged(edge, call, (question) =>
+    world.view(homeOf(edge, call), name, asking ? { ...question, ...asking } : question),
+  )
 }
 
 /** Ask with the cursor opened, and seal the position of the answer. Lists without pages, and records, pass unchanged. */
 function paged(edge: Edge, call: Call, ask: Ask): Soon<unknown> {
-  const fields = (call.row.shape.reply as { properties?: Readonly<Record<string, unknown>> } | undefined)?.properties ?? {}
-  if (!('next_cursor' in fields) && call.query['cursor'] === undefined) return ask({ ...call.query, ...call.slots })
+  const fields =
+    (call.row.shape.reply as { properties?: Readonly<Record<string, unknown>> } | undefined)
+      ?.properties ?? {}
+  if (!('next_cursor' in fields) && call.query['cursor'] === undefined)
+    return ask({ ...call.query, ...call.slots })
   const { world } = edge
   const { cursor, ...query } = call.query
-  const binding = { project: homeOf(edge, call), route: meaning(call), filters: { ...query, ...call.slots } }
+  const binding = {
+    project: homeOf(edge, call),
+    route: meaning(call),
+    filters: { ...query, ...call.slots },
+  }
   const opened = typeof cursor === 'string' ? openCursor(world, binding, cursor) : undefined
   if (opened && isRefusal(opened)) return opened
-  return ask({ ...query, ...call.slots, ...(opened && { after: opened.position }) }).then((answer) => {
-    if (isRefusal(answer) || !('next_cursor' in fields)) return answer
-    const { items, position } = answer as Listed
-    return { items, ...('data' in fields && { data: items }), has_more: position !== undefined, ...(position !== undefined && { next_cursor: sealCursor(world, binding, position) }) }
-  })
+  return ask({ ...query, ...call.slots, ...(opened && { after: opened.position }) }).then(
+    (answer) => {
+      if (isRefusal(answer) || !('next_cursor' in fields)) return answer
+      const { items, position } = answer as Listed
+      return {
+        items,
+        ...('data' in fields && { data: items }),
+        has_more: position !== undefined,
+        ...(position !== undefined && { next_cursor: sealCursor(world, binding, position) }),
+      }
+    },
+  )
 }
 
 /** What the caller is asked: by name, or through a role. */
-async function inbox(edge: Edge, { caller }: Call, project: string, question: Readonly<Record<string, unknown>>): Promise<unknown> {
+async function inbox(
+  edge: Edge,
+  { caller }: Call,
+  project: string,
+  question: Readonly<Record<string, unknown>>,
+): Promise<unknown> {
   const held = await rolesOf(edge, project, caller)
   if (isRefusal(held)) return held
-  return edge.world.view(project, 'interaction.list', { ...question, caller: [caller.principal.id, ...held.roles.map((role) => `role:${role}`)] })
+  return edge.world.view(project, 'interaction.list', {
+    ...question,
+    caller: [caller.principal.id, ...held.roles.map((role) => `role:${role}`)],
+  })
 }
 
 /** The audit log of all partitions, newest first. The path of a project, and a project key, see that project's part. */
-async function audit({ world }: Edge, { caller: { scope }, query, project }: Call, question: Readonly<Record<string, unknown>>): Promise<Listed | Refusal> {
+async function audit(
+  { world }: Edge,
+  { caller: { scope }, query, project }: Call,
+  question: Readonly<Record<string, unknown>>,
+): Promise<Listed | Refusal> {
   const own_project = scope.kind === 'project' ? scope.project_id : undefined
   const only = project?.id ?? own_project
   const project_id = query['project_id'] ?? only
-  if (only !== undefined && project_id !== only) return own_project === undefined ? { items: [] } : refuse('forbidden', undefined, 'This key belongs to another project.')
-  const answers = await world.everywhere('audit.list', { ...question, ...(project_id !== undefined && { project_id }) })
+  if (only !== undefined && project_id !== only)
+    return own_project === undefined
+      ? { items: [] }
+      : refuse('forbidden', undefined, 'This key belongs to another project.')
+  const answers = await world.everywhere('audit.list', {
+    ...question,
+    ...(project_id !== undefined && { project_id }),
+  })
   const refused = answers.find(isRefusal)
   if (refused) return refused
   const parts = answers as readonly Listed[]
-  const all = parts.flatMap(({ items }) => items as readonly AuditEntry[]).sort((a, b) => (a.created_at === b.created_at ? (a.id < b.id ? 1 : -1) : a.created_at < b.created_at ? 1 : -1))
+  const all = parts
+    .flatMap(({ items }) => items as readonly AuditEntry[])
+    .sort((a, b) =>
+      a.created_at === b.created_at ? (a.id < b.id ? 1 : -1) : a.created_at < b.created_at ? 1 : -1,
+    )
   const items = all.slice(0, Number(query['limit']))
   const last = items.at(-1)
-  const more = last !== undefined && (all.length > items.length || parts.some(({ position }) => position !== undefined))
+  const more =
+    last !== undefined &&
+    (all.length > items.length || parts.some(({ position }) => position !== undefined))
   return { items, ...(more && { position: [parseTimestamp(last.created_at), last.id] }) }
 }

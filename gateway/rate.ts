@@ -16,19 +16,35 @@ type Scope = 'key' | 'org'
 /** Limits as configured; a limit of 0 is none. Undefined when there are none at all. */
 export function createLimits(world: World): Limits | undefined {
   const { key, organization, window_seconds } = world.settings.rate
-  const bucket = (scope: Scope, points: number) => (points > 0 ? { scope, points, limiter: new RateLimiterMemory({ keyPrefix: scope, points, duration: window_seconds }) } : undefined)
-  const buckets = [bucket('key', key), bucket('org', organization)].filter((one) => one !== undefined)
+  const bucket = (scope: Scope, points: number) =>
+    points > 0
+      ? {
+          scope,
+          points,
+          limiter: new RateLimiterMemory({ keyPrefix: scope, points, duration: window_seconds }),
+        }
+      : undefined
+  const buckets = [bucket('key', key), bucket('org', organization)].filter(
+    (one) => one !== undefined,
+  )
   if (buckets.length === 0) return undefined
 
   return async (credential, organizationId) => {
     const states = []
     for (const { scope, points, limiter } of buckets) {
-      const state = await limiter.consume(scope === 'key' ? credential : organizationId).then((left) => ({ left, empty: false }), (left: RateLimiterRes) => ({ left, empty: true }))
+      const state = await limiter.consume(scope === 'key' ? credential : organizationId).then(
+        (left) => ({ left, empty: false }),
+        (left: RateLimiterRes) => ({ left, empty: true }),
+      )
       states.push({ scope, points, ...state })
       // What one key has too much takes nothing from the others.
       if (state.empty) break
     }
-    const tightest = states.sort((a, b) => Number(b.empty) - Number(a.empty) || a.left.remainingPoints / a.points - b.left.remainingPoints / b.points)[0]
+    const tightest = states.sort(
+      (a, b) =>
+        Number(b.empty) - Number(a.empty) ||
+        a.left.remainingPoints / a.points - b.left.remainingPoints / b.points,
+    )[0]
     if (!tightest) return { headers: {} }
     const { scope, points, left, empty } = tightest
     const seconds = Math.max(1, Math.ceil(left.msBeforeNext / 1000))
@@ -41,6 +57,14 @@ export function createLimits(world: World): Limits | undefined {
     }
     if (!empty) return { headers }
     world.count.inc('rate_limited')
-    return { headers: { ...headers, 'Retry-After': String(seconds) }, refused: refuse('rate_limit_exceeded', { scope, limit: points, window_seconds, retry_after_seconds: seconds }) }
+    return {
+      headers: { ...headers, 'Retry-After': String(seconds) },
+      refused: refuse('rate_limit_exceeded', {
+        scope,
+        limit: points,
+        window_seconds,
+        retry_after_seconds: seconds,
+      }),
+    }
   }
 }

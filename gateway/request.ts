@@ -34,7 +34,13 @@ export interface Asked {
 const DRAIN = 16 * 1_048_576
 
 /** The headers that are kept: those that matter for such a request. Absent ones are empty. */
-function headersOf(req: HttpRequest, purpose: Purpose, bodiless: boolean, cors: boolean, signature: string | undefined) {
+function headersOf(
+  req: HttpRequest,
+  purpose: Purpose,
+  bodiless: boolean,
+  cors: boolean,
+  signature: string | undefined,
+) {
   const rpc = purpose === 'rpc'
   const command = purpose === 'command' || purpose === 'signed' || purpose === 'upload' || rpc
   return {
@@ -50,7 +56,8 @@ function headersOf(req: HttpRequest, purpose: Purpose, bodiless: boolean, cors: 
     'mcp-session-id': rpc ? req.getHeader('mcp-session-id') : '',
     'mcp-protocol-version': rpc ? req.getHeader('mcp-protocol-version') : '',
     signature: signature === undefined ? '' : req.getHeader(signature),
-    'access-control-request-headers': purpose === 'other' ? req.getHeader('access-control-request-headers') : '',
+    'access-control-request-headers':
+      purpose === 'other' ? req.getHeader('access-control-request-headers') : '',
   }
 }
 export type KeptHeader = keyof ReturnType<typeof headersOf>
@@ -80,19 +87,29 @@ export class Incoming {
   readonly #headers: ReturnType<typeof headersOf>
 
   /** Copy what came before the body. */
-  constructor(res: HttpResponse, req: HttpRequest, { purpose, method, slots, limit, cors, signature }: Asked) {
+  constructor(
+    res: HttpResponse,
+    req: HttpRequest,
+    { purpose, method, slots, limit, cors, signature }: Asked,
+  ) {
     this.method = method ?? req.getMethod().toUpperCase()
     const reading = this.method === 'GET' || this.method === 'HEAD' || this.method === 'OPTIONS'
     const length = reading ? '' : req.getHeader('content-length')
     this.expected = length !== '' && Number(length) <= limit ? Number(length) : limit
     this.#limit = limit
     this.#bodiless = reading || (length === '' && req.getHeader('transfer-encoding') === '')
-    this.#closing = !this.#bodiless && !(length !== '' && Number(length) <= limit) && req.getHeader('connection').trim().toLowerCase() === 'close'
+    this.#closing =
+      !this.#bodiless &&
+      !(length !== '' && Number(length) <= limit) &&
+      req.getHeader('connection').trim().toLowerCase() === 'close'
     this.#headers = headersOf(req, purpose, this.#bodiless, cors, signature)
     this.path = req.getUrl()
     this.query = req.getQuery() ?? ''
     this.slots = slots > 0 ? slotsOf(req, slots) : NONE
-    this.ip = purpose === 'command' || purpose === 'signed' || purpose === 'upload' || purpose === 'rpc' ? addressOf(res) : ''
+    this.ip =
+      purpose === 'command' || purpose === 'signed' || purpose === 'upload' || purpose === 'rpc'
+        ? addressOf(res)
+        : ''
     this.upload = purpose === 'upload' && !this.#bodiless ? new Upload(res, limit) : undefined
   }
 
@@ -154,8 +171,13 @@ function slotsOf(req: HttpRequest, count: number): string[] {
 /** The address of the other end. IPv4 addresses that arrive through an IPv6 socket are written the short way. */
 function addressOf(res: HttpResponse): string {
   const bytes = new Uint8Array(res.getRemoteAddress())
-  const mapped = bytes.length === 16 && bytes[10] === 0xff && bytes[11] === 0xff && bytes.subarray(0, 10).every((byte) => byte === 0)
-  if (bytes.length !== 4 && !mapped) return Buffer.from(res.getRemoteAddressAsText()).toString('latin1')
+  const mapped =
+    bytes.length === 16 &&
+    bytes[10] === 0xff &&
+    bytes[11] === 0xff &&
+    bytes.subarray(0, 10).every((byte) => byte === 0)
+  if (bytes.length !== 4 && !mapped)
+    return Buffer.from(res.getRemoteAddressAsText()).toString('latin1')
   const at = bytes.length - 4
   return `${bytes[at]}.${bytes[at + 1]}.${bytes[at + 2]}.${bytes[at + 3]}`
 }

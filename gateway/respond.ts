@@ -35,7 +35,9 @@ export interface Sink {
   end(): void
 }
 
-const statusLines = new Map(Object.entries(STATUS_CODES).map(([status, text]) => [Number(status), `${status} ${text}`]))
+const statusLines = new Map(
+  Object.entries(STATUS_CODES).map(([status, text]) => [Number(status), `${status} ${text}`]),
+)
 /** Unsent bytes of a stream beyond which it counts as full. */
 const UNSENT_LIMIT = 1_048_576
 /**
@@ -84,7 +86,11 @@ export class Exchange {
   }
 
   /** Send an answer. @param headOnly for HEAD: the length of the body, not the body. @param close give up the connection afterwards. */
-  answer({ status, headers, body, text, type = 'application/json' }: Answer, headOnly: boolean, close: boolean): void {
+  answer(
+    { status, headers, body, text, type = 'application/json' }: Answer,
+    headOnly: boolean,
+    close: boolean,
+  ): void {
     if (!this.#open) return
     const content = text ?? (body === undefined ? undefined : JSON.stringify(body))
     let lines = headers ? linesOf(headers) : ''
@@ -122,7 +128,10 @@ export class Exchange {
     let begun = 0
     res.onWritable((offset) => {
       let accepted = true
-      if (this.#open) res.cork(() => { accepted = from(offset - begun) })
+      if (this.#open)
+        res.cork(() => {
+          accepted = from(offset - begun)
+        })
       return accepted
     })
     res.cork(() => {
@@ -141,7 +150,9 @@ export class Exchange {
     let piece: string | Uint8Array = first
     let accepted = true
     // One function for all writes: there are many.
-    const put = () => { accepted = res.write(piece) }
+    const put = () => {
+      accepted = res.write(piece)
+    }
     const send = (given: string | Uint8Array, size: number) => {
       piece = given
       res.cork(put)
@@ -178,9 +189,15 @@ export class Exchange {
     const isOpen = () => this.#open
     return {
       write,
-      get full() { return blocked && unsent > UNSENT_LIMIT },
-      get closed() { return !isOpen() },
-      onDrain: (run) => { drained = run },
+      get full() {
+        return blocked && unsent > UNSENT_LIMIT
+      },
+      get closed() {
+        return !isOpen()
+      },
+      onDrain: (run) => {
+        drained = run
+      },
       onClose: (run) => this.onClose(run),
       end: () => {
         if (!this.#open) return

@@ -13,7 +13,11 @@ export function openRoom(size = ROOM): Room {
   let held = 0
   const line: { readonly bytes: number; readonly go: () => void }[] = []
   const admit = () => {
-    for (let first = line[0]; first && (held === 0 || held + first.bytes <= size); first = line[0]) {
+    for (
+      let first = line[0];
+      first && (held === 0 || held + first.bytes <= size);
+      first = line[0]
+    ) {
       line.shift()
       held += first.bytes
       first.go()

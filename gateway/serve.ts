@@ -44,7 +44,15 @@ const ID = /^[\w.:-]{1,128}$/
 export function answerOf(refusal: Refusal): Answer {
   const { status } = errors[refusal.refused]
   const after = refusal.details?.['retry_after']
-  return { status, body: errorBody(refusal), ...(status === 503 && { headers: { 'Retry-After': String(typeof after === 'number' ? Math.max(1, Math.ceil(after)) : 1) } }) }
+  return {
+    status,
+    body: errorBody(refusal),
+    ...(status === 503 && {
+      headers: {
+        'Retry-After': String(typeof after === 'number' ? Math.max(1, Math.ceil(after)) : 1),
+      },
+    }),
+  }
 }
 
 /** Ids of requests that brought none: they differ, and say nothing. */
@@ -75,8 +83,13 @@ class Served {
     this.#started = world.now()
     const incoming = (this.incoming = new Incoming(res, req, route))
     const given = incoming.header('x-request-id')
-    this.#exchange = new Exchange(res, given !== undefined && ID.test(given) ? given : service.newId(), () => this.#over())
-    const origin = route.cors && incoming.method !== 'OPTIONS' ? incoming.header('origin') : undefined
+    this.#exchange = new Exchange(
+      res,
+      given !== undefined && ID.test(given) ? given : service.newId(),
+      () => this.#over(),
+    )
+    const origin =
+      route.cors && incoming.method !== 'OPTIONS' ? incoming.header('origin') : undefined
     if (origin !== undefined) this.#exchange.add(corsHeaders(world.settings, origin))
     if (incoming.upload) this.#exchange.onClose(() => incoming.upload?.gone())
     service.inFlight.add(this)
@@ -86,7 +99,11 @@ class Served {
   ready(): void {
     try {
       const given = this.#route.handler(this.incoming, this.#exchange)
-      if (given instanceof Promise) given.then((later) => this.#answer(later), (error: unknown) => this.#answer(this.#failed(error)))
+      if (given instanceof Promise)
+        given.then(
+          (later) => this.#answer(later),
+          (error: unknown) => this.#answer(this.#failed(error)),
+        )
       else this.#answer(given)
     } catch (error) {
       this.#answer(this.#failed(error))
@@ -94,7 +111,10 @@ class Served {
   }
 
   #failed(error: unknown): Refusal {
-    this.#service.world.log.error({ err: error, operation: this.#route.operation, request_id: this.#exchange.request_id }, 'a request failed')
+    this.#service.world.log.error(
+      { err: error, operation: this.#route.operation, request_id: this.#exchange.request_id },
+      'a request failed',
+    )
     return refuse('internal')
   }
 
@@ -102,7 +122,8 @@ class Served {
     const answer = given && (isRefusal(given) ? answerOf(given) : given)
     if (isRefusal(given)) this.#service.world.count.refused?.(given.refused)
     if (this.#exchange.open) this.#settle(answer?.status ?? 200)
-    if (answer) this.#exchange.answer(answer, this.incoming.method === 'HEAD', this.#service.leaving)
+    if (answer)
+      this.#exchange.answer(answer, this.incoming.method === 'HEAD', this.#service.leaving)
     else this.#done()
   }
 
@@ -118,7 +139,16 @@ class Served {
     const { world } = this.#service
     const ms = Math.round(world.now() - this.#started)
     world.count.request(this.#route.operation, outcome, ms / 1000)
-    world.log[outcome >= 500 ? 'warn' : 'debug']({ operation: this.#route.operation, method: this.incoming.method, status: outcome, ms, request_id: this.#exchange.request_id }, 'request')
+    world.log[outcome >= 500 ? 'warn' : 'debug'](
+      {
+        operation: this.#route.operation,
+        method: this.incoming.method,
+        status: outcome,
+        ms,
+        request_id: this.#exchange.request_id,
+      },
+      'request',
+    )
   }
 
   #done(): void {

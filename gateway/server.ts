@@ -2,7 +2,12 @@
  * The HTTP edge: every row of the table on its route, and what surrounds it: methods a path does not have, preflights, the
  * state and the documents of the service, and an orderly stop.
  */
-import uWS, { type HttpRequest, type HttpResponse, type TemplatedApp, type us_listen_socket } from 'uWebSockets.js'
+import uWS, {
+  type HttpRequest,
+  type HttpResponse,
+  type TemplatedApp,
+  type us_listen_socket,
+} from 'uWebSockets.js'
 import { routeOf } from '../protocol/contract.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { FORM_LIMIT, showForm, takeForm } from './answer/answer.ts'
@@ -49,18 +54,45 @@ export interface Gateway {
   stop(): Promise<void>
 }
 
-const registrars: Readonly<Record<string, 'get' | 'post' | 'put' | 'patch' | 'del' | 'head'>> = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'del', HEAD: 'head' }
+const registrars: Readonly<Record<string, 'get' | 'post' | 'put' | 'patch' | 'del' | 'head'>> = {
+  GET: 'get',
+  POST: 'post',
+  PUT: 'put',
+  PATCH: 'patch',
+  DELETE: 'del',
+  HEAD: 'head',
+}
 
 /** Build the edge of one gateway over its world; it serves nothing before `listen`. */
-export function createGateway(world: World, directory: Directory, { grace = 10_000, modules = new Map() }: GatewayOptions = {}): Gateway {
+export function createGateway(
+  world: World,
+  directory: Directory,
+  { grace = 10_000, modules = new Map() }: GatewayOptions = {},
+): Gateway {
   const app = uWS.App()
   const touches = openTouches(world)
   const authentication = openAuthentication(world, directory, touches)
-  const edge: Edge = { world, becomesFresh: openFreshness(world), directory, authentication, limits: createLimits(world), followers: openFollowers(world), room: openRoom(), sight: openSight(world) }
+  const edge: Edge = {
+    world,
+    becomesFresh: openFreshness(world),
+    directory,
+    authentication,
+    limits: createLimits(world),
+    followers: openFollowers(world),
+    room: openRoom(),
+    sight: openSight(world),
+  }
   const { followers } = edge
   const sessions = openFollowedSessions(world)
   const mcp = openMcp(edge)
-  const service: Service = { world, inFlight: new Set(), newId: requestIds(world), idle: () => {}, leaving: false, stopping: false }
+  const service: Service = {
+    world,
+    inFlight: new Set(),
+    newId: requestIds(world),
+    idle: () => {},
+    leaving: false,
+    stopping: false,
+  }
   let listening: us_listen_socket | undefined
 
   const cors = world.settings.cors.length > 0
@@ -68,28 +100,42 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
     const whole: Route = { ...route, cors }
     return (res: HttpResponse, req: HttpRequest): void => serve(service, whole, res, req)
   }
-  const other = (handler: Handler) => handle({ operation: 'other', purpose: 'other', method: undefined, slots: 0, limit: 0, handler })
+  const other = (handler: Handler) =>
+    handle({ operation: 'other', purpose: 'other', method: undefined, slots: 0, limit: 0, handler })
 
   const ofRow = (routed: Routed): Handler => {
     const { verb } = routed.row
     const run = (call: Call, exchange: Exchange) => {
-      if (isMcp(call.name)) return service.stopping ? refuse('service_unavailable') : mcp.run(call, exchange)
+      if (isMcp(call.name))
+        return service.stopping ? refuse('service_unavailable') : mcp.run(call, exchange)
       if (verb === 'stream') {
         if (service.stopping) return refuse('service_unavailable')
         const name = meaning(call)
-        return isSessionStream(name) ? runSessionStream(edge, sessions, call, exchange, name) : runStream(edge, followers, call, exchange)
+        return isSessionStream(name)
+          ? runSessionStream(edge, sessions, call, exchange, name)
+          : runStream(edge, followers, call, exchange)
       }
       if (verb === 'blob') return sendFile(edge, call, exchange)
       if (verb !== 'command') return runQuery(edge, call)
-      return wantsStream(call) ? soon(runCommand(edge, call), (answer) => streamed(edge, sessions, call, exchange, answer)) : runCommand(edge, call)
+      return wantsStream(call)
+        ? soon(runCommand(edge, call), (answer) => streamed(edge, sessions, call, exchange, answer))
+        : runCommand(edge, call)
     }
-    const refused = ({ upload }: Incoming, why: Refusal) => (upload ? upload.discard().then(() => why) : why)
-    return (incoming, exchange) => soon(admit(edge, routed, incoming, exchange), (call) => (isRefusal(call) ? refused(incoming, call) : run(call, exchange)))
+    const refused = ({ upload }: Incoming, why: Refusal) =>
+      upload ? upload.discard().then(() => why) : why
+    return (incoming, exchange) =>
+      soon(admit(edge, routed, incoming, exchange), (call) =>
+        isRefusal(call) ? refused(incoming, call) : run(call, exchange),
+      )
   }
 
   const socket = mountWorkerSocket(app, world, directory, authentication)
   const methods = new Map<string, { readonly pattern: string; readonly allowed: string[] }>()
-  const route = (pattern: string, one: Omit<Route, 'cors' | 'method'> & { readonly method: string }, head: boolean) => {
+  const route = (
+    pattern: string,
+    one: Omit<Route, 'cors' | 'method'> & { readonly method: string },
+    head: boolean,
+  ) => {
     const { method } = one
     const shape = pattern.replaceAll(/:\w+/g, ':')
     const known = methods.get(shape) ?? { pattern, allowed: [] }
@@ -102,31 +148,110 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
   }
   for (const [name, row] of Object.entries(rows)) {
     const { method, path, slots } = routeOf(row)
-    if (row.shape.stream === 'socket') methods.set(`/v1${path}`.replaceAll(/:\w+/g, ':'), { pattern: `/v1${path}`, allowed: ['GET'] })
-    else route(`/v1${path}`, { operation: name, purpose: row.shape.relays ? 'rpc' : row.verb === 'blob' ? 'other' : row.shape.upload ? 'upload' : row.verb, method, slots: slots.length, limit: row.shape.limit ?? BODY_LIMIT, handler: ofRow({ name, row, slots }) }, row.verb === 'query' || row.verb === 'blob')
+    if (row.shape.stream === 'socket')
+      methods.set(`/v1${path}`.replaceAll(/:\w+/g, ':'), {
+        pattern: `/v1${path}`,
+        allowed: ['GET'],
+      })
+    else
+      route(
+        `/v1${path}`,
+        {
+          operation: name,
+          purpose: row.shape.relays
+            ? 'rpc'
+            : row.verb === 'blob'
+              ? 'other'
+              : row.shape.upload
+                ? 'upload'
+                : row.verb,
+          method,
+          slots: slots.length,
+          limit: row.shape.limit ?? BODY_LIMIT,
+          handler: ofRow({ name, row, slots }),
+        },
+        row.verb === 'query' || row.verb === 'blob',
+      )
   }
-  for (const [path, answer] of Object.entries({ ...openStatus(world, () => service.leaving), ...openDocs(world.settings), ...openChat(world.settings, modules) })) route(path, { operation: path.replace(/^(\/modules)\/.*/, '$1'), purpose: 'query', method: 'GET', slots: 0, limit: 0, handler: answer }, true)
+  for (const [path, answer] of Object.entries({
+    ...openStatus(world, () => service.leaving),
+    ...openDocs(world.settings),
+    ...openChat(world.settings, modules),
+  }))
+    route(
+      path,
+      {
+        operation: path.replace(/^(\/modules)\/.*/, '$1'),
+        purpose: 'query',
+        method: 'GET',
+        slots: 0,
+        limit: 0,
+        handler: answer,
+      },
+      true,
+    )
   const form = { operation: '/answer', slots: 1, limit: FORM_LIMIT } as const
-  route('/answer/:token', { ...form, purpose: 'query', method: 'GET', handler: showForm(edge) }, true)
-  route('/answer/:token', { ...form, purpose: 'command', method: 'POST', handler: takeForm(edge) }, false)
-  route('/v1/triggers/http/:handle', { operation: 'trigger.http', purpose: 'signed', method: 'POST', slots: 1, limit: TRIGGER_LIMIT, signature: signatureHeader(world.settings.brand), handler: takeTrigger(edge) }, false)
-  for (const { pattern, allowed } of methods.values()) app.any(pattern, other(otherMethod(world, [...new Set(allowed)])))
-  app.any('/*', other((incoming) =>
-    incoming.method === 'OPTIONS' ? { status: 204, headers: preflightHeaders(world.settings, incoming.header('origin'), incoming.header('access-control-request-headers'), []) } : refuse('not_found', undefined, 'There is no such path.')))
+  route(
+    '/answer/:token',
+    { ...form, purpose: 'query', method: 'GET', handler: showForm(edge) },
+    true,
+  )
+  route(
+    '/answer/:token',
+    { ...form, purpose: 'command', method: 'POST', handler: takeForm(edge) },
+    false,
+  )
+  route(
+    '/v1/triggers/http/:handle',
+    {
+      operation: 'trigger.http',
+      purpose: 'signed',
+      method: 'POST',
+      slots: 1,
+      limit: TRIGGER_LIMIT,
+      signature: signatureHeader(world.settings.brand),
+      handler: takeTrigger(edge),
+    },
+    false,
+  )
+  for (const { pattern, allowed } of methods.values())
+    app.any(pattern, other(otherMethod(world, [...new Set(allowed)])))
+  app.any(
+    '/*',
+    other((incoming) =>
+      incoming.method === 'OPTIONS'
+        ? {
+            status: 204,
+            headers: preflightHeaders(
+              world.settings,
+              incoming.header('origin'),
+              incoming.header('access-control-request-headers'),
+              [],
+            ),
+          }
+        : refuse('not_found', undefined, 'There is no such path.'),
+    ),
+  )
 
   return {
-    listen: (host, port) => listen(app, host, port).then((token) => {
-      listening = token
-      return uWS.us_socket_local_port(token as never)
-    }),
-    leave() { service.leaving = true },
+    listen: (host, port) =>
+      listen(app, host, port).then((token) => {
+        listening = token
+        return uWS.us_socket_local_port(token as never)
+      }),
+    leave() {
+      service.leaving = true
+    },
     async stop() {
       if (service.stopping) return
       service.leaving = service.stopping = true
       if (listening) uWS.us_listen_socket_close(listening)
       const finished = new Promise<void>((resolve) => {
         const cancel = world.later(grace, resolve)
-        service.idle = () => { cancel(); resolve() }
+        service.idle = () => {
+          cancel()
+          resolve()
+        }
         if (service.inFlight.size === 0) service.idle()
       })
       await finished
@@ -144,14 +269,30 @@ export function createGateway(world: World, directory: Directory, { grace = 10_0
 
 function listen(app: TemplatedApp, host: string, port: number): Promise<us_listen_socket> {
   return new Promise((resolve, reject) => {
-    app.listen(host, port, (token) => (token ? resolve(token) : reject(new Error(`cannot listen on ${host}:${port}`))))
+    app.listen(host, port, (token) =>
+      token ? resolve(token) : reject(new Error(`cannot listen on ${host}:${port}`)),
+    )
   })
 }
 
 /** A known path asked with a method it does not have: a preflight, or a refusal that names the ones it has. */
-const otherMethod = (world: World, allowed: readonly string[]): Handler => (incoming) => {
-  const all = [...allowed, ...(allowed.includes('GET') ? ['HEAD'] : []), 'OPTIONS']
-  if (incoming.method === 'OPTIONS') return { status: 204, headers: { Allow: all.join(', '), ...preflightHeaders(world.settings, incoming.header('origin'), incoming.header('access-control-request-headers'), all) } }
-  const refused = answerOf(refuse('method_not_allowed', { allowed: all }))
-  return { ...refused, headers: { Allow: all.join(', ') } }
-}
+const otherMethod =
+  (world: World, allowed: readonly string[]): Handler =>
+  (incoming) => {
+    const all = [...allowed, ...(allowed.includes('GET') ? ['HEAD'] : []), 'OPTIONS']
+    if (incoming.method === 'OPTIONS')
+      return {
+        status: 204,
+        headers: {
+          Allow: all.join(', '),
+          ...preflightHeaders(
+            world.settings,
+            incoming.header('origin'),
+            incoming.header('access-control-request-headers'),
+            all,
+          ),
+        },
+      }
+    const refused = answerOf(refuse('method_not_allowed', { allowed: all }))
+    return { ...refused, headers: { Allow: all.join(', ') } }
+  }

@@ -4,4 +4,5 @@
 export type Soon<T> = T | Promise<T>
 
 /** Go on with a value: in this turn when it is known. */
-export const soon = <T, U>(value: Soon<T>, then: (value: T) => Soon<U>): Soon<U> => (value instanceof Promise ? value.then(then) : then(value))
+export const soon = <T, U>(value: Soon<T>, then: (value: T) => Soon<U>): Soon<U> =>
+  value instanceof Promise ? value.then(then) : then(value)

@@ -7,27 +7,44 @@ import type { World } from './ports.ts'
 import type { Exchange, Sink } from './respond.ts'
 
 /** One frame of data that is JSON on one line already; without an id the frame is no place to resume from. */
-export const frameOf = (event: string, json: string, id?: number): string => `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${json}\n\n`
+export const frameOf = (event: string, json: string, id?: number): string =>
+  `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${json}\n\n`
 /** One frame. */
-export const frame = (event: string, data: unknown, id?: number): string => frameOf(event, JSON.stringify(data), id)
+export const frame = (event: string, data: unknown, id?: number): string =>
+  frameOf(event, JSON.stringify(data), id)
 
 /** A cursor from a query or from `Last-Event-ID`, or undefined when the text is none. */
-export const cursorOfText = (text: string): number | undefined => (text.startsWith('-') ? undefined : wholeOf(text))
+export const cursorOfText = (text: string): number | undefined =>
+  text.startsWith('-') ? undefined : wholeOf(text)
 
 /** Asks the client to wait so many milliseconds before it connects again; no event of its own. */
 export const retryFrame = (ms: number): string => `retry: ${Math.round(ms)}\n\n`
 
 /** The frame that says that entries between two cursors are no longer kept. */
-export const resetFrame = (requested: number, resumed_from: number): string => frame('stream.reset', { reason: 'cursor_too_old', requested, resumed_from })
+export const resetFrame = (requested: number, resumed_from: number): string =>
+  frame('stream.reset', { reason: 'cursor_too_old', requested, resumed_from })
 
 /**
  * Begin a stream of events on an exchange. @param comment what goes out every `settings.keepalive` milliseconds, and first.
  * @param onBeat runs with every keepalive.
  */
-export function openStream(world: World, exchange: Exchange, comment: string, onBeat: () => void): Sink {
+export function openStream(
+  world: World,
+  exchange: Exchange,
+  comment: string,
+  onBeat: () => void,
+): Sink {
   const beat = `${comment}\n\n`
   // A connection that carried a stream is not used again: a gateway that ends its streams wants their clients elsewhere.
-  const sink = exchange.stream({ Connection: 'close', 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store, no-transform', 'X-Accel-Buffering': 'no' }, beat)
+  const sink = exchange.stream(
+    {
+      Connection: 'close',
+      'Content-Type': 'text/event-stream',
+      'Cache-Control': 'no-store, no-transform',
+      'X-Accel-Buffering': 'no',
+    },
+    beat,
+  )
   if (sink.closed) return sink
   world.count.open('sse', 1)
   let cancel = () => {}

@@ -23,31 +23,60 @@ const followed: Readonly<Record<string, Followed>> = {
   'run.events': {
     cursor: 'after_sequence',
     // Clients that use the project's paths know no previews.
-    source: (edge, call) => (isId(call.slots['id'] ?? '', 'run') ? timelineSource(edge.world, homeOf(edge, call), call.slots['id'] ?? '', call.name === 'run.events' ? aloud : undefined) : refuse('not_found')),
+    source: (edge, call) =>
+      isId(call.slots['id'] ?? '', 'run')
+        ? timelineSource(
+            edge.world,
+            homeOf(edge, call),
+            call.slots['id'] ?? '',
+            call.name === 'run.events' ? aloud : undefined,
+          )
+        : refuse('not_found'),
   },
   'channel.events': {
     cursor: 'since',
-    source: (edge, call) => (isId(call.slots['id'] ?? '', 'channel') ? channelSource(edge.world, homeOf(edge, call), call.slots['id'] ?? '') : refuse('not_found')),
+    source: (edge, call) =>
+      isId(call.slots['id'] ?? '', 'channel')
+        ? channelSource(edge.world, homeOf(edge, call), call.slots['id'] ?? '')
+        : refuse('not_found'),
     admit: async (edge, call) => {
       const access = await accessTo(edge, call)
       return isRefusal(access) ? access : (sink) => watched(sink, call.caller.principal.id, access)
     },
   },
-  'run.feed': { cursor: 'since', source: (edge, call) => feedSource(edge.world, homeOf(edge, call)) },
+  'run.feed': {
+    cursor: 'since',
+    source: (edge, call) => feedSource(edge.world, homeOf(edge, call)),
+  },
 }
 
 /** The place to begin: the larger of the query's cursor and `Last-Event-ID`; undefined when neither is given. */
 function startOf({ query, incoming }: Call, parameter: string): number | undefined | Refusal {
   const text = incoming.header('last-event-id')
   const header = text === undefined ? undefined : cursorOfText(text)
-  if (text !== undefined && header === undefined) return refuseFields({ field: 'Last-Event-ID', message: 'must be the id of a frame of this stream', expected: 'integer', actual: text.slice(0, 100) })
+  if (text !== undefined && header === undefined)
+    return refuseFields({
+      field: 'Last-Event-ID',
+      message: 'must be the id of a frame of this stream',
+      expected: 'integer',
+      actual: text.slice(0, 100),
+    })
   const given = [query[parameter] as number | undefined, header].filter((one) => one !== undefined)
   return given.length === 0 ? undefined : Math.max(...given)
 }
 
 /** Answer a stream row: as JSON where it allows that and the client did not ask for events, else by opening the stream, which gives `undefined`. */
-export async function runStream(edge: Edge, followers: Followers, call: Call, exchange: Exchange): Promise<Answer | Refusal | undefined> {
-  if (call.row.shape.stream === 'accept' && !/\btext\/event-stream\b/i.test(call.incoming.header('accept') ?? '')) return runQuery(edge, call)
+export async function runStream(
+  edge: Edge,
+  followers: Followers,
+  call: Call,
+  exchange: Exchange,
+): Promise<Answer | Refusal | undefined> {
+  if (
+    call.row.shape.stream === 'accept' &&
+    !/\btext\/event-stream\b/i.test(call.incoming.header('accept') ?? '')
+  )
+    return runQuery(edge, call)
   const rule = own(followed, meaning(call))
   if (!rule) throw new Error(`nothing to follow for ${call.name}`)
   const start = startOf(call, rule.cursor)
@@ -58,7 +87,10 @@ export async function runStream(edge: Edge, followers: Followers, call: Call, ex
   if (isRefusal(watch)) return watch
 
   const { follower, release } = followers.hold(source)
-  const opening = await (start === undefined ? follower.open(0, source.newest) : follower.open(start)).catch(() => refuse('service_unavailable'))
+  const opening = await (start === undefined
+    ? follower.open(0, source.newest)
+    : follower.open(start)
+  ).catch(() => refuse('service_unavailable'))
   if (isRefusal(opening) || !exchange.open) {
     release()
     return isRefusal(opening) ? opening : undefined

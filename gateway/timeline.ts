@@ -2,7 +2,12 @@
  * The timeline of one run as a sequence to follow: pages from the view, live entries from the run's owner. One subscription per
  * run and gateway, whatever the number of clients.
  */
-import { timelineRecord, timelineTypes, type RunEvent, type RunEventRecord } from '../protocol/api/runs.ts'
+import {
+  timelineRecord,
+  timelineTypes,
+  type RunEvent,
+  type RunEventRecord,
+} from '../protocol/api/runs.ts'
 import { timestamp } from '../protocol/common.ts'
 import { lastCursor, type Placed } from '../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
@@ -28,20 +33,37 @@ interface Spelling {
   /** What models say meanwhile, for those who are shown it. */
   readonly preview?: (piece: Preview) => string
 }
-const framed: Spelling = { name: 'run', spell: (record) => frame(record.event_type, record, record.sequence) }
+const framed: Spelling = {
+  name: 'run',
+  spell: (record) => frame(record.event_type, record, record.sequence),
+}
 /** With what models say for the run, as they say it: no cursor, and never told again. */
 export const aloud: Spelling = {
-  ...framed, name: 'run aloud',
-  preview: ({ delta, run_id, session_id, turn_id, job_id, sequence, at, worker_id, model }) => frame('generation.delta', {
-    event_type: 'generation.delta', delta, run_id, session_id, turn_id, job_id, ...(sequence !== undefined && { delta_sequence: sequence, sequence }), emitted_at: timestamp(at),
-    ...(worker_id !== undefined && { worker_id }), ...(model !== undefined && { model }),
-  }),
+  ...framed,
+  name: 'run aloud',
+  preview: ({ delta, run_id, session_id, turn_id, job_id, sequence, at, worker_id, model }) =>
+    frame('generation.delta', {
+      event_type: 'generation.delta',
+      delta,
+      run_id,
+      session_id,
+      turn_id,
+      job_id,
+      ...(sequence !== undefined && { delta_sequence: sequence, sequence }),
+      emitted_at: timestamp(at),
+      ...(worker_id !== undefined && { worker_id }),
+      ...(model !== undefined && { model }),
+    }),
 }
 
 /** What an entry of a run shows on its timeline. */
 function itemsOf({ cursor, entry }: Placed, itemOf: (record: RunEventRecord) => Item): Item[] {
   const at = timestamp(entry.origin.at)
-  return entry.events.flatMap((event, index) => (timelineTypes.has(event.type) ? [itemOf(timelineRecord(entry.id, cursor + index, at, event as RunEvent))] : []))
+  return entry.events.flatMap((event, index) =>
+    timelineTypes.has(event.type)
+      ? [itemOf(timelineRecord(entry.id, cursor + index, at, event as RunEvent))]
+      : [],
+  )
 }
 
 /** Whether a run has ended with this entry. */
@@ -51,7 +73,12 @@ const endsWith = ({ entry }: Placed): boolean => {
 }
 
 /** The timeline of a run; asking refuses `not_found` when the project has no such run. */
-export function timelineSource(world: World, project: string, run: string, { name, spell, preview } = framed): Source {
+export function timelineSource(
+  world: World,
+  project: string,
+  run: string,
+  { name, spell, preview } = framed,
+): Source {
   /** Begins to hear models, once: most runs ask none. */
   let listen = (): void => {}
   const itemOf = (record: RunEventRecord): Item => {
@@ -64,19 +91,45 @@ export function timelineSource(world: World, project: string, run: string, { nam
     ask: async (after, fresh) => {
       // Who comes back may have been told before that a turn was opened.
       if (after > 0) listen()
-      const page = (await world.view(project, 'timeline', { run_id: run, after, limit: PAGE }, fresh, WITHIN)) as ViewQuestions['timeline']['reply'] | Refusal
+      const page = (await world.view(
+        project,
+        'timeline',
+        { run_id: run, after, limit: PAGE },
+        fresh,
+        WITHIN,
+      )) as ViewQuestions['timeline']['reply'] | Refusal
       if (isRefusal(page)) return page
       if (!page.exists) return refuse(page.late ? 'service_unavailable' : 'not_found')
       const items = (page.items as readonly RunEventRecord[]).map(itemOf)
-      return { items, last: page.last, ended: page.ended, oldest: page.oldest, more: items.length >= PAGE, late: page.late }
+      return {
+        items,
+        last: page.last,
+        ended: page.ended,
+        oldest: page.oldest,
+        more: items.length >= PAGE,
+        late: page.late,
+      }
     },
     subscribe: (follower: Follower) => {
-      const stops = [world.live(project, 'run', run, (placed) =>
-        placed.stripped ? follower.notice(lastCursor(placed)) : follower.hear(placed.entry.prev, lastCursor(placed), () => itemsOf(placed, itemOf), endsWith(placed)))]
-      if (preview) listen = () => {
-        listen = () => {}
-        stops.push(world.onPreview(project, run, (pieces) => follower.show(pieces.map(preview).join(''))))
-      }
+      const stops = [
+        world.live(project, 'run', run, (placed) =>
+          placed.stripped
+            ? follower.notice(lastCursor(placed))
+            : follower.hear(
+                placed.entry.prev,
+                lastCursor(placed),
+                () => itemsOf(placed, itemOf),
+                endsWith(placed),
+              ),
+        ),
+      ]
+      if (preview)
+        listen = () => {
+          listen = () => {}
+          stops.push(
+            world.onPreview(project, run, (pieces) => follower.show(pieces.map(preview).join(''))),
+          )
+        }
       return () => {
         listen = () => {}
         for (const stop of stops) stop()

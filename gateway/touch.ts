@@ -29,9 +29,25 @@ export function openTouches(world: World): Touches {
     const organization = world.organization()
     for (const [home, ids] of waiting) {
       const kind = home === organization ? 'organization' : 'project'
-      const origin = { at, principal: { type: 'system', id: 'system' }, credential: { type: 'internal', id: world.node } } as const
-      const command = { project: home, kind, id: home, command_id: `touch:${world.node}:${at}:${count++}`, name: 'key.touch', input: { ids }, origin } as const
-      world.command(command).catch((error: unknown) => world.log.debug({ err: error, home }, 'the use of keys was not noted'))
+      const origin = {
+        at,
+        principal: { type: 'system', id: 'system' },
+        credential: { type: 'internal', id: world.node },
+      } as const
+      const command = {
+        project: home,
+        kind,
+        id: home,
+        command_id: `touch:${world.node}:${at}:${count++}`,
+        name: 'key.touch',
+        input: { ids },
+        origin,
+      } as const
+      world
+        .command(command)
+        .catch((error: unknown) =>
+          world.log.debug({ err: error, home }, 'the use of keys was not noted'),
+        )
     }
     waiting.clear()
   }

@@ -22,7 +22,11 @@ import { unsafe } from './validate.ts'
 /** Largest body in bytes. */
 export const TRIGGER_LIMIT = 262_144
 /** Where triggers are asked for that do not exist, so that an unknown handle takes as long as a known one. */
-const NOBODY: HandleOwner = { project: 'prj_00000000000000000000000000', loop_id: 'loop_00000000000000000000000000', trigger_id: 'trig_00000000000000000000000000' }
+const NOBODY: HandleOwner = {
+  project: 'prj_00000000000000000000000000',
+  loop_id: 'loop_00000000000000000000000000',
+  trigger_id: 'trig_00000000000000000000000000',
+}
 const LONGEST_KEY = 255
 const missing = (): Refusal => refuse('not_found', undefined, 'There is no such trigger.')
 
@@ -30,40 +34,78 @@ const missing = (): Refusal => refuse('not_found', undefined, 'There is no such 
 export const signatureHeader = (brand: string): string => `x-${brand.toLowerCase()}-signature`
 
 /** Take a request. */
-export const takeTrigger = (edge: Edge): Handler => async (incoming) => {
-  const { world, limits } = edge
-  const handle = decoded(incoming.slots[0] ?? '')
-  const limited = await limits?.(`http_trigger:${world.hash(handle).slice(0, 24)}`, world.organization())
-  if (limited?.refused) return limited.refused
-  if (!(await edge.becomesFresh())) return refuse('service_unavailable')
-  if (incoming.broken === 'too_large') return refuse('payload_too_large', { limit: TRIGGER_LIMIT })
-  const found = await find(edge, handle)
-  if (isRefusal(found)) return found
-  const { owner, facts } = found
-  if (!signed(edge, owner, facts, incoming)) return refuse('invalid_signature')
-  if (facts.status !== 'active') return repeated(edge, owner, facts, keyOf(incoming))
-  const event = bodyOf(incoming)
-  if (isRefusal(event)) return event
-  const key = keyOf(incoming)
-  if (isRefusal(key)) return key
-  const publication: Publication = {
-    event_type: 'http_trigger.received', source_kind: 'http_trigger', source_id: owner.trigger_id, event, meta: { trigger_id: owner.trigger_id, http_handle: handle }, depth: 0,
-    ...(key !== undefined && { dedup_key: dedupKey(owner, key) }),
+export const takeTrigger =
+  (edge: Edge): Handler =>
+  async (incoming) => {
+    const { world, limits } = edge
+    const handle = decoded(incoming.slots[0] ?? '')
+    const limited = await limits?.(
+      `http_trigger:${world.hash(handle).slice(0, 24)}`,
+      world.organization(),
+    )
+    if (limited?.refused) return limited.refused
+    if (!(await edge.becomesFresh())) return refuse('service_unavailable')
+    if (incoming.broken === 'too_large')
+      return refuse('payload_too_large', { limit: TRIGGER_LIMIT })
+    const found = await find(edge, handle)
+    if (isRefusal(found)) return found
+    const { owner, facts } = found
+    if (!signed(edge, owner, facts, incoming)) return refuse('invalid_signature')
+    if (facts.status !== 'active') return repeated(edge, owner, facts, keyOf(incoming))
+    const event = bodyOf(incoming)
+    if (isRefusal(event)) return event
+    const key = keyOf(incoming)
+    if (isRefusal(key)) return key
+    const publication: Publication = {
+      event_type: 'http_trigger.received',
+      source_kind: 'http_trigger',
+      source_id: owner.trigger_id,
+      event,
+      meta: { trigger_id: owner.trigger_id, http_handle: handle },
+      depth: 0,
+      ...(key !== undefined && { dedup_key: dedupKey(owner, key) }),
+    }
+    const { trigger_id } = owner
+    const origin = originOf(
+      world,
+      {
+        principal: { type: 'system', id: trigger_id, name: `HTTP trigger ${facts.key}` },
+        credential: { type: 'internal', id: trigger_id },
+      },
+      incoming,
+    )
+    const command = {
+      project: owner.project,
+      kind: 'events',
+      id: owner.project,
+      command_id: `http_trigger:${world.id('source_event')}`,
+      name: 'source.publish',
+      origin,
+    } as const
+    const outcome = await published(world, owner.project, (recalled) =>
+      world.command({ ...command, input: { ...publication, ...(recalled && { recalled }) } }),
+    )
+    if (isRefusal(outcome)) return outcome
+    const { source_event_id, deduped } = outcome.reply as Published
+    return {
+      status: 202,
+      body: { source_event_id, status: 'accepted', ...(deduped && { deduped }) },
+    }
   }
-  const { trigger_id } = owner
-  const origin = originOf(world, { principal: { type: 'system', id: trigger_id, name: `HTTP trigger ${facts.key}` }, credential: { type: 'internal', id: trigger_id } }, incoming)
-  const command = { project: owner.project, kind: 'events', id: owner.project, command_id: `http_trigger:${world.id('source_event')}`, name: 'source.publish', origin } as const
-  const outcome = await published(world, owner.project, (recalled) => world.command({ ...command, input: { ...publication, ...(recalled && { recalled }) } }))
-  if (isRefusal(outcome)) return outcome
-  const { source_event_id, deduped } = outcome.reply as Published
-  return { status: 202, body: { source_event_id, status: 'accepted', ...(deduped && { deduped }) } }
-}
 
-const dedupKey = ({ trigger_id }: HandleOwner, key: string): string => `http_trigger:${trigger_id}:${key}`
+const dedupKey = ({ trigger_id }: HandleOwner, key: string): string =>
+  `http_trigger:${trigger_id}:${key}`
 /** While a loop takes nothing, a repeat under a key is still answered as the first time. */
-async function repeated({ world }: Edge, owner: HandleOwner, { status }: TriggerFacts, key: string | undefined | Refusal): Promise<Answer | Refusal> {
-  const first = typeof key === 'string' ? await publishedUnder(world, owner.project, dedupKey(owner, key)) : key
-  if (typeof first === 'string') return { status: 202, body: { source_event_id: first, status: 'accepted', deduped: true } }
+async function repeated(
+  { world }: Edge,
+  owner: HandleOwner,
+  { status }: TriggerFacts,
+  key: string | undefined | Refusal,
+): Promise<Answer | Refusal> {
+  const first =
+    typeof key === 'string' ? await publishedUnder(world, owner.project, dedupKey(owner, key)) : key
+  if (typeof first === 'string')
+    return { status: 202, body: { source_event_id: first, status: 'accepted', deduped: true } }
   return first ?? (status === 'paused' ? refuse('loop_paused') : refuse('loop_not_runnable'))
 }
 
@@ -75,11 +117,20 @@ function decoded(slot: string): string {
   }
 }
 
-async function find({ world, directory }: Edge, handle: string): Promise<{ owner: HandleOwner; facts: TriggerFacts } | Refusal> {
-  const owner = (await world.ask({ project: world.organization(), kind: 'trigger_handle', id: handleId(handle) }, 'owner', { handle })) as HandleOwner | null | Refusal
+async function find(
+  { world, directory }: Edge,
+  handle: string,
+): Promise<{ owner: HandleOwner; facts: TriggerFacts } | Refusal> {
+  const owner = (await world.ask(
+    { project: world.organization(), kind: 'trigger_handle', id: handleId(handle) },
+    'owner',
+    { handle },
+  )) as HandleOwner | null | Refusal
   if (owner && isRefusal(owner)) return owner
   const { project, loop_id, trigger_id } = owner ?? NOBODY
-  const facts = (await world.ask({ project, kind: 'loop', id: loop_id }, 'trigger', { trigger_id })) as TriggerFacts | null | Refusal
+  const facts = (await world.ask({ project, kind: 'loop', id: loop_id }, 'trigger', {
+    trigger_id,
+  })) as TriggerFacts | null | Refusal
   if (facts && isRefusal(facts)) return facts
   const organization = await directory.organization()
   if (isRefusal(organization)) return organization
@@ -88,12 +139,20 @@ async function find({ world, directory }: Edge, handle: string): Promise<{ owner
 }
 
 /** Whether the body was signed with the secret of the trigger, if it has one. */
-function signed({ world }: Edge, { loop_id }: HandleOwner, { key, secret }: TriggerFacts, incoming: Incoming): boolean {
+function signed(
+  { world }: Edge,
+  { loop_id }: HandleOwner,
+  { key, secret }: TriggerFacts,
+  incoming: Incoming,
+): boolean {
   if (secret === undefined) return true
   const opened = world.unlock(secret, secretPlace(loop_id, key))
   const given = /^sha256=([0-9a-f]{64})$/i.exec(incoming.header('signature') ?? '')?.[1]
   if (opened === undefined || given === undefined || incoming.broken) return false
-  return timingSafeEqual(Buffer.from(given, 'hex'), createHmac('sha256', keyBehind(opened)).update(incoming.body, 'utf8').digest())
+  return timingSafeEqual(
+    Buffer.from(given, 'hex'),
+    createHmac('sha256', keyBehind(opened)).update(incoming.body, 'utf8').digest(),
+  )
 }
 
 /** What a secret signs with: the 32 bytes that it is the base64 of, as all secrets that the service makes; any other text signs as it is. */
@@ -113,13 +172,21 @@ function bodyOf({ body, broken }: Incoming): Open | Refusal {
   } catch {
     return refuseFields({ field: 'body', message: 'is not JSON' })
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuseFields({ field: 'body', message: 'must be a JSON object', expected: 'object' })
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return refuseFields({ field: 'body', message: 'must be a JSON object', expected: 'object' })
   const fault = unsafe(value)
   return fault ? refuseFields({ ...fault, field: fault.field || 'body' }) : (value as Open)
 }
 
 /** The key of the request: that of the query, else that of the header; blank is none. */
 function keyOf(incoming: Incoming): string | undefined | Refusal {
-  const key = new URLSearchParams(incoming.query).get('idempotency_key')?.trim() || incoming.header('x-idempotency-key')
-  return key === undefined || key.length <= LONGEST_KEY ? key : refuseFields({ field: 'idempotency_key', message: `must have at most ${LONGEST_KEY} characters` })
+  const key =
+    new URLSearchParams(incoming.query).get('idempotency_key')?.trim() ||
+    incoming.header('x-idempotency-key')
+  return key === undefined || key.length <= LONGEST_KEY
+    ? key
+    : refuseFields({
+        field: 'idempotency_key',
+        message: `must have at most ${LONGEST_KEY} characters`,
+      })
 }

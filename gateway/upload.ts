@@ -31,7 +31,9 @@ export class Upload {
     res.onData((chunk, last) => this.#take(chunk, last))
     res.pause()
     // After the turn of the request uWS begins to count the time of a silent client; pausing again ends that.
-    setImmediate(() => { if (!this.#over && !this.#flowing) res.pause() })
+    setImmediate(() => {
+      if (!this.#over && !this.#flowing) res.pause()
+    })
   }
 
   /** All of it; `too_large`; undefined when the client went away. */
@@ -60,12 +62,16 @@ export class Upload {
     // Also when everything is here: whatever comes next on the connection has to be read.
     if (!this.#over && !this.#flowing) this.#res.resume()
     this.#flowing = true
-    while (!this.#over && !enough()) await new Promise<void>((wake) => { this.#wake = wake })
+    while (!this.#over && !enough())
+      await new Promise<void>((wake) => {
+        this.#wake = wake
+      })
   }
   #take(chunk: ArrayBuffer, last: boolean): void {
     this.#size += chunk.byteLength
     // A copy, because the chunk is gone when this returns.
-    if (!this.#dropping && this.#size <= this.#limit) this.#chunks.push(Buffer.from(Buffer.from(chunk)))
+    if (!this.#dropping && this.#size <= this.#limit)
+      this.#chunks.push(Buffer.from(Buffer.from(chunk)))
     if (last) this.#whole = true
     this.#wake?.()
   }

@@ -32,7 +32,9 @@ export function faultsOf(schema: TSchema, value: unknown, root = 'body'): FieldE
   let checker = checkers.get(schema)
   if (!checker) checkers.set(schema, (checker = Compile(schema)))
   if (checker.Check(value)) return []
-  const faults = explain(schema, value).map((fault) => (fault.field === '' ? { ...fault, field: root } : fault))
+  const faults = explain(schema, value).map((fault) =>
+    fault.field === '' ? { ...fault, field: root } : fault,
+  )
   return faults.length > 0 ? faults : [{ field: root, message: 'does not fit its description' }]
 }
 
@@ -40,18 +42,23 @@ const decode = (text: string): string => decodeURIComponent(text.replaceAll('+',
 /** The pairs of a query string, or undefined when an encoding is broken. */
 function pairsOf(query: string): [string, string][] | undefined {
   try {
-    return query.split('&').filter(Boolean).map((pair) => {
-      const [name = '', ...rest] = pair.split('=')
-      return [decode(name), decode(rest.join('='))]
-    })
+    return query
+      .split('&')
+      .filter(Boolean)
+      .map((pair) => {
+        const [name = '', ...rest] = pair.split('=')
+        return [decode(name), decode(rest.join('='))]
+      })
   } catch {
     return undefined
   }
 }
 
 const scalar = (text: string, schema: Described | undefined): unknown =>
-  schema?.type === 'boolean' && (text === 'true' || text === 'false') ? text === 'true'
-    : schema?.type === 'integer' || schema?.type === 'number' ? (wholeOf(text) ?? (/^-?\d{1,16}\.\d+$/.test(text) ? Number(text) : text))
+  schema?.type === 'boolean' && (text === 'true' || text === 'false')
+    ? text === 'true'
+    : schema?.type === 'integer' || schema?.type === 'number'
+      ? (wholeOf(text) ?? (/^-?\d{1,16}\.\d+$/.test(text) ? Number(text) : text))
       : text
 
 /** Read a query string: numbers and booleans from their texts, lists repeated or joined by commas, defaults filled in. */
@@ -60,44 +67,81 @@ export function readQuery(row: Row, query: string): Values | Refusal {
   if (!schema && query === '') return {}
   const pairs = pairsOf(query)
   if (!pairs) return refuseFields({ field: 'query', message: 'is not percent-encoded UTF-8' })
-  const known = ((schema as { properties?: Readonly<Record<string, Described>> } | undefined)?.properties ?? {})
+  const known =
+    (schema as { properties?: Readonly<Record<string, Described>> } | undefined)?.properties ?? {}
   const values: Record<string, unknown> = Object.create(null)
   const faults: FieldError[] = []
   for (const [name, text] of pairs) {
     const described = Object.hasOwn(known, name) ? known[name] : undefined
-    if (!described) faults.push({ field: member('', name), message: 'is not a known parameter', ...(schema && { expected: Object.keys(known) }) })
-    else if (described.type === 'array') values[name] = [...((values[name] as unknown[] | undefined) ?? []), ...text.split(',').filter(Boolean).map((part) => scalar(part, described.items))]
+    if (!described)
+      faults.push({
+        field: member('', name),
+        message: 'is not a known parameter',
+        ...(schema && { expected: Object.keys(known) }),
+      })
+    else if (described.type === 'array')
+      values[name] = [
+        ...((values[name] as unknown[] | undefined) ?? []),
+        ...text
+          .split(',')
+          .filter(Boolean)
+          .map((part) => scalar(part, described.items)),
+      ]
     else if (name in values) faults.push({ field: name, message: 'is given more than once' })
     else values[name] = scalar(text, described)
   }
   if (faults.length > 0) return refuseFields(...faults)
   const { exact } = row.shape
-  if (exact !== undefined && (values[exact] as unknown[] | undefined)?.length) for (const name of ['cursor', 'order', 'limit']) delete values[name]
-  for (const [name, described] of Object.entries(known)) if (!(name in values) && described.default !== undefined) values[name] = described.default
+  if (exact !== undefined && (values[exact] as unknown[] | undefined)?.length)
+    for (const name of ['cursor', 'order', 'limit']) delete values[name]
+  for (const [name, described] of Object.entries(known))
+    if (!(name in values) && described.default !== undefined) values[name] = described.default
   const plain = { ...values }
   return (schema && check(schema, plain, 'query')) ?? plain
 }
 
 /** Read a body as JSON and check it against the row. @param text undefined when it is not UTF-8. @param type the Content-Type header. */
-export function readBody(row: Row, text: string | undefined, type: string | undefined): Values | Refusal {
+export function readBody(
+  row: Row,
+  text: string | undefined,
+  type: string | undefined,
+): Values | Refusal {
   const { body: schema, bodyOptional, check: further } = row.shape
   const blank = text === ''
   if (blank && (!schema || bodyOptional)) return {}
   if (blank) return refuseFields({ field: 'body', message: 'is required', expected: 'object' })
-  if (type !== undefined && type !== 'application/json' && !/^(application\/([\w.-]+\+)?json|text\/plain)\b/i.test(type)) return refuse('unsupported_media_type', { content_type: type })
+  if (
+    type !== undefined &&
+    type !== 'application/json' &&
+    !/^(application\/([\w.-]+\+)?json|text\/plain)\b/i.test(type)
+  )
+    return refuse('unsupported_media_type', { content_type: type })
   if (text === undefined) return refuseFields({ field: 'body', message: 'is not UTF-8' })
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch (error) {
-    return refuseFields({ field: 'body', message: `is not JSON: ${(error as Error).message.slice(0, 200)}` })
+    return refuseFields({
+      field: 'body',
+      message: `is not JSON: ${(error as Error).message.slice(0, 200)}`,
+    })
   }
   const fault = unsafe(value)
   if (fault) return refuseFields({ ...fault, field: fault.field || 'body' })
   if (!schema) {
-    const extra = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value) : undefined
-    if (!extra) return refuseFields({ field: 'body', message: 'must be an object', expected: 'object' })
-    return extra.length === 0 ? {} : refuseFields(...extra.slice(0, 50).map((name) => ({ field: member('', name), message: 'is not a known field' })))
+    const extra =
+      typeof value === 'object' && value !== null && !Array.isArray(value)
+        ? Object.keys(value)
+        : undefined
+    if (!extra)
+      return refuseFields({ field: 'body', message: 'must be an object', expected: 'object' })
+    return extra.length === 0
+      ? {}
+      : refuseFields(
+          ...extra
+            .slice(0, 50)
+            .map((name) => ({ field: member('', name), message: 'is not a known field' })),
+        )
   }
   const refused = check(schema, value, 'body')
   if (refused) return refused
@@ -109,14 +153,19 @@ export function readBody(row: Row, text: string | undefined, type: string | unde
 /** A value without the members that are null and are to be absent then (`orAbsent`). Null in an open object is a value like any other. */
 function withoutNulls(schema: Described, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
-  if (schema.anyOf) return schema.anyOf.reduce((rest, branch) => withoutNulls(branch, rest), value as unknown)
+  if (schema.anyOf)
+    return schema.anyOf.reduce((rest, branch) => withoutNulls(branch, rest), value as unknown)
   const { items, properties } = schema
   if (Array.isArray(value)) return items ? value.map((item) => withoutNulls(items, item)) : value
   if (!properties) return value
-  return Object.fromEntries(Object.entries(value).flatMap(([name, item]) => {
-    const part = Object.hasOwn(properties, name) ? properties[name] : undefined
-    return item === null && part?.default === null ? [] : [[name, part ? withoutNulls(part, item) : item]]
-  }))
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, item]) => {
+      const part = Object.hasOwn(properties, name) ? properties[name] : undefined
+      return item === null && part?.default === null
+        ? []
+        : [[name, part ? withoutNulls(part, item) : item]]
+    }),
+  )
 }
 
 /**
@@ -124,7 +173,8 @@ function withoutNulls(schema: Described, value: unknown): unknown {
  * written again, a name that reaches an object's prototype, or a number that JSON cannot write again (1e999 is read as infinity),
  * so that memory and journal would differ.
  */
-export const unsafe = (value: unknown): FieldError | undefined => (isSuspect(value, 1) ? suspect(value) : undefined)
+export const unsafe = (value: unknown): FieldError | undefined =>
+  isSuspect(value, 1) ? suspect(value) : undefined
 
 /** Whether `suspect` may find something: its rules without places, because almost every value passes. */
 function isSuspect(value: unknown, depth: number): boolean {
@@ -133,24 +183,46 @@ function isSuspect(value: unknown, depth: number): boolean {
   if (depth > DEEPEST) return true
   if (Array.isArray(value)) return value.some((item) => isSuspect(item, depth + 1))
   for (const key in value) {
-    if (key === '__proto__' || key === 'constructor' || isSuspect((value as Values)[key], depth + 1)) return true
+    if (
+      key === '__proto__' ||
+      key === 'constructor' ||
+      isSuspect((value as Values)[key], depth + 1)
+    )
+      return true
   }
   return false
 }
 
 function suspect(root: unknown): FieldError | undefined {
-  const stack: { value: unknown; path: string; depth: number }[] = [{ value: root, path: '', depth: 1 }]
+  const stack: { value: unknown; path: string; depth: number }[] = [
+    { value: root, path: '', depth: 1 },
+  ]
   for (let top = stack.pop(); top; top = stack.pop()) {
     const { value, path, depth } = top
-    if (typeof value === 'number' && !Number.isFinite(value)) return { field: path, message: 'is too large a number' }
+    if (typeof value === 'number' && !Number.isFinite(value))
+      return { field: path, message: 'is too large a number' }
     if (typeof value !== 'object' || value === null) continue
-    if (depth > DEEPEST) return { field: path, message: `is nested more than ${DEEPEST} levels deep`, expected: { maxDepth: DEEPEST } }
+    if (depth > DEEPEST)
+      return {
+        field: path,
+        message: `is nested more than ${DEEPEST} levels deep`,
+        expected: { maxDepth: DEEPEST },
+      }
     if (Array.isArray(value)) {
-      value.forEach((item, index) => { if (holds(item)) stack.push({ value: item, path: member(path, index), depth: depth + 1 }) })
+      value.forEach((item, index) => {
+        if (holds(item)) stack.push({ value: item, path: member(path, index), depth: depth + 1 })
+      })
       continue
     }
     for (const [key, item] of Object.entries(value)) {
-      if (key === '__proto__' || (key === 'constructor' && typeof item === 'object' && item !== null && Object.hasOwn(item, 'prototype'))) return { field: member(path, key), message: 'is not allowed as a name' }
+      if (
+        key === '__proto__' ||
+        (key === 'constructor' &&
+          typeof item === 'object' &&
+          item !== null &&
+          Object.hasOwn(item, 'prototype'))
+      )
+        return { field: member(path, key), message: 'is not allowed as a name' }
       if (holds(item)) stack.push({ value: item, path: member(path, key), depth: depth + 1 })
     }
   }

@@ -25,18 +25,34 @@ async function outcomeOf({ world }: Edge, project: string, id: string): Promise<
   let wake = () => {}
   const stop = world.live(project, 'delivery', id, () => wake())
   let over = false
-  const cancel = world.later(PATIENCE, () => { over = true; wake() })
+  const cancel = world.later(PATIENCE, () => {
+    over = true
+    wake()
+  })
   try {
     for (;;) {
-      const changed = new Promise<void>((resolve) => { wake = resolve })
-      const found = (await world.ask({ project, kind: 'delivery', id }, 'outcome')) as DeliveryOutcome | null | Refusal
+      const changed = new Promise<void>((resolve) => {
+        wake = resolve
+      })
+      const found = (await world.ask({ project, kind: 'delivery', id }, 'outcome')) as
+        | DeliveryOutcome
+        | null
+        | Refusal
       if (isRefusal(found)) return found
       if (!found) return refuse('not_found')
       const { status, response_code, last_error, latency_ms } = found
-      if (status === 'delivered' || status === 'failed') return {
-        success: status === 'delivered', ...(response_code !== undefined && { status_code: response_code }), ...(last_error !== undefined && { error: last_error }), ...(latency_ms !== undefined && { latency_ms }),
-      }
-      if (over) return { success: false, error: 'Nobody sent it in time: no node with the role executor is free.' }
+      if (status === 'delivered' || status === 'failed')
+        return {
+          success: status === 'delivered',
+          ...(response_code !== undefined && { status_code: response_code }),
+          ...(last_error !== undefined && { error: last_error }),
+          ...(latency_ms !== undefined && { latency_ms }),
+        }
+      if (over)
+        return {
+          success: false,
+          error: 'Nobody sent it in time: no node with the role executor is free.',
+        }
       await changed
     }
   } finally {
@@ -51,17 +67,30 @@ function seal({ world }: Edge, { project, slots, body }: Call): Prepared {
   const entries = body['entries'] as Readonly<Record<string, string>>
   const names = Object.keys(entries).sort()
   const text = JSON.stringify(Object.fromEntries(names.map((name) => [name, entries[name]])))
-  const digest = Buffer.from(world.seal(`secret\n${project.id}\n${slots['secret_name']}\n${text}`)).toString('hex')
+  const digest = Buffer.from(
+    world.seal(`secret\n${project.id}\n${slots['secret_name']}\n${text}`),
+  ).toString('hex')
   // The command carries no value: it is kept in the journal.
-  return { input: { entries: {}, names, material: { sealed: world.lock(Buffer.from(text), project.id), digest } } }
+  return {
+    input: {
+      entries: {},
+      names,
+      material: { sealed: world.lock(Buffer.from(text), project.id), digest },
+    },
+  }
 }
 
 /** By row name. */
 export const webhookPreparations: Readonly<Record<string, Prepare>> = {
-  'webhook.create': async (edge, call, identity) => (await checkUrl(edge, call)) ?? withSecret(edge, call, identity),
+  'webhook.create': async (edge, call, identity) =>
+    (await checkUrl(edge, call)) ?? withSecret(edge, call, identity),
   'webhook.update': async (edge, call) => (await checkUrl(edge, call)) ?? {},
   'webhook.rotate_secret': withSecret,
-  'webhook.ping': async (edge, call) => (await checkUrl(edge, call)) ?? { answer: (reply) => outcomeOf(edge, call.project?.id ?? '', (reply as { delivery_id: string }).delivery_id) },
+  'webhook.ping': async (edge, call) =>
+    (await checkUrl(edge, call)) ?? {
+      answer: (reply) =>
+        outcomeOf(edge, call.project?.id ?? '', (reply as { delivery_id: string }).delivery_id),
+    },
   'secret.put': seal,
 }
 export const secretQueries: Readonly<Record<string, LocalQuery>> = {

@@ -41,8 +41,11 @@ function handOver(args) {
   child.once('error', (error) => fail(`The program cannot be started: ${error.message}`))
   // A terminal sends Ctrl-C to the whole group, the child included; a second one would mean "at once".
   process.on('SIGINT', () => void (process.stdin.isTTY || child.kill('SIGINT')))
-  for (const signal of /** @type {const} */ (['SIGTERM', 'SIGHUP'])) process.on(signal, () => void child.kill(signal))
-  child.once('exit', (code, signal) => process.exit(code ?? 128 + (signal ? constants.signals[signal] : 0)))
+  for (const signal of /** @type {const} */ (['SIGTERM', 'SIGHUP']))
+    process.on(signal, () => void child.kill(signal))
+  child.once('exit', (code, signal) =>
+    process.exit(code ?? 128 + (signal ? constants.signals[signal] : 0)),
+  )
 }
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -50,7 +53,8 @@ const [given, ...args] = process.argv.slice(2)
 const command = given === 'help' || given === '-h' ? '--help' : given
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 
-if (major < NEEDED[0] || (major === NEEDED[0] && minor < NEEDED[1])) fail(`Node ${NEEDED.join('.')} or newer is needed; this is ${process.versions.node}.`)
+if (major < NEEDED[0] || (major === NEEDED[0] && minor < NEEDED[1]))
+  fail(`Node ${NEEDED.join('.')} or newer is needed; this is ${process.versions.node}.`)
 else if (command === undefined) process.stdout.write(usage)
 else {
   const { ensureDependencies } = await import('./boot/dependencies.mjs')
@@ -65,6 +69,12 @@ else {
     process.exitCode = await runTests(root, args, loader)
   } else {
     const { programOf, sourceOf } = await import('./boot/program.mjs')
-    handOver([...(FROM_SOURCES.includes(command) ? sourceOf(join(root, 'nodes/main.ts'), loader) : programOf(root, loader)), command, ...args])
+    handOver([
+      ...(FROM_SOURCES.includes(command)
+        ? sourceOf(join(root, 'nodes/main.ts'), loader)
+        : programOf(root, loader)),
+      command,
+      ...args,
+    ])
   }
 }

@@ -16,11 +16,17 @@ const PACKAGES = `${sep}node_modules${sep}`
 const source = /^((?:import|export)\b[\w$\s{},*]*?)(["'])([^"'\n]+)\2/gm
 
 /** The file that a module means by a name. */
-const fileOf = (name: string, from: string): string => (name.startsWith('.') ? join(dirname(from), name) : fileURLToPath(import.meta.resolve(name)))
+const fileOf = (name: string, from: string): string =>
+  name.startsWith('.') ? join(dirname(from), name) : fileURLToPath(import.meta.resolve(name))
 /** The address of a file: packages apart, because they may lie anywhere. */
 function addressOf(file: string): string {
   const at = file.lastIndexOf(PACKAGES)
-  return PREFIX + (at < 0 ? relative(root, file) : join('packages', file.slice(at + PACKAGES.length))).split(sep).join('/')
+  return (
+    PREFIX +
+    (at < 0 ? relative(root, file) : join('packages', file.slice(at + PACKAGES.length)))
+      .split(sep)
+      .join('/')
+  )
 }
 
 /** Modules by address, in the order in which they are reached. @param entries files of this project, such as `client/chat/main.ts`. @throws Error when one is not there or cannot be read. */
@@ -33,7 +39,14 @@ export function browserModules(...entries: readonly string[]): ReadonlyMap<strin
     found.set(address, '')
     const text = readFileSync(file, 'utf8')
     const plain = file.endsWith('.ts') ? transform(file, text).source() : text
-    found.set(address, plain.replace(source, (_, before: string, quote: string, name: string) => `${before}${quote}${visit(fileOf(name, file))}${quote}`))
+    found.set(
+      address,
+      plain.replace(
+        source,
+        (_, before: string, quote: string, name: string) =>
+          `${before}${quote}${visit(fileOf(name, file))}${quote}`,
+      ),
+    )
     return address
   }
   for (const entry of entries) visit(join(root, entry))

@@ -8,7 +8,9 @@ import type { Clock, Random } from './host/ports.ts'
 const FIRST = 5
 const LONGEST = 50
 
-interface Waiting { knock: (() => void) | undefined }
+interface Waiting {
+  knock: (() => void) | undefined
+}
 interface Door {
   readonly waiting: Waiting[]
   knocks: number
@@ -37,7 +39,9 @@ export class Doors {
     }
     const one: Waiting = { knock }
     door.waiting.push(one)
-    return () => { one.knock = undefined }
+    return () => {
+      one.knock = undefined
+    }
   }
   /** Somebody answers for a subject: everybody may ask. */
   open(subject: string): void {
@@ -48,7 +52,8 @@ export class Doors {
     for (const { knock } of door.waiting) knock?.()
   }
   #next(subject: string, door: Door): void {
-    const ms = Math.min(LONGEST, FIRST * 2 ** door.knocks++) * (0.75 + (this.#random.bytes(1)[0] ?? 0) / 512)
+    const ms =
+      Math.min(LONGEST, FIRST * 2 ** door.knocks++) * (0.75 + (this.#random.bytes(1)[0] ?? 0) / 512)
     door.cancel = this.#clock.later(ms, () => {
       let first = door.waiting.shift()
       while (first && !first.knock) first = door.waiting.shift()

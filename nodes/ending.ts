@@ -4,7 +4,8 @@ import { constants } from 'node:os'
 
 /** Take signals for the end of this process, so that its `exit` handlers run. */
 export function endOnSignals(): void {
-  for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(128 + constants.signals[signal]))
+  for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => process.exit(128 + constants.signals[signal]))
 }
 /** End a process when this one ends, unless the returned function is called before. */
 export function endWithUs(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): () => void {

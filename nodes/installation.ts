@@ -26,18 +26,28 @@ export interface Installed extends Installation {
 }
 
 /** A new owner key. */
-export const newOwnerKey = (prefix: string): string => `${prefix}_${randomBytes(24).toString('base64url').replace(/[-_]/g, 'x')}`
+export const newOwnerKey = (prefix: string): string =>
+  `${prefix}_${randomBytes(24).toString('base64url').replace(/[-_]/g, 'x')}`
 
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 /** Read the installation, or create it. @param rootKey the owner key to use; generated and stored under `data` when absent. */
-export async function install(registry: Registry, options: { rootKey: string | undefined; keyPrefix: string; data: string }): Promise<Installed> {
+export async function install(
+  registry: Registry,
+  options: { rootKey: string | undefined; keyPrefix: string; data: string },
+): Promise<Installed> {
   const found = await registry.get('installation')
   if (found) return JSON.parse(found.value) as Installation
-  const id = (prefix: 'organization' | 'project' | 'key') => makeId(prefix, Date.now(), randomBytes(10))
+  const id = (prefix: 'organization' | 'project' | 'key') =>
+    makeId(prefix, Date.now(), randomBytes(10))
   const raw = options.rootKey ?? newOwnerKey(options.keyPrefix)
   const made: Installation = {
-    organization: id('organization'), project: id('project'), root_key_id: id('key'), secret: randomBytes(32).toString('hex'), root_hash: hash(raw), root_prefix: raw.slice(0, 8),
+    organization: id('organization'),
+    project: id('project'),
+    root_key_id: id('key'),
+    secret: randomBytes(32).toString('hex'),
+    root_hash: hash(raw),
+    root_prefix: raw.slice(0, 8),
   }
   const file = resolve(join(options.data, 'root.key'))
   if (options.rootKey === undefined) {
@@ -46,17 +56,36 @@ export async function install(registry: Registry, options: { rootKey: string | u
     writeFileSync(file, `${raw}\n`, { mode: 0o600 })
     chmodSync(file, 0o600)
   }
-  if ((await registry.put('installation', JSON.stringify(made), 0)) === undefined) return install(registry, options)
+  if ((await registry.put('installation', JSON.stringify(made), 0)) === undefined)
+    return install(registry, options)
   return options.rootKey === undefined ? { ...made, generated: { key: raw, file } } : made
 }
 
 /** Have the organization, the project `default` and the owner key exist. Harmless when they do. @throws Error when nobody decides it in time: no shard has an owner yet. */
 export async function initialise(world: World, installation: Installation): Promise<void> {
   const outcome = await world.command({
-    project: installation.organization, kind: 'organization', id: installation.organization, command_id: 'install', name: 'organization.init',
-    input: { name: 'default', project_id: installation.project, root_key: { id: installation.root_key_id, hash: installation.root_hash, key_prefix: installation.root_prefix } },
-    origin: { at: world.now(), principal: { type: 'system', id: 'system' }, credential: { type: 'internal', id: world.node } },
+    project: installation.organization,
+    kind: 'organization',
+    id: installation.organization,
+    command_id: 'install',
+    name: 'organization.init',
+    input: {
+      name: 'default',
+      project_id: installation.project,
+      root_key: {
+        id: installation.root_key_id,
+        hash: installation.root_hash,
+        key_prefix: installation.root_prefix,
+      },
+    },
+    origin: {
+      at: world.now(),
+      principal: { type: 'system', id: 'system' },
+      credential: { type: 'internal', id: world.node },
+    },
   })
-  if (isRefusal(outcome) && outcome.refused === 'service_unavailable') throw new Error('no node with the role "shards" answers')
-  if (isRefusal(outcome)) throw new Fault(`The organization could not be created (${outcome.refused}).`)
+  if (isRefusal(outcome) && outcome.refused === 'service_unavailable')
+    throw new Error('no node with the role "shards" answers')
+  if (isRefusal(outcome))
+    throw new Fault(`The organization could not be created (${outcome.refused}).`)
 }

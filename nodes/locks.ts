@@ -21,11 +21,18 @@ export function createLocks(secret: Uint8Array, random: Random): Pick<World, 'lo
       return `v1.${Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString('base64url')}`
     },
     unlock: (text, context) => {
-      const whole = text.startsWith('v1.') ? Buffer.from(text.slice(3), 'base64url') : Buffer.alloc(0)
+      const whole = text.startsWith('v1.')
+        ? Buffer.from(text.slice(3), 'base64url')
+        : Buffer.alloc(0)
       if (whole.length < NONCE + TAG) return undefined
-      const opening = createDecipheriv('aes-256-gcm', key, whole.subarray(0, NONCE)).setAAD(Buffer.from(context)).setAuthTag(whole.subarray(whole.length - TAG))
+      const opening = createDecipheriv('aes-256-gcm', key, whole.subarray(0, NONCE))
+        .setAAD(Buffer.from(context))
+        .setAuthTag(whole.subarray(whole.length - TAG))
       try {
-        return Buffer.concat([opening.update(whole.subarray(NONCE, whole.length - TAG)), opening.final()])
+        return Buffer.concat([
+          opening.update(whole.subarray(NONCE, whole.length - TAG)),
+          opening.final(),
+        ])
       } catch {
         return undefined
       }

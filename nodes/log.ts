@@ -2,7 +2,19 @@
 import { type DestinationStream, pino } from 'pino'
 import type { Log } from '../gateway/ports.ts'
 
-const secret = ['authorization', 'Authorization', 'key', 'api_key', 'root_key', 'token', 'lease_token', 'worker_session_token', 'secret', 'password', 'cookie']
+const secret = [
+  'authorization',
+  'Authorization',
+  'key',
+  'api_key',
+  'root_key',
+  'token',
+  'lease_token',
+  'worker_session_token',
+  'secret',
+  'password',
+  'cookie',
+]
 const paths = secret.flatMap((field) => [field, `*.${field}`, `*.*.${field}`])
 
 export interface LogOptions {
@@ -15,12 +27,20 @@ export interface LogOptions {
 }
 
 /** A log. Errors go into the field `error`. */
-export function createLog({ level, node, to = pino.destination({ dest: 2, sync: true }) }: LogOptions): Log {
+export function createLog({
+  level,
+  node,
+  to = pino.destination({ dest: 2, sync: true }),
+}: LogOptions): Log {
   const { err } = pino.stdSerializers
   return pino(
     {
-      level, base: node === undefined ? {} : { node }, timestamp: pino.stdTimeFunctions.isoTime, redact: { paths, censor: '[secret]' },
-      serializers: { err, error: err }, formatters: { level: (label) => ({ level: label }) },
+      level,
+      base: node === undefined ? {} : { node },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      redact: { paths, censor: '[secret]' },
+      serializers: { err, error: err },
+      formatters: { level: (label) => ({ level: label }) },
     },
     to,
   )

@@ -40,13 +40,29 @@ export function createMetrics(version: string): Metrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
-  const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) => new Counter({ name: `baton_${name}_total`, help, labelNames, registers })
-  const gauge = <L extends string>(name: string, help: string, ...labelNames: L[]) => new Gauge({ name: `baton_${name}`, help, labelNames, registers })
-  const histogram = <L extends string>(name: string, help: string, buckets: number[], ...labelNames: L[]) =>
-    new Histogram({ name: `baton_${name}`, help, buckets, labelNames, registers })
+  const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+    new Counter({ name: `baton_${name}_total`, help, labelNames, registers })
+  const gauge = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+    new Gauge({ name: `baton_${name}`, help, labelNames, registers })
+  const histogram = <L extends string>(
+    name: string,
+    help: string,
+    buckets: number[],
+    ...labelNames: L[]
+  ) => new Histogram({ name: `baton_${name}`, help, buckets, labelNames, registers })
 
-  const requests = histogram('request_seconds', 'Duration of HTTP requests', [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 15], 'operation', 'status')
-  const open = { sse: gauge('sse_streams_open', 'Event streams open'), worker_sockets: gauge('worker_sockets_open', 'Worker sockets open'), followers: gauge('followers_open', 'Runs and projects that event streams follow') }
+  const requests = histogram(
+    'request_seconds',
+    'Duration of HTTP requests',
+    [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 15],
+    'operation',
+    'status',
+  )
+  const open = {
+    sse: gauge('sse_streams_open', 'Event streams open'),
+    worker_sockets: gauge('worker_sockets_open', 'Worker sockets open'),
+    followers: gauge('followers_open', 'Runs and projects that event streams follow'),
+  }
   const counted = {
     frames_in: counter('worker_frames_in', 'Frames received from workers'),
     frames_out: counter('worker_frames_out', 'Frames sent to workers'),
@@ -54,8 +70,16 @@ export function createMetrics(version: string): Metrics {
     stream_fallbacks: counter('stream_fallbacks', 'Times an event stream went back to replay'),
     rate_limited: counter('rate_limited', 'Requests refused because there were too many'),
   }
-  const commits = histogram('commit_seconds', 'Time from deciding a batch to its acknowledgement', FAST)
-  const batches = histogram('commit_commands', 'Commands in a commit', [1, 2, 4, 8, 16, 32, 64, 128, 256])
+  const commits = histogram(
+    'commit_seconds',
+    'Time from deciding a batch to its acknowledgement',
+    FAST,
+  )
+  const batches = histogram(
+    'commit_commands',
+    'Commands in a commit',
+    [1, 2, 4, 8, 16, 32, 64, 128, 256],
+  )
   const appends = histogram('append_seconds', 'Duration of appends to the journal', FAST)
   const appendedBytes = counter('append_bytes', 'Bytes appended to the journal')
   const commands = counter('commands', 'Commands decided', 'kind', 'outcome')
@@ -65,16 +89,34 @@ export function createMetrics(version: string): Metrics {
   const taken = counter('jobs_taken', 'Offered jobs that a gateway took')
 
   const refusals = counter('refusals', 'Requests refused, by error code', 'code')
-  const alarms = counter('view_alarms', 'Times the journal could not be applied to a view', 'partition')
+  const alarms = counter(
+    'view_alarms',
+    'Times the journal could not be applied to a view',
+    'partition',
+  )
   const doubts = counter('appends_unknown', 'Appends whose outcome had to be asked for')
   const reconnects = counter('nats_reconnects', 'Times the connection to NATS was made again')
   gauge('info', 'The release that runs; always 1', 'version').set({ version }, 1)
   const nodes = gauge('nodes_live', 'Live nodes of the installation as this node sees them', 'role')
-  const states = { connected: gauge('nats_connected', 'Whether the connection to NATS stands'), fresh: gauge('membership_fresh', 'Whether the own lease is fresh; the edge answers 503 while it is not') }
+  const states = {
+    connected: gauge('nats_connected', 'Whether the connection to NATS stands'),
+    fresh: gauge(
+      'membership_fresh',
+      'Whether the own lease is fresh; the edge answers 503 while it is not',
+    ),
+  }
   const ofShards = {
-    letters: gauge('shard_mailbox_letters', 'Commands and reads that wait in the mailbox of a shard', 'shard'),
+    letters: gauge(
+      'shard_mailbox_letters',
+      'Commands and reads that wait in the mailbox of a shard',
+      'shard',
+    ),
     actors: gauge('shard_actors', 'Actors of a shard in memory', 'shard'),
-    checkpoint_age: gauge('shard_checkpoint_age_seconds', 'Time since all of a shard that could be stored was stored', 'shard'),
+    checkpoint_age: gauge(
+      'shard_checkpoint_age_seconds',
+      'Time since all of a shard that could be stored was stored',
+      'shard',
+    ),
     jobs_waiting: gauge('jobs_waiting', 'Jobs that wait for a worker', 'shard'),
     jobs_leased: gauge('jobs_leased', 'Jobs that workers hold', 'shard'),
   }

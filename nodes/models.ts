@@ -5,7 +5,14 @@
 import { readFileSync } from 'node:fs'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
-import { efforts, findModel, fullId, type Models, type ModelProvider, type Price } from '../protocol/agents/models.ts'
+import {
+  efforts,
+  findModel,
+  fullId,
+  type Models,
+  type ModelProvider,
+  type Price,
+} from '../protocol/agents/models.ts'
 
 const Effort = Type.Enum([...efforts])
 const closed = { additionalProperties: false }
@@ -14,21 +21,54 @@ const text = Type.String({ minLength: 1, maxLength: 200 })
 const usd = Type.Number({ minimum: 0, maximum: 100_000 })
 const Cost = Type.Object({ input: usd, output: usd, cache_read: Type.Optional(usd) }, closed)
 const Name = Type.String({ pattern: '^[a-z0-9]+([._-][a-z0-9]+)*$', maxLength: 64 })
-const Provider = Type.Object({
-  provider: Name, kind: Type.Enum(['openai-compatible', 'openai', 'anthropic', 'scripted']), display_name: Type.Optional(text),
-  base_url: Type.Optional(Type.String({ pattern: '^https?://[^\\s?#]+$' })), key: Type.Optional(Type.String({ pattern: '^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$' })),
-  models: Type.Array(Type.Object({
-    id: Type.String({ minLength: 1, maxLength: 200, pattern: '^\\S+$' }), label: Type.Optional(text), context_window_tokens: Type.Integer({ minimum: 1 }),
-    description: Type.Optional(Type.String({ maxLength: 1000 })), recommended: Type.Optional(Type.Boolean()), max_effort: Type.Optional(Effort), price: Type.Optional(Cost), reads: Type.Optional(Type.Array(Type.Enum(['image', 'pdf']))),
-  }, closed), { minItems: 1, maxItems: 500 }),
-}, closed)
-const Settings = Type.Object({
-  default: Type.Optional(text), providers: Type.Array(Provider, { maxItems: 100 }), silence_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 280 })),
-  ceiling: Type.Optional(Type.Object({ timeout_seconds: Type.Optional(Type.Integer({ minimum: 1 })), effort: Type.Optional(Effort), models: Type.Optional(Type.Array(text)) }, closed)),
-}, closed)
+const Provider = Type.Object(
+  {
+    provider: Name,
+    kind: Type.Enum(['openai-compatible', 'openai', 'anthropic', 'scripted']),
+    display_name: Type.Optional(text),
+    base_url: Type.Optional(Type.String({ pattern: '^https?://[^\\s?#]+$' })),
+    key: Type.Optional(Type.String({ pattern: '^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$' })),
+    models: Type.Array(
+      Type.Object(
+        {
+          id: Type.String({ minLength: 1, maxLength: 200, pattern: '^\\S+$' }),
+          label: Type.Optional(text),
+          context_window_tokens: Type.Integer({ minimum: 1 }),
+          description: Type.Optional(Type.String({ maxLength: 1000 })),
+          recommended: Type.Optional(Type.Boolean()),
+          max_effort: Type.Optional(Effort),
+          price: Type.Optional(Cost),
+          reads: Type.Optional(Type.Array(Type.Enum(['image', 'pdf']))),
+        },
+        closed,
+      ),
+      { minItems: 1, maxItems: 500 },
+    ),
+  },
+  closed,
+)
+const Settings = Type.Object(
+  {
+    default: Type.Optional(text),
+    providers: Type.Array(Provider, { maxItems: 100 }),
+    silence_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 280 })),
+    ceiling: Type.Optional(
+      Type.Object(
+        {
+          timeout_seconds: Type.Optional(Type.Integer({ minimum: 1 })),
+          effort: Type.Optional(Effort),
+          models: Type.Optional(Type.Array(text)),
+        },
+        closed,
+      ),
+    ),
+  },
+  closed,
+)
 
 /** How a provider is reached. */
-export interface ProviderAccess extends Pick<Static<typeof Provider>, 'provider' | 'kind' | 'base_url'> {
+export interface ProviderAccess
+  extends Pick<Static<typeof Provider>, 'provider' | 'kind' | 'base_url'> {
   /** Where its key is: `env:<variable>` or `file:<absolute path>`. */
   readonly key?: string
 }
@@ -44,12 +84,27 @@ const SILENCE = 120
 
 /** The models that need nothing configured: answers by a script, for trying things out and for tests. @param brand header brand in any case. */
 const builtIn = (brand: string): Static<typeof Provider> => ({
-  provider: brand.toLowerCase(), kind: 'scripted', display_name: `${brand} (built in)`,
-  models: [{ id: 'scripted', label: 'Scripted', context_window_tokens: 200_000, max_effort: 'max', reads: [], description: 'Answers without a model, by what the message asks for; for tests and first steps.' }],
+  provider: brand.toLowerCase(),
+  kind: 'scripted',
+  display_name: `${brand} (built in)`,
+  models: [
+    {
+      id: 'scripted',
+      label: 'Scripted',
+      context_window_tokens: 200_000,
+      max_effort: 'max',
+      reads: [],
+      description:
+        'Answers without a model, by what the message asks for; for tests and first steps.',
+    },
+  ],
 })
 
 /** Read the setting, empty for none; a faulty one gives a sentence that says what is wrong. */
-export function readModels(setting: string, brand: string): ModelSettings | { readonly wrong: string } {
+export function readModels(
+  setting: string,
+  brand: string,
+): ModelSettings | { readonly wrong: string } {
   let value: unknown = { providers: [] }
   if (setting.trim() !== '') {
     try {
@@ -57,7 +112,9 @@ export function readModels(setting: string, brand: string): ModelSettings | { re
     } catch (error) {
       // The parser's own sentence repeats a part of the text, which may be a key that stands there by mistake.
       const { code } = error as NodeJS.ErrnoException
-      return { wrong: `must be JSON, or the path of a file with JSON${code === undefined ? '' : `: ${code}`}` }
+      return {
+        wrong: `must be JSON, or the path of a file with JSON${code === undefined ? '' : `: ${code}`}`,
+      }
     }
   }
   if (!Value.Check(Settings, value)) {
@@ -65,22 +122,53 @@ export function readModels(setting: string, brand: string): ModelSettings | { re
     return { wrong: `is not understood at ${first?.instancePath || '/'}: ${first?.message ?? ''}` }
   }
   const all = [...value.providers, builtIn(brand)]
-  const twice = all.find(({ provider }, index) => all.findIndex((other) => other.provider === provider) !== index)
-  if (twice) return { wrong: `names the provider ${twice.provider} twice, or one with the name of the service` }
-  for (const { provider, kind, base_url } of all) if (kind === 'openai-compatible' && base_url === undefined) return { wrong: `needs a base_url for the provider ${provider}` }
-  const providers = all.map(({ provider, display_name, models }): ModelProvider => ({
-    provider, display_name: display_name ?? provider, source: 'platform',
-    models: models.map(({ id, label, price, ...more }) => ({ id, provider, label: label ?? id, ...more, ...(price && { price: price as Price }) })),
-  }))
+  const twice = all.find(
+    ({ provider }, index) => all.findIndex((other) => other.provider === provider) !== index,
+  )
+  if (twice)
+    return {
+      wrong: `names the provider ${twice.provider} twice, or one with the name of the service`,
+    }
+  for (const { provider, kind, base_url } of all)
+    if (kind === 'openai-compatible' && base_url === undefined)
+      return { wrong: `needs a base_url for the provider ${provider}` }
+  const providers = all.map(
+    ({ provider, display_name, models }): ModelProvider => ({
+      provider,
+      display_name: display_name ?? provider,
+      source: 'platform',
+      models: models.map(({ id, label, price, ...more }) => ({
+        id,
+        provider,
+        label: label ?? id,
+        ...more,
+        ...(price && { price: price as Price }),
+      })),
+    }),
+  )
   const every = providers.flatMap(({ models }) => models)
   const { ceiling } = value
-  const known: Models = { default_model: '', providers, ...(ceiling && { ceiling: ceiling as NonNullable<Models['ceiling']> }) }
-  const chosen = value.default === undefined ? (every.find(({ recommended }) => recommended) ?? every[0]) : findModel(known, value.default)
+  const known: Models = {
+    default_model: '',
+    providers,
+    ...(ceiling && { ceiling: ceiling as NonNullable<Models['ceiling']> }),
+  }
+  const chosen =
+    value.default === undefined
+      ? (every.find(({ recommended }) => recommended) ?? every[0])
+      : findModel(known, value.default)
   if (!chosen) return { wrong: `names the default ${value.default}, but no provider has it` }
   const missing = ceiling?.models?.find((name) => !every.some((model) => fullId(model) === name))
-  if (missing !== undefined) return { wrong: `allows the model ${missing}, but no provider has it; write provider/model` }
+  if (missing !== undefined)
+    return { wrong: `allows the model ${missing}, but no provider has it; write provider/model` }
   return {
-    models: { ...known, default_model: fullId(chosen) }, silence: (value.silence_seconds ?? SILENCE) * 1000,
-    access: all.map(({ provider, kind, base_url, key }) => ({ provider, kind, ...(base_url !== undefined && { base_url: base_url.replace(/\/+$/, '') }), ...(key !== undefined && { key }) })),
+    models: { ...known, default_model: fullId(chosen) },
+    silence: (value.silence_seconds ?? SILENCE) * 1000,
+    access: all.map(({ provider, kind, base_url, key }) => ({
+      provider,
+      kind,
+      ...(base_url !== undefined && { base_url: base_url.replace(/\/+$/, '') }),
+      ...(key !== undefined && { key }),
+    })),
   }
 }

@@ -54,7 +54,8 @@ export interface RunningNode {
   stop(): Promise<void>
 }
 
-const urlOf = ({ host }: Config, port: number): string => `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+const urlOf = ({ host }: Config, port: number): string =>
+  `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 
 const systemClock: Clock = {
   now: () => Date.now(),
@@ -84,19 +85,36 @@ function systemRandom(): Random {
  * Start a node. @param servers addresses of the NATS servers. @throws Fault with what to do when it cannot.
  * @param fail told once when the node, running already, meets something that its release cannot read: it is to be stopped.
  */
-export async function startNode(config: Config, servers: readonly string[], log: Log, fail: (fault: Fault) => void = () => {}): Promise<RunningNode> {
+export async function startNode(
+  config: Config,
+  servers: readonly string[],
+  log: Log,
+  fail: (fault: Fault) => void = () => {},
+): Promise<RunningNode> {
   const id = config.node_id ?? `n${randomBytes(6).toString('hex')}`
   const nats = await connectNats({ servers, name: `baton ${id}`, log })
   const stops: (() => Promise<void>)[] = [() => nats.close()]
   let doom: (error: Error) => void = () => {}
-  const doomed = new Promise<never>((_, reject) => { doom = (error) => reject(new Fault(error.message)) })
+  const doomed = new Promise<never>((_, reject) => {
+    doom = (error) => reject(new Fault(error.message))
+  })
   doomed.catch(fail)
   const stop = async () => {
     for (const end of stops.splice(0).reverse()) await end()
   }
   try {
-    await provision(nats, { partitions: config.partitions, shards: config.shards, replicas: config.replicas })
-    const installed = await patiently(nats, 'the installation', () => install(createRegistry(nats, names.config), { rootKey: config.root_key, keyPrefix: config.key_prefix, data: config.data }))
+    await provision(nats, {
+      partitions: config.partitions,
+      shards: config.shards,
+      replicas: config.replicas,
+    })
+    const installed = await patiently(nats, 'the installation', () =>
+      install(createRegistry(nats, names.config), {
+        rootKey: config.root_key,
+        keyPrefix: config.key_prefix,
+        data: config.data,
+      }),
+    )
     const metrics = createMetrics(version)
     const journal = createJournal(nats, { appended: metrics.append, doubted: metrics.doubted })
     const snapshots = createSnapshots(nats)
@@ -106,28 +124,81 @@ export async function startNode(config: Config, servers: readonly string[], log:
     const neighbours = createNeighbours(bus)
     const membership = new Membership(cluster, systemClock, { id, roles: config.roles }, neighbours)
     // One that is away keeps silent: whoever replaces it may have its name.
-    if (await neighbours.there(id)) throw new Fault(`another node is running as ${id}: give each its own BATON_NODE_ID, or none`)
+    if (await neighbours.there(id))
+      throw new Fault(`another node is running as ${id}: give each its own BATON_NODE_ID, or none`)
     listenAs(bus, id, () => membership.unsure())
     nats.onReconnect(() => membership.unsure())
     const random = systemRandom()
     const hasViews = config.roles.includes('views')
     const recent = hasViews && !config.view_threads ? new Recent() : undefined
     const deps: HostDeps = {
-      node: id, kinds: actorKinds({ brand: config.brand, timing: config.timing, ...(config.plan_concurrency !== undefined && { plan_concurrency: config.plan_concurrency }) }), partitions: config.partitions, shards: config.shards, timing: config.timing,
-      journal, snapshots, blobs, bus, clock: systemClock, random, log, measure: metrics, fresh: () => membership.fresh(), doomed: doom, ...(recent && { recent }),
+      node: id,
+      kinds: actorKinds({
+        brand: config.brand,
+        timing: config.timing,
+        ...(config.plan_concurrency !== undefined && { plan_concurrency: config.plan_concurrency }),
+      }),
+      partitions: config.partitions,
+      shards: config.shards,
+      timing: config.timing,
+      journal,
+      snapshots,
+      blobs,
+      bus,
+      clock: systemClock,
+      random,
+      log,
+      measure: metrics,
+      fresh: () => membership.fresh(),
+      doomed: doom,
+      ...(recent && { recent }),
     }
-    const publicUrl = config.public_url ?? (config.port === 0 ? undefined : urlOf(config, config.port))
+    const publicUrl =
+      config.public_url ?? (config.port === 0 ? undefined : urlOf(config, config.port))
     const settings: GatewaySettings = {
-      brand: config.brand, key_prefix: config.key_prefix, shards: config.shards, deadline: config.deadline, rate: config.rate, timing: config.timing, keepalive: config.keepalive,
-      cors: config.cors, version, models: config.models.models, ...(config.inbox_domain !== undefined && { inbox_domain: config.inbox_domain }), ...(publicUrl !== undefined && { public_url: publicUrl }), ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),
+      brand: config.brand,
+      key_prefix: config.key_prefix,
+      shards: config.shards,
+      deadline: config.deadline,
+      rate: config.rate,
+      timing: config.timing,
+      keepalive: config.keepalive,
+      cors: config.cors,
+      version,
+      models: config.models.models,
+      ...(config.inbox_domain !== undefined && { inbox_domain: config.inbox_domain }),
+      ...(publicUrl !== undefined && { public_url: publicUrl }),
+      ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),
       sessions: config.sessions,
     }
-    const unready = readiness({ nats, membership, cluster, journal, snapshots, bus, partitions: config.partitions, shards: config.shards })
+    const unready = readiness({
+      nats,
+      membership,
+      cluster,
+      journal,
+      snapshots,
+      bus,
+      partitions: config.partitions,
+      shards: config.shards,
+    })
     const guard = createGuard(config.outbound_allow)
     const world = createWorld({
-      node: id, settings, partitions: config.partitions, shards: config.shards, secret: Buffer.from(installed.secret, 'hex'), organization: installed.organization,
-      bus, blobs, clock: systemClock, random, membership, log, count: metrics,
-      unready, metrics: metrics.text, unreachable: createVet(guard),
+      node: id,
+      settings,
+      partitions: config.partitions,
+      shards: config.shards,
+      secret: Buffer.from(installed.secret, 'hex'),
+      organization: installed.organization,
+      bus,
+      blobs,
+      clock: systemClock,
+      random,
+      membership,
+      log,
+      count: metrics,
+      unready,
+      metrics: metrics.text,
+      unreachable: createVet(guard),
     })
     const hasShards = config.roles.includes('shards')
     const telling = hasShards ? await openTelling(config, world) : undefined
@@ -135,13 +206,18 @@ export async function startNode(config: Config, servers: readonly string[], log:
     const host = new Host(telling ? { ...deps, notify: telling.notify } : deps, cluster, membership)
     nats.onReconnect(metrics.reconnected)
     metrics.onLook(() => {
-      metrics.standing(Object.fromEntries(roles.map((role) => [role, membership.members(role).length])), nats.connected(), membership.fresh())
+      metrics.standing(
+        Object.fromEntries(roles.map((role) => [role, membership.members(role).length])),
+        nats.connected(),
+        membership.fresh(),
+      )
       metrics.shardGauges(host.gauges())
     })
     const round = async () => {
       if (!hasShards) return
       await host.round()
-      for (let p = 0; p < config.partitions; p++) metrics.shardsOwned(p, host.owned().filter((name) => name.startsWith(`${p}.`)).length)
+      for (let p = 0; p < config.partitions; p++)
+        metrics.shardsOwned(p, host.owned().filter((name) => name.startsWith(`${p}.`)).length)
     }
     await patiently(nats, 'the list of nodes', () => membership.start(round))
     stops.push(() => membership.stop())
@@ -149,25 +225,74 @@ export async function startNode(config: Config, servers: readonly string[], log:
       stops.push(() => host.stop(), startSweeping(nats, systemClock, log))
       await patiently(nats, 'the ownership of shards', round)
     }
-    if (hasShards || config.roles.includes('gateway')) await Promise.race([patiently(nats, 'the organization', () => initialise(world, installed)), doomed])
+    if (hasShards || config.roles.includes('gateway'))
+      await Promise.race([
+        patiently(nats, 'the organization', () => initialise(world, installed)),
+        doomed,
+      ])
     // Only now: a view that has much to catch up with leaves little time for anything else.
     if (hasViews) {
-      stops.push(await startViews({ data: config.data, organization: installed.organization, partitions: config.partitions, journal, end: (partition) => host.end(partition), ...(recent && { recent }), blobs, bus, clock: systemClock, log, metrics, stale: config.timing.stale * 1000, doomed: doom }))
+      stops.push(
+        await startViews({
+          data: config.data,
+          organization: installed.organization,
+          partitions: config.partitions,
+          journal,
+          end: (partition) => host.end(partition),
+          ...(recent && { recent }),
+          blobs,
+          bus,
+          clock: systemClock,
+          log,
+          metrics,
+          stale: config.timing.stale * 1000,
+          doomed: doom,
+        }),
+      )
     }
     const edge = config.roles.includes('gateway')
     const directory = edge || config.roles.includes('executor') ? openDirectory(world) : undefined
     if (directory) stops.push(async () => directory.close())
-    if (directory && config.roles.includes('executor')) stops.push(startExecutorRole({ world, bus, directory, guard, limit: config.executor_limit, models: config.models, env: process.env }))
+    if (directory && config.roles.includes('executor'))
+      stops.push(
+        startExecutorRole({
+          world,
+          bus,
+          directory,
+          guard,
+          limit: config.executor_limit,
+          models: config.models,
+          env: process.env,
+        }),
+      )
     if (!edge || !directory) {
-      if (config.status_port === undefined) return { id, installed, owned: () => host.owned(), leave: () => {}, stop }
-      const status = await serveStatus(config.host, config.status_port, { unready, metrics: metrics.text })
+      if (config.status_port === undefined)
+        return { id, installed, owned: () => host.owned(), leave: () => {}, stop }
+      const status = await serveStatus(config.host, config.status_port, {
+        unready,
+        metrics: metrics.text,
+      })
       stops.push(status.close)
-      return { id, installed, owned: () => host.owned(), leave: status.leave, status: status.url, stop }
+      return {
+        id,
+        installed,
+        owned: () => host.owned(),
+        leave: status.leave,
+        status: status.url,
+        stop,
+      }
     }
     const gateway = createGateway(world, directory, { modules: browserModules(CHAT) })
     const port = await gateway.listen(config.host, config.port)
     stops.push(() => gateway.stop())
-    return { id, installed, owned: () => host.owned(), url: urlOf(config, port), leave: () => gateway.leave(), stop }
+    return {
+      id,
+      installed,
+      owned: () => host.owned(),
+      url: urlOf(config, port),
+      leave: () => gateway.leave(),
+      stop,
+    }
   } catch (error) {
     await stop().catch(() => {})
     throw error

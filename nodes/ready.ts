@@ -24,12 +24,23 @@ const MOVE = 6000
 
 const within = async <T>(check: Promise<T>): Promise<T> => {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, fail) => { timer = setTimeout(() => fail(new Error('late')), WITHIN) })
+  const late = new Promise<never>((_, fail) => {
+    timer = setTimeout(() => fail(new Error('late')), WITHIN)
+  })
   return Promise.race([check, late]).finally(() => clearTimeout(timer))
 }
 
 /** A check that gives what is not usable, as short texts; nothing when all is. */
-export function readiness({ nats, membership, cluster, journal, snapshots, bus, partitions, shards }: Parts): () => Promise<readonly string[]> {
+export function readiness({
+  nats,
+  membership,
+  cluster,
+  journal,
+  snapshots,
+  bus,
+  partitions,
+  shards,
+}: Parts): () => Promise<readonly string[]> {
   const patient = patience()
   return async () => {
     if (!nats.connected()) return ['nats: not connected']
@@ -41,18 +52,31 @@ export function readiness({ nats, membership, cluster, journal, snapshots, bus, 
         faults.push(`${what} (${error instanceof Error ? error.message : String(error)})`)
       }
     }
-    const checks: Promise<void>[] = [look('membership: the own lease is stale', async () => membership.fresh())]
+    const checks: Promise<void>[] = [
+      look('membership: the own lease is stale', async () => membership.fresh()),
+    ]
     for (let p = 0; p < partitions; p++) {
       checks.push(look(`journal ${p}`, () => journal.position(p)))
       checks.push(look(`state ${p}`, () => snapshots.get(p, '_/ready')))
       const question = { name: 'locate', project: '', input: { run_id: '' } }
-      checks.push(look(`view ${p}`, async () => patient(`view ${p}`, typeof (await bus.request(subjects.view(p), question, WITHIN)) === 'object')))
+      checks.push(
+        look(`view ${p}`, async () =>
+          patient(
+            `view ${p}`,
+            typeof (await bus.request(subjects.view(p), question, WITHIN)) === 'object',
+          ),
+        ),
+      )
     }
-    checks.push(look('shards without an owner', async () => {
-      const live = new Set(membership.members('shards').map(({ id }) => id))
-      const owners = (await cluster.list('shard.')).filter(({ value }) => live.has((JSON.parse(value) as { node: string }).node))
-      return patient('shards', owners.length >= partitions * shards)
-    }))
+    checks.push(
+      look('shards without an owner', async () => {
+        const live = new Set(membership.members('shards').map(({ id }) => id))
+        const owners = (await cluster.list('shard.')).filter(({ value }) =>
+          live.has((JSON.parse(value) as { node: string }).node),
+        )
+        return patient('shards', owners.length >= partitions * shards)
+      }),
+    )
     await Promise.all(checks)
     return faults
   }

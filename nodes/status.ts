@@ -2,38 +2,78 @@
 import { createServer } from 'node:http'
 import { Fault } from './fault.ts'
 
-interface Asked { unready(): Promise<readonly string[]>; metrics(): Promise<string> }
+interface Asked {
+  unready(): Promise<readonly string[]>
+  metrics(): Promise<string>
+}
 
 /** Answer `/healthz`, `/readyz` and `/metrics`. `leave`: not ready from now on. @throws Fault when the address cannot be used. */
-export async function serveStatus(host: string, port: number, { unready, metrics }: Asked): Promise<{ readonly url: string; leave(): void; close(): Promise<void> }> {
+export async function serveStatus(
+  host: string,
+  port: number,
+  { unready, metrics }: Asked,
+): Promise<{ readonly url: string; leave(): void; close(): Promise<void> }> {
   let leaving = false
-  const answers: Readonly<Record<string, () => Promise<{ status: number; text: string; type: string }>>> = {
+  const answers: Readonly<
+    Record<string, () => Promise<{ status: number; text: string; type: string }>>
+  > = {
     '/healthz': async () => json(200, { status: 'alive' }),
     '/readyz': async () => {
       const reasons = leaving ? ['stopping'] : await unready()
-      return reasons.length === 0 ? json(200, { status: 'ready' }) : json(503, { status: 'not ready', reasons })
+      return reasons.length === 0
+        ? json(200, { status: 'ready' })
+        : json(503, { status: 'not ready', reasons })
     },
-    '/metrics': async () => ({ status: 200, text: await metrics(), type: 'text/plain; version=0.0.4; charset=utf-8' }),
+    '/metrics': async () => ({
+      status: 200,
+      text: await metrics(),
+      type: 'text/plain; version=0.0.4; charset=utf-8',
+    }),
   }
   const server = createServer((request, response) => {
     const answer = answers[request.url?.split('?')[0] ?? '']
-    const given = answer && request.method === 'GET' ? answer() : Promise.resolve(json(404, { error: { code: 'not_found', message: 'This node has no gateway; it answers /healthz, /readyz and /metrics.' } }))
-    given.catch((error: Error) => json(503, { status: 'not ready', reasons: [error.message] })).then(({ status, text, type }) => {
-      response.writeHead(status, { 'content-type': type }).end(text)
-    })
+    const given =
+      answer && request.method === 'GET'
+        ? answer()
+        : Promise.resolve(
+            json(404, {
+              error: {
+                code: 'not_found',
+                message: 'This node has no gateway; it answers /healthz, /readyz and /metrics.',
+              },
+            }),
+          )
+    given
+      .catch((error: Error) => json(503, { status: 'not ready', reasons: [error.message] }))
+      .then(({ status, text, type }) => {
+        response.writeHead(status, { 'content-type': type }).end(text)
+      })
   })
   await new Promise<void>((listening, failed) => {
-    server.once('error', (error) => failed(new Fault(`The status port ${host}:${port} cannot be used: ${error.message}. Choose another with BATON_STATUS_PORT.`)))
+    server.once('error', (error) =>
+      failed(
+        new Fault(
+          `The status port ${host}:${port} cannot be used: ${error.message}. Choose another with BATON_STATUS_PORT.`,
+        ),
+      ),
+    )
     server.listen(port, host, listening)
   })
   const address = server.address()
   return {
     url: `http://${host}:${typeof address === 'object' && address ? address.port : port}`,
-    leave: () => { leaving = true },
-    close: () => new Promise<void>((closed) => {
-      server.close(() => closed())
-      server.closeAllConnections()
-    }),
+    leave: () => {
+      leaving = true
+    },
+    close: () =>
+      new Promise<void>((closed) => {
+        server.close(() => closed())
+        server.closeAllConnections()
+      }),
   }
 }
-const json = (status: number, body: unknown) => ({ status, text: JSON.stringify(body), type: 'application/json' })
+const json = (status: number, body: unknown) => ({
+  status,
+  text: JSON.stringify(body),
+  type: 'application/json',
+})

@@ -129,37 +129,77 @@ export function createWorld(parts: WorldParts): World {
       if (from === undefined) return makeId(prefix, clock.now(), parts.random.bytes(10), slot)
       const bytes = createHmac('sha256', parts.secret).update(`id/${prefix}/${from}`).digest()
       // The part that is a time in other ids is hash here: a repeat cannot know when the first request came.
-      return makeId(prefix, bytes.readUIntBE(16, 6), bytes, slot ?? hashOf(bytes.toString('hex')) % 1024)
+      return makeId(
+        prefix,
+        bytes.readUIntBE(16, 6),
+        bytes,
+        slot ?? hashOf(bytes.toString('hex')) % 1024,
+      )
     },
     organization: () => parts.organization,
 
-    command: async (command: Command): Promise<Outcome> => (await owner(command, { type: 'command', command })) as Outcome,
+    command: async (command: Command): Promise<Outcome> =>
+      (await owner(command, { type: 'command', command })) as Outcome,
     ask: async (to, name, input = {}) => {
       const answer = await owner(to, { type: 'ask', to, name, input })
       // A reply of undefined leaves nothing when it comes from another process.
       return 'refused' in answer ? answer : (answer as { readonly reply?: unknown }).reply
     },
-    view: (project, name, input, fresh, within) => view(partitionOf(project, partitions), { name, project, input, ...(fresh !== undefined && { fresh }), ...(within !== undefined && { within }) }),
-    everywhere: (name, input) => Promise.all(Array.from({ length: partitions }, (_, partition) => view(partition, { name, project: parts.organization, input }))),
-    live: (project, kind, id, on) => bus.subscribe(subjects.live(project, kind, id), (message) => { on(message as Placed) }),
-    moved: (project, on) => bus.subscribe(subjects.moved(project), (message) => { on((message as { cursor: number }).cursor) }),
+    view: (project, name, input, fresh, within) =>
+      view(partitionOf(project, partitions), {
+        name,
+        project,
+        input,
+        ...(fresh !== undefined && { fresh }),
+        ...(within !== undefined && { within }),
+      }),
+    everywhere: (name, input) =>
+      Promise.all(
+        Array.from({ length: partitions }, (_, partition) =>
+          view(partition, { name, project: parts.organization, input }),
+        ),
+      ),
+    live: (project, kind, id, on) =>
+      bus.subscribe(subjects.live(project, kind, id), (message) => {
+        on(message as Placed)
+      }),
+    moved: (project, on) =>
+      bus.subscribe(subjects.moved(project), (message) => {
+        on((message as { cursor: number }).cursor)
+      }),
     preview: (project, session, pieces) => bus.publish(subjects.preview(project, session), pieces),
     // Nodes that were built before pieces were gathered send each by itself.
-    onPreview: (project, session, on) => bus.subscribe(subjects.preview(project, session), (message) => { on([message as Preview | readonly Preview[]].flat()) }),
+    onPreview: (project, session, on) =>
+      bus.subscribe(subjects.preview(project, session), (message) => {
+        on([message as Preview | readonly Preview[]].flat())
+      }),
     previewed: async (project, message) => {
       const answer = await bus.request(subjects.previewed(project, message), {}, SHOWN)
       return typeof answer === 'object' ? (answer.answer as Previewed) : undefined
     },
-    onPreviewed: (project, message, answer) => bus.subscribe(subjects.previewed(project, message), () => answer()),
+    onPreviewed: (project, message, answer) =>
+      bus.subscribe(subjects.previewed(project, message), () => answer()),
     forget: async (project) => {
       await parts.membership.refresh().catch(() => {})
       const gateways = parts.membership.members('gateway')
-      const executors = parts.membership.members('executor').filter(({ id }) => !gateways.some((gateway) => gateway.id === id))
-      await Promise.all([...gateways.map(({ id }) => forgetAt(id, id, project)), ...executors.map(({ id }) => forgetAt(id, subjects.executor(id), project))])
+      const executors = parts.membership
+        .members('executor')
+        .filter(({ id }) => !gateways.some((gateway) => gateway.id === id))
+      await Promise.all([
+        ...gateways.map(({ id }) => forgetAt(id, id, project)),
+        ...executors.map(({ id }) => forgetAt(id, subjects.executor(id), project)),
+      ])
     },
 
-    onMessage: (handler) => { bus.subscribe(subjects.gateway(parts.node), (message) => handler(message as GatewayMessage)) },
-    onOffer: (project, queue, capability, handler) => bus.subscribe(subjects.offerFilter(project, queue, capability), (message) => handler(message as Offer), subjects.offerGroup),
+    onMessage: (handler) => {
+      bus.subscribe(subjects.gateway(parts.node), (message) => handler(message as GatewayMessage))
+    },
+    onOffer: (project, queue, capability, handler) =>
+      bus.subscribe(
+        subjects.offerFilter(project, queue, capability),
+        (message) => handler(message as Offer),
+        subjects.offerGroup,
+      ),
     demand: (project) => bus.publish(subjects.demand(project), { project }),
     fresh: () => parts.membership.fresh(),
     ended: () => parts.membership.ended(),
@@ -175,10 +215,14 @@ export function createWorld(parts: WorldParts): World {
     for (;;) {
       const answer = await bus.request(subjects.gateway(mailbox), message, 1000)
       if (typeof answer === 'object') return
-      if (!(['gateway', 'executor'] as const).some((role) => parts.membership.members(role).some((member) => member.id === id))) return
+      if (
+        !(['gateway', 'executor'] as const).some((role) =>
+          parts.membership.members(role).some((member) => member.id === id),
+        )
+      )
+        return
       await sleep(50)
     }
   }
   return world
 }
-

@@ -25,6 +25,32 @@ import { workers } from './worker.ts'
 import { attachments } from './api/attachments.ts'
 
 /** Every endpoint, by operation name. */
-export const api = { ...projects, ...access, ...roles, ...users, ...audit, ...workflows, ...runs, ...interactions, ...channels, ...workers, ...events, ...loops, ...agents, ...toolkits, ...skills, ...models, ...memory, ...actions, ...organizationActions, ...sessions, ...transcripts, ...webhooks, ...secrets, ...mcp, ...attachments } as const
+export const api = {
+  ...projects,
+  ...access,
+  ...roles,
+  ...users,
+  ...audit,
+  ...workflows,
+  ...runs,
+  ...interactions,
+  ...channels,
+  ...workers,
+  ...events,
+  ...loops,
+  ...agents,
+  ...toolkits,
+  ...skills,
+  ...models,
+  ...memory,
+  ...actions,
+  ...organizationActions,
+  ...sessions,
+  ...transcripts,
+  ...webhooks,
+  ...secrets,
+  ...mcp,
+  ...attachments,
+} as const
 export type Api = typeof api
 export type RowName = keyof Api

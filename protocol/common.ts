@@ -2,7 +2,10 @@
 import { Type, type Static, type TObject, type TProperties, type TSchema } from 'typebox'
 
 /** RFC 3339, UTC, exactly three fractional digits. */
-export const Timestamp = Type.String({ format: 'date-time', description: 'RFC 3339, UTC, milliseconds' })
+export const Timestamp = Type.String({
+  format: 'date-time',
+  description: 'RFC 3339, UTC, milliseconds',
+})
 /** The wire form of Unix milliseconds. */
 export const timestamp = (at: number): string => {
   if (at !== latest.at) latest = { at, text: spelled(at) }
@@ -18,14 +21,17 @@ const spelled = (at: number): string => {
   const z = days + 719_468
   const era = Math.floor(z / 146_097)
   const doe = z - era * 146_097
-  const yoe = Math.floor((doe - Math.floor(doe / 1460) + Math.floor(doe / 36_524) - Math.floor(doe / 146_096)) / 365)
+  const yoe = Math.floor(
+    (doe - Math.floor(doe / 1460) + Math.floor(doe / 36_524) - Math.floor(doe / 146_096)) / 365,
+  )
   const doy = doe - (365 * yoe + Math.floor(yoe / 4) - Math.floor(yoe / 100))
   const mp = Math.floor((5 * doy + 2) / 153)
   const month = mp < 10 ? mp + 3 : mp - 9
   const year = yoe + era * 400 + (month <= 2 ? 1 : 0)
   return `${p(year, 4)}-${p(month, 2)}-${p(doy - Math.floor((153 * mp + 2) / 5) + 1, 2)}T${p(Math.floor(ms / 3_600_000), 2)}:${p(Math.floor(ms / 60_000) % 60, 2)}:${p(Math.floor(ms / 1000) % 60, 2)}.${p(ms % 1000, 3)}Z`
 }
-const RFC3339 = /^\d{4}-(\d\d)-(\d\d)[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
+const RFC3339 =
+  /^\d{4}-(\d\d)-(\d\d)[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
 /** Unix milliseconds of an RFC 3339 text, or undefined when it is none. A day that its month lacks, the hour 24 and leap seconds are none. */
 export function parseTimestamp(text: string): number | undefined {
   const match = RFC3339.exec(text)
@@ -33,61 +39,109 @@ export function parseTimestamp(text: string): number | undefined {
   const [, month, day] = match
   // The engine would take February 31 for March 2 or 3.
   const date = new Date(`${text.slice(0, 10)}T00:00:00Z`)
-  if (date.getUTCMonth() + 1 !== Number(month) || date.getUTCDate() !== Number(day)) return undefined
+  if (date.getUTCMonth() + 1 !== Number(month) || date.getUTCDate() !== Number(day))
+    return undefined
   const at = Date.parse(text)
   return Number.isNaN(at) ? undefined : at
 }
 
-const UNITS: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, µs: 1e-3, μs: 1e-3, ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+const UNITS: Readonly<Record<string, number>> = {
+  ns: 1e-6,
+  us: 1e-3,
+  µs: 1e-3,
+  μs: 1e-3,
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+}
 /** Milliseconds of a Go duration text (`90s`, `1h30m`, `1.5h`; https://pkg.go.dev/time#ParseDuration), or undefined. Negative ones are refused. */
 export function parseDuration(text: string): number | undefined {
   if (text === '0') return 0
   if (!/^((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$/.test(text)) return undefined
   let total = 0
-  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/g)) total += Number(amount) * (UNITS[unit ?? ''] ?? 0)
+  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/g))
+    total += Number(amount) * (UNITS[unit ?? ''] ?? 0)
   return total
 }
 
 /** A whole number of 64 bits as a query or a header spells it, or undefined. One beyond what can exist is the largest that is kept exactly: it behaves like the end. */
 export function wholeOf(text: string): number | undefined {
-  if (!/^-?\d{1,19}$/.test(text) || BigInt(text) !== BigInt.asIntN(64, BigInt(text))) return undefined
+  if (!/^-?\d{1,19}$/.test(text) || BigInt(text) !== BigInt.asIntN(64, BigInt(text)))
+    return undefined
   return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, Number(text)))
 }
 
-export const Duration = Type.String({ pattern: '^(0|((\\d+(\\.\\d*)?|\\.\\d+)(ns|us|µs|μs|ms|s|m|h))+)$', description: 'Go duration text, such as 90s or 1h30m' })
+export const Duration = Type.String({
+  pattern: '^(0|((\\d+(\\.\\d*)?|\\.\\d+)(ns|us|µs|μs|ms|s|m|h))+)$',
+  description: 'Go duration text, such as 90s or 1h30m',
+})
 /** Bytes of a text in UTF-8, or its characters when it surely has no more bytes than `most`: nobody asks then. */
-export const sizeOf = (text: string, most: number): number => (text.length * 3 <= most ? text.length : new TextEncoder().encode(text).length)
+export const sizeOf = (text: string, most: number): number =>
+  text.length * 3 <= most ? text.length : new TextEncoder().encode(text).length
 /** An object whose members the service does not interpret. */
 export const Open = Type.Record(Type.String(), Type.Unknown())
 export type Open = Static<typeof Open>
 // Of a key's schema a record keeps the pattern only; that of any text does not match keys of several lines.
-export const Tags = Type.Record(Type.String({ pattern: '^[\\s\\S]*$' }), Type.String({ maxLength: 256 }), {
-  maxProperties: 8, propertyNames: { minLength: 1, maxLength: 128 }, description: 'At most 8 entries, keys of 1 to 128 characters; the prefix of the brand is reserved',
-})
+export const Tags = Type.Record(
+  Type.String({ pattern: '^[\\s\\S]*$' }),
+  Type.String({ maxLength: 256 }),
+  {
+    maxProperties: 8,
+    propertyNames: { minLength: 1, maxLength: 128 },
+    description:
+      'At most 8 entries, keys of 1 to 128 characters; the prefix of the brand is reserved',
+  },
+)
 export type Tags = Static<typeof Tags>
 export const Id = Type.String({ minLength: 1, maxLength: 128 })
 export const Handle = Type.String({ pattern: '^[a-z0-9]+(-[a-z0-9]+)*$', maxLength: 64 })
 
 /** A request object: unknown fields are refused. */
-export const Closed = <P extends TProperties>(properties: P, options: Readonly<Record<string, unknown>> = {}): TObject<P> => Type.Object(properties, { additionalProperties: false, ...options })
+export const Closed = <P extends TProperties>(
+  properties: P,
+  options: Readonly<Record<string, unknown>> = {},
+): TObject<P> => Type.Object(properties, { additionalProperties: false, ...options })
 
 /** What a client may also give as null, which means that it is absent: validation drops such members, as `default` says. */
-export const orAbsent = <T extends TSchema>(schema: T) => Type.Unsafe<Static<T>>({ anyOf: [schema, Type.Null()], default: null })
+export const orAbsent = <T extends TSchema>(schema: T) =>
+  Type.Unsafe<Static<T>>({ anyOf: [schema, Type.Null()], default: null })
 
 /** The idempotency key of a body; a blank one is none. */
-export const bodyKey = ({ idempotency_key }: { readonly idempotency_key?: string | undefined }): string | undefined => idempotency_key?.trim() || undefined
+export const bodyKey = ({
+  idempotency_key,
+}: {
+  readonly idempotency_key?: string | undefined
+}): string | undefined => idempotency_key?.trim() || undefined
 
 /** Query of every list with pages. */
 export const paging = {
-  cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 1024, description: 'next_cursor of the previous page' })),
+  cursor: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 1024, description: 'next_cursor of the previous page' }),
+  ),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 20 })),
 }
 /** Query of every plain list, which is answered whole unless the caller says how many are enough. */
-export const cutting = { limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many; all by default' })) }
+export const cutting = {
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many; all by default' }),
+  ),
+}
 /** A cursor page. */
-export const pageOf = <T extends TSchema>(item: T) => Type.Object({ items: Type.Array(item), has_more: Type.Boolean(), next_cursor: Type.Optional(Type.String()) })
+export const pageOf = <T extends TSchema>(item: T) =>
+  Type.Object({
+    items: Type.Array(item),
+    has_more: Type.Boolean(),
+    next_cursor: Type.Optional(Type.String()),
+  })
 /** A run list: the page's array under both names that clients read. */
-export const runPageOf = <T extends TSchema>(item: T) => Type.Object({ items: Type.Array(item), data: Type.Array(item), has_more: Type.Boolean(), next_cursor: Type.Optional(Type.String()) })
+export const runPageOf = <T extends TSchema>(item: T) =>
+  Type.Object({
+    items: Type.Array(item),
+    data: Type.Array(item),
+    has_more: Type.Boolean(),
+    next_cursor: Type.Optional(Type.String()),
+  })
 /** A plain list: items and nothing else. */
 export const listOf = <T extends TSchema>(item: T) => Type.Object({ items: Type.Array(item) })
 /** A query parameter that may repeat or be comma-joined. */

@@ -28,7 +28,10 @@ export interface Reserved {
 /** Internal commands of the organization. All but `handle.reserve` are total: repeated or late, they change nothing. */
 export type OrganizationCommands = SkillHoldCommands & {
   /** First start: the organization, its project `default` and the first Owner key. Does nothing when it exists. */
-  'organization.init': { input: { name: string; project_id: string; root_key: KeyMaterial & { id: string } }; reply: undefined }
+  'organization.init': {
+    input: { name: string; project_id: string; root_key: KeyMaterial & { id: string } }
+    reply: undefined
+  }
   /** These keys were used at the time of the command. */
   'key.touch': { input: { ids: readonly string[] }; reply: undefined }
   /** Refused with `already_exists` while another project holds the handle. */
@@ -54,7 +57,12 @@ export type PartingEvent =
 
 /** Private events of the organization about claims. `id` is the workflow's. */
 export type ClaimEvent =
-  | (Event & { readonly type: 'handle.reserved'; readonly id: string; readonly handle: string; readonly project: string })
+  | (Event & {
+      readonly type: 'handle.reserved'
+      readonly id: string
+      readonly handle: string
+      readonly project: string
+    })
   | (Event & { readonly type: 'handle.questioned'; readonly id: string; readonly project: string })
   | (Event & { readonly type: 'handle.released'; readonly id: string })
 /**
@@ -63,4 +71,9 @@ export type ClaimEvent =
  */
 export type HoldEvent =
   | (Event & { readonly type: 'handle.held'; readonly id: string; readonly organization: string })
-  | (Event & { readonly type: 'handle.freed'; readonly id: string; readonly organization: string; readonly unused?: true })
+  | (Event & {
+      readonly type: 'handle.freed'
+      readonly id: string
+      readonly organization: string
+      readonly unused?: true
+    })

@@ -75,16 +75,30 @@ export interface Shape {
  * organization; or it depends on the body, and the edge finds it (`found`).
  */
 type To =
-  | { readonly kind: Kind; readonly mint: Prefix; readonly near?: (body: never) => string | undefined }
-  | { readonly kind: Kind; readonly slot: string; readonly prefix: Prefix; /** The slot may also be a name, which the edge looks up. */ readonly named?: true }
+  | {
+      readonly kind: Kind
+      readonly mint: Prefix
+      readonly near?: (body: never) => string | undefined
+    }
+  | {
+      readonly kind: Kind
+      readonly slot: string
+      readonly prefix: Prefix /** The slot may also be a name, which the edge looks up. */
+      readonly named?: true
+    }
   | { readonly kind: Kind; readonly derive: string; readonly prefix: Prefix }
   | { readonly kind: Kind; readonly found: Prefix }
   | { readonly kind: 'project' | 'events' }
   | { readonly kind: 'organization' }
 export type Table = Readonly<Record<string, Row>>
 
-const row = <V extends Verb>(verb: V) =>
-  <const R extends string, const S extends Shape>(route: R, shape: S): Row<V, R, S> => ({ verb, route, shape })
+const row =
+  <V extends Verb>(verb: V) =>
+  <const R extends string, const S extends Shape>(route: R, shape: S): Row<V, R, S> => ({
+    verb,
+    route,
+    shape,
+  })
 /** Declare a command: `command('POST /projects/:project/runs', {…})`. */
 export const command = row('command')
 /** Declare a query. */
@@ -94,18 +108,34 @@ export const stream = row('stream')
 /** Declare a transfer of bytes. */
 export const blob = row('blob')
 
-type Slots<P extends string> =
-  P extends `${string}:${infer N}/${infer Rest}` ? N | Slots<Rest> : P extends `${string}:${infer N}` ? N : never
-type Field<S, K extends string> = S extends { readonly [_ in K]: infer T extends TSchema } ? Static<T> : unknown
+type Slots<P extends string> = P extends `${string}:${infer N}/${infer Rest}`
+  ? N | Slots<Rest>
+  : P extends `${string}:${infer N}`
+    ? N
+    : never
+type Field<S, K extends string> = S extends { readonly [_ in K]: infer T extends TSchema }
+  ? Static<T>
+  : unknown
 /** What a caller passes: path slots, query and body in one object. */
-export type Input<R extends Row> =
-  { readonly [K in Slots<R['route']>]: string } & Field<R['shape'], 'body'> & Field<R['shape'], 'query'>
+export type Input<R extends Row> = { readonly [K in Slots<R['route']>]: string } & Field<
+  R['shape'],
+  'body'
+> &
+  Field<R['shape'], 'query'>
 /** What a caller gets. */
-export type Reply<R extends Row> = R['shape'] extends { readonly reply: infer T extends TSchema } ? Static<T> : undefined
+export type Reply<R extends Row> = R['shape'] extends { readonly reply: infer T extends TSchema }
+  ? Static<T>
+  : undefined
 /** The command rows that one kind of actor decides, by row name. */
 export type CommandsOf<T extends Table, K extends Kind> = {
-  [N in keyof T as T[N] extends { readonly shape: { readonly as: string } } ? never
-    : T[N] extends { readonly verb: 'command'; readonly shape: { readonly to: { readonly kind: K } } } ? N : never]: T[N]
+  [N in keyof T as T[N] extends { readonly shape: { readonly as: string } }
+    ? never
+    : T[N] extends {
+          readonly verb: 'command'
+          readonly shape: { readonly to: { readonly kind: K } }
+        }
+      ? N
+      : never]: T[N]
 }
 
 /** Method and path of a row. */

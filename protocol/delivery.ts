@@ -20,7 +20,9 @@ export const ATTEMPTS = 10
 /** Milliseconds in which a test delivery must be begun: nobody waits for it later. */
 export const PROMPT = 15_000
 /** Milliseconds before the second attempt, the third, and so on. */
-const PAUSES = [5_000, 30_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000] as const
+const PAUSES = [
+  5_000, 30_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000,
+] as const
 const JITTER = 0.2
 /** A receiver that asks for more is not waited for longer, in milliseconds. */
 const LONGEST = 3_600_000
@@ -55,7 +57,8 @@ export interface AttemptOutcome {
   readonly latency_ms?: number
 }
 /** What a delivery has come to, for whoever waits for it. */
-export interface DeliveryOutcome extends Pick<DeliveryRecord, 'status' | 'response_code' | 'last_error'> {
+export interface DeliveryOutcome
+  extends Pick<DeliveryRecord, 'status' | 'response_code' | 'last_error'> {
   readonly latency_ms?: number
 }
 
@@ -70,12 +73,20 @@ export type DeliveryCommands = {
   wake: { input: unknown; reply: undefined }
 }
 /** What happened to a delivery; `delivery` is the patch of its record. */
-export type DeliveryEvent = Event & { readonly id: string; readonly delivery: Patch<DeliveryRecord> } & (
-  | { readonly type: 'delivery.opened'; readonly opening: DeliveryOpening; readonly job_id: string; readonly at: number }
-  /** Its pause is over. */
-  | { readonly type: 'delivery.due'; readonly job_id: string }
-  | { readonly type: 'delivery.begun' }
-  /** Another attempt follows at `at`, Unix milliseconds. */
-  | { readonly type: 'delivery.deferred'; readonly at: number }
-  | { readonly type: 'delivery.delivered' | 'delivery.failed'; readonly latency_ms?: number }
-)
+export type DeliveryEvent = Event & {
+  readonly id: string
+  readonly delivery: Patch<DeliveryRecord>
+} & (
+    | {
+        readonly type: 'delivery.opened'
+        readonly opening: DeliveryOpening
+        readonly job_id: string
+        readonly at: number
+      }
+    /** Its pause is over. */
+    | { readonly type: 'delivery.due'; readonly job_id: string }
+    | { readonly type: 'delivery.begun' }
+    /** Another attempt follows at `at`, Unix milliseconds. */
+    | { readonly type: 'delivery.deferred'; readonly at: number }
+    | { readonly type: 'delivery.delivered' | 'delivery.failed'; readonly latency_ms?: number }
+  )

@@ -35,7 +35,9 @@ export interface ProjectDirectory {
   /** Oldest first. */
   readonly assignments: readonly RoleAssignment[]
   /** Workflows by id; the spec of a version is asked for when a run starts. */
-  readonly workflows: Readonly<Record<string, { readonly handle: string; readonly latest_version: number }>>
+  readonly workflows: Readonly<
+    Record<string, { readonly handle: string; readonly latest_version: number }>
+  >
   /** Agents by id; what a turn of one needs is asked for when it begins. */
   readonly agents: Readonly<Record<string, AgentEntry>>
   /** Its actions by name; absent from an owner of an older release. */
@@ -47,7 +49,11 @@ export interface ActionSketch {
   readonly repeatable?: true
 }
 /** The action of this name: that of the project, else that of the organization. Undefined: nobody defined one. */
-export const actionNamed = (home: ProjectDirectory, organization: OrganizationDirectory, name: string): ActionSketch | undefined =>
+export const actionNamed = (
+  home: ProjectDirectory,
+  organization: OrganizationDirectory,
+  name: string,
+): ActionSketch | undefined =>
   own(home.actions ?? {}, name) ?? own(organization.actions ?? {}, name)
 /** A principal as others refer to it: a member of a channel, a target of an interaction, an owner. */
 export interface Party {
@@ -66,14 +72,23 @@ export interface Reached {
  * The active principal of a project with this id: a person, a service or an agent of the project, or who an organization
  * key signs in as. Undefined for everybody else: unknown, disabled and deleted ones, and those of other projects.
  */
-export function activePrincipal({ principals }: ProjectDirectory, { keys }: OrganizationDirectory, id: string): Party | undefined {
+export function activePrincipal(
+  { principals }: ProjectDirectory,
+  { keys }: OrganizationDirectory,
+  id: string,
+): Party | undefined {
   const record = own(principals, id)
-  if (record) return record.state === 'active' ? { id, kind: record.kind, name: record.name } : undefined
+  if (record)
+    return record.state === 'active' ? { id, kind: record.kind, name: record.name } : undefined
   const key = Object.values(keys).find(({ principal_id }) => principal_id === id)
   return key && { id, kind: 'service', name: key.name }
 }
 /** As whom a party acts. */
-export const principalOf = ({ id, kind, name }: Party): Principal => ({ type: kind === 'service' ? 'service_account' : kind, id, name })
+export const principalOf = ({ id, kind, name }: Party): Principal => ({
+  type: kind === 'service' ? 'service_account' : kind,
+  id,
+  name,
+})
 /** The latest version of a workflow: what `project` answers to the read `definition`. */
 export interface Definition {
   readonly id: string

@@ -5,10 +5,31 @@
  */
 
 /** Kinds of actors: each is one boundary of consistency. */
-const kinds = ['organization', 'project', 'run', 'queue', 'worker', 'interaction', 'channel', 'channel_name', 'events', 'loop', 'trigger_handle', 'memory', 'session', 'delivery', 'plan'] as const
+const kinds = [
+  'organization',
+  'project',
+  'run',
+  'queue',
+  'worker',
+  'interaction',
+  'channel',
+  'channel_name',
+  'events',
+  'loop',
+  'trigger_handle',
+  'memory',
+  'session',
+  'delivery',
+  'plan',
+] as const
 export type Kind = (typeof kinds)[number]
 /** Kinds whose entries are told live to who follows one actor of them. */
-export const followedKinds = ['run', 'session', 'channel', 'delivery'] as const satisfies readonly Kind[]
+export const followedKinds = [
+  'run',
+  'session',
+  'channel',
+  'delivery',
+] as const satisfies readonly Kind[]
 export type FollowedKind = (typeof followedKinds)[number]
 /** Kinds that the feed of a project tells of. */
 export const feedKinds = ['run', 'queue'] as const satisfies readonly Kind[]
@@ -17,7 +38,8 @@ export const feedKinds = ['run', 'queue'] as const satisfies readonly Kind[]
 export const EVENTS_PER_ENVELOPE = 1000
 
 /** The cursor of an event. Safe while the stream has fewer than 9 × 10^12 messages. */
-export const cursorOf = (sequence: number, index: number): number => sequence * EVENTS_PER_ENVELOPE + index
+export const cursorOf = (sequence: number, index: number): number =>
+  sequence * EVENTS_PER_ENVELOPE + index
 /** The stream sequence that a cursor lies in. */
 export const sequenceOf = (cursor: number): number => Math.floor(cursor / EVENTS_PER_ENVELOPE)
 
@@ -116,4 +138,5 @@ const placedAt = (sequence: number, index: number, entry: Entry): Placed => ({
   entry: entry.prev < 0 ? { ...entry, prev: cursorOf(sequence, -1 - entry.prev) } : entry,
 })
 /** The cursor of an entry's last event. */
-export const lastCursor = ({ cursor, entry }: Placed): number => cursor + Math.max(0, entry.events.length - 1)
+export const lastCursor = ({ cursor, entry }: Placed): number =>
+  cursor + Math.max(0, entry.events.length - 1)

@@ -6,12 +6,29 @@ import type { Event } from './entry.ts'
 import { Skill, skillLimits } from './skills.ts'
 import { Toolkit, toolkitLimits } from './toolkits.ts'
 
-export const ToolkitAssignment = Type.Object({ agent_id: Type.String(), toolkit_id: Type.String(), toolkit: Type.Optional(Toolkit), position: Type.Integer({ minimum: 0 }), created_at: Timestamp })
+export const ToolkitAssignment = Type.Object({
+  agent_id: Type.String(),
+  toolkit_id: Type.String(),
+  toolkit: Type.Optional(Toolkit),
+  position: Type.Integer({ minimum: 0 }),
+  created_at: Timestamp,
+})
 export type ToolkitAssignment = Static<typeof ToolkitAssignment>
-export const SkillAssignment = Type.Object({ agent_id: Type.String(), skill_id: Type.String(), skill: Type.Optional(Skill), enabled: Type.Boolean(), position: Type.Integer({ minimum: 0 }), created_at: Timestamp })
+export const SkillAssignment = Type.Object({
+  agent_id: Type.String(),
+  skill_id: Type.String(),
+  skill: Type.Optional(Skill),
+  enabled: Type.Boolean(),
+  position: Type.Integer({ minimum: 0 }),
+  created_at: Timestamp,
+})
 export type SkillAssignment = Static<typeof SkillAssignment>
-export const AssignToolkits = Closed({ toolkit_ids: Type.Array(Id, { maxItems: toolkitLimits.assigned, uniqueItems: true }) })
-export const AssignSkills = Closed({ skill_ids: Type.Array(Id, { maxItems: skillLimits.assigned, uniqueItems: true }) })
+export const AssignToolkits = Closed({
+  toolkit_ids: Type.Array(Id, { maxItems: toolkitLimits.assigned, uniqueItems: true }),
+})
+export const AssignSkills = Closed({
+  skill_ids: Type.Array(Id, { maxItems: skillLimits.assigned, uniqueItems: true }),
+})
 
 /** Something given to an agent. */
 export interface Given {
@@ -26,13 +43,24 @@ export interface Equipment {
 }
 /** `id` is the agent's. */
 export type EquipmentEvent =
-  | (Event & { readonly type: 'toolkits.assigned'; readonly id: string; readonly toolkits: readonly Given[] })
-  | (Event & { readonly type: 'skills.assigned'; readonly id: string; readonly skills: readonly Given[] })
+  | (Event & {
+      readonly type: 'toolkits.assigned'
+      readonly id: string
+      readonly toolkits: readonly Given[]
+    })
+  | (Event & {
+      readonly type: 'skills.assigned'
+      readonly id: string
+      readonly skills: readonly Given[]
+    })
 
 /** What a project answers to the read `equipment`: the agent with what it was given, and the records that the project itself keeps of that. */
 export interface Equipped extends Equipment {
   readonly agent: Agent
-  readonly kept: { readonly toolkits: Readonly<Record<string, Toolkit>>; readonly skills: Readonly<Record<string, Skill>> }
+  readonly kept: {
+    readonly toolkits: Readonly<Record<string, Toolkit>>
+    readonly skills: Readonly<Record<string, Skill>>
+  }
 }
 
 /**
@@ -43,7 +71,11 @@ export interface Equipped extends Equipment {
  *     somebody has the skill or holds it, or when it was granted again meanwhile. So no agent has a skill that is gone.
  */
 export type SkillHoldEvent =
-  | (Event & { readonly type: 'skill.held'; readonly id: string; readonly skills: readonly string[] })
+  | (Event & {
+      readonly type: 'skill.held'
+      readonly id: string
+      readonly skills: readonly string[]
+    })
   | (Event & { readonly type: 'skill.let_go'; readonly id: string })
 /** Internal commands of the organization for this. `id` names the hold. */
 export type SkillHoldCommands = {

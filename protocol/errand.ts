@@ -16,17 +16,47 @@ const ATTEMPTS = 20
 
 export type Errand =
   /** Look up what the turn of an exchange needs, and begin it. `agents`: ids of the agents of the channel; `alone`: one person talks with one agent. */
-  | { readonly errand: 'exchange'; readonly exchange: Exchange; readonly channel: Pick<Channel, 'id' | 'name' | 'topic' | 'kind' | 'private'>; readonly agents: readonly string[]; readonly alone: boolean }
+  | {
+      readonly errand: 'exchange'
+      readonly exchange: Exchange
+      readonly channel: Pick<Channel, 'id' | 'name' | 'topic' | 'kind' | 'private'>
+      readonly agents: readonly string[]
+      readonly alone: boolean
+    }
   /** Take somebody who is no active principal any more out of all channels. */
   | { readonly errand: 'leave'; readonly principal_id: string }
   /** Nobody wants anything any more. */
   | { readonly errand: 'none' }
 
 /** The input of `queue.enqueue` for an errand. @param at Unix milliseconds. @param fairness_key those of equal keys take turns with others. */
-export function errandJob(id: string, owner: { readonly kind: Kind; readonly id: string }, fairness_key: string, at: number): { readonly job: JobHeader; readonly record: object } {
-  const shared = { id, origin: 'server_internal', executor_kind: 'server_worker', priority: 0, fairness_key, max_attempts: ATTEMPTS } as const
+export function errandJob(
+  id: string,
+  owner: { readonly kind: Kind; readonly id: string },
+  fairness_key: string,
+  at: number,
+): { readonly job: JobHeader; readonly record: object } {
+  const shared = {
+    id,
+    origin: 'server_internal',
+    executor_kind: 'server_worker',
+    priority: 0,
+    fairness_key,
+    max_attempts: ATTEMPTS,
+  } as const
   const now = timestamp(at)
   // The record is on no list, like that of a delivery.
-  const record = { ...shared, kind: 'action_execution', queue: ERRANDS, status: 'queued', claim_attempt: 0, cancel_requested: false, created_at: now, updated_at: now } as const
-  return { job: { ...shared, kind: 'errand', owner, enqueued_at: at, max_losses: ATTEMPTS }, record }
+  const record = {
+    ...shared,
+    kind: 'action_execution',
+    queue: ERRANDS,
+    status: 'queued',
+    claim_attempt: 0,
+    cancel_requested: false,
+    created_at: now,
+    updated_at: now,
+  } as const
+  return {
+    job: { ...shared, kind: 'errand', owner, enqueued_at: at, max_losses: ATTEMPTS },
+    record,
+  }
 }

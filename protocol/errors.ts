@@ -14,46 +14,131 @@ interface Meaning {
 export const errors = {
   bad_request: { status: 400, message: 'The request is not valid; see details.fields.' },
   unauthorized: { status: 401, message: 'The credential is missing, unknown, revoked or expired.' },
-  permission_denied: { status: 403, message: 'The credential lacks the permission named in details.permission.' },
+  permission_denied: {
+    status: 403,
+    message: 'The credential lacks the permission named in details.permission.',
+  },
   forbidden: { status: 403, message: 'The credential is not valid here.' },
   not_found: { status: 404, message: 'There is no such record.' },
-  method_not_allowed: { status: 405, message: 'This path does not answer that method; see the Allow header.' },
+  method_not_allowed: {
+    status: 405,
+    message: 'This path does not answer that method; see the Allow header.',
+  },
   conflict: { status: 409, message: 'The record is not in a state that allows this.' },
   already_exists: { status: 409, message: 'A record with this name already exists.' },
-  idempotency_key_conflict: { status: 409, message: 'This idempotency key was already used; see details.' },
-  principal_has_no_roles: { status: 409, message: 'The principal has no role; assign one or set allow_unassigned_principal.' },
-  external_identity_conflict: { status: 409, message: 'The external reference belongs to a project with another identity.' },
-  project_archived: { status: 409, message: 'The external reference belongs to an archived project.' },
+  idempotency_key_conflict: {
+    status: 409,
+    message: 'This idempotency key was already used; see details.',
+  },
+  principal_has_no_roles: {
+    status: 409,
+    message: 'The principal has no role; assign one or set allow_unassigned_principal.',
+  },
+  external_identity_conflict: {
+    status: 409,
+    message: 'The external reference belongs to a project with another identity.',
+  },
+  project_archived: {
+    status: 409,
+    message: 'The external reference belongs to an archived project.',
+  },
   run_not_suspended: { status: 409, message: 'Only a suspended run can be resumed.' },
   run_not_failed: { status: 409, message: 'Only a failed run can be retried.' },
-  run_version_superseded: { status: 409, message: 'The definition has a newer version; start a new run.' },
-  limit_not_raised: { status: 400, message: 'The run was stopped by a limit that this request does not raise.' },
-  not_channel_member: { status: 403, message: 'Only members of the channel may do this; join it first.' },
+  run_version_superseded: {
+    status: 409,
+    message: 'The definition has a newer version; start a new run.',
+  },
+  limit_not_raised: {
+    status: 400,
+    message: 'The run was stopped by a limit that this request does not raise.',
+  },
+  not_channel_member: {
+    status: 403,
+    message: 'Only members of the channel may do this; join it first.',
+  },
   already_member: { status: 409, message: 'The channel has this member already.' },
-  channel_archived: { status: 409, message: 'The channel is archived; set archived_at to null first.' },
-  last_admin: { status: 409, message: 'The last administrator of a channel that has other members cannot leave it; add another one first, or delete the channel.' },
-  pin_limit_reached: { status: 409, message: 'The channel has as many pinned messages as it may; unpin one first.' },
-  session_turn_active: { status: 409, message: 'The session has a turn that has not ended; wait for it, or nudge it. See details.' },
+  channel_archived: {
+    status: 409,
+    message: 'The channel is archived; set archived_at to null first.',
+  },
+  last_admin: {
+    status: 409,
+    message:
+      'The last administrator of a channel that has other members cannot leave it; add another one first, or delete the channel.',
+  },
+  pin_limit_reached: {
+    status: 409,
+    message: 'The channel has as many pinned messages as it may; unpin one first.',
+  },
+  session_turn_active: {
+    status: 409,
+    message: 'The session has a turn that has not ended; wait for it, or nudge it. See details.',
+  },
   turn_owned_by_run: { status: 409, message: 'The turn belongs to a run; cancel the run.' },
-  nudge_already_delivered: { status: 409, message: 'The nudge was delivered already; see details.nudge.' },
-  agent_inactive: { status: 409, message: 'The agent is inactive; set its status to active first.' },
+  nudge_already_delivered: {
+    status: 409,
+    message: 'The nudge was delivered already; see details.nudge.',
+  },
+  agent_inactive: {
+    status: 409,
+    message: 'The agent is inactive; set its status to active first.',
+  },
   session_agent_ref_conflict: { status: 400, message: 'Give agent_id or agent_name, not both.' },
-  session_key_scope_required: { status: 400, message: 'A session key means something inside one agent; give agent_id or agent_name with it.' },
+  session_key_scope_required: {
+    status: 400,
+    message: 'A session key means something inside one agent; give agent_id or agent_name with it.',
+  },
   loop_paused: { status: 409, message: 'The loop is paused; set its status to active first.' },
   loop_not_runnable: { status: 409, message: 'The loop is a draft, or has no steps.' },
   budget_exhausted: { status: 409, message: 'The loop has spent its daily budget.' },
   invalid_signature: { status: 401, message: 'The signature is missing or does not fit the body.' },
-  skill_in_use: { status: 409, message: 'Agents have this skill, or are just being given it; take it from them first.' },
-  memory_cursor_expired: { status: 410, message: 'Changes after this cursor are no longer kept; read the feed without it, then the entries.' },
-  memory_semantic_search_unavailable: { status: 503, message: 'This service has no index for searching by meaning; use search_mode=keyword.' },
-  artifact_storage_unavailable: { status: 503, message: 'Files cannot be stored or read right now; retry after Retry-After seconds.', retryable: true },
-  inbox_unavailable: { status: 409, message: 'This service has no domain for the addresses of agents; its operator can set BATON_INBOX_DOMAIN.' },
-  payload_too_large: { status: 413, message: 'The request body is larger than this endpoint accepts.' },
+  skill_in_use: {
+    status: 409,
+    message: 'Agents have this skill, or are just being given it; take it from them first.',
+  },
+  memory_cursor_expired: {
+    status: 410,
+    message:
+      'Changes after this cursor are no longer kept; read the feed without it, then the entries.',
+  },
+  memory_semantic_search_unavailable: {
+    status: 503,
+    message: 'This service has no index for searching by meaning; use search_mode=keyword.',
+  },
+  artifact_storage_unavailable: {
+    status: 503,
+    message: 'Files cannot be stored or read right now; retry after Retry-After seconds.',
+    retryable: true,
+  },
+  inbox_unavailable: {
+    status: 409,
+    message:
+      'This service has no domain for the addresses of agents; its operator can set BATON_INBOX_DOMAIN.',
+  },
+  payload_too_large: {
+    status: 413,
+    message: 'The request body is larger than this endpoint accepts.',
+  },
   unsupported_media_type: { status: 415, message: 'Send the body as application/json.' },
-  rate_limit_exceeded: { status: 429, message: 'Too many requests; wait for Retry-After seconds.', retryable: true },
-  project_capacity_reached: { status: 429, message: 'The organization has reached its project limit.' },
-  internal: { status: 500, message: 'Something failed inside the service; the request id is in X-Request-ID.', retryable: true },
-  service_unavailable: { status: 503, message: 'The service cannot answer right now; retry after Retry-After seconds.', retryable: true },
+  rate_limit_exceeded: {
+    status: 429,
+    message: 'Too many requests; wait for Retry-After seconds.',
+    retryable: true,
+  },
+  project_capacity_reached: {
+    status: 429,
+    message: 'The organization has reached its project limit.',
+  },
+  internal: {
+    status: 500,
+    message: 'Something failed inside the service; the request id is in X-Request-ID.',
+    retryable: true,
+  },
+  service_unavailable: {
+    status: 503,
+    message: 'The service cannot answer right now; retry after Retry-After seconds.',
+    retryable: true,
+  },
 } as const satisfies Record<string, Meaning>
 
 /** A refusal code, the `error.code` of an answer. */
@@ -75,7 +160,11 @@ export interface Refusal {
 }
 
 /** Refuse with a code of the table, with details that help the caller and, when the table's sentence is too general, a better one. */
-export const refuse = (refused: Code, details?: Readonly<Record<string, unknown>>, message?: string): Refusal => ({
+export const refuse = (
+  refused: Code,
+  details?: Readonly<Record<string, unknown>>,
+  message?: string,
+): Refusal => ({
   refused,
   ...(details && { details }),
   ...(message !== undefined && { message }),
@@ -88,9 +177,16 @@ export function refuseFields(...faults: FieldError[]): Refusal {
 }
 
 /** Whether an answer is a refusal. */
-export const isRefusal = (answer: unknown): answer is Refusal => typeof answer === 'object' && answer !== null && 'refused' in answer
+export const isRefusal = (answer: unknown): answer is Refusal =>
+  typeof answer === 'object' && answer !== null && 'refused' in answer
 
 /** The wire form of a refusal: `{error: {code, message, details?}}`. */
 export function errorBody({ refused, message, details }: Refusal) {
-  return { error: { code: refused, message: message ?? errors[refused].message, ...(details && { details }) } }
+  return {
+    error: {
+      code: refused,
+      message: message ?? errors[refused].message,
+      ...(details && { details }),
+    },
+  }
 }

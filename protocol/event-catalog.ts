@@ -10,50 +10,110 @@ interface Described {
   readonly meta: Members
 }
 
-const run = (about: string, event: Members): Described => ({ about, event: `run_id loop_id? loop_name? definition_id? name? external_id? status ${event} started_at? completed_at`, meta: 'run_id loop_id? definition_id?' })
-const check = (about: string): Described => ({ about, event: 'run_id loop_id? definition_id? step verdict on_fail failed:array checks?:array', meta: 'run_id loop_id? definition_id?' })
-const row = (about: string, more = ''): Described => ({ about, event: `table_id table_name row_id data:object version:integer${more}`, meta: 'table_name table_id row_id' })
+const run = (about: string, event: Members): Described => ({
+  about,
+  event: `run_id loop_id? loop_name? definition_id? name? external_id? status ${event} started_at? completed_at`,
+  meta: 'run_id loop_id? definition_id?',
+})
+const check = (about: string): Described => ({
+  about,
+  event: 'run_id loop_id? definition_id? step verdict on_fail failed:array checks?:array',
+  meta: 'run_id loop_id? definition_id?',
+})
+const row = (about: string, more = ''): Described => ({
+  about,
+  event: `table_id table_name row_id data:object version:integer${more}`,
+  meta: 'table_name table_id row_id',
+})
 
 const described: Readonly<Record<string, Described>> = {
-  'artifact.created': { about: 'An artifact was produced in a run', event: 'artifact_id name content_type step? loop_run_id? kind size_bytes:integer sha256 visibility', meta: 'artifact_id loop_run_id? kind content_type' },
+  'artifact.created': {
+    about: 'An artifact was produced in a run',
+    event:
+      'artifact_id name content_type step? loop_run_id? kind size_bytes:integer sha256 visibility',
+    meta: 'artifact_id loop_run_id? kind content_type',
+  },
   'check.passed': check('A check step has passed'),
   'check.failed': check('A check step has failed'),
-  'http_trigger.received': { about: 'A request reached the URL of an HTTP trigger; the event is its body', event: '', meta: 'trigger_id http_handle' },
+  'http_trigger.received': {
+    about: 'A request reached the URL of an HTTP trigger; the event is its body',
+    event: '',
+    meta: 'trigger_id http_handle',
+  },
   'interaction.created': {
-    about: 'Somebody was asked', event: 'interaction_id kind status title description? target_user_ids:array consumer_kind run_id? session_id? expires_at? created_by? context?:object spec?:object',
+    about: 'Somebody was asked',
+    event:
+      'interaction_id kind status title description? target_user_ids:array consumer_kind run_id? session_id? expires_at? created_by? context?:object spec?:object',
     meta: 'interaction_id kind target_user_ids:array',
   },
   'interaction.resolved': {
     about: 'A question was answered, cancelled, or its time is over',
-    event: 'interaction_id kind status consumer_kind outcome?:any comment? responder?:object responder_id? resolving_response_id? resolved_by? cancel_reason? run_id? session_id?',
+    event:
+      'interaction_id kind status consumer_kind outcome?:any comment? responder?:object responder_id? resolving_response_id? resolved_by? cancel_reason? run_id? session_id?',
     meta: 'interaction_id kind status consumer_kind responder_id? resolving_response_id?',
   },
-  'loop.auto_paused': { about: 'A loop was paused because several runs in a row had failed', event: 'run_id loop_id consecutive_failures:integer threshold:integer', meta: 'run_id loop_id' },
+  'loop.auto_paused': {
+    about: 'A loop was paused because several runs in a row had failed',
+    event: 'run_id loop_id consecutive_failures:integer threshold:integer',
+    meta: 'run_id loop_id',
+  },
   'run.completed': run('A run has completed', 'output:object'),
   'run.failed': run('A run has failed', 'error error_type? step? stop_reason'),
   'run.cancelled': run('A run was cancelled', 'reason? stop_reason'),
-  'run.budget_exceeded': { about: 'A run has spent its budget', event: 'run_id loop_id step credit_spent:number credit_budget:number percent_used:integer', meta: 'run_id loop_id' },
-  'run.progress_stalled': { about: 'An agent repeated itself', event: 'run_id loop_id step tool duplicate_calls:integer limit:integer attempt?:integer', meta: 'run_id loop_id' },
-  'session.message.created': { about: 'A message was posted in a session of an agent', event: 'session_id agent_id message_id role sequence:integer turn_id? content:array session_key?', meta: 'session_id agent_id message_id role' },
+  'run.budget_exceeded': {
+    about: 'A run has spent its budget',
+    event: 'run_id loop_id step credit_spent:number credit_budget:number percent_used:integer',
+    meta: 'run_id loop_id',
+  },
+  'run.progress_stalled': {
+    about: 'An agent repeated itself',
+    event: 'run_id loop_id step tool duplicate_calls:integer limit:integer attempt?:integer',
+    meta: 'run_id loop_id',
+  },
+  'session.message.created': {
+    about: 'A message was posted in a session of an agent',
+    event:
+      'session_id agent_id message_id role sequence:integer turn_id? content:array session_key?',
+    meta: 'session_id agent_id message_id role',
+  },
   'table.row.inserted': row('A row was added'),
   'table.row.updated': row('A row was changed', ' changed:array previous:object'),
   'table.row.deleted': row('A row was deleted'),
 }
 
 function schemaOf(members: Members): Record<string, unknown> {
-  const parts = members.split(' ').filter((part) => part !== '').map((part) => {
-    const [name = '', type = 'string'] = part.split(':')
-    return { name: name.replace('?', ''), optional: name.endsWith('?'), type }
-  })
+  const parts = members
+    .split(' ')
+    .filter((part) => part !== '')
+    .map((part) => {
+      const [name = '', type = 'string'] = part.split(':')
+      return { name: name.replace('?', ''), optional: name.endsWith('?'), type }
+    })
   const required = parts.filter(({ optional }) => !optional).map(({ name }) => name)
-  return { type: 'object', properties: Object.fromEntries(parts.map(({ name, type }) => [name, type === 'any' ? {} : { type }])), ...(required.length > 0 && { required }) }
+  return {
+    type: 'object',
+    properties: Object.fromEntries(
+      parts.map(({ name, type }) => [name, type === 'any' ? {} : { type }]),
+    ),
+    ...(required.length > 0 && { required }),
+  }
 }
 
 /** The catalog of a service without integrations. */
 export const eventCatalog: EventCatalog = {
   items: Object.entries(capabilities).map(([prefix, display_name]) => ({
-    prefix, kind: 'capability', display_name, readiness: 'ready',
-    event_types: Object.entries(described).filter(([name]) => name.startsWith(`${prefix}.`)).map(([name, { about, event, meta }]) => ({ name, description: about, event_schema: schemaOf(event), meta_schema: schemaOf(meta) })),
+    prefix,
+    kind: 'capability',
+    display_name,
+    readiness: 'ready',
+    event_types: Object.entries(described)
+      .filter(([name]) => name.startsWith(`${prefix}.`))
+      .map(([name, { about, event, meta }]) => ({
+        name,
+        description: about,
+        event_schema: schemaOf(event),
+        meta_schema: schemaOf(meta),
+      })),
   })),
   reserved_prefixes: Object.entries(reservedPrefixes).map(([prefix, kind]) => ({ prefix, kind })),
 }

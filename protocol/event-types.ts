@@ -7,41 +7,108 @@ const EXACT = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+$/
 const PATTERN = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.\*$/
 /** Events that the service sends to itself. */
 const internal: ReadonlySet<string> = new Set([
-  'interaction.http_subscriber.dispatch', 'loop.http_trigger.received', 'loop.run_allocation.completed', 'loop.run_allocation.failed', 'loop.schedule.tick', 'loop_run.continue',
-  'loop_run.resume', 'run.progress_initial', 'run.resume', 'schedule.tick',
+  'interaction.http_subscriber.dispatch',
+  'loop.http_trigger.received',
+  'loop.run_allocation.completed',
+  'loop.run_allocation.failed',
+  'loop.schedule.tick',
+  'loop_run.continue',
+  'loop_run.resume',
+  'run.progress_initial',
+  'run.resume',
+  'schedule.tick',
 ])
 /** Beginnings of the names of events that the service publishes itself, each with the words of the catalog. */
 export const capabilities: Readonly<Record<string, string>> = {
-  artifact: 'Artifacts', check: 'Checks', http_trigger: 'HTTP triggers', interaction: 'Interactions', loop: 'Loops', run: 'Runs', session: 'Sessions', table: 'Tables',
+  artifact: 'Artifacts',
+  check: 'Checks',
+  http_trigger: 'HTTP triggers',
+  interaction: 'Interactions',
+  loop: 'Loops',
+  run: 'Runs',
+  session: 'Sessions',
+  table: 'Tables',
 }
 /** Beginnings that nobody can use: for signals, for what the service does inside, and for what it may do later. */
 export const reservedPrefixes: Readonly<Record<string, 'capability' | 'utility'>> = {
-  signal: 'capability', loop_run: 'capability', schedule: 'capability', channel: 'capability', email: 'capability', test: 'utility',
+  signal: 'capability',
+  loop_run: 'capability',
+  schedule: 'capability',
+  channel: 'capability',
+  email: 'capability',
+  test: 'utility',
 }
 
 const isSignal = (event_type: string): boolean => event_type.startsWith('signal.')
 /** Whether an event is one that the service sends to itself: nobody else is told of it. */
 export const isInternal = (event_type: string): boolean => internal.has(event_type)
 /** Whether an event is for waits of one run, or for nobody: then no trigger and no pattern fits it. */
-export const isPrivate = (event_type: string): boolean => isSignal(event_type) || internal.has(event_type)
+export const isPrivate = (event_type: string): boolean =>
+  isSignal(event_type) || internal.has(event_type)
 /** Whether an event of this type fits an exact type or a pattern such as `table.row.*`. */
 export const fitsType = (pattern: string, event_type: string): boolean =>
-  pattern.endsWith('.*') ? event_type.startsWith(pattern.slice(0, -1)) && !isPrivate(event_type) : pattern === event_type
+  pattern.endsWith('.*')
+    ? event_type.startsWith(pattern.slice(0, -1)) && !isPrivate(event_type)
+    : pattern === event_type
 
 /** Faults of the type that a trigger or a wait names. Only a wait may name a signal. */
-export function checkEventType(event_type: string, field: string, by: 'trigger' | 'wait'): FieldError[] {
-  if (internal.has(event_type)) return [{ field, message: `is an event that the service sends to itself; nobody can ${by === 'wait' ? 'wait for' : 'be triggered by'} it`, actual: event_type }]
+export function checkEventType(
+  event_type: string,
+  field: string,
+  by: 'trigger' | 'wait',
+): FieldError[] {
+  if (internal.has(event_type))
+    return [
+      {
+        field,
+        message: `is an event that the service sends to itself; nobody can ${by === 'wait' ? 'wait for' : 'be triggered by'} it`,
+        actual: event_type,
+      },
+    ]
   if (isSignal(event_type)) {
-    if (by === 'trigger') return [{ field, message: 'is a signal; signals only resume runs', actual: event_type }]
-    return SIGNAL.test(event_type) ? [] : [{ field, message: 'is not the exact name of a signal, such as signal.approved', actual: event_type }]
+    if (by === 'trigger')
+      return [{ field, message: 'is a signal; signals only resume runs', actual: event_type }]
+    return SIGNAL.test(event_type)
+      ? []
+      : [
+          {
+            field,
+            message: 'is not the exact name of a signal, such as signal.approved',
+            actual: event_type,
+          },
+        ]
   }
-  return EXACT.test(event_type) || PATTERN.test(event_type) ? [] : [{ field, message: 'is not the type of an event, such as table.row.inserted or table.row.*', actual: event_type }]
+  return EXACT.test(event_type) || PATTERN.test(event_type)
+    ? []
+    : [
+        {
+          field,
+          message: 'is not the type of an event, such as table.row.inserted or table.row.*',
+          actual: event_type,
+        },
+      ]
 }
 
 /** Faults of the type of an event that a client publishes: it must not look like one of the service's own. */
 export function checkCustomType(event_type: string, field: string): FieldError[] {
   const prefix = event_type.slice(0, Math.max(0, event_type.indexOf('.')))
-  if (!EXACT.test(event_type)) return [{ field, message: 'must be words with dots between them, such as order.paid', actual: event_type }]
-  if (internal.has(event_type)) return [{ field, message: 'is an event that the service sends to itself', actual: event_type }]
-  return Object.hasOwn(capabilities, prefix) || Object.hasOwn(reservedPrefixes, prefix) ? [{ field, message: `begins with ${prefix}., which is for events of the service itself`, actual: event_type }] : []
+  if (!EXACT.test(event_type))
+    return [
+      {
+        field,
+        message: 'must be words with dots between them, such as order.paid',
+        actual: event_type,
+      },
+    ]
+  if (internal.has(event_type))
+    return [{ field, message: 'is an event that the service sends to itself', actual: event_type }]
+  return Object.hasOwn(capabilities, prefix) || Object.hasOwn(reservedPrefixes, prefix)
+    ? [
+        {
+          field,
+          message: `begins with ${prefix}., which is for events of the service itself`,
+          actual: event_type,
+        },
+      ]
+    : []
 }

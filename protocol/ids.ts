@@ -10,13 +10,46 @@ export const SLOTS = 1024
 
 /** Prefix of each kind of record. */
 export const prefixes = {
-  organization: 'org', project: 'prj', key: 'key', token: 'tok', principal: 'svc', user: 'user', role: 'role', assignment: 'asg',
-  workflow: 'wfd', run: 'run', job: 'job', worker: 'wrk', source_event: 'sevt', audit: 'aud', wait: 'wait', lease: 'lt', session: 'wst', interaction: 'iact', response: 'iresp', delivery: 'whd',
-  channel: 'chan', channel_name: 'chn', message: 'cmsg', exchange: 'cex',
-  loop: 'loop', loop_version: 'lver', trigger: 'trig', trigger_handle: 'trgh',
-  agent: 'agt', toolkit: 'kit', skill: 'skill', memory_entry: 'mem', memory_change: 'mchg', binding: 'amb',
-  action: 'act', invocation: 'ainv',
-  agent_session: 'ses', turn: 'turn', session_message: 'sesmsg', nudge: 'nudge',
+  organization: 'org',
+  project: 'prj',
+  key: 'key',
+  token: 'tok',
+  principal: 'svc',
+  user: 'user',
+  role: 'role',
+  assignment: 'asg',
+  workflow: 'wfd',
+  run: 'run',
+  job: 'job',
+  worker: 'wrk',
+  source_event: 'sevt',
+  audit: 'aud',
+  wait: 'wait',
+  lease: 'lt',
+  session: 'wst',
+  interaction: 'iact',
+  response: 'iresp',
+  delivery: 'whd',
+  channel: 'chan',
+  channel_name: 'chn',
+  message: 'cmsg',
+  exchange: 'cex',
+  loop: 'loop',
+  loop_version: 'lver',
+  trigger: 'trig',
+  trigger_handle: 'trgh',
+  agent: 'agt',
+  toolkit: 'kit',
+  skill: 'skill',
+  memory_entry: 'mem',
+  memory_change: 'mchg',
+  binding: 'amb',
+  action: 'act',
+  invocation: 'ainv',
+  agent_session: 'ses',
+  turn: 'turn',
+  session_message: 'sesmsg',
+  nudge: 'nudge',
   webhook: 'wbh',
   artifact: 'art',
 } as const
@@ -47,7 +80,7 @@ export function makeId(prefix: Prefix, at: number, bytes: Uint8Array, slot?: num
     const pair = ((bytes[bit >> 3] ?? 0) << 8) | (bytes[(bit >> 3) + 1] ?? 0)
     random += ALPHABET[(pair >> (11 - (bit & 7))) & 31]
   }
-  const tail = slot ?? ((((bytes[0] ?? 0) << 8) | (bytes[8] ?? 0)) % SLOTS)
+  const tail = slot ?? (((bytes[0] ?? 0) << 8) | (bytes[8] ?? 0)) % SLOTS
   return `${prefixes[prefix]}_${encode(at, 10)}${random}${slotText(tail)}`
 }
 
@@ -64,4 +97,5 @@ export const stemOf = (id: string): string => id.slice(0, -2)
 
 const SHAPE = /^[a-z]+_[0-9A-HJKMNP-TV-Z]{26}$/
 /** Whether a text has the form of an id with this prefix. Anything else cannot exist, so it is answered `not_found` without asking. */
-export const isId = (text: string, prefix?: Prefix): boolean => SHAPE.test(text) && (prefix === undefined || text.startsWith(`${prefixes[prefix]}_`))
+export const isId = (text: string, prefix?: Prefix): boolean =>
+  SHAPE.test(text) && (prefix === undefined || text.startsWith(`${prefixes[prefix]}_`))

@@ -25,11 +25,17 @@ export type QueueCommands = {
   /** From a run: stop these jobs; a waiting one ends at once, a leased one is asked to stop. */
   'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
   /** From the matcher: these waiting jobs go to these sessions of one gateway. */
-  'queue.claim': { input: { gateway: string; takes: readonly Take[] }; reply: { claimed: readonly string[] } }
+  'queue.claim': {
+    input: { gateway: string; takes: readonly Take[] }
+    reply: { claimed: readonly string[] }
+  }
   /** From a gateway: a worker's terminal outcome. */
   'queue.report': { input: JobReport; reply: { outcome: 'accepted' | 'duplicate' | 'lease_lost' } }
   /** From a gateway: a sign of life; `alive: false` when the lease is lost. */
-  'queue.heartbeat': { input: { job_id: string; lease_token: string; gateway: string }; reply: { alive: boolean; cancel?: { reason?: string; requested_at: string } } }
+  'queue.heartbeat': {
+    input: { job_id: string; lease_token: string; gateway: string }
+    reply: { alive: boolean; cancel?: { reason?: string; requested_at: string } }
+  }
   /** From a gateway or the host: the job could not be delivered; it waits again, no attempt used. */
   'queue.release': { input: { job_id: string; lease_token: string }; reply: undefined }
   /** From a gateway: the session that held these leases is gone for good. */
@@ -87,15 +93,45 @@ export interface ChildStart {
 /** Decided by a run; sent by the queue of the same shard in the same commit. */
 export type RunCommands = {
   'job.settled': {
-    input: { job_id: string; outcome: 'completed' | 'failed' | 'cancelled'; attempt: number; worker_instance_id?: string; result?: Open; context?: readonly AppContext[]; error_type?: string; error_message?: string }
+    input: {
+      job_id: string
+      outcome: 'completed' | 'failed' | 'cancelled'
+      attempt: number
+      worker_instance_id?: string
+      result?: Open
+      context?: readonly AppContext[]
+      error_type?: string
+      error_message?: string
+    }
     reply: undefined
   }
   /** The job failed or lost its lease and waits for its next attempt. */
-  'job.retried': { input: { job_id: string; attempt: number; max_attempts: number; reason: 'failure' | 'lease_expired'; error_type?: string; error_message?: string; worker_instance_id?: string }; reply: undefined }
+  'job.retried': {
+    input: {
+      job_id: string
+      attempt: number
+      max_attempts: number
+      reason: 'failure' | 'lease_expired'
+      error_type?: string
+      error_message?: string
+      worker_instance_id?: string
+    }
+    reply: undefined
+  }
   /** From an interaction that a client opened for this run: it waits for an answer. */
   'interaction.opened': { input: InteractionOpened; reply: undefined }
   /** From an interaction of this run: somebody answered. */
-  'interaction.responded': { input: { interaction_id: string; response_id: string; response: unknown; responder: { user_id: string }; comment?: string; round?: number }; reply: undefined }
+  'interaction.responded': {
+    input: {
+      interaction_id: string
+      response_id: string
+      response: unknown
+      responder: { user_id: string }
+      comment?: string
+      round?: number
+    }
+    reply: undefined
+  }
   /** From an interaction of this run: it is over. Told once. */
   'interaction.settled': { input: InteractionSettled; reply: undefined }
   /** From a step of the run above. */
@@ -103,7 +139,16 @@ export type RunCommands = {
   /** From the run above: it does not want this one any more. */
   'child.cancel': { input: { reason: string }; reply: undefined }
   /** From a run that a step of this one started: it has ended. */
-  'child.settled': { input: { run_id: string; status: string; result?: Open; error_type?: string; error_message?: string }; reply: undefined }
+  'child.settled': {
+    input: {
+      run_id: string
+      status: string
+      result?: Open
+      error_type?: string
+      error_message?: string
+    }
+    reply: undefined
+  }
   /** From the matcher of source events: from now on it knows this wait, and nothing is missed. */
   'event.watched': { input: { wait_id: string }; reply: undefined }
   /** From the matcher: something happened that these waits fit. Without `wait_ids` the run matches its waits itself. Total, and harmless when it is said twice. */
@@ -120,9 +165,19 @@ export type RunCommands = {
   /** From its loop: the daily budget is spent, in credits. */
   'run.halt': { input: { used: number; limit: number }; reply: undefined }
   /** From its loop, which has heard that the run fails: it ends now. `paused`: it was one failure too many. */
-  'run.end': { input: { paused?: { consecutive_failures: number; threshold: number } }; reply: undefined }
+  'run.end': {
+    input: { paused?: { consecutive_failures: number; threshold: number } }
+    reply: undefined
+  }
   /** From the loop that a step asked for a run. */
-  'child.answered': { input: { wait_id: string; run_id?: string; fault?: { readonly error_type: string; readonly error: string } }; reply: undefined }
+  'child.answered': {
+    input: {
+      wait_id: string
+      run_id?: string
+      fault?: { readonly error_type: string; readonly error: string }
+    }
+    reply: undefined
+  }
   /** From whoever spends on behalf of the run: once per `usage_id`. */
   'usage.record': { input: Usage; reply: undefined }
   /** From the executor that looked up what a turn of this run runs with. */
@@ -137,8 +192,23 @@ export interface TurnWanted {
   readonly agent?: string
   /** Whoever the run works for; absent: the service. */
   readonly asker?: string
-  readonly session: { readonly scope: 'loop' | 'agent'; readonly ref_id: string; readonly name: string; readonly title?: string; readonly visibility?: 'project' | 'private'; readonly compaction_policy?: CompactionPolicy }
-  readonly step: { readonly timeout_seconds?: number; readonly thinking_effort?: ThinkingEffort; readonly model_route?: ModelRoute; readonly tool_names?: readonly string[]; readonly disable_tools?: boolean; readonly max_turns?: number; readonly max_duplicate_tool_calls?: number }
+  readonly session: {
+    readonly scope: 'loop' | 'agent'
+    readonly ref_id: string
+    readonly name: string
+    readonly title?: string
+    readonly visibility?: 'project' | 'private'
+    readonly compaction_policy?: CompactionPolicy
+  }
+  readonly step: {
+    readonly timeout_seconds?: number
+    readonly thinking_effort?: ThinkingEffort
+    readonly model_route?: ModelRoute
+    readonly tool_names?: readonly string[]
+    readonly disable_tools?: boolean
+    readonly max_turns?: number
+    readonly max_duplicate_tool_calls?: number
+  }
 }
 /** Where a turn of a run takes place, and what it runs with. */
 export interface TurnDefined extends Pick<TurnOpening, 'seed' | 'definition'> {
@@ -159,7 +229,9 @@ interface Usage {
   readonly step_key?: string
 }
 /** A source event as a run is given it. */
-export interface Delivered extends Pick<SourceEvent, 'event_type' | 'event' | 'meta'>, Partial<Pick<SourceEvent, 'source_id' | 'source_kind'>> {
+export interface Delivered
+  extends Pick<SourceEvent, 'event_type' | 'event' | 'meta'>,
+    Partial<Pick<SourceEvent, 'source_id' | 'source_kind'>> {
   readonly source_event_id: string
   readonly wait_ids?: readonly string[]
 }
@@ -187,13 +259,29 @@ export type InteractionCommands = {
   /** From a step of a run of the same shard: ask. */
   'interaction.open': { input: InteractionOpening; reply: undefined }
   /** From a turn of a session of the same shard: ask, and tell the session of every change. */
-  'interaction.ask': { input: Omit<InteractionOpening, 'run_id' | 'signal_name' | 'step' | 'depth'> & Pick<Interaction, 'consumer'> & { depth?: number }; reply: undefined }
+  'interaction.ask': {
+    input: Omit<InteractionOpening, 'run_id' | 'signal_name' | 'step' | 'depth'> &
+      Pick<Interaction, 'consumer'> & { depth?: number }
+    reply: undefined
+  }
   /** From the run that waits: it does not want an answer any more. Nothing happens to one that is over. */
   'interaction.withdraw': { input: { reason?: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
 /** What a step asks. It was checked by whoever tells it. */
-export interface InteractionOpening extends Pick<Interaction, 'kind' | 'title' | 'description' | 'target_user_ids' | 'spec' | 'resolution_policy' | 'expires_at' | 'context' | 'tags'> {
+export interface InteractionOpening
+  extends Pick<
+    Interaction,
+    | 'kind'
+    | 'title'
+    | 'description'
+    | 'target_user_ids'
+    | 'spec'
+    | 'resolution_policy'
+    | 'expires_at'
+    | 'context'
+    | 'tags'
+  > {
   readonly run_id: string
   readonly signal_name: string
   readonly step: string
@@ -204,55 +292,131 @@ export interface InteractionOpening extends Pick<Interaction, 'kind' | 'title' |
 /** Decided by the registry entry of one worker instance. */
 export type WorkerCommands = {
   /** `conflict` when the instance is connected elsewhere; `session` and `token_hash` are used when a new session begins. */
-  'worker.register': { input: Omit<Registration, 'generation' | 'connected_at'> & { given_token_hash?: string }; reply: { registration: Registration; resumed: boolean; draining: boolean; replaced?: { session: string; gateway: string } } }
+  'worker.register': {
+    input: Omit<Registration, 'generation' | 'connected_at'> & { given_token_hash?: string }
+    reply: {
+      registration: Registration
+      resumed: boolean
+      draining: boolean
+      replaced?: { session: string; gateway: string }
+    }
+  }
   /** Sign of life of the connection, every heartbeat cadence; `leases`: jobs the session holds; `takes`: what it takes from now on, when it has just said so. */
-  'worker.seen': { input: { session: string; generation: number; leases: number; takes?: Pick<Registration, 'queues' | 'action_names' | 'models'> }; reply: { current: boolean } }
-  'worker.closed': { input: { session: string; generation: number; leases: number }; reply: undefined }
+  'worker.seen': {
+    input: {
+      session: string
+      generation: number
+      leases: number
+      takes?: Pick<Registration, 'queues' | 'action_names' | 'models'>
+    }
+    reply: { current: boolean }
+  }
+  'worker.closed': {
+    input: { session: string; generation: number; leases: number }
+    reply: undefined
+  }
   /** The worker says that it drains. */
   'worker.drained': { input: { session: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
 
 /** Whether a view gave what it had because it did not get where it was asked to get in the time that the asker gave it. */
-interface Timely { readonly late?: boolean }
+interface Timely {
+  readonly late?: boolean
+}
 
 /** Questions that gateways put to views, besides the query rows. All results are data of one project. */
 export interface ViewQuestions {
   /** Events of a run after a cursor, oldest first. `ended`: the run is terminal and nothing follows the last item. `oldest`: cursors below are no longer kept. */
-  timeline: { input: { run_id: string; after: number; limit: number }; reply: { items: readonly unknown[]; last: number; ended: boolean; oldest: number; exists: boolean } & Timely }
+  timeline: {
+    input: { run_id: string; after: number; limit: number }
+    reply: {
+      items: readonly unknown[]
+      last: number
+      ended: boolean
+      oldest: number
+      exists: boolean
+    } & Timely
+  }
   /** Project-wide run events after a cursor, oldest first, each as the JSON that clients get; `last` is the position reached even if no item was. `more`: the limit, or a megabyte, was reached before the end. */
-  feed: { input: { after: number; limit: number }; reply: { items: readonly { seq: number; type: string; json: string }[]; last: number; oldest: number; more: boolean } & Timely }
+  feed: {
+    input: { after: number; limit: number }
+    reply: {
+      items: readonly { seq: number; type: string; json: string }[]
+      last: number
+      oldest: number
+      more: boolean
+    } & Timely
+  }
   /** The project a run belongs to. */
   locate: { input: { run_id: string }; reply: { project?: string } }
   /** A run of the project whose id begins so (`stemOf`). */
   run_of_key: { input: { stem: string }; reply: { id?: string } }
   /** Events of a channel after a cursor, oldest first; `last` is the cursor of its newest applied event, and may lie beyond the last item; `more`: the limit, or a megabyte, was reached before it. */
-  channel_events: { input: { channel_id: string; after: number; limit: number }; reply: { items: readonly ChannelEventRecord[]; last: number; oldest: number; exists: boolean; more: boolean } & Timely }
+  channel_events: {
+    input: { channel_id: string; after: number; limit: number }
+    reply: {
+      items: readonly ChannelEventRecord[]
+      last: number
+      oldest: number
+      exists: boolean
+      more: boolean
+    } & Timely
+  }
   /** What decides whether somebody may follow a channel, as of the cursor `at`; refused `not_found` when they may not. */
-  channel_access: { input: { id: string; viewer: Viewer }; reply: { private: boolean; member: boolean; at: number } | Refusal }
+  channel_access: {
+    input: { id: string; viewer: Viewer }
+    reply: { private: boolean; member: boolean; at: number } | Refusal
+  }
   /** The channel that a session is of, if it is of one, and whether it is closed to somebody because they may not read that; `known`: there is such a session. */
-  session_access: { input: { of: { readonly session_id: string } | { readonly turn_id: string }; viewer: Viewer }; reply: { known: boolean; closed: boolean; channel?: string } | Refusal }
+  session_access: {
+    input: { of: { readonly session_id: string } | { readonly turn_id: string }; viewer: Viewer }
+    reply: { known: boolean; closed: boolean; channel?: string } | Refusal
+  }
   /** What never changes about a message; `thread`: agents that began its thread or were called in it. */
-  channel_facts: { input: { id: string; message_id: string }; reply: { facts?: MessageFacts; thread?: readonly string[] } }
+  channel_facts: {
+    input: { id: string; message_id: string }
+    reply: { facts?: MessageFacts; thread?: readonly string[] }
+  }
   /** The agents that are members of a channel. */
   channel_agents: { input: { id: string }; reply: { items: readonly string[] } }
   /** Channels that have a member. */
   channels_of: { input: { member_id: string }; reply: { items: readonly string[] } }
   /** Ids of source events that were published under these keys since a time (Unix milliseconds), in the order of the keys; null: none. */
-  published_keys: { input: { keys: readonly string[]; since: number }; reply: { ids: readonly (string | null)[] } }
+  published_keys: {
+    input: { keys: readonly string[]; since: number }
+    reply: { ids: readonly (string | null)[] }
+  }
   /** The loop with an id, or the only one with a name. */
   loop_named: { input: { name: string }; reply: { id?: string } }
   /** Projects of one partition whose agents have a skill. */
-  skill_usage: { input: { id: string }; reply: { items: readonly { project_id: string; agent_count: number }[] } }
+  skill_usage: {
+    input: { id: string }
+    reply: { items: readonly { project_id: string; agent_count: number }[] }
+  }
   /** Changes of an agent's memory after a position, oldest first; `last` is where to go on. */
-  memory_changes: { input: { id: string; after?: number; limit: number }; reply: { items: readonly MemoryChange[]; last: number; more: boolean } | Refusal }
+  memory_changes: {
+    input: { id: string; after?: number; limit: number }
+    reply: { items: readonly MemoryChange[]; last: number; more: boolean } | Refusal
+  }
   /** What a project defines that can be called, one of them by its name in the catalog: actions, with whether a connected worker takes them, and published workflows. */
   callable: {
     input: { name?: string }
-    reply: { actions: readonly { action: Action; reachable: boolean }[]; workflows: readonly { handle: string; name: string; description?: string; input?: NonNullable<Spec['input']> }[] }
+    reply: {
+      actions: readonly { action: Action; reachable: boolean }[]
+      workflows: readonly {
+        handle: string
+        name: string
+        description?: string
+        input?: NonNullable<Spec['input']>
+      }[]
+    }
   }
   /** Actions of the organization; a question for the partition of the organization. */
   shared_actions: { input: { name?: string }; reply: { items: readonly OrganizationAction[] } }
   /** Jobs that a worker session holds a lease of; `session_id`: the agent session that a generation belongs to. */
-  leases: { input: { session: string }; reply: { items: readonly { job_id: string; queue: string; session_id?: string }[] } }
+  leases: {
+    input: { session: string }
+    reply: { items: readonly { job_id: string; queue: string; session_id?: string }[] }
+  }
 }

@@ -9,7 +9,8 @@ import { token } from './subjects.ts'
 const SHAPE = new RegExp(`^${prefixes.lease}_[A-Za-z0-9]+\\.(=|(?:[A-Za-z0-9_-]|=[0-9a-f]{2})+)$`)
 
 /** The token of a new lease. @param secret unguessable letters and digits. */
-export const leaseToken = (secret: string, queue: string): string => `${prefixes.lease}_${secret}.${token(queue)}`
+export const leaseToken = (secret: string, queue: string): string =>
+  `${prefixes.lease}_${secret}.${token(queue)}`
 
 /** The queue that a token names, or undefined when the text is no token of ours. */
 export function queueOfLease(text: string): string | undefined {

@@ -22,30 +22,54 @@ export type RpcId = Static<typeof RpcId>
 
 /** What a client sends: a request, a notification, or the answer to something that was never asked. */
 export const McpMessage = Closed({
-  jsonrpc: Type.Literal('2.0'), id: Type.Optional(RpcId), method: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
-  params: Type.Optional(Open), result: Type.Optional(Open), error: Type.Optional(Open),
+  jsonrpc: Type.Literal('2.0'),
+  id: Type.Optional(RpcId),
+  method: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+  params: Type.Optional(Open),
+  result: Type.Optional(Open),
+  error: Type.Optional(Open),
 })
 export type McpMessage = Static<typeof McpMessage>
 /** What it is answered. */
 export const McpAnswer = Type.Object({
-  jsonrpc: Type.Literal('2.0'), id: RpcId, result: Type.Optional(Open),
-  error: Type.Optional(Type.Object({ code: Type.Integer(), message: Type.String(), data: Type.Optional(Open) })),
+  jsonrpc: Type.Literal('2.0'),
+  id: RpcId,
+  result: Type.Optional(Open),
+  error: Type.Optional(
+    Type.Object({ code: Type.Integer(), message: Type.String(), data: Type.Optional(Open) }),
+  ),
 })
 export type McpAnswer = Static<typeof McpAnswer>
 /** What is sent without being asked: progress, and that the tools changed. */
-export const McpNotice = Type.Object({ jsonrpc: Type.Literal('2.0'), method: Type.String(), params: Type.Optional(Open) })
+export const McpNotice = Type.Object({
+  jsonrpc: Type.Literal('2.0'),
+  method: Type.String(),
+  params: Type.Optional(Open),
+})
 
 /** A message is one thing: it names a method, or it answers. */
 export function checkMessage({ id, method, params, result, error }: McpMessage): FieldError[] {
-  if (method !== undefined) return [result, error].some((part) => part !== undefined) ? [{ field: 'method', message: 'does not go with a result or an error' }] : []
-  if (id === undefined || (result === undefined) === (error === undefined)) return [{ field: 'method', message: 'is required, except in answers, which have an id and a result or an error' }]
+  if (method !== undefined)
+    return [result, error].some((part) => part !== undefined)
+      ? [{ field: 'method', message: 'does not go with a result or an error' }]
+      : []
+  if (id === undefined || (result === undefined) === (error === undefined))
+    return [
+      {
+        field: 'method',
+        message: 'is required, except in answers, which have an id and a result or an error',
+      },
+    ]
   return params === undefined ? [] : [{ field: 'params', message: 'goes only with a method' }]
 }
 
 /** The parameters of a call. */
 export const CallParams = Type.Object({
-  name: Type.String({ minLength: 1, maxLength: 128 }), arguments: Type.Optional(Open),
-  _meta: Type.Optional(Type.Object({ progressToken: Type.Optional(RpcId), idempotency_key: Type.Optional(Name) })),
+  name: Type.String({ minLength: 1, maxLength: 128 }),
+  arguments: Type.Optional(Open),
+  _meta: Type.Optional(
+    Type.Object({ progressToken: Type.Optional(RpcId), idempotency_key: Type.Optional(Name) }),
+  ),
 })
 export type CallParams = Static<typeof CallParams>
 /** The parameters of the other methods that take some. */
@@ -60,7 +84,12 @@ export interface McpTool {
   readonly description?: string
   readonly inputSchema: Open & { readonly type: 'object' }
   readonly outputSchema?: Open & { readonly type: 'object' }
-  readonly annotations?: { readonly title?: string; readonly readOnlyHint?: boolean; readonly destructiveHint?: boolean; readonly idempotentHint?: boolean }
+  readonly annotations?: {
+    readonly title?: string
+    readonly readOnlyHint?: boolean
+    readonly destructiveHint?: boolean
+    readonly idempotentHint?: boolean
+  }
   readonly _meta?: Open
 }
 /** What a call came to; with `isError` the text says why, for the model to read. */
@@ -72,8 +101,25 @@ export interface McpResult {
 }
 
 /** The answer to a request. */
-export const answered = (id: RpcId, result: object): McpAnswer => ({ jsonrpc: '2.0', id, result: result as Open })
+export const answered = (id: RpcId, result: object): McpAnswer => ({
+  jsonrpc: '2.0',
+  id,
+  result: result as Open,
+})
 /** The answer to a request that makes no sense. */
-export const faulty = (id: RpcId, fault: keyof typeof faults, message: string, data?: Open): McpAnswer => ({ jsonrpc: '2.0', id, error: { code: faults[fault], message, ...(data && { data }) } })
+export const faulty = (
+  id: RpcId,
+  fault: keyof typeof faults,
+  message: string,
+  data?: Open,
+): McpAnswer => ({
+  jsonrpc: '2.0',
+  id,
+  error: { code: faults[fault], message, ...(data && { data }) },
+})
 /** A message that nobody answers. */
-export const notice = (method: string, params?: Open): Static<typeof McpNotice> => ({ jsonrpc: '2.0', method: `notifications/${method}`, ...(params && { params }) })
+export const notice = (method: string, params?: Open): Static<typeof McpNotice> => ({
+  jsonrpc: '2.0',
+  method: `notifications/${method}`,
+  ...(params && { params }),
+})

@@ -23,23 +23,39 @@ const ZONE = /^[A-Za-z][A-Za-z0-9_+\-/]{0,63}$/
 /** A year with every kind of day in it: a pattern that never fires after its beginning never fires. */
 const SOME_TIME = 946_684_800_000
 
-const patternOf = ({ cron = '', timezone = 'UTC' }: Schedule): Cron => new Cron(cron, { timezone, mode: '5-part' })
+const patternOf = ({ cron = '', timezone = 'UTC' }: Schedule): Cron =>
+  new Cron(cron, { timezone, mode: '5-part' })
 
 /** Why a schedule cannot be kept, with the field that is wrong, or undefined. */
-export function scheduleFault(schedule: Schedule): { readonly field: keyof Schedule; readonly message: string } | undefined {
+export function scheduleFault(
+  schedule: Schedule,
+): { readonly field: keyof Schedule; readonly message: string } | undefined {
   const { cron, interval, timezone } = schedule
-  if ((cron === undefined) === (interval === undefined)) return { field: 'cron', message: 'give exactly one of cron and interval' }
+  if ((cron === undefined) === (interval === undefined))
+    return { field: 'cron', message: 'give exactly one of cron and interval' }
   if (interval !== undefined) {
     const length = parseDuration(interval)
     if (timezone !== undefined) return { field: 'timezone', message: 'goes with cron only' }
-    return length !== undefined && length >= SHORTEST && Number.isInteger(length) ? undefined : { field: 'interval', message: 'must be a duration of at least 10s, in whole milliseconds, such as 15m' }
+    return length !== undefined && length >= SHORTEST && Number.isInteger(length)
+      ? undefined
+      : {
+          field: 'interval',
+          message: 'must be a duration of at least 10s, in whole milliseconds, such as 15m',
+        }
   }
-  if (timezone !== undefined && !isZone(timezone)) return { field: 'timezone', message: 'is not a time zone such as Europe/Berlin' }
-  if (cron?.startsWith('@') && !DESCRIPTORS.test(cron)) return { field: 'cron', message: 'is not a descriptor such as @hourly, @daily or @weekly' }
+  if (timezone !== undefined && !isZone(timezone))
+    return { field: 'timezone', message: 'is not a time zone such as Europe/Berlin' }
+  if (cron?.startsWith('@') && !DESCRIPTORS.test(cron))
+    return { field: 'cron', message: 'is not a descriptor such as @hourly, @daily or @weekly' }
   try {
-    return patternOf(schedule).nextRun(new Date(SOME_TIME)) === null ? { field: 'cron', message: 'names a day that never comes' } : undefined
+    return patternOf(schedule).nextRun(new Date(SOME_TIME)) === null
+      ? { field: 'cron', message: 'names a day that never comes' }
+      : undefined
   } catch (error) {
-    return { field: 'cron', message: `is not a cron pattern of five fields: ${(error as Error).message.replace(/^Cron\w*: /, '').slice(0, 160)}` }
+    return {
+      field: 'cron',
+      message: `is not a cron pattern of five fields: ${(error as Error).message.replace(/^Cron\w*: /, '').slice(0, 160)}`,
+    }
   }
 }
 function isZone(name: string): boolean {
@@ -53,7 +69,8 @@ function isZone(name: string): boolean {
 
 /** The first fire after a time, or undefined when there is none. @param anchor from which intervals are counted. */
 export function nextFire(schedule: Schedule, after: number, anchor: number): number | undefined {
-  if (schedule.interval === undefined) return patternOf(schedule).nextRun(new Date(after))?.getTime()
+  if (schedule.interval === undefined)
+    return patternOf(schedule).nextRun(new Date(after))?.getTime()
   const length = parseDuration(schedule.interval) ?? SHORTEST
   return anchor + length * Math.max(1, Math.floor((after - anchor) / length) + 1)
 }

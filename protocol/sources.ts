@@ -78,7 +78,10 @@ export type SourceCommands = {
   /** From a producer: publish. */
   'source.publish': { input: Publication & { readonly recalled?: Recalled }; reply: Published }
   /** From a loop: these are its triggers that watch events, all of them; `version` orders what comes late. */
-  'triggers.set': { input: { loop_id: string; version: number; triggers: readonly Watch[] }; reply: undefined }
+  'triggers.set': {
+    input: { loop_id: string; version: number; triggers: readonly Watch[] }
+    reply: undefined
+  }
   /** From a run: it waits for this from now on. Told back by `event.watched`, after which nothing is missed. */
   'wait.watch': { input: { run_id: string; wait: Awaited }; reply: undefined }
   /** From a run: this wait is over. */
@@ -94,19 +97,29 @@ export interface Firing {
 
 /** What happened to the source events of a project, as it is stored. */
 export type SourcesEvent =
-  | (Event & SourceEvent & {
-    readonly type: 'source.published'
-    readonly dedup_key?: string
-    /** Triggers that fire, by loop. */
-    readonly fires?: Readonly<Record<string, readonly string[]>>
-    /** Waits that it fits, by run. */
-    readonly wakes?: Readonly<Record<string, readonly string[]>>
-    /** Why conditions of triggers and waits could not be evaluated, by their ids. */
-    readonly faulty?: Readonly<Record<string, string>>
-    /** Webhooks that are told, each with the id of the delivery. */
-    readonly hooks?: Readonly<Record<string, string>>
-  })
-  | (Event & { readonly type: 'triggers.changed'; readonly loop_id: string; readonly version: number; readonly triggers: readonly Watch[] })
+  | (Event &
+      SourceEvent & {
+        readonly type: 'source.published'
+        readonly dedup_key?: string
+        /** Triggers that fire, by loop. */
+        readonly fires?: Readonly<Record<string, readonly string[]>>
+        /** Waits that it fits, by run. */
+        readonly wakes?: Readonly<Record<string, readonly string[]>>
+        /** Why conditions of triggers and waits could not be evaluated, by their ids. */
+        readonly faulty?: Readonly<Record<string, string>>
+        /** Webhooks that are told, each with the id of the delivery. */
+        readonly hooks?: Readonly<Record<string, string>>
+      })
+  | (Event & {
+      readonly type: 'triggers.changed'
+      readonly loop_id: string
+      readonly version: number
+      readonly triggers: readonly Watch[]
+    })
   | (Event & { readonly type: 'wait.watched'; readonly run_id: string; readonly wait: Awaited })
   | (Event & { readonly type: 'wait.unwatched'; readonly wait_id: string })
-  | (Event & { readonly type: 'hook.changed'; readonly webhook_id: string; readonly events?: readonly string[] })
+  | (Event & {
+      readonly type: 'hook.changed'
+      readonly webhook_id: string
+      readonly events?: readonly string[]
+    })

@@ -6,22 +6,47 @@ import { Type, type Static } from 'typebox'
 import { Closed, Duration, Open } from './common.ts'
 import { CleanupStep, SessionPolicy, Step } from './steps.ts'
 
-const Declared = Type.Record(Type.String(), Closed({
-  type: Type.Optional(Type.String()), description: Type.Optional(Type.String()), required: Type.Optional(Type.Boolean()), default: Type.Optional(Type.Unknown()),
-}))
+const Declared = Type.Record(
+  Type.String(),
+  Closed({
+    type: Type.Optional(Type.String()),
+    description: Type.Optional(Type.String()),
+    required: Type.Optional(Type.Boolean()),
+    default: Type.Optional(Type.Unknown()),
+  }),
+)
 const count = Type.Optional(Type.Integer({ minimum: 0 }))
 const money = Type.Optional(Type.Number({ minimum: 0 }))
 /** Guardrails of a run; absent or 0: no bound. Money is counted as usages are recorded. Daily budgets and failures in a row are those of a loop. */
 const Limits = Closed({
   wall_clock_timeout: Type.Optional(Duration),
-  max_steps: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Attempts of steps that the run may begin, those of branches and items included; 1000 by default' })),
-  budget_usd: money, credit_budget: count, daily_budget_usd: money, daily_credit_budget: count,
-  max_agent_turns: count, max_duplicate_tool_calls: count, pause_after_consecutive_failures: count,
+  max_steps: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000,
+      description:
+        'Attempts of steps that the run may begin, those of branches and items included; 1000 by default',
+    }),
+  ),
+  budget_usd: money,
+  credit_budget: count,
+  daily_budget_usd: money,
+  daily_credit_budget: count,
+  max_agent_turns: count,
+  max_duplicate_tool_calls: count,
+  pause_after_consecutive_failures: count,
 })
 const Environment = Closed({
-  disabled: Type.Optional(Type.Boolean()), mode: Type.Optional(Type.Enum(['manual', 'run', 'agent', 'loop'])), environment_id: Type.Optional(Type.String()), template_id: Type.Optional(Type.String()),
-  provider: Type.Optional(Type.Enum(['sprites', 'cloudflare_containers', 'worker'])), runtime_version: Type.Optional(Type.String()), auto_start_worker: Type.Optional(Type.Boolean()),
-  retention_policy: Type.Optional(Type.Enum(['manual', 'destroy_on_success', 'retain_on_failure', 'retain_always'])),
+  disabled: Type.Optional(Type.Boolean()),
+  mode: Type.Optional(Type.Enum(['manual', 'run', 'agent', 'loop'])),
+  environment_id: Type.Optional(Type.String()),
+  template_id: Type.Optional(Type.String()),
+  provider: Type.Optional(Type.Enum(['sprites', 'cloudflare_containers', 'worker'])),
+  runtime_version: Type.Optional(Type.String()),
+  auto_start_worker: Type.Optional(Type.Boolean()),
+  retention_policy: Type.Optional(
+    Type.Enum(['manual', 'destroy_on_success', 'retain_on_failure', 'retain_always']),
+  ),
 })
 
 export const Spec = Closed({
@@ -29,19 +54,47 @@ export const Spec = Closed({
   input: Type.Optional(Declared),
   config: Type.Optional(Declared),
   output: Type.Optional(Open),
-  cleanup: Type.Optional(Type.Array(CleanupStep, { maxItems: 20, description: 'Actions that run after the steps, whatever came of them' })),
+  cleanup: Type.Optional(
+    Type.Array(CleanupStep, {
+      maxItems: 20,
+      description: 'Actions that run after the steps, whatever came of them',
+    }),
+  ),
   limits: Type.Optional(Limits),
-  defaults: Type.Optional(Closed({ environment: Type.Optional(Environment), agent_session: Type.Optional(SessionPolicy) })),
-  run_name: Type.Optional(Closed({ template: Type.String({ maxLength: 4096 }), description_template: Type.Optional(Type.String({ maxLength: 4096 })) })),
+  defaults: Type.Optional(
+    Closed({
+      environment: Type.Optional(Environment),
+      agent_session: Type.Optional(SessionPolicy),
+    }),
+  ),
+  run_name: Type.Optional(
+    Closed({
+      template: Type.String({ maxLength: 4096 }),
+      description_template: Type.Optional(Type.String({ maxLength: 4096 })),
+    }),
+  ),
   workflow_type: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
   queue: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
 })
 export type Spec = Static<typeof Spec>
 
 /** The workflows that `loop` steps of a spec name, each once. Cheap when there are none. */
-export const workflowsNamed = ({ steps }: Pick<Spec, 'steps'>): string[] => [...new Set(namesIn(steps, ({ kind, config }) => (kind === 'loop' ? config.workflow_id : undefined)))]
+export const workflowsNamed = ({ steps }: Pick<Spec, 'steps'>): string[] => [
+  ...new Set(
+    namesIn(steps, ({ kind, config }) => (kind === 'loop' ? config.workflow_id : undefined)),
+  ),
+]
 /** The actions that steps and cleanup of a spec name, each once. */
-export const actionsNamed = ({ steps, cleanup = [] }: Pick<Spec, 'steps' | 'cleanup'>): string[] => [...new Set(namesIn([...steps, ...cleanup], ({ kind, config }) => (kind === 'action' ? config.action_name : undefined)))]
+export const actionsNamed = ({
+  steps,
+  cleanup = [],
+}: Pick<Spec, 'steps' | 'cleanup'>): string[] => [
+  ...new Set(
+    namesIn([...steps, ...cleanup], ({ kind, config }) =>
+      kind === 'action' ? config.action_name : undefined,
+    ),
+  ),
+]
 function namesIn(steps: readonly Step[], nameOf: (step: Step) => string | undefined): string[] {
   let names: string[] = []
   for (const step of steps) {
@@ -49,7 +102,8 @@ function namesIn(steps: readonly Step[], nameOf: (step: Step) => string | undefi
     const name = nameOf(step)
     if (name !== undefined) names.push(name)
     else if (kind === 'for_each') names = names.concat(namesIn(config.steps, nameOf))
-    else if (kind === 'parallel') names = names.concat(config.branches.flatMap((branch) => namesIn(branch.steps, nameOf)))
+    else if (kind === 'parallel')
+      names = names.concat(config.branches.flatMap((branch) => namesIn(branch.steps, nameOf)))
   }
   return names
 }

@@ -9,18 +9,38 @@ import { InteractionKind, Policy, Question } from './interaction/shapes.ts'
 
 const id = Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_-]{0,63}$' })
 const Expression = Type.String({ maxLength: 4096 })
-const Targets = Type.Array(Type.String({ minLength: 1, maxLength: 4096, description: 'Ids of principals, role:<name>, or templates; one that gives a list stands for its elements' }), { minItems: 1, maxItems: 100 })
+const Targets = Type.Array(
+  Type.String({
+    minLength: 1,
+    maxLength: 4096,
+    description:
+      'Ids of principals, role:<name>, or templates; one that gives a list stands for its elements',
+  }),
+  { minItems: 1, maxItems: 100 },
+)
 const step = {
   id: Type.Optional(id),
   name: Type.Optional(Type.String({ maxLength: 160 })),
   if: Type.Optional(Expression),
-  retry: Type.Optional(Closed({ max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 10 })), delay: Type.Optional(Duration) })),
-  timeout: Type.Optional(Closed({
-    duration: Type.Optional(Duration),
-    on_timeout: Type.Optional(Type.Enum(['fail', 'continue'], { description: 'continue: the step is completed with {timed_out: true}' })),
-  })),
+  retry: Type.Optional(
+    Closed({
+      max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 10 })),
+      delay: Type.Optional(Duration),
+    }),
+  ),
+  timeout: Type.Optional(
+    Closed({
+      duration: Type.Optional(Duration),
+      on_timeout: Type.Optional(
+        Type.Enum(['fail', 'continue'], {
+          description: 'continue: the step is completed with {timed_out: true}',
+        }),
+      ),
+    }),
+  ),
 }
-const kindOf = <K extends string, C extends TSchema>(kind: K, config: C) => Closed({ ...step, kind: Type.Literal(kind), config })
+const kindOf = <K extends string, C extends TSchema>(kind: K, config: C) =>
+  Closed({ ...step, kind: Type.Literal(kind), config })
 
 const action = {
   action_name: Type.String({ minLength: 1, maxLength: 128 }),
@@ -30,85 +50,216 @@ const action = {
 }
 const ActionStep = kindOf('action', Closed(action))
 /** An action of a cleanup: members that mean nothing to the service are kept. */
-export const CleanupStep = Type.Object({ ...step, kind: Type.Literal('action'), config: Type.Object(action, { additionalProperties: true }) }, { additionalProperties: true })
-const SleepStep = kindOf('sleep', Closed({ duration: Type.Optional(Duration), until: Type.Optional(Timestamp) }))
-const WaitStep = kindOf('wait_for_event', Closed({
-  event_type: Type.String({ minLength: 1, maxLength: 256 }),
-  source_id: Type.Optional(Type.String()),
-  match: Type.Optional(Open),
-  condition: Type.Optional(Expression),
-  payload_mapping: Type.Optional(Type.Record(Type.String(), Expression)),
-}))
-const InteractionStep = kindOf('interaction', Closed({
-  protocol: InteractionKind,
-  targets: Targets,
-  prompt: Type.Optional(Type.String({ maxLength: 16_384 })),
-  title: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
-  description: Type.Optional(Type.String({ maxLength: 16_384 })),
-  resolution_policy: Type.Optional(Type.Union([Policy, Type.Enum(['any_of', 'all_of'])])),
-  spec: Type.Optional(Question),
-  context: Type.Optional(Open),
-  expires_in: Type.Optional(Duration), expires_at: Type.Optional(Timestamp),
-  on_expiry: Type.Optional(Type.Enum(['fail', 'continue'])),
-  on_cancel: Type.Optional(Type.Enum(['fail', 'continue'])),
-}))
+export const CleanupStep = Type.Object(
+  {
+    ...step,
+    kind: Type.Literal('action'),
+    config: Type.Object(action, { additionalProperties: true }),
+  },
+  { additionalProperties: true },
+)
+const SleepStep = kindOf(
+  'sleep',
+  Closed({ duration: Type.Optional(Duration), until: Type.Optional(Timestamp) }),
+)
+const WaitStep = kindOf(
+  'wait_for_event',
+  Closed({
+    event_type: Type.String({ minLength: 1, maxLength: 256 }),
+    source_id: Type.Optional(Type.String()),
+    match: Type.Optional(Open),
+    condition: Type.Optional(Expression),
+    payload_mapping: Type.Optional(Type.Record(Type.String(), Expression)),
+  }),
+)
+const InteractionStep = kindOf(
+  'interaction',
+  Closed({
+    protocol: InteractionKind,
+    targets: Targets,
+    prompt: Type.Optional(Type.String({ maxLength: 16_384 })),
+    title: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
+    description: Type.Optional(Type.String({ maxLength: 16_384 })),
+    resolution_policy: Type.Optional(Type.Union([Policy, Type.Enum(['any_of', 'all_of'])])),
+    spec: Type.Optional(Question),
+    context: Type.Optional(Open),
+    expires_in: Type.Optional(Duration),
+    expires_at: Type.Optional(Timestamp),
+    on_expiry: Type.Optional(Type.Enum(['fail', 'continue'])),
+    on_cancel: Type.Optional(Type.Enum(['fail', 'continue'])),
+  }),
+)
 const Assertion = Closed({
   name: Type.String({ minLength: 1, maxLength: 160 }),
   kind: Type.Enum(['expr', 'agent']),
   expr: Type.Optional(Expression),
-  agent: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'Id or name of the agent that judges; the service\'s own reviewer by default' })),
+  agent: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 128,
+      description: "Id or name of the agent that judges; the service's own reviewer by default",
+    }),
+  ),
   prompt: Type.Optional(Type.String({ maxLength: 16_384 })),
-  evidence: Type.Optional(Type.Array(Type.String(), { maxItems: 200, description: 'Ids of earlier steps' })),
+  evidence: Type.Optional(
+    Type.Array(Type.String(), { maxItems: 200, description: 'Ids of earlier steps' }),
+  ),
 })
-const CheckStep = kindOf('check', Closed({
-  checks: Type.Array(Assertion, { minItems: 1, maxItems: 100 }),
-  on_fail: Type.Optional(Type.Enum(['fail', 'continue', 'gate'])),
-  gate: Type.Optional(Closed({ targets: Targets, prompt: Type.Optional(Type.String({ maxLength: 16_384 })) })),
-}))
-const LoopStep = kindOf('loop', Closed({
-  loop_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
-  workflow_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'Id or handle of a workflow of the project; its latest version when the run starts' })),
-  event: Type.Optional(Open),
-  config: Type.Optional(Open),
-  wait: Type.Optional(Type.Boolean({ description: 'true: the step lasts until the child has ended; otherwise it is done when the child was started' })),
-}))
+const CheckStep = kindOf(
+  'check',
+  Closed({
+    checks: Type.Array(Assertion, { minItems: 1, maxItems: 100 }),
+    on_fail: Type.Optional(Type.Enum(['fail', 'continue', 'gate'])),
+    gate: Type.Optional(
+      Closed({ targets: Targets, prompt: Type.Optional(Type.String({ maxLength: 16_384 })) }),
+    ),
+  }),
+)
+const LoopStep = kindOf(
+  'loop',
+  Closed({
+    loop_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+    workflow_id: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 128,
+        description:
+          'Id or handle of a workflow of the project; its latest version when the run starts',
+      }),
+    ),
+    event: Type.Optional(Open),
+    config: Type.Optional(Open),
+    wait: Type.Optional(
+      Type.Boolean({
+        description:
+          'true: the step lasts until the child has ended; otherwise it is done when the child was started',
+      }),
+    ),
+  }),
+)
 
 const effort = Type.Enum(['inherit', 'low', 'medium', 'high', 'xhigh', 'max'])
 /** In which session the turns of a run's agents are: found by `name`, below the loop (`loop`, which `auto` means) or the agent; what is there decides over what a new one would be made with. */
 export const SessionPolicy = Closed({
-  scope: Type.Optional(Type.Enum(['auto', 'loop', 'agent'])), name: Type.Optional(Type.String({ maxLength: 4096 })), title: Type.Optional(Type.String({ maxLength: 4096 })),
+  scope: Type.Optional(Type.Enum(['auto', 'loop', 'agent'])),
+  name: Type.Optional(Type.String({ maxLength: 4096 })),
+  title: Type.Optional(Type.String({ maxLength: 4096 })),
   visibility: Type.Optional(Type.Enum(['project', 'private'])),
-  compaction_policy: Type.Optional(Closed({
-    strategy: Type.Optional(Type.Enum(['auto', 'manual', 'disabled', 'none'])), threshold: Type.Optional(Type.Enum(['xs', 'sm', 'md', 'lg', 'xl'])),
-    threshold_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000_000 })), summary_model: Type.Optional(Type.String()),
-  })),
+  compaction_policy: Type.Optional(
+    Closed({
+      strategy: Type.Optional(Type.Enum(['auto', 'manual', 'disabled', 'none'])),
+      threshold: Type.Optional(Type.Enum(['xs', 'sm', 'md', 'lg', 'xl'])),
+      threshold_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000_000 })),
+      summary_model: Type.Optional(Type.String()),
+    }),
+  ),
   thinking_effort: Type.Optional(effort),
 })
-const AgentStep = kindOf('agent', Closed({
-  instructions: Type.String({ minLength: 1, maxLength: 131_072, description: 'What the agent is told: a template' }),
-  agent_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'Id or name of an agent of the project; that of the loop by default' })),
-  tool_names: Type.Optional(Type.Array(Type.String(), { maxItems: 500, description: 'Of the tools that the agent has, only these; an empty list leaves none' })),
-  disable_tools: Type.Optional(Type.Boolean({ description: 'Takes its tools away, also those of its memory; tools of the service itself, such as asking a person, stay' })),
-  output_schema: Type.Optional(Open), max_turns: Type.Optional(Type.Integer({ minimum: 1, description: 'How often the model is asked at most' })), session: Type.Optional(SessionPolicy),
-  model_route: Type.Optional(Closed({ mode: Type.Enum(['managed', 'worker']), environment_id: Type.Optional(Type.String()), provider: Type.Optional(Type.String()), model: Type.Optional(Type.String()) })),
-}))
+const AgentStep = kindOf(
+  'agent',
+  Closed({
+    instructions: Type.String({
+      minLength: 1,
+      maxLength: 131_072,
+      description: 'What the agent is told: a template',
+    }),
+    agent_id: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 128,
+        description: 'Id or name of an agent of the project; that of the loop by default',
+      }),
+    ),
+    tool_names: Type.Optional(
+      Type.Array(Type.String(), {
+        maxItems: 500,
+        description: 'Of the tools that the agent has, only these; an empty list leaves none',
+      }),
+    ),
+    disable_tools: Type.Optional(
+      Type.Boolean({
+        description:
+          'Takes its tools away, also those of its memory; tools of the service itself, such as asking a person, stay',
+      }),
+    ),
+    output_schema: Type.Optional(Open),
+    max_turns: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'How often the model is asked at most' }),
+    ),
+    session: Type.Optional(SessionPolicy),
+    model_route: Type.Optional(
+      Closed({
+        mode: Type.Enum(['managed', 'worker']),
+        environment_id: Type.Optional(Type.String()),
+        provider: Type.Optional(Type.String()),
+        model: Type.Optional(Type.String()),
+      }),
+    ),
+  }),
+)
 
 /** A step that holds no other steps. */
-const PlainStep = Type.Union([ActionStep, SleepStep, WaitStep, InteractionStep, CheckStep, LoopStep, AgentStep])
+const PlainStep = Type.Union([
+  ActionStep,
+  SleepStep,
+  WaitStep,
+  InteractionStep,
+  CheckStep,
+  LoopStep,
+  AgentStep,
+])
 const joining = {
-  join: Type.Optional(Type.Enum(['all', 'any', 'first_failure'], {
-    description: 'all (the default): wait for every one; any: the first that completes ends the others; first_failure: the first that fails ends the others',
-  })),
-  on_failure: Type.Optional(Type.Enum(['fail', 'continue'], { description: 'continue: the step completes although some failed, and its output names them' })),
+  join: Type.Optional(
+    Type.Enum(['all', 'any', 'first_failure'], {
+      description:
+        'all (the default): wait for every one; any: the first that completes ends the others; first_failure: the first that fails ends the others',
+    }),
+  ),
+  on_failure: Type.Optional(
+    Type.Enum(['fail', 'continue'], {
+      description: 'continue: the step completes although some failed, and its output names them',
+    }),
+  ),
 }
-const nested = { steps: Type.Array(PlainStep, { minItems: 1, maxItems: 50 }), output: Type.Optional(Open) }
-const ParallelStep = kindOf('parallel', Closed({ branches: Type.Array(Closed({ id, ...nested }), { minItems: 1, maxItems: 20 }), ...joining }))
-const ForEachStep = kindOf('for_each', Closed({
-  items: Type.Union([Expression, Type.Array(Type.Unknown(), { maxItems: 10_000 })], { description: 'A list, or an expression that gives one' }),
-  max_concurrency: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: 'Items under way at once; 10 by default' })),
-  ...nested, ...joining,
-}))
+const nested = {
+  steps: Type.Array(PlainStep, { minItems: 1, maxItems: 50 }),
+  output: Type.Optional(Open),
+}
+const ParallelStep = kindOf(
+  'parallel',
+  Closed({
+    branches: Type.Array(Closed({ id, ...nested }), { minItems: 1, maxItems: 20 }),
+    ...joining,
+  }),
+)
+const ForEachStep = kindOf(
+  'for_each',
+  Closed({
+    items: Type.Union([Expression, Type.Array(Type.Unknown(), { maxItems: 10_000 })], {
+      description: 'A list, or an expression that gives one',
+    }),
+    max_concurrency: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 100,
+        description: 'Items under way at once; 10 by default',
+      }),
+    ),
+    ...nested,
+    ...joining,
+  }),
+)
 
 /** One step: `{id?, kind, config, if?, retry?, timeout?}`. */
-export const Step = Type.Union([ActionStep, SleepStep, WaitStep, InteractionStep, CheckStep, LoopStep, AgentStep, ParallelStep, ForEachStep])
+export const Step = Type.Union([
+  ActionStep,
+  SleepStep,
+  WaitStep,
+  InteractionStep,
+  CheckStep,
+  LoopStep,
+  AgentStep,
+  ParallelStep,
+  ForEachStep,
+])
 export type Step = Static<typeof Step>

@@ -7,12 +7,14 @@ import { slotOf } from './ids.ts'
 /** FNV-1a, 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/): stable placement, not security. */
 const fnv1a = (text: string): number => {
   let hash = 0x811c9dc5
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193) >>> 0
+  for (let i = 0; i < text.length; i++)
+    hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193) >>> 0
   return hash
 }
 
 /** The partition, and so the stream, that a project (or the organization) lives in. */
-export const partitionOf = (project: string, partitions: number): number => fnv1a(project) % partitions
+export const partitionOf = (project: string, partitions: number): number =>
+  fnv1a(project) % partitions
 
 /**
  * The shard of an actor. Ids carry their slot. A queue exists once in every shard: its id is `<shard>.<name>`.
@@ -33,8 +35,15 @@ export const hashOf = fnv1a
 /** Any text as one subject token: safe characters stay, others become `=xx`; the empty text is `=`. */
 export const token = (text: string): string => (SAFE.test(text) ? text : encoded(text))
 const SAFE = /^[A-Za-z0-9_-]+$/
-const encoded = (text: string): string => (text === '' ? '=' : text.replace(/[^A-Za-z0-9_-]/gu, escaped))
-const escaped = (char: string): string => (char === '.' ? '=2e' : Array.from(new TextEncoder().encode(char), (byte) => `=${byte.toString(16).padStart(2, '0')}`).join(''))
+const encoded = (text: string): string =>
+  text === '' ? '=' : text.replace(/[^A-Za-z0-9_-]/gu, escaped)
+const escaped = (char: string): string =>
+  char === '.'
+    ? '=2e'
+    : Array.from(
+        new TextEncoder().encode(char),
+        (byte) => `=${byte.toString(16).padStart(2, '0')}`,
+      ).join('')
 
 export const names = {
   /** Stream of a partition: the truth. */
@@ -59,12 +68,15 @@ export const subjects = {
   /** How far what the feed of a project tells of has been committed. */
   moved: (project: string) => `moved.${project}`,
   /** Work is offered here; gateways with free slots listen in one queue group. `capability` is an `offerCapability`. */
-  offer: (project: string, queue: string, capability: string) => `offer.${project}.${token(queue)}.${capability}`,
+  offer: (project: string, queue: string, capability: string) =>
+    `offer.${project}.${token(queue)}.${capability}`,
   /** What a gateway listens to: every queue and every capability unless named. */
-  offerFilter: (project: string, queue: string | undefined, capability: string | undefined) => `offer.${project}.${queue === undefined ? '*' : token(queue)}.${capability ?? '*'}`,
+  offerFilter: (project: string, queue: string | undefined, capability: string | undefined) =>
+    `offer.${project}.${queue === undefined ? '*' : token(queue)}.${capability ?? '*'}`,
   offerGroup: 'gateways',
   /** Work that no worker gets is offered here: executors listen to all of it in one queue group. */
-  serve: (project: string, queue: string, capability: string) => `serve.${project}.${token(queue)}.${capability}`,
+  serve: (project: string, queue: string, capability: string) =>
+    `serve.${project}.${token(queue)}.${capability}`,
   serveAll: 'serve.>',
   serveGroup: 'executors',
   /** A gateway says that it gained slots for a project. */
@@ -88,9 +100,23 @@ export const subjects = {
 }
 
 /** What a worker must be able to do to take a job, as one subject token: an action name or a (provider, model) pair, the environment it is pinned to, and whether it is for a worker at all. */
-export function offerCapability(job: { kind: string; executor_kind?: string; action_name?: string; provider?: string; model?: string; environment_id?: string }): string {
+export function offerCapability(job: {
+  kind: string
+  executor_kind?: string
+  action_name?: string
+  provider?: string
+  model?: string
+  environment_id?: string
+}): string {
   const what = (job.executor_kind === 'server_worker' ? 's' : '') + task(job)
   return job.environment_id ? `${what}@${token(job.environment_id)}` : what
 }
-const task = (job: { kind: string; action_name?: string; provider?: string; model?: string }): string =>
-  job.kind === 'llm_generation' ? `m${token(`${job.provider ?? ''}/${job.model ?? ''}`)}` : `a${token(job.action_name ?? '')}`
+const task = (job: {
+  kind: string
+  action_name?: string
+  provider?: string
+  model?: string
+}): string =>
+  job.kind === 'llm_generation'
+    ? `m${token(`${job.provider ?? ''}/${job.model ?? ''}`)}`
+    : `a${token(job.action_name ?? '')}`

@@ -10,29 +10,77 @@ import type { JobHeader } from './api/jobs.ts'
 import type { Take } from './internal.ts'
 
 const message_id = Type.Optional(Type.String({ minLength: 1, maxLength: 128 }))
-const Names = Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 1000 }))
-const Models = Type.Optional(Type.Array(Type.Object({ provider: Type.String({ maxLength: 256 }), model: Type.String({ maxLength: 256 }) }), { maxItems: 1000 }))
+const Names = Type.Optional(
+  Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 1000 }),
+)
+const Models = Type.Optional(
+  Type.Array(
+    Type.Object({
+      provider: Type.String({ maxLength: 256 }),
+      model: Type.String({ maxLength: 256 }),
+    }),
+    { maxItems: 1000 },
+  ),
+)
 const Slots = Type.Optional(Type.Integer({ minimum: 0, maximum: 100_000 }))
 
 /** Frames a worker sends, by `type`. Unknown members are tolerated: workers are older and newer than the server. */
 export const up = {
   'worker.register': Type.Object({
-    type: Type.Literal('worker.register'), message_id,
+    type: Type.Literal('worker.register'),
+    message_id,
     worker_instance_id: Type.String({ minLength: 1, maxLength: 256 }),
     worker_session_token: Type.Optional(Type.String({ maxLength: 256 })),
     concurrency_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
-    available_slots: Slots, name: Type.Optional(Type.String({ maxLength: 256 })), version: Type.Optional(Type.String({ maxLength: 256 })),
-    environment_id: Type.Optional(Type.String({ maxLength: 128 })), capabilities: Names, queues: Names, action_names: Names, models: Models,
+    available_slots: Slots,
+    name: Type.Optional(Type.String({ maxLength: 256 })),
+    version: Type.Optional(Type.String({ maxLength: 256 })),
+    environment_id: Type.Optional(Type.String({ maxLength: 128 })),
+    capabilities: Names,
+    queues: Names,
+    action_names: Names,
+    models: Models,
   }),
-  'worker.ready': Type.Object({ type: Type.Literal('worker.ready'), message_id, available_slots: Slots, queues: Names, action_names: Names, models: Models }),
-  'jobs.claim': Type.Object({ type: Type.Literal('jobs.claim'), message_id, available_slots: Slots, queues: Names, action_names: Names, models: Models }),
-  'job.heartbeat': Type.Object({ type: Type.Literal('job.heartbeat'), message_id, job_id: Type.String(), lease_token: Type.String() }),
+  'worker.ready': Type.Object({
+    type: Type.Literal('worker.ready'),
+    message_id,
+    available_slots: Slots,
+    queues: Names,
+    action_names: Names,
+    models: Models,
+  }),
+  'jobs.claim': Type.Object({
+    type: Type.Literal('jobs.claim'),
+    message_id,
+    available_slots: Slots,
+    queues: Names,
+    action_names: Names,
+    models: Models,
+  }),
+  'job.heartbeat': Type.Object({
+    type: Type.Literal('job.heartbeat'),
+    message_id,
+    job_id: Type.String(),
+    lease_token: Type.String(),
+  }),
   'job.report': Type.Object({
-    type: Type.Literal('job.report'), message_id, job_id: Type.String(), lease_token: Type.String(),
-    status: Type.Optional(Type.Enum(['completed', 'failed', 'cancelled'])), result: Type.Optional(Open),
-    error_type: Type.Optional(Type.String()), error_message: Type.Optional(Type.String()),
+    type: Type.Literal('job.report'),
+    message_id,
+    job_id: Type.String(),
+    lease_token: Type.String(),
+    status: Type.Optional(Type.Enum(['completed', 'failed', 'cancelled'])),
+    result: Type.Optional(Open),
+    error_type: Type.Optional(Type.String()),
+    error_message: Type.Optional(Type.String()),
   }),
-  'generation.delta': Type.Object({ type: Type.Literal('generation.delta'), message_id, job_id: Type.String(), lease_token: Type.String(), sequence: Type.Integer({ minimum: 0 }), delta: Open }),
+  'generation.delta': Type.Object({
+    type: Type.Literal('generation.delta'),
+    message_id,
+    job_id: Type.String(),
+    lease_token: Type.String(),
+    sequence: Type.Integer({ minimum: 0 }),
+    delta: Open,
+  }),
   'worker.draining': Type.Object({ type: Type.Literal('worker.draining'), message_id }),
   keepalive: Type.Object({ type: Type.Literal('keepalive'), message_id }),
 } as const
@@ -69,30 +117,91 @@ export interface ClaimedJob {
   readonly lease_duration_seconds: number
   readonly heartbeat_cadence_seconds: number
 }
-interface Cancelling { readonly job_id: string; readonly reason?: string; readonly requested_at?: string }
+interface Cancelling {
+  readonly job_id: string
+  readonly reason?: string
+  readonly requested_at?: string
+}
 /** Frames the server sends. */
 export type Down =
-  | { readonly type: 'worker.registered'; readonly message_id?: string; readonly worker_session_token: string; readonly lease: { readonly lease_duration_seconds: number; readonly heartbeat_cadence_seconds: number } }
-  | { readonly type: 'jobs.claimed'; readonly message_id?: string; readonly jobs: readonly ClaimedJob[] }
+  | {
+      readonly type: 'worker.registered'
+      readonly message_id?: string
+      readonly worker_session_token: string
+      readonly lease: {
+        readonly lease_duration_seconds: number
+        readonly heartbeat_cadence_seconds: number
+      }
+    }
+  | {
+      readonly type: 'jobs.claimed'
+      readonly message_id?: string
+      readonly jobs: readonly ClaimedJob[]
+    }
   | { readonly type: 'work.available' }
-  | { readonly type: 'job.heartbeat.ack'; readonly message_id?: string; readonly job_id: string; readonly cancel?: Cancelling; readonly directives?: { readonly should_cancel: boolean } }
-  | { readonly type: 'job.report.ack'; readonly message_id?: string; readonly job_id: string; readonly duplicate?: boolean }
+  | {
+      readonly type: 'job.heartbeat.ack'
+      readonly message_id?: string
+      readonly job_id: string
+      readonly cancel?: Cancelling
+      readonly directives?: { readonly should_cancel: boolean }
+    }
+  | {
+      readonly type: 'job.report.ack'
+      readonly message_id?: string
+      readonly job_id: string
+      readonly duplicate?: boolean
+    }
   | ({ readonly type: 'job.cancel'; readonly message_id?: string } & Cancelling)
-  | { readonly type: 'worker.drain' | 'worker.draining.ack' | 'keepalive'; readonly message_id?: string }
-  | { readonly type: 'error'; readonly message_id?: string; readonly error: { readonly code: FrameError; readonly message: string } }
+  | {
+      readonly type: 'worker.drain' | 'worker.draining.ack' | 'keepalive'
+      readonly message_id?: string
+    }
+  | {
+      readonly type: 'error'
+      readonly message_id?: string
+      readonly error: { readonly code: FrameError; readonly message: string }
+    }
 export type FrameError =
-  | 'invalid_actor' | 'worker_instance_conflict' | 'register_failed' | 'claim_failed' | 'temporarily_unavailable' | 'lease_lost'
-  | 'not_registered' | 'bad_frame' | 'unknown_frame' | 'payload_too_large' | 'rate_limit_exceeded'
+  | 'invalid_actor'
+  | 'worker_instance_conflict'
+  | 'register_failed'
+  | 'claim_failed'
+  | 'temporarily_unavailable'
+  | 'lease_lost'
+  | 'not_registered'
+  | 'bad_frame'
+  | 'unknown_frame'
+  | 'payload_too_large'
+  | 'rate_limit_exceeded'
 
 /** Close codes; clients only take a reconnect delay from them, so none is 1000 or 1001 unless the worker drained. */
-export const closeCodes = { drained: 1000, internal: 1011, restart: 1012, malformed: 4400, invalid_actor: 4401, forbidden: 4403, project_deleted: 4404, register_timeout: 4408, instance_conflict: 4409, superseded: 4410, too_many_frames: 4429 } as const
+export const closeCodes = {
+  drained: 1000,
+  internal: 1011,
+  restart: 1012,
+  malformed: 4400,
+  invalid_actor: 4401,
+  forbidden: 4403,
+  project_deleted: 4404,
+  register_timeout: 4408,
+  instance_conflict: 4409,
+  superseded: 4410,
+  too_many_frames: 4429,
+} as const
 
 /** Sub-protocols for clients that cannot set headers: the first is selected, the second carries the key in base64url. */
 export const socketProtocol = 'service.worker.v1'
 export const socketBearerPrefix = 'service.bearer.'
 
 /** Bytes: largest inbound frame, largest result of a job kept, largest result of a run (as JSON, which clients must be able to read as one line of a stream), largest job spec handed out, largest outbound frame. */
-export const sizes = { frame: 16 * 1_048_576, result: 1_048_576, output: 4 * 1_048_576, spec: 768 * 1024, outbound: 900 * 1024 } as const
+export const sizes = {
+  frame: 16 * 1_048_576,
+  result: 1_048_576,
+  output: 4 * 1_048_576,
+  spec: 768 * 1024,
+  outbound: 900 * 1024,
+} as const
 
 /** Timing in seconds. Constraints between them are checked at start. */
 export interface WorkerTiming {
@@ -103,7 +212,14 @@ export interface WorkerTiming {
   readonly takeover: number
   readonly register: number
 }
-export const defaultTiming: WorkerTiming = { cadence: 20, lease: 60, poll: 20, stale: 90, takeover: 60, register: 30 }
+export const defaultTiming: WorkerTiming = {
+  cadence: 20,
+  lease: 60,
+  poll: 20,
+  stale: 90,
+  takeover: 60,
+  register: 30,
+}
 /** What is wrong with a timing, or nothing: lease ≥ 3 × cadence, cadence ≤ 55, poll ≤ cadence, stale > 2 × cadence, takeover ≤ stale. */
 export function checkTiming(t: WorkerTiming): string[] {
   const faults: string[] = []
@@ -117,17 +233,48 @@ export function checkTiming(t: WorkerTiming): string[] {
 
 /** A worker in the listing. */
 export const Worker = Type.Object({
-  worker_instance_id: Type.String(), name: Type.Optional(Type.String()), version: Type.Optional(Type.String()),
-  state: Type.Enum(['online', 'draining', 'stale']), concurrency_limit: Type.Integer(), leased: Type.Integer(),
-  queues: Type.Array(Type.String()), action_names: Type.Array(Type.String()), models: Type.Array(Type.Object({ provider: Type.String(), model: Type.String() })),
-  capabilities: Type.Array(Type.String()), environment_id: Type.Optional(Type.String()), principal_id: Type.String(), connected_at: Timestamp, last_seen_at: Timestamp,
+  worker_instance_id: Type.String(),
+  name: Type.Optional(Type.String()),
+  version: Type.Optional(Type.String()),
+  state: Type.Enum(['online', 'draining', 'stale']),
+  concurrency_limit: Type.Integer(),
+  leased: Type.Integer(),
+  queues: Type.Array(Type.String()),
+  action_names: Type.Array(Type.String()),
+  models: Type.Array(Type.Object({ provider: Type.String(), model: Type.String() })),
+  capabilities: Type.Array(Type.String()),
+  environment_id: Type.Optional(Type.String()),
+  principal_id: Type.String(),
+  connected_at: Timestamp,
+  last_seen_at: Timestamp,
 })
 export type Worker = Static<typeof Worker>
 
 export const workers = {
-  'worker.list': query('GET /projects/:project/workers', { summary: 'Workers seen lately, with what they take and hold', tag: 'workers', permission: 'project.view', query: Closed(cutting), reply: listOf(Worker) }),
-  'worker.socket': stream('GET /projects/:project/workers/socket', { summary: 'The worker socket (WebSocket)', tag: 'workers', permission: 'work.execute', stream: 'socket' }),
-  'worker.drain': command('POST /projects/:project/workers/:worker_instance_id/drain', { summary: 'Ask a worker to finish its jobs and stop claiming', tag: 'workers', permission: 'project.edit', to: { kind: 'worker', derive: 'worker_instance_id', prefix: 'worker' }, body: Closed({}), bodyOptional: true, reply: Type.Object({ worker_instance_id: Type.String(), state: Type.String() }), status: 202, errors: ['not_found'] }),
+  'worker.list': query('GET /projects/:project/workers', {
+    summary: 'Workers seen lately, with what they take and hold',
+    tag: 'workers',
+    permission: 'project.view',
+    query: Closed(cutting),
+    reply: listOf(Worker),
+  }),
+  'worker.socket': stream('GET /projects/:project/workers/socket', {
+    summary: 'The worker socket (WebSocket)',
+    tag: 'workers',
+    permission: 'work.execute',
+    stream: 'socket',
+  }),
+  'worker.drain': command('POST /projects/:project/workers/:worker_instance_id/drain', {
+    summary: 'Ask a worker to finish its jobs and stop claiming',
+    tag: 'workers',
+    permission: 'project.edit',
+    to: { kind: 'worker', derive: 'worker_instance_id', prefix: 'worker' },
+    body: Closed({}),
+    bodyOptional: true,
+    reply: Type.Object({ worker_instance_id: Type.String(), state: Type.String() }),
+    status: 202,
+    errors: ['not_found'],
+  }),
 } as const
 
 /** What the registry keeps of a worker instance. Times in Unix milliseconds. */
@@ -152,23 +299,59 @@ export interface Registration {
 /** An event of a worker instance's registry entry. */
 export type WorkerEvent =
   /** It has registered, or takes something else from now on. */
-  | (Event & { readonly type: 'worker.registered'; readonly registration: Registration; readonly replaced?: { readonly session: string; readonly gateway: string } })
-  | (Event & { readonly type: 'worker.disconnected' | 'worker.stale' | 'worker.draining' | 'worker.drain_requested' | 'worker.drain_cleared'; readonly instance: string; readonly at: number; readonly gateway?: string; readonly session?: string })
+  | (Event & {
+      readonly type: 'worker.registered'
+      readonly registration: Registration
+      readonly replaced?: { readonly session: string; readonly gateway: string }
+    })
+  | (Event & {
+      readonly type:
+        | 'worker.disconnected'
+        | 'worker.stale'
+        | 'worker.draining'
+        | 'worker.drain_requested'
+        | 'worker.drain_cleared'
+      readonly instance: string
+      readonly at: number
+      readonly gateway?: string
+      readonly session?: string
+    })
   | (Event & { readonly type: 'worker.seen'; readonly at: number; readonly leases: number })
 
 /** Messages to one gateway's mailbox (`subjects.gateway`). Each is answered `{ok: boolean}`. */
 export type GatewayMessage =
   /** Deliver a leased job to a worker session; `ok: false` when the session is not here: then the lease is released. */
-  | { readonly type: 'assign'; readonly project: string; readonly session: string; readonly job: ClaimedJob }
-  | { readonly type: 'cancel'; readonly project: string; readonly session: string; readonly job_id: string; readonly reason?: string; readonly at: number }
+  | {
+      readonly type: 'assign'
+      readonly project: string
+      readonly session: string
+      readonly job: ClaimedJob
+    }
+  | {
+      readonly type: 'cancel'
+      readonly project: string
+      readonly session: string
+      readonly job_id: string
+      readonly reason?: string
+      readonly at: number
+    }
   /** Close the connection of a session that registered elsewhere. */
-  | { readonly type: 'supersede'; readonly project: string; readonly session: string; readonly generation: number }
+  | {
+      readonly type: 'supersede'
+      readonly project: string
+      readonly session: string
+      readonly generation: number
+    }
   | { readonly type: 'drain'; readonly project: string; readonly session: string }
   /** Forget cached configuration of a project or of the organization before answering. */
   | { readonly type: 'forget'; readonly project: string }
 
 /** An offer of jobs to gateways (`subjects.offer`), in handing-out order, and the answer of the one that takes some. */
-export interface Offer { readonly project: string; readonly queue: string; readonly jobs: readonly JobHeader[] }
+export interface Offer {
+  readonly project: string
+  readonly queue: string
+  readonly jobs: readonly JobHeader[]
+}
 export interface Taking {
   readonly gateway: string
   readonly takes: readonly Take[]

@@ -9,15 +9,32 @@ const folders = ['protocol', 'actors', 'gateway', 'views', 'nodes', 'client'] as
 const may: Record<(typeof folders)[number], { folders: readonly string[]; packages: RegExp }> = {
   protocol: { folders: ['protocol'], packages: /^typebox(\/|$)|^@marcbachmann\/cel-js$|^croner$/ },
   actors: { folders: ['actors', 'protocol'], packages: /^$/ },
-  gateway: { folders: ['gateway', 'protocol'], packages: /^node:|^uWebSockets\.js$|^typebox(\/|$)|^rate-limiter-flexible$|^yaml$|^@cfworker\/json-schema$/ },
+  gateway: {
+    folders: ['gateway', 'protocol'],
+    packages:
+      /^node:|^uWebSockets\.js$|^typebox(\/|$)|^rate-limiter-flexible$|^yaml$|^@cfworker\/json-schema$/,
+  },
   views: { folders: ['views', 'protocol'], packages: /^node:|^better-sqlite3$/ },
-  nodes: { folders: ['nodes', 'actors', 'gateway', 'views', 'protocol', 'client'], packages: /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^nodemailer$|^typebox\/value$|^typebox$|^ai$|^@ai-sdk\/|^yaml$|^ipaddr\.js$|^@oxc-node\/core$|^esbuild$/ },
-  client: { folders: ['client', 'protocol'], packages: /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$/ },
+  nodes: {
+    folders: ['nodes', 'actors', 'gateway', 'views', 'protocol', 'client'],
+    packages:
+      /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^nodemailer$|^typebox\/value$|^typebox$|^ai$|^@ai-sdk\/|^yaml$|^ipaddr\.js$|^@oxc-node\/core$|^esbuild$/,
+  },
+  client: {
+    folders: ['client', 'protocol'],
+    packages: /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$/,
+  },
 }
 /** Words that break a folder's promise, each with the reason. */
 const never: Partial<Record<string, readonly [RegExp, string]>> = {
-  actors: [/\b(Date\.now|new Date|Math\.random|setTimeout|setInterval|process\.|async |await |Promise)\b/, 'actors are pure: time, ids and randomness arrive in the cause'],
-  protocol: [/\b(Date\.now|new Date\(\)|Math\.random|setTimeout|process\.|async |await )/, 'the protocol is words, it does nothing'],
+  actors: [
+    /\b(Date\.now|new Date|Math\.random|setTimeout|setInterval|process\.|async |await |Promise)\b/,
+    'actors are pure: time, ids and randomness arrive in the cause',
+  ],
+  protocol: [
+    /\b(Date\.now|new Date\(\)|Math\.random|setTimeout|process\.|async |await )/,
+    'the protocol is words, it does nothing',
+  ],
   gateway: [/process\.env|@nats-io/, 'the edge knows the world only through its ports'],
   views: [/process\.env|@nats-io/, 'views know the world only through their ports'],
 }
@@ -44,8 +61,12 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
 const names = 'nodes/boot/program.mjs'
 
 const files = [...folders, 'test', 'bench'].flatMap((folder) =>
-  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).filter((name) => /\.(ts|mjs)$/.test(name) && !name.includes('node_modules')).map((name) => join(folder, name)))
-const code = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*/g, '')
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(ts|mjs)$/.test(name) && !name.includes('node_modules'))
+    .map((name) => join(folder, name)),
+)
+const code = (text: string): string =>
+  text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*/g, '')
 
 t.test('every folder imports only what it may', async (t) => {
   for (const file of files) {
@@ -53,7 +74,9 @@ t.test('every folder imports only what it may', async (t) => {
     const rule = may[folder]
     if (!rule) continue
     const text = code(readFileSync(join(root, file), 'utf8'))
-    const imports = [...text.matchAll(/(?<!\.)\b(?:from|import)\s*\(?\s*['"]([^'"]+)['"]/g)].map((match) => match[1] ?? '')
+    const imports = [...text.matchAll(/(?<!\.)\b(?:from|import)\s*\(?\s*['"]([^'"]+)['"]/g)].map(
+      (match) => match[1] ?? '',
+    )
     const bad = imports.filter((name) => {
       if (!name.startsWith('.')) return !rule.packages.test(name)
       const target = relative(root, normalize(join(root, dirname(file), name)))
@@ -69,10 +92,13 @@ t.test('no folder speaks words that break its promise', async (t) => {
     const rule = never[file.split('/')[0] ?? '']
     if (rule) t.notMatch(text, rule[0], `${file}: ${rule[1]}`)
     if (/^(test|bench)\//.test(file)) continue
-    for (const [word, where] of onlyIn) if (!where.test(file) && file !== names) t.notMatch(text, word, `${file} does not touch ${word.source}`)
+    for (const [word, where] of onlyIn)
+      if (!where.test(file) && file !== names)
+        t.notMatch(text, word, `${file} does not touch ${word.source}`)
   }
 })
 
 t.test('every file stays under 300 lines', async (t) => {
-  for (const file of files) t.ok(readFileSync(join(root, file), 'utf8').split('\n').length <= 300, file)
+  for (const file of files)
+    t.ok(readFileSync(join(root, file), 'utf8').split('\n').length <= 300, file)
 })

@@ -16,21 +16,32 @@ import { queryOf } from '../views/queries.ts'
 const rows = Object.entries(api) as [string, Row][]
 const table: Readonly<Record<string, Row>> = api
 const scenarios = join(import.meta.dirname, 'scenarios')
-const read = (accept: (name: string) => boolean) => readdirSync(scenarios).filter((name) => name.endsWith('.test.ts') && accept(name)).map((name) => readFileSync(join(scenarios, name), 'utf8')).join('\n')
-const names = (schema: unknown): string[] => Object.keys((schema as { properties?: object } | undefined)?.properties ?? {})
+const read = (accept: (name: string) => boolean) =>
+  readdirSync(scenarios)
+    .filter((name) => name.endsWith('.test.ts') && accept(name))
+    .map((name) => readFileSync(join(scenarios, name), 'utf8'))
+    .join('\n')
+const names = (schema: unknown): string[] =>
+  Object.keys((schema as { properties?: object } | undefined)?.properties ?? {})
 
 t.test('every row is used by a scenario that names it', async (t) => {
   // These two loop over the table, so they say nothing about a single row.
   const text = read((name) => name !== 'isolation.test.ts' && name !== 'restart.test.ts')
-  for (const [name, row] of rows) t.ok(row.shape.stream === 'socket' ? /\.worker\(/.test(text) : text.includes(`'${name}'`), name)
+  for (const [name, row] of rows)
+    t.ok(row.shape.stream === 'socket' ? /\.worker\(/.test(text) : text.includes(`'${name}'`), name)
 })
 
 t.test('every frame of the worker socket occurs in a scenario', async (t) => {
   const text = read((name) => name.startsWith('worker'))
   const source = readFileSync(join(import.meta.dirname, '..', 'protocol', 'worker.ts'), 'utf8')
   const block = /export type Down =([\s\S]*?)\n\n/.exec(source)?.[1] ?? ''
-  const down = [...block.matchAll(/readonly type: ('[^}\n]*?)(?=[;}])/g)].flatMap(([, types = '']) => [...types.matchAll(/'([^']+)'/g)].map(([, type]) => type ?? ''))
-  t.ok(down.includes('worker.registered') && down.includes('error') && down.includes('job.cancel'), 'the frames were read off their type')
+  const down = [...block.matchAll(/readonly type: ('[^}\n]*?)(?=[;}])/g)].flatMap(
+    ([, types = '']) => [...types.matchAll(/'([^']+)'/g)].map(([, type]) => type ?? ''),
+  )
+  t.ok(
+    down.includes('worker.registered') && down.includes('error') && down.includes('job.cancel'),
+    'the frames were read off their type',
+  )
   for (const type of new Set([...Object.keys(up), ...down])) t.ok(text.includes(`'${type}'`), type)
 })
 
@@ -40,18 +51,32 @@ t.test('rows agree with what their verb means', async (t) => {
     const { shape } = row
     if (row.verb === 'command') {
       t.not(method, 'GET', `${name} changes something`)
-      t.equal([shape.to, shape.each, shape.relays].filter((who) => who !== undefined).length, 1, `${name} says who decides`)
-      if (shape.to && 'mint' in shape.to) t.ok(shape.status === 201 || shape.status === 202, `${name} makes something`)
+      t.equal(
+        [shape.to, shape.each, shape.relays].filter((who) => who !== undefined).length,
+        1,
+        `${name} says who decides`,
+      )
+      if (shape.to && 'mint' in shape.to)
+        t.ok(shape.status === 201 || shape.status === 202, `${name} makes something`)
       if (method === 'DELETE') t.equal(shape.status, 204, name)
     } else {
       t.equal(method, 'GET', `${name} reads`)
-      t.strictSame([shape.to, shape.each, shape.body, shape.check, shape.status ?? 200], [undefined, undefined, undefined, undefined, 200], `${name} only reads`)
+      t.strictSame(
+        [shape.to, shape.each, shape.body, shape.check, shape.status ?? 200],
+        [undefined, undefined, undefined, undefined, 200],
+        `${name} only reads`,
+      )
       t.equal(shape.stream !== undefined, row.verb === 'stream', name)
       if (shape.stream !== 'socket') t.ok(shape.reply, `${name} answers something`)
-      if (names(shape.reply).includes('items')) t.ok(names(shape.query).includes('limit'), `${name} is a list`)
+      if (names(shape.reply).includes('items'))
+        t.ok(names(shape.query).includes('limit'), `${name} is a list`)
     }
-    t.ok(shape.reply !== undefined || shape.status === 204 || shape.stream === 'socket', `${name} answers with a body or with 204`)
-    for (const status of [shape.status ?? 200, ...(shape.alsoStatus ?? [])]) t.ok([200, 201, 202, 204].includes(status), name)
+    t.ok(
+      shape.reply !== undefined || shape.status === 204 || shape.stream === 'socket',
+      `${name} answers with a body or with 204`,
+    )
+    for (const status of [shape.status ?? 200, ...(shape.alsoStatus ?? [])])
+      t.ok([200, 201, 202, 204].includes(status), name)
   }
 })
 
@@ -59,38 +84,104 @@ t.test('what rows refer to exists', async (t) => {
   for (const [name, row] of rows) {
     const { shape } = row
     const { slots } = routeOf(row)
-    t.ok(shape.permission === 'authenticated' || shape.permission in permissions, `${name}: permission`)
+    t.ok(
+      shape.permission === 'authenticated' || shape.permission in permissions,
+      `${name}: permission`,
+    )
     for (const code of shape.errors ?? []) t.ok(code in errors, `${name}: ${code}`)
     t.equal(new Set(shape.errors).size, shape.errors?.length ?? 0, `${name} names each error once`)
-    for (const target of [shape.alias, shape.as]) if (target !== undefined) t.ok(table[target] && table[target]?.shape.alias === undefined, `${name}: ${target}`)
-    t.equal(shape.tag === 'compat', shape.alias !== undefined, `${name}: other forms are listed apart`)
+    for (const target of [shape.alias, shape.as])
+      if (target !== undefined)
+        t.ok(table[target] && table[target]?.shape.alias === undefined, `${name}: ${target}`)
+    t.equal(
+      shape.tag === 'compat',
+      shape.alias !== undefined,
+      `${name}: other forms are listed apart`,
+    )
     const meant = shape.as === undefined ? undefined : table[shape.as]
     if (meant) {
-      t.strictSame([row.verb, shape.permission, names(shape.body), names(shape.query), shape.to], [meant.verb, meant.shape.permission, names(meant.shape.body), names(meant.shape.query), meant.shape.to], `${name} is ${shape.as} in another form`)
-      t.ok(routeOf(meant).slots.every((slot) => slots.includes(slot) || slot === 'project'), name)
+      t.strictSame(
+        [row.verb, shape.permission, names(shape.body), names(shape.query), shape.to],
+        [
+          meant.verb,
+          meant.shape.permission,
+          names(meant.shape.body),
+          names(meant.shape.query),
+          meant.shape.to,
+        ],
+        `${name} is ${shape.as} in another form`,
+      )
+      t.ok(
+        routeOf(meant).slots.every((slot) => slots.includes(slot) || slot === 'project'),
+        name,
+      )
     }
     const { to, each } = shape
-    if (to && 'slot' in to) t.ok(slots.includes(to.slot) && to.prefix in prefixes, `${name}: the slot ${to.slot}`)
-    if (to && 'derive' in to) t.ok(slots.includes(to.derive) && to.prefix in prefixes, `${name}: the slot ${to.derive}`)
-    if (to && to.kind !== 'organization') t.ok(slots.includes('project'), `${name} is below a project`)
-    for (const relayed of shape.relays ?? []) t.ok(table[relayed]?.shape.permission !== 'authenticated' && table[relayed]?.shape.relays === undefined, `${name} relays to ${relayed}`)
-    if (each) t.ok(names(shape.body).includes(each.over) && table[each.command]?.verb === 'command' && table[each.command]?.shape.to, `${name}: ${each.command} for each of ${each.over}`)
-    t.equal(names(shape.body).some((field) => slots.includes(field)) || names(shape.query).some((field) => slots.includes(field)), false, `${name}: no field has the name of a slot`)
+    if (to && 'slot' in to)
+      t.ok(slots.includes(to.slot) && to.prefix in prefixes, `${name}: the slot ${to.slot}`)
+    if (to && 'derive' in to)
+      t.ok(slots.includes(to.derive) && to.prefix in prefixes, `${name}: the slot ${to.derive}`)
+    if (to && to.kind !== 'organization')
+      t.ok(slots.includes('project'), `${name} is below a project`)
+    for (const relayed of shape.relays ?? [])
+      t.ok(
+        table[relayed]?.shape.permission !== 'authenticated' &&
+          table[relayed]?.shape.relays === undefined,
+        `${name} relays to ${relayed}`,
+      )
+    if (each)
+      t.ok(
+        names(shape.body).includes(each.over) &&
+          table[each.command]?.verb === 'command' &&
+          table[each.command]?.shape.to,
+        `${name}: ${each.command} for each of ${each.over}`,
+      )
+    t.equal(
+      names(shape.body).some((field) => slots.includes(field)) ||
+        names(shape.query).some((field) => slots.includes(field)),
+      false,
+      `${name}: no field has the name of a slot`,
+    )
   }
 })
 
 t.test('no two rows answer one method and path', async (t) => {
   const shapes = rows.map(([, row]) => row.route.replaceAll(/:\w+/g, ':'))
-  t.strictSame(shapes.filter((shape, index) => shapes.indexOf(shape) !== index), [])
+  t.strictSame(
+    shapes.filter((shape, index) => shapes.indexOf(shape) !== index),
+    [],
+  )
 })
 
 t.test('requests are closed, lists are paged alike, and every schema compiles', async (t) => {
   for (const [name, { shape }] of rows) {
     for (const schema of [shape.body, shape.query, shape.reply]) if (schema) Compile(schema)
-    for (const schema of [shape.body, shape.query]) if (schema) t.equal((schema as { additionalProperties?: unknown }).additionalProperties, false, `${name} refuses unknown fields`)
-    const { limit } = (shape.query as { properties?: Record<string, unknown> } | undefined)?.properties ?? {}
-    if (limit) t.match(limit, { minimum: 1, maximum: 200, ...(names(shape.reply).includes('has_more') && { default: 20 }) }, name)
-    if (names(shape.reply).includes('next_cursor')) t.ok((names(shape.query).includes('cursor') || names(shape.query).includes('after')) && names(shape.query).includes('limit') && names(shape.reply).includes('has_more'), `${name} is a list`)
+    for (const schema of [shape.body, shape.query])
+      if (schema)
+        t.equal(
+          (schema as { additionalProperties?: unknown }).additionalProperties,
+          false,
+          `${name} refuses unknown fields`,
+        )
+    const { limit } =
+      (shape.query as { properties?: Record<string, unknown> } | undefined)?.properties ?? {}
+    if (limit)
+      t.match(
+        limit,
+        {
+          minimum: 1,
+          maximum: 200,
+          ...(names(shape.reply).includes('has_more') && { default: 20 }),
+        },
+        name,
+      )
+    if (names(shape.reply).includes('next_cursor'))
+      t.ok(
+        (names(shape.query).includes('cursor') || names(shape.query).includes('after')) &&
+          names(shape.query).includes('limit') &&
+          names(shape.reply).includes('has_more'),
+        `${name} is a list`,
+      )
   }
 })
 
@@ -104,13 +195,22 @@ t.test('the contract is the one that was agreed on', async (t) => {
   ])
   if (process.env['CONTRACT'] === 'accept') writeFileSync(lock, `${JSON.stringify(now, null, 2)}\n`)
   const agreed = JSON.parse(readFileSync(lock, 'utf8')) as Record<string, string>
-  const changed = [...new Set([...Object.keys(now), ...Object.keys(agreed)])].filter((name) => now[name] !== agreed[name])
-  t.strictSame(changed, [], 'rows, frames or errors differ from test/contract.lock.json. Clients of others depend on them: only add. If the change is meant, run: CONTRACT=accept node --import @oxc-node/core/register test/contract.test.ts')
+  const changed = [...new Set([...Object.keys(now), ...Object.keys(agreed)])].filter(
+    (name) => now[name] !== agreed[name],
+  )
+  t.strictSame(
+    changed,
+    [],
+    'rows, frames or errors differ from test/contract.lock.json. Clients of others depend on them: only add. If the change is meant, run: CONTRACT=accept node --import @oxc-node/core/register test/contract.test.ts',
+  )
 })
 
 t.test('every query has somebody who answers it', async (t) => {
   for (const [name, row] of Object.entries(table)) {
     if (row.verb !== 'query') continue
-    t.ok(queryOf(name) !== undefined || (row.shape.as ?? name) in localQueries, `${name} is answered by a view or by the edge`)
+    t.ok(
+      queryOf(name) !== undefined || (row.shape.as ?? name) in localQueries,
+      `${name} is answered by a view or by the edge`,
+    )
   }
 })

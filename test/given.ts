@@ -3,7 +3,15 @@
  * next scene, so a story reads as a chain, and may branch: a scene never changes. A decision that brings its next state along is held to it in every story. Time stands still unless a cause moves it; ids count up: `job_1`, `wait_1`.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { evolve, fold, type AnyActor, type Cause, type Decided, type Effect, type Tell } from '../actors/actor.ts'
+import {
+  evolve,
+  fold,
+  type AnyActor,
+  type Cause,
+  type Decided,
+  type Effect,
+  type Tell,
+} from '../actors/actor.ts'
 import type { Event } from '../protocol/entry.ts'
 import type { Refusal } from '../protocol/errors.ts'
 import { prefixes } from '../protocol/ids.ts'
@@ -37,7 +45,10 @@ export interface Outcome<S> extends Scene<S> {
 }
 
 function agree(name: string, next: unknown, after: unknown): void {
-  if (!isDeepStrictEqual(next, after)) throw new Error(`${name} decided ${JSON.stringify(next)}, but its events give ${JSON.stringify(after)}`)
+  if (!isDeepStrictEqual(next, after))
+    throw new Error(
+      `${name} decided ${JSON.stringify(next)}, but its events give ${JSON.stringify(after)}`,
+    )
 }
 /** Events are shared with views and live feeds, so nobody may change one, whatever happens to the state made of it. */
 function freeze(value: unknown): void {
@@ -53,25 +64,53 @@ export function given<S = never>(actor: AnyActor, ...events: Event[]): Scene<S> 
     return `${name}_${counts[name]}`
   }
   const base: Cause = {
-    id: 'command_1', at: START, principal: { type: 'user', id: 'user_1' }, credential: { type: 'api_key', id: 'key_1', name: 'ci' }, shard: 0,
-    self: { project: 'prj_1', kind: actor.kind, id: `${actor.kind}_1` }, mint: (prefix) => next(prefixes[prefix]), secret: () => next('secret'),
+    id: 'command_1',
+    at: START,
+    principal: { type: 'user', id: 'user_1' },
+    credential: { type: 'api_key', id: 'key_1', name: 'ci' },
+    shard: 0,
+    self: { project: 'prj_1', kind: actor.kind, id: `${actor.kind}_1` },
+    mint: (prefix) => next(prefixes[prefix]),
+    secret: () => next('secret'),
   }
   const scene = (state: S, history: readonly Event[], last: Cause): Scene<S> => ({
-    state, history, at: last.at,
+    state,
+    history,
+    at: last.at,
     when(name, input = {}, change = {}) {
       const cause = { ...last, ...change }
       const arm = actor.decide[name]
       if (!arm) throw new Error(`${actor.kind} does not decide ${name}`)
       const decision = arm(state as never, input as never, cause)
-      if ('refused' in decision) return { ...scene(state, history, cause), events: [], tells: [], soft: [], effects: [], reply: undefined, refused: decision }
+      if ('refused' in decision)
+        return {
+          ...scene(state, history, cause),
+          events: [],
+          tells: [],
+          soft: [],
+          effects: [],
+          reply: undefined,
+          refused: decision,
+        }
       const { events, tells = [], soft = [], reply, next } = decision as Decided<Event, unknown>
       freeze(events)
-      const after = [...soft, ...events].reduce((before: unknown, event) => evolve(actor, before, event, cause.at), next === undefined ? structuredClone(state) : state) as S
+      const after = [...soft, ...events].reduce(
+        (before: unknown, event) => evolve(actor, before, event, cause.at),
+        next === undefined ? structuredClone(state) : state,
+      ) as S
       if (next !== undefined) agree(name, next, after)
       return {
-        ...scene(after, [...history, ...events], cause), events: events as Outcome<S>['events'], tells, soft,
-        effects: events.flatMap((event) => actor.react?.[event.type]?.(event as never, cause.self) ?? []),
-        reply: typeof reply === 'function' ? (reply as (state: never) => unknown)(after as never) : reply,
+        ...scene(after, [...history, ...events], cause),
+        events: events as Outcome<S>['events'],
+        tells,
+        soft,
+        effects: events.flatMap(
+          (event) => actor.react?.[event.type]?.(event as never, cause.self) ?? [],
+        ),
+        reply:
+          typeof reply === 'function'
+            ? (reply as (state: never) => unknown)(after as never)
+            : reply,
       }
     },
     ask: (name, input = {}) => actor.ask?.[name]?.(state as never, input as never, last.at),
@@ -81,4 +120,5 @@ export function given<S = never>(actor: AnyActor, ...events: Event[]): Scene<S> 
 }
 
 /** The types of events, in order. */
-export const typesOf = ({ events }: { readonly events: readonly Event[] }): string[] => events.map(({ type }) => type)
+export const typesOf = ({ events }: { readonly events: readonly Event[] }): string[] =>
+  events.map(({ type }) => type)

@@ -2,7 +2,18 @@
  * The shard host's ports in memory, with time under the test's control and faults on request: appends whose outcome is
  * unknown, conflicts of stale owners, lost snapshots. Nothing here sleeps.
  */
-import type { Appended, Blobs, Bus, Clock, Journal, NoAnswer, Random, Registry, Snapshots, Stored } from '../nodes/host/ports.ts'
+import type {
+  Appended,
+  Blobs,
+  Bus,
+  Clock,
+  Journal,
+  NoAnswer,
+  Random,
+  Registry,
+  Snapshots,
+  Stored,
+} from '../nodes/host/ports.ts'
 
 /** Time that moves when told to. Everything due runs in order of time. */
 export class ManualClock implements Clock {
@@ -15,14 +26,18 @@ export class ManualClock implements Clock {
   later = (ms: number, run: () => void): (() => void) => {
     const timer = { at: this.#elapsed + ms, run, id: this.#ids++ }
     this.#timers.push(timer)
-    return () => { this.#timers = this.#timers.filter((other) => other !== timer) }
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer)
+    }
   }
   /** Let time pass, running what becomes due, with all promises settled in between. */
   async advance(ms: number): Promise<void> {
     const until = this.#elapsed + ms
     await settleAll()
     for (;;) {
-      const next = this.#timers.filter((timer) => timer.at <= until).sort((a, b) => a.at - b.at || a.id - b.id)[0]
+      const next = this.#timers
+        .filter((timer) => timer.at <= until)
+        .sort((a, b) => a.at - b.at || a.id - b.id)[0]
       if (!next) break
       this.#timers = this.#timers.filter((timer) => timer !== next)
       this.#elapsed = Math.max(this.#elapsed, next.at)
@@ -33,13 +48,21 @@ export class ManualClock implements Clock {
   }
 }
 /** Let every pending promise chain run to its next outside wait. */
-export const settleAll = async (): Promise<void> => { for (let i = 0; i < 3; i++) await new Promise<void>((done) => setImmediate(done)) }
+export const settleAll = async (): Promise<void> => {
+  for (let i = 0; i < 3; i++) await new Promise<void>((done) => setImmediate(done))
+}
 
 /** Called before and after every step of the world with its name; may throw to crash the caller there. */
 export type Tick = (step: string) => void | Promise<void>
 
 export class MemoryJournal implements Journal {
-  readonly messages: { sequence: number; partition: number; shard: number; id: string; data: Uint8Array }[] = []
+  readonly messages: {
+    sequence: number
+    partition: number
+    shard: number
+    id: string
+    data: Uint8Array
+  }[] = []
   readonly tick: Tick
   /** What the next appends do: `lost` stores nothing and says unknown, `stored` stores and says unknown. */
   faults: ('lost' | 'stored')[] = []
@@ -47,7 +70,13 @@ export class MemoryJournal implements Journal {
   constructor(tick: Tick = () => {}) {
     this.tick = tick
   }
-  async append(partition: number, shard: number, data: Uint8Array, expected: number, id: string): Promise<Appended> {
+  async append(
+    partition: number,
+    shard: number,
+    data: Uint8Array,
+    expected: number,
+    id: string,
+  ): Promise<Appended> {
     await this.tick('append')
     const fault = this.faults.shift()
     if (fault === 'lost') return 'unknown'
@@ -60,7 +89,9 @@ export class MemoryJournal implements Journal {
     return fault === 'stored' ? 'unknown' : { sequence }
   }
   #last(partition: number, shard: number) {
-    return this.messages.filter((message) => message.partition === partition && message.shard === shard).at(-1)
+    return this.messages
+      .filter((message) => message.partition === partition && message.shard === shard)
+      .at(-1)
   }
   async last(partition: number, shard: number): Promise<Stored | undefined> {
     await this.tick('last')
@@ -69,7 +100,9 @@ export class MemoryJournal implements Journal {
   }
   async *read(partition: number, shard: number, from: number): AsyncIterable<Stored> {
     await this.tick('read')
-    for (const message of [...this.messages]) if (message.partition === partition && message.shard === shard && message.sequence >= from) yield { sequence: message.sequence, message_id: message.id, data: message.data }
+    for (const message of [...this.messages])
+      if (message.partition === partition && message.shard === shard && message.sequence >= from)
+        yield { sequence: message.sequence, message_id: message.id, data: message.data }
   }
   async position(): Promise<{ first: number; last: number }> {
     return { first: this.first, last: this.messages.at(-1)?.sequence ?? 0 }
@@ -86,14 +119,23 @@ export class MemorySnapshots implements Snapshots {
   constructor(tick: Tick = () => {}) {
     this.tick = tick
   }
-  async get(partition: number, key: string): Promise<{ data: Uint8Array; revision: number } | undefined> {
+  async get(
+    partition: number,
+    key: string,
+  ): Promise<{ data: Uint8Array; revision: number } | undefined> {
     await this.tick('snapshot read')
     return this.values.get(`${partition}/${key}`)
   }
-  async put(partition: number, key: string, data: Uint8Array, revision?: number): Promise<number | undefined> {
+  async put(
+    partition: number,
+    key: string,
+    data: Uint8Array,
+    revision?: number,
+  ): Promise<number | undefined> {
     await this.tick('snapshot write')
     const at = `${partition}/${key}`
-    if (revision !== undefined && (this.values.get(at)?.revision ?? 0) !== revision) return undefined
+    if (revision !== undefined && (this.values.get(at)?.revision ?? 0) !== revision)
+      return undefined
     this.values.set(at, { data, revision: ++this.#revision })
     await this.tick('snapshot written')
     return this.values.get(at)?.revision
@@ -118,12 +160,18 @@ export class MemoryRegistry implements Registry {
     this.values.delete(key)
   }
   async list(prefix: string): Promise<{ key: string; value: string; revision: number }[]> {
-    return [...this.values].filter(([key]) => key.startsWith(prefix)).map(([key, entry]) => ({ key, ...entry }))
+    return [...this.values]
+      .filter(([key]) => key.startsWith(prefix))
+      .map(([key, entry]) => ({ key, ...entry }))
   }
 }
 
 export class MemoryBus implements Bus {
-  readonly #listeners: { subject: string; handler: (message: unknown, subject: string) => unknown; group: string | undefined }[] = []
+  readonly #listeners: {
+    subject: string
+    handler: (message: unknown, subject: string) => unknown
+    group: string | undefined
+  }[] = []
   readonly published: { subject: string; message: unknown }[] = []
   readonly tick: Tick
   constructor(tick: Tick = () => {}) {
@@ -133,7 +181,10 @@ export class MemoryBus implements Bus {
     const tokens = subject.split('.')
     return this.#listeners.filter((listener) => {
       const pattern = listener.subject.split('.')
-      return pattern.at(-1) === '>' ? pattern.slice(0, -1).every((p, i) => p === '*' || p === tokens[i]) && tokens.length >= pattern.length : pattern.length === tokens.length && pattern.every((p, i) => p === '*' || p === tokens[i])
+      return pattern.at(-1) === '>'
+        ? pattern.slice(0, -1).every((p, i) => p === '*' || p === tokens[i]) &&
+            tokens.length >= pattern.length
+        : pattern.length === tokens.length && pattern.every((p, i) => p === '*' || p === tokens[i])
     })
   }
   async request(subject: string, message: unknown): Promise<{ answer: unknown } | NoAnswer> {
@@ -146,7 +197,9 @@ export class MemoryBus implements Bus {
   }
   here(subject: string, message: unknown): unknown {
     const answer = this.#match(subject)[0]?.handler(JSON.parse(JSON.stringify(message)), subject)
-    return answer === undefined || answer instanceof Promise ? undefined : JSON.parse(JSON.stringify(answer))
+    return answer === undefined || answer instanceof Promise
+      ? undefined
+      : JSON.parse(JSON.stringify(answer))
   }
   publish(subject: string, message: unknown): void {
     this.published.push({ subject, message })
@@ -157,7 +210,11 @@ export class MemoryBus implements Bus {
       queueMicrotask(() => listener.handler(JSON.parse(JSON.stringify(message)), subject))
     }
   }
-  subscribe(subject: string, handler: (message: unknown, subject: string) => unknown, group?: string): () => void {
+  subscribe(
+    subject: string,
+    handler: (message: unknown, subject: string) => unknown,
+    group?: string,
+  ): () => void {
     const listener = { subject, handler, group }
     this.#listeners.push(listener)
     return () => {

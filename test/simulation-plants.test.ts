@@ -9,7 +9,8 @@ for (const plant of plants) {
   t.test(`an engine that ${plant.name} is found out`, async (t) => {
     let seed = 0
     let found: string | undefined
-    while (found === undefined && ++seed <= SEEDS) found = (await runSeed(seed, { plant })).violations[0]
+    while (found === undefined && ++seed <= SEEDS)
+      found = (await runSeed(seed, { plant })).violations[0]
     t.comment(`seed ${seed}: ${found ?? 'nothing'}`)
     t.ok(found, `within ${SEEDS} seeds`)
   })

@@ -7,22 +7,39 @@ import { missingRun, runRow } from './runs.ts'
 import type { Store } from './store.ts'
 import { eventsOf, type Shown, type TimelineRow } from './timeline.ts'
 
-
 const text = (value: unknown): value is string => typeof value === 'string'
-const open = (value: unknown): value is Open => typeof value === 'object' && value !== null && !Array.isArray(value)
+const open = (value: unknown): value is Open =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The log entry of an action event, or undefined when the event is none. `id` and `seq` come from its cursor. */
 export function actionEntry(run: string, row: Shown): ActionLogEntry | undefined {
   const status = row.type.slice('action.'.length)
   if (!row.type.startsWith('action.') || !isStatus(status)) return undefined
-  const { action, step, job_id, attempt, parameters, result, error, error_type, worker_instance_id } = row.payload ?? {}
+  const {
+    action,
+    step,
+    job_id,
+    attempt,
+    parameters,
+    result,
+    error,
+    error_type,
+    worker_instance_id,
+  } = row.payload ?? {}
   const step_key = row.step ?? step
   return {
-    id: `${run}:act:${row.cursor}`, run_id: run, seq: row.cursor,
-    ...(text(job_id) && { job_id }), ...(text(step_key) && { step_key }),
-    action_name: text(action) ? action : '', status, attempt: typeof attempt === 'number' ? attempt : 1,
-    ...(open(parameters) && { parameters }), ...(open(result) && { result }),
-    ...(text(error_type) && { error_type }), ...(text(error) && { error_message: error }),
+    id: `${run}:act:${row.cursor}`,
+    run_id: run,
+    seq: row.cursor,
+    ...(text(job_id) && { job_id }),
+    ...(text(step_key) && { step_key }),
+    action_name: text(action) ? action : '',
+    status,
+    attempt: typeof attempt === 'number' ? attempt : 1,
+    ...(open(parameters) && { parameters }),
+    ...(open(result) && { result }),
+    ...(text(error_type) && { error_type }),
+    ...(text(error) && { error_message: error }),
     ...(text(worker_instance_id) && { worker_instance_id }),
     created_at: timestamp(row.at),
   }
@@ -31,15 +48,31 @@ const isStatus = (status: string): status is ActionLogEntry['status'] =>
   status === 'called' || status === 'completed' || status === 'failed' || status === 'retried'
 
 /** Calls of actions of a run, oldest first. */
-export function actionLog(store: Store, project: number, input: Paging & { readonly id: string }): Page<ActionLogEntry> | Refusal {
+export function actionLog(
+  store: Store,
+  project: number,
+  input: Paging & { readonly id: string },
+): Page<ActionLogEntry> | Refusal {
   const run = runRow(store, project, input.id)
   if (!run) return missingRun
   const after = beyond(['cursor'], 'ASC', input.after)
   // The first row may hold calls up to the position only; every other row has one that is wanted.
   const rows = store.all<TimelineRow>(
     `SELECT cursor, at, events FROM timeline WHERE run = ? AND actions AND project = ?${after.sql} ORDER BY cursor LIMIT ?`,
-    run.n, project, ...after.values, limitOf(input) + 2,
+    run.n,
+    project,
+    ...after.values,
+    limitOf(input) + 2,
   )
-  const calls = rows.flatMap(eventsOf).filter(({ cursor, type }) => cursor > Number(after.values[0] ?? 0) && type.startsWith('action.'))
-  return page(calls.slice(0, limitOf(input) + 1), input, (row) => actionEntry(input.id, row) as ActionLogEntry, (row) => [row.cursor])
+  const calls = rows
+    .flatMap(eventsOf)
+    .filter(
+      ({ cursor, type }) => cursor > Number(after.values[0] ?? 0) && type.startsWith('action.'),
+    )
+  return page(
+    calls.slice(0, limitOf(input) + 1),
+    input,
+    (row) => actionEntry(input.id, row) as ActionLogEntry,
+    (row) => [row.cursor],
+  )
 }

@@ -7,7 +7,11 @@ import { patch } from '../protocol/patch.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
 import type { Store, Value } from './store.ts'
 
-const missing: Refusal = refuse('not_found', { resource: 'agent' }, 'There is no such agent in this project.')
+const missing: Refusal = refuse(
+  'not_found',
+  { resource: 'agent' },
+  'There is no such agent in this project.',
+)
 
 /** Apply the agent events of an entry of a project. */
 export function applyAgents(store: Store, { entry }: Placed): void {
@@ -18,20 +22,38 @@ export function applyAgents(store: Store, { entry }: Placed): void {
     else if (event.type === 'agent.updated') {
       const agent = find(store, project, event.id)
       if (agent) put(store, project, patch(agent, event.agent))
-    } else if (event.type === 'agent.deleted') store.run('DELETE FROM agents WHERE id = ? AND project = ?', event.id, project)
+    } else if (event.type === 'agent.deleted')
+      store.run('DELETE FROM agents WHERE id = ? AND project = ?', event.id, project)
   }
 }
 const put = (store: Store, project: number, agent: Agent) =>
-  store.run('INSERT OR REPLACE INTO agents (id, project, name, status, created_at, record) VALUES (?, ?, ?, ?, ?, ?)', agent.id, project, agent.name, agent.status, parseTimestamp(agent.created_at) ?? 0, JSON.stringify(agent))
+  store.run(
+    'INSERT OR REPLACE INTO agents (id, project, name, status, created_at, record) VALUES (?, ?, ?, ?, ?, ?)',
+    agent.id,
+    project,
+    agent.name,
+    agent.status,
+    parseTimestamp(agent.created_at) ?? 0,
+    JSON.stringify(agent),
+  )
 const find = (store: Store, project: number, id: string): Agent | undefined => {
-  const row = store.one<{ record: string }>('SELECT record FROM agents WHERE id = ? AND project = ?', id, project)
+  const row = store.one<{ record: string }>(
+    'SELECT record FROM agents WHERE id = ? AND project = ?',
+    id,
+    project,
+  )
   return row && (JSON.parse(row.record) as Agent)
 }
 
 /** Whether a project has an agent. */
-export const hasAgent = (store: Store, project: number, id: string): boolean => store.one('SELECT 1 FROM agents WHERE id = ? AND project = ?', id, project) !== undefined
+export const hasAgent = (store: Store, project: number, id: string): boolean =>
+  store.one('SELECT 1 FROM agents WHERE id = ? AND project = ?', id, project) !== undefined
 /** One agent. */
-export const agentGet = (store: Store, project: number, { id }: { readonly id: string }): Agent | Refusal => find(store, project, id) ?? missing
+export const agentGet = (
+  store: Store,
+  project: number,
+  { id }: { readonly id: string },
+): Agent | Refusal => find(store, project, id) ?? missing
 
 /** Filters of the list of agents; they all have to hold. */
 export interface AgentFilters extends Paging {
@@ -43,14 +65,27 @@ export interface AgentFilters extends Paging {
 export function agentList(store: Store, project: number, input: AgentFilters): Page<Agent> {
   const conditions: string[] = []
   const values: Value[] = []
-  for (const [column, value] of [['name', input.name], ['id', input.principal_id], ['status', input.status]] as const) {
+  for (const [column, value] of [
+    ['name', input.name],
+    ['id', input.principal_id],
+    ['status', input.status],
+  ] as const) {
     if (value === undefined) continue
     conditions.push(` AND ${column} = ?`)
     values.push(value)
   }
   const after = beyond(['created_at', 'id'], 'DESC', input.after)
   const rows = store.all<{ id: string; created_at: number; record: string }>(
-    `SELECT id, created_at, record FROM agents WHERE project = ?${conditions.join('')}${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`, project, ...values, ...after.values, limitOf(input) + 1,
+    `SELECT id, created_at, record FROM agents WHERE project = ?${conditions.join('')}${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
+    project,
+    ...values,
+    ...after.values,
+    limitOf(input) + 1,
   )
-  return page(rows, input, (row) => JSON.parse(row.record) as Agent, (row) => [row.created_at, row.id])
+  return page(
+    rows,
+    input,
+    (row) => JSON.parse(row.record) as Agent,
+    (row) => [row.created_at, row.id],
+  )
 }

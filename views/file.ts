@@ -5,7 +5,8 @@ import { migrate } from './migrate.ts'
 import { Store } from './store.ts'
 
 /** Whether an error means that the file, not the journal, is at fault. */
-export const damaged = (error: unknown): boolean => error instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB|FORMAT)/.test(error.code)
+export const damaged = (error: unknown): boolean =>
+  error instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB|FORMAT)/.test(error.code)
 
 /** The store of a file, made when it is not there; one of another schema, or a damaged one, is made anew. Throws what SQLite throws otherwise. */
 export function openStore(file: string): Store {
@@ -31,5 +32,6 @@ function checked(store: Store): Store {
 }
 /** Delete a view's file. */
 export function remove(file: string): void {
-  if (file !== ':memory:') for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true })
+  if (file !== ':memory:')
+    for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true })
 }

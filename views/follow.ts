@@ -16,7 +16,10 @@ import { JournalReplaced, type Message, type View } from './view.ts'
 /** The journal of one partition. */
 export interface ViewJournal {
   /** Hand over messages with a sequence ≥ `from`, in order, without end; the next batch waits for the promise. Returns a function that stops. */
-  follow(from: number, on: (batch: readonly Message[]) => Promise<void> | void): () => Promise<void> | void
+  follow(
+    from: number,
+    on: (batch: readonly Message[]) => Promise<void> | void,
+  ): () => Promise<void> | void
   /** First kept and last sequence, as the leader knows them; an empty journal has `last` 0 or `first` > `last`. */
   position(): Promise<{ readonly first: number; readonly last: number }>
   /** The last sequence, when this process is sure to know it because nobody else writes; undefined otherwise. */
@@ -36,15 +39,27 @@ export interface FollowerOptions {
 /** Numbers and alarms of a follower. */
 export interface Hooks {
   /** A batch was applied. `seconds`: how long it took. */
-  applied?(batch: { readonly sequence: number; readonly messages: number; readonly entries: number; readonly seconds: number }): void
+  applied?(batch: {
+    readonly sequence: number
+    readonly messages: number
+    readonly entries: number
+    readonly seconds: number
+  }): void
   /** How many messages the view is behind the journal's end, whenever the end was read. */
   lag?(messages: number): void
   /** A question was answered or refused. */
-  answered?(question: { readonly name: string; readonly seconds: number; readonly refused: boolean }): void
+  answered?(question: {
+    readonly name: string
+    readonly seconds: number
+    readonly refused: boolean
+  }): void
   /** The journal could not be applied, or the view was thrown away; an operator should know. */
   alarm?(error: unknown): void
 }
-interface Waiter { readonly target: number; readonly done: (fresh: boolean) => void }
+interface Waiter {
+  readonly target: number
+  readonly done: (fresh: boolean) => void
+}
 
 /** Messages decoded together, and their bytes: decoding half a megabyte and applying it takes about 20 ms. */
 const BATCH = 500
@@ -109,13 +124,26 @@ export class ViewFollower {
    * @param within milliseconds after which the asker would rather have what there is: such an answer says `late`.
    * @returns the answer, or a refusal: `service_unavailable` when the view did not get there in time.
    */
-  async ask(name: string, project: string, input: unknown, fresh?: number, within?: number): Promise<unknown> {
+  async ask(
+    name: string,
+    project: string,
+    input: unknown,
+    fresh?: number,
+    within?: number,
+  ): Promise<unknown> {
     const started = performance.now()
     const reached = await this.#reached(fresh, within ?? this.#options.timeout)
     const late = !reached && within !== undefined && this.#running
     const known = reached || late ? this.#answer(name, project, input) : behind
-    const answer = late && typeof known === 'object' && known !== null && !('refused' in known) ? { ...known, late } : known
-    this.#options.hooks.answered?.({ name, seconds: (performance.now() - started) / 1000, refused: typeof answer === 'object' && answer !== null && 'refused' in answer })
+    const answer =
+      late && typeof known === 'object' && known !== null && !('refused' in known)
+        ? { ...known, late }
+        : known
+    this.#options.hooks.answered?.({
+      name,
+      seconds: (performance.now() - started) / 1000,
+      refused: typeof answer === 'object' && answer !== null && 'refused' in answer,
+    })
     return answer
   }
   #answer(name: string, project: string, input: unknown): unknown {
@@ -152,11 +180,12 @@ export class ViewFollower {
         waiter = { target, done }
         this.#waiters.add(waiter)
       }
-      const find = (): void => void this.#readEnd().then(wait, () => {
-        // Nobody leads just now, or nobody knows who: until the timeout that may change.
-        if (over || !this.#running) done(false)
-        else this.#options.later(AGAIN, find)
-      })
+      const find = (): void =>
+        void this.#readEnd().then(wait, () => {
+          // Nobody leads just now, or nobody knows who: until the timeout that may change.
+          if (over || !this.#running) done(false)
+          else this.#options.later(AGAIN, find)
+        })
       if (known !== undefined) wait(known)
       else find()
     })
@@ -182,12 +211,18 @@ export class ViewFollower {
     const { first, last } = await this.#journal.position()
     if (!this.#running || attempt !== this.#attempt) return
     if (last < this.#view.position()) {
-      this.#options.hooks.alarm?.(new JournalReplaced(`journal: it ends at ${last}, but ${this.#view.position()} was applied`))
+      this.#options.hooks.alarm?.(
+        new JournalReplaced(
+          `journal: it ends at ${last}, but ${this.#view.position()} was applied`,
+        ),
+      )
       this.#view.reset()
     }
     this.#first = first
     // The last applied message is asked for again: it tells whether this is still the journal that was applied.
-    this.#stop = this.#journal.follow(Math.max(1, this.#view.position()), (batch) => this.#apply(batch, attempt))
+    this.#stop = this.#journal.follow(Math.max(1, this.#view.position()), (batch) =>
+      this.#apply(batch, attempt),
+    )
   }
   async #apply(batch: readonly Message[], attempt: number): Promise<void> {
     try {
@@ -208,7 +243,12 @@ export class ViewFollower {
     const started = performance.now()
     const entries = this.#view.apply(messages, this.#first)
     const sequence = this.#view.position()
-    this.#options.hooks.applied?.({ sequence, messages: messages.length, entries, seconds: (performance.now() - started) / 1000 })
+    this.#options.hooks.applied?.({
+      sequence,
+      messages: messages.length,
+      entries,
+      seconds: (performance.now() - started) / 1000,
+    })
     for (const waiter of [...this.#waiters]) if (waiter.target <= sequence) waiter.done(true)
     this.#saveLater(this.#view.unsaved())
     this.#tidyLater()
@@ -244,7 +284,9 @@ export class ViewFollower {
   }
   async #decoded(message: Message): Promise<Message> {
     const { data } = message
-    return data instanceof Uint8Array && this.#journal.decode ? { ...message, data: await this.#journal.decode(data) } : message
+    return data instanceof Uint8Array && this.#journal.decode
+      ? { ...message, data: await this.#journal.decode(data) }
+      : message
   }
   /** Sound the alarm, and begin anew after a pause: from the first message when the rows are worthless, else where the view stands. */
   #failed(error: unknown): void {
@@ -256,12 +298,20 @@ export class ViewFollower {
     // Not awaited: this may run inside the very batch that the port waits for before it has stopped.
     Promise.resolve(stop()).catch((also: unknown) => this.#options.hooks.alarm?.(also))
     this.#cancelRetry()
-    if (this.#running) this.#cancelRetry = this.#options.later(this.#options.pause, () => void this.#begin().catch((again: unknown) => this.#failed(again)))
+    if (this.#running)
+      this.#cancelRetry = this.#options.later(
+        this.#options.pause,
+        () => void this.#begin().catch((again: unknown) => this.#failed(again)),
+      )
   }
 }
 
 /** The answer of a view that did not get there in time. */
-export const behind = refuse('service_unavailable', { reason: 'view_behind' }, 'The view has not caught up yet; retry.')
+export const behind = refuse(
+  'service_unavailable',
+  { reason: 'view_behind' },
+  'The view has not caught up yet; retry.',
+)
 /** Let what has arrived meanwhile be looked at. */
 const breath = () => new Promise<void>((resolve) => setImmediate(resolve))
 /** Messages in slices that are decoded together. */
@@ -282,7 +332,10 @@ function partsOf(messages: readonly Message[]): Message[][] {
   for (const message of messages) {
     if (room <= 0) room = parts.push([]) && ENTRIES
     parts.at(-1)?.push(message)
-    room -= 'entries' in message.data && Array.isArray(message.data.entries) ? message.data.entries.length : 1
+    room -=
+      'entries' in message.data && Array.isArray(message.data.entries)
+        ? message.data.entries.length
+        : 1
   }
   return parts
 }

@@ -25,18 +25,43 @@ interface JobRow {
 function save(store: Store, row: JobRow, id: string): void {
   const { record, session, project } = row
   const json = JSON.stringify(record)
-  if (row.stored) store.run('UPDATE jobs SET status = ?, session = ?, record = ? WHERE id = ?', record.status, session, json, id)
-  else store.run('INSERT OR REPLACE INTO jobs (id, project, run, created_at, status, queue, session, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-    id, project, record.run_id ?? null, parseTimestamp(record.created_at) ?? 0, record.status, record.queue, session, json)
+  if (row.stored)
+    store.run(
+      'UPDATE jobs SET status = ?, session = ?, record = ? WHERE id = ?',
+      record.status,
+      session,
+      json,
+      id,
+    )
+  else
+    store.run(
+      'INSERT OR REPLACE INTO jobs (id, project, run, created_at, status, queue, session, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+      id,
+      project,
+      record.run_id ?? null,
+      parseTimestamp(record.created_at) ?? 0,
+      record.status,
+      record.queue,
+      session,
+      json,
+    )
   row.stored = true
 }
-const kept = (store: Store): Kept<JobRow> => store.kept('jobs', () => new Kept(
-  (id): JobRow | undefined => {
-    const row = store.one<{ project: number; record: string; session: string | null }>('SELECT project, record, session FROM jobs WHERE id = ?', id)
-    return row && { ...row, record: JSON.parse(row.record) as Job, stored: true }
-  },
-  (row, id) => save(store, row, id),
-))
+const kept = (store: Store): Kept<JobRow> =>
+  store.kept(
+    'jobs',
+    () =>
+      new Kept(
+        (id): JobRow | undefined => {
+          const row = store.one<{ project: number; record: string; session: string | null }>(
+            'SELECT project, record, session FROM jobs WHERE id = ?',
+            id,
+          )
+          return row && { ...row, record: JSON.parse(row.record) as Job, stored: true }
+        },
+        (row, id) => save(store, row, id),
+      ),
+  )
 
 /** Apply an entry of a queue. Events of jobs that the journal no longer begins with are passed over. */
 export function applyQueue(store: Store, place: Placed): void {
@@ -48,13 +73,24 @@ export function applyQueue(store: Store, place: Placed): void {
     if (event.type === 'job.queued' && isUnlisted(event.header.kind)) return
     const row = jobs.get(event.id, event.type === 'job.queued')
     if (row ? row.project !== project : event.type !== 'job.queued') return
-    const change: Patch<Job> | undefined = event.type === 'lease.renewed' ? { lease_expires_at: timestamp(event.expires_at) } : event.job
+    const change: Patch<Job> | undefined =
+      event.type === 'lease.renewed' ? { lease_expires_at: timestamp(event.expires_at) } : event.job
     if (!change) return
     const record = patch(row?.record ?? ({ id: event.id } as Job), change)
-    const session = event.type === 'job.claimed' ? event.lease.session : record.status === 'claimed' ? (row?.session ?? null) : null
+    const session =
+      event.type === 'job.claimed'
+        ? event.lease.session
+        : record.status === 'claimed'
+          ? (row?.session ?? null)
+          : null
     jobs.set(event.id, { project, record, session, stored: row?.stored ?? false })
     if (change.status) feedJob(store, place, place.cursor + i, record)
-    if (event.type === 'job.completed' || event.type === 'job.failed' || event.type === 'job.cancelled') addInvocation(store, project, place.cursor + i, record, event)
+    if (
+      event.type === 'job.completed' ||
+      event.type === 'job.failed' ||
+      event.type === 'job.cancelled'
+    )
+      addInvocation(store, project, place.cursor + i, record, event)
   })
 }
 
@@ -62,26 +98,47 @@ export function applyQueue(store: Store, place: Placed): void {
 export function applyResult(store: Store, { project }: RunRow, event: RunEvent): void {
   if (event.type !== 'action.completed') return
   const { job_id, result } = event.payload ?? {}
-  if (typeof job_id !== 'string' || typeof result !== 'object' || result === null || Array.isArray(result)) return
+  if (
+    typeof job_id !== 'string' ||
+    typeof result !== 'object' ||
+    result === null ||
+    Array.isArray(result)
+  )
+    return
   const jobs = kept(store)
   const row = jobs.get(job_id)
-  if (row?.project === project) jobs.set(job_id, { ...row, record: { ...row.record, result: result as Open } })
+  if (row?.project === project)
+    jobs.set(job_id, { ...row, record: { ...row.record, result: result as Open } })
 }
 
 /** Look-up of stored jobs of a project by id. */
-export const jobsById = (store: Store, project: number) => (id: string): Job | undefined => {
-  const row = store.one<{ record: string }>('SELECT record FROM jobs WHERE id = ? AND project = ?', id, project)
-  return row && (JSON.parse(row.record) as Job)
-}
+export const jobsById =
+  (store: Store, project: number) =>
+  (id: string): Job | undefined => {
+    const row = store.one<{ record: string }>(
+      'SELECT record FROM jobs WHERE id = ? AND project = ?',
+      id,
+      project,
+    )
+    return row && (JSON.parse(row.record) as Job)
+  }
 
 /** Jobs of a run, oldest first, each with what it waits for; of a run of a loop without what only workflows' runs tell. */
-export function runJobs(store: Store, project: number, input: Paging & { readonly id: string }, watch: Watch): Page<Job> | Refusal {
+export function runJobs(
+  store: Store,
+  project: number,
+  input: Paging & { readonly id: string },
+  watch: Watch,
+): Page<Job> | Refusal {
   const run = runRow(store, project, input.id)
   if (!run) return missingRun
   const after = beyond(['created_at', 'id'], 'ASC', input.after)
   const rows = store.all<{ id: string; created_at: number; record: string }>(
     `SELECT id, created_at, record FROM jobs WHERE run = ? AND project = ?${after.sql} ORDER BY created_at, id LIMIT ?`,
-    input.id, project, ...after.values, limitOf(input) + 1,
+    input.id,
+    project,
+    ...after.values,
+    limitOf(input) + 1,
   )
   const item = (row: { record: string }): Job => {
     const job = JSON.parse(row.record) as Job
@@ -96,9 +153,22 @@ export function runJobs(store: Store, project: number, input: Paging & { readonl
 }
 
 /** Jobs that a worker session holds a lease of. */
-export const leases = (store: Store, project: number, session: string): ViewQuestions['leases']['reply'] => ({
-  items: store.all<{ job_id: string; queue: string; record: string }>('SELECT id AS job_id, queue, record FROM jobs WHERE session = ? AND project = ? ORDER BY created_at, id', session, project).map(({ record, ...lease }) => {
-    const { kind, session_id } = JSON.parse(record) as Job
-    return { ...lease, ...(kind === 'llm_generation' && session_id !== undefined && { session_id }) }
-  }),
+export const leases = (
+  store: Store,
+  project: number,
+  session: string,
+): ViewQuestions['leases']['reply'] => ({
+  items: store
+    .all<{ job_id: string; queue: string; record: string }>(
+      'SELECT id AS job_id, queue, record FROM jobs WHERE session = ? AND project = ? ORDER BY created_at, id',
+      session,
+      project,
+    )
+    .map(({ record, ...lease }) => {
+      const { kind, session_id } = JSON.parse(record) as Job
+      return {
+        ...lease,
+        ...(kind === 'llm_generation' && session_id !== undefined && { session_id }),
+      }
+    }),
 })

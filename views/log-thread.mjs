@@ -30,7 +30,9 @@ parentPort?.on('message', (/** @type {string | undefined} */ file) => {
   try {
     // Nobody waits for it and it waits for nobody: what is being written meanwhile is moved the next time.
     if (file !== undefined) connected(file).pragma('wal_checkpoint(PASSIVE)')
-    else for (const [path, { inode, db }] of open) if (statSync(path, { throwIfNoEntry: false })?.ino === inode) db.close()
+    else
+      for (const [path, { inode, db }] of open)
+        if (statSync(path, { throwIfNoEntry: false })?.ino === inode) db.close()
   } catch {
     // Nothing is lost: the log is as it was, and its owner says what is wrong with a file.
   }

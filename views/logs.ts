@@ -20,7 +20,9 @@ export interface Logs {
 export function startLogs(failed: (error: Error) => void): Logs {
   const busy = new Set<string>()
   let closed = () => {}
-  let thread: Worker | undefined = new Worker(new URL('./log-thread.mjs', import.meta.url), { execArgv: [] })
+  let thread: Worker | undefined = new Worker(new URL('./log-thread.mjs', import.meta.url), {
+    execArgv: [],
+  })
   thread.unref()
   thread.on('message', (file: string | undefined) => {
     if (file === undefined) closed()
@@ -33,7 +35,12 @@ export function startLogs(failed: (error: Error) => void): Logs {
   })
   return {
     saved(file) {
-      if (!thread || busy.has(file) || (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) < WORTH) return
+      if (
+        !thread ||
+        busy.has(file) ||
+        (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) < WORTH
+      )
+        return
       busy.add(file)
       thread.postMessage(file)
     },

@@ -19,21 +19,39 @@ const wordsOf = (q: string): string[] => q.split(/\s+/).filter((part) => /[\p{L}
 /** A search in the syntax of FTS5 (https://www.sqlite.org/fts5.html#full_text_query_syntax): all phrases, within one place; undefined when it has no word. */
 export function matchOf(q: string, place: string): string | undefined {
   const phrases = wordsOf(q)
-  return phrases.length === 0 ? undefined : `place : ${place} AND content : (${phrases.map((part) => `"${part.replaceAll('"', '""').replaceAll('\0', ' ')}"`).join(' AND ')})`
+  return phrases.length === 0
+    ? undefined
+    : `place : ${place} AND content : (${phrases.map((part) => `"${part.replaceAll('"', '""').replaceAll('\0', ' ')}"`).join(' AND ')})`
 }
 
-interface Hit extends MessageRow { readonly seen: number | null }
+interface Hit extends MessageRow {
+  readonly seen: number | null
+}
 
 /**
  * Messages with all words of `q`, newest first, in the channels that who asks can read. A page may be shorter than its
  * limit although more follow, when most hits were not readable.
  */
-export function search(store: Store, project: number, input: Paging & Asking & { readonly q: string; readonly channel_id?: string }): Page<ChannelMessage> | Refusal {
+export function search(
+  store: Store,
+  project: number,
+  input: Paging & Asking & { readonly q: string; readonly channel_id?: string },
+): Page<ChannelMessage> | Refusal {
   const words = wordsOf(input.q).length
-  if (words > PHRASES) return refuseFields({ field: 'q', message: `must have at most ${PHRASES} words`, expected: { maxWords: PHRASES }, actual: words })
+  if (words > PHRASES)
+    return refuseFields({
+      field: 'q',
+      message: `must have at most ${PHRASES} words`,
+      expected: { maxWords: PHRASES },
+      actual: words,
+    })
   const { viewer, channel_id } = input
-  const channel = channel_id === undefined ? undefined : readable(store, project, { id: channel_id, viewer })
-  const match = channel_id !== undefined && !channel ? undefined : matchOf(input.q, channel ? `c${channel.n}` : `p${project}`)
+  const channel =
+    channel_id === undefined ? undefined : readable(store, project, { id: channel_id, viewer })
+  const match =
+    channel_id !== undefined && !channel
+      ? undefined
+      : matchOf(input.q, channel ? `c${channel.n}` : `p${project}`)
   if (match === undefined) return { items: [] }
   const limit = limitOf(input)
   const items: ChannelMessage[] = []
@@ -45,12 +63,16 @@ export function search(store: Store, project: number, input: Paging & Asking & {
       `SELECT m.cursor, m.replies, m.record,
          (SELECT c.private = 0 OR EXISTS (SELECT 1 FROM channel_members WHERE channel = c.n AND member = ?) FROM channels c WHERE c.n = m.channel) AS seen
        FROM (SELECT rowid AS hit FROM message_words WHERE message_words MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?) CROSS JOIN messages m ON m.cursor = hit ORDER BY hit DESC`,
-      viewer.id, match, from, AT_ONCE,
+      viewer.id,
+      match,
+      from,
+      AT_ONCE,
     )
     for (const hit of hits) {
       if (hit.seen !== 1) continue
       size += hit.record.length
-      if (items.length === limit || (size > CHARACTERS && items.length > 0)) return { items, position: [shown] }
+      if (items.length === limit || (size > CHARACTERS && items.length > 0))
+        return { items, position: [shown] }
       items.push(messageRecord(hit))
       shown = hit.cursor
     }

@@ -23,22 +23,44 @@ export const limitOf = (input: Paging): number => input.limit ?? DEFAULT_LIMIT
 /** Characters of a page, but for its first item: what comes out must be sent as one message. */
 export const CHARACTERS = 1_000_000
 /** As many of the first items as a page has room for, one at least. @param size of an item, in characters. */
-export function fitting<T>(items: readonly T[], limit: number, size: (item: T) => number): readonly T[] {
+export function fitting<T>(
+  items: readonly T[],
+  limit: number,
+  size: (item: T) => number,
+): readonly T[] {
   let left = CHARACTERS
-  const end = items.findIndex((item, index) => index === limit || ((left -= size(item)) < 0 && index > 0))
+  const end = items.findIndex(
+    (item, index) => index === limit || ((left -= size(item)) < 0 && index > 0),
+  )
   return end < 0 ? items : items.slice(0, end)
 }
-const sizeOf = (row: { readonly record?: unknown }): number => (typeof row.record === 'string' ? row.record.length : 0)
+const sizeOf = (row: { readonly record?: unknown }): number =>
+  typeof row.record === 'string' ? row.record.length : 0
 
 /** The page of rows that were asked for with one more than the limit. It is shorter when what is kept of them as `record` is long. */
-export function page<R extends object, T>(rows: readonly R[], input: Paging, item: (row: R) => T, keys: (row: R) => readonly Value[]): Page<T> {
+export function page<R extends object, T>(
+  rows: readonly R[],
+  input: Paging,
+  item: (row: R) => T,
+  keys: (row: R) => readonly Value[],
+): Page<T> {
   const shown = fitting(rows, limitOf(input), sizeOf)
   const last = shown.at(-1)
-  return { items: shown.map(item), ...(rows.length > shown.length && last !== undefined && { position: keys(last) }) }
+  return {
+    items: shown.map(item),
+    ...(rows.length > shown.length && last !== undefined && { position: keys(last) }),
+  }
 }
 
 /** SQL condition and values that continue after a position: `columns` sorted in one direction. */
-export function beyond(columns: readonly string[], direction: 'ASC' | 'DESC', after: readonly Value[] | undefined): { sql: string; values: readonly Value[] } {
+export function beyond(
+  columns: readonly string[],
+  direction: 'ASC' | 'DESC',
+  after: readonly Value[] | undefined,
+): { sql: string; values: readonly Value[] } {
   if (!after || after.length !== columns.length) return { sql: '', values: [] }
-  return { sql: ` AND (${columns.join(', ')}) ${direction === 'ASC' ? '>' : '<'} (${columns.map(() => '?').join(', ')})`, values: after }
+  return {
+    sql: ` AND (${columns.join(', ')}) ${direction === 'ASC' ? '>' : '<'} (${columns.map(() => '?').join(', ')})`,
+    values: after,
+  }
 }

@@ -17,26 +17,40 @@ interface Writing<T> {
 }
 
 /** The kept records of a table that has the columns id, project, created_at and record. */
-export const keptRecords = <T>(store: Store, table: string, writing: () => Writing<T>): Kept<RecordRow<T>> => store.kept(table, () => {
-  const { insert, update, remove } = writing()
-  return new Kept<RecordRow<T>>(
-    (id) => {
-      const row = store.one<{ project: number; created_at: number; record: string }>(`SELECT project, created_at, record FROM ${table} WHERE id = ?`, id)
-      return row && { ...row, record: JSON.parse(row.record) as T, stored: true }
-    },
-    (row, id) => {
-      const { record, stored } = row
-      if (record === undefined) {
-        if (stored) remove(id, row)
-      } else if (stored) update(id, record)
-      else insert(id, row, record)
-      row.stored = record !== undefined
-    },
-  )
-})
+export const keptRecords = <T>(
+  store: Store,
+  table: string,
+  writing: () => Writing<T>,
+): Kept<RecordRow<T>> =>
+  store.kept(table, () => {
+    const { insert, update, remove } = writing()
+    return new Kept<RecordRow<T>>(
+      (id) => {
+        const row = store.one<{ project: number; created_at: number; record: string }>(
+          `SELECT project, created_at, record FROM ${table} WHERE id = ?`,
+          id,
+        )
+        return row && { ...row, record: JSON.parse(row.record) as T, stored: true }
+      },
+      (row, id) => {
+        const { record, stored } = row
+        if (record === undefined) {
+          if (stored) remove(id, row)
+        } else if (stored) update(id, record)
+        else insert(id, row, record)
+        row.stored = record !== undefined
+      },
+    )
+  })
 
 /** Change a project's record, or delete it by giving none. One that is not known is passed over. */
-export function changeRecord<T>(rows: Kept<RecordRow<T>>, project: number, id: string, next: (record: T) => T | undefined): void {
+export function changeRecord<T>(
+  rows: Kept<RecordRow<T>>,
+  project: number,
+  id: string,
+  next: (record: T) => T | undefined,
+): void {
   const known = rows.get(id)
-  if (known?.record !== undefined && known.project === project) rows.set(id, { ...known, record: next(known.record) })
+  if (known?.record !== undefined && known.project === project)
+    rows.set(id, { ...known, record: next(known.record) })
 }

@@ -19,7 +19,11 @@ export interface RunFilters extends Paging {
   readonly loop_id?: string
   readonly source_event_id?: string
 }
-interface ListRow { readonly id: string; readonly created_at: number; readonly record: string }
+interface ListRow {
+  readonly id: string
+  readonly created_at: number
+  readonly record: string
+}
 
 // The most telling filter first. Indexes with a status are read once for each status that is wanted.
 const filters = [
@@ -35,7 +39,12 @@ const filters = [
 
 /** The statements that together hold a page of a list: each is a range of one index, in the list's order. */
 export function planRuns(project: number, input: RunFilters): { sql: string; values: Value[] }[] {
-  const wanted = input.status === undefined ? undefined : typeof input.status === 'string' ? [input.status] : [...new Set(input.status)]
+  const wanted =
+    input.status === undefined
+      ? undefined
+      : typeof input.status === 'string'
+        ? [input.status]
+        : [...new Set(input.status)]
   const given = filters.filter(({ name }) => input[name] !== undefined)
   const first = given[0]
   const byStatus = first ? first.byStatus : wanted !== undefined
@@ -44,25 +53,42 @@ export function planRuns(project: number, input: RunFilters): { sql: string; val
   const equal = given.map(({ column }) => ` AND ${column} = ?`).join('')
   const values = given.map(({ name }) => input[name] as string)
   const statement = (statuses: readonly string[] | undefined) => ({
-    sql: `SELECT id, created_at, record FROM runs INDEXED BY ${index} WHERE project = ?${equal}`
-      + (statuses ? ` AND status ${statuses.length === 1 ? '= ?' : `IN (${statuses.map(() => '?').join(', ')})`}` : '')
-      + `${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
+    sql:
+      `SELECT id, created_at, record FROM runs INDEXED BY ${index} WHERE project = ?${equal}` +
+      (statuses
+        ? ` AND status ${statuses.length === 1 ? '= ?' : `IN (${statuses.map(() => '?').join(', ')})`}`
+        : '') +
+      `${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
     values: [project, ...values, ...(statuses ?? []), ...after.values, limitOf(input) + 1],
   })
-  return byStatus ? (wanted ?? runStatuses).map((status) => statement([status])) : [statement(wanted)]
+  return byStatus
+    ? (wanted ?? runStatuses).map((status) => statement([status]))
+    : [statement(wanted)]
 }
 
-const newest = (a: ListRow, b: ListRow) => b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
+const newest = (a: ListRow, b: ListRow) =>
+  b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
 
 /** Runs of the project, each in the shape of its origin. Filters that runs of loops have no field for (queue, type, initiator, external id) leave them out. */
 export function runList(store: Store, project: number, input: RunFilters): Page<Run> {
-  const lists = planRuns(project, input).map(({ sql, values }) => store.all<ListRow>(sql, ...values))
+  const lists = planRuns(project, input).map(({ sql, values }) =>
+    store.all<ListRow>(sql, ...values),
+  )
   const rows = lists.length === 1 ? (lists[0] ?? []) : lists.flat().sort(newest)
-  return page(rows, input, (row) => shownRun(JSON.parse(row.record) as RunRecord), (row) => [row.created_at, row.id])
+  return page(
+    rows,
+    input,
+    (row) => shownRun(JSON.parse(row.record) as RunRecord),
+    (row) => [row.created_at, row.id],
+  )
 }
 
 /** Runs of a workflow, of every version and status. */
-export function workflowRuns(store: Store, project: number, input: Paging & { readonly id: string }): Page<WorkflowRun> | Refusal {
+export function workflowRuns(
+  store: Store,
+  project: number,
+  input: Paging & { readonly id: string },
+): Page<WorkflowRun> | Refusal {
   const workflow = findWorkflow(store, project, input.id)
   if (!workflow) return missingWorkflow
   const { id: _, ...paging } = input

@@ -28,13 +28,52 @@ export interface RunRow {
   stored: readonly Value[] | undefined
 }
 
-const COLUMNS = ['status', 'queue', 'workflow_type', 'parent', 'initiated_by', 'external_id', 'definition_id', 'loop', 'source_event'] as const
+const COLUMNS = [
+  'status',
+  'queue',
+  'workflow_type',
+  'parent',
+  'initiated_by',
+  'external_id',
+  'definition_id',
+  'loop',
+  'source_event',
+] as const
 /** A run of a loop has no queue, initiator or external id that clients see: it is not found by them. */
 function indexed(record: RunRecord): Value[] {
-  const { status = 'queued', queue = 'default', workflow_type, parent_run_id, initiated_by, external_id, definition_id } = record
-  if (!isOfLoop(record)) return [status, queue, workflow_type ?? null, parent_run_id ?? null, initiated_by ?? null, external_id ?? null, definition_id || null, null, null]
+  const {
+    status = 'queued',
+    queue = 'default',
+    workflow_type,
+    parent_run_id,
+    initiated_by,
+    external_id,
+    definition_id,
+  } = record
+  if (!isOfLoop(record))
+    return [
+      status,
+      queue,
+      workflow_type ?? null,
+      parent_run_id ?? null,
+      initiated_by ?? null,
+      external_id ?? null,
+      definition_id || null,
+      null,
+      null,
+    ]
   const source = record.meta?.['source_event_id']
-  return [status, '', null, parent_run_id ?? null, null, null, null, record.loop_id, typeof source === 'string' ? source : null]
+  return [
+    status,
+    '',
+    null,
+    parent_run_id ?? null,
+    null,
+    null,
+    null,
+    record.loop_id,
+    typeof source === 'string' ? source : null,
+  ]
 }
 
 const INSERT = `INSERT INTO runs (n, id, project, created_at, spec, last, record, ${COLUMNS.join(', ')}) VALUES (?, ?, ?, ?, ?, ?, ?${', ?'.repeat(COLUMNS.length)})`
@@ -48,28 +87,63 @@ function save(store: Store, row: RunRow, id: string): void {
   const json = JSON.stringify(row.record)
   const next = indexed(row.record)
   const { stored } = row
-  if (!stored) store.run(INSERT, n, id, row.project, row.created_at, row.spec, row.last, json, ...next)
+  if (!stored)
+    store.run(INSERT, n, id, row.project, row.created_at, row.spec, row.last, json, ...next)
   else if (next.every((value, i) => value === stored[i])) store.run(TOUCH, row.last, json, n)
-  else if (next.every((value, i) => i === 0 || value === stored[i])) store.run(MOVE, row.last, json, next[0] ?? null, n)
+  else if (next.every((value, i) => i === 0 || value === stored[i]))
+    store.run(MOVE, row.last, json, next[0] ?? null, n)
   else store.run(REPLACE, row.last, json, ...next, n)
   row.stored = next
 }
-interface Stored { readonly n: number; readonly project: number; readonly created_at: number; readonly spec: string | null; readonly record: string; readonly last: number }
+interface Stored {
+  readonly n: number
+  readonly project: number
+  readonly created_at: number
+  readonly spec: string | null
+  readonly record: string
+  readonly last: number
+}
 function load(store: Store, id: string): RunRow | undefined {
-  const row = store.one<Stored>('SELECT n, project, created_at, spec, record, last FROM runs WHERE id = ?', id)
+  const row = store.one<Stored>(
+    'SELECT n, project, created_at, spec, record, last FROM runs WHERE id = ?',
+    id,
+  )
   if (!row) return undefined
   const record = JSON.parse(row.record) as RunRecord
   return { ...row, record, stored: indexed(record) }
 }
 /** Runs by id, for whoever applies an entry. */
-export const keptRuns = (store: Store): Kept<RunRow> => store.kept('runs', () => new Kept((id) => load(store, id), (row, id) => save(store, row, id)))
+export const keptRuns = (store: Store): Kept<RunRow> =>
+  store.kept(
+    'runs',
+    () =>
+      new Kept(
+        (id) => load(store, id),
+        (row, id) => save(store, row, id),
+      ),
+  )
 
 // Runs of one workflow version share their spec's text; a spec that came with its run is kept with it.
-interface SpecRow { readonly project: number; readonly hash: string; readonly json: string }
-const keptSpecs = (store: Store): Kept<SpecRow> => store.kept('specs', () => new Kept<SpecRow>(
-  () => undefined,
-  ({ project, hash, json }) => store.run('INSERT OR IGNORE INTO specs (project, hash, spec) VALUES (?, ?, ?)', project, hash, json),
-))
+interface SpecRow {
+  readonly project: number
+  readonly hash: string
+  readonly json: string
+}
+const keptSpecs = (store: Store): Kept<SpecRow> =>
+  store.kept(
+    'specs',
+    () =>
+      new Kept<SpecRow>(
+        () => undefined,
+        ({ project, hash, json }) =>
+          store.run(
+            'INSERT OR IGNORE INTO specs (project, hash, spec) VALUES (?, ?, ?)',
+            project,
+            hash,
+            json,
+          ),
+      ),
+  )
 function keepSpec(store: Store, project: number, spec: Spec): string {
   const json = JSON.stringify(spec)
   const specs = keptSpecs(store)
@@ -108,8 +182,18 @@ function begin(store: Store, { entry }: Placed, event: RunEvent): RunRow {
   const record = patch({ id: entry.id } as RunRecord, event.run)
   const project = store.numberOf(entry.project)
   const created_at = parseTimestamp(record.created_at ?? '') ?? entry.origin.at
-  const spec = event.spec && (record.definition_id ? keepSpec(store, project, event.spec) : JSON.stringify(event.spec))
-  return { n: store.nextRun(), project, created_at, spec: spec ?? null, record, last: 0, stored: undefined }
+  const spec =
+    event.spec &&
+    (record.definition_id ? keepSpec(store, project, event.spec) : JSON.stringify(event.spec))
+  return {
+    n: store.nextRun(),
+    project,
+    created_at,
+    spec: spec ?? null,
+    record,
+    last: 0,
+    stored: undefined,
+  }
 }
 
 /** A run of the project. */
@@ -118,33 +202,71 @@ export function runRow(store: Store, project: number, id: string): RunRow | unde
   return row?.project === project ? row : undefined
 }
 /** The answer for a run that the project does not have. */
-export const missingRun: Refusal = refuse('not_found', { resource: 'run' }, 'There is no such run in this project.')
+export const missingRun: Refusal = refuse(
+  'not_found',
+  { resource: 'run' },
+  'There is no such run in this project.',
+)
 
 /** One run with its spec, its steps counted and what it waits for. A run is one path. */
-export function runDetail(store: Store, project: number, id: string, watch: Watch): WorkflowRunDetail | Run | Refusal {
+export function runDetail(
+  store: Store,
+  project: number,
+  id: string,
+  watch: Watch,
+): WorkflowRunDetail | Run | Refusal {
   const row = runRow(store, project, id)
   if (!row) return missingRun
   const { record } = row
   if (isOfLoop(record)) return shownRun(record)
   const steps = stepsOf(store, row)
   const waiting_on = waitingOfRun(record, steps, jobsById(store, project), watch)
-  const spec = row.spec?.startsWith('{') ? row : row.spec === null ? undefined : store.one<{ spec: string }>('SELECT spec FROM specs WHERE project = ? AND hash = ?', project, row.spec)
+  const spec = row.spec?.startsWith('{')
+    ? row
+    : row.spec === null
+      ? undefined
+      : store.one<{ spec: string }>(
+          'SELECT spec FROM specs WHERE project = ? AND hash = ?',
+          project,
+          row.spec,
+        )
   const is = (...statuses: string[]) => (statuses.includes(record.status) ? 1 : 0)
   return {
     ...(shownRun(record) as WorkflowRunDetail),
     spec: (spec?.spec ? JSON.parse(spec.spec) : { steps: [] }) as Spec,
     step_counts: stepCounts(steps),
-    path_counts: { total: 1, working: is('queued', 'running'), waiting: is('suspended'), completed: is('completed'), failed: is('failed') },
-    paths: [{ path_id: 'main', state: record.status, ...(record.error_message !== undefined && { error_message: record.error_message }), ...(waiting_on && !terminal.has(record.status) && { waiting_on }) }],
+    path_counts: {
+      total: 1,
+      working: is('queued', 'running'),
+      waiting: is('suspended'),
+      completed: is('completed'),
+      failed: is('failed'),
+    },
+    paths: [
+      {
+        path_id: 'main',
+        state: record.status,
+        ...(record.error_message !== undefined && { error_message: record.error_message }),
+        ...(waiting_on && !terminal.has(record.status) && { waiting_on }),
+      },
+    ],
   }
 }
 
 /** A run of the project that was started under the key from which its id is derived. */
 export const runOfKey = (store: Store, project: number, stem: string): { id?: string } =>
-  store.one<{ id: string }>('SELECT id FROM runs WHERE id >= ? AND id < ? AND project = ? LIMIT 1', stem, `${stem}~`, project) ?? {}
+  store.one<{ id: string }>(
+    'SELECT id FROM runs WHERE id >= ? AND id < ? AND project = ? LIMIT 1',
+    stem,
+    `${stem}~`,
+    project,
+  ) ?? {}
 
 /** The project a run belongs to, whoever asks. */
 export function locate(store: Store, id: string): { project?: string } {
-  const row = store.one<{ project: string }>('SELECT projects.id AS project FROM runs JOIN projects ON projects.n = runs.project WHERE runs.id = ?', id)
+  const row = store.one<{ project: string }>(
+    'SELECT projects.id AS project FROM runs JOIN projects ON projects.n = runs.project WHERE runs.id = ?',
+    id,
+  )
   return row ? { project: row.project } : {}
 }

@@ -4,25 +4,58 @@ import { channelOfKey } from '../protocol/channels/exchange.ts'
 import type { Viewer } from '../protocol/channels.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
-import { agentTurn, sessionMessage, type AgentTurn, type CompactionProgress, type Session, type SessionDetail, type SessionMessage, type SessionNudge, type TranscriptMessage, type TranscriptTurn, type TurnExtra } from '../protocol/session/shapes.ts'
+import {
+  agentTurn,
+  sessionMessage,
+  type AgentTurn,
+  type CompactionProgress,
+  type Session,
+  type SessionDetail,
+  type SessionMessage,
+  type SessionNudge,
+  type TranscriptMessage,
+  type TranscriptTurn,
+  type TurnExtra,
+} from '../protocol/session/shapes.ts'
 import { readable } from './channels.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
 import { recordOf, sessionRow, type CompactionNote, type SessionRow } from './sessions.ts'
 import type { Store, Value } from './store.ts'
 
-const missing = (resource: string): Refusal => refuse('not_found', { resource }, `There is no such ${resource} in this project.`)
+const missing = (resource: string): Refusal =>
+  refuse('not_found', { resource }, `There is no such ${resource} in this project.`)
 const missingSession = missing('session')
-interface Of { readonly session_id: string }
+interface Of {
+  readonly session_id: string
+}
 type Found<T> = T | Refusal
-const found = (store: Store, project: number, { session_id }: Of): SessionRow | undefined => sessionRow(store, project, session_id)
+const found = (store: Store, project: number, { session_id }: Of): SessionRow | undefined =>
+  sessionRow(store, project, session_id)
 
 /** Whether a session is closed to somebody. One that is not there is open. */
-export function sessionAccess(store: Store, project: number, { of, viewer }: ViewQuestions['session_access']['input']): { known: boolean; closed: boolean; channel?: string } {
-  const known = 'session_id' in of
-    ? store.one<{ session_key: string }>('SELECT session_key FROM sessions WHERE id = ? AND project = ?', of.session_id, project)
-    : store.one<{ session_key: string }>('SELECT s.session_key FROM session_turns t JOIN sessions s ON s.n = t.session WHERE t.id = ? AND t.project = ?', of.turn_id, project)
+export function sessionAccess(
+  store: Store,
+  project: number,
+  { of, viewer }: ViewQuestions['session_access']['input'],
+): { known: boolean; closed: boolean; channel?: string } {
+  const known =
+    'session_id' in of
+      ? store.one<{ session_key: string }>(
+          'SELECT session_key FROM sessions WHERE id = ? AND project = ?',
+          of.session_id,
+          project,
+        )
+      : store.one<{ session_key: string }>(
+          'SELECT s.session_key FROM session_turns t JOIN sessions s ON s.n = t.session WHERE t.id = ? AND t.project = ?',
+          of.turn_id,
+          project,
+        )
   const channel = known && channelOfKey(known.session_key)
-  return { known: known !== undefined, closed: channel !== undefined && !readable(store, project, { id: channel, viewer }), ...(channel !== undefined && { channel }) }
+  return {
+    known: known !== undefined,
+    closed: channel !== undefined && !readable(store, project, { id: channel, viewer }),
+    ...(channel !== undefined && { channel }),
+  }
 }
 /** Holds of sessions that somebody sees; its parameter is their id. */
 const SEEN = `(session_key NOT GLOB 'channel:chan_*' OR EXISTS (
@@ -30,19 +63,32 @@ const SEEN = `(session_key NOT GLOB 'channel:chan_*' OR EXISTS (
     AND (c.private = 0 OR EXISTS (SELECT 1 FROM channel_members m WHERE m.channel = c.n AND m.member = ?))))`
 
 /** One session; at how many tokens it compacts is for the edge to add. @param now Unix milliseconds. */
-export function sessionGet(store: Store, project: number, input: Of, now: number): Found<SessionDetail> {
+export function sessionGet(
+  store: Store,
+  project: number,
+  input: Of,
+  now: number,
+): Found<SessionDetail> {
   const row = found(store, project, input)
   if (!row) return missingSession
   const { latest, running } = JSON.parse(row.compaction) as CompactionNote
   const compaction: CompactionProgress = {
     in_progress: running !== undefined && running.deadline > now,
-    ...(running && running.deadline > now && { started_at: timestamp(running.at), deadline: timestamp(running.deadline), from_sequence: running.from, through_sequence: running.through, message_count: running.count }),
+    ...(running &&
+      running.deadline > now && {
+        started_at: timestamp(running.at),
+        deadline: timestamp(running.deadline),
+        from_sequence: running.from,
+        through_sequence: running.through,
+        message_count: running.count,
+      }),
   }
   return { ...recordOf(row), latest_compaction: latest ?? null, compaction }
 }
 
 type Many = string | readonly string[]
-const list = (value: Many | undefined): readonly string[] => (value === undefined ? [] : Array.isArray(value) ? (value as readonly string[]) : [value as string])
+const list = (value: Many | undefined): readonly string[] =>
+  value === undefined ? [] : Array.isArray(value) ? (value as readonly string[]) : [value as string]
 const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ')
 /** Filters of the list; they all have to hold. `agent_id` has been found for a name; `since`: activity after, Unix milliseconds. */
 export interface SessionFilters extends Paging {
@@ -62,7 +108,13 @@ export function sessionList(store: Store, project: number, input: SessionFilters
   const statuses = list(status).length > 0 ? list(status) : ['active']
   const conditions = [`status IN (${marks(statuses)})`]
   const values: Value[] = [...statuses]
-  for (const [column, value] of [['agent', agent_id], ['session_key', session_key], ['scope', scope], ['provider', provider], ['integration', integration_id]] as const) {
+  for (const [column, value] of [
+    ['agent', agent_id],
+    ['session_key', session_key],
+    ['scope', scope],
+    ['provider', provider],
+    ['integration', integration_id],
+  ] as const) {
     if (value === undefined) continue
     conditions.push(`${column} = ?`)
     values.push(value)
@@ -77,83 +129,192 @@ export function sessionList(store: Store, project: number, input: SessionFilters
   }
   const select = `SELECT n, id, revision, gone, last, active_at, record, compaction FROM sessions WHERE project = ? AND ${conditions.join(' AND ')}`
   if (agent_id !== undefined && session_key !== undefined && scope === 'agent') {
-    const named = store.one<SessionRow>(`${select} ORDER BY status = 'deleted', n DESC LIMIT 1`, project, ...values)
+    const named = store.one<SessionRow>(
+      `${select} ORDER BY status = 'deleted', n DESC LIMIT 1`,
+      project,
+      ...values,
+    )
     return { items: named ? [recordOf(named)] : [] }
   }
   const after = beyond(['active_at', 'id'], 'DESC', input.after)
-  const rows = store.all<SessionRow>(`${select}${after.sql} ORDER BY active_at DESC, id DESC LIMIT ?`, project, ...values, ...after.values, limitOf(input) + 1)
+  const rows = store.all<SessionRow>(
+    `${select}${after.sql} ORDER BY active_at DESC, id DESC LIMIT ?`,
+    project,
+    ...values,
+    ...after.values,
+    limitOf(input) + 1,
+  )
   return page(rows, input, recordOf, (row) => [row.active_at, row.id])
 }
 
-interface Window { readonly after_sequence?: number; readonly before_sequence?: number; readonly order?: 'asc' | 'desc'; readonly limit?: number; readonly include?: Many }
-interface MessageRow { readonly sequence: number; readonly record: string }
-interface Messages { readonly items: SessionMessage[]; readonly has_more: boolean; readonly next_sequence?: number; readonly prev_sequence?: number }
-function messages(store: Store, where: string, values: readonly Value[], { after_sequence, before_sequence, order = 'asc', include, ...paging }: Window): Messages {
+interface Window {
+  readonly after_sequence?: number
+  readonly before_sequence?: number
+  readonly order?: 'asc' | 'desc'
+  readonly limit?: number
+  readonly include?: Many
+}
+interface MessageRow {
+  readonly sequence: number
+  readonly record: string
+}
+interface Messages {
+  readonly items: SessionMessage[]
+  readonly has_more: boolean
+  readonly next_sequence?: number
+  readonly prev_sequence?: number
+}
+function messages(
+  store: Store,
+  where: string,
+  values: readonly Value[],
+  { after_sequence, before_sequence, order = 'asc', include, ...paging }: Window,
+): Messages {
   const direction = order === 'desc' ? 'DESC' : 'ASC'
   const limit = limitOf(paging)
-  const bounds = [...(after_sequence === undefined ? [] : [['sequence > ?', after_sequence] as const]), ...(before_sequence === undefined ? [] : [['sequence < ?', before_sequence] as const])]
+  const bounds = [
+    ...(after_sequence === undefined ? [] : [['sequence > ?', after_sequence] as const]),
+    ...(before_sequence === undefined ? [] : [['sequence < ?', before_sequence] as const]),
+  ]
   const rows = store.all<MessageRow>(
     `SELECT sequence, record FROM session_messages WHERE ${where} AND sequence IS NOT NULL${list(include).includes('context') ? '' : ' AND hidden = 0'}${bounds.map(([sql]) => ` AND ${sql}`).join('')} ORDER BY sequence ${direction} LIMIT ?`,
-    ...values, ...bounds.map(([, value]) => value), limit + 1,
+    ...values,
+    ...bounds.map(([, value]) => value),
+    limit + 1,
   )
   const shown = rows.slice(0, limit)
-  const items = (order === 'desc' ? shown.reverse() : shown).map((row) => sessionMessage(JSON.parse(row.record) as TranscriptMessage))
+  const items = (order === 'desc' ? shown.reverse() : shown).map((row) =>
+    sessionMessage(JSON.parse(row.record) as TranscriptMessage),
+  )
   const [first, last] = [items[0], items.at(-1)]
-  return { items, has_more: rows.length > limit, ...(first && last && { next_sequence: last.sequence, prev_sequence: first.sequence }) }
+  return {
+    items,
+    has_more: rows.length > limit,
+    ...(first && last && { next_sequence: last.sequence, prev_sequence: first.sequence }),
+  }
 }
 /** Messages of a session by number. */
-export function messagesOfSession(store: Store, project: number, input: Window & Of): Found<Messages> {
+export function messagesOfSession(
+  store: Store,
+  project: number,
+  input: Window & Of,
+): Found<Messages> {
   const row = found(store, project, input)
   return row ? messages(store, 'session = ?', [row.n], input) : missingSession
 }
 /** Messages of a turn by number. */
-export function messagesOfTurn(store: Store, project: number, { turn_id, ...input }: Window & { readonly turn_id: string }): Found<Messages> {
-  const turn = store.one<{ session: number }>('SELECT session FROM session_turns WHERE id = ? AND project = ?', turn_id, project)
-  return turn ? messages(store, 'session = ? AND turn = ?', [turn.session, turn_id], input) : missing('turn')
+export function messagesOfTurn(
+  store: Store,
+  project: number,
+  { turn_id, ...input }: Window & { readonly turn_id: string },
+): Found<Messages> {
+  const turn = store.one<{ session: number }>(
+    'SELECT session FROM session_turns WHERE id = ? AND project = ?',
+    turn_id,
+    project,
+  )
+  return turn
+    ? messages(store, 'session = ? AND turn = ?', [turn.session, turn_id], input)
+    : missing('turn')
 }
 
-interface TurnRow { readonly id: string; readonly seq: number; readonly extra: string; readonly record: string }
-const turnRecord = ({ record, extra }: TurnRow): AgentTurn => agentTurn(JSON.parse(record) as TranscriptTurn, JSON.parse(extra) as TurnExtra)
+interface TurnRow {
+  readonly id: string
+  readonly seq: number
+  readonly extra: string
+  readonly record: string
+}
+const turnRecord = ({ record, extra }: TurnRow): AgentTurn =>
+  agentTurn(JSON.parse(record) as TranscriptTurn, JSON.parse(extra) as TurnExtra)
 /** Turns of a session by creation; with `ids` exactly those. The order says at which end pages begin; each page is by creation. */
-export function turnList(store: Store, project: number, input: Paging & Of & { readonly ids?: Many; readonly order?: 'asc' | 'desc' }): Found<Page<AgentTurn>> {
+export function turnList(
+  store: Store,
+  project: number,
+  input: Paging & Of & { readonly ids?: Many; readonly order?: 'asc' | 'desc' },
+): Found<Page<AgentTurn>> {
   const row = found(store, project, input)
   if (!row) return missingSession
   const ids = list(input.ids)
   const select = 'SELECT id, seq, extra, record FROM session_turns WHERE session = ?'
-  if (ids.length > 0) return { items: store.all<TurnRow>(`${select} AND id IN (${marks(ids)}) ORDER BY seq`, row.n, ...ids).map(turnRecord) }
+  if (ids.length > 0)
+    return {
+      items: store
+        .all<TurnRow>(`${select} AND id IN (${marks(ids)}) ORDER BY seq`, row.n, ...ids)
+        .map(turnRecord),
+    }
   const direction = input.order === 'desc' ? 'DESC' : 'ASC'
   const after = beyond(['seq'], direction, input.after)
-  const { items, ...rest } = page(store.all<TurnRow>(`${select}${after.sql} ORDER BY seq ${direction} LIMIT ?`, row.n, ...after.values, limitOf(input) + 1), input, turnRecord, (turn) => [turn.seq])
+  const { items, ...rest } = page(
+    store.all<TurnRow>(
+      `${select}${after.sql} ORDER BY seq ${direction} LIMIT ?`,
+      row.n,
+      ...after.values,
+      limitOf(input) + 1,
+    ),
+    input,
+    turnRecord,
+    (turn) => [turn.seq],
+  )
   return { items: direction === 'DESC' ? items.toReversed() : items, ...rest }
 }
 /** One turn of a session. */
-export function turnGet(store: Store, project: number, { turn_id, ...input }: Of & { readonly turn_id: string }): Found<AgentTurn> {
+export function turnGet(
+  store: Store,
+  project: number,
+  { turn_id, ...input }: Of & { readonly turn_id: string },
+): Found<AgentTurn> {
   const row = found(store, project, input)
-  const turn = row && store.one<TurnRow>('SELECT id, seq, extra, record FROM session_turns WHERE session = ? AND id = ?', row.n, turn_id)
+  const turn =
+    row &&
+    store.one<TurnRow>(
+      'SELECT id, seq, extra, record FROM session_turns WHERE session = ? AND id = ?',
+      row.n,
+      turn_id,
+    )
   return turn ? turnRecord(turn) : missing('turn')
 }
 
-interface NudgeRow { readonly id: string; readonly created_at: number; readonly record: string; readonly status: string | null }
+interface NudgeRow {
+  readonly id: string
+  readonly created_at: number
+  readonly record: string
+  readonly status: string | null
+}
 /** A nudge with its turn as it is now. */
 function nudgeRecord({ record, status }: NudgeRow): SessionNudge {
   const nudge = JSON.parse(record) as SessionNudge
-  return status === null ? nudge : { ...nudge, turn: { ...nudge.turn, status: status as SessionNudge['turn']['status'] } }
+  return status === null
+    ? nudge
+    : { ...nudge, turn: { ...nudge.turn, status: status as SessionNudge['turn']['status'] } }
 }
-const nudges = 'SELECT g.id, g.created_at, g.record, t.status FROM session_nudges g LEFT JOIN session_turns t ON t.session = g.session AND t.id = g.turn WHERE g.session = ?'
+const nudges =
+  'SELECT g.id, g.created_at, g.record, t.status FROM session_nudges g LEFT JOIN session_turns t ON t.session = g.session AND t.id = g.turn WHERE g.session = ?'
 /** Nudges of a session by creation. */
-export function nudgeList(store: Store, project: number, input: Paging & Of & { readonly status?: Many; readonly order?: 'asc' | 'desc' }): Found<Page<SessionNudge>> {
+export function nudgeList(
+  store: Store,
+  project: number,
+  input: Paging & Of & { readonly status?: Many; readonly order?: 'asc' | 'desc' },
+): Found<Page<SessionNudge>> {
   const row = found(store, project, input)
   if (!row) return missingSession
   const statuses = list(input.status)
   const direction = input.order === 'desc' ? 'DESC' : 'ASC'
   const after = beyond(['g.created_at', 'g.id'], direction, input.after)
   const rows = store.all<NudgeRow>(
-    `${nudges}${statuses.length > 0 ? ` AND g.status IN (${marks(statuses)})` : ''}${after.sql} ORDER BY g.created_at ${direction}, g.id ${direction} LIMIT ?`, row.n, ...statuses, ...after.values, limitOf(input) + 1,
+    `${nudges}${statuses.length > 0 ? ` AND g.status IN (${marks(statuses)})` : ''}${after.sql} ORDER BY g.created_at ${direction}, g.id ${direction} LIMIT ?`,
+    row.n,
+    ...statuses,
+    ...after.values,
+    limitOf(input) + 1,
   )
   return page(rows, input, nudgeRecord, (nudge) => [nudge.created_at, nudge.id])
 }
 /** One nudge of a session. */
-export function nudgeGet(store: Store, project: number, { nudge_id, ...input }: Of & { readonly nudge_id: string }): Found<SessionNudge> {
+export function nudgeGet(
+  store: Store,
+  project: number,
+  { nudge_id, ...input }: Of & { readonly nudge_id: string },
+): Found<SessionNudge> {
   const row = found(store, project, input)
   const nudge = row && store.one<NudgeRow>(`${nudges} AND g.id = ?`, row.n, nudge_id)
   return nudge ? nudgeRecord(nudge) : missing('nudge')

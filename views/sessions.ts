@@ -6,16 +6,38 @@ import type { Interaction } from '../protocol/interaction/shapes.ts'
 import { parseTimestamp } from '../protocol/common.ts'
 import { lastCursor, type Placed } from '../protocol/entry.ts'
 import { patch } from '../protocol/patch.ts'
-import { isFrame, patchBlock, rowIn, type SessionEvent, type SessionFrame } from '../protocol/session/events.ts'
+import {
+  isFrame,
+  patchBlock,
+  rowIn,
+  type SessionEvent,
+  type SessionFrame,
+} from '../protocol/session/events.ts'
 import type { Summing } from '../protocol/session/pages.ts'
 import { settledTurns } from '../protocol/session/settled.ts'
-import type { Session, SessionNudge, TranscriptMessage, TranscriptTurn, TurnExtra } from '../protocol/session/shapes.ts'
+import type {
+  Session,
+  SessionNudge,
+  TranscriptMessage,
+  TranscriptTurn,
+  TurnExtra,
+} from '../protocol/session/shapes.ts'
 import type { Store } from './store.ts'
 
 /** What of a compaction is shown: the pass under way, and the last summary. */
 export interface CompactionNote {
-  readonly running?: { readonly at: number; readonly deadline: number; readonly from: number; readonly through: number; readonly count: number }
-  readonly latest?: { readonly message_id: string; readonly sequence: number; readonly covers_through_sequence: number }
+  readonly running?: {
+    readonly at: number
+    readonly deadline: number
+    readonly from: number
+    readonly through: number
+    readonly count: number
+  }
+  readonly latest?: {
+    readonly message_id: string
+    readonly sequence: number
+    readonly covers_through_sequence: number
+  }
 }
 export interface SessionRow {
   readonly n: number
@@ -31,8 +53,13 @@ export interface SessionRow {
 
 /** A session of a project. */
 export const sessionRow = (store: Store, project: number, id: string): SessionRow | undefined =>
-  store.one<SessionRow>('SELECT n, id, revision, gone, last, active_at, record, compaction FROM sessions WHERE id = ? AND project = ?', id, project)
-export const recordOf = ({ record }: { readonly record: string }): Session => JSON.parse(record) as Session
+  store.one<SessionRow>(
+    'SELECT n, id, revision, gone, last, active_at, record, compaction FROM sessions WHERE id = ? AND project = ?',
+    id,
+    project,
+  )
+export const recordOf = ({ record }: { readonly record: string }): Session =>
+  JSON.parse(record) as Session
 
 /** Apply an entry of a session. One whose beginning was trimmed away is not known here. */
 export function applySession(store: Store, place: Placed): void {
@@ -43,7 +70,15 @@ export function applySession(store: Store, place: Placed): void {
   if (first?.type === 'session.created') create(store, project, first.session)
   const row = sessionRow(store, project, entry.id)
   if (!row) return
-  const on: Applying = { store, project, n: row.n, record: recordOf(row), revision: row.revision, gone: row.gone, compaction: JSON.parse(row.compaction) as CompactionNote }
+  const on: Applying = {
+    store,
+    project,
+    n: row.n,
+    record: recordOf(row),
+    revision: row.revision,
+    gone: row.gone,
+    compaction: JSON.parse(row.compaction) as CompactionNote,
+  }
   for (const event of events) {
     if (isFrame(event)) frame(on, event, ++on.revision)
     else keep(on, event)
@@ -51,7 +86,14 @@ export function applySession(store: Store, place: Placed): void {
   const { record } = on
   store.run(
     'UPDATE sessions SET status = ?, active_at = ?, revision = ?, gone = ?, last = ?, record = ?, compaction = ? WHERE n = ?',
-    record.status, parseTimestamp(record.last_message_at ?? record.created_at) ?? 0, on.revision, on.gone, lastCursor(place), JSON.stringify(record), JSON.stringify(on.compaction), on.n,
+    record.status,
+    parseTimestamp(record.last_message_at ?? record.created_at) ?? 0,
+    on.revision,
+    on.gone,
+    lastCursor(place),
+    JSON.stringify(record),
+    JSON.stringify(on.compaction),
+    on.n,
   )
 }
 interface Applying {
@@ -67,59 +109,156 @@ interface Applying {
 function create(store: Store, project: number, record: Session): void {
   const { id, agent_id, session_key, scope, status, created_at, metadata } = record
   const at = parseTimestamp(created_at) ?? 0
-  const text = (name: string): string | null => (typeof metadata?.[name] === 'string' ? metadata[name] : null)
+  const text = (name: string): string | null =>
+    typeof metadata?.[name] === 'string' ? metadata[name] : null
   store.run(
     'INSERT OR IGNORE INTO sessions (id, project, agent, session_key, scope, status, provider, integration, active_at, revision, gone, record, compaction) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?)',
-    id, project, agent_id, session_key, scope, status, text('provider'), text('integration_id'), at, JSON.stringify(record), '{}',
+    id,
+    project,
+    agent_id,
+    session_key,
+    scope,
+    status,
+    text('provider'),
+    text('integration_id'),
+    at,
+    JSON.stringify(record),
+    '{}',
   )
 }
 
 function frame({ store, n, project }: Applying, event: SessionFrame, revision: number): void {
   switch (event.type) {
-    case 'message.upsert': return void putRow(store, n, rowIn(event), revision)
-    case 'message.block': return void changeRow(store, n, event.message_id, revision, (content) => {
-      const next = [...content]
-      next[event.content_index] = event.block
-      return next
-    })
+    case 'message.upsert':
+      return void putRow(store, n, rowIn(event), revision)
+    case 'message.block':
+      return void changeRow(store, n, event.message_id, revision, (content) => {
+        const next = [...content]
+        next[event.content_index] = event.block
+        return next
+      })
     case 'message.block.patch': {
       const { content_index, type: _, session_id: __, message_id: ___, ...change } = event
-      return void changeRow(store, n, event.message_id, revision, (content) => content.map((block, index) => (index === content_index ? patchBlock(block, change) : block)))
+      return void changeRow(store, n, event.message_id, revision, (content) =>
+        content.map((block, index) =>
+          index === content_index ? patchBlock(block, change) : block,
+        ),
+      )
     }
-    case 'turn.upsert': return void putTurn(store, n, project, turnOf(event), revision)
-    case 'interaction.upsert': return void putInteraction(store, n, interactionOf(event), revision)
+    case 'turn.upsert':
+      return void putTurn(store, n, project, turnOf(event), revision)
+    case 'interaction.upsert':
+      return void putInteraction(store, n, interactionOf(event), revision)
   }
 }
-const turnOf = ({ type: _, ...turn }: Extract<SessionFrame, { type: 'turn.upsert' }>): TranscriptTurn => turn
-const interactionOf = ({ type: _, ...interaction }: Extract<SessionFrame, { type: 'interaction.upsert' }>): Interaction => interaction
+const turnOf = ({
+  type: _,
+  ...turn
+}: Extract<SessionFrame, { type: 'turn.upsert' }>): TranscriptTurn => turn
+const interactionOf = ({
+  type: _,
+  ...interaction
+}: Extract<SessionFrame, { type: 'interaction.upsert' }>): Interaction => interaction
 
-function putRow(store: Store, n: number, row: TranscriptMessage, revision: number, hidden = 0): void {
+function putRow(
+  store: Store,
+  n: number,
+  row: TranscriptMessage,
+  revision: number,
+  hidden = 0,
+): void {
   store.run(
     'INSERT INTO session_messages (id, session, turn, sequence, hidden, revision, record) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, id) DO UPDATE SET sequence = excluded.sequence, revision = excluded.revision, record = excluded.record',
-    row.id, n, row.turn_id ?? null, row.sequence, hidden, revision, JSON.stringify(row),
+    row.id,
+    n,
+    row.turn_id ?? null,
+    row.sequence,
+    hidden,
+    revision,
+    JSON.stringify(row),
   )
 }
-function changeRow(store: Store, n: number, id: string, revision: number, change: (content: TranscriptMessage['content']) => TranscriptMessage['content']): void {
-  const known = store.one<{ record: string }>('SELECT record FROM session_messages WHERE session = ? AND id = ?', n, id)
+function changeRow(
+  store: Store,
+  n: number,
+  id: string,
+  revision: number,
+  change: (content: TranscriptMessage['content']) => TranscriptMessage['content'],
+): void {
+  const known = store.one<{ record: string }>(
+    'SELECT record FROM session_messages WHERE session = ? AND id = ?',
+    n,
+    id,
+  )
   if (!known) return
   const row = JSON.parse(known.record) as TranscriptMessage
-  store.run('UPDATE session_messages SET revision = ?, record = ? WHERE session = ? AND id = ?', revision, JSON.stringify({ ...row, content: change(row.content) }), n, id)
+  store.run(
+    'UPDATE session_messages SET revision = ?, record = ? WHERE session = ? AND id = ?',
+    revision,
+    JSON.stringify({ ...row, content: change(row.content) }),
+    n,
+    id,
+  )
 }
-function putTurn(store: Store, n: number, project: number, turn: TranscriptTurn, revision: number): void {
+function putTurn(
+  store: Store,
+  n: number,
+  project: number,
+  turn: TranscriptTurn,
+  revision: number,
+): void {
   store.run(
     'INSERT INTO session_turns (id, session, project, seq, status, revision, extra, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, id) DO UPDATE SET seq = excluded.seq, status = excluded.status, revision = excluded.revision, record = excluded.record',
-    turn.id, n, project, turn.seq ?? 0, turn.status, revision, '{}', JSON.stringify(turn),
+    turn.id,
+    n,
+    project,
+    turn.seq ?? 0,
+    turn.status,
+    revision,
+    '{}',
+    JSON.stringify(turn),
   )
-  if (settledTurns.has(turn.status)) store.run('DELETE FROM session_messages WHERE session = ? AND turn = ? AND sequence IS NULL', n, turn.id)
+  if (settledTurns.has(turn.status))
+    store.run(
+      'DELETE FROM session_messages WHERE session = ? AND turn = ? AND sequence IS NULL',
+      n,
+      turn.id,
+    )
 }
-const putInteraction = (store: Store, n: number, interaction: Interaction, revision: number): void =>
-  store.run('INSERT OR REPLACE INTO session_interactions (session, id, status, revision, record) VALUES (?, ?, ?, ?, ?)', n, interaction.id, interaction.status, revision, JSON.stringify(interaction))
+const putInteraction = (
+  store: Store,
+  n: number,
+  interaction: Interaction,
+  revision: number,
+): void =>
+  store.run(
+    'INSERT OR REPLACE INTO session_interactions (session, id, status, revision, record) VALUES (?, ?, ?, ?, ?)',
+    n,
+    interaction.id,
+    interaction.status,
+    revision,
+    JSON.stringify(interaction),
+  )
 
 function addExtra(store: Store, n: number, project: number, id: string, extra: TurnExtra): void {
-  const known = store.one<{ extra: string }>('SELECT extra FROM session_turns WHERE session = ? AND id = ?', n, id)
+  const known = store.one<{ extra: string }>(
+    'SELECT extra FROM session_turns WHERE session = ? AND id = ?',
+    n,
+    id,
+  )
   const next = JSON.stringify({ ...(known && (JSON.parse(known.extra) as TurnExtra)), ...extra })
-  if (known) store.run('UPDATE session_turns SET extra = ? WHERE session = ? AND id = ?', next, n, id)
-  else store.run('INSERT INTO session_turns (id, session, project, seq, status, revision, extra, record) VALUES (?, ?, ?, 0, ?, 0, ?, ?)', id, n, project, 'queued', next, '{}')
+  if (known)
+    store.run('UPDATE session_turns SET extra = ? WHERE session = ? AND id = ?', next, n, id)
+  else
+    store.run(
+      'INSERT INTO session_turns (id, session, project, seq, status, revision, extra, record) VALUES (?, ?, ?, 0, ?, 0, ?, ?)',
+      id,
+      n,
+      project,
+      'queued',
+      next,
+      '{}',
+    )
 }
 
 function keep(on: Applying, event: Exclude<SessionEvent, SessionFrame>): void {
@@ -132,23 +271,46 @@ function keep(on: Applying, event: Exclude<SessionEvent, SessionFrame>): void {
     case 'session.expired':
       on.record = patch(on.record, event.session)
       return void prune(on)
-    case 'context.stored': return void putRow(store, n, event.message, 0, 1)
-    case 'turn.extra': return void addExtra(store, n, project, event.id, event.extra)
-    case 'nudge.queued': return void putNudge(store, n, event.nudge)
+    case 'context.stored':
+      return void putRow(store, n, event.message, 0, 1)
+    case 'turn.extra':
+      return void addExtra(store, n, project, event.id, event.extra)
+    case 'nudge.queued':
+      return void putNudge(store, n, event.nudge)
     case 'nudge.changed': {
-      const known = store.one<{ record: string }>('SELECT record FROM session_nudges WHERE session = ? AND id = ?', n, event.id)
+      const known = store.one<{ record: string }>(
+        'SELECT record FROM session_nudges WHERE session = ? AND id = ?',
+        n,
+        event.id,
+      )
       if (known) putNudge(store, n, patch(JSON.parse(known.record) as SessionNudge, event.nudge))
       return
     }
     case 'compaction.started': {
       const { from_sequence: from, through_sequence: through, message_count: count } = event.pass
-      on.compaction = { ...on.compaction, running: { at: event.at, deadline: event.deadline, from, through, count } }
+      on.compaction = {
+        ...on.compaction,
+        running: { at: event.at, deadline: event.deadline, from, through, count },
+      }
       return
     }
     case 'compaction.created': {
-      const { message_id, sequence, covers_through_sequence, pass: { trigger, message_count, summary_model } } = event
-      store.run('UPDATE session_messages SET summing = ? WHERE session = ? AND id = ?', JSON.stringify({ trigger, message_count, summary_model } satisfies Summing), n, message_id)
-      on.compaction = { ...stopped(on.compaction), latest: { message_id, sequence, covers_through_sequence } }
+      const {
+        message_id,
+        sequence,
+        covers_through_sequence,
+        pass: { trigger, message_count, summary_model },
+      } = event
+      store.run(
+        'UPDATE session_messages SET summing = ? WHERE session = ? AND id = ?',
+        JSON.stringify({ trigger, message_count, summary_model } satisfies Summing),
+        n,
+        message_id,
+      )
+      on.compaction = {
+        ...stopped(on.compaction),
+        latest: { message_id, sequence, covers_through_sequence },
+      }
       return
     }
     case 'compaction.failed':
@@ -157,12 +319,23 @@ function keep(on: Applying, event: Exclude<SessionEvent, SessionFrame>): void {
 }
 const stopped = ({ running: _, ...rest }: CompactionNote): CompactionNote => rest
 const putNudge = (store: Store, n: number, nudge: SessionNudge): void =>
-  store.run('INSERT INTO session_nudges (id, session, created_at, status, turn, record) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (session, id) DO UPDATE SET status = excluded.status, turn = excluded.turn, record = excluded.record',
-    nudge.id, n, parseTimestamp(nudge.created_at) ?? 0, nudge.status, nudge.turn.id, JSON.stringify(nudge))
+  store.run(
+    'INSERT INTO session_nudges (id, session, created_at, status, turn, record) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (session, id) DO UPDATE SET status = excluded.status, turn = excluded.turn, record = excluded.record',
+    nudge.id,
+    n,
+    parseTimestamp(nudge.created_at) ?? 0,
+    nudge.status,
+    nudge.turn.id,
+    JSON.stringify(nudge),
+  )
 
 /** What was said is gone, outputs included; the session and its turns stay as a memory that they were. */
 function prune(on: Applying): void {
   on.gone = 1
-  for (const table of ['session_messages', 'session_interactions', 'session_nudges']) on.store.run(`DELETE FROM ${table} WHERE session = ?`, on.n)
-  on.store.run("UPDATE session_turns SET record = json_remove(record, '$.output', '$.output_source') WHERE session = ?", on.n)
+  for (const table of ['session_messages', 'session_interactions', 'session_nudges'])
+    on.store.run(`DELETE FROM ${table} WHERE session = ?`, on.n)
+  on.store.run(
+    "UPDATE session_turns SET record = json_remove(record, '$.output', '$.output_source') WHERE session = ?",
+    on.n,
+  )
 }

@@ -14,15 +14,49 @@ export function applySourceEvents(store: Store, { cursor, entry }: Placed): void
   for (const [index, event] of (entry.events as readonly SourcesEvent[]).entries()) {
     if (event.type !== 'source.published') continue
     const { id, event_type, source_kind, source_id, dedup_key = null } = event
-    store.append('source_events', cursor + index, id, project, event_type, source_kind, source_id, dedup_key, JSON.stringify(recordOf(event)))
+    store.append(
+      'source_events',
+      cursor + index,
+      id,
+      project,
+      event_type,
+      source_kind,
+      source_id,
+      dedup_key,
+      JSON.stringify(recordOf(event)),
+    )
   }
 }
-const count = (lists: Readonly<Record<string, readonly string[]>> = {}): number => Object.values(lists).reduce((sum, { length }) => sum + length, 0)
-const recordOf = ({ id, event_type, source_kind, source_id, event, meta, occurred_at, depth, fires, wakes }: Extract<SourcesEvent, { type: 'source.published' }>): SourceEventRecord => ({
-  id, event_type, source_kind, source_id, event, meta, occurred_at, ...(depth > 0 && { causation: { depth } }), fired_triggers: count(fires), resumed_waits: count(wakes),
+const count = (lists: Readonly<Record<string, readonly string[]>> = {}): number =>
+  Object.values(lists).reduce((sum, { length }) => sum + length, 0)
+const recordOf = ({
+  id,
+  event_type,
+  source_kind,
+  source_id,
+  event,
+  meta,
+  occurred_at,
+  depth,
+  fires,
+  wakes,
+}: Extract<SourcesEvent, { type: 'source.published' }>): SourceEventRecord => ({
+  id,
+  event_type,
+  source_kind,
+  source_id,
+  event,
+  meta,
+  occurred_at,
+  ...(depth > 0 && { causation: { depth } }),
+  fired_triggers: count(fires),
+  resumed_waits: count(wakes),
 })
 
-interface Row { readonly cursor: number; readonly record: string }
+interface Row {
+  readonly cursor: number
+  readonly record: string
+}
 const read = ({ record }: Row): SourceEventRecord => JSON.parse(record) as SourceEventRecord
 
 /** Filters of the list; they all have to hold. */
@@ -32,27 +66,70 @@ export interface EventFilters extends Paging {
   readonly source_id?: string
 }
 /** Published events, newest first. */
-export function eventList(store: Store, project: number, input: EventFilters): Page<SourceEventRecord> {
+export function eventList(
+  store: Store,
+  project: number,
+  input: EventFilters,
+): Page<SourceEventRecord> {
   const after = beyond(['cursor'], 'DESC', input.after)
-  const filters = [['event_type', input.event_type], ['source_id', input.source_id], ['source_kind', input.source_kind]] as const
+  const filters = [
+    ['event_type', input.event_type],
+    ['source_id', input.source_id],
+    ['source_kind', input.source_kind],
+  ] as const
   const given = filters.filter(([, value]) => value !== undefined)
-  const index = input.source_id !== undefined ? 'source_events_source' : input.event_type !== undefined ? 'source_events_type' : 'source_events_new'
-  const values: Value[] = [project, ...given.map(([, value]) => value as string), ...after.values, limitOf(input) + 1]
-  const rows = store.all<Row>(`SELECT cursor, record FROM source_events INDEXED BY ${index} WHERE project = ?${given.map(([name]) => ` AND ${name} = ?`).join('')}${after.sql} ORDER BY cursor DESC LIMIT ?`, ...values)
+  const index =
+    input.source_id !== undefined
+      ? 'source_events_source'
+      : input.event_type !== undefined
+        ? 'source_events_type'
+        : 'source_events_new'
+  const values: Value[] = [
+    project,
+    ...given.map(([, value]) => value as string),
+    ...after.values,
+    limitOf(input) + 1,
+  ]
+  const rows = store.all<Row>(
+    `SELECT cursor, record FROM source_events INDEXED BY ${index} WHERE project = ?${given.map(([name]) => ` AND ${name} = ?`).join('')}${after.sql} ORDER BY cursor DESC LIMIT ?`,
+    ...values,
+  )
   return page(rows, input, read, (row) => [row.cursor])
 }
 /** The events that were published last under keys, as far as that was since a time (Unix milliseconds). */
-export function publishedKeys(store: Store, project: number, { keys, since }: ViewQuestions['published_keys']['input']): ViewQuestions['published_keys']['reply'] {
-  const last = (key: string) => store.one<{ id: string; record: string }>('SELECT id, record FROM source_events INDEXED BY source_events_dedup WHERE project = ? AND dedup = ? ORDER BY cursor DESC LIMIT 1', project, key)
+export function publishedKeys(
+  store: Store,
+  project: number,
+  { keys, since }: ViewQuestions['published_keys']['input'],
+): ViewQuestions['published_keys']['reply'] {
+  const last = (key: string) =>
+    store.one<{ id: string; record: string }>(
+      'SELECT id, record FROM source_events INDEXED BY source_events_dedup WHERE project = ? AND dedup = ? ORDER BY cursor DESC LIMIT 1',
+      project,
+      key,
+    )
   return {
     ids: keys.map((key) => {
       const found = last(key)
-      return found && (parseTimestamp((JSON.parse(found.record) as SourceEventRecord).occurred_at) ?? 0) > since ? found.id : null
+      return found &&
+        (parseTimestamp((JSON.parse(found.record) as SourceEventRecord).occurred_at) ?? 0) > since
+        ? found.id
+        : null
     }),
   }
 }
 /** One published event. */
-export function eventGet(store: Store, project: number, { id }: { readonly id: string }): SourceEventRecord | Refusal {
-  const row = store.one<Row>('SELECT cursor, record FROM source_events WHERE id = ? AND project = ?', id, project)
-  return row ? read(row) : refuse('not_found', { resource: 'source_event' }, 'There is no such event in this project.')
+export function eventGet(
+  store: Store,
+  project: number,
+  { id }: { readonly id: string },
+): SourceEventRecord | Refusal {
+  const row = store.one<Row>(
+    'SELECT cursor, record FROM source_events WHERE id = ? AND project = ?',
+    id,
+    project,
+  )
+  return row
+    ? read(row)
+    : refuse('not_found', { resource: 'source_event' }, 'There is no such event in this project.')
 }

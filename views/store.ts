@@ -21,7 +21,11 @@ export class Kept<V> {
   readonly #save: (value: V, key: string) => void
   readonly #most: number
   /** @param most how many are kept after they were written; beyond, they are read again. */
-  constructor(load: (key: string) => V | undefined, save: (value: V, key: string) => void, most = KEPT_ROWS) {
+  constructor(
+    load: (key: string) => V | undefined,
+    save: (value: V, key: string) => void,
+    most = KEPT_ROWS,
+  ) {
     this.#load = load
     this.#save = save
     this.#most = most
@@ -70,7 +74,12 @@ const KEPT_ROWS = 8192
 const ROWS_AT_ONCE = 32
 
 /** Rows that wait to be added to a table, the first `kept` of them from batches that are applied, and the statements that add one or many. */
-interface Appended { rows: Value[][]; kept: number; readonly one: string; readonly many: string }
+interface Appended {
+  rows: Value[][]
+  kept: number
+  readonly one: string
+  readonly many: string
+}
 function inserts(table: string, columns: number): { one: string; many: string } {
   const row = `(${new Array(columns).fill('?').join(', ')})`
   const sql = `INSERT INTO ${table} VALUES `
@@ -104,7 +113,9 @@ export class Store {
   }
   #loadProjects(): void {
     this.#newProjects = []
-    this.#projects = new Map(this.all<{ id: string; n: number }>('SELECT id, n FROM projects').map(({ id, n }) => [id, n]))
+    this.#projects = new Map(
+      this.all<{ id: string; n: number }>('SELECT id, n FROM projects').map(({ id, n }) => [id, n]),
+    )
   }
   #prepare(sql: string): Statement<Value[]> {
     let statement = this.#statements.get(sql)
@@ -130,7 +141,8 @@ export class Store {
   /** Add a row to a table whose rows are only ever added; it can be read after `flush`. Always give all columns. */
   append(table: string, ...row: Value[]): void {
     let added = this.#appended.get(table)
-    if (!added) this.#appended.set(table, (added = { rows: [], kept: 0, ...inserts(table, row.length) }))
+    if (!added)
+      this.#appended.set(table, (added = { rows: [], kept: 0, ...inserts(table, row.length) }))
     added.rows.push(row)
     for (const value of row) if (typeof value === 'string') this.#size += value.length
   }
@@ -138,7 +150,8 @@ export class Store {
     for (const added of this.#appended.values()) {
       const { rows, one, many } = added
       const whole = rows.length - (rows.length % ROWS_AT_ONCE)
-      for (let at = 0; at < whole; at += ROWS_AT_ONCE) this.#prepare(many).run(rows.slice(at, at + ROWS_AT_ONCE).flat() as never)
+      for (let at = 0; at < whole; at += ROWS_AT_ONCE)
+        this.#prepare(many).run(rows.slice(at, at + ROWS_AT_ONCE).flat() as never)
       for (const row of rows.slice(whole)) this.#prepare(one).run(row as never)
       added.rows = []
       added.kept = 0
@@ -183,7 +196,8 @@ export class Store {
   }
   /** Write what changed. */
   flush(): void {
-    for (const project of this.#newProjects) this.run('INSERT INTO projects (n, id) VALUES (?, ?)', this.findProject(project), project)
+    for (const project of this.#newProjects)
+      this.run('INSERT INTO projects (n, id) VALUES (?, ?)', this.findProject(project), project)
     this.#newProjects = []
     for (const kept of this.#kept.values()) kept.flush()
     this.tail.flush((project, seq, frames) => this.append('feed', project, seq, frames))

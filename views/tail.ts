@@ -12,11 +12,18 @@ export interface Frame {
   /** The frame as clients get it. */
   readonly json: () => string
   /** As it is stored: its JSON, or, for a call of an action, the run and time of the event that the timeline has. */
-  readonly stored: readonly [cursor: number, kind: ProjectRunEvent['type'], json: string] | readonly [cursor: number, run_n: number, run: string, at: number]
+  readonly stored:
+    | readonly [cursor: number, kind: ProjectRunEvent['type'], json: string]
+    | readonly [cursor: number, run_n: number, run: string, at: number]
 }
 
 /** Frames by project. `after`: every frame beyond this cursor is here or in a younger generation. */
-interface Generation { readonly after: number; readonly frames: Map<number, Frame[]>; count: number; size: number }
+interface Generation {
+  readonly after: number
+  readonly frames: Map<number, Frame[]>
+  count: number
+  size: number
+}
 const generation = (after: number): Generation => ({ after, frames: new Map(), count: 0, size: 0 })
 function push(frames: Map<number, Frame[]>, project: number, frame: Frame): void {
   const known = frames.get(project)
@@ -89,8 +96,11 @@ export class FeedTail {
   }
   /** Frames of a project after a cursor that `reaches`, at most `limit`, oldest first. */
   read(project: number, after: number, limit: number): Frame[] {
-    const found = this.#old === this.#young ? [] : beyond(this.#old.frames.get(project), after, limit)
-    return found.length < limit ? [...found, ...beyond(this.#young.frames.get(project), after, limit - found.length)] : found
+    const found =
+      this.#old === this.#young ? [] : beyond(this.#old.frames.get(project), after, limit)
+    return found.length < limit
+      ? [...found, ...beyond(this.#young.frames.get(project), after, limit - found.length)]
+      : found
   }
 }
 /** Frames beyond a cursor: their cursors do not fall, so the first one is found by halving. */

@@ -1,5 +1,11 @@
 /** Events of runs as clients follow them: those of one entry kept as one row, spelled out when they are asked for. */
-import { terminal, timelineRecord, timelineTypes, type RunEvent, type RunEventRecord } from '../protocol/api/runs.ts'
+import {
+  terminal,
+  timelineRecord,
+  timelineTypes,
+  type RunEvent,
+  type RunEventRecord,
+} from '../protocol/api/runs.ts'
 import { timestamp, type Open } from '../protocol/common.ts'
 import type { Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
@@ -20,11 +26,21 @@ export interface Shown {
  * JSON, for each how far its cursor lies before that, its type, its step, and its payload: 0 when that is the one of the event
  * before it, as it is when a step, its wait and the run begin to wait together.
  */
-export interface TimelineRow { readonly cursor: number; readonly at: number; readonly events: string }
+export interface TimelineRow {
+  readonly cursor: number
+  readonly at: number
+  readonly events: string
+}
 type Packed = readonly [back: number, type: string, step: string | null, payload: Open | null | 0]
 
 /** Store the events of an entry of a run. Gives the number of characters they take. @param cursor of the first event. @param at Unix milliseconds. */
-export function applyTimeline(store: Store, { n, project }: RunRow, events: readonly RunEvent[], cursor: number, at: number): number {
+export function applyTimeline(
+  store: Store,
+  { n, project }: RunRow,
+  events: readonly RunEvent[],
+  cursor: number,
+  at: number,
+): number {
   const last = events.findLastIndex(({ type }) => timelineTypes.has(type))
   if (last < 0) return 0
   const packed: string[] = []
@@ -34,7 +50,9 @@ export function applyTimeline(store: Store, { n, project }: RunRow, events: read
     const { type, step = null, payload = null } = events[i] as RunEvent
     if (!timelineTypes.has(type)) continue
     const text = JSON.stringify(payload)
-    packed.push(`[${last - i},${JSON.stringify(type)},${JSON.stringify(step)},${text === before ? 0 : text}]`)
+    packed.push(
+      `[${last - i},${JSON.stringify(type)},${JSON.stringify(step)},${text === before ? 0 : text}]`,
+    )
     before = text
     if (type.startsWith('action.')) actions = 1
   }
@@ -52,35 +70,67 @@ export function eventsOf({ cursor, at, events }: TimelineRow): Shown[] {
   })
 }
 
-const record = (run: string) => ({ cursor, type, step, payload, at }: Shown): RunEventRecord => timelineRecord(run, cursor, timestamp(at), {
-  type: type as RunEvent['type'], ...(step !== null && { step }), ...(payload !== null && { payload }),
-})
+const record =
+  (run: string) =>
+  ({ cursor, type, step, payload, at }: Shown): RunEventRecord =>
+    timelineRecord(run, cursor, timestamp(at), {
+      type: type as RunEvent['type'],
+      ...(step !== null && { step }),
+      ...(payload !== null && { payload }),
+    })
 // Every row has an event beyond the cursor, so as many rows as events that are wanted are enough.
 const after = (store: Store, { n, project }: RunRow, cursor: number, limit: number): Shown[] =>
-  store.all<TimelineRow>('SELECT cursor, at, events FROM timeline WHERE run = ? AND cursor > ? AND project = ? ORDER BY cursor LIMIT ?', n, cursor, project, limit)
-    .flatMap(eventsOf).filter((event) => event.cursor > cursor).slice(0, limit)
+  store
+    .all<TimelineRow>(
+      'SELECT cursor, at, events FROM timeline WHERE run = ? AND cursor > ? AND project = ? ORDER BY cursor LIMIT ?',
+      n,
+      cursor,
+      project,
+      limit,
+    )
+    .flatMap(eventsOf)
+    .filter((event) => event.cursor > cursor)
+    .slice(0, limit)
 
 /** The event of a run with this cursor. */
 export const eventAt = (store: Store, run: number, cursor: number): Shown | undefined =>
-  store.all<TimelineRow>('SELECT cursor, at, events FROM timeline WHERE run = ? AND cursor >= ? ORDER BY cursor LIMIT 1', run, cursor)
-    .flatMap(eventsOf).find((event) => event.cursor === cursor)
+  store
+    .all<TimelineRow>(
+      'SELECT cursor, at, events FROM timeline WHERE run = ? AND cursor >= ? ORDER BY cursor LIMIT 1',
+      run,
+      cursor,
+    )
+    .flatMap(eventsOf)
+    .find((event) => event.cursor === cursor)
 
 /**
  * Events of a run after a cursor. `last` is the cursor of the run's newest applied event, whether the timeline shows it or
  * not, and may lie beyond the last item: as long as `limit` items come back, ask again after the last of them.
  */
-export function timeline(store: Store, project: number, input: ViewQuestions['timeline']['input'], oldest: number): ViewQuestions['timeline']['reply'] {
+export function timeline(
+  store: Store,
+  project: number,
+  input: ViewQuestions['timeline']['input'],
+  oldest: number,
+): ViewQuestions['timeline']['reply'] {
   const run = runRow(store, project, input.run_id)
   if (!run) return { items: [], last: 0, ended: false, oldest, exists: false }
   const rows = after(store, run, input.after, input.limit + 1)
   return {
-    items: rows.slice(0, input.limit).map(record(input.run_id)), last: run.last, oldest, exists: true,
+    items: rows.slice(0, input.limit).map(record(input.run_id)),
+    last: run.last,
+    oldest,
+    exists: true,
     ended: rows.length <= input.limit && terminal.has(run.record.status),
   }
 }
 
 /** The timeline as a page of JSON. */
-export function eventPage(store: Store, project: number, input: { readonly id: string; readonly after_sequence?: number; readonly limit?: number }): { items: RunEventRecord[]; next_sequence?: number; has_more: boolean } | Refusal {
+export function eventPage(
+  store: Store,
+  project: number,
+  input: { readonly id: string; readonly after_sequence?: number; readonly limit?: number },
+): { items: RunEventRecord[]; next_sequence?: number; has_more: boolean } | Refusal {
   const run = runRow(store, project, input.id)
   if (!run) return missingRun
   const limit = limitOf(input.limit === undefined ? {} : { limit: input.limit })

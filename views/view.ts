@@ -11,7 +11,14 @@
  *     be read. Kinds and event types that this release does not know are passed over, for they belong to newer ones.
  * V4. The file may be lost. One of another schema, or a damaged one, is deleted, and the journal is applied from the start.
  */
-import { cursorOf, EVENTS_PER_ENVELOPE, placed, type Envelope, type Kind, type Placed } from '../protocol/entry.ts'
+import {
+  cursorOf,
+  EVENTS_PER_ENVELOPE,
+  placed,
+  type Envelope,
+  type Kind,
+  type Placed,
+} from '../protocol/entry.ts'
 import { refuse } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/internal.ts'
 import { defaultTiming } from '../protocol/worker.ts'
@@ -75,7 +82,17 @@ const WAITING = { entries: 512, rows: 2000, size: 4_000_000 }
 /** Entries of a transaction. A page that many of them touch is written once; what a death takes away has to be applied again. */
 const OPEN = 4096
 /** Kinds whose arms, where they have any, only change what `Store` holds back; those of others write at once. */
-const gathered: ReadonlySet<string> = new Set<Kind>(['run', 'queue', 'interaction', 'channel_name', 'loop', 'trigger_handle', 'events', 'delivery', 'plan'])
+const gathered: ReadonlySet<string> = new Set<Kind>([
+  'run',
+  'queue',
+  'interaction',
+  'channel_name',
+  'loop',
+  'trigger_handle',
+  'events',
+  'delivery',
+  'plan',
+])
 
 const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => void)[] } = {
   organization: [applyAudit, applyDefinitions, applyActions],
@@ -131,19 +148,33 @@ export class View {
   apply(batch: readonly Message[], first = 0): number {
     const before = this.#position
     const todo = batch.filter(({ sequence, message_id }) => {
-      if (sequence === before.sequence && message_id !== undefined && before.message_id !== undefined && message_id !== before.message_id) {
-        throw new JournalReplaced(`journal: message ${sequence} is ${message_id}, but ${before.message_id} was applied`)
+      if (
+        sequence === before.sequence &&
+        message_id !== undefined &&
+        before.message_id !== undefined &&
+        message_id !== before.message_id
+      ) {
+        throw new JournalReplaced(
+          `journal: message ${sequence} is ${message_id}, but ${before.message_id} was applied`,
+        )
       }
       return sequence > before.sequence
     })
     if (todo.length === 0) return 0
     const envelopes = todo.map(read)
-    const gathers = envelopes.every(({ entries }) => entries.every(({ kind }) => gathered.has(kind)))
+    const gathers = envelopes.every(({ entries }) =>
+      entries.every(({ kind }) => gathered.has(kind)),
+    )
     const applied = () => this.#applyAll(todo, envelopes, first)
     const entries = gathers ? this.#gather(applied) : this.#settle(applied)
     this.#open += entries
     if (this.#open >= OPEN) this.save()
-    else if (this.#waiting >= WAITING.entries || this.#store.rows >= WAITING.rows || this.#store.size >= WAITING.size) this.#settle()
+    else if (
+      this.#waiting >= WAITING.entries ||
+      this.#store.rows >= WAITING.rows ||
+      this.#store.size >= WAITING.size
+    )
+      this.#settle()
     return entries
   }
   /** Commit what the file lacks. Throws what SQLite throws; then it is given up, and `position()` is that of the file again. */
@@ -151,7 +182,10 @@ export class View {
     if (!this.unsaved()) return
     this.#settle()
     this.#change(() => {
-      this.#store.run("INSERT OR REPLACE INTO meta (key, value) VALUES ('position', ?)", JSON.stringify(this.#position))
+      this.#store.run(
+        "INSERT OR REPLACE INTO meta (key, value) VALUES ('position', ?)",
+        JSON.stringify(this.#position),
+      )
       this.#store.db.exec('COMMIT')
     })
     this.#saved = this.#position
@@ -217,17 +251,27 @@ export class View {
     let entries = 0
     for (const [i, message] of batch.entries()) {
       if (message.sequence === sequence) continue
-      if (message.sequence < sequence) throw new JournalHole(`journal: message ${message.sequence} came after ${sequence}`)
+      if (message.sequence < sequence)
+        throw new JournalHole(`journal: message ${message.sequence} came after ${sequence}`)
       const envelope = envelopes[i] as Envelope
       const { prev } = envelope
-      if (prev !== 0 && !tails.delete(prev) && prev >= first) throw new JournalHole(`journal: message ${message.sequence} follows ${prev}, which was not applied`)
+      if (prev !== 0 && !tails.delete(prev) && prev >= first)
+        throw new JournalHole(
+          `journal: message ${message.sequence} follows ${prev}, which was not applied`,
+        )
       tails.add(message.sequence)
-      for (const place of placed(message.sequence, envelope)) for (const arm of armsOf(place.entry.kind)) arm(this.#store, place)
+      for (const place of placed(message.sequence, envelope))
+        for (const arm of armsOf(place.entry.kind)) arm(this.#store, place)
       entries += envelope.entries.length
       sequence = message.sequence
       message_id = message.message_id
     }
-    this.#position = { sequence, ...(message_id !== undefined && { message_id }), tails: [...tails], oldest }
+    this.#position = {
+      sequence,
+      ...(message_id !== undefined && { message_id }),
+      tails: [...tails],
+      oldest,
+    }
     this.#store.keep(this.#current())
     return entries
   }
@@ -235,14 +279,39 @@ export class View {
   /** Answer a question by name; `input` holds path slots and query. A refusal when there is no such record, or the question is unknown here. */
   ask(name: string, project: string, input: unknown): unknown {
     const query = queryOf(name)
-    if (!query) return refuse('service_unavailable', { question: name }, 'This view does not know the question; another release may.')
-    if (name !== 'feed' || !this.#store.tail.reaches((input as ViewQuestions['feed']['input']).after)) this.#settle()
+    if (!query)
+      return refuse(
+        'service_unavailable',
+        { question: name },
+        'This view does not know the question; another release may.',
+      )
+    if (
+      name !== 'feed' ||
+      !this.#store.tail.reaches((input as ViewQuestions['feed']['input']).after)
+    )
+      this.#settle()
     const { now = Date.now, stale = defaultTiming.stale * 1000 } = this.#options
     const { oldest } = this.#position
-    return query({ store: this.#store, project: this.#store.findProject(project), now: now(), stale, organization: this.#organization(), current: this.#current(), oldest }, input ?? {})
+    return query(
+      {
+        store: this.#store,
+        project: this.#store.findProject(project),
+        now: now(),
+        stale,
+        organization: this.#organization(),
+        current: this.#current(),
+        oldest,
+      },
+      input ?? {},
+    )
   }
   #organization(): string {
-    return this.#options.organization?.() ?? this.#store.one<{ value: string }>("SELECT value FROM meta WHERE key = 'organization'")?.value ?? ''
+    return (
+      this.#options.organization?.() ??
+      this.#store.one<{ value: string }>("SELECT value FROM meta WHERE key = 'organization'")
+        ?.value ??
+      ''
+    )
   }
 
   /** Throw the rows away: the journal has to be applied from its first message. */
@@ -270,13 +339,20 @@ export class View {
 function read({ sequence, data }: Message): Envelope {
   let envelope: Partial<Envelope>
   try {
-    envelope = data instanceof Uint8Array ? (JSON.parse(new TextDecoder().decode(data)) as Partial<Envelope>) : data
+    envelope =
+      data instanceof Uint8Array
+        ? (JSON.parse(new TextDecoder().decode(data)) as Partial<Envelope>)
+        : data
   } catch (cause) {
     throw new Error(`journal: message ${sequence} is no JSON`, { cause })
   }
   const { v, prev, entries } = envelope
-  if (v !== 1 || typeof prev !== 'number' || !Array.isArray(entries)) throw new Error(`journal: message ${sequence} is no envelope of version 1`)
+  if (v !== 1 || typeof prev !== 'number' || !Array.isArray(entries))
+    throw new Error(`journal: message ${sequence} is no envelope of version 1`)
   const outside = entries.find((entry) => !Array.isArray(entry.events))
-  if (outside) throw new Error(`journal: message ${sequence} keeps large values outside; decode it before it is applied`)
+  if (outside)
+    throw new Error(
+      `journal: message ${sequence} keeps large values outside; decode it before it is applied`,
+    )
   return envelope as Envelope
 }

@@ -19,16 +19,27 @@ import { open, remove, reopen, update, type Caller } from './settings.ts'
 import { countStreak, endTalks, memberOf, talked, unopened, type ChannelState } from './state.ts'
 
 /** What the edge adds to rows. */
-type Extra = { 'channel.update': Caller; 'channel.delete': Caller; 'channel.add_member': Found; 'channel.send': SendFacts; 'channel.edit': EditFacts }
+type Extra = {
+  'channel.update': Caller
+  'channel.delete': Caller
+  'channel.add_member': Found
+  'channel.send': SendFacts
+  'channel.edit': EditFacts
+}
 
 function readUpTo(state: ChannelState, id: string, seq: number): void {
   const member = memberOf(state, id)
   if (member && member.last_read_seq < seq) state.members[id] = { ...member, last_read_seq: seq }
 }
-const byId = (members: readonly ChannelMember[]): Record<string, ChannelMember> => Object.fromEntries(members.map((member) => [member.member_id, member]))
+const byId = (members: readonly ChannelMember[]): Record<string, ChannelMember> =>
+  Object.fromEntries(members.map((member) => [member.member_id, member]))
 
 /** The actor of a channel. @param brand as configured. */
-export const channelActor = ({ brand }: { readonly brand: string }): Actor<ChannelState, ChannelEvent, Api, 'channel', ChannelCommands, Extra> => ({
+export const channelActor = ({
+  brand,
+}: {
+  readonly brand: string
+}): Actor<ChannelState, ChannelEvent, Api, 'channel', ChannelCommands, Extra> => ({
   kind: 'channel',
   initial: unopened,
   decide: {
@@ -46,8 +57,14 @@ export const channelActor = ({ brand }: { readonly brand: string }): Actor<Chann
     'job.settled': errandSettled,
   },
   evolve: {
-    'channel.created': (state, { channel: settings, members, holder }) => ({ ...state, settings, holder, members: byId(members) }),
-    'channel.updated': (state, { channel: change }) => (state.settings ? { ...state, settings: patch(state.settings, change) } : state),
+    'channel.created': (state, { channel: settings, members, holder }) => ({
+      ...state,
+      settings,
+      holder,
+      members: byId(members),
+    }),
+    'channel.updated': (state, { channel: change }) =>
+      state.settings ? { ...state, settings: patch(state.settings, change) } : state,
     'channel.deleted': () => ({ ...unopened(), deleted: true }),
     'member.added': (state, { member }) => {
       state.members[member.member_id] = member

@@ -3,7 +3,13 @@
  * protocol/channels/exchange.ts. A message, the exchanges that it begins and the jobs that look up what they need are one commit.
  */
 import type { ChannelEvent, ChannelMember, ChannelMessage } from '../../protocol/channels.ts'
-import { STREAK, type Exchange, type ExchangeCommands, type ExchangeOutcome, type Wake } from '../../protocol/channels/exchange.ts'
+import {
+  STREAK,
+  type Exchange,
+  type ExchangeCommands,
+  type ExchangeOutcome,
+  type Wake,
+} from '../../protocol/channels/exchange.ts'
 import { timestamp } from '../../protocol/common.ts'
 import { ERRANDS, errandJob, type Errand } from '../../protocol/errand.ts'
 import { own } from '../../protocol/lookup.ts'
@@ -23,37 +29,91 @@ export interface Calls {
 const queueOf = ({ shard }: Cause): Tell['to'] => ({ kind: 'queue', id: `${shard}.${ERRANDS}` })
 
 /** The agents that a message wakes. In direct messages every word of a person does; agents wake others by name only, and not for ever. */
-function wokenBy({ settings, members, streaks, talks }: Open, message: ChannelMessage, { mentioned = [], thread = [] }: Calls): string[] {
-  const agents = Object.values(members).filter(({ kind, member_id }) => kind === 'agent' && member_id !== message.sender_id).map(({ member_id }) => member_id)
-  if (message.sender_type !== 'agent') return settings.kind === 'dm' ? agents : agents.filter((id) => mentioned.includes(id) || thread.includes(id))
+function wokenBy(
+  { settings, members, streaks, talks }: Open,
+  message: ChannelMessage,
+  { mentioned = [], thread = [] }: Calls,
+): string[] {
+  const agents = Object.values(members)
+    .filter(({ kind, member_id }) => kind === 'agent' && member_id !== message.sender_id)
+    .map(({ member_id }) => member_id)
+  if (message.sender_type !== 'agent')
+    return settings.kind === 'dm'
+      ? agents
+      : agents.filter((id) => mentioned.includes(id) || thread.includes(id))
   const { reply_to = '' } = message
-  const coming = Object.values(talks).flatMap(({ exchange, next }) => [exchange, ...(next ? [next] : [])]).filter((wake) => threadOf(wake) === reply_to).length
-  return agents.filter((id) => mentioned.includes(id)).slice(0, Math.max(0, STREAK - (own(streaks, reply_to) ?? 0) - 1 - coming))
+  const coming = Object.values(talks)
+    .flatMap(({ exchange, next }) => [exchange, ...(next ? [next] : [])])
+    .filter((wake) => threadOf(wake) === reply_to).length
+  return agents
+    .filter((id) => mentioned.includes(id))
+    .slice(0, Math.max(0, STREAK - (own(streaks, reply_to) ?? 0) - 1 - coming))
 }
 /** The thread in which an answer will stand. */
 const threadOf = ({ root, message_id }: Wake): string => root ?? message_id
 
 /** Begin an exchange, or leave it to the one that follows the present one. @param through seq of the newest message. */
-function wake({ settings, talks, heard }: Open, agent_id: string, woken: Wake, through: number, cause: Cause): Follows {
+function wake(
+  { settings, talks, heard }: Open,
+  agent_id: string,
+  woken: Wake,
+  through: number,
+  cause: Cause,
+): Follows {
   const key = talkKey(agent_id, woken.root)
   const talk = own(talks, key)
-  if (talk) return { events: [{ type: 'exchange.deferred', id: talk.exchange.id, wake: woken }], tells: [] }
+  if (talk)
+    return { events: [{ type: 'exchange.deferred', id: talk.exchange.id, wake: woken }], tells: [] }
   return begin(settings.id, agent_id, woken, own(heard, key) ?? 0, through, cause)
 }
-function begin(channel_id: string, agent_id: string, woken: Wake, after_seq: number, through_seq: number, cause: Cause): Follows {
-  const exchange: Exchange = { ...woken, id: cause.mint('exchange'), agent_id, after_seq, through_seq, job_id: cause.mint('job'), turn_id: cause.mint('turn') }
+function begin(
+  channel_id: string,
+  agent_id: string,
+  woken: Wake,
+  after_seq: number,
+  through_seq: number,
+  cause: Cause,
+): Follows {
+  const exchange: Exchange = {
+    ...woken,
+    id: cause.mint('exchange'),
+    agent_id,
+    after_seq,
+    through_seq,
+    job_id: cause.mint('job'),
+    turn_id: cause.mint('turn'),
+  }
   return {
     events: [{ type: 'exchange.begun', id: exchange.id, exchange }],
-    tells: [{ to: queueOf(cause), name: 'queue.enqueue', input: errandJob(exchange.job_id, { kind: 'channel', id: channel_id }, agent_id, cause.at) }],
+    tells: [
+      {
+        to: queueOf(cause),
+        name: 'queue.enqueue',
+        input: errandJob(exchange.job_id, { kind: 'channel', id: channel_id }, agent_id, cause.at),
+      },
+    ],
   }
 }
 /** Store a message and wake whom it wakes. */
-export function post(state: Open, message: ChannelMessage, calls: Calls, asker: Wake['asker'], cause: Cause): Follows {
+export function post(
+  state: Open,
+  message: ChannelMessage,
+  calls: Calls,
+  asker: Wake['asker'],
+  cause: Cause,
+): Follows {
   const wakes = wokenBy(state, message, calls)
-  const woken: Wake = { message_id: message.id, ...(message.reply_to !== undefined && { root: message.reply_to }), asker }
+  const woken: Wake = {
+    message_id: message.id,
+    ...(message.reply_to !== undefined && { root: message.reply_to }),
+    asker,
+  }
   const begun = wakes.map((id) => wake(state, id, woken, message.seq, cause))
   return {
-    events: [{ type: 'message.created', message, ...(wakes.length > 0 && { wakes }) }, ...begun.flatMap(({ events }) => events)],
+    events: [
+      { type: 'message.created', message, ...(wakes.length > 0 && { wakes }) },
+      ...begun.flatMap(({ events }) => events),
+    ],
     tells: begun.flatMap(({ tells }) => tells),
   }
 }
@@ -62,47 +122,143 @@ const NOTHING: Decision<ChannelEvent, undefined> = { events: [], reply: undefine
 /** Characters that a notice of a failure quotes. */
 const QUOTED = 300
 /** What an outcome says in the channel; undefined: nothing. */
-function wordsOf({ status, text, error_type, error_message }: Omit<ExchangeOutcome, 'exchange_id' | 'session_id' | 'turn_id'>): string | undefined {
+function wordsOf({
+  status,
+  text,
+  error_type,
+  error_message,
+}: Omit<ExchangeOutcome, 'exchange_id' | 'session_id' | 'turn_id'>): string | undefined {
   if (status === 'completed') return text
   if (status === 'cancelled') return 'I was stopped before I had an answer.'
-  const why = [error_message?.slice(0, QUOTED), error_type && `(${error_type})`].filter(Boolean).join(' ')
+  const why = [error_message?.slice(0, QUOTED), error_type && `(${error_type})`]
+    .filter(Boolean)
+    .join(' ')
   return `I could not answer.${why === '' ? '' : ` ${why}`}`
 }
 
 /** The turn of an exchange is over: its answer is posted, and the next exchange begins if somebody asked meanwhile. */
-export function settled(state: ChannelState, outcome: ExchangeCommands['exchange.settled']['input'], cause: Cause): Decision<ChannelEvent, undefined> {
-  return close(state, Object.values(state.talks).find(({ exchange }) => exchange.id === outcome.exchange_id), outcome, cause)
+export function settled(
+  state: ChannelState,
+  outcome: ExchangeCommands['exchange.settled']['input'],
+  cause: Cause,
+): Decision<ChannelEvent, undefined> {
+  return close(
+    state,
+    Object.values(state.talks).find(({ exchange }) => exchange.id === outcome.exchange_id),
+    outcome,
+    cause,
+  )
 }
 /** The errand of an exchange is over. When it was done the session has the turn; otherwise nobody ever will. */
-export function errandSettled(state: ChannelState, { job_id, outcome: status, error_type, error_message }: ExchangeCommands['job.settled']['input'], cause: Cause): Decision<ChannelEvent, undefined> {
+export function errandSettled(
+  state: ChannelState,
+  { job_id, outcome: status, error_type, error_message }: ExchangeCommands['job.settled']['input'],
+  cause: Cause,
+): Decision<ChannelEvent, undefined> {
   if (status === 'completed') return NOTHING
-  return close(state, Object.values(state.talks).find(({ exchange }) => exchange.job_id === job_id), { status, ...(error_type !== undefined && { error_type }), ...(error_message !== undefined && { error_message }) }, cause, true)
+  return close(
+    state,
+    Object.values(state.talks).find(({ exchange }) => exchange.job_id === job_id),
+    {
+      status,
+      ...(error_type !== undefined && { error_type }),
+      ...(error_message !== undefined && { error_message }),
+    },
+    cause,
+    true,
+  )
 }
 
 /** @param unheard there was no turn: what was said since the exchange before is still to be shown. */
-function close(state: ChannelState, talk: ChannelState['talks'][string] | undefined, outcome: Omit<ExchangeOutcome, 'exchange_id' | 'session_id' | 'turn_id'> & Partial<ExchangeOutcome>, cause: Cause, unheard = false): Decision<ChannelEvent, undefined> {
+function close(
+  state: ChannelState,
+  talk: ChannelState['talks'][string] | undefined,
+  outcome: Omit<ExchangeOutcome, 'exchange_id' | 'session_id' | 'turn_id'> &
+    Partial<ExchangeOutcome>,
+  cause: Cause,
+  unheard = false,
+): Decision<ChannelEvent, undefined> {
   if (!talk || !isOpen(state)) return NOTHING
   const { exchange, next } = talk
   const { status, error_type, error_message, mentioned = [], session_id } = outcome
-  const ended: ChannelEvent = { type: 'exchange.ended', id: exchange.id, status, ...(error_type !== undefined && { error_type }), ...(error_message !== undefined && { error_message }), ...(unheard && { unheard }) }
+  const ended: ChannelEvent = {
+    type: 'exchange.ended',
+    id: exchange.id,
+    status,
+    ...(error_type !== undefined && { error_type }),
+    ...(error_message !== undefined && { error_message }),
+    ...(unheard && { unheard }),
+  }
   // Who left meanwhile says nothing any more, and nobody does in an archived channel.
-  if (!memberOf(state, exchange.agent_id) || state.settings.archived_at !== undefined) return { events: [ended], reply: undefined }
+  if (!memberOf(state, exchange.agent_id) || state.settings.archived_at !== undefined)
+    return { events: [ended], reply: undefined }
   const content = wordsOf(outcome)
-  const said = content === undefined ? undefined : post(without(state, talk), answerOf(state, exchange, content, session_id, error_type, cause), { mentioned }, { id: exchange.agent_id, type: 'agent' }, cause)
-  const again = next && begin(state.settings.id, exchange.agent_id, next, unheard ? exchange.after_seq : exchange.through_seq, state.message_seq + (said ? 1 : 0), cause)
-  return { events: [ended, ...(said?.events ?? []), ...(again?.events ?? [])], tells: [...(said?.tells ?? []), ...(again?.tells ?? [])], reply: undefined }
+  const said =
+    content === undefined
+      ? undefined
+      : post(
+          without(state, talk),
+          answerOf(state, exchange, content, session_id, error_type, cause),
+          { mentioned },
+          { id: exchange.agent_id, type: 'agent' },
+          cause,
+        )
+  const again =
+    next &&
+    begin(
+      state.settings.id,
+      exchange.agent_id,
+      next,
+      unheard ? exchange.after_seq : exchange.through_seq,
+      state.message_seq + (said ? 1 : 0),
+      cause,
+    )
+  return {
+    events: [ended, ...(said?.events ?? []), ...(again?.events ?? [])],
+    tells: [...(said?.tells ?? []), ...(again?.tells ?? [])],
+    reply: undefined,
+  }
 }
 /** The channel as it is once an exchange has ended. */
 function without(state: Open, { exchange, next }: ChannelState['talks'][string]): Open {
   const { [talkKey(exchange.agent_id, exchange.root)]: _, ...talks } = state.talks
-  return { ...state, talks: next ? { ...talks, [talkKey(exchange.agent_id, exchange.root)]: { exchange: { ...exchange, ...next } } } : talks }
+  return {
+    ...state,
+    talks: next
+      ? {
+          ...talks,
+          [talkKey(exchange.agent_id, exchange.root)]: { exchange: { ...exchange, ...next } },
+        }
+      : talks,
+  }
 }
 /** The answer as a message: in the thread of what it answers, or the first one below it. */
-function answerOf({ settings, message_seq }: Open, exchange: Exchange, content: string, session_id: string | undefined, error_type: string | undefined, cause: Cause): ChannelMessage {
+function answerOf(
+  { settings, message_seq }: Open,
+  exchange: Exchange,
+  content: string,
+  session_id: string | undefined,
+  error_type: string | undefined,
+  cause: Cause,
+): ChannelMessage {
   const { agent_id, id, turn_id } = exchange
   return {
-    id: cause.mint('message'), channel_id: settings.id, seq: message_seq + 1, content, metadata: { channel_exchange_id: id, ...(session_id !== undefined && { turn_id }), ...(error_type !== undefined && { error_type }) },
-    pinned: false, reply_to: threadOf(exchange), sender_id: agent_id, sender_type: 'agent', sender_agent_id: agent_id, ...(session_id !== undefined && { sender_session_id: session_id }), created_at: timestamp(cause.at),
+    id: cause.mint('message'),
+    channel_id: settings.id,
+    seq: message_seq + 1,
+    content,
+    metadata: {
+      channel_exchange_id: id,
+      ...(session_id !== undefined && { turn_id }),
+      ...(error_type !== undefined && { error_type }),
+    },
+    pinned: false,
+    reply_to: threadOf(exchange),
+    sender_id: agent_id,
+    sender_type: 'agent',
+    sender_agent_id: agent_id,
+    ...(session_id !== undefined && { sender_session_id: session_id }),
+    created_at: timestamp(cause.at),
   }
 }
 
@@ -112,11 +268,27 @@ export function errandOf(state: ChannelState, { job_id }: { readonly job_id: str
   if (!talk || !isOpen(state) || !memberOf(state, talk.exchange.agent_id)) return { errand: 'none' }
   const { id, name, topic, kind, private: closed } = state.settings
   const members = Object.values(state.members)
-  const agents = members.filter((member: ChannelMember) => member.kind === 'agent').map(({ member_id }) => member_id)
-  return { errand: 'exchange', exchange: talk.exchange, channel: { id, name, ...(topic !== undefined && { topic }), kind, private: closed }, agents, alone: kind === 'dm' && members.length === 2 }
+  const agents = members
+    .filter((member: ChannelMember) => member.kind === 'agent')
+    .map(({ member_id }) => member_id)
+  return {
+    errand: 'exchange',
+    exchange: talk.exchange,
+    channel: { id, name, ...(topic !== undefined && { topic }), kind, private: closed },
+    agents,
+    alone: kind === 'dm' && members.length === 2,
+  }
 }
 /** Jobs of exchanges whose channel is gone. */
 export const withdrawn = ({ talks }: ChannelState, cause: Cause): Tell[] => {
   const job_ids = Object.values(talks).map(({ exchange }) => exchange.job_id)
-  return job_ids.length === 0 ? [] : [{ to: queueOf(cause), name: 'queue.cancel', input: { job_ids, reason: 'the channel was deleted' } }]
+  return job_ids.length === 0
+    ? []
+    : [
+        {
+          to: queueOf(cause),
+          name: 'queue.cancel',
+          input: { job_ids, reason: 'the channel was deleted' },
+        },
+      ]
 }

@@ -11,7 +11,13 @@ import type { Api } from '../../protocol/api.ts'
 import type { Address, Kind } from '../../protocol/entry.ts'
 import type { Delivered } from '../../protocol/internal.ts'
 import { own } from '../../protocol/lookup.ts'
-import type { ConditionFaults, Firing, SourceCommands, SourceEvent, SourcesEvent } from '../../protocol/sources.ts'
+import type {
+  ConditionFaults,
+  Firing,
+  SourceCommands,
+  SourceEvent,
+  SourcesEvent,
+} from '../../protocol/sources.ts'
 import type { Actor, Effect } from '../actor.ts'
 import { openingOf } from './hooks.ts'
 import { arranged } from './listeners.ts'
@@ -21,34 +27,121 @@ import { blame, publishedBy, remember, silent, type SourcesState } from './state
 const LOOP = 'loop' as string as Kind
 type Stored = Extract<SourcesEvent, { type: 'source.published' }>
 
-function tellAll({ id, event_type, source_kind, source_id, event, meta, depth, occurred_at, fires = {}, wakes = {}, hooks = {}, faulty = {} }: Stored, { project }: Address): Effect[] {
-  const source: SourceEvent = { id, event_type, source_kind, source_id, event, meta, depth, occurred_at }
-  const delivered: Delivered = { source_event_id: id, event_type, source_kind, source_id, event, meta }
+function tellAll(
+  {
+    id,
+    event_type,
+    source_kind,
+    source_id,
+    event,
+    meta,
+    depth,
+    occurred_at,
+    fires = {},
+    wakes = {},
+    hooks = {},
+    faulty = {},
+  }: Stored,
+  { project }: Address,
+): Effect[] {
+  const source: SourceEvent = {
+    id,
+    event_type,
+    source_kind,
+    source_id,
+    event,
+    meta,
+    depth,
+    occurred_at,
+  }
+  const delivered: Delivered = {
+    source_event_id: id,
+    event_type,
+    source_kind,
+    source_id,
+    event,
+    meta,
+  }
   return [
-    ...Object.entries(faulty).map(([listener, fault]): Effect => ({ warn: { about: listener, message: 'a condition of a trigger or wait could not be evaluated', fields: { project, listener, source_event_id: id, event_type, fault } } })),
-    ...Object.entries(wakes).map(([run_id, wait_ids]): Effect => ({ tell: { to: { kind: 'run', id: run_id }, name: 'event.deliver', input: { ...delivered, wait_ids } satisfies Delivered } })),
-    ...Object.entries(fires).flatMap(([loop_id, ids]) => ids.map((trigger_id): Effect => ({ tell: { to: { kind: LOOP, id: loop_id }, name: 'trigger.fire', input: { trigger_id, source } satisfies Firing } }))),
-    ...Object.entries(hooks).map(([webhook_id, whd]): Effect => ({ tell: { to: { kind: 'delivery', id: whd }, name: 'delivery.open', input: openingOf(project, webhook_id, whd, source) } })),
+    ...Object.entries(faulty).map(
+      ([listener, fault]): Effect => ({
+        warn: {
+          about: listener,
+          message: 'a condition of a trigger or wait could not be evaluated',
+          fields: { project, listener, source_event_id: id, event_type, fault },
+        },
+      }),
+    ),
+    ...Object.entries(wakes).map(
+      ([run_id, wait_ids]): Effect => ({
+        tell: {
+          to: { kind: 'run', id: run_id },
+          name: 'event.deliver',
+          input: { ...delivered, wait_ids } satisfies Delivered,
+        },
+      }),
+    ),
+    ...Object.entries(fires).flatMap(([loop_id, ids]) =>
+      ids.map(
+        (trigger_id): Effect => ({
+          tell: {
+            to: { kind: LOOP, id: loop_id },
+            name: 'trigger.fire',
+            input: { trigger_id, source } satisfies Firing,
+          },
+        }),
+      ),
+    ),
+    ...Object.entries(hooks).map(
+      ([webhook_id, whd]): Effect => ({
+        tell: {
+          to: { kind: 'delivery', id: whd },
+          name: 'delivery.open',
+          input: openingOf(project, webhook_id, whd, source),
+        },
+      }),
+    ),
   ]
 }
 
 /** The actor of a project's source events. */
-export const eventsActor: Actor<SourcesState, SourcesEvent, Api, 'events', SourceCommands, { 'event.publish': Named; 'event.publish_many': Named }> = {
+export const eventsActor: Actor<
+  SourcesState,
+  SourcesEvent,
+  Api,
+  'events',
+  SourceCommands,
+  { 'event.publish': Named; 'event.publish_many': Named }
+> = {
   kind: 'events',
   initial: silent,
   decide: {
     'event.publish': publishOne,
     'event.publish_many': publishMany,
     'source.publish': publish,
-    'triggers.set': ({ loops }, { loop_id, version, triggers }) =>
-      ({ events: (own(loops, loop_id)?.version ?? -1) >= version ? [] : [{ type: 'triggers.changed', loop_id, version, triggers }], reply: undefined }),
-    'wait.watch': (_, { run_id, wait }) => ({ events: [{ type: 'wait.watched', run_id, wait }], reply: undefined }),
+    'triggers.set': ({ loops }, { loop_id, version, triggers }) => ({
+      events:
+        (own(loops, loop_id)?.version ?? -1) >= version
+          ? []
+          : [{ type: 'triggers.changed', loop_id, version, triggers }],
+      reply: undefined,
+    }),
+    'wait.watch': (_, { run_id, wait }) => ({
+      events: [{ type: 'wait.watched', run_id, wait }],
+      reply: undefined,
+    }),
     'hook.set': ({ hooks }, { webhook_id, events }) => {
       const before = own(hooks, webhook_id)
       const same = JSON.stringify(before) === JSON.stringify(events)
-      return { events: same ? [] : [{ type: 'hook.changed', webhook_id, ...(events && { events }) }], reply: undefined }
+      return {
+        events: same ? [] : [{ type: 'hook.changed', webhook_id, ...(events && { events }) }],
+        reply: undefined,
+      }
     },
-    'wait.unwatch': ({ waits }, { wait_id }) => ({ events: own(waits, wait_id) ? [{ type: 'wait.unwatched', wait_id }] : [], reply: undefined }),
+    'wait.unwatch': ({ waits }, { wait_id }) => ({
+      events: own(waits, wait_id) ? [{ type: 'wait.unwatched', wait_id }] : [],
+      reply: undefined,
+    }),
   },
   evolve: {
     'source.published': (state, event, at) => {
@@ -60,7 +153,9 @@ export const eventsActor: Actor<SourcesState, SourcesEvent, Api, 'events', Sourc
       const before = own(state.loops, loop_id)?.triggers ?? []
       state.loops[loop_id] = { version, triggers }
       // A trigger that is changed begins anew.
-      for (const was of before) if (!triggers.some((one) => JSON.stringify(one) === JSON.stringify(was))) delete state.faults[was.trigger_id]
+      for (const was of before)
+        if (!triggers.some((one) => JSON.stringify(one) === JSON.stringify(was)))
+          delete state.faults[was.trigger_id]
       arranged(state)?.removeLoop(loop_id, before)
       arranged(state)?.addLoop(loop_id, triggers)
       return state
@@ -83,16 +178,30 @@ export const eventsActor: Actor<SourcesState, SourcesEvent, Api, 'events', Sourc
   },
   react: {
     'source.published': tellAll,
-    'wait.watched': ({ run_id, wait: { wait_id } }) => [{ tell: { to: { kind: 'run', id: run_id }, name: 'event.watched', input: { wait_id } } }],
+    'wait.watched': ({ run_id, wait: { wait_id } }) => [
+      { tell: { to: { kind: 'run', id: run_id }, name: 'event.watched', input: { wait_id } } },
+    ],
   },
   // A snapshot of an older release lacks what that did not know.
   recover: (state) => ({ ...silent(), ...state, keys: { ...silent().keys, ...state.keys } }),
   ask: {
     /** How many listen. */
-    listening: ({ loops, waits }) => ({ triggers: Object.values(loops).reduce((sum, { triggers }) => sum + triggers.length, 0), waits: Object.keys(waits).length }),
+    listening: ({ loops, waits }) => ({
+      triggers: Object.values(loops).reduce((sum, { triggers }) => sum + triggers.length, 0),
+      waits: Object.keys(waits).length,
+    }),
     /** The event that was published under a key, as far as it is remembered. */
     published: (state, { key }: { key: string }): string | null => publishedBy(state, key) ?? null,
     /** Conditions of the triggers of a loop that could not be evaluated, by trigger. */
-    faults: ({ loops, faults }, { loop_id }: { loop_id: string }): Record<string, ConditionFaults> => Object.fromEntries((own(loops, loop_id)?.triggers ?? []).flatMap(({ trigger_id }) => { const found = own(faults, trigger_id); return found ? [[trigger_id, found]] : [] })),
+    faults: (
+      { loops, faults },
+      { loop_id }: { loop_id: string },
+    ): Record<string, ConditionFaults> =>
+      Object.fromEntries(
+        (own(loops, loop_id)?.triggers ?? []).flatMap(({ trigger_id }) => {
+          const found = own(faults, trigger_id)
+          return found ? [[trigger_id, found]] : []
+        }),
+      ),
   },
 }

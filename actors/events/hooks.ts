@@ -7,7 +7,9 @@ import { reduced } from './reduced.ts'
 import type { SourcesState } from './state.ts'
 
 /** Signals have listeners of a webhook, too; what the service sends to itself has none. */
-const wants = (pattern: string, event_type: string): boolean => pattern === '*' || (pattern.endsWith('.*') ? event_type.startsWith(pattern.slice(0, -1)) : pattern === event_type)
+const wants = (pattern: string, event_type: string): boolean =>
+  pattern === '*' ||
+  (pattern.endsWith('.*') ? event_type.startsWith(pattern.slice(0, -1)) : pattern === event_type)
 
 /** Ids of the webhooks that an event is for. They are few, so each is looked at. */
 export function hooksFor({ hooks }: SourcesState, event_type: string): string[] {
@@ -20,7 +22,15 @@ export function hooksFor({ hooks }: SourcesState, event_type: string): string[] 
 }
 
 /** Where the payload names the record that the event is about. */
-const subjects: Readonly<Record<string, string>> = { run: 'run_id', loop: 'run_id', check: 'run_id', interaction: 'interaction_id', artifact: 'artifact_id', session: 'message_id', table: 'row_id' }
+const subjects: Readonly<Record<string, string>> = {
+  run: 'run_id',
+  loop: 'run_id',
+  check: 'run_id',
+  interaction: 'interaction_id',
+  artifact: 'artifact_id',
+  session: 'message_id',
+  table: 'row_id',
+}
 function dataOf(event_type: string, event: Open): Open {
   const field = subjects[event_type.slice(0, Math.max(0, event_type.indexOf('.')))]
   const id = field === undefined ? undefined : event[field]
@@ -28,10 +38,25 @@ function dataOf(event_type: string, event: Open): Open {
 }
 
 /** The delivery of an event to a webhook. @param id of the delivery. */
-export function openingOf(project_id: string, webhook_id: string, id: string, { id: event_id, event_type, event, meta, occurred_at }: SourceEvent): DeliveryOpening {
+export function openingOf(
+  project_id: string,
+  webhook_id: string,
+  id: string,
+  { id: event_id, event_type, event, meta, occurred_at }: SourceEvent,
+): DeliveryOpening {
   const { run_id } = meta
   return {
-    to: { kind: 'webhook', webhook_id }, event_type, ...(typeof run_id === 'string' && { run_id }),
-    body: { type: event_type, data: dataOf(event_type, event), delivery_id: id, event_id, project_id, occurred_at, meta },
+    to: { kind: 'webhook', webhook_id },
+    event_type,
+    ...(typeof run_id === 'string' && { run_id }),
+    body: {
+      type: event_type,
+      data: dataOf(event_type, event),
+      delivery_id: id,
+      event_id,
+      project_id,
+      occurred_at,
+      meta,
+    },
   }
 }

@@ -45,10 +45,15 @@ export interface Matched {
 }
 
 /** The value that a listener wants to see at a path; events with another one are not for it. */
-function guardOf({ match = {}, condition }: Listener): { readonly path: string; readonly value: unknown } | undefined {
+function guardOf({
+  match = {},
+  condition,
+}: Listener): { readonly path: string; readonly value: unknown } | undefined {
   for (const path in match) if (typeof match[path] !== 'object') return { path, value: match[path] }
   const guard = condition?.guard
-  return guard && guard.path.length > 1 && (guard.path[0] === 'event' || guard.path[0] === 'meta') ? { path: guard.path.join('.'), value: guard.value } : undefined
+  return guard && guard.path.length > 1 && (guard.path[0] === 'event' || guard.path[0] === 'meta')
+    ? { path: guard.path.join('.'), value: guard.value }
+    : undefined
 }
 
 /** Listeners to one type, or to one pattern. */
@@ -61,7 +66,8 @@ class Audience {
   readonly #guarded = new Map<string, Map<unknown, Map<string, Listener>>>()
 
   #place(listener: Listener): Map<string, Listener> {
-    if (listener.source_id !== undefined) return at(this.#sourced, listener.source_id, () => new Map<string, Listener>())
+    if (listener.source_id !== undefined)
+      return at(this.#sourced, listener.source_id, () => new Map<string, Listener>())
     const guard = guardOf(listener)
     if (!guard) return this.#all
     const values = at(this.#guarded, guard.path, () => new Map<unknown, Map<string, Listener>>())
@@ -81,10 +87,17 @@ class Audience {
     else if (guard) this.#guarded.get(guard.path)?.delete(guard.value)
   }
   /** @param sources what the source of the event may be called. */
-  each(document: Document, sources: ReadonlySet<unknown>, visit: (listener: Listener) => void): void {
+  each(
+    document: Document,
+    sources: ReadonlySet<unknown>,
+    visit: (listener: Listener) => void,
+  ): void {
     for (const listener of this.#all.values()) visit(listener)
-    if (this.#sourced.size > 0) for (const source of sources) for (const listener of this.#sourced.get(source as string)?.values() ?? []) visit(listener)
-    for (const [path, values] of this.#guarded) for (const listener of values.get(valueAt(document, path))?.values() ?? []) visit(listener)
+    if (this.#sourced.size > 0)
+      for (const source of sources)
+        for (const listener of this.#sourced.get(source as string)?.values() ?? []) visit(listener)
+    for (const [path, values] of this.#guarded)
+      for (const listener of values.get(valueAt(document, path))?.values() ?? []) visit(listener)
   }
 }
 function at<K, V>(map: Map<K, V>, key: K, make: () => V): V {
@@ -108,7 +121,8 @@ export class Listeners {
     }
   }
   addLoop(loop_id: string, triggers: readonly Watch[]): void {
-    for (const trigger of triggers) this.#add(`${loop_id} ${trigger.trigger_id}`, trigger.trigger_id, loop_id, 'trigger', trigger)
+    for (const trigger of triggers)
+      this.#add(`${loop_id} ${trigger.trigger_id}`, trigger.trigger_id, loop_id, 'trigger', trigger)
   }
   removeLoop(loop_id: string, triggers: readonly Watch[]): void {
     for (const { trigger_id } of triggers) this.#remove(`${loop_id} ${trigger_id}`)
@@ -119,9 +133,23 @@ export class Listeners {
   removeWait(wait_id: string): void {
     this.#remove(wait_id)
   }
-  #add(key: string, id: string, owner: string, of: Listener['of'], { event_type, source_id, match, condition }: Omit<Awaited, 'wait_id'>): void {
+  #add(
+    key: string,
+    id: string,
+    owner: string,
+    of: Listener['of'],
+    { event_type, source_id, match, condition }: Omit<Awaited, 'wait_id'>,
+  ): void {
     this.#remove(key)
-    const listener: Listener = { key, id, owner, of, source_id, match, condition: condition === undefined ? undefined : conditionOf(condition) }
+    const listener: Listener = {
+      key,
+      id,
+      owner,
+      of,
+      source_id,
+      match,
+      condition: condition === undefined ? undefined : conditionOf(condition),
+    }
     this.#known.set(key, { pattern: event_type, listener })
     at(this.#audiences, event_type, () => new Audience()).add(listener)
   }

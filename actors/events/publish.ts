@@ -3,7 +3,13 @@ import type { Api } from '../../protocol/api.ts'
 import type { CustomEvent, Named } from '../../protocol/api/events.ts'
 import { bodyKey, timestamp } from '../../protocol/common.ts'
 import type { Input, Reply } from '../../protocol/contract.ts'
-import type { Publication, Published, SourceCommands, SourcesEvent, Unsure } from '../../protocol/sources.ts'
+import type {
+  Publication,
+  Published,
+  SourceCommands,
+  SourcesEvent,
+  Unsure,
+} from '../../protocol/sources.ts'
 import type { Cause, Decided } from '../actor.ts'
 import { hooksFor } from './hooks.ts'
 import { listenersOf } from './listeners.ts'
@@ -12,47 +18,104 @@ import { recall, type SourcesState } from './state.ts'
 
 type Stored = Extract<SourcesEvent, { type: 'source.published' }>
 /** What runs say of themselves comes with every run: it is kept only when somebody listens. */
-const isChatter = (event_type: string): boolean => event_type.startsWith('run.') || event_type.startsWith('check.')
+const isChatter = (event_type: string): boolean =>
+  event_type.startsWith('run.') || event_type.startsWith('check.')
 
 /** The event that stores a publication; undefined when there is nothing to keep. */
-function store(state: SourcesState, publication: Publication, id: string, cause: Pick<Cause, 'at' | 'mint'>): Stored | undefined {
+function store(
+  state: SourcesState,
+  publication: Publication,
+  id: string,
+  cause: Pick<Cause, 'at' | 'mint'>,
+): Stored | undefined {
   const event = isChatter(publication.event_type) ? publication.event : reduced(publication.event)
-  const { heard, fires, wakes, faulty } = listenersOf(state).match(event === publication.event ? publication : { ...publication, event })
-  const hooks = Object.fromEntries(hooksFor(state, publication.event_type).map((webhook_id) => [webhook_id, cause.mint('delivery')]))
+  const { heard, fires, wakes, faulty } = listenersOf(state).match(
+    event === publication.event ? publication : { ...publication, event },
+  )
+  const hooks = Object.fromEntries(
+    hooksFor(state, publication.event_type).map((webhook_id) => [
+      webhook_id,
+      cause.mint('delivery'),
+    ]),
+  )
   const hooked = Object.keys(hooks).length > 0
   if (!heard && !hooked && isChatter(publication.event_type)) return undefined
   const { event_type, source_kind, source_id, meta, depth, dedup_key } = publication
   return {
-    type: 'source.published', id, event_type, source_kind, source_id, event, meta, depth, occurred_at: timestamp(cause.at),
-    ...(dedup_key !== undefined && { dedup_key }), ...(Object.keys(fires).length > 0 && { fires }), ...(Object.keys(wakes).length > 0 && { wakes }), ...(Object.keys(faulty).length > 0 && { faulty }), ...(hooked && { hooks }),
+    type: 'source.published',
+    id,
+    event_type,
+    source_kind,
+    source_id,
+    event,
+    meta,
+    depth,
+    occurred_at: timestamp(cause.at),
+    ...(dedup_key !== undefined && { dedup_key }),
+    ...(Object.keys(fires).length > 0 && { fires }),
+    ...(Object.keys(wakes).length > 0 && { wakes }),
+    ...(Object.keys(faulty).length > 0 && { faulty }),
+    ...(hooked && { hooks }),
   }
 }
 
-const unsureOf = ({ keys }: SourcesState, asked: readonly string[]): Unsure => ({ generation: keys.generation, keys: asked })
+const unsureOf = ({ keys }: SourcesState, asked: readonly string[]): Unsure => ({
+  generation: keys.generation,
+  keys: asked,
+})
 
 /** From a producer of the service. */
-export function publish(state: SourcesState, { recalled, ...publication }: SourceCommands['source.publish']['input'], cause: Cause): Decided<SourcesEvent, Published> {
-  const known = publication.dedup_key === undefined ? null : recall(state, publication.dedup_key, cause.at, recalled)
-  if (known === undefined) return { events: [], reply: { source_event_id: '', unsure: unsureOf(state, [publication.dedup_key ?? '']) } }
+export function publish(
+  state: SourcesState,
+  { recalled, ...publication }: SourceCommands['source.publish']['input'],
+  cause: Cause,
+): Decided<SourcesEvent, Published> {
+  const known =
+    publication.dedup_key === undefined
+      ? null
+      : recall(state, publication.dedup_key, cause.at, recalled)
+  if (known === undefined)
+    return {
+      events: [],
+      reply: { source_event_id: '', unsure: unsureOf(state, [publication.dedup_key ?? '']) },
+    }
   if (known !== null) return { events: [], reply: { source_event_id: known, deduped: true } }
   const stored = store(state, publication, publication.id ?? cause.mint('source_event'), cause)
-  return stored ? { events: [stored], reply: { source_event_id: stored.id } } : { events: [], reply: { source_event_id: '' } }
+  return stored
+    ? { events: [stored], reply: { source_event_id: stored.id } }
+    : { events: [], reply: { source_event_id: '' } }
 }
 
 function publicationOf(custom: CustomEvent, { principal }: Cause): Publication {
   const { event_type, event = {}, meta = {}, source_id = principal.id } = custom
   const key = bodyKey(custom)
-  return { event_type, source_kind: 'custom', source_id, event, meta, depth: 0, ...(key !== undefined && { dedup_key: `custom:${key}` }) }
+  return {
+    event_type,
+    source_kind: 'custom',
+    source_id,
+    event,
+    meta,
+    depth: 0,
+    ...(key !== undefined && { dedup_key: `custom:${key}` }),
+  }
 }
 /** Events of a client, in order. A key that comes twice among them counts once. */
-function publishAll(state: SourcesState, given: readonly CustomEvent[], { ids, recalled }: Named, cause: Cause): { events: SourcesEvent[]; items: Published[]; unsure?: Unsure } {
+function publishAll(
+  state: SourcesState,
+  given: readonly CustomEvent[],
+  { ids, recalled }: Named,
+  cause: Cause,
+): { events: SourcesEvent[]; items: Published[]; unsure?: Unsure } {
   const events: SourcesEvent[] = []
   const fresh = new Map<string, string>()
   const unknown = new Set<string>()
   const items = given.map((custom, index): Published => {
     const publication = publicationOf(custom, cause)
     const { dedup_key } = publication
-    const known = dedup_key === undefined ? null : (fresh.get(dedup_key) ?? recall(state, dedup_key, cause.at, recalled))
+    const known =
+      dedup_key === undefined
+        ? null
+        : (fresh.get(dedup_key) ?? recall(state, dedup_key, cause.at, recalled))
     if (known === undefined) unknown.add(dedup_key ?? '')
     if (known) return { source_event_id: known, deduped: true }
     const id = ids[index] ?? cause.mint('source_event')
@@ -61,16 +124,37 @@ function publishAll(state: SourcesState, given: readonly CustomEvent[], { ids, r
     if (dedup_key !== undefined) fresh.set(dedup_key, id)
     return { source_event_id: id }
   })
-  return unknown.size > 0 ? { events: [], items: [], unsure: unsureOf(state, [...unknown]) } : { events, items }
+  return unknown.size > 0
+    ? { events: [], items: [], unsure: unsureOf(state, [...unknown]) }
+    : { events, items }
 }
 
 /** From a client: one event. */
-export function publishOne(state: SourcesState, { ids, recalled, ...custom }: Input<Api['event.publish']> & Named, cause: Cause): Decided<SourcesEvent, Reply<Api['event.publish']>> {
-  const { events, items, unsure } = publishAll(state, [custom], { ids, ...(recalled && { recalled }) }, cause)
-  return { events, reply: { source_event_id: '', ...items[0], status: 'accepted', ...(unsure && { unsure }) } }
+export function publishOne(
+  state: SourcesState,
+  { ids, recalled, ...custom }: Input<Api['event.publish']> & Named,
+  cause: Cause,
+): Decided<SourcesEvent, Reply<Api['event.publish']>> {
+  const { events, items, unsure } = publishAll(
+    state,
+    [custom],
+    { ids, ...(recalled && { recalled }) },
+    cause,
+  )
+  return {
+    events,
+    reply: { source_event_id: '', ...items[0], status: 'accepted', ...(unsure && { unsure }) },
+  }
 }
 /** From a client: several. The reply is empty when all are new: the edge knows their ids, and it is remembered for repeats. */
-export function publishMany(state: SourcesState, { events: given, ...named }: Input<Api['event.publish_many']> & Named, cause: Cause): Decided<SourcesEvent, Reply<Api['event.publish_many']>> {
+export function publishMany(
+  state: SourcesState,
+  { events: given, ...named }: Input<Api['event.publish_many']> & Named,
+  cause: Cause,
+): Decided<SourcesEvent, Reply<Api['event.publish_many']>> {
   const { events, items, unsure } = publishAll(state, given, named, cause)
-  return { events, reply: { items: items.some(({ deduped }) => deduped) ? items : [], ...(unsure && { unsure }) } }
+  return {
+    events,
+    reply: { items: items.some(({ deduped }) => deduped) ? items : [], ...(unsure && { unsure }) },
+  }
 }

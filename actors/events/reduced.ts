@@ -7,7 +7,9 @@ const LARGEST = 262_144
 /** A payload within bounds: its largest members become null, and it says so. */
 export function reduced(event: Open): Open {
   if (JSON.stringify(event).length <= LARGEST) return event
-  const sizes = Object.keys(event).map((name) => ({ name, size: JSON.stringify(event[name] ?? null).length })).sort((a, b) => b.size - a.size)
+  const sizes = Object.keys(event)
+    .map((name) => ({ name, size: JSON.stringify(event[name] ?? null).length }))
+    .sort((a, b) => b.size - a.size)
   const kept: Record<string, unknown> = { ...event, truncated: true }
   let size = JSON.stringify(kept).length
   for (const { name, size: own } of sizes) {

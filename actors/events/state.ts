@@ -7,7 +7,13 @@
  * M2. Every key used since `keys.from` is here. That is a day ago or longer, unless more than KEYS keys were used within that day.
  */
 import { own } from '../../protocol/lookup.ts'
-import type { Awaited, ConditionFaults, Recalled, SourcesEvent, Watch } from '../../protocol/sources.ts'
+import type {
+  Awaited,
+  ConditionFaults,
+  Recalled,
+  SourcesEvent,
+  Watch,
+} from '../../protocol/sources.ts'
 
 /** Keys of one generation, and how long it grows, in milliseconds. */
 const KEYS = 30_000
@@ -37,18 +43,30 @@ export interface SourcesState {
 }
 
 /** A project in which nobody listens. */
-export const silent = (): SourcesState => ({ loops: {}, waits: {}, hooks: {}, faults: {}, keys: { generation: 0, from: 0, since: 0, count: 0, young: {}, old: {} } })
+export const silent = (): SourcesState => ({
+  loops: {},
+  waits: {},
+  hooks: {},
+  faults: {},
+  keys: { generation: 0, from: 0, since: 0, count: 0, young: {}, old: {} },
+})
 
 /** A place that no key of an object's own can take. */
 const placeOf = (key: string): string => `:${key}`
 /** The event that was published under a key, as far as it is remembered. @param at Unix milliseconds. */
-export const publishedBy = ({ keys }: SourcesState, key: string): string | undefined => own(keys.young, placeOf(key)) ?? own(keys.old, placeOf(key))
+export const publishedBy = ({ keys }: SourcesState, key: string): string | undefined =>
+  own(keys.young, placeOf(key)) ?? own(keys.old, placeOf(key))
 
 /**
  * What is known of a key (K1, K2 of protocol/sources.ts): the id that was published under it, null when none was within a day, undefined
  * when that is not known.
  */
-export function recall(state: SourcesState, key: string, at: number, recalled: Recalled | undefined): string | null | undefined {
+export function recall(
+  state: SourcesState,
+  key: string,
+  at: number,
+  recalled: Recalled | undefined,
+): string | null | undefined {
   const known = publishedBy(state, key)
   if (known !== undefined) return known
   const { from, since, generation } = state.keys
@@ -73,6 +91,18 @@ export function remember({ keys }: SourcesState, key: string, id: string, at: nu
 }
 
 /** Count conditions that could not be evaluated, of triggers that are still there. */
-export function blame(state: SourcesState, { id: source_event_id, occurred_at: at, faulty = {} }: Extract<SourcesEvent, { type: 'source.published' }>): void {
-  for (const [id, message] of Object.entries(faulty)) if (!own(state.waits, id)) state.faults[id] = { count: (own(state.faults, id)?.count ?? 0) + 1, last: { source_event_id, at, message } }
+export function blame(
+  state: SourcesState,
+  {
+    id: source_event_id,
+    occurred_at: at,
+    faulty = {},
+  }: Extract<SourcesEvent, { type: 'source.published' }>,
+): void {
+  for (const [id, message] of Object.entries(faulty))
+    if (!own(state.waits, id))
+      state.faults[id] = {
+        count: (own(state.faults, id)?.count ?? 0) + 1,
+        last: { source_event_id, at, message },
+      }
 }

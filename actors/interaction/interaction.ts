@@ -20,12 +20,39 @@ import { hearing } from './session.ts'
 import { cancel, remove, wake, withdraw } from './settle.ts'
 import { apply, expiry, isSettled, opened, type InteractionState } from './state.ts'
 
-const publish = ({ type, source }: Extract<InteractionEvent, { readonly source: Source }>, { id, project }: Address): Effect => ({
-  tell: { to: { kind: 'events', id: project }, name: 'source.publish', input: { event_type: type, source_kind: 'interaction', source_id: id, ...source } satisfies Publication },
+const publish = (
+  { type, source }: Extract<InteractionEvent, { readonly source: Source }>,
+  { id, project }: Address,
+): Effect => ({
+  tell: {
+    to: { kind: 'events', id: project },
+    name: 'source.publish',
+    input: {
+      event_type: type,
+      source_kind: 'interaction',
+      source_id: id,
+      ...source,
+    } satisfies Publication,
+  },
 })
 
 /** The interaction actor. @param brand as configured. */
-export const interactionActor = ({ brand }: { readonly brand: string }): Actor<InteractionState | null, InteractionEvent, Api, 'interaction', InteractionCommands, { 'interaction.respond': CallerRoles & ByLink; 'interaction.review': Partial<CallerRoles>; 'interaction.link': LinkedRound }> => ({
+export const interactionActor = ({
+  brand,
+}: {
+  readonly brand: string
+}): Actor<
+  InteractionState | null,
+  InteractionEvent,
+  Api,
+  'interaction',
+  InteractionCommands,
+  {
+    'interaction.respond': CallerRoles & ByLink
+    'interaction.review': Partial<CallerRoles>
+    'interaction.link': LinkedRound
+  }
+> => ({
   kind: 'interaction',
   initial: () => null,
   decide: {
@@ -50,7 +77,10 @@ export const interactionActor = ({ brand }: { readonly brand: string }): Actor<I
     'interaction.deleted': (state) => state && { ...state, deleted: true },
   },
   react: {
-    'interaction.created': (event, self) => [{ notify: { about: 'requested' } }, publish(event, self)],
+    'interaction.created': (event, self) => [
+      { notify: { about: 'requested' } },
+      publish(event, self),
+    ],
     'interaction.submitted': () => [{ notify: { about: 'submitted' } }],
     'interaction.reviewed': () => [{ notify: { about: 'changes_requested' } }],
     'interaction.resolved': (event, self) => [publish(event, self)],

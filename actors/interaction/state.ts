@@ -20,7 +20,14 @@ export interface InteractionState {
 }
 
 /** Begin the state. */
-export const opened = (_: InteractionState | null, { interaction, source, session }: Extract<InteractionEvent, { type: 'interaction.created' }>): InteractionState => ({ record: interaction, depth: source.depth, ...(session !== undefined && { session }) })
+export const opened = (
+  _: InteractionState | null,
+  { interaction, source, session }: Extract<InteractionEvent, { type: 'interaction.created' }>,
+): InteractionState => ({
+  record: interaction,
+  depth: source.depth,
+  ...(session !== undefined && { session }),
+})
 /** Apply a change of the record. */
 export function apply(state: InteractionState | null, event: Change, at: number): InteractionState {
   if (!state) throw new Error('an interaction changed before it was created')
@@ -28,12 +35,17 @@ export function apply(state: InteractionState | null, event: Change, at: number)
 }
 
 /** Whether it is over. */
-export const isSettled = ({ record }: InteractionState): boolean => settledStatuses.has(record.status)
+export const isSettled = ({ record }: InteractionState): boolean =>
+  settledStatuses.has(record.status)
 /** Whether it waits for answers, or for a review. */
-export const isOpen = (state: InteractionState | null): state is InteractionState => state !== null && !state.deleted && !isSettled(state)
+export const isOpen = (state: InteractionState | null): state is InteractionState =>
+  state !== null && !state.deleted && !isSettled(state)
 
 /** When it expires, in Unix milliseconds; undefined: never, or it is over. */
 export const expiry = (state: InteractionState | null): number | undefined =>
-  isOpen(state) && state.record.expires_at !== undefined ? parseTimestamp(state.record.expires_at) : undefined
+  isOpen(state) && state.record.expires_at !== undefined
+    ? parseTimestamp(state.record.expires_at)
+    : undefined
 /** Its status at a time: one whose time has come is expired, also before it was told so. */
-export const statusAt = (state: InteractionState, at: number): Interaction['status'] => ((expiry(state) ?? Infinity) <= at ? 'expired' : state.record.status)
+export const statusAt = (state: InteractionState, at: number): Interaction['status'] =>
+  (expiry(state) ?? Infinity) <= at ? 'expired' : state.record.status

@@ -22,9 +22,18 @@ const LET_IN = 10
 const TOLD = 50
 
 /** The rule of a trigger: how many of its runs may be under way, and what one more does. */
-export function ruleOf({ concurrency_policy, max_concurrent_runs }: Pick<Trigger, 'concurrency_policy' | 'max_concurrent_runs'>): { readonly limit: number; readonly policy: ConcurrencyPolicy } {
+export function ruleOf({
+  concurrency_policy,
+  max_concurrent_runs,
+}: Pick<Trigger, 'concurrency_policy' | 'max_concurrent_runs'>): {
+  readonly limit: number
+  readonly policy: ConcurrencyPolicy
+} {
   const bound = concurrency_policy !== undefined && concurrency_policy !== 'allow'
-  return { limit: max_concurrent_runs ?? (bound ? 1 : Infinity), policy: bound ? concurrency_policy : 'queue' }
+  return {
+    limit: max_concurrent_runs ?? (bound ? 1 : Infinity),
+    policy: bound ? concurrency_policy : 'queue',
+  }
 }
 
 interface Room {
@@ -37,10 +46,16 @@ interface Room {
 }
 function roomOf(state: LoopState): Room {
   const counts = new Map<string, number>()
-  for (const trigger of Object.values(state.active)) counts.set(trigger, (counts.get(trigger) ?? 0) + 1)
-  const rules = new Map(state.record ? triggersOf(state.record, state.trigger_ids).map(({ id, trigger }) => [id, ruleOf(trigger)]) : [])
+  for (const trigger of Object.values(state.active))
+    counts.set(trigger, (counts.get(trigger) ?? 0) + 1)
+  const rules = new Map(
+    state.record
+      ? triggersOf(state.record, state.trigger_ids).map(({ id, trigger }) => [id, ruleOf(trigger)])
+      : [],
+  )
   const room: Room = {
-    total: Object.keys(state.active).length, limit: (state.record?.concurrency ?? 'allow') === 'allow' ? MOST_ACTIVE : 1,
+    total: Object.keys(state.active).length,
+    limit: (state.record?.concurrency ?? 'allow') === 'allow' ? MOST_ACTIVE : 1,
     rule: (trigger) => rules.get(trigger) ?? { limit: Infinity, policy: 'queue' },
     of: (trigger) => counts.get(trigger) ?? 0,
     enter: (trigger) => {
@@ -50,16 +65,21 @@ function roomOf(state: LoopState): Room {
   }
   return room
 }
-const waitingOf = ({ line }: LoopState, trigger: string): number => line.filter(({ trigger_id = '' }) => trigger_id === trigger).length
+const waitingOf = ({ line }: LoopState, trigger: string): number =>
+  line.filter(({ trigger_id = '' }) => trigger_id === trigger).length
 /** For what one more run of a trigger would have to wait. */
 function obstacle(state: LoopState, room: Room, trigger: string): QueueReason | undefined {
-  if (trigger !== '' && room.of(trigger) + waitingOf(state, trigger) >= room.rule(trigger).limit) return 'trigger_concurrency'
+  if (trigger !== '' && room.of(trigger) + waitingOf(state, trigger) >= room.rule(trigger).limit)
+    return 'trigger_concurrency'
   const ahead = state.line.some(({ reason }) => reason !== 'trigger_concurrency')
   return room.total >= room.limit || ahead ? 'loop_policy' : undefined
 }
 
 /** What becomes of one more run: it begins, waits, or is left out, and by whose rule. */
-export type Verdict = { readonly begins: true } | { readonly waits: QueueReason } | { readonly left_out: 'loop' | 'trigger' | 'full' }
+export type Verdict =
+  | { readonly begins: true }
+  | { readonly waits: QueueReason }
+  | { readonly left_out: 'loop' | 'trigger' | 'full' }
 
 /** Ask both rules about a run of a trigger, or of none; runs whose place it takes are told to go. @param patient it only ever waits. */
 export function judge(on: Draft, trigger = '', patient = false): Verdict {
@@ -81,12 +101,28 @@ export function judge(on: Draft, trigger = '', patient = false): Verdict {
 }
 
 const displaceOfTrigger = (on: Draft, trigger: string, newcomers: number): void =>
-  displace(on, (of) => of === trigger, Math.max(0, roomOf(on.state).rule(trigger).limit - newcomers))
+  displace(
+    on,
+    (of) => of === trigger,
+    Math.max(0, roomOf(on.state).rule(trigger).limit - newcomers),
+  )
 /** Tell runs to go, the oldest first, until at most `left` of those that match stay. Those that waited, also for a place in the organization, go first, and at once. */
-function displace(on: Draft, matches: (trigger: string) => boolean, left: number, waitingToo = true): void {
+function displace(
+  on: Draft,
+  matches: (trigger: string) => boolean,
+  left: number,
+  waitingToo = true,
+): void {
   const { line, active, leaving } = on.state
-  const inside = Object.entries(active).filter(([run_id, trigger]) => matches(trigger) && !leaving[run_id]).map(([run_id]) => run_id)
-  const waiting = waitingToo ? [...line.filter(({ trigger_id = '' }) => matches(trigger_id)).map(({ run_id }) => run_id), ...inside.filter((run_id) => isHeld(on.state, run_id))] : []
+  const inside = Object.entries(active)
+    .filter(([run_id, trigger]) => matches(trigger) && !leaving[run_id])
+    .map(([run_id]) => run_id)
+  const waiting = waitingToo
+    ? [
+        ...line.filter(({ trigger_id = '' }) => matches(trigger_id)).map(({ run_id }) => run_id),
+        ...inside.filter((run_id) => isHeld(on.state, run_id)),
+      ]
+    : []
   const staying = waitingToo ? inside.filter((run_id) => !isHeld(on.state, run_id)) : inside
   const going = [...waiting, ...staying.slice(0, Math.max(0, staying.length - left))]
   for (const run_id of going.slice(0, TOLD)) {
@@ -104,7 +140,8 @@ export function goOnDisplacing(on: Draft): void {
   if (record.concurrency === 'replace') displace(on, () => true, 0, false)
   for (const trigger of new Set(line.map(({ trigger_id = '' }) => trigger_id))) {
     const { policy, limit } = roomOf(on.state).rule(trigger)
-    if (trigger !== '' && policy === 'replace') displace(on, (of) => of === trigger, Math.max(0, limit - waitingOf(on.state, trigger)), false)
+    if (trigger !== '' && policy === 'replace')
+      displace(on, (of) => of === trigger, Math.max(0, limit - waitingOf(on.state, trigger)), false)
   }
 }
 
@@ -113,7 +150,9 @@ export function letIn(on: Draft): void {
   askAgain(on)
   const room = roomOf(on.state)
   let count = 0
-  for (const { run_id, trigger_id = '' } of on.state.record?.status === 'active' ? [...on.state.line] : []) {
+  for (const { run_id, trigger_id = '' } of on.state.record?.status === 'active'
+    ? [...on.state.line]
+    : []) {
     if (room.total >= room.limit) return
     if (trigger_id !== '' && room.of(trigger_id) >= room.rule(trigger_id).limit) continue
     if (++count > LET_IN) {
@@ -122,7 +161,8 @@ export function letIn(on: Draft): void {
     }
     room.enter(trigger_id)
     emit(on, { type: 'run.promoted', run_id })
-    if (askForPlace(on, run_id)) tellRun(on, run_id, 'run.hold', { queue_reason: 'plan_concurrency' })
+    if (askForPlace(on, run_id))
+      tellRun(on, run_id, 'run.hold', { queue_reason: 'plan_concurrency' })
     else tellRun(on, run_id, 'run.begin', { later: true })
   }
 }

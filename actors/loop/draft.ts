@@ -21,7 +21,20 @@ export interface Draft {
 
 /** Begin a decision. What events change in place is copied. */
 export const draft = (state: LoopState, cause: Cause, options: LoopOptions): Draft => ({
-  cause, options, events: [], tells: [], state: { ...state, active: { ...state.active }, leaving: { ...state.leaving }, places: { ...state.places }, line: [...state.line], spent: [...state.spent], clocks: { ...state.clocks }, fired: [...state.fired] },
+  cause,
+  options,
+  events: [],
+  tells: [],
+  state: {
+    ...state,
+    active: { ...state.active },
+    leaving: { ...state.leaving },
+    places: { ...state.places },
+    line: [...state.line],
+    spent: [...state.spent],
+    clocks: { ...state.clocks },
+    fired: [...state.fired],
+  },
 })
 /** Add an event and apply it. */
 export function emit(on: Draft, event: LoopEvent): void {
@@ -29,8 +42,20 @@ export function emit(on: Draft, event: LoopEvent): void {
   on.state = evolveLoop[event.type](on.state, event as never, on.cause.at)
 }
 /** Tell a run of this loop, in the same commit. */
-export const tellRun = <N extends 'run.open' | 'run.begin' | 'run.hold' | 'run.displace' | 'run.halt' | 'run.end'>(on: Draft, id: string, name: N, input: RunCommands[N]['input']): void => {
+export const tellRun = <
+  N extends 'run.open' | 'run.begin' | 'run.hold' | 'run.displace' | 'run.halt' | 'run.end',
+>(
+  on: Draft,
+  id: string,
+  name: N,
+  input: RunCommands[N]['input'],
+): void => {
   on.tells.push({ to: { kind: 'run', id }, name, input })
 }
-export const decided = <R>(on: Draft, reply: R): Decided<LoopEvent, R> => ({ events: on.events, tells: on.tells, reply, next: on.state })
+export const decided = <R>(on: Draft, reply: R): Decided<LoopEvent, R> => ({
+  events: on.events,
+  tells: on.tells,
+  reply,
+  next: on.state,
+})
 export const nothing: Decided<LoopEvent, undefined> = { events: [], reply: undefined }

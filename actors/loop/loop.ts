@@ -23,37 +23,88 @@ import { standingOf } from './standing.ts'
 import { answerStep, fire, start } from './start.ts'
 import { deadline, evolveLoop, isLiving, triggersOf, unborn, type LoopState } from './state.ts'
 
-type Extra = { 'loop.create': Saving; 'loop.update': Saving; 'loop.delete': Pick<Saving, 'organization'>; 'loop.start': { readonly run_id: string } }
-const toHandle = (handle: string, organization: string, name: string, input: unknown): Effect => ({ tell: { to: { kind: 'trigger_handle', id: handleId(handle), project: organization }, name, input } })
+type Extra = {
+  'loop.create': Saving
+  'loop.update': Saving
+  'loop.delete': Pick<Saving, 'organization'>
+  'loop.start': { readonly run_id: string }
+}
+const toHandle = (handle: string, organization: string, name: string, input: unknown): Effect => ({
+  tell: {
+    to: { kind: 'trigger_handle', id: handleId(handle), project: organization },
+    name,
+    input,
+  },
+})
 
-const toPlaces = <N extends 'place.ask' | 'place.return'>(organization: string, name: N, input: PlaceCommands[N]['input']): Effect => ({ tell: { to: { kind: 'plan', id: organization, project: organization }, name, input } })
+const toPlaces = <N extends 'place.ask' | 'place.return'>(
+  organization: string,
+  name: N,
+  input: PlaceCommands[N]['input'],
+): Effect => ({
+  tell: { to: { kind: 'plan', id: organization, project: organization }, name, input },
+})
 
 /** A loop that paused itself says so, as the run that was one failure too many. */
-function sayPaused({ id: loop_id, run_id, consecutive_failures, threshold }: Extract<LoopEvent, { type: 'loop.auto_paused' }>, { project }: Address): Effect[] {
-  const said: Publication = { event_type: 'loop.auto_paused', source_kind: 'loop_run', source_id: run_id, event: { run_id, loop_id, consecutive_failures, threshold }, meta: { run_id, loop_id }, depth: 1 }
+function sayPaused(
+  {
+    id: loop_id,
+    run_id,
+    consecutive_failures,
+    threshold,
+  }: Extract<LoopEvent, { type: 'loop.auto_paused' }>,
+  { project }: Address,
+): Effect[] {
+  const said: Publication = {
+    event_type: 'loop.auto_paused',
+    source_kind: 'loop_run',
+    source_id: run_id,
+    event: { run_id, loop_id, consecutive_failures, threshold },
+    meta: { run_id, loop_id },
+    depth: 1,
+  }
   return [{ tell: { to: { kind: 'events', id: project }, name: 'source.publish', input: said } }]
 }
 
 function factsOf(state: LoopState, { trigger_id }: { trigger_id: string }): TriggerFacts | null {
-  const known = isLiving(state) ? triggersOf(state.record, state.trigger_ids).find(({ id }) => id === trigger_id) : undefined
+  const known = isLiving(state)
+    ? triggersOf(state.record, state.trigger_ids).find(({ id }) => id === trigger_id)
+    : undefined
   if (known?.trigger.kind !== 'http' || !state.record) return null
   const secret = state.secrets[known.key]
-  return { status: state.record.status, enabled: known.trigger.enabled !== false, key: known.key, ...(secret !== undefined && { secret }) }
+  return {
+    status: state.record.status,
+    enabled: known.trigger.enabled !== false,
+    key: known.key,
+    ...(secret !== undefined && { secret }),
+  }
 }
 
 function standingsOf(state: LoopState): TriggerStanding[] | null {
   if (!isLiving(state)) return null
-  return triggersOf(state.record, state.trigger_ids).map(({ id, trigger: { key, name, kind, enabled = true } }) => {
-    const next = state.clocks[id]?.next
-    const skips = own(state.skips ?? {}, id)
-    return { id, kind, enabled, ...(key !== undefined && { key }), ...(name !== undefined && { name }), ...(next !== undefined && { next_fire_at: timestamp(next) }),
-      ...(skips && { skipped_starts: skips.count, last_skipped_start: { ...skips.last } }) }
-  })
+  return triggersOf(state.record, state.trigger_ids).map(
+    ({ id, trigger: { key, name, kind, enabled = true } }) => {
+      const next = state.clocks[id]?.next
+      const skips = own(state.skips ?? {}, id)
+      return {
+        id,
+        kind,
+        enabled,
+        ...(key !== undefined && { key }),
+        ...(name !== undefined && { name }),
+        ...(next !== undefined && { next_fire_at: timestamp(next) }),
+        ...(skips && { skipped_starts: skips.count, last_skipped_start: { ...skips.last } }),
+      }
+    },
+  )
 }
 
 /** The actor of a loop. */
 export function loopActor(options: LoopOptions): AnyActor {
-  const bound = <I, D>(decide: (options: LoopOptions, state: LoopState, input: I, cause: Cause) => D) => (state: LoopState, input: I, cause: Cause): D => decide(options, state, input, cause)
+  const bound =
+    <I, D>(decide: (options: LoopOptions, state: LoopState, input: I, cause: Cause) => D) =>
+    (state: LoopState, input: I, cause: Cause): D =>
+      decide(options, state, input, cause)
   const actor: Actor<LoopState, LoopEvent, Api, 'loop', LoopCommands, Extra> = {
     kind: 'loop',
     initial: unborn,
@@ -74,15 +125,46 @@ export function loopActor(options: LoopOptions): AnyActor {
     },
     evolve: evolveLoop,
     react: {
-      'triggers.watched': ({ loop_id, version, triggers }, { project }) => [{ tell: { to: { kind: 'events', id: project }, name: 'triggers.set', input: { loop_id, version, triggers } satisfies SourceCommands['triggers.set']['input'] } }],
+      'triggers.watched': ({ loop_id, version, triggers }, { project }) => [
+        {
+          tell: {
+            to: { kind: 'events', id: project },
+            name: 'triggers.set',
+            input: { loop_id, version, triggers } satisfies SourceCommands['triggers.set']['input'],
+          },
+        },
+      ],
       'loop.auto_paused': sayPaused,
-      'place.wanted': ({ run_id, loop_id, organization }, { project }) => [toPlaces(organization, 'place.ask', { project, loop_id, run_id })],
-      'place.returned': ({ run_id, organization }) => [toPlaces(organization, 'place.return', { run_id })],
-      'place.declined': ({ run_id, organization }) => [toPlaces(organization, 'place.return', { run_id })],
-      'loop.stands': ({ loop_id, version, actions, gone }, { project }) => [{ tell: { to: { kind: 'project', id: project }, name: 'loop.note', input: { loop_id, version, actions, ...(gone && { gone }) } satisfies LoopStanding } }],
-      'handle.bound': ({ handle, loop_id, trigger_id, organization }, { project }) => [toHandle(handle, organization, 'handle.bind', { handle, loop_id, trigger_id, project })],
-      'handle.freed': ({ handle, loop_id, trigger_id, organization }) => [toHandle(handle, organization, 'handle.free', { loop_id, ...(trigger_id !== '' && { trigger_id }) })],
-      'child.answered': ({ to, type: _, ...input }) => [{ tell: { to: { kind: 'run', id: to }, name: 'child.answered', input } }],
+      'place.wanted': ({ run_id, loop_id, organization }, { project }) => [
+        toPlaces(organization, 'place.ask', { project, loop_id, run_id }),
+      ],
+      'place.returned': ({ run_id, organization }) => [
+        toPlaces(organization, 'place.return', { run_id }),
+      ],
+      'place.declined': ({ run_id, organization }) => [
+        toPlaces(organization, 'place.return', { run_id }),
+      ],
+      'loop.stands': ({ loop_id, version, actions, gone }, { project }) => [
+        {
+          tell: {
+            to: { kind: 'project', id: project },
+            name: 'loop.note',
+            input: { loop_id, version, actions, ...(gone && { gone }) } satisfies LoopStanding,
+          },
+        },
+      ],
+      'handle.bound': ({ handle, loop_id, trigger_id, organization }, { project }) => [
+        toHandle(handle, organization, 'handle.bind', { handle, loop_id, trigger_id, project }),
+      ],
+      'handle.freed': ({ handle, loop_id, trigger_id, organization }) => [
+        toHandle(handle, organization, 'handle.free', {
+          loop_id,
+          ...(trigger_id !== '' && { trigger_id }),
+        }),
+      ],
+      'child.answered': ({ to, type: _, ...input }) => [
+        { tell: { to: { kind: 'run', id: to }, name: 'child.answered', input } },
+      ],
     },
     ask: {
       /** The version that a start takes, or null when there is no such loop. */
@@ -94,7 +176,8 @@ export function loopActor(options: LoopOptions): AnyActor {
     // A snapshot of an older release lacks what that did not know.
     recover: (state) => ({ ...unborn(), ...state }),
     deadline,
-    ended: ({ deleted, line, active }) => deleted === true && line.length === 0 && Object.keys(active).length === 0,
+    ended: ({ deleted, line, active }) =>
+      deleted === true && line.length === 0 && Object.keys(active).length === 0,
   }
   return actor as unknown as AnyActor
 }

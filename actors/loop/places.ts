@@ -12,7 +12,8 @@ import { decided, draft, emit, nothing, tellRun, type Draft, type LoopOptions } 
 import { isLiving, type LoopState } from './state.ts'
 
 /** Whether a run that was let in has not begun. */
-export const isHeld = ({ places }: LoopState, run_id: string): boolean => ['asked', 'declined'].includes(own(places, run_id) ?? '')
+export const isHeld = ({ places }: LoopState, run_id: string): boolean =>
+  ['asked', 'declined'].includes(own(places, run_id) ?? '')
 
 /** Ask for a place of a run that was let in. Gives whether it has to wait for one. */
 export function askForPlace(on: Draft, run_id: string): boolean {
@@ -25,7 +26,13 @@ export function askForPlace(on: Draft, run_id: string): boolean {
 /** A run has ended: its place is free, whether it has come yet or not. */
 export function givePlaceBack(on: Draft, run_id: string): void {
   const place = own(on.state.places, run_id)
-  if (place === 'asked' || place === 'had') emit(on, { type: 'place.returned', run_id, loop_id: on.cause.self.id, organization: on.state.standing.organization })
+  if (place === 'asked' || place === 'had')
+    emit(on, {
+      type: 'place.returned',
+      run_id,
+      loop_id: on.cause.self.id,
+      organization: on.state.standing.organization,
+    })
 }
 
 function take(on: Draft, run_id: string): void {
@@ -36,15 +43,22 @@ function take(on: Draft, run_id: string): void {
 export function askAgain(on: Draft): void {
   if (on.state.record?.status !== 'active') return
   for (const [run_id, place] of Object.entries(on.state.places)) {
-    if (place === 'declined' && !on.state.leaving[run_id] && !askForPlace(on, run_id)) take(on, run_id)
+    if (place === 'declined' && !on.state.leaving[run_id] && !askForPlace(on, run_id))
+      take(on, run_id)
   }
 }
 
 /** A place has come. A loop that is not active starts nothing, so it keeps none. */
-export function placeGiven(options: LoopOptions, state: LoopState, { run_id }: LoopCommands['place.give']['input'], cause: Cause): Decision<LoopEvent, undefined> {
+export function placeGiven(
+  options: LoopOptions,
+  state: LoopState,
+  { run_id }: LoopCommands['place.give']['input'],
+  cause: Cause,
+): Decision<LoopEvent, undefined> {
   if (own(state.places, run_id) !== 'asked') return nothing
   const on = draft(state, cause, options)
-  if (isLiving(state) && state.record.status !== 'active') emit(on, { type: 'place.declined', run_id, organization: state.standing.organization })
+  if (isLiving(state) && state.record.status !== 'active')
+    emit(on, { type: 'place.declined', run_id, organization: state.standing.organization })
   else take(on, run_id)
   return decided(on, undefined)
 }

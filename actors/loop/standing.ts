@@ -13,14 +13,40 @@ function actionsOf(state: LoopState): readonly string[] {
 }
 
 /** What has changed for the project. @param organization as far as the command says; empty otherwise. */
-export function stands(before: LoopState, after: LoopState, loop_id: string, organization: string): LoopEvent[] {
+export function stands(
+  before: LoopState,
+  after: LoopState,
+  loop_id: string,
+  organization: string,
+): LoopEvent[] {
   const { standing } = before
   if (!isLiving(after) && !isLiving(before)) return []
   const actions = actionsOf(after)
-  if (isLiving(after) && standing.version > 0 && JSON.stringify(actions) === JSON.stringify(standing.actions)) return []
-  return [{ type: 'loop.stands', loop_id, version: standing.version + 1, actions, organization: organization || standing.organization, ...(!isLiving(after) && { gone: true as const }) }]
+  if (
+    isLiving(after) &&
+    standing.version > 0 &&
+    JSON.stringify(actions) === JSON.stringify(standing.actions)
+  )
+    return []
+  return [
+    {
+      type: 'loop.stands',
+      loop_id,
+      version: standing.version + 1,
+      actions,
+      organization: organization || standing.organization,
+      ...(!isLiving(after) && { gone: true as const }),
+    },
+  ]
 }
 
 /** How the loop stands now, for the edge that saved it. */
-export const standingOf = (state: LoopState, { loop_id }: { readonly loop_id: string }): LoopStanding =>
-  ({ loop_id, version: state.standing.version, actions: state.standing.actions, ...(!isLiving(state) && { gone: true as const }) })
+export const standingOf = (
+  state: LoopState,
+  { loop_id }: { readonly loop_id: string },
+): LoopStanding => ({
+  loop_id,
+  version: state.standing.version,
+  actions: state.standing.actions,
+  ...(!isLiving(state) && { gone: true as const }),
+})

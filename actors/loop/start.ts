@@ -3,7 +3,13 @@ import { actorOf } from '../../protocol/action/invocation.ts'
 import { startKeyOf, type StartLoopRun } from '../../protocol/api/loops.ts'
 import type { Run } from '../../protocol/api/runs.ts'
 import { timestamp, type Open } from '../../protocol/common.ts'
-import { errors, refuse, refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
+import {
+  errors,
+  refuse,
+  refuseFields,
+  type FieldError,
+  type Refusal,
+} from '../../protocol/errors.ts'
 import { applyDefaults } from '../../protocol/language/declared.ts'
 import { own } from '../../protocol/lookup.ts'
 import { milliOf } from '../../protocol/loop/credits.ts'
@@ -14,14 +20,22 @@ import type { Cause, Decision } from '../actor.ts'
 import { judge, type Verdict } from './admit.ts'
 import { decided, draft, emit, nothing, tellRun, type Draft, type LoopOptions } from './draft.ts'
 import { askForPlace } from './places.ts'
-import { isLiving, liveTrigger, spentToday, type KnownTrigger, type Living, type LoopState } from './state.ts'
+import {
+  isLiving,
+  liveTrigger,
+  spentToday,
+  type KnownTrigger,
+  type Living,
+  type LoopState,
+} from './state.ts'
 
 /** Runs between an event and one that nothing in the project caused, above which it starts no more. */
 const DEEPEST = 8
 const TOO_DEEP = `The event has more than ${DEEPEST} runs behind it.`
 
 /** What a start says. */
-interface Wanted extends Pick<RunOpening, 'source' | 'actor' | 'initiated_by' | 'parent' | 'depth' | 'later'> {
+interface Wanted
+  extends Pick<RunOpening, 'source' | 'actor' | 'initiated_by' | 'parent' | 'depth' | 'later'> {
   readonly run_id: string
   readonly trigger?: KnownTrigger
   /** The firing that this settles. */
@@ -31,16 +45,29 @@ interface Wanted extends Pick<RunOpening, 'source' | 'actor' | 'initiated_by' | 
   readonly meta: Open
   readonly budget?: number
 }
-type Outcome = { readonly run_id: string } | { readonly left_out: Extract<Verdict, { left_out: unknown }>['left_out'] } | Refusal
+type Outcome =
+  | { readonly run_id: string }
+  | { readonly left_out: Extract<Verdict, { left_out: unknown }>['left_out'] }
+  | Refusal
 
 /** Whether anything may be started, and why not. */
 function closed(state: LoopState, at: number): Refusal | undefined {
-  if (!isLiving(state)) return refuse('not_found', { resource: 'loop' }, 'There is no such loop in this project.')
+  if (!isLiving(state))
+    return refuse('not_found', { resource: 'loop' }, 'There is no such loop in this project.')
   if (state.record.status === 'paused') return refuse('loop_paused', { status: 'paused' })
-  if (state.record.status !== 'active' || !state.record.steps?.length) return refuse('loop_not_runnable', { status: state.record.status })
+  if (state.record.status !== 'active' || !state.record.steps?.length)
+    return refuse('loop_not_runnable', { status: state.record.status })
   const { daily_budget_usd, daily_credit_budget } = state.record.limits ?? {}
-  const daily = milliOf({ ...(daily_budget_usd !== undefined && { budget_usd: daily_budget_usd }), ...(daily_credit_budget !== undefined && { credit_budget: daily_credit_budget }) })
-  return daily !== undefined && spentToday(state, at) >= daily ? refuse('budget_exhausted', { daily_credit_budget: daily / 1000, credit_spent: spentToday(state, at) / 1000 }) : undefined
+  const daily = milliOf({
+    ...(daily_budget_usd !== undefined && { budget_usd: daily_budget_usd }),
+    ...(daily_credit_budget !== undefined && { credit_budget: daily_credit_budget }),
+  })
+  return daily !== undefined && spentToday(state, at) >= daily
+    ? refuse('budget_exhausted', {
+        daily_credit_budget: daily / 1000,
+        credit_spent: spentToday(state, at) / 1000,
+      })
+    : undefined
 }
 
 /** Open a run, or say why there is none. */
@@ -48,61 +75,161 @@ function openRun(on: Draft, wanted: Wanted): Outcome {
   const refused = closed(on.state, on.cause.at)
   if (refused) return refused
   const { record, version, definitions } = on.state as Living
-  const { run_id, trigger, fire, source, actor, initiated_by, parent, depth, budget, later } = wanted
+  const { run_id, trigger, fire, source, actor, initiated_by, parent, depth, budget, later } =
+    wanted
   const event = applyDefaults(record.event, wanted.event, 'event')
-  const config = applyDefaults(record.config, { ...record.default_config, ...wanted.config }, 'config')
-  const faults: FieldError[] = [event, config].flatMap((applied) => ('faults' in applied ? applied.faults : []))
+  const config = applyDefaults(
+    record.config,
+    { ...record.default_config, ...wanted.config },
+    'config',
+  )
+  const faults: FieldError[] = [event, config].flatMap((applied) =>
+    'faults' in applied ? applied.faults : [],
+  )
   if ('faults' in event || 'faults' in config) return refuseFields(...faults)
   const verdict = judge(on, trigger?.id)
   if ('left_out' in verdict) return verdict
-  const of = { run_id, ...(trigger && { trigger_id: trigger.id }), ...(fire !== undefined && { fire }), last_run_at: timestamp(on.cause.at) }
-  emit(on, 'waits' in verdict ? { type: 'run.lined_up', ...of, reason: verdict.waits } : { type: 'run.admitted', ...of })
-  const queue_reason = 'waits' in verdict ? verdict.waits : askForPlace(on, run_id) ? 'plan_concurrency' as const : undefined
+  const of = {
+    run_id,
+    ...(trigger && { trigger_id: trigger.id }),
+    ...(fire !== undefined && { fire }),
+    last_run_at: timestamp(on.cause.at),
+  }
+  emit(
+    on,
+    'waits' in verdict
+      ? { type: 'run.lined_up', ...of, reason: verdict.waits }
+      : { type: 'run.admitted', ...of },
+  )
+  const queue_reason =
+    'waits' in verdict
+      ? verdict.waits
+      : askForPlace(on, run_id)
+        ? ('plan_concurrency' as const)
+        : undefined
   const { plan_concurrency } = on.options
   tellRun(on, run_id, 'run.open', {
-    loop: { id: record.id, version_id: version.id, version: version.number, name: record.name }, spec: specOf(record), ...(record.agent_id && { agent_id: record.agent_id }), definitions, event: event.values, config: config.values,
-    meta: { ...wanted.meta, ...(trigger && { trigger: { id: trigger.id, key: trigger.key, kind: trigger.trigger.kind } }) }, source, depth, ...(actor && { actor }), ...(initiated_by !== undefined && { initiated_by }),
-    ...(budget !== undefined && { budget }), ...(queue_reason && { queue_reason }), ...(plan_concurrency !== undefined && { plan_concurrency_limit: plan_concurrency }), ...(later && { later }), ...(parent && { parent }),
+    loop: { id: record.id, version_id: version.id, version: version.number, name: record.name },
+    spec: specOf(record),
+    ...(record.agent_id && { agent_id: record.agent_id }),
+    definitions,
+    event: event.values,
+    config: config.values,
+    meta: {
+      ...wanted.meta,
+      ...(trigger && { trigger: { id: trigger.id, key: trigger.key, kind: trigger.trigger.kind } }),
+    },
+    source,
+    depth,
+    ...(actor && { actor }),
+    ...(initiated_by !== undefined && { initiated_by }),
+    ...(budget !== undefined && { budget }),
+    ...(queue_reason && { queue_reason }),
+    ...(plan_concurrency !== undefined && { plan_concurrency_limit: plan_concurrency }),
+    ...(later && { later }),
+    ...(parent && { parent }),
   })
   return { run_id }
 }
-const whyLeftOut = { loop: 'A run of the loop is under way, and its concurrency is skip.', trigger: 'A run of the trigger is under way, and its policy is skip.', full: 'As many runs of the loop wait as may.' } as const
+const whyLeftOut = {
+  loop: 'A run of the loop is under way, and its concurrency is skip.',
+  trigger: 'A run of the trigger is under way, and its policy is skip.',
+  full: 'As many runs of the loop wait as may.',
+} as const
 
 /** By a client. The edge completes the answer: only the run itself knows how far it went. */
-export function start(options: LoopOptions, state: LoopState, input: StartLoopRun & { readonly run_id: string }, cause: Cause): Decision<LoopEvent, Run> {
+export function start(
+  options: LoopOptions,
+  state: LoopState,
+  input: StartLoopRun & { readonly run_id: string },
+  cause: Cause,
+): Decision<LoopEvent, Run> {
   const { run_id, event = {}, meta = {}, config = {}, source } = input
   const known = { events: [], reply: { id: run_id } as Run }
-  if (startKeyOf(input) !== undefined && (own(state.active, run_id) !== undefined || state.line.some((waiting) => waiting.run_id === run_id))) return known
+  if (
+    startKeyOf(input) !== undefined &&
+    (own(state.active, run_id) !== undefined ||
+      state.line.some((waiting) => waiting.run_id === run_id))
+  )
+    return known
   const { credential, principal } = cause
-  const label = (principal.type === 'user' ? principal.name : undefined) ?? credential?.name ?? principal.name
+  const label =
+    (principal.type === 'user' ? principal.name : undefined) ?? credential?.name ?? principal.name
   const budget = milliOf(input)
   const on = draft(state, cause, options)
   const outcome = openRun(on, {
-    run_id, event, meta, config, depth: 0, actor: actorOf(cause.principal), ...(budget !== undefined && { budget }),
-    source: { type: source?.type ?? 'api', ...(source?.id !== undefined ? { id: source.id } : credential && { id: credential.id }), ...(source?.label !== undefined ? { label: source.label } : label !== undefined && { label }) },
+    run_id,
+    event,
+    meta,
+    config,
+    depth: 0,
+    actor: actorOf(cause.principal),
+    ...(budget !== undefined && { budget }),
+    source: {
+      type: source?.type ?? 'api',
+      ...(source?.id !== undefined ? { id: source.id } : credential && { id: credential.id }),
+      ...(source?.label !== undefined ? { label: source.label } : label !== undefined && { label }),
+    },
   })
   if ('refused' in outcome) return outcome
-  if ('left_out' in outcome) return refuse('conflict', { concurrency: state.record?.concurrency, reason: outcome.left_out === 'full' ? 'line_full' : 'skipped' }, whyLeftOut[outcome.left_out])
+  if ('left_out' in outcome)
+    return refuse(
+      'conflict',
+      {
+        concurrency: state.record?.concurrency,
+        reason: outcome.left_out === 'full' ? 'line_full' : 'skipped',
+      },
+      whyLeftOut[outcome.left_out],
+    )
   return decided(on, known.reply)
 }
 
 /** By an event that a trigger watches: one run for each, however often it is said. */
-export function fire(options: LoopOptions, state: LoopState, { trigger_id, source }: LoopCommands['trigger.fire']['input'], cause: Cause): Decision<LoopEvent, undefined> {
+export function fire(
+  options: LoopOptions,
+  state: LoopState,
+  { trigger_id, source }: LoopCommands['trigger.fire']['input'],
+  cause: Cause,
+): Decision<LoopEvent, undefined> {
   const trigger = liveTrigger(state, trigger_id)
   const key = `${trigger_id} ${source.id}`
   if (!trigger || state.fired.includes(key)) return nothing
   const on = draft(state, cause, options)
-  const outcome = source.depth > DEEPEST ? refuse('conflict', undefined, TOO_DEEP) : openRun(on, {
-    run_id: cause.mint('run'), trigger, fire: key, event: source.event, config: {}, depth: source.depth, source: { type: 'trigger', trigger_id, id: source.source_id },
-    meta: { ...source.meta, event_type: source.event_type, source_event_id: source.id },
-  })
+  const outcome =
+    source.depth > DEEPEST
+      ? refuse('conflict', undefined, TOO_DEEP)
+      : openRun(on, {
+          run_id: cause.mint('run'),
+          trigger,
+          fire: key,
+          event: source.event,
+          config: {},
+          depth: source.depth,
+          source: { type: 'trigger', trigger_id, id: source.source_id },
+          meta: { ...source.meta, event_type: source.event_type, source_event_id: source.id },
+        })
   skipped(on, trigger_id, key, outcome, source.id)
   return decided(on, undefined)
 }
-function skipped(on: Draft, trigger_id: string, key: string, outcome: Outcome, source_event_id?: string): void {
+function skipped(
+  on: Draft,
+  trigger_id: string,
+  key: string,
+  outcome: Outcome,
+  source_event_id?: string,
+): void {
   if ('run_id' in outcome) return
-  const reason = 'left_out' in outcome ? whyLeftOut[outcome.left_out] : (outcome.message ?? errors[outcome.refused].message)
-  emit(on, { type: 'trigger.skipped', trigger_id, fire: key, reason, ...(source_event_id !== undefined && { source_event_id }) })
+  const reason =
+    'left_out' in outcome
+      ? whyLeftOut[outcome.left_out]
+      : (outcome.message ?? errors[outcome.refused].message)
+  emit(on, {
+    type: 'trigger.skipped',
+    trigger_id,
+    fire: key,
+    reason,
+    ...(source_event_id !== undefined && { source_event_id }),
+  })
 }
 
 /** By the time: every schedule that is due fires once, for the latest time that it should have fired at. */
@@ -118,26 +245,70 @@ export function fireSchedules(on: Draft): void {
     const { config } = trigger.trigger
     const scheduled_at = timestamp(latestFire(config, next, at, anchor))
     const following = nextFire(config, at, anchor)
-    emit(on, { type: 'schedules.set', clocks: { [trigger_id]: following === undefined ? null : { next: following, anchor } } })
+    emit(on, {
+      type: 'schedules.set',
+      clocks: { [trigger_id]: following === undefined ? null : { next: following, anchor } },
+    })
     const source_event_id = on.cause.mint('source_event')
     const key = `${trigger_id} ${scheduled_at}`
-    skipped(on, trigger_id, key, openRun(on, {
-      run_id: on.cause.mint('run'), trigger, fire: key, event: { scheduled_at, trigger_key: trigger.key }, config: {}, depth: 0, later: true, source: { type: 'trigger', trigger_id },
-      meta: { event_type: 'schedule.tick', source_event_id, scheduled_at },
-    }))
+    skipped(
+      on,
+      trigger_id,
+      key,
+      openRun(on, {
+        run_id: on.cause.mint('run'),
+        trigger,
+        fire: key,
+        event: { scheduled_at, trigger_key: trigger.key },
+        config: {},
+        depth: 0,
+        later: true,
+        source: { type: 'trigger', trigger_id },
+        meta: { event_type: 'schedule.tick', source_event_id, scheduled_at },
+      }),
+    )
   }
 }
 
 /** By a step of a run, which hears what came of it. */
-export function answerStep(options: LoopOptions, state: LoopState, { from, event, config, depth, actor, initiated_by, source }: LoopCommands['loop.ask']['input'], cause: Cause): Decision<LoopEvent, undefined> {
+export function answerStep(
+  options: LoopOptions,
+  state: LoopState,
+  { from, event, config, depth, actor, initiated_by, source }: LoopCommands['loop.ask']['input'],
+  cause: Cause,
+): Decision<LoopEvent, undefined> {
   const on = draft(state, cause, options)
   const outcome = openRun(on, {
-    run_id: cause.mint('run'), event, config, meta: {}, depth, source: source ?? { type: 'api', id: from.run_id }, ...(actor && { actor }), ...(initiated_by !== undefined && { initiated_by }),
-    parent: { run_id: from.run_id, step: from.step, ...(from.loop_id !== undefined && { loop_id: from.loop_id }) },
+    run_id: cause.mint('run'),
+    event,
+    config,
+    meta: {},
+    depth,
+    source: source ?? { type: 'api', id: from.run_id },
+    ...(actor && { actor }),
+    ...(initiated_by !== undefined && { initiated_by }),
+    parent: {
+      run_id: from.run_id,
+      step: from.step,
+      ...(from.loop_id !== undefined && { loop_id: from.loop_id }),
+    },
   })
   const about = { type: 'child.answered', to: from.run_id, wait_id: from.wait_id } as const
   if ('run_id' in outcome) emit(on, { ...about, run_id: outcome.run_id })
-  else if ('left_out' in outcome) emit(on, { ...about, fault: { error_type: 'skipped', error: whyLeftOut[outcome.left_out] } })
-  else emit(on, { ...about, fault: { error_type: outcome.refused === 'not_found' ? 'loop_not_found' : outcome.refused === 'bad_request' ? 'child_input_invalid' : outcome.refused, error: outcome.message ?? 'The loop takes no runs now' } })
+  else if ('left_out' in outcome)
+    emit(on, { ...about, fault: { error_type: 'skipped', error: whyLeftOut[outcome.left_out] } })
+  else
+    emit(on, {
+      ...about,
+      fault: {
+        error_type:
+          outcome.refused === 'not_found'
+            ? 'loop_not_found'
+            : outcome.refused === 'bad_request'
+              ? 'child_input_invalid'
+              : outcome.refused,
+        error: outcome.message ?? 'The loop takes no runs now',
+      },
+    })
   return decided(on, undefined)
 }

@@ -48,19 +48,44 @@ export interface LoopState {
   /** Firings that were settled last. */
   fired: string[]
   /** Starts that came to nothing since the loop's latest version, by trigger id; absent: none. */
-  skips?: Readonly<Record<string, { readonly count: number; readonly last: NonNullable<TriggerStanding['last_skipped_start']> }>>
+  skips?: Readonly<
+    Record<
+      string,
+      { readonly count: number; readonly last: NonNullable<TriggerStanding['last_skipped_start']> }
+    >
+  >
   /** How often the events to watch were told. */
   watched: number
   /** What its project was told last. */
-  standing: { readonly version: number; readonly actions: readonly string[]; readonly organization: string }
+  standing: {
+    readonly version: number
+    readonly actions: readonly string[]
+    readonly organization: string
+  }
   more_at?: number
 }
 /** A loop that is there. */
 export type Living = LoopState & { readonly record: Loop }
 
 /** A loop before it is created. */
-export const unborn = (): LoopState => ({ version: { id: '', number: 0 }, definitions: {}, trigger_ids: {}, secrets: {}, active: {}, leaving: {}, line: [], places: {}, failures: 0, spent: [], clocks: {}, fired: [], watched: 0, standing: { version: 0, actions: [], organization: '' } })
-export const isLiving = (state: LoopState): state is Living => state.record !== undefined && !state.deleted
+export const unborn = (): LoopState => ({
+  version: { id: '', number: 0 },
+  definitions: {},
+  trigger_ids: {},
+  secrets: {},
+  active: {},
+  leaving: {},
+  line: [],
+  places: {},
+  failures: 0,
+  spent: [],
+  clocks: {},
+  fired: [],
+  watched: 0,
+  standing: { version: 0, actions: [], organization: '' },
+})
+export const isLiving = (state: LoopState): state is Living =>
+  state.record !== undefined && !state.deleted
 
 /** Firings remembered, to tell a repeat. */
 const REMEMBERED = 2000
@@ -69,7 +94,8 @@ const DAY = 86_400_000
 export const WINDOW = 300_000
 
 /** Thousandths of a credit that runs spent within a day. */
-export const spentToday = ({ spent }: LoopState, now: number): number => spent.reduce((sum, [at, milli]) => (at + DAY > now ? sum + milli : sum), 0)
+export const spentToday = ({ spent }: LoopState, now: number): number =>
+  spent.reduce((sum, [at, milli]) => (at + DAY > now ? sum + milli : sum), 0)
 
 /** A trigger with what it is known by. */
 export interface KnownTrigger {
@@ -78,7 +104,10 @@ export interface KnownTrigger {
   readonly trigger: Trigger
 }
 /** The triggers of a loop. */
-export const triggersOf = ({ triggers = [] }: Pick<Loop, 'triggers'>, ids: LoopState['trigger_ids']): KnownTrigger[] =>
+export const triggersOf = (
+  { triggers = [] }: Pick<Loop, 'triggers'>,
+  ids: LoopState['trigger_ids'],
+): KnownTrigger[] =>
   triggers.flatMap((trigger, index) => {
     const key = triggerKey(trigger, index)
     const id = ids[key]
@@ -86,12 +115,23 @@ export const triggersOf = ({ triggers = [] }: Pick<Loop, 'triggers'>, ids: LoopS
   })
 /** A trigger that may start runs now. */
 export const liveTrigger = (state: LoopState, id: string): KnownTrigger | undefined =>
-  isLiving(state) && state.record.status === 'active' ? triggersOf(state.record, state.trigger_ids).find((known) => known.id === id && known.trigger.enabled !== false) : undefined
+  isLiving(state) && state.record.status === 'active'
+    ? triggersOf(state.record, state.trigger_ids).find(
+        (known) => known.id === id && known.trigger.enabled !== false,
+      )
+    : undefined
 
 const remember = (state: LoopState, fire: string | undefined): void => {
-  if (fire !== undefined && state.fired.push(fire) > REMEMBERED) state.fired.splice(0, state.fired.length - REMEMBERED)
+  if (fire !== undefined && state.fired.push(fire) > REMEMBERED)
+    state.fired.splice(0, state.fired.length - REMEMBERED)
 }
-type Evolve = { readonly [N in LoopEvent['type']]: (state: LoopState, event: Extract<LoopEvent, { type: N }>, at: number) => LoopState }
+type Evolve = {
+  readonly [N in LoopEvent['type']]: (
+    state: LoopState,
+    event: Extract<LoopEvent, { type: N }>,
+    at: number,
+  ) => LoopState
+}
 const dropped = (state: LoopState, run_id: string): LoopState => {
   delete state.active[run_id]
   delete state.leaving[run_id]
@@ -103,10 +143,36 @@ const dropped = (state: LoopState, run_id: string): LoopState => {
 const same = (state: LoopState): LoopState => state
 
 export const evolveLoop: Evolve = {
-  'loop.created': (state, { loop, version, definitions, trigger_ids, secrets }) => ({ ...state, record: loop, version, definitions, trigger_ids, secrets }),
-  'loop.updated': (state, { loop, derived, secrets }) => (state.record ? { ...state, record: patch(state.record, loop), ...derived, ...(derived && { skips: {} }), ...(secrets && { secrets }) } : state),
-  'loop.deleted': ({ active, leaving, line, places, watched, standing }) => ({ ...unborn(), deleted: true, active, leaving, line, places, watched, standing }),
-  'loop.auto_paused': (state) => (state.record ? { ...state, record: { ...state.record, status: 'paused' }, failures: 0 } : state),
+  'loop.created': (state, { loop, version, definitions, trigger_ids, secrets }) => ({
+    ...state,
+    record: loop,
+    version,
+    definitions,
+    trigger_ids,
+    secrets,
+  }),
+  'loop.updated': (state, { loop, derived, secrets }) =>
+    state.record
+      ? {
+          ...state,
+          record: patch(state.record, loop),
+          ...derived,
+          ...(derived && { skips: {} }),
+          ...(secrets && { secrets }),
+        }
+      : state,
+  'loop.deleted': ({ active, leaving, line, places, watched, standing }) => ({
+    ...unborn(),
+    deleted: true,
+    active,
+    leaving,
+    line,
+    places,
+    watched,
+    standing,
+  }),
+  'loop.auto_paused': (state) =>
+    state.record ? { ...state, record: { ...state.record, status: 'paused' }, failures: 0 } : state,
   'run.admitted': (state, { run_id, trigger_id = '', fire, last_run_at }) => {
     state.active[run_id] = trigger_id
     remember(state, fire)
@@ -131,8 +197,18 @@ export const evolveLoop: Evolve = {
   'run.left': (state, { run_id, failures }) => Object.assign(dropped(state, run_id), { failures }),
   'trigger.skipped': (state, { trigger_id, fire, reason, source_event_id }, at) => {
     remember(state, fire)
-    const last = { at: timestamp(at), reason, ...(source_event_id !== undefined && { source_event_id }) }
-    return { ...state, skips: { ...state.skips, [trigger_id]: { count: (own(state.skips ?? {}, trigger_id)?.count ?? 0) + 1, last } } }
+    const last = {
+      at: timestamp(at),
+      reason,
+      ...(source_event_id !== undefined && { source_event_id }),
+    }
+    return {
+      ...state,
+      skips: {
+        ...state.skips,
+        [trigger_id]: { count: (own(state.skips ?? {}, trigger_id)?.count ?? 0) + 1, last },
+      },
+    }
   },
   'schedules.set': (state, { clocks }) => {
     for (const [id, clock] of Object.entries(clocks)) {
@@ -167,12 +243,18 @@ export const evolveLoop: Evolve = {
     return state
   },
   'place.returned': same,
-  'loop.stands': (state, { version, actions, organization }) => Object.assign(state, { standing: { version, actions, organization } }),
-  'handle.bound': same, 'handle.freed': same, 'child.answered': same,
+  'loop.stands': (state, { version, actions, organization }) =>
+    Object.assign(state, { standing: { version, actions, organization } }),
+  'handle.bound': same,
+  'handle.freed': same,
+  'child.answered': same,
 }
 
 /** When the loop wants to be woken: a schedule fires, or there is more to do. */
 export function deadline(state: LoopState): number | undefined {
-  const first = Object.values(state.clocks).reduce((least, { next }) => Math.min(least, next), state.more_at ?? Infinity)
+  const first = Object.values(state.clocks).reduce(
+    (least, { next }) => Math.min(least, next),
+    state.more_at ?? Infinity,
+  )
   return first === Infinity ? undefined : first
 }

@@ -12,12 +12,24 @@ import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import { own } from '../../protocol/lookup.ts'
-import { isMemoryKey, memoryLimits, type MemoryChange, type MemoryCommands, type MemoryEntry, type MemoryEvent, type SaveMemory } from '../../protocol/memory.ts'
+import {
+  isMemoryKey,
+  memoryLimits,
+  type MemoryChange,
+  type MemoryCommands,
+  type MemoryEntry,
+  type MemoryEvent,
+  type SaveMemory,
+} from '../../protocol/memory.ts'
 import type { Actor, Cause, Decision } from '../actor.ts'
 
 type Rows = typeof rows
 /** What of an entry decides. Times are timestamps. */
-interface Kept extends Pick<MemoryEntry, 'entry_id' | 'version' | 'importance' | 'pinned' | 'created_at' | 'updated_at'> {}
+interface Kept
+  extends Pick<
+    MemoryEntry,
+    'entry_id' | 'version' | 'importance' | 'pinned' | 'created_at' | 'updated_at'
+  > {}
 export interface MemoryState {
   /** By `placeOf` their keys. */
   entries: Record<string, Kept>
@@ -31,45 +43,141 @@ const placeOf = (key: string): string => `/${key}`
 const keyOf = (place: string): string => place.slice(1)
 const empty = (): MemoryState => ({ entries: {} })
 
-function changeOf(cause: Cause, memory_key: string, { entry_id, version }: Pick<Kept, 'entry_id' | 'version'>, operation: MemoryChange['operation'], reason: Reason, source_run_id?: string): MemoryChange {
+function changeOf(
+  cause: Cause,
+  memory_key: string,
+  { entry_id, version }: Pick<Kept, 'entry_id' | 'version'>,
+  operation: MemoryChange['operation'],
+  reason: Reason,
+  source_run_id?: string,
+): MemoryChange {
   return {
-    id: cause.mint('memory_change'), agent_id: cause.self.id, memory_entry_id: entry_id, memory_key, operation, version, reason, created_at: timestamp(cause.at),
-    ...(source_run_id !== undefined && { source_run_id }), ...(reason !== 'soft_cap' && { actor_id: cause.principal.id }),
+    id: cause.mint('memory_change'),
+    agent_id: cause.self.id,
+    memory_entry_id: entry_id,
+    memory_key,
+    operation,
+    version,
+    reason,
+    created_at: timestamp(cause.at),
+    ...(source_run_id !== undefined && { source_run_id }),
+    ...(reason !== 'soft_cap' && { actor_id: cause.principal.id }),
   }
 }
 
 /** The entries that have to go for one more, which stays itself. */
 function evicted({ entries }: MemoryState, key: string, cause: Cause): MemoryEvent[] {
-  const loose = Object.entries(entries).filter(([other, { pinned }]) => !pinned && other !== placeOf(key))
+  const loose = Object.entries(entries).filter(
+    ([other, { pinned }]) => !pinned && other !== placeOf(key),
+  )
   const over = loose.length + 1 - memoryLimits.entries
   if (over <= 0) return []
-  return loose.sort(([, a], [, b]) => a.importance - b.importance || (a.updated_at < b.updated_at ? -1 : a.updated_at > b.updated_at ? 1 : 0)).slice(0, over)
-    .map(([other, { entry_id, version }]) => ({ type: 'memory.forgotten', change: changeOf(cause, keyOf(other), { entry_id, version: version + 1 }, 'deleted', 'soft_cap') }))
+  return loose
+    .sort(
+      ([, a], [, b]) =>
+        a.importance - b.importance ||
+        (a.updated_at < b.updated_at ? -1 : a.updated_at > b.updated_at ? 1 : 0),
+    )
+    .slice(0, over)
+    .map(([other, { entry_id, version }]) => ({
+      type: 'memory.forgotten',
+      change: changeOf(
+        cause,
+        keyOf(other),
+        { entry_id, version: version + 1 },
+        'deleted',
+        'soft_cap',
+      ),
+    }))
 }
 
 /** Save an entry as a whole: what the wish leaves out has its default. */
-function save(state: MemoryState, memory_key: string, wish: SaveMemory, reason: Reason, cause: Cause, source_run_id?: string): Decided<MemoryEntry> {
+function save(
+  state: MemoryState,
+  memory_key: string,
+  wish: SaveMemory,
+  reason: Reason,
+  cause: Cause,
+  source_run_id?: string,
+): Decided<MemoryEntry> {
   if (state.deleted) return refuse('not_found')
-  if (!isMemoryKey(memory_key)) return refuseFields({ field: 'memory_key', message: 'must be 1 to 256 letters, digits, dots, colons, hyphens or underscores', actual: memory_key.slice(0, 300) })
+  if (!isMemoryKey(memory_key))
+    return refuseFields({
+      field: 'memory_key',
+      message: 'must be 1 to 256 letters, digits, dots, colons, hyphens or underscores',
+      actual: memory_key.slice(0, 300),
+    })
   const before = own(state.entries, placeOf(memory_key))
   const { content, summary, kind = 'fact', metadata, importance = 50, pinned = false } = wish
-  if (pinned && !before?.pinned && Object.values(state.entries).filter((entry) => entry.pinned).length >= memoryLimits.pinned) return refuse('conflict', { limit: memoryLimits.pinned }, `At most ${memoryLimits.pinned} entries of a memory can be pinned.`)
+  if (
+    pinned &&
+    !before?.pinned &&
+    Object.values(state.entries).filter((entry) => entry.pinned).length >= memoryLimits.pinned
+  )
+    return refuse(
+      'conflict',
+      { limit: memoryLimits.pinned },
+      `At most ${memoryLimits.pinned} entries of a memory can be pinned.`,
+    )
   const now = timestamp(cause.at)
   const entry: MemoryEntry = {
-    key: memory_key, kind, entry_id: before?.entry_id ?? cause.mint('memory_entry'), importance, pinned, version: (before?.version ?? 0) + 1, created_at: before?.created_at ?? now, updated_at: now,
-    ...(summary && { summary }), content, ...(metadata && { metadata }), ...(source_run_id !== undefined && { source_run_id }),
+    key: memory_key,
+    kind,
+    entry_id: before?.entry_id ?? cause.mint('memory_entry'),
+    importance,
+    pinned,
+    version: (before?.version ?? 0) + 1,
+    created_at: before?.created_at ?? now,
+    updated_at: now,
+    ...(summary && { summary }),
+    content,
+    ...(metadata && { metadata }),
+    ...(source_run_id !== undefined && { source_run_id }),
   }
-  const change = changeOf(cause, memory_key, entry, before ? 'updated' : 'created', reason, source_run_id)
+  const change = changeOf(
+    cause,
+    memory_key,
+    entry,
+    before ? 'updated' : 'created',
+    reason,
+    source_run_id,
+  )
   // What the edge has just sent it completes itself, so what is remembered for repeats stays small.
   const { content: _, summary: __, metadata: ___, ...reply } = entry
   const created = before ? reply : { ...reply, status_code: 201 }
-  return { events: [{ type: 'memory.saved', entry, change }, ...(pinned ? [] : evicted(state, memory_key, cause))], reply: created }
+  return {
+    events: [
+      { type: 'memory.saved', entry, change },
+      ...(pinned ? [] : evicted(state, memory_key, cause)),
+    ],
+    reply: created,
+  }
 }
 
 /** Forget an entry; nothing happens without one. */
-function forget(state: MemoryState, memory_key: string, reason: Reason, cause: Cause, source_run_id?: string): readonly MemoryEvent[] {
+function forget(
+  state: MemoryState,
+  memory_key: string,
+  reason: Reason,
+  cause: Cause,
+  source_run_id?: string,
+): readonly MemoryEvent[] {
   const before = own(state.entries, placeOf(memory_key))
-  return before ? [{ type: 'memory.forgotten', change: changeOf(cause, memory_key, { entry_id: before.entry_id, version: before.version + 1 }, 'deleted', reason, source_run_id) }] : []
+  return before
+    ? [
+        {
+          type: 'memory.forgotten',
+          change: changeOf(
+            cause,
+            memory_key,
+            { entry_id: before.entry_id, version: before.version + 1 },
+            'deleted',
+            reason,
+            source_run_id,
+          ),
+        },
+      ]
+    : []
 }
 
 /** The actor of an agent's memory. */
@@ -77,18 +185,36 @@ export const memory: Actor<MemoryState, MemoryEvent, Api, 'memory', MemoryComman
   kind: 'memory',
   initial: empty,
   decide: {
-    'memory.save': (state, { memory_key, ...wish }: Input<Rows['memory.save']>, cause) => save(state, memory_key, wish, 'api', cause),
-    'memory.forget': (state, { memory_key }, cause) => ({ events: forget(state, memory_key, 'api', cause), reply: undefined }),
-    'memory.remember': (state, { memory_key, source_run_id, ...wish }, cause) => save(state, memory_key, wish, 'remembered', cause, source_run_id),
+    'memory.save': (state, { memory_key, ...wish }: Input<Rows['memory.save']>, cause) =>
+      save(state, memory_key, wish, 'api', cause),
+    'memory.forget': (state, { memory_key }, cause) => ({
+      events: forget(state, memory_key, 'api', cause),
+      reply: undefined,
+    }),
+    'memory.remember': (state, { memory_key, source_run_id, ...wish }, cause) =>
+      save(state, memory_key, wish, 'remembered', cause, source_run_id),
     'memory.discard': (state, { memory_key, source_run_id }, cause) => {
       const events = forget(state, memory_key, 'remembered', cause, source_run_id)
       return { events, reply: { forgotten: events.length > 0 } }
     },
-    'memory.clear': (state) => ({ events: state.deleted ? [] : [{ type: 'memory.cleared' }], reply: undefined }),
+    'memory.clear': (state) => ({
+      events: state.deleted ? [] : [{ type: 'memory.cleared' }],
+      reply: undefined,
+    }),
   },
   evolve: {
-    'memory.saved': (state, { entry: { key, entry_id, version, importance, pinned, created_at, updated_at } }) => {
-      state.entries[placeOf(key)] = { entry_id, version, importance, pinned, created_at, updated_at }
+    'memory.saved': (
+      state,
+      { entry: { key, entry_id, version, importance, pinned, created_at, updated_at } },
+    ) => {
+      state.entries[placeOf(key)] = {
+        entry_id,
+        version,
+        importance,
+        pinned,
+        created_at,
+        updated_at,
+      }
       return state
     },
     'memory.forgotten': (state, { change }) => {

@@ -7,7 +7,13 @@
  * Invariants: names are unique; at most one version is active and at most one pending; calls are signed with the active one
  * alone; of a version that is retired or revoked no secret is kept.
  */
-import type { KeptOrganizationAction, OrganizationAction, OrganizationActionEvent, organizationActions, SecretVersion } from '../../protocol/api/organization-actions.ts'
+import type {
+  KeptOrganizationAction,
+  OrganizationAction,
+  OrganizationActionEvent,
+  organizationActions,
+  SecretVersion,
+} from '../../protocol/api/organization-actions.ts'
 import type { SealedSecret } from '../../protocol/api/actions.ts'
 import { parseTimestamp, timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
@@ -26,108 +32,279 @@ const MOST = { actions: 1000, versions: 50 } as const
 /** Seconds for which receivers still accept the version before, unless the request says another number. */
 const OVERLAP = 86_400
 
-const named = ({ actions }: OrganizationState, name: string): KeptOrganizationAction | undefined => Object.values(actions).find(({ action }) => action.name === name)
-const faultsOf = ({ actions }: OrganizationState, name: string | undefined, brand: string, self?: string): Refusal | undefined => {
+const named = ({ actions }: OrganizationState, name: string): KeptOrganizationAction | undefined =>
+  Object.values(actions).find(({ action }) => action.name === name)
+const faultsOf = (
+  { actions }: OrganizationState,
+  name: string | undefined,
+  brand: string,
+  self?: string,
+): Refusal | undefined => {
   const faults = name === undefined ? [] : reservedActionName(name, brand)
   if (faults.length > 0) return refuseFields(...faults)
-  return Object.values(actions).some(({ action }) => action.name === name && action.id !== self) ? refuse('already_exists', { field: 'name', name }) : undefined
+  return Object.values(actions).some(({ action }) => action.name === name && action.id !== self)
+    ? refuse('already_exists', { field: 'name', name })
+    : undefined
 }
 
 /** Define an action; its first secret is active. The raw secret never comes here: the edge adds it to the reply. */
-export function createAction({ brand }: OrganizationOptions, state: OrganizationState, input: Input<Rows['organization_action.create']> & SealedSecret, cause: Cause): Decided {
+export function createAction(
+  { brand }: OrganizationOptions,
+  state: OrganizationState,
+  input: Input<Rows['organization_action.create']> & SealedSecret,
+  cause: Cause,
+): Decided {
   const refused = faultsOf(state, input.name, brand)
   if (refused) return refused
-  if (Object.keys(state.actions).length >= MOST.actions) return refuse('conflict', { limit: MOST.actions }, `An organization has at most ${MOST.actions} actions.`)
-  const { name, title, description, endpoint_url, input_schema, output_schema, annotations, enabled = true, sealed } = input
+  if (Object.keys(state.actions).length >= MOST.actions)
+    return refuse(
+      'conflict',
+      { limit: MOST.actions },
+      `An organization has at most ${MOST.actions} actions.`,
+    )
+  const {
+    name,
+    title,
+    description,
+    endpoint_url,
+    input_schema,
+    output_schema,
+    annotations,
+    enabled = true,
+    sealed,
+  } = input
   const [now, id] = [timestamp(cause.at), cause.mint('action')]
   const action: OrganizationAction = {
-    id, name, endpoint_url, invocation_format: 'signed_context_v1', enabled, secret_ref: secretRef(brand, 'org-action', id),
-    secret_versions: [{ version: 1, status: 'active', created_at: now, activated_at: now }], active_signing_version: 1,
-    ...(title && { title }), ...(description && { description }), ...(input_schema && { input_schema }), ...(output_schema && { output_schema }), ...(annotations && Object.keys(annotations).length > 0 && { annotations }),
-    created_at: now, updated_at: now,
+    id,
+    name,
+    endpoint_url,
+    invocation_format: 'signed_context_v1',
+    enabled,
+    secret_ref: secretRef(brand, 'org-action', id),
+    secret_versions: [{ version: 1, status: 'active', created_at: now, activated_at: now }],
+    active_signing_version: 1,
+    ...(title && { title }),
+    ...(description && { description }),
+    ...(input_schema && { input_schema }),
+    ...(output_schema && { output_schema }),
+    ...(annotations && Object.keys(annotations).length > 0 && { annotations }),
+    created_at: now,
+    updated_at: now,
   }
-  return { events: [{ type: 'organization_action.created', id, action, secret: { sealed } }], reply: action }
+  return {
+    events: [{ type: 'organization_action.created', id, action, secret: { sealed } }],
+    reply: action,
+  }
 }
 
 /** Change an action. Null and empty values remove a field. */
-export function updateAction({ brand }: OrganizationOptions, state: OrganizationState, input: Input<Rows['organization_action.update']>, { at }: Cause): Decided {
+export function updateAction(
+  { brand }: OrganizationOptions,
+  state: OrganizationState,
+  input: Input<Rows['organization_action.update']>,
+  { at }: Cause,
+): Decided {
   const kept = own(state.actions, input.action_id)
   if (!kept) return refuse('not_found')
   const refused = faultsOf(state, input.name, brand, kept.action.id)
   if (refused) return refused
-  const { name, title, description, endpoint_url, input_schema, output_schema, annotations, enabled } = input
-  const change = changeOf<OrganizationAction>(kept.action, { name, title, description, endpoint_url, input_schema, output_schema, enabled, annotations: annotations === null ? {} : annotations }, at)
+  const {
+    name,
+    title,
+    description,
+    endpoint_url,
+    input_schema,
+    output_schema,
+    annotations,
+    enabled,
+  } = input
+  const change = changeOf<OrganizationAction>(
+    kept.action,
+    {
+      name,
+      title,
+      description,
+      endpoint_url,
+      input_schema,
+      output_schema,
+      enabled,
+      annotations: annotations === null ? {} : annotations,
+    },
+    at,
+  )
   if (!change) return { events: [], reply: kept.action }
-  return { events: [{ type: 'organization_action.updated', id: kept.action.id, action: change.patch, changes: change.changes }], reply: change.next }
+  return {
+    events: [
+      {
+        type: 'organization_action.updated',
+        id: kept.action.id,
+        action: change.patch,
+        changes: change.changes,
+      },
+    ],
+    reply: change.next,
+  }
 }
 
 /** Delete an action with its secrets. */
-export function deleteAction({ actions }: OrganizationState, { action_id }: Input<Rows['organization_action.delete']>): Decision<OrganizationActionEvent, undefined> {
+export function deleteAction(
+  { actions }: OrganizationState,
+  { action_id }: Input<Rows['organization_action.delete']>,
+): Decision<OrganizationActionEvent, undefined> {
   const kept = own(actions, action_id)
-  return kept ? { events: [{ type: 'organization_action.deleted', id: action_id, name: kept.action.name }], reply: undefined } : refuse('not_found')
+  return kept
+    ? {
+        events: [{ type: 'organization_action.deleted', id: action_id, name: kept.action.name }],
+        reply: undefined,
+      }
+    : refuse('not_found')
 }
 
 type What = Extract<OrganizationActionEvent, { type: 'organization_action.secret_changed' }>['what']
-function changed(action: OrganizationAction, what: What, version: number, versions: readonly SecretVersion[], active: number | undefined, at: number, secret?: SealedSecret): Decided {
+function changed(
+  action: OrganizationAction,
+  what: What,
+  version: number,
+  versions: readonly SecretVersion[],
+  active: number | undefined,
+  at: number,
+  secret?: SealedSecret,
+): Decided {
   const gone = (one: SecretVersion) => one.status === 'retired' || one.status === 'revoked'
-  const forgotten = new Set(versions.filter(gone).slice(0, Math.max(0, versions.length - MOST.versions)))
-  const change = { secret_versions: versions.filter((one) => !forgotten.has(one)), active_signing_version: active ?? null, updated_at: timestamp(at) }
-  return { events: [{ type: 'organization_action.secret_changed', id: action.id, what, version, action: change, ...(secret && { secret }) }], reply: patch(action, change) }
+  const forgotten = new Set(
+    versions.filter(gone).slice(0, Math.max(0, versions.length - MOST.versions)),
+  )
+  const change = {
+    secret_versions: versions.filter((one) => !forgotten.has(one)),
+    active_signing_version: active ?? null,
+    updated_at: timestamp(at),
+  }
+  return {
+    events: [
+      {
+        type: 'organization_action.secret_changed',
+        id: action.id,
+        what,
+        version,
+        action: change,
+        ...(secret && { secret }),
+      },
+    ],
+    reply: patch(action, change),
+  }
 }
-const revoked = (one: SecretVersion, at: number): SecretVersion => ({ ...one, status: 'revoked', revoked_at: timestamp(at) })
+const revoked = (one: SecretVersion, at: number): SecretVersion => ({
+  ...one,
+  status: 'revoked',
+  revoked_at: timestamp(at),
+})
 
 /** Make the next version; one that was pending is revoked by it. */
-export function rotateSecret(state: OrganizationState, { action_id, sealed }: { readonly action_id: string } & SealedSecret, { at }: Cause): Decided {
+export function rotateSecret(
+  state: OrganizationState,
+  { action_id, sealed }: { readonly action_id: string } & SealedSecret,
+  { at }: Cause,
+): Decided {
   const kept = own(state.actions, action_id)
   if (!kept) return refuse('not_found')
   const { secret_versions, active_signing_version } = kept.action
   const version = Math.max(...secret_versions.map((one) => one.version)) + 1
   const before = secret_versions.map((one) => (one.status === 'pending' ? revoked(one, at) : one))
-  return changed(kept.action, 'rotated', version, [...before, { version, status: 'pending', created_at: timestamp(at) }], active_signing_version, at, { sealed })
+  return changed(
+    kept.action,
+    'rotated',
+    version,
+    [...before, { version, status: 'pending', created_at: timestamp(at) }],
+    active_signing_version,
+    at,
+    { sealed },
+  )
 }
 
 /** The version that a path names. */
-function versionOf({ actions }: OrganizationState, { action_id, version }: { readonly action_id: string; readonly version: string }): { action: OrganizationAction; one: SecretVersion } | Refusal {
+function versionOf(
+  { actions }: OrganizationState,
+  { action_id, version }: { readonly action_id: string; readonly version: string },
+): { action: OrganizationAction; one: SecretVersion } | Refusal {
   const kept = own(actions, action_id)
-  const one = kept?.action.secret_versions.find((candidate) => String(candidate.version) === version)
+  const one = kept?.action.secret_versions.find(
+    (candidate) => String(candidate.version) === version,
+  )
   return kept && one ? { action: kept.action, one } : refuse('not_found')
 }
 
 /** Sign with the pending version from now on; receivers accept the one before for a while. */
-export function activateSecret(state: OrganizationState, input: Input<Rows['organization_action.activate_secret']>, { at }: Cause): Decided {
+export function activateSecret(
+  state: OrganizationState,
+  input: Input<Rows['organization_action.activate_secret']>,
+  { at }: Cause,
+): Decided {
   const found = versionOf(state, input)
   if ('refused' in found) return found
   const { action, one } = found
-  if (one.status !== 'pending') return refuse('conflict', { version: one.version, status: one.status }, 'Only a pending version can be activated.')
+  if (one.status !== 'pending')
+    return refuse(
+      'conflict',
+      { version: one.version, status: one.status },
+      'Only a pending version can be activated.',
+    )
   const overlap = (input.overlap_seconds ?? OVERLAP) * 1000
   const [now, until] = [timestamp(at), timestamp(at + overlap)]
   const versions = action.secret_versions.map((other): SecretVersion => {
     if (other.version === one.version) return { ...other, status: 'active', activated_at: now }
     if (other.status !== 'active') return other
-    return overlap === 0 ? { ...other, status: 'retired', accept_until: now, retired_at: now } : { ...other, status: 'retiring', accept_until: until }
+    return overlap === 0
+      ? { ...other, status: 'retired', accept_until: now, retired_at: now }
+      : { ...other, status: 'retiring', accept_until: until }
   })
   return changed(action, 'activated', one.version, versions, one.version, at)
 }
 
 /** Revoke a version at once. Repeating it changes nothing. */
-export function revokeSecret(state: OrganizationState, input: Input<Rows['organization_action.revoke_secret']>, { at }: Cause): Decided {
+export function revokeSecret(
+  state: OrganizationState,
+  input: Input<Rows['organization_action.revoke_secret']>,
+  { at }: Cause,
+): Decided {
   const found = versionOf(state, input)
   if ('refused' in found) return found
   const { action, one } = found
   if (one.status === 'revoked') return { events: [], reply: action }
-  if (one.status === 'active' && action.enabled) return refuse('conflict', { version: one.version, status: one.status }, 'Calls are signed with this version; activate another one, or disable the action first.')
-  const versions = action.secret_versions.map((other) => (other.version === one.version ? revoked(other, at) : other))
-  return changed(action, 'revoked', one.version, versions, one.status === 'active' ? undefined : action.active_signing_version, at)
+  if (one.status === 'active' && action.enabled)
+    return refuse(
+      'conflict',
+      { version: one.version, status: one.status },
+      'Calls are signed with this version; activate another one, or disable the action first.',
+    )
+  const versions = action.secret_versions.map((other) =>
+    other.version === one.version ? revoked(other, at) : other,
+  )
+  return changed(
+    action,
+    'revoked',
+    one.version,
+    versions,
+    one.status === 'active' ? undefined : action.active_signing_version,
+    at,
+  )
 }
 
-const endOf = ({ status, accept_until }: SecretVersion): number | undefined => (status === 'retiring' && accept_until !== undefined ? parseTimestamp(accept_until) : undefined)
+const endOf = ({ status, accept_until }: SecretVersion): number | undefined =>
+  status === 'retiring' && accept_until !== undefined ? parseTimestamp(accept_until) : undefined
 /** Versions whose time has passed are retired. */
 export const retire = ({ actions }: OrganizationState, { at }: Cause): OrganizationActionEvent[] =>
   Object.values(actions).flatMap(({ action }): OrganizationActionEvent[] => {
     const due = (one: SecretVersion) => (endOf(one) ?? Infinity) <= at
     if (!action.secret_versions.some(due)) return []
-    const secret_versions = action.secret_versions.map((one): SecretVersion => (due(one) ? { ...one, status: 'retired', retired_at: one.accept_until ?? timestamp(at) } : one))
-    return [{ type: 'organization_action.secret_retired', id: action.id, action: { secret_versions } }]
+    const secret_versions = action.secret_versions.map(
+      (one): SecretVersion =>
+        due(one)
+          ? { ...one, status: 'retired', retired_at: one.accept_until ?? timestamp(at) }
+          : one,
+    )
+    return [
+      { type: 'organization_action.secret_retired', id: action.id, action: { secret_versions } },
+    ]
   })
 /** When the next version is to be retired. */
 export function nextRetirement({ actions }: OrganizationState): number | undefined {
@@ -142,9 +319,29 @@ export function nextRetirement({ actions }: OrganizationState): number | undefin
 }
 
 /** Secrets of versions that may still sign or be accepted. */
-const living = (secrets: KeptOrganizationAction['secrets'], { secret_versions }: OrganizationAction): KeptOrganizationAction['secrets'] =>
-  Object.fromEntries(Object.entries(secrets).filter(([version]) => secret_versions.some((one) => String(one.version) === version && one.status !== 'retired' && one.status !== 'revoked')))
-const patched = (state: OrganizationState, { id, action }: Pick<Extract<OrganizationActionEvent, { type: 'organization_action.secret_retired' }>, 'id' | 'action'>, made: KeptOrganizationAction['secrets'] = {}): OrganizationState => {
+const living = (
+  secrets: KeptOrganizationAction['secrets'],
+  { secret_versions }: OrganizationAction,
+): KeptOrganizationAction['secrets'] =>
+  Object.fromEntries(
+    Object.entries(secrets).filter(([version]) =>
+      secret_versions.some(
+        (one) =>
+          String(one.version) === version && one.status !== 'retired' && one.status !== 'revoked',
+      ),
+    ),
+  )
+const patched = (
+  state: OrganizationState,
+  {
+    id,
+    action,
+  }: Pick<
+    Extract<OrganizationActionEvent, { type: 'organization_action.secret_retired' }>,
+    'id' | 'action'
+  >,
+  made: KeptOrganizationAction['secrets'] = {},
+): OrganizationState => {
   const kept = own(state.actions, id)
   if (!kept) return state
   const next = patch(kept.action, action)
@@ -154,18 +351,36 @@ const patched = (state: OrganizationState, { id, action }: Pick<Extract<Organiza
 type On<T extends OrganizationActionEvent['type']> = Extract<OrganizationActionEvent, { type: T }>
 /** How the events change the kept actions. */
 export const evolveActions = {
-  'organization_action.created': (state: OrganizationState, { id, action, secret }: On<'organization_action.created'>): OrganizationState => {
+  'organization_action.created': (
+    state: OrganizationState,
+    { id, action, secret }: On<'organization_action.created'>,
+  ): OrganizationState => {
     state.actions[id] = { action, secrets: { 1: secret } }
     return state
   },
-  'organization_action.updated': (state: OrganizationState, event: On<'organization_action.updated'>): OrganizationState => patched(state, event),
-  'organization_action.deleted': (state: OrganizationState, { id }: On<'organization_action.deleted'>): OrganizationState => {
+  'organization_action.updated': (
+    state: OrganizationState,
+    event: On<'organization_action.updated'>,
+  ): OrganizationState => patched(state, event),
+  'organization_action.deleted': (
+    state: OrganizationState,
+    { id }: On<'organization_action.deleted'>,
+  ): OrganizationState => {
     delete state.actions[id]
     return state
   },
-  'organization_action.secret_changed': (state: OrganizationState, event: On<'organization_action.secret_changed'>): OrganizationState => patched(state, event, event.secret && { [event.version]: event.secret }),
-  'organization_action.secret_retired': (state: OrganizationState, event: On<'organization_action.secret_retired'>): OrganizationState => patched(state, event),
+  'organization_action.secret_changed': (
+    state: OrganizationState,
+    event: On<'organization_action.secret_changed'>,
+  ): OrganizationState => patched(state, event, event.secret && { [event.version]: event.secret }),
+  'organization_action.secret_retired': (
+    state: OrganizationState,
+    event: On<'organization_action.secret_retired'>,
+  ): OrganizationState => patched(state, event),
 }
 
 /** What an executor or the edge needs to call the action of this name: the record and its sealed secrets. */
-export const actionOf = (state: OrganizationState, { name }: { readonly name: string }): KeptOrganizationAction | undefined => named(state, name)
+export const actionOf = (
+  state: OrganizationState,
+  { name }: { readonly name: string },
+): KeptOrganizationAction | undefined => named(state, name)

@@ -10,12 +10,19 @@ type Decided = Decision<ClaimEvent, undefined>
 const nothing: Decided = { events: [], reply: undefined }
 
 /** Grant the handle to the project for this workflow, unless another project holds it. */
-export function reserve({ projects, claims }: OrganizationState, { id, handle, project }: In<'handle.reserve'>): Decided {
+export function reserve(
+  { projects, claims }: OrganizationState,
+  { id, handle, project }: In<'handle.reserve'>,
+): Decided {
   const home = own(projects, project)
   if (!home || home.deleted) return refuse('not_found')
   if (own(claims, id)) return nothing
-  const taken = Object.values(claims).some((claim) => claim.handle === handle && claim.project !== project)
-  return taken ? refuse('already_exists', { field: 'handle', handle }) : { events: [{ type: 'handle.reserved', id, handle, project }], reply: undefined }
+  const taken = Object.values(claims).some(
+    (claim) => claim.handle === handle && claim.project !== project,
+  )
+  return taken
+    ? refuse('already_exists', { field: 'handle', handle })
+    : { events: [{ type: 'handle.reserved', id, handle, project }], reply: undefined }
 }
 
 /** End a claim. */
@@ -24,11 +31,14 @@ export const release = ({ claims }: OrganizationState, { id }: In<'handle.releas
 
 /** Ask the projects for the workflows of claims that are old enough; the answer is a release, or nothing. */
 export const question = ({ claims }: OrganizationState, { at }: Cause): ClaimEvent[] =>
-  Object.entries(claims).flatMap(([id, { due, project }]): ClaimEvent[] => (due !== undefined && due <= at ? [{ type: 'handle.questioned', id, project }] : []))
+  Object.entries(claims).flatMap(([id, { due, project }]): ClaimEvent[] =>
+    due !== undefined && due <= at ? [{ type: 'handle.questioned', id, project }] : [],
+  )
 
 /** When the next claim is due to be asked about. */
 export function nextQuestion({ claims }: OrganizationState): number | undefined {
   let next: number | undefined
-  for (const { due } of Object.values(claims)) if (due !== undefined && (next === undefined || due < next)) next = due
+  for (const { due } of Object.values(claims))
+    if (due !== undefined && (next === undefined || due < next)) next = due
   return next
 }

@@ -14,24 +14,68 @@ import type { SkillBody, SkillEvent } from '../../protocol/skills.ts'
 import type { Actor, Cause, Decision } from '../actor.ts'
 import { evolveKeys, evolveRecord, touch } from '../configuration.ts'
 import { createSkill, replaceSkill } from '../skills.ts'
-import { actionOf, activateSecret, createAction, deleteAction, evolveActions, nextRetirement, retire, revokeSecret, rotateSecret, updateAction } from './actions.ts'
+import {
+  actionOf,
+  activateSecret,
+  createAction,
+  deleteAction,
+  evolveActions,
+  nextRetirement,
+  retire,
+  revokeSecret,
+  rotateSecret,
+  updateAction,
+} from './actions.ts'
 import { nextQuestion, question, release, reserve } from './handles.ts'
 import { bornKey, createOrganizationKey, revokeOrganizationKey } from './keys.ts'
 import { born, createProject, deleteProject, updateProject } from './projects.ts'
-import { deleteOrganizationSkill, evolveHolds, grantsOf, holdSkills, letGo, skillsOf } from './skills.ts'
-import { directoryOf, nobody, QUESTION_AFTER, type OrganizationOptions, type OrganizationState } from './state.ts'
+import {
+  deleteOrganizationSkill,
+  evolveHolds,
+  grantsOf,
+  holdSkills,
+  letGo,
+  skillsOf,
+} from './skills.ts'
+import {
+  directoryOf,
+  nobody,
+  QUESTION_AFTER,
+  type OrganizationOptions,
+  type OrganizationState,
+} from './state.ts'
 
-type OrganizationEvent = OrganizationProjectEvent | KeyEvent | ClaimEvent | SkillEvent | SkillHoldEvent | OrganizationActionEvent
+type OrganizationEvent =
+  | OrganizationProjectEvent
+  | KeyEvent
+  | ClaimEvent
+  | SkillEvent
+  | SkillHoldEvent
+  | OrganizationActionEvent
 /** What the edge adds to rows. */
-type Extra = { 'key.create_organization': KeyMaterial; 'skill.import_organization': { readonly skill: SkillBody }; 'skill.delete_organization': SkillSeen; 'organization_action.create': SealedSecret; 'organization_action.rotate_secret': SealedSecret }
+type Extra = {
+  'key.create_organization': KeyMaterial
+  'skill.import_organization': { readonly skill: SkillBody }
+  'skill.delete_organization': SkillSeen
+  'organization_action.create': SealedSecret
+  'organization_action.rotate_secret': SealedSecret
+}
 
-function init(state: OrganizationState, { name, project_id, root_key }: OrganizationCommands['organization.init']['input'], cause: Cause): Decision<OrganizationEvent, undefined> {
+function init(
+  state: OrganizationState,
+  { name, project_id, root_key }: OrganizationCommands['organization.init']['input'],
+  cause: Cause,
+): Decision<OrganizationEvent, undefined> {
   if (state.id !== '') return { events: [], reply: undefined }
   const key = bornKey(root_key.id, root_key.key_prefix, { name: 'root', role: 'Owner' }, cause)
   return {
     events: [
       { type: 'organization.created', id: cause.self.id, name },
-      { type: 'project.created', id: project_id, project: born(project_id, 'default', { name: 'default' }, cause) },
+      {
+        type: 'project.created',
+        id: project_id,
+        project: born(project_id, 'default', { name: 'default' }, cause),
+      },
       { type: 'key.created', id: key.id, key, hash: root_key.hash },
     ],
     reply: undefined,
@@ -43,7 +87,16 @@ const skill = evolveRecord('skills', 'skill')
 const skills = ({ brand }: OrganizationOptions) => ({ brand, source: 'organization' }) as const
 
 /** The actor of the organization. */
-export const organizationActor = (options: OrganizationOptions): Actor<OrganizationState, OrganizationEvent, Api, 'organization', OrganizationCommands, Extra> => ({
+export const organizationActor = (
+  options: OrganizationOptions,
+): Actor<
+  OrganizationState,
+  OrganizationEvent,
+  Api,
+  'organization',
+  OrganizationCommands,
+  Extra
+> => ({
   kind: 'organization',
   initial: nobody,
   decide: {
@@ -51,24 +104,34 @@ export const organizationActor = (options: OrganizationOptions): Actor<Organizat
     'project.create': (state, input, cause) => createProject(options, state, input, cause),
     'project.update': (state, input, cause) => updateProject(options, state, input, cause),
     'project.delete': deleteProject,
-    'key.create_organization': (state, input, cause) => createOrganizationKey(options, state, input, cause),
-    'key.revoke_organization': (state, input, cause) => revokeOrganizationKey(options, state, input, cause),
+    'key.create_organization': (state, input, cause) =>
+      createOrganizationKey(options, state, input, cause),
+    'key.revoke_organization': (state, input, cause) =>
+      revokeOrganizationKey(options, state, input, cause),
     'key.touch': touch,
-    'skill.create_organization': (state, input, cause) => createSkill(skills(options), state, input, cause),
-    'skill.import_organization': (state, input, cause) => createSkill(skills(options), state, input.skill, cause),
-    'skill.replace_organization': (state, input, cause) => replaceSkill(skills(options), state, input, cause),
+    'skill.create_organization': (state, input, cause) =>
+      createSkill(skills(options), state, input, cause),
+    'skill.import_organization': (state, input, cause) =>
+      createSkill(skills(options), state, input.skill, cause),
+    'skill.replace_organization': (state, input, cause) =>
+      replaceSkill(skills(options), state, input, cause),
     'skill.delete_organization': deleteOrganizationSkill,
     'skill.hold': holdSkills,
     'skill.let_go': letGo,
     'handle.reserve': reserve,
     'handle.release': release,
-    'organization_action.create': (state, input, cause) => createAction(options, state, input, cause),
-    'organization_action.update': (state, input, cause) => updateAction(options, state, input, cause),
+    'organization_action.create': (state, input, cause) =>
+      createAction(options, state, input, cause),
+    'organization_action.update': (state, input, cause) =>
+      updateAction(options, state, input, cause),
     'organization_action.delete': deleteAction,
     'organization_action.rotate_secret': rotateSecret,
     'organization_action.activate_secret': activateSecret,
     'organization_action.revoke_secret': revokeSecret,
-    wake: (state, _, cause) => ({ events: [...question(state, cause), ...retire(state, cause)], reply: undefined }),
+    wake: (state, _, cause) => ({
+      events: [...question(state, cause), ...retire(state, cause)],
+      reply: undefined,
+    }),
   },
   evolve: {
     'organization.created': (state, { id, name }) => Object.assign(state, { id, name }),
@@ -77,7 +140,8 @@ export const organizationActor = (options: OrganizationOptions): Actor<Organizat
     'project.deleted': (state, { id }) => {
       const kept = own(state.projects, id)
       if (kept) state.projects[id] = { ...kept, deleted: true }
-      for (const [workflow, claim] of Object.entries(state.claims)) if (claim.project === id) delete state.claims[workflow]
+      for (const [workflow, claim] of Object.entries(state.claims))
+        if (claim.project === id) delete state.claims[workflow]
       return state
     },
     ...evolveKeys,
@@ -104,13 +168,31 @@ export const organizationActor = (options: OrganizationOptions): Actor<Organizat
     ...evolveActions,
   },
   react: {
-    'project.deleted': ({ id }, self) => [{ tell: { to: { kind: 'project', id, project: id }, name: 'project.end', input: { organization: self.id } } }],
-    'handle.questioned': ({ id, project }, self) => [{ tell: { to: { kind: 'project', id: project, project }, name: 'handle.settle', input: { id, organization: self.id } } }],
+    'project.deleted': ({ id }, self) => [
+      {
+        tell: {
+          to: { kind: 'project', id, project: id },
+          name: 'project.end',
+          input: { organization: self.id },
+        },
+      },
+    ],
+    'handle.questioned': ({ id, project }, self) => [
+      {
+        tell: {
+          to: { kind: 'project', id: project, project },
+          name: 'handle.settle',
+          input: { id, organization: self.id },
+        },
+      },
+    ],
   },
   ask: { directory: directoryOf, skills: skillsOf, skill_grants: grantsOf, action: actionOf },
   deadline: (state) => {
     const [asked, retired] = [nextQuestion(state), nextRetirement(state)]
-    return asked === undefined || retired === undefined ? (asked ?? retired) : Math.min(asked, retired)
+    return asked === undefined || retired === undefined
+      ? (asked ?? retired)
+      : Math.min(asked, retired)
   },
   // A snapshot of an older release lacks what that did not know.
   recover: (state) => ({ ...nobody(), ...state }),

@@ -36,10 +36,35 @@ export interface OrganizationOptions {
 export const QUESTION_AFTER = 60_000
 
 /** The organization before its first start. */
-export const nobody = (): OrganizationState => ({ id: '', name: '', keys: {}, projects: {}, claims: {}, skills: {}, holds: {}, grants: {}, actions: {} })
+export const nobody = (): OrganizationState => ({
+  id: '',
+  name: '',
+  keys: {},
+  projects: {},
+  claims: {},
+  skills: {},
+  holds: {},
+  grants: {},
+  actions: {},
+})
 
 /** What gateways keep of the organization. */
-export function directoryOf({ id, keys, projects, skills, actions }: OrganizationState): OrganizationDirectory {
+export function directoryOf({
+  id,
+  keys,
+  projects,
+  skills,
+  actions,
+}: OrganizationState): OrganizationDirectory {
   const live = Object.values(projects).filter((project) => !project.deleted)
-  return { id, keys: byHash(keys), projects: { ...projects }, handles: Object.fromEntries(live.map((project) => [project.handle, project.id])), skills: Object.fromEntries(Object.values(skills).map((skill) => [skill.id, skill.name])), actions: Object.fromEntries(Object.values(actions).map(({ action }) => [action.name, sketchOf(action)])) }
+  return {
+    id,
+    keys: byHash(keys),
+    projects: { ...projects },
+    handles: Object.fromEntries(live.map((project) => [project.handle, project.id])),
+    skills: Object.fromEntries(Object.values(skills).map((skill) => [skill.id, skill.name])),
+    actions: Object.fromEntries(
+      Object.values(actions).map(({ action }) => [action.name, sketchOf(action)]),
+    ),
+  }
 }

@@ -25,27 +25,53 @@ interface PlanState {
 }
 
 /** The actor of the places. @param limit runs under way in the organization; absent: any number. */
-export function planActor({ plan_concurrency: limit = Infinity }: { readonly plan_concurrency?: number }): Actor<PlanState, PlaceEvent, Api, 'plan', PlaceCommands> {
+export function planActor({
+  plan_concurrency: limit = Infinity,
+}: {
+  readonly plan_concurrency?: number
+}): Actor<PlanState, PlaceEvent, Api, 'plan', PlaceCommands> {
   const roomIn = ({ given }: PlanState): number => Math.max(0, limit - Object.keys(given).length)
   /** Places for the first in the line. @param room as it will be. */
-  const give = ({ line }: PlanState, room: number): PlaceEvent[] => line.slice(0, Math.min(room, GIVEN)).map((wanting) => ({ ...wanting, type: 'place.given' }))
-  const done = (events: readonly PlaceEvent[]): Decided<PlaceEvent, undefined> => ({ events, reply: undefined })
+  const give = ({ line }: PlanState, room: number): PlaceEvent[] =>
+    line.slice(0, Math.min(room, GIVEN)).map((wanting) => ({ ...wanting, type: 'place.given' }))
+  const done = (events: readonly PlaceEvent[]): Decided<PlaceEvent, undefined> => ({
+    events,
+    reply: undefined,
+  })
   return {
     kind: 'plan',
     initial: () => ({ given: {}, line: [], counted: 0 }),
     decide: {
       'place.ask': (state, { run_id, loop_id, project }) => {
-        if (own(state.given, run_id) || state.line.some((waiting) => waiting.run_id === run_id)) return done([])
-        return done([{ type: state.line.length === 0 && roomIn(state) > 0 ? 'place.given' : 'place.lined_up', run_id, loop_id, project }])
+        if (own(state.given, run_id) || state.line.some((waiting) => waiting.run_id === run_id))
+          return done([])
+        return done([
+          {
+            type: state.line.length === 0 && roomIn(state) > 0 ? 'place.given' : 'place.lined_up',
+            run_id,
+            loop_id,
+            project,
+          },
+        ])
       },
       'place.return': (state, { run_id }) => {
         const had = own(state.given, run_id) !== undefined
-        if (!had) return done(state.line.some((waiting) => waiting.run_id === run_id) ? [{ type: 'place.freed', run_id }] : [])
-        return done([{ type: 'place.freed', run_id }, ...give(state, Math.max(0, limit - Object.keys(state.given).length + 1))])
+        if (!had)
+          return done(
+            state.line.some((waiting) => waiting.run_id === run_id)
+              ? [{ type: 'place.freed', run_id }]
+              : [],
+          )
+        return done([
+          { type: 'place.freed', run_id },
+          ...give(state, Math.max(0, limit - Object.keys(state.given).length + 1)),
+        ])
       },
       wake: (state, _, { at }) => {
         const events = give(state, roomIn(state))
-        return events.length > 0 ? done(events) : { ...done([]), soft: [{ type: 'places.counted', at }] }
+        return events.length > 0
+          ? done(events)
+          : { ...done([]), soft: [{ type: 'places.counted', at }] }
       },
     },
     evolve: {
@@ -66,12 +92,21 @@ export function planActor({ plan_concurrency: limit = Infinity }: { readonly pla
       'places.counted': (state, { at }) => Object.assign(state, { counted: at }),
     },
     react: {
-      'place.given': ({ run_id, loop_id, project }) => [{ tell: { to: { kind: 'loop', id: loop_id, project }, name: 'place.give', input: { run_id } } }],
+      'place.given': ({ run_id, loop_id, project }) => [
+        {
+          tell: {
+            to: { kind: 'loop', id: loop_id, project },
+            name: 'place.give',
+            input: { run_id },
+          },
+        },
+      ],
     },
     ask: {
       /** How many places are given, and how many runs wait for one. */
       places: ({ given, line }) => ({ given: Object.keys(given).length, waiting: line.length }),
     },
-    deadline: (state) => (state.line.length === 0 ? undefined : roomIn(state) > 0 ? 0 : state.counted + AGAIN),
+    deadline: (state) =>
+      state.line.length === 0 ? undefined : roomIn(state) > 0 ? 0 : state.counted + AGAIN,
   }
 }

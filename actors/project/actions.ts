@@ -2,7 +2,13 @@
  * Actions of a project. Invariants: names are unique in the project and never change; an HTTP action has exactly one secret,
  * which is known here only sealed; the next call is signed with the one that was made last.
  */
-import type { Action, ActionEvent, actions, KeptAction, SealedSecret } from '../../protocol/api/actions.ts'
+import type {
+  Action,
+  ActionEvent,
+  actions,
+  KeptAction,
+  SealedSecret,
+} from '../../protocol/api/actions.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input, Reply } from '../../protocol/contract.ts'
 import { refuse, refuseFields, type FieldError } from '../../protocol/errors.ts'
@@ -19,69 +25,182 @@ type Decided<R> = Decision<ActionEvent, R>
 /** Actions of one project at most: gateways and executors keep a sketch of each. */
 const MOST = 1000
 
-const named = ({ actions: all }: ProjectState, name: string): KeptAction | undefined => Object.values(all).find(({ action }) => action.name === name)
+const named = ({ actions: all }: ProjectState, name: string): KeptAction | undefined =>
+  Object.values(all).find(({ action }) => action.name === name)
 
 /** Define an action. The raw secret never comes here: the edge adds it to the reply. */
-export function createAction({ brand }: ProjectOptions, state: ProjectState, input: Input<Rows['action.create']> & SealedSecret, cause: Cause): Decided<Action> {
+export function createAction(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  input: Input<Rows['action.create']> & SealedSecret,
+  cause: Cause,
+): Decided<Action> {
   const faults = [...reservedActionName(input.name, brand), ...reservedTags(input.tags, brand)]
   if (faults.length > 0) return refuseFields(...faults)
   if (named(state, input.name)) return refuse('already_exists', { field: 'name', name: input.name })
-  if (Object.keys(state.actions).length >= MOST) return refuse('conflict', { limit: MOST }, `A project has at most ${MOST} actions.`)
-  const { name, title, description, endpoint_kind = 'http', invocation_format = 'legacy', endpoint_url, input_schema, output_schema, annotations, tags, sealed } = input
+  if (Object.keys(state.actions).length >= MOST)
+    return refuse('conflict', { limit: MOST }, `A project has at most ${MOST} actions.`)
+  const {
+    name,
+    title,
+    description,
+    endpoint_kind = 'http',
+    invocation_format = 'legacy',
+    endpoint_url,
+    input_schema,
+    output_schema,
+    annotations,
+    tags,
+    sealed,
+  } = input
   const now = timestamp(cause.at)
   const action: Action = {
-    id: cause.mint('action'), name, endpoint_kind, invocation_format,
-    ...(title && { title }), ...(description && { description }), ...(endpoint_url !== undefined && { endpoint_url }), ...(input_schema && { input_schema }), ...(output_schema && { output_schema }),
-    ...(annotations && Object.keys(annotations).length > 0 && { annotations }), ...(tags && Object.keys(tags).length > 0 && { tags }), created_at: now, updated_at: now,
+    id: cause.mint('action'),
+    name,
+    endpoint_kind,
+    invocation_format,
+    ...(title && { title }),
+    ...(description && { description }),
+    ...(endpoint_url !== undefined && { endpoint_url }),
+    ...(input_schema && { input_schema }),
+    ...(output_schema && { output_schema }),
+    ...(annotations && Object.keys(annotations).length > 0 && { annotations }),
+    ...(tags && Object.keys(tags).length > 0 && { tags }),
+    created_at: now,
+    updated_at: now,
   }
-  return { events: [{ type: 'action.created', id: action.id, action, ...(endpoint_kind === 'http' && { secret: { sealed } }) }], reply: action }
+  return {
+    events: [
+      {
+        type: 'action.created',
+        id: action.id,
+        action,
+        ...(endpoint_kind === 'http' && { secret: { sealed } }),
+      },
+    ],
+    reply: action,
+  }
 }
 
 /** Change an action. Null and empty values remove a field. */
-export function updateAction(state: ProjectState, input: Input<Rows['action.update']>, { at }: Cause): Decided<Action> {
+export function updateAction(
+  state: ProjectState,
+  input: Input<Rows['action.update']>,
+  { at }: Cause,
+): Decided<Action> {
   const kept = named(state, input.action_name)
   if (!kept) return refuse('not_found')
-  const { title, description, invocation_format, endpoint_url, input_schema, output_schema, annotations, tags } = input
+  const {
+    title,
+    description,
+    invocation_format,
+    endpoint_url,
+    input_schema,
+    output_schema,
+    annotations,
+    tags,
+  } = input
   const faults: FieldError[] = []
-  if (kept.action.endpoint_kind === 'worker') for (const field of ['endpoint_url', 'invocation_format'] as const) if (input[field] !== undefined) faults.push({ field, message: 'does not go with the kind worker' })
+  if (kept.action.endpoint_kind === 'worker')
+    for (const field of ['endpoint_url', 'invocation_format'] as const)
+      if (input[field] !== undefined)
+        faults.push({ field, message: 'does not go with the kind worker' })
   if (faults.length > 0) return refuseFields(...faults)
-  const change = changeOf<Action>(kept.action, { title, description, invocation_format, endpoint_url, input_schema, output_schema, annotations: annotations === null ? {} : annotations, tags }, at)
+  const change = changeOf<Action>(
+    kept.action,
+    {
+      title,
+      description,
+      invocation_format,
+      endpoint_url,
+      input_schema,
+      output_schema,
+      annotations: annotations === null ? {} : annotations,
+      tags,
+    },
+    at,
+  )
   if (!change) return { events: [], reply: kept.action }
-  return { events: [{ type: 'action.updated', id: kept.action.id, name: kept.action.name, action: change.patch, changes: change.changes }], reply: change.next }
+  return {
+    events: [
+      {
+        type: 'action.updated',
+        id: kept.action.id,
+        name: kept.action.name,
+        action: change.patch,
+        changes: change.changes,
+      },
+    ],
+    reply: change.next,
+  }
 }
 
 /** Loops that a refusal names. */
 const TOLD = 20
 /** Delete an action that no active loop calls. Calls that are under way end by themselves; a step that names it later waits for a worker. */
-export function deleteAction(state: ProjectState, input: Input<Rows['action.delete']>): Decided<undefined> {
+export function deleteAction(
+  state: ProjectState,
+  input: Input<Rows['action.delete']>,
+): Decided<undefined> {
   const kept = named(state, input.action_name)
   if (!kept) return refuse('not_found')
   const { id, name } = kept.action
   const callers = callersOf(state, name)
-  if (callers.length > 0) return refuse('conflict', { loop_ids: callers.slice(0, TOLD), loop_count: callers.length }, 'Active loops call this action; take it out of their steps, pause them or delete them first.')
+  if (callers.length > 0)
+    return refuse(
+      'conflict',
+      { loop_ids: callers.slice(0, TOLD), loop_count: callers.length },
+      'Active loops call this action; take it out of their steps, pause them or delete them first.',
+    )
   return { events: [{ type: 'action.deleted', id, name }], reply: undefined }
 }
 
 /** Replace the secret of an HTTP action. */
-export function rotateSecret({ brand }: ProjectOptions, state: ProjectState, input: Pick<Input<Rows['action.rotate_secret']>, 'action_name'> & SealedSecret): Decided<Reply<Rows['action.rotate_secret']>> {
+export function rotateSecret(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  input: Pick<Input<Rows['action.rotate_secret']>, 'action_name'> & SealedSecret,
+): Decided<Reply<Rows['action.rotate_secret']>> {
   const kept = named(state, input.action_name)
   if (!kept) return refuse('not_found')
   const { action, secret } = kept
-  if (!secret) return refuseFields({ field: 'action_name', message: 'is done by workers; no call of it is signed', actual: action.name })
+  if (!secret)
+    return refuseFields({
+      field: 'action_name',
+      message: 'is done by workers; no call of it is signed',
+      actual: action.name,
+    })
   const version = secret.version + 1
   return {
-    events: [{ type: 'action.secret_rotated', id: action.id, name: action.name, version, secret: { sealed: input.sealed } }],
-    reply: { secret_ref: secretRef(brand, 'action', action.name), secret_version: version } as Reply<Rows['action.rotate_secret']>,
+    events: [
+      {
+        type: 'action.secret_rotated',
+        id: action.id,
+        name: action.name,
+        version,
+        secret: { sealed: input.sealed },
+      },
+    ],
+    reply: {
+      secret_ref: secretRef(brand, 'action', action.name),
+      secret_version: version,
+    } as Reply<Rows['action.rotate_secret']>,
   }
 }
 
 /** How the events change the kept actions. */
 export const evolveActions = {
-  'action.created': (state: ProjectState, { id, action, secret }: Extract<ActionEvent, { type: 'action.created' }>): ProjectState => {
+  'action.created': (
+    state: ProjectState,
+    { id, action, secret }: Extract<ActionEvent, { type: 'action.created' }>,
+  ): ProjectState => {
     state.actions[id] = { action, ...(secret && { secret: { ...secret, version: 1 } }) }
     return state
   },
-  'action.updated': (state: ProjectState, { id, action }: Extract<ActionEvent, { type: 'action.updated' }>): ProjectState => {
+  'action.updated': (
+    state: ProjectState,
+    { id, action }: Extract<ActionEvent, { type: 'action.updated' }>,
+  ): ProjectState => {
     const kept = own(state.actions, id)
     if (kept) state.actions[id] = { ...kept, action: patch(kept.action, action) }
     return state
@@ -90,7 +209,10 @@ export const evolveActions = {
     delete state.actions[id]
     return state
   },
-  'action.secret_rotated': (state: ProjectState, { id, version, secret }: Extract<ActionEvent, { type: 'action.secret_rotated' }>): ProjectState => {
+  'action.secret_rotated': (
+    state: ProjectState,
+    { id, version, secret }: Extract<ActionEvent, { type: 'action.secret_rotated' }>,
+  ): ProjectState => {
     const kept = own(state.actions, id)
     if (kept) state.actions[id] = { ...kept, secret: { ...secret, version } }
     return state
@@ -98,4 +220,7 @@ export const evolveActions = {
 }
 
 /** What an executor or the edge needs to call the action of this name: the record and the sealed secret. */
-export const actionOf = (state: ProjectState, { name }: { readonly name: string }): KeptAction | undefined => named(state, name)
+export const actionOf = (
+  state: ProjectState,
+  { name }: { readonly name: string },
+): KeptAction | undefined => named(state, name)

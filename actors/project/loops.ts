@@ -18,29 +18,57 @@ export interface KnownLoop {
 }
 
 /** A loop says how it stands. */
-export function noteLoop({ loops, ended }: ProjectState, { loop_id, version, actions, gone }: LoopStanding): Decided {
+export function noteLoop(
+  { loops, ended }: ProjectState,
+  { loop_id, version, actions, gone }: LoopStanding,
+): Decided {
   if ((own(loops, loop_id)?.version ?? 0) >= version) return { events: [], reply: undefined }
   const noted: LoopsEvent = { type: 'loop.noted', loop_id, version, actions, ...(gone && { gone }) }
-  return { events: ended === undefined || gone ? [noted] : [noted, { type: 'project.ended', organization: ended, loops: [loop_id] }], reply: undefined }
+  return {
+    events:
+      ended === undefined || gone
+        ? [noted]
+        : [noted, { type: 'project.ended', organization: ended, loops: [loop_id] }],
+    reply: undefined,
+  }
 }
 
 /** The project is gone: so are its loops, some hundred with each commit. */
-export function endProject({ loops }: ProjectState, { organization, after = '' }: LoopsCommands['project.end']['input']): Decided {
-  const left = Object.keys(loops).filter((id) => id > after && loops[id]?.gone === undefined).sort()
+export function endProject(
+  { loops }: ProjectState,
+  { organization, after = '' }: LoopsCommands['project.end']['input'],
+): Decided {
+  const left = Object.keys(loops)
+    .filter((id) => id > after && loops[id]?.gone === undefined)
+    .sort()
   const told = left.slice(0, AT_ONCE)
   const next = left.length > AT_ONCE ? told.at(-1) : undefined
-  return { events: [{ type: 'project.ended', organization, loops: told, ...(next !== undefined && { next }) }], reply: undefined }
+  return {
+    events: [
+      { type: 'project.ended', organization, loops: told, ...(next !== undefined && { next }) },
+    ],
+    reply: undefined,
+  }
 }
 
 /** Ids of the loops whose runs may call an action. */
-export const callersOf = ({ loops }: ProjectState, action: string): string[] => Object.keys(loops).filter((id) => loops[id]?.actions.includes(action))
+export const callersOf = ({ loops }: ProjectState, action: string): string[] =>
+  Object.keys(loops).filter((id) => loops[id]?.actions.includes(action))
 
 /** How the events change what is known. */
 export const evolveLoops = {
-  'loop.noted': (state: ProjectState, { loop_id, version, actions, gone }: Extract<LoopsEvent, { type: 'loop.noted' }>, at: number): ProjectState => {
-    for (const [id, known] of Object.entries(state.loops)) if (known.gone !== undefined && known.gone < at - KEEP_GONE) delete state.loops[id]
+  'loop.noted': (
+    state: ProjectState,
+    { loop_id, version, actions, gone }: Extract<LoopsEvent, { type: 'loop.noted' }>,
+    at: number,
+  ): ProjectState => {
+    for (const [id, known] of Object.entries(state.loops))
+      if (known.gone !== undefined && known.gone < at - KEEP_GONE) delete state.loops[id]
     state.loops[loop_id] = { version, actions, ...(gone && { gone: at }) }
     return state
   },
-  'project.ended': (state: ProjectState, { organization }: Extract<LoopsEvent, { type: 'project.ended' }>): ProjectState => Object.assign(state, { ended: organization }),
+  'project.ended': (
+    state: ProjectState,
+    { organization }: Extract<LoopsEvent, { type: 'project.ended' }>,
+  ): ProjectState => Object.assign(state, { ended: organization }),
 }

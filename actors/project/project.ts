@@ -7,7 +7,12 @@ import type { WebhookEvent } from '../../protocol/api/webhooks.ts'
 import type { RoleEvent } from '../../protocol/api/roles.ts'
 import type { WorkflowEvent } from '../../protocol/api/workflows.ts'
 import type { Api } from '../../protocol/api.ts'
-import type { HoldEvent, PartingEvent, ProjectCommands, Reserved } from '../../protocol/configuration.ts'
+import type {
+  HoldEvent,
+  PartingEvent,
+  ProjectCommands,
+  Reserved,
+} from '../../protocol/configuration.ts'
 import { own } from '../../protocol/lookup.ts'
 import { patch } from '../../protocol/patch.ts'
 import type { BindingEvent } from '../../protocol/bindings.ts'
@@ -19,8 +24,22 @@ import type { Actor, Cause } from '../actor.ts'
 import { evolveKeys, evolveRecord, touch } from '../configuration.ts'
 import { createAgent, deleteAgent, openInbox, updateAgent, type Domain } from './agents.ts'
 import { bindingsOf, deleteBinding, setBinding } from './bindings.ts'
-import { assignSkills, assignToolkits, equippedOf, evolveEquipment, take, type Held } from './equipment.ts'
-import { actionOf, createAction, deleteAction, evolveActions, rotateSecret, updateAction } from './actions.ts'
+import {
+  assignSkills,
+  assignToolkits,
+  equippedOf,
+  evolveEquipment,
+  take,
+  type Held,
+} from './equipment.ts'
+import {
+  actionOf,
+  createAction,
+  deleteAction,
+  evolveActions,
+  rotateSecret,
+  updateAction,
+} from './actions.ts'
 import { createKey, revokeKey } from './keys.ts'
 import { endProject, evolveLoops, noteLoop } from './loops.ts'
 import { evolvePartings, parting, partingOf, partingSettled } from './partings.ts'
@@ -31,13 +50,53 @@ import { createSkill, deleteSkill, replaceSkill } from '../skills.ts'
 import { createToolkit, deleteToolkit, replaceToolkit } from './toolkits.ts'
 import { bare, definitionOf, directoryOf, type ProjectOptions, type ProjectState } from './state.ts'
 import { deleteSecret, evolveSecrets, putSecret, secretList, secretOf } from './secrets.ts'
-import { createOwnToken, createToken, createUser, deleteUser, revokeOwnToken, revokeToken, updateUser } from './users.ts'
-import { createWebhook, deleteWebhook, evolveWebhooks, pingWebhook, rotateWebhookSecret, updateWebhook, webhookOf } from './webhooks.ts'
+import {
+  createOwnToken,
+  createToken,
+  createUser,
+  deleteUser,
+  revokeOwnToken,
+  revokeToken,
+  updateUser,
+} from './users.ts'
+import {
+  createWebhook,
+  deleteWebhook,
+  evolveWebhooks,
+  pingWebhook,
+  rotateWebhookSecret,
+  updateWebhook,
+  webhookOf,
+} from './webhooks.ts'
 import { createWorkflow, deleteWorkflow, settleHandle, updateWorkflow } from './workflows.ts'
 
-type ProjectEvent = WorkflowEvent | KeyEvent | PrincipalEvent | RoleEvent | HoldEvent | AgentEvent | ToolkitEvent | SkillEvent | EquipmentEvent | BindingEvent | ActionEvent | WebhookEvent | SecretEvent | LoopsEvent | PartingEvent
+type ProjectEvent =
+  | WorkflowEvent
+  | KeyEvent
+  | PrincipalEvent
+  | RoleEvent
+  | HoldEvent
+  | AgentEvent
+  | ToolkitEvent
+  | SkillEvent
+  | EquipmentEvent
+  | BindingEvent
+  | ActionEvent
+  | WebhookEvent
+  | SecretEvent
+  | LoopsEvent
+  | PartingEvent
 /** What the edge adds to rows. */
-type Extra = { readonly [N in 'principal.create' | 'principal.update' | 'user.create' | 'user.update' | 'role.create' | 'role.update' | 'assignment.create']: Holds } & {
+type Extra = {
+  readonly [N in
+    | 'principal.create'
+    | 'principal.update'
+    | 'user.create'
+    | 'user.update'
+    | 'role.create'
+    | 'role.update'
+    | 'assignment.create']: Holds
+} & {
   'key.create': KeyMaterial & Holds
   'token.create': KeyMaterial & Holds
   'me.create_token': KeyMaterial & Holds
@@ -52,11 +111,21 @@ type Extra = { readonly [N in 'principal.create' | 'principal.update' | 'user.cr
   'secret.put': { readonly material: SecretMaterial; readonly names: readonly string[] }
 }
 
-const [toolkit, skill, binding] = [evolveRecord('toolkits', 'toolkit'), evolveRecord('skills', 'skill'), evolveRecord('bindings', 'binding')]
-const [principal, role, assignment, agent] = [evolveRecord('principals', 'principal'), evolveRecord('roles', 'role'), evolveRecord('assignments', 'assignment'), evolveRecord('agents', 'agent')]
+const [toolkit, skill, binding] = [
+  evolveRecord('toolkits', 'toolkit'),
+  evolveRecord('skills', 'skill'),
+  evolveRecord('bindings', 'binding'),
+]
+const [principal, role, assignment, agent] = [
+  evolveRecord('principals', 'principal'),
+  evolveRecord('roles', 'role'),
+  evolveRecord('assignments', 'assignment'),
+  evolveRecord('agents', 'agent'),
+]
 /** Take the assignments of a principal or a role that is gone. */
 function unassign(state: ProjectState, of: 'principal_id' | 'role_id', id: string): ProjectState {
-  for (const one of Object.values(state.assignments)) if (one[of] === id) delete state.assignments[one.id]
+  for (const one of Object.values(state.assignments))
+    if (one[of] === id) delete state.assignments[one.id]
   return state
 }
 
@@ -64,9 +133,14 @@ function unassign(state: ProjectState, of: 'principal_id' | 'role_id', id: strin
 const KEEP_UNUSED = 86_400_000
 
 /** The actor of a project. */
-export function projectActor(options: ProjectOptions): Actor<ProjectState, ProjectEvent, Api, 'project', ProjectCommands, Extra> {
+export function projectActor(
+  options: ProjectOptions,
+): Actor<ProjectState, ProjectEvent, Api, 'project', ProjectCommands, Extra> {
   /** A command that needs the options. */
-  const bound = <I, D>(decide: (options: ProjectOptions, state: ProjectState, input: I, cause: Cause) => D) => (state: ProjectState, input: I, cause: Cause): D => decide(options, state, input, cause)
+  const bound =
+    <I, D>(decide: (options: ProjectOptions, state: ProjectState, input: I, cause: Cause) => D) =>
+    (state: ProjectState, input: I, cause: Cause): D =>
+      decide(options, state, input, cause)
   const skills = { ...options, source: 'project' } as const
   return {
     kind: 'project',
@@ -131,7 +205,12 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       },
       'workflow.updated': (state, { id, workflow, spec }) => {
         const kept = own(state.workflows, id)
-        if (kept) state.workflows[id] = { ...kept, workflow: patch(kept.workflow, workflow), ...(spec && { spec }) }
+        if (kept)
+          state.workflows[id] = {
+            ...kept,
+            workflow: patch(kept.workflow, workflow),
+            ...(spec && { spec }),
+          }
         return state
       },
       'workflow.deleted': (state, { id }) => {
@@ -141,7 +220,8 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       ...evolveKeys,
       'principal.created': principal.created,
       'principal.updated': principal.updated,
-      'principal.deleted': (state, { id }) => principal.deleted(unassign(state, 'principal_id', id), { id }),
+      'principal.deleted': (state, { id }) =>
+        principal.deleted(unassign(state, 'principal_id', id), { id }),
       'role.created': role.created,
       'role.updated': role.updated,
       'role.deleted': (state, { id }) => role.deleted(unassign(state, 'role_id', id), { id }),
@@ -153,7 +233,8 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       },
       'handle.freed': (state, { id, unused }, at) => {
         delete state.claims[id]
-        for (const [old, since] of Object.entries(state.unused)) if (since < at - KEEP_UNUSED) delete state.unused[old]
+        for (const [old, since] of Object.entries(state.unused))
+          if (since < at - KEEP_UNUSED) delete state.unused[old]
         if (unused) state.unused[id] = at
         return state
       },
@@ -162,7 +243,8 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
       'agent.deleted': (state, { id, external_ref }) => {
         if (external_ref !== undefined) state.retired[id] = external_ref
         delete state.equipment[id]
-        for (const binding of Object.values(state.bindings)) if (binding.agent_id === id) delete state.bindings[binding.id]
+        for (const binding of Object.values(state.bindings))
+          if (binding.agent_id === id) delete state.bindings[binding.id]
         return agent.deleted(state, { id })
       },
       'toolkit.created': toolkit.created,
@@ -183,13 +265,50 @@ export function projectActor(options: ProjectOptions): Actor<ProjectState, Proje
     },
     react: {
       'project.ended': ({ organization, loops, next }, { id }) => [
-        ...loops.map((loop) => ({ tell: { to: { kind: 'loop' as const, id: loop }, name: 'loop.end', input: { organization } } })),
-        ...(next === undefined ? [] : [{ tell: { to: { kind: 'project' as const, id }, name: 'project.end', input: { organization, after: next } } }]),
+        ...loops.map((loop) => ({
+          tell: {
+            to: { kind: 'loop' as const, id: loop },
+            name: 'loop.end',
+            input: { organization },
+          },
+        })),
+        ...(next === undefined
+          ? []
+          : [
+              {
+                tell: {
+                  to: { kind: 'project' as const, id },
+                  name: 'project.end',
+                  input: { organization, after: next },
+                },
+              },
+            ]),
       ],
-      'agent.deleted': ({ id }) => [{ tell: { to: { kind: 'memory', id }, name: 'memory.clear', input: {} } }],
-      'handle.freed': ({ id, organization }) => [{ tell: { to: { kind: 'organization', id: organization, project: organization }, name: 'handle.release', input: { id } } }],
+      'agent.deleted': ({ id }) => [
+        { tell: { to: { kind: 'memory', id }, name: 'memory.clear', input: {} } },
+      ],
+      'handle.freed': ({ id, organization }) => [
+        {
+          tell: {
+            to: { kind: 'organization', id: organization, project: organization },
+            name: 'handle.release',
+            input: { id },
+          },
+        },
+      ],
     },
-    ask: { directory: directoryOf, definition: definitionOf, reach: reachOf, equipment: equippedOf, bindings: bindingsOf, action: actionOf, webhook: webhookOf, secret: secretOf, secrets: secretList, job_spec: partingOf },
+    ask: {
+      directory: directoryOf,
+      definition: definitionOf,
+      reach: reachOf,
+      equipment: equippedOf,
+      bindings: bindingsOf,
+      action: actionOf,
+      webhook: webhookOf,
+      secret: secretOf,
+      secrets: secretList,
+      job_spec: partingOf,
+    },
     // A snapshot of an older release lacks what that did not know.
     recover: (state) => ({ ...bare(), ...state }),
   }

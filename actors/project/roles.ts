@@ -19,46 +19,103 @@ type Decided<R> = Decision<RoleEvent, R>
 const MOST = { roles: 200, roles_of_one: 64 } as const
 
 /** Create a role. */
-export function createRole({ brand }: ProjectOptions, state: ProjectState, input: Input<Rows['role.create']> & Holds, cause: Cause): Decided<Role> {
+export function createRole(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  input: Input<Rows['role.create']> & Holds,
+  cause: Cause,
+): Decided<Role> {
   const { permissions, faults } = readPermissions(input.permissions, brand)
   const all = [...faults, ...reservedTags(input.tags, brand)]
   if (all.length > 0) return refuseFields(...all)
   const lower = input.name.toLowerCase()
-  if ([...systemRoleNames, ...Object.values(state.roles).map(({ name }) => name)].some((name) => name.toLowerCase() === lower)) return refuse('already_exists', { field: 'name', name: input.name })
-  if (Object.keys(state.roles).length >= MOST.roles) return refuse('conflict', { limit: MOST.roles }, `A project has at most ${MOST.roles} roles of its own.`)
+  if (
+    [...systemRoleNames, ...Object.values(state.roles).map(({ name }) => name)].some(
+      (name) => name.toLowerCase() === lower,
+    )
+  )
+    return refuse('already_exists', { field: 'name', name: input.name })
+  if (Object.keys(state.roles).length >= MOST.roles)
+    return refuse(
+      'conflict',
+      { limit: MOST.roles },
+      `A project has at most ${MOST.roles} roles of its own.`,
+    )
   const missing = lacking(input.holds, permissions, brand)
   if (missing) return missing
   const now = timestamp(cause.at)
   const role: KeptRole = {
-    id: cause.mint('role'), name: input.name, permissions: [...permissions],
+    id: cause.mint('role'),
+    name: input.name,
+    permissions: [...permissions],
     ...(input.description && { description: input.description }),
     ...(input.tags && Object.keys(input.tags).length > 0 && { tags: input.tags }),
-    created_at: now, updated_at: now,
+    created_at: now,
+    updated_at: now,
   }
-  return { events: [{ type: 'role.created', id: role.id, role }], reply: roleRecord(role, cause.self.id, brand) }
+  return {
+    events: [{ type: 'role.created', id: role.id, role }],
+    reply: roleRecord(role, cause.self.id, brand),
+  }
 }
 
 const customRole = ({ roles }: ProjectState, id: string): KeptRole | Refusal =>
-  systemRoleById(id) ? refuse('forbidden', undefined, 'System roles cannot be changed.') : (own(roles, id) ?? refuse('not_found'))
+  systemRoleById(id)
+    ? refuse('forbidden', undefined, 'System roles cannot be changed.')
+    : (own(roles, id) ?? refuse('not_found'))
 
 /** Change a role; `permissions` replaces what it grants. Only what is added must be held by the caller. */
-export function updateRole({ brand }: ProjectOptions, state: ProjectState, input: Input<Rows['role.update']> & Holds, { at, self }: Cause): Decided<Role> {
+export function updateRole(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  input: Input<Rows['role.update']> & Holds,
+  { at, self }: Cause,
+): Decided<Role> {
   const role = customRole(state, input.id)
   if ('refused' in role) return role
   const { permissions, faults } = readPermissions(input.permissions ?? [], brand)
   const all = [...faults, ...reservedTags(input.tags, brand)]
   if (all.length > 0) return refuseFields(...all)
-  const missing = lacking(input.holds, permissions.filter((permission) => !role.permissions.includes(permission)), brand)
+  const missing = lacking(
+    input.holds,
+    permissions.filter((permission) => !role.permissions.includes(permission)),
+    brand,
+  )
   if (missing) return missing
   const { description, tags } = input
   const kept = changeOf<KeptRole>(role, { description, tags }, at)
   // A role that grants nothing keeps an empty list: it is no wish to remove the field.
-  const regranted = input.permissions !== undefined && JSON.stringify(permissions) !== JSON.stringify(role.permissions)
+  const regranted =
+    input.permissions !== undefined &&
+    JSON.stringify(permissions) !== JSON.stringify(role.permissions)
   if (!kept && !regranted) return { events: [], reply: roleRecord(role, self.id, brand) }
-  const next: KeptRole = { ...(kept?.next ?? role), ...(regranted && { permissions: [...permissions] }), updated_at: timestamp(at) }
-  const changes = { ...kept?.changes, ...(regranted && { permissions: { from: roleRecord(role, self.id, brand).permissions, to: roleRecord(next, self.id, brand).permissions } }) }
+  const next: KeptRole = {
+    ...(kept?.next ?? role),
+    ...(regranted && { permissions: [...permissions] }),
+    updated_at: timestamp(at),
+  }
+  const changes = {
+    ...kept?.changes,
+    ...(regranted && {
+      permissions: {
+        from: roleRecord(role, self.id, brand).permissions,
+        to: roleRecord(next, self.id, brand).permissions,
+      },
+    }),
+  }
   return {
-    events: [{ type: 'role.updated', id: role.id, role: { ...kept?.patch, ...(regranted && { permissions: next.permissions }), updated_at: next.updated_at }, changes }],
+    events: [
+      {
+        type: 'role.updated',
+        id: role.id,
+        role: {
+          ...kept?.patch,
+          ...(regranted && { permissions: next.permissions }),
+          updated_at: next.updated_at,
+        },
+        changes,
+      },
+    ],
     reply: roleRecord(next, self.id, brand),
   }
 }
@@ -67,35 +124,80 @@ export function updateRole({ brand }: ProjectOptions, state: ProjectState, input
 const TOLD = 400
 
 /** Delete a role with its assignments. A key that it capped can do nothing any more. */
-export function deleteRole(state: ProjectState, input: Input<Rows['role.delete']>): Decided<undefined> {
+export function deleteRole(
+  state: ProjectState,
+  input: Input<Rows['role.delete']>,
+): Decided<undefined> {
   const role = customRole(state, input.id)
   if ('refused' in role) return role
-  const taken = Object.values(state.assignments).filter(({ role_id }) => role_id === role.id).slice(0, TOLD)
-  return { events: [...taken.map((assignment): RoleEvent => ({ type: 'assignment.deleted', id: assignment.id, assignment })), { type: 'role.deleted', id: role.id, name: role.name }], reply: undefined }
+  const taken = Object.values(state.assignments)
+    .filter(({ role_id }) => role_id === role.id)
+    .slice(0, TOLD)
+  return {
+    events: [
+      ...taken.map(
+        (assignment): RoleEvent => ({ type: 'assignment.deleted', id: assignment.id, assignment }),
+      ),
+      { type: 'role.deleted', id: role.id, name: role.name },
+    ],
+    reply: undefined,
+  }
 }
 
 /** Give a principal a role. */
-export function assignRole({ brand }: ProjectOptions, state: ProjectState, input: Input<Rows['assignment.create']> & Holds, cause: Cause): Decided<RoleAssignment> {
+export function assignRole(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  input: Input<Rows['assignment.create']> & Holds,
+  cause: Cause,
+): Decided<RoleAssignment> {
   const { principal_id, role_name } = input
   const system = systemRoleNames.find((name) => name === role_name)
-  const role_id = input.role_id ?? (system ? systemRoleId(system) : Object.values(state.roles).find(({ name }) => name === role_name)?.id)
+  const role_id =
+    input.role_id ??
+    (system
+      ? systemRoleId(system)
+      : Object.values(state.roles).find(({ name }) => name === role_name)?.id)
   const faults = [
-    ...(own(state.principals, principal_id) ? [] : [{ field: 'principal_id', message: 'there is no such principal', actual: principal_id }]),
-    ...(role_id !== undefined && hasRole(state.roles, role_id) ? [] : [{ field: role_name === undefined ? 'role_id' : 'role_name', message: 'there is no such role', actual: role_name ?? input.role_id }]),
+    ...(own(state.principals, principal_id)
+      ? []
+      : [{ field: 'principal_id', message: 'there is no such principal', actual: principal_id }]),
+    ...(role_id !== undefined && hasRole(state.roles, role_id)
+      ? []
+      : [
+          {
+            field: role_name === undefined ? 'role_id' : 'role_name',
+            message: 'there is no such role',
+            actual: role_name ?? input.role_id,
+          },
+        ]),
   ]
   if (faults.length > 0 || role_id === undefined) return refuseFields(...faults)
   const before = assignmentsOf(state, principal_id)
   const same = before.find((assignment) => assignment.role_id === role_id)
   if (same) return refuse('already_exists', { id: same.id }, 'The principal has this role.')
-  if (before.length >= MOST.roles_of_one) return refuse('conflict', { limit: MOST.roles_of_one }, `A principal has at most ${MOST.roles_of_one} roles.`)
+  if (before.length >= MOST.roles_of_one)
+    return refuse(
+      'conflict',
+      { limit: MOST.roles_of_one },
+      `A principal has at most ${MOST.roles_of_one} roles.`,
+    )
   const missing = lackingForRoles(state, input.holds, [role_id], brand)
   if (missing) return missing
   const assignment = assigned(state, principal_id, role_id, cause)
-  return { events: [{ type: 'assignment.created', id: assignment.id, assignment }], reply: assignment }
+  return {
+    events: [{ type: 'assignment.created', id: assignment.id, assignment }],
+    reply: assignment,
+  }
 }
 
 /** Take a role from a principal. */
-export function unassignRole(state: ProjectState, input: Input<Rows['assignment.delete']>): Decided<undefined> {
+export function unassignRole(
+  state: ProjectState,
+  input: Input<Rows['assignment.delete']>,
+): Decided<undefined> {
   const assignment = own(state.assignments, input.id)
-  return assignment ? { events: [{ type: 'assignment.deleted', id: assignment.id, assignment }], reply: undefined } : refuse('not_found')
+  return assignment
+    ? { events: [{ type: 'assignment.deleted', id: assignment.id, assignment }], reply: undefined }
+    : refuse('not_found')
 }

@@ -62,10 +62,32 @@ export interface ProjectOptions {
 }
 
 /** A project without any configuration. */
-export const bare = (): ProjectState => ({ workflows: {}, keys: {}, principals: {}, roles: {}, assignments: {}, claims: {}, unused: {}, agents: {}, retired: {}, toolkits: {}, skills: {}, equipment: {}, bindings: {}, actions: {}, webhooks: {}, secrets: {}, loops: {}, partings: {} })
+export const bare = (): ProjectState => ({
+  workflows: {},
+  keys: {},
+  principals: {},
+  roles: {},
+  assignments: {},
+  claims: {},
+  unused: {},
+  agents: {},
+  retired: {},
+  toolkits: {},
+  skills: {},
+  equipment: {},
+  bindings: {},
+  actions: {},
+  webhooks: {},
+  secrets: {},
+  loops: {},
+  partings: {},
+})
 
 /** What gateways keep of a project; its state does not hold its id, so the question does. */
-export function directoryOf({ keys, principals, roles, assignments, workflows, agents, actions }: ProjectState, { id }: { readonly id: string }): ProjectDirectory {
+export function directoryOf(
+  { keys, principals, roles, assignments, workflows, agents, actions }: ProjectState,
+  { id }: { readonly id: string },
+): ProjectDirectory {
   const held = new Map<string, string[]>()
   for (const { principal_id, role_id } of Object.values(assignments)) {
     const ids = held.get(principal_id)
@@ -73,16 +95,39 @@ export function directoryOf({ keys, principals, roles, assignments, workflows, a
     else held.set(principal_id, [role_id])
   }
   return {
-    id, keys: byHash(keys), roles: { ...roles }, assignments: Object.values(assignments),
-    principals: Object.fromEntries(Object.values(principals).map((principal) => [principal.id, principalRecord(principal, held.get(principal.id) ?? [])])),
-    workflows: Object.fromEntries(Object.values(workflows).map(({ workflow }) => [workflow.id, { handle: workflow.handle, latest_version: workflow.latest_version }])),
-    agents: Object.fromEntries(Object.values(agents).map(({ id, name, external_ref, status }) => [id, { name, status, ...(external_ref !== undefined && { external_ref }) }])),
-    actions: Object.fromEntries(Object.values(actions).map(({ action }) => [action.name, sketchOf(action)])),
+    id,
+    keys: byHash(keys),
+    roles: { ...roles },
+    assignments: Object.values(assignments),
+    principals: Object.fromEntries(
+      Object.values(principals).map((principal) => [
+        principal.id,
+        principalRecord(principal, held.get(principal.id) ?? []),
+      ]),
+    ),
+    workflows: Object.fromEntries(
+      Object.values(workflows).map(({ workflow }) => [
+        workflow.id,
+        { handle: workflow.handle, latest_version: workflow.latest_version },
+      ]),
+    ),
+    agents: Object.fromEntries(
+      Object.values(agents).map(({ id, name, external_ref, status }) => [
+        id,
+        { name, status, ...(external_ref !== undefined && { external_ref }) },
+      ]),
+    ),
+    actions: Object.fromEntries(
+      Object.values(actions).map(({ action }) => [action.name, sketchOf(action)]),
+    ),
   }
 }
 
 /** The latest version of a workflow, or undefined. */
-export function definitionOf({ workflows }: ProjectState, { id }: { readonly id: string }): Definition | undefined {
+export function definitionOf(
+  { workflows }: ProjectState,
+  { id }: { readonly id: string },
+): Definition | undefined {
   const kept = own(workflows, id)
   return kept && { id, version: kept.workflow.latest_version, spec: kept.spec }
 }

@@ -1,5 +1,13 @@
 /** People and their personal tokens. An email address names one person of the project, whatever its case. */
-import type { ApiKey, Holds, KeptPrincipal, KeyEvent, KeyMaterial, PrincipalEvent, PrincipalRecord } from '../../protocol/api/access.ts'
+import type {
+  ApiKey,
+  Holds,
+  KeptPrincipal,
+  KeyEvent,
+  KeyMaterial,
+  PrincipalEvent,
+  PrincipalRecord,
+} from '../../protocol/api/access.ts'
 import type { RoleEvent } from '../../protocol/api/roles.ts'
 import { isPersonal, type users } from '../../protocol/api/users.ts'
 import { parseTimestamp } from '../../protocol/common.ts'
@@ -25,41 +33,82 @@ const personOf = ({ principals }: ProjectState, id: string): KeptPrincipal | Ref
   return person?.kind === 'user' ? person : refuse('not_found')
 }
 /** Refuses an address that another person has. */
-function taken({ principals }: ProjectState, email: string | undefined, self?: string): Refusal | undefined {
-  const other = email && Object.values(principals).find((principal) => principal.id !== self && principal.email?.toLowerCase() === email.toLowerCase())
+function taken(
+  { principals }: ProjectState,
+  email: string | undefined,
+  self?: string,
+): Refusal | undefined {
+  const other =
+    email &&
+    Object.values(principals).find(
+      (principal) =>
+        principal.id !== self && principal.email?.toLowerCase() === email.toLowerCase(),
+    )
   return other ? refuse('already_exists', { field: 'email', email, user_id: other.id }) : undefined
 }
 
 /** Add a person, with their roles in the same commit. */
-export function createUser({ brand }: ProjectOptions, state: ProjectState, input: Input<Rows['user.create']> & Holds, cause: Cause): Decided<PrincipalRecord> {
+export function createUser(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  input: Input<Rows['user.create']> & Holds,
+  cause: Cause,
+): Decided<PrincipalRecord> {
   const faults = principalFaults(state, input, brand)
   if (faults.length > 0) return refuseFields(...faults)
-  const refused = taken(state, input.email) ?? lackingForRoles(state, input.holds, input.role_ids ?? [], brand)
+  const refused =
+    taken(state, input.email) ?? lackingForRoles(state, input.holds, input.role_ids ?? [], brand)
   if (refused) return refused
   const { principal, events, role_ids } = bornPrincipal(state, 'user', input, cause)
   return { events, reply: principalRecord(principal, role_ids) }
 }
 
 /** Change a person; `role_ids` replaces their roles. */
-export function updateUser({ brand }: ProjectOptions, state: ProjectState, input: Input<Rows['user.update']> & Holds, cause: Cause): Decided<PrincipalRecord> {
+export function updateUser(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  input: Input<Rows['user.update']> & Holds,
+  cause: Cause,
+): Decided<PrincipalRecord> {
   const person = personOf(state, input.id)
   if ('refused' in person) return person
   const faults = principalFaults(state, input, brand)
   if (faults.length > 0) return refuseFields(...faults)
   const { name, email, description, state: status, metadata, role_ids, tags, holds } = input
-  return taken(state, email, person.id) ?? changePrincipal(state, person, { name, email, description, state: status, metadata, role_ids, tags }, { holds, brand }, cause)
+  return (
+    taken(state, email, person.id) ??
+    changePrincipal(
+      state,
+      person,
+      { name, email, description, state: status, metadata, role_ids, tags },
+      { holds, brand },
+      cause,
+    )
+  )
 }
 
 /** Archive a person: their tokens end with it. */
-export function deleteUser(state: ProjectState, input: Input<Rows['user.delete']>, cause: Cause): Decided<undefined> {
+export function deleteUser(
+  state: ProjectState,
+  input: Input<Rows['user.delete']>,
+  cause: Cause,
+): Decided<undefined> {
   const person = personOf(state, input.id)
   return 'refused' in person ? person : deletePrincipal(state, input, cause)
 }
 
-const tokensOf = ({ keys }: ProjectState, person: string): ApiKey[] => Object.values(keys).map(({ key }) => key).filter((key) => isPersonal(key) && key.principal_id === person)
+const tokensOf = ({ keys }: ProjectState, person: string): ApiKey[] =>
+  Object.values(keys)
+    .map(({ key }) => key)
+    .filter((key) => isPersonal(key) && key.principal_id === person)
 
 /** Create a token of a person. The raw token never comes here: the edge adds it to the reply. */
-export function createToken({ brand }: ProjectOptions, state: ProjectState, input: Omit<Input<Rows['token.create']>, 'project'> & KeyMaterial & Holds, cause: Cause): Decided<Reply<Rows['token.create']>> {
+export function createToken(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  input: Omit<Input<Rows['token.create']>, 'project'> & KeyMaterial & Holds,
+  cause: Cause,
+): Decided<Reply<Rows['token.create']>> {
   const person = personOf(state, input.id)
   if ('refused' in person) return person
   const faults = reservedTags(input.tags, brand)
@@ -67,10 +116,16 @@ export function createToken({ brand }: ProjectOptions, state: ProjectState, inpu
   const expiry = expiryOf(input.expires_at, cause.at)
   if ('refused' in expiry) return expiry
   const before = tokensOf(state, person.id)
-  if (before.some(({ name }) => name === input.name)) return refuse('already_exists', { field: 'name', name: input.name })
+  if (before.some(({ name }) => name === input.name))
+    return refuse('already_exists', { field: 'name', name: input.name })
   const spent = spentKey(state, input)
   if (spent) return spent
-  if (before.length >= MOST_TOKENS) return refuse('conflict', { limit: MOST_TOKENS }, `A person has at most ${MOST_TOKENS} tokens; revoke one first.`)
+  if (before.length >= MOST_TOKENS)
+    return refuse(
+      'conflict',
+      { limit: MOST_TOKENS },
+      `A person has at most ${MOST_TOKENS} tokens; revoke one first.`,
+    )
   const missing = lacking(input.holds, grantedBy(state.roles, rolesOf(state, person.id)), brand)
   if (missing) return missing
   const key = keyRecord('token', person.id, input, expiry, cause)
@@ -78,21 +133,43 @@ export function createToken({ brand }: ProjectOptions, state: ProjectState, inpu
 }
 
 /** Revoke a token of a person. */
-export function revokeToken(state: ProjectState, input: Pick<Input<Rows['token.revoke']>, 'id' | 'token'>, { at }: Cause): Decided<undefined> {
+export function revokeToken(
+  state: ProjectState,
+  input: Pick<Input<Rows['token.revoke']>, 'id' | 'token'>,
+  { at }: Cause,
+): Decided<undefined> {
   const token = tokensOf(state, input.id).find(({ id }) => id === input.token)
-  return token ? { events: [{ type: 'key.revoked', id: token.id, name: token.name, at }], reply: undefined } : refuse('not_found')
+  return token
+    ? { events: [{ type: 'key.revoked', id: token.id, name: token.name, at }], reply: undefined }
+    : refuse('not_found')
 }
 
 /** A person's own token: it does not outlive the one that it is made with. */
-export function createOwnToken(options: ProjectOptions, state: ProjectState, input: Input<Rows['me.create_token']> & KeyMaterial & Holds, cause: Cause): Decided<Reply<Rows['token.create']>> {
-  if (cause.principal.type !== 'user') return refuse('not_found', undefined, 'Only people have personal tokens.')
+export function createOwnToken(
+  options: ProjectOptions,
+  state: ProjectState,
+  input: Input<Rows['me.create_token']> & KeyMaterial & Holds,
+  cause: Cause,
+): Decided<Reply<Rows['token.create']>> {
+  if (cause.principal.type !== 'user')
+    return refuse('not_found', undefined, 'Only people have personal tokens.')
   const made_with = cause.credential && own(state.keys, cause.credential.id)?.key
   // Revoked since it signed in.
-  if (cause.credential && !(made_with && unexpired(made_with, cause.at))) return refuse('unauthorized')
+  if (cause.credential && !(made_with && unexpired(made_with, cause.at)))
+    return refuse('unauthorized')
   const until = made_with?.expires_at
   const wish = input.expires_at === undefined ? undefined : parseTimestamp(input.expires_at)
-  if (until !== undefined && (wish === undefined || wish > (parseTimestamp(until) ?? 0))) return refuseFields({ field: 'expires_at', message: `must not be later than ${until}, when the token ends that this one is made with`, actual: input.expires_at ?? null })
+  if (until !== undefined && (wish === undefined || wish > (parseTimestamp(until) ?? 0)))
+    return refuseFields({
+      field: 'expires_at',
+      message: `must not be later than ${until}, when the token ends that this one is made with`,
+      actual: input.expires_at ?? null,
+    })
   return createToken(options, state, { ...input, id: cause.principal.id }, cause)
 }
 /** A person revokes a token of their own. */
-export const revokeOwnToken = (state: ProjectState, { token }: Input<Rows['me.revoke_token']>, cause: Cause): Decided<undefined> => revokeToken(state, { id: cause.principal.id, token }, cause)
+export const revokeOwnToken = (
+  state: ProjectState,
+  { token }: Input<Rows['me.revoke_token']>,
+  cause: Cause,
+): Decided<undefined> => revokeToken(state, { id: cause.principal.id, token }, cause)

@@ -22,82 +22,183 @@ type Decided<R> = Decision<WebhookEvent, R>
 /** Webhooks of one project: every event is compared with each of them. */
 const MOST = 100
 
-const named = ({ webhooks: all }: ProjectState, name: string, but?: string): boolean => Object.values(all).some(({ webhook }) => webhook.name === name && webhook.id !== but)
+const named = ({ webhooks: all }: ProjectState, name: string, but?: string): boolean =>
+  Object.values(all).some(({ webhook }) => webhook.name === name && webhook.id !== but)
 const listens = ({ enabled, url }: Webhook): boolean => enabled && url !== ''
 /** What the publisher of events is told of a webhook; undefined: it does not listen. */
 const hear = ({ id }: Cause['self'], webhook_id: string, webhook: Webhook | undefined): Tell => ({
-  to: { kind: 'events', id }, name: 'hook.set', input: { webhook_id, ...(webhook && listens(webhook) && { events: webhook.events }) } satisfies SourceCommands['hook.set']['input'],
+  to: { kind: 'events', id },
+  name: 'hook.set',
+  input: {
+    webhook_id,
+    ...(webhook && listens(webhook) && { events: webhook.events }),
+  } satisfies SourceCommands['hook.set']['input'],
 })
 
 /** Create a webhook. The raw secret never comes here: the edge adds it to the reply. */
-export function createWebhook({ brand }: ProjectOptions, state: ProjectState, input: Input<Rows['webhook.create']> & SealedSecret, cause: Cause): Decided<Webhook> {
+export function createWebhook(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  input: Input<Rows['webhook.create']> & SealedSecret,
+  cause: Cause,
+): Decided<Webhook> {
   const { name, url = '', events = [], enabled = true, tags, sealed } = input
   const faults = reservedTags(tags, brand)
   if (faults.length > 0) return refuseFields(...faults)
   if (named(state, name)) return refuse('already_exists', { field: 'name', name })
-  if (Object.keys(state.webhooks).length >= MOST) return refuse('conflict', { limit: MOST }, `A project has at most ${MOST} webhooks.`)
+  if (Object.keys(state.webhooks).length >= MOST)
+    return refuse('conflict', { limit: MOST }, `A project has at most ${MOST} webhooks.`)
   const id = cause.mint('webhook')
   const now = timestamp(cause.at)
   const webhook: Webhook = {
-    id, name, url, events, enabled, ...(tags && Object.keys(tags).length > 0 && { tags }), secret_ref: secretRef(brand, 'webhook', id),
-    created_by: cause.principal.id, updated_by: cause.principal.id, created_at: now, updated_at: now,
+    id,
+    name,
+    url,
+    events,
+    enabled,
+    ...(tags && Object.keys(tags).length > 0 && { tags }),
+    secret_ref: secretRef(brand, 'webhook', id),
+    created_by: cause.principal.id,
+    updated_by: cause.principal.id,
+    created_at: now,
+    updated_at: now,
   }
-  return { events: [{ type: 'webhook.created', id, webhook, secret: { sealed } }], tells: [hear(cause.self, id, webhook)], reply: { ...webhook, secret_version: 1 } }
+  return {
+    events: [{ type: 'webhook.created', id, webhook, secret: { sealed } }],
+    tells: [hear(cause.self, id, webhook)],
+    reply: { ...webhook, secret_version: 1 },
+  }
 }
 
 /** Change a webhook. Empty tags remove them; an empty address and an empty list stay what they are. */
-export function updateWebhook({ brand }: ProjectOptions, state: ProjectState, input: Input<Rows['webhook.update']>, cause: Cause): Decided<Webhook> {
+export function updateWebhook(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  input: Input<Rows['webhook.update']>,
+  cause: Cause,
+): Decided<Webhook> {
   const kept = own(state.webhooks, input.webhook_id)
   if (!kept) return refuse('not_found')
   const { webhook } = kept
   const { name, url, events, enabled, tags } = input
   const faults = reservedTags(tags, brand)
   if (faults.length > 0) return refuseFields(...faults)
-  if (name !== undefined && named(state, name, webhook.id)) return refuse('already_exists', { field: 'name', name })
-  const change = changeOf<Webhook>(webhook, { name, enabled, tags, ...(url !== '' && { url }), ...(events?.length !== 0 && { events }) }, cause.at)
-  const emptied = { ...(url === '' && webhook.url !== '' && { url }), ...(events?.length === 0 && webhook.events.length > 0 && { events }) }
+  if (name !== undefined && named(state, name, webhook.id))
+    return refuse('already_exists', { field: 'name', name })
+  const change = changeOf<Webhook>(
+    webhook,
+    { name, enabled, tags, ...(url !== '' && { url }), ...(events?.length !== 0 && { events }) },
+    cause.at,
+  )
+  const emptied = {
+    ...(url === '' && webhook.url !== '' && { url }),
+    ...(events?.length === 0 && webhook.events.length > 0 && { events }),
+  }
   if (!change && Object.keys(emptied).length === 0) return { events: [], reply: webhook }
-  const set: Patch<Webhook> = { ...change?.patch, ...emptied, updated_by: cause.principal.id, updated_at: timestamp(cause.at) }
-  const cleared = Object.fromEntries(Object.entries(emptied).map(([field, to]) => [field, { from: webhook[field as 'url'], to }]))
+  const set: Patch<Webhook> = {
+    ...change?.patch,
+    ...emptied,
+    updated_by: cause.principal.id,
+    updated_at: timestamp(cause.at),
+  }
+  const cleared = Object.fromEntries(
+    Object.entries(emptied).map(([field, to]) => [field, { from: webhook[field as 'url'], to }]),
+  )
   const next = patch(webhook, set)
-  return { events: [{ type: 'webhook.updated', id: webhook.id, webhook: set, changes: { ...change?.changes, ...cleared } }], tells: [hear(cause.self, webhook.id, next)], reply: next }
+  return {
+    events: [
+      {
+        type: 'webhook.updated',
+        id: webhook.id,
+        webhook: set,
+        changes: { ...change?.changes, ...cleared },
+      },
+    ],
+    tells: [hear(cause.self, webhook.id, next)],
+    reply: next,
+  }
 }
 
 /** Delete a webhook. What is still to be delivered finds it gone, and is dropped. */
-export function deleteWebhook(state: ProjectState, { webhook_id }: Input<Rows['webhook.delete']>, cause: Cause): Decided<undefined> {
+export function deleteWebhook(
+  state: ProjectState,
+  { webhook_id }: Input<Rows['webhook.delete']>,
+  cause: Cause,
+): Decided<undefined> {
   const kept = own(state.webhooks, webhook_id)
-  return kept ? { events: [{ type: 'webhook.deleted', id: webhook_id, name: kept.webhook.name }], tells: [hear(cause.self, webhook_id, undefined)], reply: undefined } : refuse('not_found')
+  return kept
+    ? {
+        events: [{ type: 'webhook.deleted', id: webhook_id, name: kept.webhook.name }],
+        tells: [hear(cause.self, webhook_id, undefined)],
+        reply: undefined,
+      }
+    : refuse('not_found')
 }
 
 /** Replace the secret. */
-export function rotateWebhookSecret({ brand }: ProjectOptions, state: ProjectState, { webhook_id, sealed }: Pick<Input<Rows['webhook.rotate_secret']>, 'webhook_id'> & SealedSecret): Decided<Reply<Rows['webhook.rotate_secret']>> {
+export function rotateWebhookSecret(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  { webhook_id, sealed }: Pick<Input<Rows['webhook.rotate_secret']>, 'webhook_id'> & SealedSecret,
+): Decided<Reply<Rows['webhook.rotate_secret']>> {
   const kept = own(state.webhooks, webhook_id)
   if (!kept) return refuse('not_found')
   const version = kept.secret.version + 1
   return {
-    events: [{ type: 'webhook.secret_rotated', id: webhook_id, name: kept.webhook.name, version, secret: { sealed } }],
-    reply: { secret_ref: secretRef(brand, 'webhook', webhook_id), secret_version: version } as Reply<Rows['webhook.rotate_secret']>,
+    events: [
+      {
+        type: 'webhook.secret_rotated',
+        id: webhook_id,
+        name: kept.webhook.name,
+        version,
+        secret: { sealed },
+      },
+    ],
+    reply: {
+      secret_ref: secretRef(brand, 'webhook', webhook_id),
+      secret_version: version,
+    } as Reply<Rows['webhook.rotate_secret']>,
   }
 }
 
 /** Send a test. The edge waits for what comes of it. */
-export function pingWebhook(state: ProjectState, { webhook_id, url }: Input<Rows['webhook.ping']>, cause: Cause): Decided<Reply<Rows['webhook.ping']>> {
+export function pingWebhook(
+  state: ProjectState,
+  { webhook_id, url }: Input<Rows['webhook.ping']>,
+  cause: Cause,
+): Decided<Reply<Rows['webhook.ping']>> {
   const kept = own(state.webhooks, webhook_id)
   if (!kept) return refuse('not_found')
-  if (url === undefined && kept.webhook.url === '') return refuseFields({ field: 'url', message: 'is required: the webhook has no address yet' })
+  if (url === undefined && kept.webhook.url === '')
+    return refuseFields({ field: 'url', message: 'is required: the webhook has no address yet' })
   const delivery_id = cause.mint('delivery')
-  const opening: DeliveryOpening = { to: { kind: 'webhook', webhook_id, ...(url !== undefined && { url }) }, event_type: 'ping', body: { type: 'ping', data: { webhook_id } }, once: true }
-  return { events: [], tells: [{ to: { kind: 'delivery', id: delivery_id }, name: 'delivery.open', input: opening }], reply: { delivery_id } as never }
+  const opening: DeliveryOpening = {
+    to: { kind: 'webhook', webhook_id, ...(url !== undefined && { url }) },
+    event_type: 'ping',
+    body: { type: 'ping', data: { webhook_id } },
+    once: true,
+  }
+  return {
+    events: [],
+    tells: [{ to: { kind: 'delivery', id: delivery_id }, name: 'delivery.open', input: opening }],
+    reply: { delivery_id } as never,
+  }
 }
 
 type On<T extends WebhookEvent['type']> = Extract<WebhookEvent, { type: T }>
 /** How the events change the kept webhooks. */
 export const evolveWebhooks = {
-  'webhook.created': (state: ProjectState, { id, webhook, secret }: On<'webhook.created'>): ProjectState => {
+  'webhook.created': (
+    state: ProjectState,
+    { id, webhook, secret }: On<'webhook.created'>,
+  ): ProjectState => {
     state.webhooks[id] = { webhook, secret: { ...secret, version: 1 } }
     return state
   },
-  'webhook.updated': (state: ProjectState, { id, webhook }: On<'webhook.updated'>): ProjectState => {
+  'webhook.updated': (
+    state: ProjectState,
+    { id, webhook }: On<'webhook.updated'>,
+  ): ProjectState => {
     const kept = own(state.webhooks, id)
     if (kept) state.webhooks[id] = { ...kept, webhook: patch(kept.webhook, webhook) }
     return state
@@ -106,7 +207,10 @@ export const evolveWebhooks = {
     delete state.webhooks[id]
     return state
   },
-  'webhook.secret_rotated': (state: ProjectState, { id, version, secret }: On<'webhook.secret_rotated'>): ProjectState => {
+  'webhook.secret_rotated': (
+    state: ProjectState,
+    { id, version, secret }: On<'webhook.secret_rotated'>,
+  ): ProjectState => {
     const kept = own(state.webhooks, id)
     if (kept) state.webhooks[id] = { ...kept, secret: { ...secret, version } }
     return state
@@ -114,4 +218,7 @@ export const evolveWebhooks = {
 }
 
 /** A webhook with its secret, or null. */
-export const webhookOf = ({ webhooks: all }: ProjectState, { webhook_id }: { readonly webhook_id: string }): KeptWebhook | null => own(all, webhook_id) ?? null
+export const webhookOf = (
+  { webhooks: all }: ProjectState,
+  { webhook_id }: { readonly webhook_id: string },
+): KeptWebhook | null => own(all, webhook_id) ?? null

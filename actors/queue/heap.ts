@@ -32,7 +32,8 @@ function down<O, T>(heap: T[], start: number, order: Order<O, T>, owner: O): voi
   for (;;) {
     let child = 2 * i + 1
     if (child >= heap.length) break
-    if (child + 1 < heap.length && order.before(owner, heap[child + 1] as T, heap[child] as T)) child++
+    if (child + 1 < heap.length && order.before(owner, heap[child + 1] as T, heap[child] as T))
+      child++
     const below = heap[child] as T
     if (!order.before(owner, below, item)) break
     heap[i] = below
@@ -52,7 +53,8 @@ export function add<O, T>(heap: T[], item: T, order: Order<O, T>, owner: O): voi
 /** Restore the order after the item at this index became earlier or later. */
 export function moved<O, T>(heap: T[], index: number, order: Order<O, T>, owner: O): void {
   const parent = (index - 1) >> 1
-  if (index > 0 && order.before(owner, heap[index] as T, heap[parent] as T)) up(heap, index, order, owner)
+  if (index > 0 && order.before(owner, heap[index] as T, heap[parent] as T))
+    up(heap, index, order, owner)
   else down(heap, index, order, owner)
 }
 
@@ -65,17 +67,26 @@ export function removeAt<O, T>(heap: T[], index: number, order: Order<O, T>, own
 }
 
 /** The items in order, without changing the heap; the first k cost O(k log k). */
-export function* inOrder<O, T>(heap: readonly T[], order: Order<O, T>, owner: O): Generator<T, void> {
+export function* inOrder<O, T>(
+  heap: readonly T[],
+  order: Order<O, T>,
+  owner: O,
+): Generator<T, void> {
   const view: View<O, T> = { heap, order, owner }
   const frontier: number[] = heap.length > 0 ? [0] : []
   while (frontier.length > 0) {
     const index = frontier[0] as number
     removeAt(frontier, 0, byItem as Order<View<O, T>, number>, view)
     yield heap[index] as T
-    for (let child = 2 * index + 1; child <= 2 * index + 2 && child < heap.length; child++) add(frontier, child, byItem as Order<View<O, T>, number>, view)
+    for (let child = 2 * index + 1; child <= 2 * index + 2 && child < heap.length; child++)
+      add(frontier, child, byItem as Order<View<O, T>, number>, view)
   }
 }
-interface View<O, T> { readonly heap: readonly T[]; readonly order: Order<O, T>; readonly owner: O }
+interface View<O, T> {
+  readonly heap: readonly T[]
+  readonly order: Order<O, T>
+  readonly owner: O
+}
 /** Order of indexes into another heap: by the items there. */
 const byItem: Order<View<unknown, unknown>, number> = {
   before: ({ heap, order, owner }, a, b) => order.before(owner, heap[a], heap[b]),

@@ -8,7 +8,17 @@
  */
 import type { JobHeader } from '../../protocol/api/jobs.ts'
 import { add, inOrder, removeAt, type Order } from './heap.ts'
-import { alternate, emptyRing, isEmpty, join, leave as leaveRing, member, toBack, turns, type Ring } from './ring.ts'
+import {
+  alternate,
+  emptyRing,
+  isEmpty,
+  join,
+  leave as leaveRing,
+  member,
+  toBack,
+  turns,
+  type Ring,
+} from './ring.ts'
 import type { Held, QueueState } from './state.ts'
 
 /** Waiting jobs of one fairness key: a heap, oldest first. */
@@ -23,9 +33,13 @@ const nameOf = (header: JobHeader): string => `:${header.fairness_key}`
 const byAge: Order<QueueState, string> = {
   before: ({ jobs }, a, b) => {
     const [x, y] = [jobs[a] as Held, jobs[b] as Held]
-    return x.header.enqueued_at === y.header.enqueued_at ? x.arrival < y.arrival : x.header.enqueued_at < y.header.enqueued_at
+    return x.header.enqueued_at === y.header.enqueued_at
+      ? x.arrival < y.arrival
+      : x.header.enqueued_at < y.header.enqueued_at
   },
-  placed: ({ jobs }, id, index) => { (jobs[id] as Held).place = index },
+  placed: ({ jobs }, id, index) => {
+    ;(jobs[id] as Held).place = index
+  },
 }
 
 /** Where the level of a priority is, or belongs. */
@@ -48,7 +62,9 @@ export function enter(state: QueueState, id: string): void {
     level = { priority: header.priority, capabilities: emptyRing() }
     state.levels.splice(index, 0, level)
   }
-  const keys = member(level.capabilities, capability) ?? join<Ring<Key>>(level.capabilities, capability, emptyRing())
+  const keys =
+    member(level.capabilities, capability) ??
+    join<Ring<Key>>(level.capabilities, capability, emptyRing())
   const name = nameOf(header)
   add(member(keys, name) ?? join<Key>(keys, name, []), id, byAge, state)
 }
@@ -83,6 +99,7 @@ export function waiting(state: QueueState, limit: number): JobHeader[] {
       yield held
     }
   }
-  for (const level of state.levels) for (const held of alternate(turns(level.capabilities), upTo)) jobs.push(held.header)
+  for (const level of state.levels)
+    for (const held of alternate(turns(level.capabilities), upTo)) jobs.push(held.header)
   return jobs
 }

@@ -21,7 +21,22 @@ import { add, inOrder } from './heap.ts'
 import { enter, leave, waiting } from './line.ts'
 import { cancelled, giveBack, lost, reasons, rested, together } from './outcomes.ts'
 import { judge } from './report.ts'
-import { attemptsOf, byDue, dueAt, dueMoved, find, finish, initial, isFinished, lease, rest, unlease, unrest, type Held, type QueueState } from './state.ts'
+import {
+  attemptsOf,
+  byDue,
+  dueAt,
+  dueMoved,
+  find,
+  finish,
+  initial,
+  isFinished,
+  lease,
+  rest,
+  unlease,
+  unrest,
+  type Held,
+  type QueueState,
+} from './state.ts'
 
 /** Leases ended by one command at most: each also moves a run, and a commit is bounded. The rest follow at the next wake. */
 const LEASES = 64
@@ -29,10 +44,13 @@ const LEASES = 64
 type Ending = { readonly id: string }
 
 const unique = (ids: readonly string[]): string[] => [...new Set(ids)]
-const heldOf = (state: QueueState, ids: readonly string[]): Held[] => unique(ids).flatMap((id) => find(state, id) ?? [])
+const heldOf = (state: QueueState, ids: readonly string[]): Held[] =>
+  unique(ids).flatMap((id) => find(state, id) ?? [])
 
 /** The queue actor. @param timing lease duration and cadence, in seconds. */
-export function queueActor(timing: WorkerTiming): Actor<QueueState, QueueEvent, Record<never, never>, 'queue', QueueCommands> {
+export function queueActor(
+  timing: WorkerTiming,
+): Actor<QueueState, QueueEvent, Record<never, never>, 'queue', QueueCommands> {
   const duration = timing.lease * 1000
   const end = (state: QueueState, { id }: Ending): QueueState => {
     const held = find(state, id)
@@ -49,25 +67,54 @@ export function queueActor(timing: WorkerTiming): Actor<QueueState, QueueEvent, 
     initial,
     decide: {
       'queue.enqueue': (state, { job, record }) => ({
-        events: find(state, job.id) || isFinished(state, job.id) ? [] : [{ type: 'job.queued', id: job.id, header: job, job: record }],
+        events:
+          find(state, job.id) || isFinished(state, job.id)
+            ? []
+            : [{ type: 'job.queued', id: job.id, header: job, job: record }],
         reply: undefined,
       }),
       'queue.claim': (state, { gateway, takes }, cause) => {
-        const free = new Map<string, { readonly take: (typeof takes)[number]; readonly held: Held }>()
+        const free = new Map<
+          string,
+          { readonly take: (typeof takes)[number]; readonly held: Held }
+        >()
         for (const take of takes) {
           const held = find(state, take.job_id)
           if (held && !held.lease && held.rest === undefined) free.set(take.job_id, { take, held })
         }
         const expires_at = cause.at + duration
-        const [queue, now, expiry] = [nameOf(cause.self), timestamp(cause.at), timestamp(expires_at)]
-        const events = [...free.values()].map(({ take: { job_id, session, instance, served, losses = 0 }, held }): QueueEvent => ({
-          type: 'job.claimed', id: job_id, header: losses > held.header.max_losses ? { ...held.header, max_losses: losses } : held.header,
-          lease: { token: leaseToken(cause.secret(), queue), attempt: attemptsOf(held) + 1, session, instance, gateway, expires_at },
-          job: {
-            status: 'claimed', claim_attempt: attemptsOf(held) + 1, worker_instance_id: instance,
-            claimed_at: now, lease_expires_at: expiry, updated_at: now, ...(served && { executor_kind: 'server_worker' }),
-          },
-        }))
+        const [queue, now, expiry] = [
+          nameOf(cause.self),
+          timestamp(cause.at),
+          timestamp(expires_at),
+        ]
+        const events = [...free.values()].map(
+          ({ take: { job_id, session, instance, served, losses = 0 }, held }): QueueEvent => ({
+            type: 'job.claimed',
+            id: job_id,
+            header:
+              losses > held.header.max_losses
+                ? { ...held.header, max_losses: losses }
+                : held.header,
+            lease: {
+              token: leaseToken(cause.secret(), queue),
+              attempt: attemptsOf(held) + 1,
+              session,
+              instance,
+              gateway,
+              expires_at,
+            },
+            job: {
+              status: 'claimed',
+              claim_attempt: attemptsOf(held) + 1,
+              worker_instance_id: instance,
+              claimed_at: now,
+              lease_expires_at: expiry,
+              updated_at: now,
+              ...(served && { executor_kind: 'server_worker' }),
+            },
+          }),
+        )
         return { events, reply: { claimed: [...free.keys()] } }
       },
       'queue.report': (state, report, cause) => {
@@ -76,32 +123,56 @@ export function queueActor(timing: WorkerTiming): Actor<QueueState, QueueEvent, 
       },
       'queue.heartbeat': (state, { job_id, lease_token, gateway }, cause) => {
         const held = find(state, job_id)
-        if (!held?.lease || held.lease.token !== lease_token) return { events: [], reply: { alive: false } }
-        const cancel = held.cancel && { requested_at: timestamp(held.cancel.at), ...(held.cancel.reason !== undefined && { reason: held.cancel.reason }) }
+        if (!held?.lease || held.lease.token !== lease_token)
+          return { events: [], reply: { alive: false } }
+        const cancel = held.cancel && {
+          requested_at: timestamp(held.cancel.at),
+          ...(held.cancel.reason !== undefined && { reason: held.cancel.reason }),
+        }
         return {
-          events: [], soft: [{ type: 'lease.renewed', id: job_id, expires_at: cause.at + duration, gateway }],
+          events: [],
+          soft: [{ type: 'lease.renewed', id: job_id, expires_at: cause.at + duration, gateway }],
           reply: { alive: true, ...(cancel && { cancel }) },
         }
       },
       'queue.cancel': (state, { job_ids, reason }, cause) => {
         const why = reason === undefined ? {} : { reason }
-        const ended = heldOf(state, job_ids).filter((held) => !held.cancel).map((held) => {
-          if (!held.lease) return cancelled(held, cause.at, reason)
-          const { gateway, session } = held.lease
-          const job = { cancel_requested: true, updated_at: timestamp(cause.at) }
-          const events: QueueEvent[] = [{ type: 'job.cancel_requested', id: held.header.id, ...why, at: cause.at, gateway, session, job }]
-          return { events }
-        })
+        const ended = heldOf(state, job_ids)
+          .filter((held) => !held.cancel)
+          .map((held) => {
+            if (!held.lease) return cancelled(held, cause.at, reason)
+            const { gateway, session } = held.lease
+            const job = { cancel_requested: true, updated_at: timestamp(cause.at) }
+            const events: QueueEvent[] = [
+              {
+                type: 'job.cancel_requested',
+                id: held.header.id,
+                ...why,
+                at: cause.at,
+                gateway,
+                session,
+                job,
+              },
+            ]
+            return { events }
+          })
         return { ...together(ended), reply: undefined }
       },
       // A sign of life proves that the job was delivered after all: then the worker has it.
       'queue.release': (state, { job_id, lease_token }, cause) => {
         const held = find(state, job_id)
         const undelivered = held?.lease?.token === lease_token && !held.lease.heard
-        return { ...(undelivered ? giveBack(held, 'release', reasons.undelivered, cause.at) : { events: [] }), reply: undefined }
+        return {
+          ...(undelivered
+            ? giveBack(held, 'release', reasons.undelivered, cause.at)
+            : { events: [] }),
+          reply: undefined,
+        }
       },
       'queue.lose': (state, { session, job_ids }, cause) => {
-        const gone = heldOf(state, job_ids).filter((held) => held.lease?.session === session).slice(0, LEASES)
+        const gone = heldOf(state, job_ids)
+          .filter((held) => held.lease?.session === session)
+          .slice(0, LEASES)
         return { ...together(gone.map((held) => lost(held, cause.at))), reply: undefined }
       },
       wake: (state, _input, cause) => {
@@ -111,12 +182,27 @@ export function queueActor(timing: WorkerTiming): Actor<QueueState, QueueEvent, 
           if (dueAt(held) > cause.at || due.length === LEASES) break
           due.push(held)
         }
-        return { ...together(due.map((held) => (held.rest === undefined ? lost(held, cause.at) : rested(held, cause.at)))), reply: undefined }
+        return {
+          ...together(
+            due.map((held) =>
+              held.rest === undefined ? lost(held, cause.at) : rested(held, cause.at),
+            ),
+          ),
+          reply: undefined,
+        }
       },
     },
     evolve: {
       'job.queued': (state, { id, header }) => {
-        state.jobs[id] = { header, capability: offerCapability(header), arrival: state.arrivals++, failures: 0, losses: 0, shutdowns: 0, place: 0 }
+        state.jobs[id] = {
+          header,
+          capability: offerCapability(header),
+          arrival: state.arrivals++,
+          failures: 0,
+          losses: 0,
+          shutdowns: 0,
+          place: 0,
+        }
         enter(state, id)
         return state
       },
@@ -175,7 +261,8 @@ export function queueActor(timing: WorkerTiming): Actor<QueueState, QueueEvent, 
         return { waiting: Object.keys(jobs).length - leased, leased }
       },
       /** Ids of the jobs that a worker session holds. */
-      leases: (state, { session }: { readonly session: string }) => state.due.filter((id) => find(state, id)?.lease?.session === session),
+      leases: (state, { session }: { readonly session: string }) =>
+        state.due.filter((id) => find(state, id)?.lease?.session === session),
     },
     deadline: (state) => {
       const first = state.due[0]
@@ -188,7 +275,8 @@ export function queueActor(timing: WorkerTiming): Actor<QueueState, QueueEvent, 
         if (held.lease) held.lease.expires_at = at + duration
         if (held.cancel) held.cancel.until = at + duration
       }
-      if (state.due.some((id) => state.jobs[id]?.rest !== undefined)) for (const id of state.due.splice(0)) add(state.due, id, byDue, state)
+      if (state.due.some((id) => state.jobs[id]?.rest !== undefined))
+        for (const id of state.due.splice(0)) add(state.due, id, byDue, state)
       return state
     },
   }

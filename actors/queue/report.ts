@@ -18,36 +18,59 @@ export type Judged = Ended & { readonly outcome: 'accepted' | 'duplicate' | 'lea
 /** Judge a report. @param at Unix milliseconds. */
 export function judge(state: QueueState, report: JobReport, at: number): Judged {
   const held = find(state, report.job_id)
-  if (!held) return { outcome: isFinished(state, report.job_id) ? 'duplicate' : 'lease_lost', events: [] }
-  if (held.lease?.token === report.lease_token) return { outcome: 'accepted', ...valid(held, report, at) }
+  if (!held)
+    return { outcome: isFinished(state, report.job_id) ? 'duplicate' : 'lease_lost', events: [] }
+  if (held.lease?.token === report.lease_token)
+    return { outcome: 'accepted', ...valid(held, report, at) }
   if (held.last?.token !== report.lease_token) return { outcome: 'lease_lost', events: [] }
   if (held.last.reported) return { outcome: 'duplicate', events: [] }
-  return held.lease ? { outcome: 'lease_lost', events: [] } : { outcome: 'accepted', ...late(held, report, at) }
+  return held.lease
+    ? { outcome: 'lease_lost', events: [] }
+    : { outcome: 'accepted', ...late(held, report, at) }
 }
 
 function valid(held: Held, report: JobReport, at: number): Ended {
   if (report.status === 'completed') return completed(held, report, at)
   const stopped = report.status === 'cancelled' || report.error_type === CANCELLED
   if (stopped && held.cancel) return cancelled(held, at)
-  if (report.error_type === OVER_CAPACITY && report.status === 'failed') return giveBack(held, 'none', reasons.capacity, at)
-  if (report.status === 'cancelled' && held.shutdowns < SHUTDOWNS) return giveBack(held, 'none', reasons.shutdown, at)
+  if (report.error_type === OVER_CAPACITY && report.status === 'failed')
+    return giveBack(held, 'none', reasons.capacity, at)
+  if (report.status === 'cancelled' && held.shutdowns < SHUTDOWNS)
+    return giveBack(held, 'none', reasons.shutdown, at)
   return failed(held, faultOf(report), at, report)
 }
 
 /** The job waits for its next attempt already, so only what ends it changes anything. */
 function late(held: Held, report: JobReport, at: number): Ended {
   if (report.status === 'completed') return completed(held, report, at)
-  const last = report.status === 'failed' && report.error_type !== OVER_CAPACITY && (report.final || held.failures + 1 >= held.header.max_attempts)
+  const last =
+    report.status === 'failed' &&
+    report.error_type !== OVER_CAPACITY &&
+    (report.final || held.failures + 1 >= held.header.max_attempts)
   return last ? failed(held, faultOf(report), at, report) : { events: [] }
 }
 
 function completed(held: Held, { result, context, invocation }: JobReport, at: number): Ended {
   const answer = held.header.kind === 'llm_generation' ? readAnswer(result) : undefined
   return typeof answer === 'string'
-    ? settle(held, { outcome: 'failed', error_type: 'InvalidResult', error_message: `A generation must report {"llm_response": message}: ${answer}.` }, at)
-    : settle(held, { outcome: 'completed', ...(result && { result }), ...(context && { context }) }, at, invocation)
+    ? settle(
+        held,
+        {
+          outcome: 'failed',
+          error_type: 'InvalidResult',
+          error_message: `A generation must report {"llm_response": message}: ${answer}.`,
+        },
+        at,
+      )
+    : settle(
+        held,
+        { outcome: 'completed', ...(result && { result }), ...(context && { context }) },
+        at,
+        invocation,
+      )
 }
 
 const faultOf = ({ status, error_type, error_message }: JobReport) => ({
-  error_type: error_type ?? (status === 'cancelled' ? CANCELLED : 'Error'), ...(error_message !== undefined && { error_message }),
+  error_type: error_type ?? (status === 'cancelled' ? CANCELLED : 'Error'),
+  ...(error_message !== undefined && { error_message }),
 })

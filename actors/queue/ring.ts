@@ -13,7 +13,8 @@ export interface Ring<T> {
 export const emptyRing = <T>(): Ring<T> => ({ first: '', last: '', members: {} })
 export const isEmpty = (ring: Ring<unknown>): boolean => ring.first === ''
 /** What a member stands for, or undefined when there is no such member. */
-export const member = <T>(ring: Ring<T>, name: string): T | undefined => (Object.hasOwn(ring.members, name) ? ring.members[name]?.value : undefined)
+export const member = <T>(ring: Ring<T>, name: string): T | undefined =>
+  Object.hasOwn(ring.members, name) ? ring.members[name]?.value : undefined
 
 /** Add a member at the back. Names are not empty, not `__proto__`, and not in the ring yet. */
 export function join<T>(ring: Ring<T>, name: string, value: T): T {
@@ -52,7 +53,10 @@ export function* turns<T>(ring: Ring<T>): Generator<T, void> {
 }
 
 /** Take turns: one item of each source, then the second of each, until all are exhausted. A source is opened at its first turn. */
-export function* alternate<T, S>(sources: Iterable<S>, open: (source: S) => Iterator<T, void>): Generator<T, void> {
+export function* alternate<T, S>(
+  sources: Iterable<S>,
+  open: (source: S) => Iterator<T, void>,
+): Generator<T, void> {
   let taking: Iterator<T, void>[] = []
   for (const source of sources) {
     const items = open(source)

@@ -30,7 +30,12 @@ export interface Held {
   /** It waits, but is not in line before this time, Unix milliseconds: the pause before its next attempt. */
   rest?: number
   /** The lease before; `reported`: its outcome is known, so a report under it is a repeat. */
-  last?: { readonly token: string; readonly attempt: number; readonly instance: string; readonly reported: boolean }
+  last?: {
+    readonly token: string
+    readonly attempt: number
+    readonly instance: string
+    readonly reported: boolean
+  }
   /** A stop was asked for; at `until` the job ends without its worker. */
   cancel?: { readonly at: number; until: number; readonly reason?: string }
 }
@@ -44,15 +49,23 @@ export interface QueueState {
   readonly finished: { readonly ids: Record<string, true>; readonly ring: string[]; next: number }
 }
 
-export const initial = (): QueueState => ({ jobs: {}, arrivals: 0, levels: [], due: [], finished: { ids: {}, ring: [], next: 0 } })
+export const initial = (): QueueState => ({
+  jobs: {},
+  arrivals: 0,
+  levels: [],
+  due: [],
+  finished: { ids: {}, ring: [], next: 0 },
+})
 
 /** A job that waits or is leased. The id may be any text: it can come from a worker. */
-export const find = (state: QueueState, id: string): Held | undefined => (Object.hasOwn(state.jobs, id) ? state.jobs[id] : undefined)
+export const find = (state: QueueState, id: string): Held | undefined =>
+  Object.hasOwn(state.jobs, id) ? state.jobs[id] : undefined
 /** Number of attempts that were counted; the next claim is one more. */
 export const attemptsOf = (held: Held): number => held.failures + held.losses
 
 /** When a leased job needs attention: its lease expires, or the patience with a stop that was asked for ends. A resting one: its pause is over. */
-export const dueAt = (held: Held): number => held.rest ?? Math.min(held.lease?.expires_at ?? Infinity, held.cancel?.until ?? Infinity)
+export const dueAt = (held: Held): number =>
+  held.rest ?? Math.min(held.lease?.expires_at ?? Infinity, held.cancel?.until ?? Infinity)
 /** The order of `due`. */
 export const byDue: Order<QueueState, string> = {
   before: ({ jobs }, a, b) => {
@@ -60,7 +73,9 @@ export const byDue: Order<QueueState, string> = {
     const [atX, atY] = [dueAt(x), dueAt(y)]
     return atX === atY ? x.arrival < y.arrival : atX < atY
   },
-  placed: ({ jobs }, id, index) => { (jobs[id] as Held).place = index },
+  placed: ({ jobs }, id, index) => {
+    ;(jobs[id] as Held).place = index
+  },
 }
 
 /** Put a job under a lease. */
@@ -71,7 +86,7 @@ export function lease(state: QueueState, id: string, grant: LeaseGrant): void {
 }
 /** Keep a waiting job out of line for a while. */
 export function rest(state: QueueState, id: string, until: number): void {
-  (state.jobs[id] as Held).rest = until
+  ;(state.jobs[id] as Held).rest = until
   add(state.due, id, byDue, state)
 }
 /** End its pause. */
@@ -80,7 +95,8 @@ export function unrest(state: QueueState, held: Held): void {
   delete held.rest
 }
 /** Restore the order after a lease was renewed or a stop was asked for. */
-export const dueMoved = (state: QueueState, held: Held): void => moved(state.due, held.place, byDue, state)
+export const dueMoved = (state: QueueState, held: Held): void =>
+  moved(state.due, held.place, byDue, state)
 /** End the lease of a job. */
 export function unlease(state: QueueState, held: Held, reported: boolean): void {
   if (!held.lease) return
@@ -101,4 +117,5 @@ export function finish(state: QueueState, id: string): void {
   state.finished.next = (state.finished.next + 1) % FINISHED
 }
 /** Whether the job is one of those that ended last. */
-export const isFinished = (state: QueueState, id: string): boolean => Object.hasOwn(state.finished.ids, id)
+export const isFinished = (state: QueueState, id: string): boolean =>
+  Object.hasOwn(state.finished.ids, id)

@@ -41,7 +41,12 @@ export function advance(on: Draft): void {
     }
     on.at = undefined
     const at = current(on)
-    if (record.status === 'suspended') emit(on, 'run.resumed', { ...(at && { step: at.key }), payload: { ...(at && { step: at.key }), ...on.why }, run: { status: 'running' } })
+    if (record.status === 'suspended')
+      emit(on, 'run.resumed', {
+        ...(at && { step: at.key }),
+        payload: { ...(at && { step: at.key }), ...on.why },
+        run: { status: 'running' },
+      })
     if (!at) finish(on)
     else if (on.events.length >= PAUSE_AFTER) pause(on, at.key)
     else if (!stopped(on)) attempting(on, () => take(on, at.step))
@@ -51,7 +56,11 @@ export function advance(on: Draft): void {
 const finish = (on: Draft): void => (on.state.engine.ending ? concludeCleanup(on) : completeRun(on))
 /** Leave the rest to a commit of its own. Nobody sees that: the run waits for nothing but itself. */
 export const pause = (on: Draft, step: string): void =>
-  emit(on, 'run.paused', { step, ...(on.state.record.status !== 'running' && { run: { status: 'running' } }), place: { wait: { kind: 'pause', step, due: on.cause.at + 1 } } })
+  emit(on, 'run.paused', {
+    step,
+    ...(on.state.record.status !== 'running' && { run: { status: 'running' } }),
+    place: { wait: { kind: 'pause', step, due: on.cause.at + 1 } },
+  })
 
 function take(on: Draft, step: Step): void {
   if (step.if !== undefined && !predicate(step.if, rootsOf(on))) {
@@ -65,7 +74,9 @@ function take(on: Draft, step: Step): void {
   execute(on, step)
 }
 
-const executors: { readonly [K in Step['kind']]: (on: Draft, step: Extract<Step, { kind: K }>) => void } = {
+const executors: {
+  readonly [K in Step['kind']]: (on: Draft, step: Extract<Step, { kind: K }>) => void
+} = {
   action: executeAction,
   sleep: executeSleep,
   wait_for_event: executeWait,

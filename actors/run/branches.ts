@@ -33,7 +33,8 @@ export const isFull = (on: Draft): boolean => on.events.length + 4 * on.tells.le
 export function turn(on: Draft, take: (on: Draft, step: Step) => void): boolean {
   const { join, branches = [] } = on.state
   const step = mainStep(on.state)
-  if (!join || (step?.kind !== 'parallel' && step?.kind !== 'for_each')) throw new Error('the run waits for branches that it does not have')
+  if (!join || (step?.kind !== 'parallel' && step?.kind !== 'for_each'))
+    throw new Error('the run waits for branches that it does not have')
   const here = on.at === undefined ? undefined : branchAt(on.state, on.at)
   const movable = (here && !here.wait ? here : branches.find(({ wait }) => !wait))?.key
   const live = branches.length
@@ -54,13 +55,26 @@ export function turn(on: Draft, take: (on: Draft, step: Step) => void): boolean 
   return true
 }
 
-const widthOf = (step: JoinStep): number => (step.kind === 'parallel' ? step.config.branches.length : (step.config.max_concurrency ?? CONCURRENCY))
-const isDecided = ({ done, failed }: Join, { config }: JoinStep): boolean => (config.join === 'any' && done > 0) || (config.join === 'first_failure' && failed > 0)
-const nameOf = (step: JoinStep, index: number): string => (step.kind === 'parallel' ? (step.config.branches[index]?.id ?? String(index)) : String(index))
+const widthOf = (step: JoinStep): number =>
+  step.kind === 'parallel'
+    ? step.config.branches.length
+    : (step.config.max_concurrency ?? CONCURRENCY)
+const isDecided = ({ done, failed }: Join, { config }: JoinStep): boolean =>
+  (config.join === 'any' && done > 0) || (config.join === 'first_failure' && failed > 0)
+const nameOf = (step: JoinStep, index: number): string =>
+  step.kind === 'parallel' ? (step.config.branches[index]?.id ?? String(index)) : String(index)
 
 function open(on: Draft, step: JoinStep, join: Join): void {
   const index = join.todo ? (join.todo[join.next] ?? 0) : join.next
-  emit(on, 'branch.started', { step: join.step, payload: { step: join.step, branch: nameOf(step, index) }, note: { at: `${join.step}.${nameOf(step, index)}`, place: { index, position: 0, tries: 0 }, join: { next: join.next + 1 } } })
+  emit(on, 'branch.started', {
+    step: join.step,
+    payload: { step: join.step, branch: nameOf(step, index) },
+    note: {
+      at: `${join.step}.${nameOf(step, index)}`,
+      place: { index, position: 0, tries: 0 },
+      join: { next: join.next + 1 },
+    },
+  })
 }
 
 function move(on: Draft, take: (on: Draft, step: Step) => void): void {
@@ -76,18 +90,42 @@ function given(on: Draft): Yield {
   const at = on.at ?? ''
   const output = bodyOf(on.state, at)?.output
   let what: Yield = { output: {} }
-  attempting(on, () => { what = { output: output ? (renderNative(output, rootsOf(on)) as Open) : Object.fromEntries(outputsAt(on.state, at)) } }, (fault) => { what = { fault } })
+  attempting(
+    on,
+    () => {
+      what = {
+        output: output
+          ? (renderNative(output, rootsOf(on)) as Open)
+          : Object.fromEntries(outputsAt(on.state, at)),
+      }
+    },
+    (fault) => {
+      what = { fault }
+    },
+  )
   return what
 }
 
 function close(on: Draft, what: Yield): void {
-  const { at, state: { join } } = on
+  const {
+    at,
+    state: { join },
+  } = on
   const step = mainStep(on.state) as JoinStep
   if (at === undefined || !join) return
   const { index } = placeOf(on) as Branch
-  const counted = 'fault' in what ? { failed: join.failed + 1 } : { done: join.done + 1, size: join.size + JSON.stringify(what.output).length, ...(join.winner === undefined && { winner: index }) }
+  const counted =
+    'fault' in what
+      ? { failed: join.failed + 1 }
+      : {
+          done: join.done + 1,
+          size: join.size + JSON.stringify(what.output).length,
+          ...(join.winner === undefined && { winner: index }),
+        }
   emit(on, 'fault' in what ? 'branch.failed' : 'branch.completed', {
-    step: join.step, payload: { step: join.step, branch: nameOf(step, index), ...('fault' in what && what.fault) }, note: { at, place: null, gave: { index, what }, join: counted },
+    step: join.step,
+    payload: { step: join.step, branch: nameOf(step, index), ...('fault' in what && what.fault) },
+    note: { at, place: null, gave: { index, what }, join: counted },
   })
 }
 
@@ -102,28 +140,59 @@ function finish(on: Draft, step: JoinStep, join: Join): void {
   else completeStep(on, outputOf(on, step, on.state.join ?? join))
 }
 
-function faultOf(on: Draft, { config }: JoinStep, { done, failed, size, count }: Join): Fault | undefined {
-  if (size > MAX_SIZE) return { error_type: 'output_too_large', error: `The outputs have ${size} characters; all together may have ${MAX_SIZE}` }
-  if (failed === 0 || config.on_failure === 'continue' || (config.join === 'any' && done > 0)) return undefined
+function faultOf(
+  on: Draft,
+  { config }: JoinStep,
+  { done, failed, size, count }: Join,
+): Fault | undefined {
+  if (size > MAX_SIZE)
+    return {
+      error_type: 'output_too_large',
+      error: `The outputs have ${size} characters; all together may have ${MAX_SIZE}`,
+    }
+  if (failed === 0 || config.on_failure === 'continue' || (config.join === 'any' && done > 0))
+    return undefined
   const first = faults(on, count)[0]
-  return { error_type: 'branch_failed', error: `${failed} of ${count} failed; the first: ${first?.error ?? ''}` }
+  return {
+    error_type: 'branch_failed',
+    error: `${failed} of ${count} failed; the first: ${first?.error ?? ''}`,
+  }
 }
 
 const faults = (on: Draft, count: number): { index: number; error_type: string; error: string }[] =>
-  Array.from({ length: count }, (_, index) => ({ index, given: yieldOf(on.state, index) })).flatMap(({ index, given }) => (given && 'fault' in given ? [{ index, ...given.fault }] : []))
+  Array.from({ length: count }, (_, index) => ({ index, given: yieldOf(on.state, index) })).flatMap(
+    ({ index, given }) => (given && 'fault' in given ? [{ index, ...given.fault }] : []),
+  )
 
 /** What the step gives to later ones. */
-export function outputOf(on: Draft, step: JoinStep, { count, done, failed, winner }: Pick<Join, 'count' | 'done' | 'failed' | 'winner'>): Open {
+export function outputOf(
+  on: Draft,
+  step: JoinStep,
+  { count, done, failed, winner }: Pick<Join, 'count' | 'done' | 'failed' | 'winner'>,
+): Open {
   const outputs = Array.from({ length: count }, (_, index) => {
     const given = yieldOf(on.state, index)
     return given && 'output' in given ? given.output : null
   })
   const won = step.config.join === 'any' && winner !== undefined && { winner: nameOf(step, winner) }
-  if (step.kind === 'for_each') return { count, completed: done, failed, results: outputs, ...(failed > 0 && { errors: faults(on, count) }), ...won }
+  if (step.kind === 'for_each')
+    return {
+      count,
+      completed: done,
+      failed,
+      results: outputs,
+      ...(failed > 0 && { errors: faults(on, count) }),
+      ...won,
+    }
   const named = outputs.flatMap((output, index) => (output ? [[nameOf(step, index), output]] : []))
   return {
-    branches: Object.fromEntries(named) as Open, ...won,
-    ...(failed > 0 && { errors: Object.fromEntries(faults(on, count).map(({ index, ...fault }) => [nameOf(step, index), fault])) }),
+    branches: Object.fromEntries(named) as Open,
+    ...won,
+    ...(failed > 0 && {
+      errors: Object.fromEntries(
+        faults(on, count).map(({ index, ...fault }) => [nameOf(step, index), fault]),
+      ),
+    }),
   }
 }
 
@@ -143,13 +212,27 @@ export function leaveBranches(on: Draft, reason: string): void {
 
 /** End the branch that is looked at, with the step that it is at. */
 export function leave(on: Draft, reason: string): void {
-  const { at, state: { join } } = on
+  const {
+    at,
+    state: { join },
+  } = on
   if (at === undefined || !join) return
   const step = current(on)
   const { wait } = placeOf(on)
   const note = { at, place: null, ...unwatching(wait) }
   const begun = step?.row && (step.row.status === 'running' || step.row.status === 'suspended')
-  if (begun) emit(on, 'step.cancelled', { step: step.key, payload: { step: step.key, kind: step.step.kind, reason, ...(wait && 'id' in wait && !isAsked(wait) && { wait_id: wait.id, wait_kind: wait.kind }) }, row: { status: 'cancelled', completed_at: now(on), waiting_on: null }, note })
+  if (begun)
+    emit(on, 'step.cancelled', {
+      step: step.key,
+      payload: {
+        step: step.key,
+        kind: step.step.kind,
+        reason,
+        ...(wait && 'id' in wait && !isAsked(wait) && { wait_id: wait.id, wait_kind: wait.kind }),
+      },
+      row: { status: 'cancelled', completed_at: now(on), waiting_on: null },
+      note,
+    })
   else emit(on, 'branch.cancelled', { step: join.step, payload: { step: join.step, reason }, note })
   on.at = undefined
 }

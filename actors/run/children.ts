@@ -18,25 +18,42 @@ import { hasEnded, type RunState } from './state.ts'
 type Told<N extends keyof RunCommands> = RunCommands[N]['input']
 
 /** Begin a run for the step of another. */
-export function childStart(state: RunState | null, { parent, ...child }: Told<'child.start'>, cause: Cause): Decision<RunEvent, undefined> {
+export function childStart(
+  state: RunState | null,
+  { parent, ...child }: Told<'child.start'>,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
   if (state) return nothing
   const decision = start(null, { ...child, parent_run_id: parent.run_id, parent }, cause)
   return 'refused' in decision ? decision : { ...decision, reply: undefined }
 }
 
 /** The parent does not want the child any more. */
-export function childCancel(state: RunState | null, { reason }: Told<'child.cancel'>, cause: Cause): Decision<RunEvent, undefined> {
+export function childCancel(
+  state: RunState | null,
+  { reason }: Told<'child.cancel'>,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
   if (!state || hasEnded(state) || state.record.cancel_requested) return nothing
   const on = draft(state, cause)
   emit(on, 'run.cancel_requested', {
-    payload: { reason }, run: { cancel_requested: true, cancel_requested_at: timestamp(cause.at) }, note: { engine: { cancel_reason: reason, more_at: cause.at + 1 } },
+    payload: { reason },
+    run: { cancel_requested: true, cancel_requested_at: timestamp(cause.at) },
+    note: { engine: { cancel_reason: reason, more_at: cause.at + 1 } },
   })
   return silently(on)
 }
 
 /** A child that a step waits for has ended. */
-export function childSettled(state: RunState | null, ended: Told<'child.settled'>, cause: Cause): Decision<RunEvent, undefined> {
-  const found = state && !hasEnded(state) && waitingAt(state, (wait) => wait.kind === 'run' && wait.run_id === ended.run_id)
+export function childSettled(
+  state: RunState | null,
+  ended: Told<'child.settled'>,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  const found =
+    state &&
+    !hasEnded(state) &&
+    waitingAt(state, (wait) => wait.kind === 'run' && wait.run_id === ended.run_id)
   if (!state || !found) return nothing
   const on = draft(state, cause)
   on.at = found.at
@@ -52,7 +69,10 @@ export function childSettled(state: RunState | null, ended: Told<'child.settled'
   return silently(on)
 }
 
-function goOn(on: Draft, { run_id, status, result, error_type, error_message }: Told<'child.settled'>): void {
+function goOn(
+  on: Draft,
+  { run_id, status, result, error_type, error_message }: Told<'child.settled'>,
+): void {
   const { wait } = placeOf(on)
   if (on.state.record.cancel_requested && status !== 'completed') {
     if (on.at === undefined) endWait(on, 'wait.closed', { reason: 'cancelled' })
@@ -62,5 +82,9 @@ function goOn(on: Draft, { run_id, status, result, error_type, error_message }: 
   on.why = { reason: `child ${status}`, run_id }
   resumeStep(on)
   if (status === 'completed') completeStep(on, { run_id, status, output: result ?? {} })
-  else failStep(on, { error_type: status === 'cancelled' ? 'child_cancelled' : 'child_failed', error: `The run ${run_id} of ${wait?.step ?? ''} ${status === 'cancelled' ? 'was cancelled' : `failed: ${error_message ?? error_type ?? ''}`}` })
+  else
+    failStep(on, {
+      error_type: status === 'cancelled' ? 'child_cancelled' : 'child_failed',
+      error: `The run ${run_id} of ${wait?.step ?? ''} ${status === 'cancelled' ? 'was cancelled' : `failed: ${error_message ?? error_type ?? ''}`}`,
+    })
 }

@@ -15,13 +15,29 @@ import { consumeEvent, isAwaited, openWait } from './steps/wait.ts'
 const REMEMBERED = 64
 
 /** Give an event to the steps that wait for it. One that nobody waits for, or that was given before, changes nothing. */
-export function deliver(state: RunState | null, event: Delivered, cause: Cause): Decision<RunEvent, undefined> {
-  if (!state || hasEnded(state) || state.record.cancel_requested || state.engine.delivered?.includes(event.source_event_id)) return nothing
+export function deliver(
+  state: RunState | null,
+  event: Delivered,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  if (
+    !state ||
+    hasEnded(state) ||
+    state.record.cancel_requested ||
+    state.engine.delivered?.includes(event.source_event_id)
+  )
+    return nothing
   const awaited = placesOf(state).filter(([, { wait }]) => isAwaited(wait, event))
   if (awaited.length === 0) return nothing
   const on = draft(state, cause)
   on.why = { reason: 'event', event_type: event.event_type, source_event_id: event.source_event_id }
-  emit(on, 'event.delivered', { note: { engine: { delivered: [...(state.engine.delivered ?? []), event.source_event_id].slice(-REMEMBERED) } } })
+  emit(on, 'event.delivered', {
+    note: {
+      engine: {
+        delivered: [...(state.engine.delivered ?? []), event.source_event_id].slice(-REMEMBERED),
+      },
+    },
+  })
   for (const [at] of awaited) {
     on.at = at
     consumeEvent(on, event)
@@ -32,8 +48,15 @@ export function deliver(state: RunState | null, event: Delivered, cause: Cause):
 }
 
 /** The matcher knows this wait. One that is over, or open already, changes nothing. */
-export function watched(state: RunState | null, { wait_id }: { readonly wait_id: string }, cause: Cause): Decision<RunEvent, undefined> {
-  const found = state && !hasEnded(state) && waitingAt(state, (wait) => isAsked(wait) && 'id' in wait && wait.id === wait_id)
+export function watched(
+  state: RunState | null,
+  { wait_id }: { readonly wait_id: string },
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  const found =
+    state &&
+    !hasEnded(state) &&
+    waitingAt(state, (wait) => isAsked(wait) && 'id' in wait && wait.id === wait_id)
   const wait = found ? found.place.wait : undefined
   if (!state || !found || wait?.kind !== 'event') return nothing
   const on = draft(state, cause)
@@ -43,5 +66,11 @@ export function watched(state: RunState | null, { wait_id }: { readonly wait_id:
 }
 
 /** What the run waits for from outside: event types with the ids of their waits. */
-export const awaiting = (state: RunState | null): readonly { wait_id: string; event_type: string }[] =>
-  !state || hasEnded(state) ? [] : placesOf(state).flatMap(([, { wait }]) => (wait?.kind === 'event' ? [{ wait_id: wait.id, event_type: wait.event_type }] : []))
+export const awaiting = (
+  state: RunState | null,
+): readonly { wait_id: string; event_type: string }[] =>
+  !state || hasEnded(state)
+    ? []
+    : placesOf(state).flatMap(([, { wait }]) =>
+        wait?.kind === 'event' ? [{ wait_id: wait.id, event_type: wait.event_type }] : [],
+      )

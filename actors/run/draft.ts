@@ -12,7 +12,18 @@ import type { Patch } from '../../protocol/patch.ts'
 import type { Step } from '../../protocol/spec.ts'
 import type { Cause, Decided, Tell } from '../actor.ts'
 import { stepsAt } from './places.ts'
-import { apply, branchAt, keyOf, rowOf, type Branch, type Engine, type Note, type OpenWait, type Place, type RunState } from './state.ts'
+import {
+  apply,
+  branchAt,
+  keyOf,
+  rowOf,
+  type Branch,
+  type Engine,
+  type Note,
+  type OpenWait,
+  type Place,
+  type RunState,
+} from './state.ts'
 
 /** A wait for a turn of an agent. */
 export type AgentWait = Extract<OpenWait, { kind: 'agent' }>
@@ -32,7 +43,14 @@ export interface Draft {
 }
 
 /** Begin a decision on a run. */
-export const draft = (state: RunState, cause: Cause): Draft => ({ cause, state, events: [], tells: [], why: {}, at: undefined })
+export const draft = (state: RunState, cause: Cause): Draft => ({
+  cause,
+  state,
+  events: [],
+  tells: [],
+  why: {},
+  at: undefined,
+})
 
 /** The parts of an event. Every change of a record also sets its `updated_at`. */
 export interface Parts {
@@ -60,18 +78,26 @@ export function emit(on: Draft, type: RunEventType, parts: Parts): void {
 }
 
 function noteOf({ at }: Draft, { step, row, note, place }: Parts): Note | undefined {
-  if (at !== undefined) return note?.place !== null && (place || (step !== undefined && row)) ? { ...note, at, ...(place && { place }) } : note
-  return note ? { ...note, engine: { ...note.engine, ...place } } : { engine: place as Patch<Engine> }
+  if (at !== undefined)
+    return note?.place !== null && (place || (step !== undefined && row))
+      ? { ...note, at, ...(place && { place }) }
+      : note
+  return note
+    ? { ...note, engine: { ...note.engine, ...place } }
+    : { engine: place as Patch<Engine> }
 }
 
 /** The time of the decision as the wire spells it. */
 export const now = (on: Draft): string => timestamp(on.cause.at)
 
 /** Where the place that is looked at stands. */
-export const placeOf = ({ state, at }: Draft): Place => (at === undefined ? state.engine : (branchAt(state, at) ?? state.engine))
+export const placeOf = ({ state, at }: Draft): Place =>
+  at === undefined ? state.engine : (branchAt(state, at) ?? state.engine)
 
 /** The step that is taken, with its key and, once it was reached, its record; undefined when all are done. */
-export function current(on: Draft): { step: Step; key: string; row: RunStep | undefined } | undefined {
+export function current(
+  on: Draft,
+): { step: Step; key: string; row: RunStep | undefined } | undefined {
   const { state, at } = on
   const { position } = placeOf(on)
   const step = stepsAt(state, at)[position]
@@ -82,46 +108,93 @@ export function current(on: Draft): { step: Step; key: string; row: RunStep | un
 }
 
 /** The queue of the run in the run's own shard: told in the same commit. */
-export const tellQueue = (on: Draft, name: 'queue.enqueue' | 'queue.cancel', input: unknown): void => {
-  on.tells.push({ to: { kind: 'queue', id: `${on.cause.shard}.${on.state.record.queue}` }, name, input })
+export const tellQueue = (
+  on: Draft,
+  name: 'queue.enqueue' | 'queue.cancel',
+  input: unknown,
+): void => {
+  on.tells.push({
+    to: { kind: 'queue', id: `${on.cause.shard}.${on.state.record.queue}` },
+    name,
+    input,
+  })
 }
 
 /** An interaction of the run, which lives in the run's own shard: told in the same commit. */
-export const tellInteraction = (on: Draft, id: string, name: keyof InteractionCommands, input: unknown): void => {
+export const tellInteraction = (
+  on: Draft,
+  id: string,
+  name: keyof InteractionCommands,
+  input: unknown,
+): void => {
   on.tells.push({ to: { kind: 'interaction', id }, name, input })
 }
 /** Withdraw the interaction that the current step waits for, or stop its turn of an agent, if it waits for one: whoever ends its wait calls this first. */
 export function withdraw(on: Draft, reason: string): void {
   const { wait } = placeOf(on)
-  if (wait?.kind === 'interaction') tellInteraction(on, wait.interaction_id, 'interaction.withdraw', { reason })
+  if (wait?.kind === 'interaction')
+    tellInteraction(on, wait.interaction_id, 'interaction.withdraw', { reason })
   else if (wait?.kind === 'agent') stopTurn(on, wait, reason)
 }
 /** Tell the session of a turn that it is not wanted any more. One that was not opened yet never will be. */
-function stopTurn(on: Draft, { step, turn_id, job_id, session_id }: AgentWait, reason: string): void {
-  if (session_id !== undefined) emit(on, 'turn.stopped', { step, note: { tell: { to: { kind: 'session', id: session_id }, name: 'turn.stop', input: { turn_id } } } })
+function stopTurn(
+  on: Draft,
+  { step, turn_id, job_id, session_id }: AgentWait,
+  reason: string,
+): void {
+  if (session_id !== undefined)
+    emit(on, 'turn.stopped', {
+      step,
+      note: {
+        tell: { to: { kind: 'session', id: session_id }, name: 'turn.stop', input: { turn_id } },
+      },
+    })
   else if (job_id !== undefined) tellOpenings(on, 'queue.cancel', { job_ids: [job_id], reason })
 }
 /** The queue, in the run's own shard, of what must be looked up before a turn begins. */
-export const tellOpenings = (on: Draft, name: 'queue.enqueue' | 'queue.cancel', input: unknown): void => {
+export const tellOpenings = (
+  on: Draft,
+  name: 'queue.enqueue' | 'queue.cancel',
+  input: unknown,
+): void => {
   on.tells.push({ to: { kind: 'queue', id: `${on.cause.shard}.${OPENINGS}` }, name, input })
 }
 
 /** A run of the own shard. */
-export const tellRun = (on: Draft, id: string, name: 'child.start' | 'child.cancel' | 'child.settled', input: unknown): void => {
+export const tellRun = (
+  on: Draft,
+  id: string,
+  name: 'child.start' | 'child.cancel' | 'child.settled',
+  input: unknown,
+): void => {
   on.tells.push({ to: { kind: 'run', id }, name, input })
 }
 
 /** The loop of the run, which lives in the run's own shard: told in the same commit. */
-export const tellLoop = <N extends 'run.left' | 'run.returns' | 'run.spent'>(on: Draft, name: N, input: LoopCommands[N]['input']): void => {
+export const tellLoop = <N extends 'run.left' | 'run.returns' | 'run.spent'>(
+  on: Draft,
+  name: N,
+  input: LoopCommands[N]['input'],
+): void => {
   const { loop_id } = on.state.record
   if (loop_id !== undefined) on.tells.push({ to: { kind: 'loop', id: loop_id }, name, input })
 }
 
 const recordOf = (state: RunState): Run => shownRun(state.record)
 /** The decision, with an answer that tells the record as it is once the whole commit is decided. */
-export const decided = (on: Draft): Decided<RunEvent, Run> => ({ events: on.events, reply: recordOf, tells: on.tells, next: on.state })
+export const decided = (on: Draft): Decided<RunEvent, Run> => ({
+  events: on.events,
+  reply: recordOf,
+  tells: on.tells,
+  next: on.state,
+})
 /** The decision of a command that nobody waits for. */
-export const silently = (on: Draft): Decided<RunEvent, undefined> => ({ events: on.events, reply: undefined, tells: on.tells, next: on.state })
+export const silently = (on: Draft): Decided<RunEvent, undefined> => ({
+  events: on.events,
+  reply: undefined,
+  tells: on.tells,
+  next: on.state,
+})
 /** Nothing to do: the answer is the record as it is. */
 export const unchanged: Decided<RunEvent, Run> = { events: [], reply: recordOf }
 /** Nothing to do, and nobody waits for an answer. */

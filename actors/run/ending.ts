@@ -13,7 +13,17 @@ import { ExpressionError } from '../../protocol/language/expression.ts'
 import { renderNative } from '../../protocol/language/template.ts'
 import { sizes } from '../../protocol/worker.ts'
 import { leaveBranches } from './branches.ts'
-import { current, emit, now, placeOf, tellInteraction, tellLoop, tellRun, withdraw, type Draft } from './draft.ts'
+import {
+  current,
+  emit,
+  now,
+  placeOf,
+  tellInteraction,
+  tellLoop,
+  tellRun,
+  withdraw,
+  type Draft,
+} from './draft.ts'
 import { endWait } from './outcome.ts'
 import { outputs, rootsOf } from './roots.ts'
 import type { Ending } from './state.ts'
@@ -31,7 +41,12 @@ function end(on: Draft, ending: Ending): void {
   const { ending: already, held } = on.state.engine
   // A run that never began leaves nothing to clean up.
   if (already || !on.state.spec.cleanup?.length || held === 'start') leave(on, ending)
-  else emit(on, 'cleanup.begun', { note: { engine: { ending, ...(held && { held: null }) } }, place: { position: 0, tries: 0, wait: null }, run: { status: 'running' } })
+  else
+    emit(on, 'cleanup.begun', {
+      note: { engine: { ending, ...(held && { held: null }) } },
+      place: { position: 0, tries: 0, wait: null },
+      run: { status: 'running' },
+    })
 }
 
 /** The cleanup is done: end as it was decided. */
@@ -54,31 +69,70 @@ function leave(on: Draft, ending: Ending): void {
 export function conclude(on: Draft, { type, step, payload, run, position }: Ending): void {
   const { asked, ending, leaving, more_at } = on.state.engine
   const { started_at, external_id, name, loop_name } = on.state.record
-  const about: About = { ...aboutOf(on.state), more: { ...(started_at !== undefined && { started_at }), ...(external_id !== undefined && { external_id }), ...(name !== undefined && { name }), ...(loop_name !== undefined && { loop_name }), ...(run.stop_reason && type !== 'run.completed' && { stop_reason: run.stop_reason }) } }
-  const engine = { ...(leaving && { leaving: null }), ...(ending && { ending: null, position }), ...(asked && type !== 'run.failed' && { asked: null }), ...(more_at !== undefined && { more_at: null }) }
+  const about: About = {
+    ...aboutOf(on.state),
+    more: {
+      ...(started_at !== undefined && { started_at }),
+      ...(external_id !== undefined && { external_id }),
+      ...(name !== undefined && { name }),
+      ...(loop_name !== undefined && { loop_name }),
+      ...(run.stop_reason && type !== 'run.completed' && { stop_reason: run.stop_reason }),
+    },
+  }
+  const engine = {
+    ...(leaving && { leaving: null }),
+    ...(ending && { ending: null, position }),
+    ...(asked && type !== 'run.failed' && { asked: null }),
+    ...(more_at !== undefined && { more_at: null }),
+  }
   emit(on, type, {
-    ...(step !== undefined && { step }), payload, run: { ...run, completed_at: now(on) },
+    ...(step !== undefined && { step }),
+    payload,
+    run: { ...run, completed_at: now(on) },
     note: { about, ...(Object.keys(engine).length > 0 && { engine }) },
   })
   // Nobody waits for these any more; a run that has failed may be retried.
-  if (type === 'run.completed') for (const id of asked ?? []) tellInteraction(on, id, 'interaction.withdraw', { reason: 'the run has completed' })
+  if (type === 'run.completed')
+    for (const id of asked ?? [])
+      tellInteraction(on, id, 'interaction.withdraw', { reason: 'the run has completed' })
   settleParent(on)
   const { id: run_id, status } = on.state.record
   if (status === 'completed' || status === 'cancelled') tellLoop(on, 'run.left', { run_id, status })
 }
 
 function settleParent(on: Draft): void {
-  const { record, engine: { parent } } = on.state
+  const {
+    record,
+    engine: { parent },
+  } = on.state
   if (!parent?.waits) return
   const { id: run_id, status, result, error_type, error_message } = record
-  tellRun(on, parent.run_id, 'child.settled', { run_id, status, ...(result && { result }), ...(error_type !== undefined && { error_type, error_message }) })
+  tellRun(on, parent.run_id, 'child.settled', {
+    run_id,
+    status,
+    ...(result && { result }),
+    ...(error_type !== undefined && { error_type, error_message }),
+  })
 }
 
 /** The run has failed; `step` is the one that failed it, `stop_reason` why. */
-export function failRun(on: Draft, fault: Fault, step?: string, stop_reason: StopReason = 'step_failed'): void {
+export function failRun(
+  on: Draft,
+  fault: Fault,
+  step?: string,
+  stop_reason: StopReason = 'step_failed',
+): void {
   end(on, {
-    type: 'run.failed', position: on.state.engine.position, ...(step !== undefined && { step }), payload: { status: 'failed', ...fault, ...(step !== undefined && { step }) },
-    run: { status: 'failed', stop_reason, error_type: fault.error_type, error_message: fault.error },
+    type: 'run.failed',
+    position: on.state.engine.position,
+    ...(step !== undefined && { step }),
+    payload: { status: 'failed', ...fault, ...(step !== undefined && { step }) },
+    run: {
+      status: 'failed',
+      stop_reason,
+      error_type: fault.error_type,
+      error_message: fault.error,
+    },
   })
 }
 
@@ -90,21 +144,48 @@ export function cancelRun(on: Draft): void {
   const because = reason !== undefined && { reason }
   leaveBranches(on, why)
   withdraw(on, why)
-  for (const id of on.state.engine.asked ?? []) tellInteraction(on, id, 'interaction.withdraw', { reason: why })
+  for (const id of on.state.engine.asked ?? [])
+    tellInteraction(on, id, 'interaction.withdraw', { reason: why })
   endWait(on, 'wait.closed', { reason: 'cancelled' })
   const at = current(on)
-  if (at?.row) emit(on, 'step.cancelled', { step: at.key, payload: { step: at.key, kind: at.step.kind, ...because }, row: { status: 'cancelled', completed_at: now(on), waiting_on: null } })
-  end(on, { type: 'run.cancelled', position: placeOf(on).position, payload: { status: 'cancelled', ...because }, run: { status: 'cancelled', stop_reason: on.state.engine.replaced ? 'replaced' : 'cancelled', ...(on.state.record.queue_reason && { queue_reason: null }) } })
+  if (at?.row)
+    emit(on, 'step.cancelled', {
+      step: at.key,
+      payload: { step: at.key, kind: at.step.kind, ...because },
+      row: { status: 'cancelled', completed_at: now(on), waiting_on: null },
+    })
+  end(on, {
+    type: 'run.cancelled',
+    position: placeOf(on).position,
+    payload: { status: 'cancelled', ...because },
+    run: {
+      status: 'cancelled',
+      stop_reason: on.state.engine.replaced ? 'replaced' : 'cancelled',
+      ...(on.state.record.queue_reason && { queue_reason: null }),
+    },
+  })
 }
 
 /** Every step is done: the result is the rendered `output` block, else the outputs of all steps by key. One that is too large fails the run; the steps keep theirs. */
 export function completeRun(on: Draft): void {
   const { state } = on
   try {
-    const output = state.spec.output ? (renderNative(state.spec.output, rootsOf(on)) as Open) : Object.fromEntries(outputs(state))
+    const output = state.spec.output
+      ? (renderNative(state.spec.output, rootsOf(on)) as Open)
+      : Object.fromEntries(outputs(state))
     const size = sizeOf(JSON.stringify(output), sizes.output)
-    if (size > sizes.output) failRun(on, { error_type: 'output_too_large', error: `The output has ${size} bytes; that of a run may have ${sizes.output}: select what is needed of it with the output block` })
-    else end(on, { type: 'run.completed', position: state.engine.position, payload: { output, status: 'completed' }, run: { status: 'completed', stop_reason: 'completed', result: output } })
+    if (size > sizes.output)
+      failRun(on, {
+        error_type: 'output_too_large',
+        error: `The output has ${size} bytes; that of a run may have ${sizes.output}: select what is needed of it with the output block`,
+      })
+    else
+      end(on, {
+        type: 'run.completed',
+        position: state.engine.position,
+        payload: { output, status: 'completed' },
+        run: { status: 'completed', stop_reason: 'completed', result: output },
+      })
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error
     failRun(on, { error_type: 'expression_error', error: `output: ${error.message}` })

@@ -20,31 +20,58 @@ type Told<N extends keyof RunCommands> = RunCommands[N]['input']
 export const MAX_ASKED = 200
 
 /** A client opened an interaction for this run. One that comes too late, or is one too many, is withdrawn. */
-export function opened(state: RunState | null, { interaction_id, ...asked }: Told<'interaction.opened'>, cause: Cause): Decision<RunEvent, undefined> {
+export function opened(
+  state: RunState | null,
+  { interaction_id, ...asked }: Told<'interaction.opened'>,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
   if (!state) return nothing
   const on = draft(state, cause)
   const open = state.engine.asked ?? []
-  if (hasEnded(state) || state.record.cancel_requested) tellInteraction(on, interaction_id, 'interaction.withdraw', { reason: 'the run has ended' })
-  else if (open.length >= MAX_ASKED) tellInteraction(on, interaction_id, 'interaction.withdraw', { reason: `the run has ${MAX_ASKED} open interactions` })
-  else if (!hasRoom(state, open.length + 1)) tellInteraction(on, interaction_id, 'interaction.withdraw', { reason: 'too many signals of the run wait to be consumed' })
-  else emit(on, 'interaction.requested', { payload: { interaction_id, ...asked }, note: { engine: { asked: [...open, interaction_id] } } })
+  if (hasEnded(state) || state.record.cancel_requested)
+    tellInteraction(on, interaction_id, 'interaction.withdraw', { reason: 'the run has ended' })
+  else if (open.length >= MAX_ASKED)
+    tellInteraction(on, interaction_id, 'interaction.withdraw', {
+      reason: `the run has ${MAX_ASKED} open interactions`,
+    })
+  else if (!hasRoom(state, open.length + 1))
+    tellInteraction(on, interaction_id, 'interaction.withdraw', {
+      reason: 'too many signals of the run wait to be consumed',
+    })
+  else
+    emit(on, 'interaction.requested', {
+      payload: { interaction_id, ...asked },
+      note: { engine: { asked: [...open, interaction_id] } },
+    })
   return silently(on)
 }
 
 /** Somebody answered. */
-export function responded(state: RunState | null, answer: Told<'interaction.responded'>, cause: Cause): Decision<RunEvent, undefined> {
+export function responded(
+  state: RunState | null,
+  answer: Told<'interaction.responded'>,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
   if (!state || hasEnded(state)) return nothing
   const on = draft(state, cause)
   const step = asking(state, answer.interaction_id)?.place.wait?.step
   if (step === undefined && !state.engine.asked?.includes(answer.interaction_id)) return nothing
-  emit(on, 'interaction.responded', { ...(step !== undefined && { step }), payload: { ...(step !== undefined && { step }), ...answer } })
+  emit(on, 'interaction.responded', {
+    ...(step !== undefined && { step }),
+    payload: { ...(step !== undefined && { step }), ...answer },
+  })
   return silently(on)
 }
 
-const asking = (state: RunState, id: string) => waitingAt(state, (wait) => wait.kind === 'interaction' && wait.interaction_id === id)
+const asking = (state: RunState, id: string) =>
+  waitingAt(state, (wait) => wait.kind === 'interaction' && wait.interaction_id === id)
 
 /** It is over. */
-export function settled(state: RunState | null, ended: Told<'interaction.settled'>, cause: Cause): Decision<RunEvent, undefined> {
+export function settled(
+  state: RunState | null,
+  ended: Told<'interaction.settled'>,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
   // A run that has failed may be retried, and then waits for what was answered meanwhile.
   if (!state || (hasEnded(state) && state.record.status !== 'failed')) return nothing
   const on = draft(state, cause)
@@ -61,7 +88,8 @@ function resume(on: Draft, ended: Told<'interaction.settled'>): void {
   const step = current(on)?.step
   if (step?.kind !== 'interaction' && step?.kind !== 'check') return
   on.why = { reason: `interaction ${ended.status}`, interaction_id: ended.interaction_id }
-  if (ended.status === 'expired') endWait(on, 'wait.timed_out', { reason: 'expired', interaction_id: ended.interaction_id })
+  if (ended.status === 'expired')
+    endWait(on, 'wait.timed_out', { reason: 'expired', interaction_id: ended.interaction_id })
   else endWait(on, 'wait.resumed', { payload: outputOf(ended) })
   resumeStep(on)
   if (step.kind === 'check') settleGate(on, ended)
@@ -71,7 +99,9 @@ function resume(on: Draft, ended: Told<'interaction.settled'>): void {
 
 function signalled(on: Draft, ended: Told<'interaction.settled'>, asked: readonly string[]): void {
   const stored = storing(on.cause, ended.signal_name, outputOf(ended))
-  emit(on, 'interaction.settled', { note: { engine: { asked: asked.filter((id) => id !== ended.interaction_id) }, store: stored } })
+  emit(on, 'interaction.settled', {
+    note: { engine: { asked: asked.filter((id) => id !== ended.interaction_id) }, store: stored },
+  })
   on.why = { reason: 'signal', signal_name: ended.signal_name }
   if (!hasEnded(on.state) && !on.state.record.cancel_requested && offer(on, stored)) advance(on)
 }

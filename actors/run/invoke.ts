@@ -26,10 +26,27 @@ export interface InvokeExtra {
 }
 
 /** Begin a direct call. The input was checked by the edge; it is no template. */
-export function invoke(state: RunState | null, { action_name, input = {}, timeout_seconds = 0, external_id }: Input<Row> & InvokeExtra, cause: Cause): Decision<RunEvent, Reply<Row>> {
-  const spec: Spec = { steps: [{ id: STEP, kind: 'action', config: { action_name, parameters: input } }], workflow_type: 'action.invoke' }
-  const decision = start(state, { spec, ...(external_id !== undefined && { external_id }), invoked: { timeout: Math.max(PATIENCE, timeout_seconds) * 1000 } }, cause)
-  return 'refused' in decision ? decision : { ...decision, reply: { status: 'active', run_id: cause.self.id } }
+export function invoke(
+  state: RunState | null,
+  { action_name, input = {}, timeout_seconds = 0, external_id }: Input<Row> & InvokeExtra,
+  cause: Cause,
+): Decision<RunEvent, Reply<Row>> {
+  const spec: Spec = {
+    steps: [{ id: STEP, kind: 'action', config: { action_name, parameters: input } }],
+    workflow_type: 'action.invoke',
+  }
+  const decision = start(
+    state,
+    {
+      spec,
+      ...(external_id !== undefined && { external_id }),
+      invoked: { timeout: Math.max(PATIENCE, timeout_seconds) * 1000 },
+    },
+    cause,
+  )
+  return 'refused' in decision
+    ? decision
+    : { ...decision, reply: { status: 'active', run_id: cause.self.id } }
 }
 
 /** What a direct call has come to. */
@@ -39,13 +56,24 @@ export function invoked(state: RunState | null): Reply<Row> | null {
   const row = rowOf(state, STEP, undefined)
   const known = { run_id: record.id, ...(row?.job_id !== undefined && { job_id: row.job_id }) }
   if (!hasEnded(state)) return { status: 'active', ...known }
-  if (record.status === 'completed') return { status: 'completed', ...known, output: (row?.result ?? {}) as Open }
-  return { status: 'failed', ...known, error: record.error_message ?? (record.status === 'cancelled' ? 'the call was cancelled' : 'the call failed') }
+  if (record.status === 'completed')
+    return { status: 'completed', ...known, output: (row?.result ?? {}) as Open }
+  return {
+    status: 'failed',
+    ...known,
+    error:
+      record.error_message ??
+      (record.status === 'cancelled' ? 'the call was cancelled' : 'the call failed'),
+  }
 }
 
 /** What an executor must know of the call that a job is for; null when the run no longer waits for it. */
-export function actionCall(state: RunState | null, { job_id }: { readonly job_id: string }): ActionCall | null {
-  const found = state && waitingAt(state, (wait) => wait.kind === 'worker' && wait.job_id === job_id)
+export function actionCall(
+  state: RunState | null,
+  { job_id }: { readonly job_id: string },
+): ActionCall | null {
+  const found =
+    state && waitingAt(state, (wait) => wait.kind === 'worker' && wait.job_id === job_id)
   const wait = found?.place.wait
   if (!state || !found || !wait) return null
   const step = stepsAt(state, found.at)[found.place.position]
@@ -54,8 +82,14 @@ export function actionCall(state: RunState | null, { job_id }: { readonly job_id
   const timeout = parseDuration(step.timeout?.duration ?? '0') || engine.invoked?.timeout
   const delay = parseDuration(step.retry?.delay ?? '0')
   return {
-    action_name: step.config.action_name, parameters: rowOf(state, wait.step, found.at)?.inputs ?? {},
-    actor: engine.actor ?? { principal_id: 'system', principal_type: 'system' }, origin: engine.invoked ? 'direct_action_invoke' : 'loop_action_step',
-    run_id: record.id, ...(record.loop_id !== undefined && { loop_id: record.loop_id }), step_key: wait.step, ...(timeout && { timeout }), ...(delay && { delay }),
+    action_name: step.config.action_name,
+    parameters: rowOf(state, wait.step, found.at)?.inputs ?? {},
+    actor: engine.actor ?? { principal_id: 'system', principal_type: 'system' },
+    origin: engine.invoked ? 'direct_action_invoke' : 'loop_action_step',
+    run_id: record.id,
+    ...(record.loop_id !== undefined && { loop_id: record.loop_id }),
+    step_key: wait.step,
+    ...(timeout && { timeout }),
+    ...(delay && { delay }),
   }
 }

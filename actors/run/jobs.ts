@@ -18,7 +18,11 @@ type Settled = RunCommands['job.settled']['input']
 type Retried = RunCommands['job.retried']['input']
 
 /** The job has ended. With a cancel requested the run ends too, whatever the outcome; what was completed stays completed. */
-export function jobSettled(state: RunState | null, input: Settled, cause: Cause): Decision<RunEvent, undefined> {
+export function jobSettled(
+  state: RunState | null,
+  input: Settled,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
   const at = waitingFor(state, input.job_id, cause)
   if (!at) return openingSettled(state, input, cause) ?? nothing
   const { on, wait, row, call } = at
@@ -33,7 +37,11 @@ export function jobSettled(state: RunState | null, input: Settled, cause: Cause)
     resumeStep(on)
     completeStep(on, result)
   } else if (input.outcome === 'failed' || !cancelled) {
-    const fault = faultOf(input, input.outcome === 'failed' ? 'failed' : 'job_cancelled', `The job ${input.outcome === 'failed' ? 'failed' : 'was cancelled'}`)
+    const fault = faultOf(
+      input,
+      input.outcome === 'failed' ? 'failed' : 'job_cancelled',
+      `The job ${input.outcome === 'failed' ? 'failed' : 'was cancelled'}`,
+    )
     emit(on, 'action.failed', { step: wait.step, payload: { ...log, ...fault }, row: { attempt } })
     endWait(on, 'wait.closed', { reason: fault.error_type })
     if (!cancelled) failStep(on, fault, true)
@@ -54,32 +62,63 @@ function stopped(on: Draft): void {
 }
 
 /** An attempt of the job has ended without success, and the queue will make another. */
-export function jobRetried(state: RunState | null, input: Retried, cause: Cause): Decision<RunEvent, undefined> {
+export function jobRetried(
+  state: RunState | null,
+  input: Retried,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
   const at = waitingFor(state, input.job_id, cause)
   if (!at || input.attempt <= (at.wait.retried ?? 0)) return nothing
   const { on, wait, call } = at
   const lost = input.reason === 'lease_expired'
-  const fault = faultOf(input, lost ? 'lease_expired' : 'failed', lost ? 'The worker lost its lease' : 'The attempt failed')
+  const fault = faultOf(
+    input,
+    lost ? 'lease_expired' : 'failed',
+    lost ? 'The worker lost its lease' : 'The attempt failed',
+  )
   // Jobs count from 1; steps count over recoveries, each of which has a job of its own.
   const attempt = wait.base + input.attempt
   const max_attempts = wait.base + input.max_attempts
-  emit(on, 'action.retried', { step: wait.step, payload: { ...call, attempt, max_attempts, ...fault, ...worker(input) } })
+  emit(on, 'action.retried', {
+    step: wait.step,
+    payload: { ...call, attempt, max_attempts, ...fault, ...worker(input) },
+  })
   emit(on, 'step.retried', {
-    step: wait.step, row: { attempt: attempt + 1 }, place: { wait: { ...wait, retried: input.attempt } },
-    payload: { step: wait.step, kind: 'action', attempt: attempt + 1, max_attempts, retry_scope: lost ? 'transient' : 'step_policy', ...fault },
+    step: wait.step,
+    row: { attempt: attempt + 1 },
+    place: { wait: { ...wait, retried: input.attempt } },
+    payload: {
+      step: wait.step,
+      kind: 'action',
+      attempt: attempt + 1,
+      max_attempts,
+      retry_scope: lost ? 'transient' : 'step_policy',
+      ...fault,
+    },
   })
   return silently(on)
 }
 
 function waitingFor(state: RunState | null, job_id: string, cause: Cause) {
-  const found = state && waitingAt(state, (wait) => wait.kind === 'worker' && wait.job_id === job_id)
+  const found =
+    state && waitingAt(state, (wait) => wait.kind === 'worker' && wait.job_id === job_id)
   const wait = found?.place.wait
   if (!state || wait?.kind !== 'worker') return undefined
   const on = draft(state, cause)
   on.at = found?.at
   const at = current(on)
   if (at?.step.kind !== 'action' || !at.row) return undefined
-  return { on, wait, row: at.row, call: { action: at.step.config.action_name, step: wait.step, job_id } }
+  return {
+    on,
+    wait,
+    row: at.row,
+    call: { action: at.step.config.action_name, step: wait.step, job_id },
+  }
 }
-const worker = ({ worker_instance_id }: { worker_instance_id?: string }) => worker_instance_id !== undefined && { worker_instance_id }
-const faultOf = ({ error_type, error_message }: { error_type?: string; error_message?: string }, type: string, message: string): Fault => ({ error_type: error_type || type, error: error_message || message })
+const worker = ({ worker_instance_id }: { worker_instance_id?: string }) =>
+  worker_instance_id !== undefined && { worker_instance_id }
+const faultOf = (
+  { error_type, error_message }: { error_type?: string; error_message?: string },
+  type: string,
+  message: string,
+): Fault => ({ error_type: error_type || type, error: error_message || message })

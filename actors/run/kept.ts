@@ -12,7 +12,12 @@ type Yields = NonNullable<RunState['yields']>
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /** Apply the part of an event that is about branches. */
-export function applyBranches(next: Writable<RunState>, before: RunState, { step, row }: RunEvent, { at, place, join, gave }: Note): void {
+export function applyBranches(
+  next: Writable<RunState>,
+  before: RunState,
+  { step, row }: RunEvent,
+  { at, place, join, gave }: Note,
+): void {
   if (join === null) return
   if (before.join || join) next.join = patch(before.join ?? ({} as Join), join)
   if (before.branches) next.branches = before.branches
@@ -29,7 +34,13 @@ export function indexAt(branches: readonly Branch[], at: string): number {
   return -1
 }
 
-function withBranch(branches: NonNullable<RunState['branches']>, at: string, place: Note['place'], step: string | undefined, row: RunEvent['row']): RunState['branches'] & object {
+function withBranch(
+  branches: NonNullable<RunState['branches']>,
+  at: string,
+  place: Note['place'],
+  step: string | undefined,
+  row: RunEvent['row'],
+): RunState['branches'] & object {
   const index = indexAt(branches, at)
   const others = branches.slice()
   if (place === null) {
@@ -38,14 +49,24 @@ function withBranch(branches: NonNullable<RunState['branches']>, at: string, pla
   }
   const known = branches[index] ?? ({ key: at, rows: {} } as unknown as Branch)
   const next = patch(known, place)
-  others[index < 0 ? others.length : index] = step !== undefined && row ? { ...next, rows: { ...known.rows, [step.slice(at.length + 1)]: patch(rowIn(known, step) ?? ({} as RunStep), row) } } : next
+  others[index < 0 ? others.length : index] =
+    step !== undefined && row
+      ? {
+          ...next,
+          rows: {
+            ...known.rows,
+            [step.slice(at.length + 1)]: patch(rowIn(known, step) ?? ({} as RunStep), row),
+          },
+        }
+      : next
   return others
 }
 /**
  * The record of a step of a branch. They are kept under the step's own key, which all items share: names that no other record
  * has cost V8 a class for each. The first snapshots have the whole key.
  */
-export const rowIn = ({ key, rows }: Branch, step: string): RunStep | undefined => own(rows, step.slice(key.length + 1)) ?? own(rows, step)
+export const rowIn = ({ key, rows }: Branch, step: string): RunStep | undefined =>
+  own(rows, step.slice(key.length + 1)) ?? own(rows, step)
 
 /** Lists are copied in 1 µs; records with numbers for names took 50, which was 4 % of what an item costs. */
 function withYield(yields: Yields, index: number, what: Yield): Yields {
@@ -62,7 +83,12 @@ function withYield(yields: Yields, index: number, what: Yield): Yields {
 type First = Readonly<Record<string, Readonly<Record<string, Yield>>>>
 /** The first snapshots had records of records, by number. */
 const listed = (yields: Yields | First): Yields =>
-  Array.isArray(yields) ? (yields as Yields) : Object.values(yields as First).flatMap((chunk) => Object.entries(chunk)).reduce<Yields>((list, [index, what]) => withYield(list, Number(index), what), [])
+  Array.isArray(yields)
+    ? (yields as Yields)
+    : Object.values(yields as First)
+        .flatMap((chunk) => Object.entries(chunk))
+        .reduce<Yields>((list, [index, what]) => withYield(list, Number(index), what), [])
 
 /** What a branch or item gave; undefined while it has given nothing. */
-export const yieldOf = ({ yields = [] }: RunState, index: number): Yield | undefined => listed(yields)[Math.floor(index / CHUNK)]?.[index % CHUNK] ?? undefined
+export const yieldOf = ({ yields = [] }: RunState, index: number): Yield | undefined =>
+  listed(yields)[Math.floor(index / CHUNK)]?.[index % CHUNK] ?? undefined

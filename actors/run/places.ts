@@ -4,7 +4,8 @@ import type { Step } from '../../protocol/spec.ts'
 import { branchAt, keyOf, rowOf, type Place, type RunState, type Wait } from './state.ts'
 
 /** The step of the run itself. */
-export const mainStep = ({ spec, engine }: RunState): Step | undefined => spec.steps[engine.position]
+export const mainStep = ({ spec, engine }: RunState): Step | undefined =>
+  spec.steps[engine.position]
 
 /** The steps that a place takes. */
 export function stepsAt(state: RunState, at: string | undefined): readonly Step[] {
@@ -12,33 +13,54 @@ export function stepsAt(state: RunState, at: string | undefined): readonly Step[
   return bodyOf(state, at)?.steps ?? []
 }
 /** What a branch consists of: its steps and what it gives. */
-export function bodyOf(state: RunState, at: string): { readonly steps: readonly Step[]; readonly output?: Open } | undefined {
+export function bodyOf(
+  state: RunState,
+  at: string,
+): { readonly steps: readonly Step[]; readonly output?: Open } | undefined {
   const step = mainStep(state)
   if (step?.kind === 'for_each') return step.config
-  return step?.kind === 'parallel' ? step.config.branches[branchAt(state, at)?.index ?? -1] : undefined
+  return step?.kind === 'parallel'
+    ? step.config.branches[branchAt(state, at)?.index ?? -1]
+    : undefined
 }
 
 /** The place whose wait satisfies a condition, first the run itself, then branches in the order in which they began. */
-export function waitingAt(state: RunState, holds: (wait: Wait) => boolean): { readonly at: string | undefined; readonly place: Place } | undefined {
+export function waitingAt(
+  state: RunState,
+  holds: (wait: Wait) => boolean,
+): { readonly at: string | undefined; readonly place: Place } | undefined {
   const { engine, branches } = state
   if (engine.wait && holds(engine.wait)) return { at: undefined, place: engine }
   const branch = branches?.find(({ wait }) => wait && holds(wait))
   return branch && { at: branch.key, place: branch }
 }
 /** Whether a wait is for a worker, a child run or a turn that was opened: for something that ends by itself when it is asked to. */
-export const isWork = (wait: Wait): boolean => wait.kind === 'worker' || wait.kind === 'run' || (wait.kind === 'agent' && wait.session_id !== undefined)
+export const isWork = (wait: Wait): boolean =>
+  wait.kind === 'worker' ||
+  wait.kind === 'run' ||
+  (wait.kind === 'agent' && wait.session_id !== undefined)
 /** Whether some place waits for such a thing. */
 export const holdsWork = (state: RunState): boolean => waitingAt(state, isWork) !== undefined
 
 /** What the worker that takes a job needs to know: read when the job is delivered. Null when the run no longer wants it. */
-export function jobSpec(state: RunState | null, { job_id }: { job_id: string }): { parameters: Open; action_name: string } | null {
-  const found = state && waitingAt(state, (wait) => wait.kind === 'worker' && wait.job_id === job_id)
+export function jobSpec(
+  state: RunState | null,
+  { job_id }: { job_id: string },
+): { parameters: Open; action_name: string } | null {
+  const found =
+    state && waitingAt(state, (wait) => wait.kind === 'worker' && wait.job_id === job_id)
   const wait = found?.place.wait
   if (!state || !found || !wait) return null
   const step = stepsAt(state, found.at)[found.place.position]
-  return step?.kind === 'action' ? specOf(step, rowOf(state, wait.step, found.at)?.inputs ?? {}) : null
+  return step?.kind === 'action'
+    ? specOf(step, rowOf(state, wait.step, found.at)?.inputs ?? {})
+    : null
 }
 /** What a worker gets of a job, and what its size is measured of. */
-export const specOf = ({ config: { action_name } }: Extract<Step, { kind: 'action' }>, parameters: Open): { parameters: Open; action_name: string } => ({ parameters, action_name })
+export const specOf = (
+  { config: { action_name } }: Extract<Step, { kind: 'action' }>,
+  parameters: Open,
+): { parameters: Open; action_name: string } => ({ parameters, action_name })
 /** The key of the step at an index of a list, below that of its branch. */
-export const keyBelow = (at: string | undefined, step: Step, index: number): string => (at === undefined ? keyOf(step, index) : `${at}.${keyOf(step, index)}`)
+export const keyBelow = (at: string | undefined, step: Step, index: number): string =>
+  at === undefined ? keyOf(step, index) : `${at}.${keyOf(step, index)}`

@@ -14,12 +14,23 @@ export function rootsOf({ state, at }: Pick<Draft, 'state' | 'at'>): Open {
   const input = record.input ?? {}
   const config = record.config ?? engine.config
   const meta = record.meta ?? engine.meta
-  const steps = outputs(state).flatMap(([key, output, index]) => [[key, { output }], [String(index), { output }]] as const)
-  if (at === undefined) return { input, event: input, config, meta, steps: Object.fromEntries(steps) }
+  const steps = outputs(state).flatMap(
+    ([key, output, index]) =>
+      [
+        [key, { output }],
+        [String(index), { output }],
+      ] as const,
+  )
+  if (at === undefined)
+    return { input, event: input, config, meta, steps: Object.fromEntries(steps) }
   const inner = outputsAt(state, at).map(([key, output]) => [key, { output }] as const)
   const index = branchAt(state, at)?.index ?? 0
   return {
-    input, event: input, config, meta, steps: Object.fromEntries([...steps, ...inner]),
+    input,
+    event: input,
+    config,
+    meta,
+    steps: Object.fromEntries([...steps, ...inner]),
     ...(state.join?.items && { item: state.join.items[index] ?? null, index }),
   }
 }

@@ -31,7 +31,20 @@ import { turnDefined, turnSettled } from './turns.ts'
 import { wake } from './wake.ts'
 
 /** The run actor. */
-export const run: Actor<RunState | null, RunEvent, Api, 'run', Pick<RunCommands, keyof RunCommands>, { 'run.start': StartExtra; 'workflow.run': StartExtra; 'action.invoke': InvokeExtra; 'run.retry': RecoverExtra; 'run.recover': RecoverExtra }> = {
+export const run: Actor<
+  RunState | null,
+  RunEvent,
+  Api,
+  'run',
+  Pick<RunCommands, keyof RunCommands>,
+  {
+    'run.start': StartExtra
+    'workflow.run': StartExtra
+    'action.invoke': InvokeExtra
+    'run.retry': RecoverExtra
+    'run.recover': RecoverExtra
+  }
+> = {
   kind: 'run',
   initial: () => null,
   decide: {

@@ -22,26 +22,51 @@ import { advance, pause } from './advance.ts'
 import { current, draft, emit, type Draft } from './draft.ts'
 import { created, hasEnded, note, type Engine, type RunState } from './state.ts'
 
-type Start = Omit<Input<Api['run.start']>, 'project'> & StartExtra & Partial<Pick<ChildStart, 'parent' | 'depth' | 'cause_depth' | 'actor' | 'initiated_by' | 'source'>> & Pick<Engine, 'invoked'>
+type Start = Omit<Input<Api['run.start']>, 'project'> &
+  StartExtra &
+  Partial<
+    Pick<ChildStart, 'parent' | 'depth' | 'cause_depth' | 'actor' | 'initiated_by' | 'source'>
+  > &
+  Pick<Engine, 'invoked'>
 
 /** Start a run of a definition, or of the inline spec in the body, and go as far as it goes without waiting. */
-export function start(state: RunState | null, input: Start, cause: Cause): Decision<RunEvent, WorkflowRun> {
+export function start(
+  state: RunState | null,
+  input: Start,
+  cause: Cause,
+): Decision<RunEvent, WorkflowRun> {
   if (state) {
     const { id, status } = state.record
-    return bodyKey(input) !== undefined && hasEnded(state) ? refuse('idempotency_key_conflict', { run_id: id, status }) : { events: [], reply: workflowRun }
+    return bodyKey(input) !== undefined && hasEnded(state)
+      ? refuse('idempotency_key_conflict', { run_id: id, status })
+      : { events: [], reply: workflowRun }
   }
   const spec = input.definition?.spec ?? input.spec
   if (!spec) return refuse('not_found')
   const given = declared(spec.input, input.input, 'input')
   const config = declared(spec.config, input.config, 'config')
-  const faults = [...('faults' in given ? given.faults : []), ...('faults' in config ? config.faults : [])]
+  const faults = [
+    ...('faults' in given ? given.faults : []),
+    ...('faults' in config ? config.faults : []),
+  ]
   if ('faults' in given || 'faults' in config) return refuseFields(...faults)
 
   const record = recordOf(input, spec, given.values, cause)
   const engine = engineOf(input, record, config.values ?? {}, cause)
-  const run = spec.run_name ? { ...record, ...nameOf(spec, given.values ?? {}, engine.meta, engine.config) } : record
+  const run = spec.run_name
+    ? { ...record, ...nameOf(spec, given.values ?? {}, engine.meta, engine.config) }
+    : record
   const on = birth(run, spec, engine, cause)
-  begin(on, { run_id: record.id, definition_id: record.definition_id, definition_version: record.definition_version, source: on.state.engine.meta['source'] }, input.parent !== undefined)
+  begin(
+    on,
+    {
+      run_id: record.id,
+      definition_id: record.definition_id,
+      definition_version: record.definition_version,
+      source: on.state.engine.meta['source'],
+    },
+    input.parent !== undefined,
+  )
   return { events: on.events, reply: workflowRun, tells: on.tells, next: on.state }
 }
 const workflowRun = (state: RunState): WorkflowRun => shownRun(state.record) as WorkflowRun
@@ -59,19 +84,43 @@ export function begin(on: Draft, payload: Open, later: boolean): void {
   const { at } = on.cause
   const { loop_id, queue_reason } = on.state.record
   emit(on, 'run.started', {
-    payload, run: { status: 'running', started_at: timestamp(at), ...(queue_reason && { queue_reason: null }), ...(wall && loop_id !== undefined && { wall_clock_deadline_at: timestamp(Math.ceil(at + wall)) }) },
-    ...((wall || on.state.engine.held) && { note: { engine: { ...(wall && { wall_deadline: at + wall }), ...(on.state.engine.held && { held: null }) } } }),
+    payload,
+    run: {
+      status: 'running',
+      started_at: timestamp(at),
+      ...(queue_reason && { queue_reason: null }),
+      ...(wall &&
+        loop_id !== undefined && { wall_clock_deadline_at: timestamp(Math.ceil(at + wall)) }),
+    },
+    ...((wall || on.state.engine.held) && {
+      note: {
+        engine: {
+          ...(wall && { wall_deadline: at + wall }),
+          ...(on.state.engine.held && { held: null }),
+        },
+      },
+    }),
   })
   if (later) pause(on, current(on)?.key ?? '')
   else advance(on)
 }
 /** What the limits of a definition allow a run to spend. */
-export function allowances({ limits }: Spec, budget = milliOf(limits ?? {})): Pick<RunRecord, 'credit_budget' | 'max_agent_turns'> {
-  return { ...(budget !== undefined && { credit_budget: creditsOf(budget) }), ...(limits?.max_agent_turns && { max_agent_turns: limits.max_agent_turns }) }
+export function allowances(
+  { limits }: Spec,
+  budget = milliOf(limits ?? {}),
+): Pick<RunRecord, 'credit_budget' | 'max_agent_turns'> {
+  return {
+    ...(budget !== undefined && { credit_budget: creditsOf(budget) }),
+    ...(limits?.max_agent_turns && { max_agent_turns: limits.max_agent_turns }),
+  }
 }
 
 /** Values with the declared defaults filled in. What declares nothing takes anything. */
-const declared = (rules: Spec['input'], given: Open | undefined, path: string): ReturnType<typeof applyDefaults> | { values: Open | undefined } =>
+const declared = (
+  rules: Spec['input'],
+  given: Open | undefined,
+  path: string,
+): ReturnType<typeof applyDefaults> | { values: Open | undefined } =>
   rules ? applyDefaults(rules, given ?? {}, path) : { values: given }
 
 function recordOf(input: Start, spec: Spec, values: Open | undefined, cause: Cause): RunRecord {
@@ -96,11 +145,24 @@ function recordOf(input: Start, spec: Spec, values: Open | undefined, cause: Cau
 }
 
 /** A person by name, whatever token they used; anybody else by the name of the key. */
-export const initiator = ({ credential, principal }: Cause): string => (principal.type === 'user' ? principal.name : undefined) ?? credential?.name ?? principal.name ?? principal.id
+export const initiator = ({ credential, principal }: Cause): string =>
+  (principal.type === 'user' ? principal.name : undefined) ??
+  credential?.name ??
+  principal.name ??
+  principal.id
 
 /** `meta` is the caller's metadata, in which the service's own names cannot be overridden. */
 const engineOf = (input: Start, record: RunRecord, config: Open, cause: Cause): Engine => ({
-  meta: { ...input.metadata, run_id: record.id, ...(input.parent && { parent_step_key: input.parent.step }), source: input.source ?? { type: 'api', label: initiator(cause), ...(cause.credential && { id: cause.credential.id }) } },
+  meta: {
+    ...input.metadata,
+    run_id: record.id,
+    ...(input.parent && { parent_step_key: input.parent.step }),
+    source: input.source ?? {
+      type: 'api',
+      label: initiator(cause),
+      ...(cause.credential && { id: cause.credential.id }),
+    },
+  },
   config,
   priority: input.priority ?? 0,
   ...(input.fairness_key !== undefined && { fairness_key: input.fairness_key }),
@@ -110,13 +172,22 @@ const engineOf = (input: Start, record: RunRecord, config: Open, cause: Cause): 
   attempt: 1,
   actor: input.actor ?? actorOf(cause.principal),
   ...(input.invoked && { invoked: input.invoked }),
-  ...(input.parent && { parent: { run_id: input.parent.run_id, waits: input.parent.waits }, depth: input.depth ?? 1 }),
+  ...(input.parent && {
+    parent: { run_id: input.parent.run_id, waits: input.parent.waits },
+    depth: input.depth ?? 1,
+  }),
   ...(input.cause_depth !== undefined && { cause_depth: input.cause_depth }),
-  ...(input.definitions && Object.keys(input.definitions).length > 0 && { definitions: input.definitions }),
+  ...(input.definitions &&
+    Object.keys(input.definitions).length > 0 && { definitions: input.definitions }),
 })
 
 /** What the workflow calls its runs. What cannot be made is left out: a name is no reason to refuse a start. */
-export function nameOf({ run_name }: Spec, input: Open, meta: Open, config: Open): Pick<WorkflowRun, 'name' | 'description'> {
+export function nameOf(
+  { run_name }: Spec,
+  input: Open,
+  meta: Open,
+  config: Open,
+): Pick<WorkflowRun, 'name' | 'description'> {
   if (!run_name) return {}
   const made = (template: string, length: number): string => {
     try {
@@ -126,6 +197,9 @@ export function nameOf({ run_name }: Spec, input: Open, meta: Open, config: Open
       return ''
     }
   }
-  const [name, description] = [made(run_name.template, 160), made(run_name.description_template ?? '', 320)]
+  const [name, description] = [
+    made(run_name.template, 160),
+    made(run_name.description_template ?? '', 320),
+  ]
   return { ...(name && { name }), ...(description && { description }) }
 }

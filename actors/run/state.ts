@@ -38,11 +38,23 @@ interface Opened extends Waiting {
 /** A wait that the timeline shows; the names of the kinds are the wire's `wait_kind`. */
 export type OpenWait =
   /** A job. `base`: attempts the step had used before this job; `retried`: the last attempt that was reported as retried. */
-  | (Opened & { readonly kind: 'worker'; readonly job_id: string; readonly base: number; readonly retried?: number })
+  | (Opened & {
+      readonly kind: 'worker'
+      readonly job_id: string
+      readonly base: number
+      readonly retried?: number
+    })
   | (Opened & { readonly kind: 'timer'; readonly due: number })
   | (Opened & { readonly kind: 'interaction'; readonly interaction_id: string })
   /** An event. `asked`: not open yet; the matcher was told of it and has not answered. */
-  | (Opened & { readonly kind: 'event'; readonly event_type: string; readonly source_id?: string; readonly match?: Open; readonly condition?: string; readonly asked?: true })
+  | (Opened & {
+      readonly kind: 'event'
+      readonly event_type: string
+      readonly source_id?: string
+      readonly match?: Open
+      readonly condition?: string
+      readonly asked?: true
+    })
   /** A child run. */
   | (Opened & { readonly kind: 'run'; readonly run_id: string })
   /** A loop that was asked for a run. */
@@ -50,7 +62,13 @@ export type OpenWait =
   /** The branches of this step. */
   | (Opened & { readonly kind: 'branches' })
   /** A turn of an agent. `job_id`: what it runs with is being looked up; `session_id`: it was opened there; `judges`: the assertion that it is for. */
-  | (Opened & { readonly kind: 'agent'; readonly turn_id: string; readonly job_id?: string; readonly session_id?: string; readonly judges?: number })
+  | (Opened & {
+      readonly kind: 'agent'
+      readonly turn_id: string
+      readonly job_id?: string
+      readonly session_id?: string
+      readonly judges?: number
+    })
 /**
  * What a suspended run waits for: a wait, the delay before the next attempt of a step, or only the next turn (`pause`): it
  * has done as much as one commit takes, and is `running`.
@@ -88,7 +106,9 @@ export interface Branch extends Place {
   readonly fault?: { readonly error_type: string; readonly error: string }
 }
 /** What a branch or item gave. */
-export type Yield = { readonly output: Open } | { readonly fault: { readonly error_type: string; readonly error: string } }
+export type Yield =
+  | { readonly output: Open }
+  | { readonly fault: { readonly error_type: string; readonly error: string } }
 /** What the step that the run is at, a `parallel` or `for_each`, knows of its branches. */
 export interface Join {
   /** Key of the step. */
@@ -210,9 +230,11 @@ export interface Note {
   readonly tell?: Tell
 }
 /** What the note says of a wait that ends: the matcher of events is told when it was told of the wait. */
-export const unwatching = (wait: Wait | undefined): Pick<Note, 'unwatch'> => (wait?.kind === 'event' && !wait.event_type.startsWith('signal.') ? { unwatch: wait.id } : {})
+export const unwatching = (wait: Wait | undefined): Pick<Note, 'unwatch'> =>
+  wait?.kind === 'event' && !wait.event_type.startsWith('signal.') ? { unwatch: wait.id } : {}
 /** Whether a wait is not open yet. */
-export const isAsked = (wait: Wait | undefined): boolean => wait?.kind === 'event' && wait.asked === true
+export const isAsked = (wait: Wait | undefined): boolean =>
+  wait?.kind === 'event' && wait.asked === true
 /** A note as an event carries it. */
 export const note = (content: Note): Open => ({ ...content })
 
@@ -222,8 +244,16 @@ export const signalKey = (name: string, key: string): string => `${name} ${key}`
 /** Begin the state of a run. */
 export function created(_: RunState | null, event: RunEvent): RunState {
   const { engine } = (event.private ?? {}) as Note
-  if (!event.run || !event.spec || !engine) throw new Error('run.created without its record, spec or engine')
-  return { record: patch({} as RunRecord, event.run), spec: event.spec, engine: patch({} as Engine, engine), steps: {}, signals: [], keys: {} }
+  if (!event.run || !event.spec || !engine)
+    throw new Error('run.created without its record, spec or engine')
+  return {
+    record: patch({} as RunRecord, event.run),
+    spec: event.spec,
+    engine: patch({} as Engine, engine),
+    steps: {},
+    signals: [],
+    keys: {},
+  }
 }
 
 /** Apply any later event. */
@@ -236,17 +266,29 @@ export function apply(state: RunState | null, event: RunEvent): RunState {
     record: patch(state.record, event.run),
     spec: state.spec,
     engine: patch(state.engine, engine),
-    steps: step !== undefined && row && note.at === undefined ? { ...state.steps, [step]: patch(rowOf(state, step) ?? ({} as RunStep), row) } : state.steps,
-    signals: store ? [...state.signals, store] : take !== undefined ? state.signals.filter((signal) => signal.id !== take) : state.signals,
-    keys: store?.key !== undefined ? { ...state.keys, [signalKey(store.name, store.key)]: store.id } : state.keys,
+    steps:
+      step !== undefined && row && note.at === undefined
+        ? { ...state.steps, [step]: patch(rowOf(state, step) ?? ({} as RunStep), row) }
+        : state.steps,
+    signals: store
+      ? [...state.signals, store]
+      : take !== undefined
+        ? state.signals.filter((signal) => signal.id !== take)
+        : state.signals,
+    keys:
+      store?.key !== undefined
+        ? { ...state.keys, [signalKey(store.name, store.key)]: store.id }
+        : state.keys,
   }
-  if (state.branches || state.join || note.at !== undefined || note.join) applyBranches(next, state, event, note)
+  if (state.branches || state.join || note.at !== undefined || note.join)
+    applyBranches(next, state, event, note)
   return next
 }
 /** The key of a step: its id, else its index as text. */
 export const keyOf = (step: Step, index: number): string => step.id ?? String(index)
 /** A branch that is under way. */
-export const branchAt = ({ branches = [] }: RunState, at: string): Branch | undefined => branches[indexAt(branches, at)]
+export const branchAt = ({ branches = [] }: RunState, at: string): Branch | undefined =>
+  branches[indexAt(branches, at)]
 /** The record of a step, once the run has reached it. Keys are the author's, so `constructor` is a key like any other. @param at its branch, if it has one. */
 export const rowOf = (state: RunState, key: string, at?: string): RunStep | undefined => {
   if (at === undefined) return own(state.steps, key)
@@ -254,12 +296,15 @@ export const rowOf = (state: RunState, key: string, at?: string): RunStep | unde
   return branch && rowIn(branch, key)
 }
 /** Whether the run has ended, or is ending; a failed one may be recovered. */
-export const hasEnded = ({ record, engine }: RunState): boolean => terminal.has(record.status) || engine.leaving !== undefined
+export const hasEnded = ({ record, engine }: RunState): boolean =>
+  terminal.has(record.status) || engine.leaving !== undefined
 
 /** Every place of the run with its key, `undefined` for the run itself. There are at most as many as may be under way at once. */
 export function placesOf(state: RunState): [at: string | undefined, place: Place][] {
   const main: [undefined, Place] = [undefined, state.engine]
-  return state.branches ? [main, ...state.branches.map((branch): [string, Place] => [branch.key, branch])] : [main]
+  return state.branches
+    ? [main, ...state.branches.map((branch): [string, Place] => [branch.key, branch])]
+    : [main]
 }
 
 /**
@@ -270,7 +315,12 @@ export function deadline(state: RunState | null): number | undefined {
   if (!state || hasEnded(state)) return undefined
   const { wait, wall_deadline, more_at, ending, held } = state.engine
   if (held || (state.record.cancel_requested && !ending)) return more_at
-  let first = Math.min(wait?.due ?? Infinity, ending ? Infinity : (wall_deadline ?? Infinity), more_at ?? Infinity)
-  if (state.branches) for (const branch of state.branches) first = Math.min(first, branch.wait?.due ?? Infinity)
+  let first = Math.min(
+    wait?.due ?? Infinity,
+    ending ? Infinity : (wall_deadline ?? Infinity),
+    more_at ?? Infinity,
+  )
+  if (state.branches)
+    for (const branch of state.branches) first = Math.min(first, branch.wait?.due ?? Infinity)
   return first === Infinity ? undefined : first
 }

@@ -11,7 +11,8 @@ export function stopWork(on: Draft): void {
   for (const [at, { wait }] of placesOf(on.state)) {
     on.at = at
     if (wait?.kind === 'worker') job_ids.push(wait.job_id)
-    else if (wait?.kind === 'run') tellRun(on, wait.run_id, 'child.cancel', { reason: reason ?? 'the run above was cancelled' })
+    else if (wait?.kind === 'run')
+      tellRun(on, wait.run_id, 'child.cancel', { reason: reason ?? 'the run above was cancelled' })
     else if (wait && isWork(wait)) withdraw(on, reason ?? 'the run was cancelled')
     else if (at !== undefined) {
       withdraw(on, reason ?? 'the run was cancelled')
@@ -19,5 +20,6 @@ export function stopWork(on: Draft): void {
     }
   }
   on.at = undefined
-  if (job_ids.length > 0) tellQueue(on, 'queue.cancel', { job_ids, ...(reason !== undefined && { reason }) })
+  if (job_ids.length > 0)
+    tellQueue(on, 'queue.cancel', { job_ids, ...(reason !== undefined && { reason }) })
 }

@@ -11,10 +11,22 @@ import type { OpenWait } from './state.ts'
  * @param row what the step's record shows.
  */
 export function suspend(on: Draft, wait: OpenWait, details: Open, row: Patch<RunStep>): void {
-  const payload: Open = { step: wait.step, wait_id: wait.id, wait_kind: wait.kind, ...(wait.due !== undefined && { deadline: timestamp(wait.due) }), ...details }
-  emit(on, 'step.suspended', { step: wait.step, payload, row: { status: 'suspended', wait_id: wait.id, ...row } })
+  const payload: Open = {
+    step: wait.step,
+    wait_id: wait.id,
+    wait_kind: wait.kind,
+    ...(wait.due !== undefined && { deadline: timestamp(wait.due) }),
+    ...details,
+  }
+  emit(on, 'step.suspended', {
+    step: wait.step,
+    payload,
+    row: { status: 'suspended', wait_id: wait.id, ...row },
+  })
   emit(on, 'wait.opened', { step: wait.step, payload, place: { wait } })
-  const wakes = wait.kind === 'timer' && on.state.record.loop_id !== undefined && { wake_at: timestamp(wait.due) }
+  const wakes = wait.kind === 'timer' &&
+    on.state.record.loop_id !== undefined && { wake_at: timestamp(wait.due) }
   // One that goes from one wait into the next was suspended all the time.
-  if (on.at === undefined && on.state.record.status !== 'suspended') emit(on, 'run.suspended', { step: wait.step, payload, run: { status: 'suspended', ...wakes } })
+  if (on.at === undefined && on.state.record.status !== 'suspended')
+    emit(on, 'run.suspended', { step: wait.step, payload, run: { status: 'suspended', ...wakes } })
 }

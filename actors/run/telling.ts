@@ -17,29 +17,70 @@ export interface About {
 /** What a run is, for the source events that it publishes. */
 export function aboutOf({ record, engine }: RunState): About {
   const { definition_id, loop_id } = record
-  return { depth: (engine.cause_depth ?? 0) + 1, of: loop_id !== undefined ? { loop_id } : definition_id === '' ? {} : { definition_id } }
+  return {
+    depth: (engine.cause_depth ?? 0) + 1,
+    of: loop_id !== undefined ? { loop_id } : definition_id === '' ? {} : { definition_id },
+  }
 }
 
-const toEvents = ({ project }: Address, name: string, input: unknown): Effect[] => [{ tell: { to: { kind: 'events', id: project }, name, input } }]
-const publication = (self: Address, event_type: string, { depth, of, more }: About, payload: Open): Publication => ({
-  event_type, source_kind: 'loop_run', source_id: self.id, event: { run_id: self.id, ...of, ...more, ...payload }, meta: { run_id: self.id, ...of }, depth,
+const toEvents = ({ project }: Address, name: string, input: unknown): Effect[] => [
+  { tell: { to: { kind: 'events', id: project }, name, input } },
+]
+const publication = (
+  self: Address,
+  event_type: string,
+  { depth, of, more }: About,
+  payload: Open,
+): Publication => ({
+  event_type,
+  source_kind: 'loop_run',
+  source_id: self.id,
+  event: { run_id: self.id, ...of, ...more, ...payload },
+  meta: { run_id: self.id, ...of },
+  depth,
 })
-const aboutIn = ({ private: note }: RunEvent): About => (note as { readonly about?: About } | undefined)?.about ?? { depth: 1, of: {} }
+const aboutIn = ({ private: note }: RunEvent): About =>
+  (note as { readonly about?: About } | undefined)?.about ?? { depth: 1, of: {} }
 
 /** The run has ended. */
 export const sayEnd = (event: RunEvent, self: Address): Effect[] => {
   const { completed_at } = event.run ?? {}
-  return toEvents(self, 'source.publish', publication(self, event.type, aboutIn(event), { ...event.payload, ...(typeof completed_at === 'string' && { completed_at }) }))
+  return toEvents(
+    self,
+    'source.publish',
+    publication(self, event.type, aboutIn(event), {
+      ...event.payload,
+      ...(typeof completed_at === 'string' && { completed_at }),
+    }),
+  )
 }
 /** A check has given its verdict, or the budget is spent. */
-export const sayVerdict = (event: RunEvent, self: Address): Effect[] => toEvents(self, 'source.publish', publication(self, event.type, aboutIn(event), event.payload ?? {}))
+export const sayVerdict = (event: RunEvent, self: Address): Effect[] =>
+  toEvents(
+    self,
+    'source.publish',
+    publication(self, event.type, aboutIn(event), event.payload ?? {}),
+  )
 /** The source event that a signal is, for the step that waits for it as for everybody else. */
-export const sourceOf = (run_id: string, { id, name: signal_name, payload }: StoredSignal): Publication => ({
-  id, event_type: `signal.${signal_name}`, source_kind: 'signal', source_id: run_id, event: { run_id, signal_name, payload }, meta: { run_id, signal_name }, depth: 0,
+export const sourceOf = (
+  run_id: string,
+  { id, name: signal_name, payload }: StoredSignal,
+): Publication => ({
+  id,
+  event_type: `signal.${signal_name}`,
+  source_kind: 'signal',
+  source_id: run_id,
+  event: { run_id, signal_name, payload },
+  meta: { run_id, signal_name },
+  depth: 0,
 })
 /** A signal was sent to the run. */
 export function saySignal({ private: note }: RunEvent, self: Address): Effect[] {
-  return toEvents(self, 'source.publish', sourceOf(self.id, (note as { readonly store: StoredSignal }).store))
+  return toEvents(
+    self,
+    'source.publish',
+    sourceOf(self.id, (note as { readonly store: StoredSignal }).store),
+  )
 }
 /** What the event itself says that somebody is told. */
 export function tellOnward({ private: content }: RunEvent): Effect[] {
@@ -52,7 +93,13 @@ export function askToWatch({ private: content = {} }: RunEvent, self: Address): 
   const wait = place?.wait ?? engine?.wait
   if (wait?.kind !== 'event') return []
   const { id: wait_id, event_type, source_id, match, condition } = wait
-  const awaited: Awaited = { wait_id, event_type, ...(source_id !== undefined && { source_id }), ...(match && { match }), ...(condition !== undefined && { condition }) }
+  const awaited: Awaited = {
+    wait_id,
+    event_type,
+    ...(source_id !== undefined && { source_id }),
+    ...(match && { match }),
+    ...(condition !== undefined && { condition }),
+  }
   return toEvents(self, 'wait.watch', { run_id: self.id, wait: awaited })
 }
 /** A wait is over, if the event says so of one that the matcher knows. */

@@ -27,53 +27,113 @@ type Told<N extends keyof RunCommands> = RunCommands[N]['input']
 type Report = Omit<Told<'turn.settled'>, 'turn_id' | 'session_id'>
 
 /** The place that waits for a turn as the beginning of a decision. */
-function waitingFor(state: RunState | null, holds: (wait: AgentWait) => boolean, cause: Cause): { readonly on: Draft; readonly wait: AgentWait } | undefined {
-  const found = state && !hasEnded(state) && waitingAt(state, (wait) => wait.kind === 'agent' && holds(wait))
+function waitingFor(
+  state: RunState | null,
+  holds: (wait: AgentWait) => boolean,
+  cause: Cause,
+): { readonly on: Draft; readonly wait: AgentWait } | undefined {
+  const found =
+    state && !hasEnded(state) && waitingAt(state, (wait) => wait.kind === 'agent' && holds(wait))
   if (!state || !found) return undefined
   const on = draft(state, cause)
   on.at = found.at
   const wait = turnWait(on)
   return wait && { on, wait }
 }
-const types: Readonly<Record<ActorOf['principal_type'], TurnWork['asker']['type']>> = { human: 'user', agent: 'agent', service: 'service_account', system: 'system' }
+const types: Readonly<Record<ActorOf['principal_type'], TurnWork['asker']['type']>> = {
+  human: 'user',
+  agent: 'agent',
+  service: 'service_account',
+  system: 'system',
+}
 /** Who is asked when the agent asks back: whoever the run works for. */
-const askerOf = ({ engine: { actor } }: RunState): TurnWork['asker'] => (actor ? { id: actor.principal_id, type: types[actor.principal_type] } : { id: 'system', type: 'system' })
+const askerOf = ({ engine: { actor } }: RunState): TurnWork['asker'] =>
+  actor
+    ? { id: actor.principal_id, type: types[actor.principal_type] }
+    : { id: 'system', type: 'system' }
 
 /** What the turn runs with was looked up: it is opened. */
-export function turnDefined(state: RunState | null, { turn_id, session_id, ...defined }: Told<'turn.defined'>, cause: Cause): Decision<RunEvent, undefined> {
-  const found = waitingFor(state, (wait) => wait.turn_id === turn_id && wait.job_id !== undefined, cause)
-  if (!found || (found.on.state.record.cancel_requested && !found.on.state.engine.ending)) return nothing
-  const { on, wait: { job_id: _, ...wait } } = found
+export function turnDefined(
+  state: RunState | null,
+  { turn_id, session_id, ...defined }: Told<'turn.defined'>,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  const found = waitingFor(
+    state,
+    (wait) => wait.turn_id === turn_id && wait.job_id !== undefined,
+    cause,
+  )
+  if (!found || (found.on.state.record.cancel_requested && !found.on.state.engine.ending))
+    return nothing
+  const {
+    on,
+    wait: { job_id: _, ...wait },
+  } = found
   const { step, row } = current(on) ?? {}
-  const { record: { id: run_id, loop_id } } = on.state
+  const {
+    record: { id: run_id, loop_id },
+  } = on.state
   const { agent_id } = defined.definition
-  const output_schema = step?.kind === 'check' ? VERDICT : step?.kind === 'agent' ? step.config.output_schema : undefined
+  const output_schema =
+    step?.kind === 'check'
+      ? VERDICT
+      : step?.kind === 'agent'
+        ? step.config.output_schema
+        : undefined
   const opening: TurnOpening = {
-    ...defined, turn_id, owner: { run_id, step_key: wait.step }, ...(loop_id !== undefined && { loop_id }), attempt: row?.attempt ?? 1, content: [{ type: 'text', text: String(row?.inputs?.['instructions'] ?? '') }],
-    asker: askerOf(on.state), ...(output_schema && { output_schema }),
+    ...defined,
+    turn_id,
+    owner: { run_id, step_key: wait.step },
+    ...(loop_id !== undefined && { loop_id }),
+    attempt: row?.attempt ?? 1,
+    content: [{ type: 'text', text: String(row?.inputs?.['instructions'] ?? '') }],
+    asker: askerOf(on.state),
+    ...(output_schema && { output_schema }),
   }
   emit(on, 'turn.opened', {
-    step: wait.step, payload: { step: wait.step, agent_id, session_id, turn_id, attempt: opening.attempt }, row: { agent_id, session_id }, place: { wait: { ...wait, session_id } },
+    step: wait.step,
+    payload: { step: wait.step, agent_id, session_id, turn_id, attempt: opening.attempt },
+    row: { agent_id, session_id },
+    place: { wait: { ...wait, session_id } },
     note: { tell: { to: { kind: 'session', id: session_id }, name: 'turn.open', input: opening } },
   })
   return silently(on)
 }
 
 /** Looking up what a turn runs with has ended without a turn. Undefined: the job is none of those. */
-export function openingSettled(state: RunState | null, { job_id, outcome, error_type, error_message }: Told<'job.settled'>, cause: Cause): Decision<RunEvent, undefined> | undefined {
+export function openingSettled(
+  state: RunState | null,
+  { job_id, outcome, error_type, error_message }: Told<'job.settled'>,
+  cause: Cause,
+): Decision<RunEvent, undefined> | undefined {
   const found = waitingFor(state, (wait) => wait.job_id === job_id, cause)
   if (!found) return undefined
-  settle(found.on, found.wait, { status: 'failed', error_type: outcome === 'failed' ? (error_type ?? 'agent_unavailable') : 'agent_unavailable', error: error_message ?? 'What the turn runs with could not be looked up' })
+  settle(found.on, found.wait, {
+    status: 'failed',
+    error_type: outcome === 'failed' ? (error_type ?? 'agent_unavailable') : 'agent_unavailable',
+    error: error_message ?? 'What the turn runs with could not be looked up',
+  })
   advance(found.on)
   return silently(found.on)
 }
 
 /** The turn has ended. With a cancel requested the run ends too, whatever came of the turn; what was completed stays completed. */
-export function turnSettled(state: RunState | null, { turn_id, session_id, ...report }: Told<'turn.settled'>, cause: Cause): Decision<RunEvent, undefined> {
-  const found = waitingFor(state, (wait) => wait.turn_id === turn_id && wait.session_id === session_id, cause)
+export function turnSettled(
+  state: RunState | null,
+  { turn_id, session_id, ...report }: Told<'turn.settled'>,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  const found = waitingFor(
+    state,
+    (wait) => wait.turn_id === turn_id && wait.session_id === session_id,
+    cause,
+  )
   if (!found) return nothing
   const { on, wait } = found
-  const { record: { cancel_requested }, engine: { ending, cancel_reason } } = on.state
+  const {
+    record: { cancel_requested },
+    engine: { ending, cancel_reason },
+  } = on.state
   if (!cancel_requested || ending) {
     if (report.again) askAgain(on, wait)
     else {
@@ -97,11 +157,23 @@ function settle(on: Draft, wait: AgentWait, report: Report): void {
   const { status, output, text = '' } = report
   const { step, row } = current(on) ?? {}
   on.why = { reason: `turn ${status}`, turn_id: wait.turn_id }
-  endWait(on, status === 'completed' ? 'wait.resumed' : 'wait.closed', { turn_id: wait.turn_id, status })
+  endWait(on, status === 'completed' ? 'wait.resumed' : 'wait.closed', {
+    turn_id: wait.turn_id,
+    status,
+  })
   resumeStep(on)
-  const fault = { error_type: report.error_type ?? (status === 'cancelled' ? 'turn_cancelled' : 'turn_failed'), error: report.error ?? `The turn ${status === 'cancelled' ? 'was cancelled' : 'failed'}` }
-  if (report.stalled) emit(on, 'run.progress_stalled', { step: wait.step, payload: { step: wait.step, ...report.stalled, attempt: row?.attempt ?? 1 }, note: { about: aboutOf(on.state) } })
-  if (step?.kind === 'check') judged(on, step, wait, status === 'completed' ? (output ?? {}) : fault)
+  const fault = {
+    error_type: report.error_type ?? (status === 'cancelled' ? 'turn_cancelled' : 'turn_failed'),
+    error: report.error ?? `The turn ${status === 'cancelled' ? 'was cancelled' : 'failed'}`,
+  }
+  if (report.stalled)
+    emit(on, 'run.progress_stalled', {
+      step: wait.step,
+      payload: { step: wait.step, ...report.stalled, attempt: row?.attempt ?? 1 },
+      note: { about: aboutOf(on.state) },
+    })
+  if (step?.kind === 'check')
+    judged(on, step, wait, status === 'completed' ? (output ?? {}) : fault)
   else if (status === 'completed') completeStep(on, output ?? { text })
   else failStep(on, fault, false, {}, report.stalled ? 'progress_stalled' : undefined)
 }

@@ -12,10 +12,17 @@ import { hasEnded, placesOf, type RunState } from './state.ts'
 import { abandon } from './steps/action.ts'
 import { stopWork } from './stop.ts'
 
-const timeout = (at: string): Fault => ({ error_type: 'timeout', error: `The step ${at} did not end in time` })
+const timeout = (at: string): Fault => ({
+  error_type: 'timeout',
+  error: `The step ${at} did not end in time`,
+})
 
 /** Do what is due at `cause.at`. The limit on the whole run comes first. */
-export function wake(state: RunState | null, _: unknown, cause: Cause): Decision<RunEvent, undefined> {
+export function wake(
+  state: RunState | null,
+  _: unknown,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
   if (!state || hasEnded(state)) return nothing
   const on = draft(state, cause)
   const { more_at, ending } = state.engine

@@ -16,7 +16,18 @@ import { limits } from '../../protocol/session/limits.ts'
 import type { AgentTurn, TranscriptMessage, TurnAck } from '../../protocol/session/shapes.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { crowded, writeContext } from './context.ts'
-import { answering, change, draft, emit, live, now, recordOf, turnOf, write, type Draft } from './draft.ts'
+import {
+  answering,
+  change,
+  draft,
+  emit,
+  live,
+  now,
+  recordOf,
+  turnOf,
+  write,
+  type Draft,
+} from './draft.ts'
 import { bound } from './files.ts'
 import { place } from './place.ts'
 import { recall } from './remembered.ts'
@@ -40,23 +51,76 @@ interface Admission extends Asking {
   readonly key?: string | undefined
   readonly context?: readonly AppContext[]
   readonly output_schema?: Open | undefined
-  readonly of?: Partial<Pick<Turn['record'], 'run_id' | 'step_key' | 'channel_exchange_id' | 'attempt'>>
+  readonly of?: Partial<
+    Pick<Turn['record'], 'run_id' | 'step_key' | 'channel_exchange_id' | 'attempt'>
+  >
   readonly turn_id?: string
   readonly exchange?: TurnWork['exchange']
   readonly depth?: number
 }
-interface Admitted { readonly turn_id: string; readonly user_message: TranscriptMessage | undefined; readonly boundary: number; readonly after_sequence: number }
+interface Admitted {
+  readonly turn_id: string
+  readonly user_message: TranscriptMessage | undefined
+  readonly boundary: number
+  readonly after_sequence: number
+}
 
 /** Write the rows of a new turn: changed context, the input, and the turn, which is queued. */
-export function admit(on: Draft, { owner, content, key, context = [], output_schema, of, metadata, turn_id = on.cause.mint('turn'), exchange, depth, ...asking }: Admission): Admitted {
+export function admit(
+  on: Draft,
+  {
+    owner,
+    content,
+    key,
+    context = [],
+    output_schema,
+    of,
+    metadata,
+    turn_id = on.cause.mint('turn'),
+    exchange,
+    depth,
+    ...asking
+  }: Admission,
+): Admitted {
   const { record, revision: boundary, sequence: before } = on.state
   writeContext(on, turn_id, context)
   const after_sequence = on.state.sequence + (content ? 1 : 0)
-  const work: TurnWork = { ...asking, owner, boundary, before, after_sequence, generations: 0, next_index: 1, spent: 0, repeats: {}, usage: {}, ...(output_schema && { output_schema }), ...(exchange && { exchange }), ...(depth !== undefined && { depth }) }
+  const work: TurnWork = {
+    ...asking,
+    owner,
+    boundary,
+    before,
+    after_sequence,
+    generations: 0,
+    next_index: 1,
+    spent: 0,
+    repeats: {},
+    usage: {},
+    ...(output_schema && { output_schema }),
+    ...(exchange && { exchange }),
+    ...(depth !== undefined && { depth }),
+  }
   emit(on, { type: 'turn.admitted', id: turn_id, work, ...(key !== undefined && { key }) })
-  emit(on, { type: 'turn.extra', id: turn_id, extra: { effective_timeout_seconds: asking.definition.timeout_seconds } })
-  const user_message = content && write(on, { turn: { id: turn_id, index: 0 }, role: 'user', content, metadata })
-  emit(on, { type: 'turn.upsert', id: turn_id, agent_id: record.agent_id, session_id: record.id, attempt: 1, ...of, status: 'queued', phase: 'queued', seq: on.state.turn_count, created_at: now(on), updated_at: now(on) })
+  emit(on, {
+    type: 'turn.extra',
+    id: turn_id,
+    extra: { effective_timeout_seconds: asking.definition.timeout_seconds },
+  })
+  const user_message =
+    content && write(on, { turn: { id: turn_id, index: 0 }, role: 'user', content, metadata })
+  emit(on, {
+    type: 'turn.upsert',
+    id: turn_id,
+    agent_id: record.agent_id,
+    session_id: record.id,
+    attempt: 1,
+    ...of,
+    status: 'queued',
+    phase: 'queued',
+    seq: on.state.turn_count,
+    created_at: now(on),
+    updated_at: now(on),
+  })
   return { turn_id, user_message, boundary, after_sequence }
 }
 
@@ -67,23 +131,55 @@ function configure(on: Draft, config: Defined['config']): void {
 }
 
 /** Send an agent a message. */
-export const invoke = (brand: string) => (state: SessionState, input: Invoke, cause: Cause): Decision<SessionEvent, TurnAck> => {
-  const { content, context, metadata } = input.input
-  const session = input.session ?? {}
-  const placed = place(brand, state, { ...session, agent_id: input.place.agent_id }, input.place, cause)
-  if (isRefusal(placed)) return placed
-  const channel_context = input.channel_context
-  return start(placed, { path: 'input.content', key: bodyKey(input.input), content, context, metadata: channel_context ? { ...metadata, channel_context } : metadata, output: input.output?.schema }, input)
-}
+export const invoke =
+  (brand: string) =>
+  (state: SessionState, input: Invoke, cause: Cause): Decision<SessionEvent, TurnAck> => {
+    const { content, context, metadata } = input.input
+    const session = input.session ?? {}
+    const placed = place(
+      brand,
+      state,
+      { ...session, agent_id: input.place.agent_id },
+      input.place,
+      cause,
+    )
+    if (isRefusal(placed)) return placed
+    const channel_context = input.channel_context
+    return start(
+      placed,
+      {
+        path: 'input.content',
+        key: bodyKey(input.input),
+        content,
+        context,
+        metadata: channel_context ? { ...metadata, channel_context } : metadata,
+        output: input.output?.schema,
+      },
+      input,
+    )
+  }
 /** Start a turn in a session that there is. */
-export const startTurn = (brand: string) => (state: SessionState, input: Start, cause: Cause): Decision<SessionEvent, TurnAck> => {
-  const session = live(state, cause)
-  if (!session) return refuse('not_found')
-  const { content, context, metadata, output } = input
-  return start(draft(session, cause, brand), { path: 'content', key: bodyKey(input), content, context, metadata, output: output?.schema }, input)
-}
+export const startTurn =
+  (brand: string) =>
+  (state: SessionState, input: Start, cause: Cause): Decision<SessionEvent, TurnAck> => {
+    const session = live(state, cause)
+    if (!session) return refuse('not_found')
+    const { content, context, metadata, output } = input
+    return start(
+      draft(session, cause, brand),
+      { path: 'content', key: bodyKey(input), content, context, metadata, output: output?.schema },
+      input,
+    )
+  }
 
-interface Asked { readonly path: string; readonly key: string | undefined; readonly content: readonly Open[]; readonly context: readonly AppContext[] | undefined; readonly metadata: Open | undefined; readonly output: Open | undefined }
+interface Asked {
+  readonly path: string
+  readonly key: string | undefined
+  readonly content: readonly Open[]
+  readonly context: readonly AppContext[] | undefined
+  readonly metadata: Open | undefined
+  readonly output: Open | undefined
+}
 function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, TurnAck> {
   const { key } = asked
   const known = key === undefined ? undefined : recall(on.state.keys, key)
@@ -91,7 +187,16 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
     const turn = turnOf(on, known.turn_id)
     // What has ended is completed by the edge.
     const current = turn ? recordOf(turn) : ({ id: known.turn_id } as AgentTurn)
-    return { events: [], reply: { session: on.state.record, turn: current, resume_cursor: String(known.boundary), after_sequence: known.after_sequence, deduped: true } }
+    return {
+      events: [],
+      reply: {
+        session: on.state.record,
+        turn: current,
+        resume_cursor: String(known.boundary),
+        after_sequence: known.after_sequence,
+        deduped: true,
+      },
+    }
   }
   if ('unfit' in given) return given.unfit
   const { definition, config } = given
@@ -101,14 +206,40 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
   if (refused) return refused
   if (on.state.record.status === 'archived') change(on, { status: 'active' })
   configure(on, config)
-  const { turn_id, user_message, boundary, after_sequence } = admit(on, { owner: 'direct', asker: askerOf(on.cause), definition, content: content && ingest(content), key, metadata: asked.metadata, output_schema: asked.output, ...(asked.context && { context: asked.context }) })
+  const { turn_id, user_message, boundary, after_sequence } = admit(on, {
+    owner: 'direct',
+    asker: askerOf(on.cause),
+    definition,
+    content: content && ingest(content),
+    key,
+    metadata: asked.metadata,
+    output_schema: asked.output,
+    ...(asked.context && { context: asked.context }),
+  })
   const turn = recordOf(turnOf(on, turn_id) as Turn)
   pump(on)
   // What is answered is remembered for repeats: what was sent goes back from the edge, which has it.
-  return answering(on, ({ record }) => ({ session: record, turn, ...(user_message && { user_message: { ...user_message, content: [] } }), resume_cursor: String(boundary), after_sequence, deduped: false }))
+  return answering(on, ({ record }) => ({
+    session: record,
+    turn,
+    ...(user_message && { user_message: { ...user_message, content: [] } }),
+    resume_cursor: String(boundary),
+    after_sequence,
+    deduped: false,
+  }))
 }
 function blocked({ state }: Draft): Refusal | undefined {
   const active = directTurn(state)
-  if (active) return refuse('session_turn_active', { turn_id: active.record.id, status: active.record.status })
-  return isFull(state) ? refuse('conflict', { limit: limits.turns }, 'The session has as many turns that have not ended, and nudges that wait, as it may have.') : undefined
+  if (active)
+    return refuse('session_turn_active', {
+      turn_id: active.record.id,
+      status: active.record.status,
+    })
+  return isFull(state)
+    ? refuse(
+        'conflict',
+        { limit: limits.turns },
+        'The session has as many turns that have not ended, and nudges that wait, as it may have.',
+      )
+    : undefined
 }

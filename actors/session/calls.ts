@@ -10,7 +10,17 @@ import type { SessionState } from './state.ts'
 
 type Calls = Remembered<true>
 /** Ids with those of more rows. */
-export const withCalls = (calls: Calls, rows: readonly Pick<TranscriptMessage, 'content'>[]): Calls =>
-  rows.flatMap(({ content }) => toolUses(content)).reduce((known, { id }) => (recall(known, id) ? known : remember(known, id, true, limits.known_calls)), calls)
+export const withCalls = (
+  calls: Calls,
+  rows: readonly Pick<TranscriptMessage, 'content'>[],
+): Calls =>
+  rows
+    .flatMap(({ content }) => toolUses(content))
+    .reduce(
+      (known, { id }) =>
+        recall(known, id) ? known : remember(known, id, true, limits.known_calls),
+      calls,
+    )
 /** Ids of final rows. A state that was stored before they were remembered has those of its window. */
-export const callsOf = ({ calls, window }: Pick<SessionState, 'calls' | 'window'>): Calls => calls ?? withCalls([], window)
+export const callsOf = ({ calls, window }: Pick<SessionState, 'calls' | 'window'>): Calls =>
+  calls ?? withCalls([], window)

@@ -10,7 +10,13 @@ import { patch, type Patch } from '../../protocol/patch.ts'
 import type { Block } from '../../protocol/session/blocks.ts'
 import type { Call, TurnWork } from '../../protocol/session/bookkeeping.ts'
 import type { BlockPatch, Said, SessionEvent } from '../../protocol/session/events.ts'
-import { agentTurn, type AgentTurn, type Session, type TranscriptMessage, type TranscriptTurn } from '../../protocol/session/shapes.ts'
+import {
+  agentTurn,
+  type AgentTurn,
+  type Session,
+  type TranscriptMessage,
+  type TranscriptTurn,
+} from '../../protocol/session/shapes.ts'
 import type { Cause, Decided, Tell } from '../actor.ts'
 import { evolve } from './evolve.ts'
 import { isLive, type Live, type SessionState, type Turn } from './state.ts'
@@ -27,29 +33,75 @@ export interface Draft {
 }
 
 /** Begin a decision. */
-export const draft = (state: Live, cause: Cause, brand: string): Draft => ({ cause, brand, state, events: [], tells: [], change: {} })
+export const draft = (state: Live, cause: Cause, brand: string): Draft => ({
+  cause,
+  brand,
+  state,
+  events: [],
+  tells: [],
+  change: {},
+})
 
 /** Add an event and apply it. */
 export function emit(on: Draft, event: SessionEvent): void {
   on.events.push(event)
-  on.state = (evolve[event.type] as (state: SessionState, event: SessionEvent, at: number) => SessionState)(on.state, event, on.cause.at) as Live
+  on.state = (
+    evolve[event.type] as (state: SessionState, event: SessionEvent, at: number) => SessionState
+  )(on.state, event, on.cause.at) as Live
 }
 /** The time of the decision as the wire spells it. */
 export const now = ({ cause }: Draft): string => timestamp(cause.at)
 /** A turn that has not ended. */
 export const turnOf = ({ state }: Draft, id: string): Turn | undefined => state.turns[id]
-export const tell = (on: Draft, kind: Tell['to']['kind'], id: string, name: string, input: unknown): void => void on.tells.push({ to: { kind, id }, name, input })
+export const tell = (
+  on: Draft,
+  kind: Tell['to']['kind'],
+  id: string,
+  name: string,
+  input: unknown,
+): void => void on.tells.push({ to: { kind, id }, name, input })
 /** A question of this session; it lives in the session's own shard. */
-export const tellInteraction = <N extends keyof InteractionCommands>(on: Draft, id: string, name: N, input: InteractionCommands[N]['input']): void => tell(on, 'interaction', id, name, input)
+export const tellInteraction = <N extends keyof InteractionCommands>(
+  on: Draft,
+  id: string,
+  name: N,
+  input: InteractionCommands[N]['input'],
+): void => tell(on, 'interaction', id, name, input)
 /** A queue of the session's own shard. */
-export const tellQueue = (on: Draft, queue: string, name: 'queue.enqueue' | 'queue.cancel', input: unknown): void => tell(on, 'queue', `${on.cause.shard}.${queue}`, name, input)
+export const tellQueue = (
+  on: Draft,
+  queue: string,
+  name: 'queue.enqueue' | 'queue.cancel',
+  input: unknown,
+): void => tell(on, 'queue', `${on.cause.shard}.${queue}`, name, input)
 
 /** Change what the record of the session shows. */
-export const change = (on: Draft, session: Patch<Session>): void => void (on.change = { ...on.change, ...session })
+export const change = (on: Draft, session: Patch<Session>): void =>
+  void (on.change = { ...on.change, ...session })
 /** Add to the totals of the session. */
-export function count(on: Draft, added: Partial<Record<'token_input_total' | 'token_output_total' | 'cache_read_input_total' | 'cache_creation_input_total' | 'message_count', number | undefined>>): void {
+export function count(
+  on: Draft,
+  added: Partial<
+    Record<
+      | 'token_input_total'
+      | 'token_output_total'
+      | 'cache_read_input_total'
+      | 'cache_creation_input_total'
+      | 'message_count',
+      number | undefined
+    >
+  >,
+): void {
   const record = patch(on.state.record, on.change)
-  change(on, Object.fromEntries(Object.entries(added).map(([name, more]) => [name, (record[name as keyof typeof added] ?? 0) + (more ?? 0)])))
+  change(
+    on,
+    Object.fromEntries(
+      Object.entries(added).map(([name, more]) => [
+        name,
+        (record[name as keyof typeof added] ?? 0) + (more ?? 0),
+      ]),
+    ),
+  )
 }
 
 /** What a row is made of. */
@@ -62,10 +114,25 @@ export interface Row {
   readonly covers?: number
   readonly created_at?: string
 }
-const rowOf = (on: Draft, row: Row, status: TranscriptMessage['status'], sequence: number | null): TranscriptMessage => ({
-  id: row.id ?? on.cause.mint('session_message'), session_id: on.state.record.id, agent_id: on.state.record.agent_id, ...(row.turn && { turn_id: row.turn.id }), role: row.role, content: [...row.content],
-  entry_type: row.covers === undefined ? 'message' : 'compaction', status, turn_index: row.turn?.index ?? null, sequence, ...(row.covers !== undefined && { covers_through_sequence: row.covers }),
-  ...(row.metadata && { metadata: row.metadata }), created_at: row.created_at ?? now(on),
+const rowOf = (
+  on: Draft,
+  row: Row,
+  status: TranscriptMessage['status'],
+  sequence: number | null,
+): TranscriptMessage => ({
+  id: row.id ?? on.cause.mint('session_message'),
+  session_id: on.state.record.id,
+  agent_id: on.state.record.agent_id,
+  ...(row.turn && { turn_id: row.turn.id }),
+  role: row.role,
+  content: [...row.content],
+  entry_type: row.covers === undefined ? 'message' : 'compaction',
+  status,
+  turn_index: row.turn?.index ?? null,
+  sequence,
+  ...(row.covers !== undefined && { covers_through_sequence: row.covers }),
+  ...(row.metadata && { metadata: row.metadata }),
+  created_at: row.created_at ?? now(on),
 })
 /** Write a final row: it gets the next number. */
 export function write(on: Draft, row: Row): TranscriptMessage {
@@ -79,9 +146,13 @@ export function write(on: Draft, row: Row): TranscriptMessage {
 /** Depth of what a turn of a run does when the run does not say how deep it is itself: no run starts because of it, so none starts itself. */
 const DEEP = 9
 /** How deep in a chain of runs and what they cause a turn is. */
-export const depthOf = ({ work: { depth, owner } }: Turn): number => depth ?? (owner === 'run' ? DEEP : 0)
+export const depthOf = ({ work: { depth, owner } }: Turn): number =>
+  depth ?? (owner === 'run' ? DEEP : 0)
 /** What people and agents say is a source event, too. */
-function saidIn({ state, change: changed }: Draft, { role, turn_id }: TranscriptMessage): { said?: Said } {
+function saidIn(
+  { state, change: changed }: Draft,
+  { role, turn_id }: TranscriptMessage,
+): { said?: Said } {
   if (role !== 'user' && role !== 'assistant') return {}
   const turn = turn_id === undefined ? undefined : state.turns[turn_id]
   const { session_key, visibility } = patch(state.record, changed)
@@ -89,12 +160,15 @@ function saidIn({ state, change: changed }: Draft, { role, turn_id }: Transcript
   return { said: { session_key, depth: turn ? depthOf(turn) : 0, ...(closed && { closed }) } }
 }
 /** Write a row that no transcript shows. */
-export const writeHidden = (on: Draft, row: Row): void => emit(on, { type: 'context.stored', message: rowOf(on, row, 'final', on.state.sequence + 1) })
+export const writeHidden = (on: Draft, row: Row): void =>
+  emit(on, { type: 'context.stored', message: rowOf(on, row, 'final', on.state.sequence + 1) })
 /** Open a row that streams, or begin it anew. */
-export const stream = (on: Draft, row: Row & { readonly id: string }): void => emit(on, { type: 'message.upsert', ...rowOf(on, row, 'streaming', null) })
+export const stream = (on: Draft, row: Row & { readonly id: string }): void =>
+  emit(on, { type: 'message.upsert', ...rowOf(on, row, 'streaming', null) })
 function expires(on: Draft): void {
   const { retention } = on.state.record
-  if (retention?.mode === 'bounded' && retention.ttl_seconds !== undefined) change(on, { expires_at: timestamp(on.cause.at + retention.ttl_seconds * 1000) })
+  if (retention?.mode === 'bounded' && retention.ttl_seconds !== undefined)
+    change(on, { expires_at: timestamp(on.cause.at + retention.ttl_seconds * 1000) })
 }
 
 /** Change a turn as the transcript shows it. */
@@ -106,18 +180,32 @@ export function upsert(on: Draft, id: string, more: Patch<TranscriptTurn>): void
   emit(on, { type: 'turn.upsert', ...patch(record, more), status, phase, updated_at: now(on) })
 }
 /** Change what only the session knows of a turn. */
-export const note = (on: Draft, id: string, work: Patch<TurnWork>, tokens?: number): void => emit(on, { type: 'turn.noted', id, work, ...(tokens !== undefined && { tokens }) })
-export const noteCall = (on: Draft, turn_id: string, id: string, call: Patch<Call>): void => emit(on, { type: 'call.noted', turn_id, id, call })
+export const note = (on: Draft, id: string, work: Patch<TurnWork>, tokens?: number): void =>
+  emit(on, { type: 'turn.noted', id, work, ...(tokens !== undefined && { tokens }) })
+export const noteCall = (on: Draft, turn_id: string, id: string, call: Patch<Call>): void =>
+  emit(on, { type: 'call.noted', turn_id, id, call })
 /** Change a block of the segment that is open. */
 export function patchCall(on: Draft, turn_id: string, index: number, change: BlockPatch): void {
   const message_id = turnOf(on, turn_id)?.work.segment?.message_id
-  if (message_id !== undefined) emit(on, { type: 'message.block.patch', session_id: on.state.record.id, message_id, content_index: index, ...change })
+  if (message_id !== undefined)
+    emit(on, {
+      type: 'message.block.patch',
+      session_id: on.state.record.id,
+      message_id,
+      content_index: index,
+      ...change,
+    })
 }
 
 /** Store what changed of the session's record, if anything did. */
 function settleRecord(on: Draft): void {
-  if (Object.keys(on.change).length === 0 && !on.events.some(({ type }) => type === 'turn.upsert')) return
-  const bumped: Patch<Session> = { ...on.change, version: on.state.record.version + 1, updated_at: now(on) }
+  if (Object.keys(on.change).length === 0 && !on.events.some(({ type }) => type === 'turn.upsert'))
+    return
+  const bumped: Patch<Session> = {
+    ...on.change,
+    version: on.state.record.version + 1,
+    updated_at: now(on),
+  }
   on.change = {}
   emit(on, { type: 'session.updated', session: bumped })
 }
@@ -134,6 +222,7 @@ export function answering<R>(on: Draft, reply: (state: Live) => R): Decided<Sess
 /** Nothing to do, and nobody waits for an answer. */
 export const nothing: Decided<SessionEvent, undefined> = { events: [], reply: undefined }
 /** The session, when it can be used. */
-export const live = (state: SessionState, cause: Cause): Live | undefined => (isLive(state, cause.at) ? state : undefined)
+export const live = (state: SessionState, cause: Cause): Live | undefined =>
+  isLive(state, cause.at) ? state : undefined
 /** The record of a turn that has not ended. */
 export const recordOf = ({ record, extra }: Turn): AgentTurn => agentTurn(record, extra)

@@ -24,8 +24,14 @@ export function recall<T>(all: Remembered<T>, key: string): T | undefined {
   return undefined
 }
 /** One more key, which was not there. @param least keys that are remembered at any time; up to a bucket more may be. */
-export function remember<T>(all: Remembered<T>, key: string, value: T, least: number): Remembered<T> {
+export function remember<T>(
+  all: Remembered<T>,
+  key: string,
+  value: T,
+  least: number,
+): Remembered<T> {
   const last = all.at(-1)
-  if (last && Object.keys(last).length < BUCKET) return [...all.slice(0, -1), { ...last, [spelled(key)]: value }]
+  if (last && Object.keys(last).length < BUCKET)
+    return [...all.slice(0, -1), { ...last, [spelled(key)]: value }]
   return [...all.slice(-Math.ceil(least / BUCKET)), { [spelled(key)]: value }]
 }

@@ -6,7 +6,14 @@
  * Invariants: S (state.ts), L (turns.ts), T (protocol/session/events.ts).
  */
 import type { Api } from '../../protocol/api.ts'
-import type { Attaching, Defined, Hashed, Keyed, Placing, SessionCommands } from '../../protocol/session/commands.ts'
+import type {
+  Attaching,
+  Defined,
+  Hashed,
+  Keyed,
+  Placing,
+  SessionCommands,
+} from '../../protocol/session/commands.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
 import type { Actor } from '../actor.ts'
 import { invoke, startTurn } from './admit.ts'
@@ -26,11 +33,21 @@ import { unborn, type SessionState } from './state.ts'
 import { tellMessage } from './telling.ts'
 
 type Extra = {
-  'agent.invoke': Placing & Keyed; 'session.create': Placing; 'session.start_turn': Keyed; 'session.nudge': Keyed & Hashed; 'session.append': Partial<Defined>; 'session.compact': Defined; 'session.attach': Attaching
+  'agent.invoke': Placing & Keyed
+  'session.create': Placing
+  'session.start_turn': Keyed
+  'session.nudge': Keyed & Hashed
+  'session.append': Partial<Defined>
+  'session.compact': Defined
+  'session.attach': Attaching
 }
 
 /** The actor of a session. @param brand as configured. */
-export function sessionActor({ brand: configured }: { readonly brand: string }): Actor<SessionState, SessionEvent, Api, 'session', SessionCommands, Extra> {
+export function sessionActor({
+  brand: configured,
+}: {
+  readonly brand: string
+}): Actor<SessionState, SessionEvent, Api, 'session', SessionCommands, Extra> {
   const brand = configured.toLowerCase()
   return {
     kind: 'session',
@@ -60,7 +77,13 @@ export function sessionActor({ brand: configured }: { readonly brand: string }):
       wake: wake(brand),
     },
     evolve,
-    react: { ...reactAttachments, 'message.upsert': tellMessage, 'exchange.answered': tellChannel, 'turn.reported': tellEnd, 'turn.spent': tellSpending },
+    react: {
+      ...reactAttachments,
+      'message.upsert': tellMessage,
+      'exchange.answered': tellChannel,
+      'turn.reported': tellEnd,
+      'turn.spent': tellSpending,
+    },
     ask: {
       /** Whether it lives, for an edge that looks for the session of a key. */
       standing,

@@ -15,7 +15,14 @@ import type { NudgeWork, TurnWork } from '../../protocol/session/bookkeeping.ts'
 import type { TurnDefinition } from '../../protocol/session/definition.ts'
 import type { Pass } from '../../protocol/session/events.ts'
 import { limits } from '../../protocol/session/limits.ts'
-import type { CompactionProgress, Session, SessionDetail, SessionNudge, TranscriptTurn, TurnExtra } from '../../protocol/session/shapes.ts'
+import type {
+  CompactionProgress,
+  Session,
+  SessionDetail,
+  SessionNudge,
+  TranscriptTurn,
+  TurnExtra,
+} from '../../protocol/session/shapes.ts'
 import type { Remembered } from './remembered.ts'
 import type { Window } from './window.ts'
 
@@ -36,7 +43,8 @@ interface PendingNudge {
   readonly kept: NudgeWork
 }
 /** What a repeat of a nudge is answered by. */
-export interface KeyedNudge extends Pick<NudgeWork, 'turn_id' | 'delivery' | 'after_sequence' | 'woke'> {
+export interface KeyedNudge
+  extends Pick<NudgeWork, 'turn_id' | 'delivery' | 'after_sequence' | 'woke'> {
   readonly nudge_id: string
   readonly content_hash: string
 }
@@ -78,34 +86,70 @@ export interface SessionState extends Window {
   /** Tokens that the last generation took in and gave out: how full the window is. */
   readonly tokens: number
 }
-export const unborn = (): SessionState => ({ root: '', generation: 0, newest: 0, gone: false, sequence: 0, revision: 0, turn_count: 0, window: [], size: 0, turns: {}, keys: [], nudges: {}, nudge_keys: [], contexts: {}, tokens: 0 })
+export const unborn = (): SessionState => ({
+  root: '',
+  generation: 0,
+  newest: 0,
+  gone: false,
+  sequence: 0,
+  revision: 0,
+  turn_count: 0,
+  window: [],
+  size: 0,
+  turns: {},
+  keys: [],
+  nudges: {},
+  nudge_keys: [],
+  contexts: {},
+  tokens: 0,
+})
 
 /** A session that can be used. */
 export type Live = SessionState & { readonly record: Session }
 /** Unix milliseconds of the time when it is pruned for idleness; undefined: never, or not while a turn runs. */
 export function expiry({ record, gone, turns }: SessionState): number | undefined {
   const ttl = record?.retention?.mode === 'bounded' ? record.retention.ttl_seconds : undefined
-  if (!record || gone || ttl === undefined || !record.last_message_at || Object.keys(turns).length > 0) return undefined
+  if (
+    !record ||
+    gone ||
+    ttl === undefined ||
+    !record.last_message_at ||
+    Object.keys(turns).length > 0
+  )
+    return undefined
   const last = parseTimestamp(record.last_message_at)
   return last === undefined ? undefined : last + ttl * 1000
 }
 /** Whether it can be used: made, not deleted, and not idle for longer than it is kept. @param at Unix milliseconds. */
-export const isLive = (state: SessionState, at: number): state is Live => state.record !== undefined && !state.gone && (expiry(state) ?? Infinity) > at
+export const isLive = (state: SessionState, at: number): state is Live =>
+  state.record !== undefined && !state.gone && (expiry(state) ?? Infinity) > at
 
 /** Turns in the order they were admitted. */
-export const turnsOf = ({ turns }: SessionState): Turn[] => Object.values(turns).sort((a, b) => (a.record.seq ?? 0) - (b.record.seq ?? 0))
+export const turnsOf = ({ turns }: SessionState): Turn[] =>
+  Object.values(turns).sort((a, b) => (a.record.seq ?? 0) - (b.record.seq ?? 0))
 /** The turn that holds the slot: at most one runs. */
-export const runningTurn = (state: SessionState): Turn | undefined => turnsOf(state).find(({ record }) => record.status === 'running')
+export const runningTurn = (state: SessionState): Turn | undefined =>
+  turnsOf(state).find(({ record }) => record.status === 'running')
 /** The direct turn that has not ended. */
-export const directTurn = (state: SessionState): Turn | undefined => turnsOf(state).find(({ work }) => work.owner === 'direct')
+export const directTurn = (state: SessionState): Turn | undefined =>
+  turnsOf(state).find(({ work }) => work.owner === 'direct')
 /** Nudges that wait for a turn, oldest first. */
 /** Whether it takes no more: a nudge that waits counts as the turn that it becomes when its own fails, so that all fit into that one commit. */
-export const isFull = ({ turns, nudges }: Pick<SessionState, 'turns' | 'nudges'>): boolean => Object.keys(turns).length + Object.keys(nudges).length >= limits.turns
-export const pendingNudges = ({ nudges }: SessionState, turn_id: string): PendingNudge[] => Object.values(nudges).filter(({ kept }) => kept.turn_id === turn_id)
+export const isFull = ({ turns, nudges }: Pick<SessionState, 'turns' | 'nudges'>): boolean =>
+  Object.keys(turns).length + Object.keys(nudges).length >= limits.turns
+export const pendingNudges = ({ nudges }: SessionState, turn_id: string): PendingNudge[] =>
+  Object.values(nudges).filter(({ kept }) => kept.turn_id === turn_id)
 
 /** How far a compaction is. @param at Unix milliseconds. */
 export function progressOf({ compacting }: SessionState, at: number): CompactionProgress {
   if (!compacting || compacting.deadline <= at) return { in_progress: false }
   const { from_sequence, through_sequence, message_count } = compacting.pass
-  return { in_progress: true, started_at: timestamp(compacting.at), deadline: timestamp(compacting.deadline), from_sequence, through_sequence, message_count }
+  return {
+    in_progress: true,
+    started_at: timestamp(compacting.at),
+    deadline: timestamp(compacting.deadline),
+    from_sequence,
+    through_sequence,
+    message_count,
+  }
 }

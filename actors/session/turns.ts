@@ -27,7 +27,9 @@ import { runningTurn, turnsOf, type Turn } from './state.ts'
 export function pump(on: Draft): void {
   for (;;) {
     if (runningTurn(on.state)) return
-    const next = turnsOf(on.state).find(({ record, work }) => record.status === 'queued' && !work.ending)
+    const next = turnsOf(on.state).find(
+      ({ record, work }) => record.status === 'queued' && !work.ending,
+    )
     if (!next) break
     const { id } = next.record
     upsert(on, id, { status: 'running', wait: null })
@@ -49,9 +51,13 @@ export function goOn(on: Draft, id: string): void {
 }
 
 /** Milliseconds for which a turn has been running. */
-const spentOf = ({ work: { since, spent } }: Turn, at: number): number => spent + (since === undefined ? 0 : at - since)
+const spentOf = ({ work: { since, spent } }: Turn, at: number): number =>
+  spent + (since === undefined ? 0 : at - since)
 /** When the budget of a turn that runs is used up, in Unix milliseconds. */
-export const budgetEnds = ({ record, work }: Turn): number => (record.status === 'running' && work.since !== undefined && !work.ending ? work.since + work.definition.timeout_seconds * 1000 - work.spent : Infinity)
+export const budgetEnds = ({ record, work }: Turn): number =>
+  record.status === 'running' && work.since !== undefined && !work.ending
+    ? work.since + work.definition.timeout_seconds * 1000 - work.spent
+    : Infinity
 
 /** The turn waits for people and lets others run. */
 export function wait(on: Draft, id: string, waiting: NonNullable<TranscriptTurn['wait']>): void {
@@ -72,17 +78,32 @@ export function end(on: Draft, id: string, ending: Ending): void {
   if (!turn || turn.work.ending) return
   const { segment, generation } = turn.work
   const calls = Object.values(segment?.calls ?? {})
-  const jobs = [...(generation ? [{ queue: queueOf(turn.work.definition), id: generation.job_id }] : []), ...calls.flatMap(({ state, job_id, queue }) => (state === 'job' && job_id !== undefined ? [{ queue: queue ?? queueOf(turn.work.definition), id: job_id }] : []))]
-  for (const job of jobs) tellQueue(on, job.queue, 'queue.cancel', { job_ids: [job.id], reason: reasonOf(ending) })
+  const jobs = [
+    ...(generation ? [{ queue: queueOf(turn.work.definition), id: generation.job_id }] : []),
+    ...calls.flatMap(({ state, job_id, queue }) =>
+      state === 'job' && job_id !== undefined
+        ? [{ queue: queue ?? queueOf(turn.work.definition), id: job_id }]
+        : [],
+    ),
+  ]
+  for (const job of jobs)
+    tellQueue(on, job.queue, 'queue.cancel', { job_ids: [job.id], reason: reasonOf(ending) })
   const open = openQuestions(turn)
   note(on, id, { ending, generation: null })
   if (open.length === 0) conclude(on, id)
-  else for (const interaction_id of open) tellInteraction(on, interaction_id, 'interaction.withdraw', { reason: reasonOf(ending) })
+  else
+    for (const interaction_id of open)
+      tellInteraction(on, interaction_id, 'interaction.withdraw', { reason: reasonOf(ending) })
 }
-const reasonOf = ({ status, error_type }: Ending): string => (status === 'failed' ? `the turn failed: ${error_type ?? 'error'}` : `the turn was ${status}`)
+const reasonOf = ({ status, error_type }: Ending): string =>
+  status === 'failed' ? `the turn failed: ${error_type ?? 'error'}` : `the turn was ${status}`
 /** Questions of a turn that nobody has settled. */
 export const openQuestions = ({ work }: Turn): string[] =>
-  Object.values(work.segment?.calls ?? {}).flatMap(({ state, interaction_id }) => ((state === 'asking' || state === 'waiting') && interaction_id !== undefined ? [interaction_id] : []))
+  Object.values(work.segment?.calls ?? {}).flatMap(({ state, interaction_id }) =>
+    (state === 'asking' || state === 'waiting') && interaction_id !== undefined
+      ? [interaction_id]
+      : [],
+  )
 
 /** Nothing of the turn is open any more: it ends now. */
 export function conclude(on: Draft, id: string): void {
@@ -94,13 +115,24 @@ export function conclude(on: Draft, id: string): void {
   if (budget) emit(on, { type: 'turn.extra', id, extra: { error_scope: 'agent_turn' } })
   report(on, turn, ending)
   reportExchange(on, turn)
-  upsert(on, id, { status, wait: null, completed_at: now(on), ...(error_type !== undefined && { error_type }), ...(error_message !== undefined && { error_message }), ...(status === 'completed' && results(turn.work)) })
+  upsert(on, id, {
+    status,
+    wait: null,
+    completed_at: now(on),
+    ...(error_type !== undefined && { error_type }),
+    ...(error_message !== undefined && { error_message }),
+    ...(status === 'completed' && results(turn.work)),
+  })
   if (status !== 'cancelled') promoteNudges(on, id)
   pump(on)
 }
 /** What a completed turn shows. */
 function results({ usage, output, output_source }: TurnWork): Patch<TranscriptTurn> {
-  return { ...((usage.calls ?? 0) > 0 && { usage }), ...(output && { output, output_source: output_source ?? 'tool' }) }
+  return {
+    ...((usage.calls ?? 0) > 0 && { usage }),
+    ...(output && { output, output_source: output_source ?? 'tool' }),
+  }
 }
 /** End a turn for a fault. */
-export const fail = (on: Draft, id: string, error_type: string, error_message: string): void => end(on, id, { status: 'failed', error_type, error_message })
+export const fail = (on: Draft, id: string, error_type: string, error_message: string): void =>
+  end(on, id, { status: 'failed', error_type, error_message })

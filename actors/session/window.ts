@@ -17,10 +17,16 @@ export interface Window {
   readonly size: number
 }
 const sizeOf = ({ content }: TranscriptMessage): number => JSON.stringify(content).length
-const measured = (window: readonly TranscriptMessage[]): Window => ({ window, size: window.reduce((sum, row) => sum + sizeOf(row), 0) })
-const over = (rows: number, size: number, share: number): boolean => rows > limits.window.rows * share || size > limits.window.size * share
+const measured = (window: readonly TranscriptMessage[]): Window => ({
+  window,
+  size: window.reduce((sum, row) => sum + sizeOf(row), 0),
+})
+const over = (rows: number, size: number, share: number): boolean =>
+  rows > limits.window.rows * share || size > limits.window.size * share
 /** A row from which on a conversation can be read. */
-const begins = ({ role, turn_id, content }: TranscriptMessage): boolean => (role === 'user' || turn_id === undefined) && !content.some(({ type }) => type === 'tool_result' || type === 'reminder')
+const begins = ({ role, turn_id, content }: TranscriptMessage): boolean =>
+  (role === 'user' || turn_id === undefined) &&
+  !content.some(({ type }) => type === 'tool_result' || type === 'reminder')
 
 /** A final row enters. */
 export function entered(before: Window, row: TranscriptMessage): Window {
@@ -28,7 +34,8 @@ export function entered(before: Window, row: TranscriptMessage): Window {
   return over(after.window.length, after.size, 1) ? cut(after) : after
 }
 /** A summary takes the place of the rows that it covers. */
-export const summedUp = ({ window }: Window, summary: TranscriptMessage, covered: number): Window => measured([summary, ...window.filter(({ sequence }) => (sequence ?? 0) > covered)])
+export const summedUp = ({ window }: Window, summary: TranscriptMessage, covered: number): Window =>
+  measured([summary, ...window.filter(({ sequence }) => (sequence ?? 0) > covered)])
 /** Whether it should be summed up before its bounds do away with something. */
 export const nearlyFull = ({ window, size }: Window): boolean => over(window.length, size, 0.75)
 

@@ -29,36 +29,86 @@ const actor: Actor<HandleState, HandleEvent, Api, 'trigger_handle', HandleComman
   decide: {
     'handle.reserve': (state, { handle, project, loop_id }, { at }) => {
       const holder = state.owner?.loop_id ?? state.reserved?.loop_id
-      if (state.handle !== undefined && (state.handle !== handle || (holder !== undefined && holder !== loop_id))) return refuse('already_exists', { field: 'http_handle', http_handle: handle }, 'Another trigger has this handle.')
+      if (
+        state.handle !== undefined &&
+        (state.handle !== handle || (holder !== undefined && holder !== loop_id))
+      )
+        return refuse(
+          'already_exists',
+          { field: 'http_handle', http_handle: handle },
+          'Another trigger has this handle.',
+        )
       const until = at + ASKED
-      return { events: state.owner ? [] : [{ type: 'handle.reserved', handle, project, loop_id, until }], reply: { until: at + USABLE } }
+      return {
+        events: state.owner ? [] : [{ type: 'handle.reserved', handle, project, loop_id, until }],
+        reply: { until: at + USABLE },
+      }
     },
     'handle.bind': (state, { handle, project, loop_id, trigger_id }) => {
       const holder = state.owner?.loop_id ?? state.reserved?.loop_id
-      const foreign = (holder !== undefined && holder !== loop_id) || (state.handle !== undefined && state.handle !== handle)
-      return { events: foreign || state.owner?.trigger_id === trigger_id ? [] : [{ type: 'handle.taken', handle, project, loop_id, trigger_id }], reply: undefined }
+      const foreign =
+        (holder !== undefined && holder !== loop_id) ||
+        (state.handle !== undefined && state.handle !== handle)
+      return {
+        events:
+          foreign || state.owner?.trigger_id === trigger_id
+            ? []
+            : [{ type: 'handle.taken', handle, project, loop_id, trigger_id }],
+        reply: undefined,
+      }
     },
     'handle.free': (state, { loop_id, trigger_id }) => {
-      const owned = state.owner ? state.owner.loop_id === loop_id && (trigger_id === undefined || state.owner.trigger_id === trigger_id) : state.reserved?.loop_id === loop_id
+      const owned = state.owner
+        ? state.owner.loop_id === loop_id &&
+          (trigger_id === undefined || state.owner.trigger_id === trigger_id)
+        : state.reserved?.loop_id === loop_id
       return { events: owned ? [{ type: 'handle.released' }] : [], reply: undefined }
     },
     wake: ({ handle, reserved }, _, { at, self }) => ({
-      events: handle !== undefined && reserved && reserved.until <= at ? [{ type: 'handle.questioned', handle, project: reserved.project, loop_id: reserved.loop_id, organization: self.project, until: at + AGAIN }] : [],
+      events:
+        handle !== undefined && reserved && reserved.until <= at
+          ? [
+              {
+                type: 'handle.questioned',
+                handle,
+                project: reserved.project,
+                loop_id: reserved.loop_id,
+                organization: self.project,
+                until: at + AGAIN,
+              },
+            ]
+          : [],
       reply: undefined,
     }),
   },
   evolve: {
-    'handle.reserved': (_, { handle, project, loop_id, until }) => ({ handle, reserved: { project, loop_id, until } }),
-    'handle.taken': (_, { handle, project, loop_id, trigger_id }) => ({ handle, owner: { project, loop_id, trigger_id } }),
-    'handle.questioned': (state, { until }) => (state.reserved ? { ...state, reserved: { ...state.reserved, until } } : state),
+    'handle.reserved': (_, { handle, project, loop_id, until }) => ({
+      handle,
+      reserved: { project, loop_id, until },
+    }),
+    'handle.taken': (_, { handle, project, loop_id, trigger_id }) => ({
+      handle,
+      owner: { project, loop_id, trigger_id },
+    }),
+    'handle.questioned': (state, { until }) =>
+      state.reserved ? { ...state, reserved: { ...state.reserved, until } } : state,
     'handle.released': () => ({}),
   },
   react: {
-    'handle.questioned': ({ handle, project, loop_id, organization }) => [{ tell: { to: { kind: 'loop', id: loop_id, project }, name: 'handle.settle', input: { handle, organization } } }],
+    'handle.questioned': ({ handle, project, loop_id, organization }) => [
+      {
+        tell: {
+          to: { kind: 'loop', id: loop_id, project },
+          name: 'handle.settle',
+          input: { handle, organization },
+        },
+      },
+    ],
   },
   ask: {
     /** Whose trigger it is, or null. */
-    owner: ({ handle, owner }, { handle: asked }: { handle: string }) => (owner && handle === asked ? owner : null),
+    owner: ({ handle, owner }, { handle: asked }: { handle: string }) =>
+      owner && handle === asked ? owner : null,
   },
   deadline: ({ reserved }) => reserved?.until,
 }

@@ -9,30 +9,62 @@ import { Logger, run } from 'graphile-worker'
 import { freePort } from '../../nodes/nats/server.ts'
 import { asked, eventually, folderFor, report, startStore } from '../peer.ts'
 
-const { amount, rest: [bin = '', batched] } = asked()
+const {
+  amount,
+  rest: [bin = '', batched],
+} = asked()
 /** PostgreSQL refuses to run as root; Debian's package makes a user for it. */
 const id = (flag) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }))
 const user = process.getuid?.() === 0 ? { uid: id('-u'), gid: id('-g') } : {}
 const folder = folderFor('uid' in user ? user : undefined)
 const data = join(folder, 'data')
 const port = await freePort()
-execFileSync(join(bin, 'initdb'), ['-D', data, '-U', 'bench', '--auth', 'trust', '-E', 'UTF8'], { stdio: 'ignore', cwd: folder, ...user })
-const store = startStore(join(bin, 'postgres'), ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', folder], { cwd: folder, end: 'SIGQUIT', ...user })
+execFileSync(join(bin, 'initdb'), ['-D', data, '-U', 'bench', '--auth', 'trust', '-E', 'UTF8'], {
+  stdio: 'ignore',
+  cwd: folder,
+  ...user,
+})
+const store = startStore(
+  join(bin, 'postgres'),
+  ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', folder],
+  { cwd: folder, end: 'SIGQUIT', ...user },
+)
 const executedAt = new Map()
 const waiting = new Map()
-const runner = await eventually(() => run({
-  connectionString: `postgres://bench@127.0.0.1:${port}/postgres`, noHandleSignals: true,
-  preset: { worker: { concurrentJobs: 200, maxPoolSize: 40, pollInterval: 1000, ...(batched && { localQueue: { size: 200 }, completeJobBatchDelay: 0 }) } },
-  taskList: { job: async ({ name }) => { executedAt.set(name, performance.now()) } },
-  // It writes a line for every job otherwise.
-  logger: new Logger(() => () => {}),
-}))
-runner.events.on('job:complete', ({ job }) => { waiting.get(job.payload.name)?.(); waiting.delete(job.payload.name) })
-await report(async (name) => {
-  const done = new Promise((resolve) => waiting.set(name, resolve))
-  await runner.addJob('job', { name })
-  await done
-  const at = executedAt.get(name)
-  executedAt.delete(name)
-  return at
-}, amount, { store })
+const runner = await eventually(() =>
+  run({
+    connectionString: `postgres://bench@127.0.0.1:${port}/postgres`,
+    noHandleSignals: true,
+    preset: {
+      worker: {
+        concurrentJobs: 200,
+        maxPoolSize: 40,
+        pollInterval: 1000,
+        ...(batched && { localQueue: { size: 200 }, completeJobBatchDelay: 0 }),
+      },
+    },
+    taskList: {
+      job: async ({ name }) => {
+        executedAt.set(name, performance.now())
+      },
+    },
+    // It writes a line for every job otherwise.
+    logger: new Logger(() => () => {}),
+  }),
+)
+runner.events.on('job:complete', ({ job }) => {
+  waiting.get(job.payload.name)?.()
+  waiting.delete(job.payload.name)
+})
+await report(
+  async (name) => {
+    const done = new Promise((resolve) => waiting.set(name, resolve))
+    await runner.addJob('job', { name })
+    await done
+    const at = executedAt.get(name)
+    executedAt.delete(name)
+    return at
+  },
+  amount,
+  { store },
+)

@@ -25,8 +25,12 @@ const operations: Readonly<Record<string, Operation>> = {
 /** Do an operation. @throws Error on one that does not exist, and on text that is not JSON. */
 export function json(parameters: Parameters): unknown {
   const name = parameters['operation'] ?? 'parse'
-  const operation = typeof name === 'string' && Object.hasOwn(operations, name) ? operations[name] : undefined
-  if (!operation) throw new Error(`operation must be one of ${Object.keys(operations).join(', ')}, not ${JSON.stringify(name)}`)
+  const operation =
+    typeof name === 'string' && Object.hasOwn(operations, name) ? operations[name] : undefined
+  if (!operation)
+    throw new Error(
+      `operation must be one of ${Object.keys(operations).join(', ')}, not ${JSON.stringify(name)}`,
+    )
   return operation(parameters)
 }
 
@@ -51,17 +55,26 @@ function find(data: unknown, query: unknown): unknown {
 }
 
 function partsOf(query: string): string[] {
-  if (query.startsWith('/')) return query.slice(1).split('/').map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+  if (query.startsWith('/'))
+    return query
+      .slice(1)
+      .split('/')
+      .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
   const path = query.replace(/^\$?\.?/, '')
   if (path === '') return []
-  if (!/^(\.?[^.[\]]+|\[\d+\]|\["[^"]*"\]|\['[^']*'\])*$/.test(path)) throw new Error(`query is neither a JSON pointer nor a path such as items[0].name: ${query}`)
-  return [...path.matchAll(/\["([^"]*)"\]|\['([^']*)'\]|\[(\d+)\]|([^.[\]]+)/g)].map((match) => match[1] ?? match[2] ?? match[3] ?? match[4] ?? '')
+  if (!/^(\.?[^.[\]]+|\[\d+\]|\["[^"]*"\]|\['[^']*'\])*$/.test(path))
+    throw new Error(`query is neither a JSON pointer nor a path such as items[0].name: ${query}`)
+  return [...path.matchAll(/\["([^"]*)"\]|\['([^']*)'\]|\[(\d+)\]|([^.[\]]+)/g)].map(
+    (match) => match[1] ?? match[2] ?? match[3] ?? match[4] ?? '',
+  )
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 function merge(left: unknown, right: unknown): unknown {
   if (!isObject(left) || !isObject(right)) return right
   const merged = new Map(Object.entries(left))
-  for (const [key, value] of Object.entries(right)) merged.set(key, merged.has(key) ? merge(merged.get(key), value) : value)
+  for (const [key, value] of Object.entries(right))
+    merged.set(key, merged.has(key) ? merge(merged.get(key), value) : value)
   return Object.fromEntries(merged)
 }

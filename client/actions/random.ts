@@ -16,7 +16,8 @@ function seeded(seed: string): Source {
   return {
     bytes(count) {
       const parts = [left]
-      for (let have = left.length; have < count; have += 32) parts.push(createHash('sha256').update(`${block++}\n${seed}`).digest())
+      for (let have = left.length; have < count; have += 32)
+        parts.push(createHash('sha256').update(`${block++}\n${seed}`).digest())
       const all = Buffer.concat(parts)
       left = all.subarray(count)
       return all.subarray(0, count)
@@ -33,7 +34,8 @@ function below(source: Source, limit: number): number {
     if (value < range - (range % limit)) return value % limit
   }
 }
-const fraction = (source: Source): number => (Buffer.from(source.bytes(7)).readUIntBE(1, 6) * 32 + below(source, 32)) / 2 ** 53
+const fraction = (source: Source): number =>
+  (Buffer.from(source.bytes(7)).readUIntBE(1, 6) * 32 + below(source, 32)) / 2 ** 53
 const pick = <T>(source: Source, from: readonly T[]): T => from[below(source, from.length)] as T
 
 function uuid(source: Source): string {
@@ -57,7 +59,8 @@ const types: Readonly<Record<string, Make>> = {
   number: (source, parameters) => {
     const [min, max] = bounds(parameters, 0, 100)
     const [low, high] = [Math.ceil(min), Math.floor(max)]
-    if (high < low || high - low >= 2 ** 47) throw new Error(`there is no such range of whole numbers: ${min} to ${max}`)
+    if (high < low || high - low >= 2 ** 47)
+      throw new Error(`there is no such range of whole numbers: ${min} to ${max}`)
     return low + below(source, high - low + 1)
   },
   /** A number, min ≤ x < max; 0 to 1 unless said otherwise. */
@@ -65,13 +68,21 @@ const types: Readonly<Record<string, Make>> = {
     const [min, max] = bounds(parameters, 0, 1)
     return min + fraction(source) * (max - min)
   },
-  string: (source, parameters) => text(source, typeof parameters['charset'] === 'string' && parameters['charset'] !== '' ? parameters['charset'] : ALPHANUMERIC, lengthOf(parameters, 16)),
+  string: (source, parameters) =>
+    text(
+      source,
+      typeof parameters['charset'] === 'string' && parameters['charset'] !== ''
+        ? parameters['charset']
+        : ALPHANUMERIC,
+      lengthOf(parameters, 16),
+    ),
   alphanumeric: (source, parameters) => text(source, ALPHANUMERIC, lengthOf(parameters, 16)),
   hex: (source, parameters) => text(source, `${DIGITS}abcdef`, lengthOf(parameters, 16)),
   boolean: (source) => below(source, 2) === 1,
   choice: (source, { choices }) => {
     const from = typeof choices === 'string' ? (JSON.parse(choices) as unknown) : choices
-    if (!Array.isArray(from) || from.length === 0) throw new Error('choices must be a list with at least one entry')
+    if (!Array.isArray(from) || from.length === 0)
+      throw new Error('choices must be a list with at least one entry')
     return pick(source, from)
   },
 }
@@ -80,11 +91,15 @@ const types: Readonly<Record<string, Make>> = {
 export function random(parameters: Parameters): unknown {
   const { type = 'uuid', seed } = parameters
   const make = typeof type === 'string' && Object.hasOwn(types, type) ? types[type] : undefined
-  if (!make) throw new Error(`type must be one of ${Object.keys(types).join(', ')}, not ${JSON.stringify(type)}`)
+  if (!make)
+    throw new Error(
+      `type must be one of ${Object.keys(types).join(', ')}, not ${JSON.stringify(type)}`,
+    )
   const source = seed === undefined || seed === null ? chance : seeded(String(seed))
   const count = numberOf(parameters, 'count')
   if (count === undefined) return make(source, parameters)
-  if (!Number.isInteger(count) || count < 1 || count > most.count) throw new Error(`count must be a whole number from 1 to ${most.count}`)
+  if (!Number.isInteger(count) || count < 1 || count > most.count)
+    throw new Error(`count must be a whole number from 1 to ${most.count}`)
   return Array.from({ length: count }, () => make(source, parameters))
 }
 
@@ -93,7 +108,8 @@ function numberOf(parameters: Parameters, name: string): number | undefined {
   const given = parameters[name]
   if (given === undefined || given === null || given === '') return undefined
   const number = Number(given)
-  if (!Number.isFinite(number)) throw new Error(`${name} must be a number, not ${JSON.stringify(given)}`)
+  if (!Number.isFinite(number))
+    throw new Error(`${name} must be a number, not ${JSON.stringify(given)}`)
   return number
 }
 function bounds(parameters: Parameters, low: number, high: number): [number, number] {
@@ -104,6 +120,7 @@ function bounds(parameters: Parameters, low: number, high: number): [number, num
 }
 function lengthOf(parameters: Parameters, standard: number): number {
   const length = numberOf(parameters, 'length') ?? standard
-  if (!Number.isInteger(length) || length < 0 || length > most.length) throw new Error(`length must be a whole number from 0 to ${most.length}`)
+  if (!Number.isInteger(length) || length < 0 || length > most.length)
+    throw new Error(`length must be a whole number from 0 to ${most.length}`)
   return length
 }

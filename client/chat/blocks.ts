@@ -13,47 +13,89 @@ export interface BlockView {
 /** The view of a block. @param live whether it is being written right now. */
 export function blockView(type: Block['type'], live: boolean): BlockView {
   switch (type) {
-    case 'thinking': return thinking(live)
-    case 'tool_use': return tool()
-    default: return plain(type)
+    case 'thinking':
+      return thinking(live)
+    case 'tool_use':
+      return tool()
+    default:
+      return plain(type)
   }
 }
 
 function plain(type: Block['type']): BlockView {
   const text = document.createTextNode('')
-  return { type, element: el('div', { class: type === 'text' || type === 'reminder' ? 'text' : 'note' }, text), update: (block) => retext(text, spoken(block)) }
+  return {
+    type,
+    element: el('div', { class: type === 'text' || type === 'reminder' ? 'text' : 'note' }, text),
+    update: (block) => retext(text, spoken(block)),
+  }
 }
 /** What a block says that is neither thinking nor a tool. */
 function spoken(block: Block): string {
   switch (block.type) {
-    case 'text': return block.text ?? ''
-    case 'reminder': return block.content
+    case 'text':
+      return block.text ?? ''
+    case 'reminder':
+      return block.content
     case 'image':
-    case 'document': return `[${[block.type, block.title].filter(Boolean).join(': ')}]`
-    default: return ''
+    case 'document':
+      return `[${[block.type, block.title].filter(Boolean).join(': ')}]`
+    default:
+      return ''
   }
 }
 
 function thinking(live: boolean): BlockView {
   const text = document.createTextNode('')
   return {
-    type: 'thinking', element: el('details', { class: 'thinking', open: live }, el('summary', {}, 'Thinking'), el('div', { class: 'text' }, text)),
-    update: (block) => { if (block.type === 'thinking') retext(text, block.thinking ?? '') },
+    type: 'thinking',
+    element: el(
+      'details',
+      { class: 'thinking', open: live },
+      el('summary', {}, 'Thinking'),
+      el('div', { class: 'text' }, text),
+    ),
+    update: (block) => {
+      if (block.type === 'thinking') retext(text, block.thinking ?? '')
+    },
   }
 }
 
 /** How a use of a tool stands, for people. */
-const standing: Readonly<Record<string, string>> = { pending: 'to be done', running: 'running', waiting: 'waits for a person', ok: 'done', error: 'failed', cancelled: 'cancelled' }
-const statusOf = ({ status }: ToolUseBlock, result: ToolResultBlock | undefined): string => status ?? (result === undefined ? 'pending' : result.is_error ? 'error' : 'ok')
+const standing: Readonly<Record<string, string>> = {
+  pending: 'to be done',
+  running: 'running',
+  waiting: 'waits for a person',
+  ok: 'done',
+  error: 'failed',
+  cancelled: 'cancelled',
+}
+const statusOf = ({ status }: ToolUseBlock, result: ToolResultBlock | undefined): string =>
+  status ?? (result === undefined ? 'pending' : result.is_error ? 'error' : 'ok')
 
 function tool(): BlockView {
-  const [name, state, progress, input, output] = ['', '', '', '', ''].map((text) => document.createTextNode(text)) as [Text, Text, Text, Text, Text]
+  const [name, state, progress, input, output] = ['', '', '', '', ''].map((text) =>
+    document.createTextNode(text),
+  ) as [Text, Text, Text, Text, Text]
   const badge = el('span', { class: 'badge' }, state)
   const going = el('p', { class: 'note', hidden: true }, progress)
-  const result = el('details', { hidden: true }, el('summary', {}, 'Result'), el('pre', { tabindex: '0' }, output))
-  const element = el('div', { class: 'tool', role: 'group' }, el('p', { class: 'title' }, el('code', {}, name), badge), going, el('details', {}, el('summary', {}, 'Input'), el('pre', { tabindex: '0' }, input)), result)
+  const result = el(
+    'details',
+    { hidden: true },
+    el('summary', {}, 'Result'),
+    el('pre', { tabindex: '0' }, output),
+  )
+  const element = el(
+    'div',
+    { class: 'tool', role: 'group' },
+    el('p', { class: 'title' }, el('code', {}, name), badge),
+    going,
+    el('details', {}, el('summary', {}, 'Input'), el('pre', { tabindex: '0' }, input)),
+    result,
+  )
   return {
-    type: 'tool_use', element,
+    type: 'tool_use',
+    element,
     update: (block, came) => {
       if (block.type !== 'tool_use') return
       const status = statusOf(block, came)
@@ -73,7 +115,12 @@ function tool(): BlockView {
 }
 /** The texts of a result; JSON is laid out. */
 function resultOf({ content = '' }: ToolResultBlock): string {
-  const text = typeof content === 'string' ? content : content.map((part) => (typeof part['text'] === 'string' ? part['text'] : readable(part))).join('\n')
+  const text =
+    typeof content === 'string'
+      ? content
+      : content
+          .map((part) => (typeof part['text'] === 'string' ? part['text'] : readable(part)))
+          .join('\n')
   try {
     return readable(JSON.parse(text))
   } catch {

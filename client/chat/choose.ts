@@ -5,12 +5,43 @@ import { Refused, type Account } from './service.ts'
 import { nameOf, type Page, type Screen } from './session.ts'
 
 /** Ask for a key. @param wrong why the one there was is not taken. */
-export function signIn(project: string, wrong: string | undefined, enter: (account: Account) => void): Screen {
-  const key = el('input', { id: 'key', type: 'password', required: true, autocomplete: 'off', spellcheck: 'false', 'aria-describedby': 'kept' })
-  const place = el('input', { id: 'project', type: 'text', required: true, autocomplete: 'off', spellcheck: 'false', value: project })
-  const form = el('form', { class: 'card' }, el('h2', {}, 'Sign in'), wrong !== undefined && el('p', { class: 'fault', role: 'alert' }, wrong),
-    el('label', { for: key.id }, 'Key or token'), key, el('p', { id: 'kept', class: 'note' }, 'Kept in this tab until it is closed, and sent to this service alone.'),
-    el('label', { for: place.id }, 'Project'), place, el('p', { class: 'buttons' }, el('button', { type: 'submit' }, 'Go on')))
+export function signIn(
+  project: string,
+  wrong: string | undefined,
+  enter: (account: Account) => void,
+): Screen {
+  const key = el('input', {
+    id: 'key',
+    type: 'password',
+    required: true,
+    autocomplete: 'off',
+    spellcheck: 'false',
+    'aria-describedby': 'kept',
+  })
+  const place = el('input', {
+    id: 'project',
+    type: 'text',
+    required: true,
+    autocomplete: 'off',
+    spellcheck: 'false',
+    value: project,
+  })
+  const form = el(
+    'form',
+    { class: 'card' },
+    el('h2', {}, 'Sign in'),
+    wrong !== undefined && el('p', { class: 'fault', role: 'alert' }, wrong),
+    el('label', { for: key.id }, 'Key or token'),
+    key,
+    el(
+      'p',
+      { id: 'kept', class: 'note' },
+      'Kept in this tab until it is closed, and sent to this service alone.',
+    ),
+    el('label', { for: place.id }, 'Project'),
+    place,
+    el('p', { class: 'buttons' }, el('button', { type: 'submit' }, 'Go on')),
+  )
   form.addEventListener('submit', (event) => {
     event.preventDefault()
     enter({ key: key.value.trim(), project: place.value.trim() })
@@ -26,9 +57,25 @@ export function chooser(page: Page, go: (session: string) => void): Screen {
   const agents = el('select', { id: 'agent', onchange: () => void list() })
   const sessions = el('ul', { class: 'sessions', 'aria-label': 'Sessions' })
   const none = el('p', { class: 'note', role: 'status' })
-  const fresh = el('button', { type: 'button', disabled: true, onclick: () => void act(async () => go((await service.open(agents.value)).id)) }, 'New session')
-  const element = el('section', { class: 'card', 'aria-labelledby': 'choose' }, el('h2', { id: 'choose' }, 'Sessions'), fault,
-    el('label', { for: agents.id }, 'Agent'), el('div', { class: 'line' }, agents, fresh), sessions, none)
+  const fresh = el(
+    'button',
+    {
+      type: 'button',
+      disabled: true,
+      onclick: () => void act(async () => go((await service.open(agents.value)).id)),
+    },
+    'New session',
+  )
+  const element = el(
+    'section',
+    { class: 'card', 'aria-labelledby': 'choose' },
+    el('h2', { id: 'choose' }, 'Sessions'),
+    fault,
+    el('label', { for: agents.id }, 'Agent'),
+    el('div', { class: 'line' }, agents, fresh),
+    sessions,
+    none,
+  )
 
   async function act(what: () => Promise<void>): Promise<void> {
     fault.textContent = ''
@@ -40,15 +87,28 @@ export function chooser(page: Page, go: (session: string) => void): Screen {
       fault.textContent = error.message
     }
   }
-  const list = (): Promise<void> => act(async () => {
-    const agent = agents.value
-    const found = await service.sessions(agent)
-    // The visitor may have chosen another one meanwhile.
-    if (over || agents.value !== agent) return
-    sessions.replaceChildren(...found.map((session) => el('li', {}, el('a', { href: `#session=${session.id}` }, nameOf(session)),
-      el('span', { class: 'note' }, ` ${session.message_count} messages, ${(session.last_message_at ?? session.created_at).slice(0, 16).replace('T', ' ')} UTC`))))
-    none.textContent = found.length === 0 ? 'This agent has no session yet.' : ''
-  })
+  const list = (): Promise<void> =>
+    act(async () => {
+      const agent = agents.value
+      const found = await service.sessions(agent)
+      // The visitor may have chosen another one meanwhile.
+      if (over || agents.value !== agent) return
+      sessions.replaceChildren(
+        ...found.map((session) =>
+          el(
+            'li',
+            {},
+            el('a', { href: `#session=${session.id}` }, nameOf(session)),
+            el(
+              'span',
+              { class: 'note' },
+              ` ${session.message_count} messages, ${(session.last_message_at ?? session.created_at).slice(0, 16).replace('T', ' ')} UTC`,
+            ),
+          ),
+        ),
+      )
+      none.textContent = found.length === 0 ? 'This agent has no session yet.' : ''
+    })
   void act(async () => {
     const all: readonly Agent[] = await service.agents()
     if (over) return
@@ -57,5 +117,10 @@ export function chooser(page: Page, go: (session: string) => void): Screen {
     if (all.length === 0) none.textContent = 'There is no agent in this project yet.'
     else await list()
   })
-  return { element, leave: () => { over = true } }
+  return {
+    element,
+    leave: () => {
+      over = true
+    },
+  }
 }

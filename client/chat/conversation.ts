@@ -29,10 +29,11 @@ export class Conversation {
   show(transcript: Transcript): readonly Entry[] {
     const { entries, results } = entriesOf(transcript)
     const wanted = new Set(entries.map(({ key }) => key))
-    for (const [key, { element }] of this.#rows) if (!wanted.has(key)) {
-      this.#rows.delete(key)
-      element.remove()
-    }
+    for (const [key, { element }] of this.#rows)
+      if (!wanted.has(key)) {
+        this.#rows.delete(key)
+        element.remove()
+      }
     let next: ChildNode | null = this.element.firstChild
     for (const entry of entries) {
       let row = this.#rows.get(entry.key)
@@ -49,7 +50,12 @@ function rowOf(first: Entry, answering: Answering): Row {
   switch (first.kind) {
     case 'message': {
       const row = new MessageRow(first.message)
-      return { element: row.element, update: (entry, results) => { if (entry.kind === 'message') row.update(entry.message, results) } }
+      return {
+        element: row.element,
+        update: (entry, results) => {
+          if (entry.kind === 'message') row.update(entry.message, results)
+        },
+      }
     }
     case 'question': {
       const row = new QuestionRow(first.interaction, answering)
@@ -63,13 +69,22 @@ function rowOf(first: Entry, answering: Answering): Row {
         },
       }
     }
-    case 'end': return { element: el('li', { class: `end ${first.turn.status}`, 'data-id': first.turn.id }, endOf(first.turn)), update: () => {} }
+    case 'end':
+      return {
+        element: el(
+          'li',
+          { class: `end ${first.turn.status}`, 'data-id': first.turn.id },
+          endOf(first.turn),
+        ),
+        update: () => {},
+      }
   }
 }
 
 /** How a turn ended, in words. */
 function endOf({ status, error_type, error_message, usage }: TranscriptTurn): string {
-  if (status === 'failed') return `The turn failed: ${error_message ?? error_type ?? 'nobody knows why'}${error_type === undefined || error_message === undefined ? '' : ` (${error_type})`}`
+  if (status === 'failed')
+    return `The turn failed: ${error_message ?? error_type ?? 'nobody knows why'}${error_type === undefined || error_message === undefined ? '' : ` (${error_type})`}`
   if (status === 'cancelled') return 'The turn was cancelled.'
   return `Done, ${usage?.input_tokens ?? 0} tokens read and ${usage?.output_tokens ?? 0} written`
 }

@@ -4,11 +4,16 @@ type Attribute = string | boolean | undefined | ((event: Event) => void)
 type Child = Node | string | undefined | false
 
 /** An element. An attribute that is true is set empty, one that is false or undefined is not set; functions listen to the event that `on…` names. */
-export function el<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Readonly<Record<string, Attribute>> = {}, ...children: readonly Child[]): HTMLElementTagNameMap[K] {
+export function el<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Readonly<Record<string, Attribute>> = {},
+  ...children: readonly Child[]
+): HTMLElementTagNameMap[K] {
   const made = document.createElement(tag)
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === 'function') made.addEventListener(name.slice(2), value)
-    else if (value !== undefined && value !== false) made.setAttribute(name, value === true ? '' : value)
+    else if (value !== undefined && value !== false)
+      made.setAttribute(name, value === true ? '' : value)
   }
   made.append(...children.filter((child) => child !== undefined && child !== false))
   return made
@@ -22,4 +27,5 @@ export function retext(node: Text, text: string): void {
 }
 
 /** A value as people read it: text as it is, anything else as JSON in lines. */
-export const readable = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value, null, 2))
+export const readable = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value, null, 2)

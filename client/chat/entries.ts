@@ -20,15 +20,27 @@ export type Results = ReadonlyMap<string, ToolResultBlock>
 
 /** Whether a block is shown in its message: a result is shown with the use of its tool. */
 export const isShown = ({ type }: Block): boolean => type !== 'tool_result'
-const byAge = (a: Interaction, b: Interaction): number => (a.created_at < b.created_at ? -1 : a.created_at > b.created_at ? 1 : a.id < b.id ? -1 : 1)
+const byAge = (a: Interaction, b: Interaction): number =>
+  a.created_at < b.created_at ? -1 : a.created_at > b.created_at ? 1 : a.id < b.id ? -1 : 1
 
 /** What is shown, in its order. */
-export function entriesOf(transcript: Transcript): { readonly entries: readonly Entry[]; readonly results: Results } {
+export function entriesOf(transcript: Transcript): {
+  readonly entries: readonly Entry[]
+  readonly results: Results
+} {
   const all = transcript.messages()
   const shown = all.filter(({ content, status }) => status === 'streaming' || content.some(isShown))
-  const results = new Map(all.flatMap(({ content }) => content.flatMap((block) => (block.type === 'tool_result' ? [[block.tool_use_id, block] as const] : []))))
+  const results = new Map(
+    all.flatMap(({ content }) =>
+      content.flatMap((block) =>
+        block.type === 'tool_result' ? [[block.tool_use_id, block] as const] : [],
+      ),
+    ),
+  )
   const questions = [...transcript.interactions.values()].sort(byAge)
-  const last = new Map(shown.flatMap(({ id, turn_id }) => (turn_id === undefined ? [] : [[turn_id, id] as const])))
+  const last = new Map(
+    shown.flatMap(({ id, turn_id }) => (turn_id === undefined ? [] : [[turn_id, id] as const])),
+  )
   const placed = new Set<string>()
   const ask = (interaction: Interaction): Entry => {
     placed.add(interaction.id)
@@ -40,8 +52,12 @@ export function entriesOf(transcript: Transcript): { readonly entries: readonly 
     const turn = transcript.turns.get(turn_id)
     return [
       { kind: 'message', key: id, message },
-      ...questions.filter(({ consumer }) => uses.has(consumer.agent_tool?.tool_call_id ?? '')).map(ask),
-      ...(turn && last.get(turn_id) === id && settledTurns.has(turn.status) ? [{ kind: 'end', key: `end of ${turn_id}`, turn } as const] : []),
+      ...questions
+        .filter(({ consumer }) => uses.has(consumer.agent_tool?.tool_call_id ?? ''))
+        .map(ask),
+      ...(turn && last.get(turn_id) === id && settledTurns.has(turn.status)
+        ? [{ kind: 'end', key: `end of ${turn_id}`, turn } as const]
+        : []),
     ]
   })
   const loose = questions.filter(({ id, status }) => status === 'pending' && !placed.has(id))

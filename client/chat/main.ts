@@ -12,7 +12,11 @@ const KEY = 'chat.key'
 const PROJECT = 'chat.project'
 const place = document.querySelector('main') as HTMLElement
 const heard = document.querySelector('#heard') as HTMLElement
-const out = el('button', { type: 'button', class: 'other', hidden: true, onclick: () => forget() }, 'Sign out')
+const out = el(
+  'button',
+  { type: 'button', class: 'other', hidden: true, onclick: () => forget() },
+  'Sign out',
+)
 document.querySelector('header')?.append(out)
 
 let screen: Screen | undefined
@@ -38,16 +42,34 @@ function start(wrong?: string): void {
   heard.textContent = ''
   if (key === null) return void show(signIn(project, wrong, enter), 'input')
   const account: Account = { key, project }
-  const page: Page = { account, service: service(account), announce: (text) => { heard.textContent = text }, refused: () => forget('The service does not accept this key.') }
+  const page: Page = {
+    account,
+    service: service(account),
+    announce: (text) => {
+      heard.textContent = text
+    },
+    refused: () => forget('The service does not accept this key.'),
+  }
   const session = named.get('session')
   if (session) show(sessionScreen(page, session), 'textarea')
-  else show(chooser(page, (id) => { location.hash = `session=${id}` }), 'select')
+  else
+    show(
+      chooser(page, (id) => {
+        location.hash = `session=${id}`
+      }),
+      'select',
+    )
 }
 function enter({ key, project }: Account): void {
   sessionStorage.setItem(KEY, key)
   sessionStorage.setItem(PROJECT, project)
   // The project that was chosen counts, not one that the address named before.
-  if (addressed().has('project')) history.replaceState(null, '', `#${new URLSearchParams({ project, ...(addressed().has('session') && { session: addressed().get('session') ?? '' }) })}`)
+  if (addressed().has('project'))
+    history.replaceState(
+      null,
+      '',
+      `#${new URLSearchParams({ project, ...(addressed().has('session') && { session: addressed().get('session') ?? '' }) })}`,
+    )
   start()
 }
 

@@ -4,7 +4,13 @@ import { blockView, type BlockView } from './blocks.ts'
 import { el } from './dom.ts'
 import { isShown, type Results } from './entries.ts'
 
-const speakers: Readonly<Record<TranscriptMessage['role'], string>> = { user: 'You', assistant: 'Agent', system: 'System', tool: 'Tool', compaction: 'Summary of what was said before' }
+const speakers: Readonly<Record<TranscriptMessage['role'], string>> = {
+  user: 'You',
+  assistant: 'Agent',
+  system: 'System',
+  tool: 'Tool',
+  compaction: 'Summary of what was said before',
+}
 
 export class MessageRow {
   readonly element: HTMLLIElement
@@ -14,12 +20,20 @@ export class MessageRow {
   #results: readonly unknown[] = []
 
   constructor({ id, role }: TranscriptMessage) {
-    this.element = el('li', { class: `message ${role}`, 'data-id': id }, el('p', { class: 'speaker' }, speakers[role]), this.#body)
+    this.element = el(
+      'li',
+      { class: `message ${role}`, 'data-id': id },
+      el('p', { class: 'speaker' }, speakers[role]),
+      this.#body,
+    )
   }
 
   update(message: TranscriptMessage, results: Results): void {
-    const came = message.content.map((block) => (block.type === 'tool_use' ? results.get(block.id) : undefined))
-    if (message === this.#shown && came.every((result, index) => result === this.#results[index])) return
+    const came = message.content.map((block) =>
+      block.type === 'tool_use' ? results.get(block.id) : undefined,
+    )
+    if (message === this.#shown && came.every((result, index) => result === this.#results[index]))
+      return
     this.#shown = message
     this.#results = came
     const live = message.status === 'streaming'
@@ -32,7 +46,11 @@ export class MessageRow {
       if (view?.type !== block.type) {
         const made = blockView(block.type, live)
         if (view) view.element.replaceWith(made.element)
-        else this.#body.insertBefore(made.element, this.#views.slice(index).find((later) => later !== undefined)?.element ?? null)
+        else
+          this.#body.insertBefore(
+            made.element,
+            this.#views.slice(index).find((later) => later !== undefined)?.element ?? null,
+          )
         view = this.#views[index] = made
       }
       view.update(block, came[index])

@@ -3,7 +3,11 @@ import type { Interaction, Question } from '../../protocol/interaction/shapes.ts
 import { el, readable } from './dom.ts'
 
 /** Sends an answer; says what was wrong with it, if anything. */
-export type Answering = (interaction: string, value: unknown, comment: string) => Promise<string | undefined>
+export type Answering = (
+  interaction: string,
+  value: unknown,
+  comment: string,
+) => Promise<string | undefined>
 
 export class QuestionRow {
   readonly element: HTMLLIElement
@@ -13,9 +17,22 @@ export class QuestionRow {
   constructor(interaction: Interaction, answering: Answering) {
     const { id, title, description, context } = interaction
     this.#form = interaction.status === 'pending' ? formOf(interaction, answering) : undefined
-    this.element = el('li', { class: 'question', 'data-id': id },
-      el('p', { class: 'speaker' }, 'Question'), el('h3', {}, title), description !== undefined && el('p', { class: 'text' }, description),
-      context && el('details', { open: true }, el('summary', {}, 'Details'), el('pre', { tabindex: '0' }, readable(context))), this.#form, this.#fate)
+    this.element = el(
+      'li',
+      { class: 'question', 'data-id': id },
+      el('p', { class: 'speaker' }, 'Question'),
+      el('h3', {}, title),
+      description !== undefined && el('p', { class: 'text' }, description),
+      context &&
+        el(
+          'details',
+          { open: true },
+          el('summary', {}, 'Details'),
+          el('pre', { tabindex: '0' }, readable(context)),
+        ),
+      this.#form,
+      this.#fate,
+    )
   }
 
   update(interaction: Interaction): void {
@@ -27,35 +44,64 @@ export class QuestionRow {
 }
 
 /** What became of a question. */
-function fateOf({ status, outcome, responses, resolving_response_id, cancel_reason }: Interaction): string {
+function fateOf({
+  status,
+  outcome,
+  responses,
+  resolving_response_id,
+  cancel_reason,
+}: Interaction): string {
   const comment = responses.find(({ id }) => id === resolving_response_id)?.comment
   switch (status) {
-    case 'completed': return `Answered: ${outcome === true ? 'yes' : outcome === false ? 'no' : readable(outcome)}${comment === undefined ? '' : ` (${comment})`}`
-    case 'expired': return 'The time to answer is over.'
-    case 'cancelled': return `Withdrawn${cancel_reason === undefined ? '' : `: ${cancel_reason}`}`
-    case 'in_review': return 'The answers are being reviewed.'
-    case 'pending': return ''
+    case 'completed':
+      return `Answered: ${outcome === true ? 'yes' : outcome === false ? 'no' : readable(outcome)}${comment === undefined ? '' : ` (${comment})`}`
+    case 'expired':
+      return 'The time to answer is over.'
+    case 'cancelled':
+      return `Withdrawn${cancel_reason === undefined ? '' : `: ${cancel_reason}`}`
+    case 'in_review':
+      return 'The answers are being reviewed.'
+    case 'pending':
+      return ''
   }
 }
-const questionOf = ({ spec, kind }: Interaction): Question => spec ?? { mode: kind === 'request_approval' ? 'confirm' : 'input', multiline: true }
+const questionOf = ({ spec, kind }: Interaction): Question =>
+  spec ?? { mode: kind === 'request_approval' ? 'confirm' : 'input', multiline: true }
 
 function formOf(interaction: Interaction, answering: Answering): HTMLFormElement {
   const { id } = interaction
   const question = questionOf(interaction)
   const fault = el('p', { class: 'fault', role: 'alert' })
-  const comment = el('textarea', { id: `comment-${id}`, name: 'comment', rows: '1', maxlength: '16384' })
+  const comment = el('textarea', {
+    id: `comment-${id}`,
+    name: 'comment',
+    rows: '1',
+    maxlength: '16384',
+  })
   const confirm = question.mode === 'confirm'
   const buttons = confirm
-    ? [el('button', { type: 'submit', value: 'true' }, 'Yes'), el('button', { type: 'submit', value: 'false', class: 'other' }, 'No')]
+    ? [
+        el('button', { type: 'submit', value: 'true' }, 'Yes'),
+        el('button', { type: 'submit', value: 'false', class: 'other' }, 'No'),
+      ]
     : [el('button', { type: 'submit' }, 'Answer')]
-  const form = el('form', {},
-    ...controlsOf(question, id), el('label', { for: comment.id }, 'Comment (optional)'), comment, fault, el('p', { class: 'buttons' }, ...buttons))
+  const form = el(
+    'form',
+    {},
+    ...controlsOf(question, id),
+    el('label', { for: comment.id }, 'Comment (optional)'),
+    comment,
+    fault,
+    el('p', { class: 'buttons' }, ...buttons),
+  )
   form.addEventListener('submit', (event) => {
     event.preventDefault()
     const button = event.submitter as HTMLButtonElement | null
     const value = confirm ? button?.value === 'true' : chosenOf(question, new FormData(form))
     if (value === undefined) return void (fault.textContent = 'Please choose an answer.')
-    const enable = (on: boolean) => { for (const one of buttons) one.disabled = !on }
+    const enable = (on: boolean) => {
+      for (const one of buttons) one.disabled = !on
+    }
     fault.textContent = ''
     enable(false)
     void answering(id, value, comment.value.trim()).then((wrong) => {
@@ -67,20 +113,52 @@ function formOf(interaction: Interaction, answering: Answering): HTMLFormElement
   return form
 }
 
-function controlsOf({ mode, options = [], default_value, default_values = [], default_text = '', placeholder, multiline }: Question, id: string): HTMLElement[] {
+function controlsOf(
+  {
+    mode,
+    options = [],
+    default_value,
+    default_values = [],
+    default_text = '',
+    placeholder,
+    multiline,
+  }: Question,
+  id: string,
+): HTMLElement[] {
   if (mode === 'confirm') return []
   if (mode === 'input') {
     const common = { id: `value-${id}`, name: 'value', placeholder }
-    const field = multiline ? el('textarea', { ...common, rows: '3' }, default_text) : el('input', { ...common, type: 'text', value: default_text })
+    const field = multiline
+      ? el('textarea', { ...common, rows: '3' }, default_text)
+      : el('input', { ...common, type: 'text', value: default_text })
     return [el('label', { for: field.id }, 'Your answer'), field]
   }
   const type = mode === 'select' ? 'radio' : 'checkbox'
-  const on = (value: string): boolean => (mode === 'select' ? value === default_value : default_values.includes(value))
-  return [el('fieldset', {}, el('legend', {}, 'Your answer'), ...options.map(({ value, label, description }) =>
-    el('label', { class: 'choice' }, el('input', { type, name: 'value', value, checked: on(value) }), ` ${label}`, description !== undefined && el('span', { class: 'note' }, ` ${description}`))))]
+  const on = (value: string): boolean =>
+    mode === 'select' ? value === default_value : default_values.includes(value)
+  return [
+    el(
+      'fieldset',
+      {},
+      el('legend', {}, 'Your answer'),
+      ...options.map(({ value, label, description }) =>
+        el(
+          'label',
+          { class: 'choice' },
+          el('input', { type, name: 'value', value, checked: on(value) }),
+          ` ${label}`,
+          description !== undefined && el('span', { class: 'note' }, ` ${description}`),
+        ),
+      ),
+    ),
+  ]
 }
 /** The value that a form gives; undefined when it gives none. */
 function chosenOf({ mode }: Question, fields: FormData): unknown {
   const given = fields.getAll('value').map(String)
-  return mode === 'multi_select' ? given : mode === 'input' ? (given[0]?.replaceAll('\r\n', '\n') ?? '') : given[0]
+  return mode === 'multi_select'
+    ? given
+    : mode === 'input'
+      ? (given[0]?.replaceAll('\r\n', '\n') ?? '')
+      : given[0]
 }

@@ -1,7 +1,13 @@
 /** What the page asks of the service besides following: a few calls, signed with the key of the visitor. */
 import type { Agent } from '../../protocol/agents.ts'
 import type { Interaction } from '../../protocol/interaction/shapes.ts'
-import type { AgentTurn, NudgeAck, Session, SessionMessage, TurnAck } from '../../protocol/session/shapes.ts'
+import type {
+  AgentTurn,
+  NudgeAck,
+  Session,
+  SessionMessage,
+  TurnAck,
+} from '../../protocol/session/shapes.ts'
 
 /** Who the visitor is, and in which project. */
 export interface Account {
@@ -24,34 +30,57 @@ const TRIES = 4
 const passing: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])
 
 /** A key under which a request is one request. Made without `randomUUID`, which browsers have only where there is TLS. */
-const newKey = (): string => `chat-${[...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
+const newKey = (): string =>
+  `chat-${[...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
 
 /** The service as a visitor uses it. */
 export function service({ key, project }: Account) {
   const call = async <T>(method: string, path: string, body?: object): Promise<T> => {
-    const headers = { authorization: `Bearer ${key}`, ...(body && { 'content-type': 'application/json', 'idempotency-key': newKey() }) }
+    const headers = {
+      authorization: `Bearer ${key}`,
+      ...(body && { 'content-type': 'application/json', 'idempotency-key': newKey() }),
+    }
     for (let attempt = 1; ; attempt++) {
-      const answer = await fetch(`/v1/projects/${encodeURIComponent(project)}${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) }).catch(() => undefined)
+      const answer = await fetch(`/v1/projects/${encodeURIComponent(project)}${path}`, {
+        method,
+        headers,
+        ...(body && { body: JSON.stringify(body) }),
+      }).catch(() => undefined)
       if (answer?.ok) return (await answer.json()) as T
-      const refused = answer ? await refusalOf(answer) : new Refused(0, 'The service does not answer.')
+      const refused = answer
+        ? await refusalOf(answer)
+        : new Refused(0, 'The service does not answer.')
       if (!passing.has(refused.status) || attempt === TRIES) throw refused
       await new Promise((again) => setTimeout(again, 300 * 2 ** attempt))
     }
   }
   const at = (session: string): string => `/sessions/${encodeURIComponent(session)}`
-  const list = async <T>(path: string): Promise<readonly T[]> => (await call<{ items: readonly T[] }>('GET', path)).items
+  const list = async <T>(path: string): Promise<readonly T[]> =>
+    (await call<{ items: readonly T[] }>('GET', path)).items
   return {
     agents: () => list<Agent>('/agents?limit=100'),
-    sessions: (agent: string) => list<Session>(`/sessions?agent_id=${encodeURIComponent(agent)}&limit=50`),
+    sessions: (agent: string) =>
+      list<Session>(`/sessions?agent_id=${encodeURIComponent(agent)}&limit=50`),
     session: (id: string) => call<Session>('GET', at(id)),
     open: (agent: string) => call<Session>('POST', '/sessions', { agent_id: agent, mode: 'new' }),
     /** Messages before a number, the newest of them. */
-    earlier: (id: string, before: number) => list<SessionMessage>(`${at(id)}/messages?before_sequence=${before}&order=desc&limit=50`),
-    say: (id: string, text: string) => call<TurnAck>('POST', `${at(id)}/turns`, { content: [{ type: 'text', text }], idempotency_key: newKey() }),
+    earlier: (id: string, before: number) =>
+      list<SessionMessage>(`${at(id)}/messages?before_sequence=${before}&order=desc&limit=50`),
+    say: (id: string, text: string) =>
+      call<TurnAck>('POST', `${at(id)}/turns`, {
+        content: [{ type: 'text', text }],
+        idempotency_key: newKey(),
+      }),
     /** Say something to the turn under way. */
-    nudge: (id: string, content: string) => call<NudgeAck>('POST', `${at(id)}/nudges`, { content, idempotency_key: newKey() }),
-    cancel: (id: string, turn: string) => call<AgentTurn>('POST', `${at(id)}/turns/${encodeURIComponent(turn)}/cancel`, {}),
-    answer: (interaction: string, value: unknown, comment: string) => call<Interaction>('POST', `/interactions/${encodeURIComponent(interaction)}/respond`, { value, ...(comment !== '' && { comment }) }),
+    nudge: (id: string, content: string) =>
+      call<NudgeAck>('POST', `${at(id)}/nudges`, { content, idempotency_key: newKey() }),
+    cancel: (id: string, turn: string) =>
+      call<AgentTurn>('POST', `${at(id)}/turns/${encodeURIComponent(turn)}/cancel`, {}),
+    answer: (interaction: string, value: unknown, comment: string) =>
+      call<Interaction>('POST', `/interactions/${encodeURIComponent(interaction)}/respond`, {
+        value,
+        ...(comment !== '' && { comment }),
+      }),
   }
 }
 

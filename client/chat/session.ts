@@ -25,7 +25,11 @@ export interface Screen {
 }
 /** Pixels from the end of the page within which a reader is taken along with it. */
 const NEAR = 120
-const states: Readonly<Record<string, string>> = { queued: 'waiting for its turn', running: 'at work', waiting: 'waits for an answer' }
+const states: Readonly<Record<string, string>> = {
+  queued: 'waiting for its turn',
+  running: 'at work',
+  waiting: 'waits for an answer',
+}
 
 /** Open a session. */
 export function sessionScreen(page: Page, id: string): Screen {
@@ -34,23 +38,55 @@ export function sessionScreen(page: Page, id: string): Screen {
   const transcript = new Transcript()
   const heading = el('h2', {}, 'Session')
   const state = el('span', { class: 'badge', hidden: true })
-  const cancel = el('button', { type: 'button', class: 'other', hidden: true, onclick: () => void stop() }, 'Cancel the turn')
+  const cancel = el(
+    'button',
+    { type: 'button', class: 'other', hidden: true, onclick: () => void stop() },
+    'Cancel the turn',
+  )
   const trouble = el('p', { class: 'fault', role: 'status' })
-  const earlier = el('button', { type: 'button', class: 'other', hidden: true, onclick: () => void more() }, 'Earlier messages')
-  const field = el('textarea', { id: 'message', rows: '2', maxlength: '32768', required: true, 'aria-describedby': 'hint' })
+  const earlier = el(
+    'button',
+    { type: 'button', class: 'other', hidden: true, onclick: () => void more() },
+    'Earlier messages',
+  )
+  const field = el('textarea', {
+    id: 'message',
+    rows: '2',
+    maxlength: '32768',
+    required: true,
+    'aria-describedby': 'hint',
+  })
   const send = el('button', { type: 'submit' }, 'Send')
   const fault = el('p', { class: 'fault', role: 'alert' })
   const hint = el('p', { id: 'hint', class: 'note' }, 'Enter sends, Shift and Enter begins a line.')
   const untold = el('p', { class: 'note', role: 'status' })
-  const composer = el('form', { class: 'composer' }, el('label', { for: field.id }, 'Message'), el('div', { class: 'line' }, field, send), hint, untold, fault)
+  const composer = el(
+    'form',
+    { class: 'composer' },
+    el('label', { for: field.id }, 'Message'),
+    el('div', { class: 'line' }, field, send),
+    hint,
+    untold,
+    fault,
+  )
   const conversation = new Conversation(async (interaction, value, comment) => {
-    const wrong = await tried(async () => transcript.interactions.set(interaction, await service.answer(interaction, value, comment)))
+    const wrong = await tried(async () =>
+      transcript.interactions.set(interaction, await service.answer(interaction, value, comment)),
+    )
     draw()
     if (wrong === undefined) field.focus()
     return wrong
   })
-  const element = el('section', { 'aria-labelledby': 'session' }, el('p', { class: 'back' }, el('a', { href: '#' }, 'All sessions')),
-    el('div', { class: 'bar' }, heading, state, cancel), trouble, earlier, conversation.element, composer)
+  const element = el(
+    'section',
+    { 'aria-labelledby': 'session' },
+    el('p', { class: 'back' }, el('a', { href: '#' }, 'All sessions')),
+    el('div', { class: 'bar' }, heading, state, cancel),
+    trouble,
+    earlier,
+    conversation.element,
+    composer,
+  )
   heading.id = 'session'
 
   /** Do something; says what went wrong. */
@@ -85,32 +121,54 @@ export function sessionScreen(page: Page, id: string): Screen {
       state.textContent = active ? (states[active.status] ?? active.status) : ''
       send.textContent = active ? 'Tell the agent' : 'Send'
       earlier.hidden = (first() ?? 1) <= 1
-      for (const { metadata } of transcript.rows.values()) nudges.delete(String(metadata?.['session_nudge_id']))
+      for (const { metadata } of transcript.rows.values())
+        nudges.delete(String(metadata?.['session_nudge_id']))
       if (!active) nudges.clear()
-      untold.textContent = nudges.size === 0 ? '' : `The agent will be told: ${[...nudges.values()].join(' ')}`
+      untold.textContent =
+        nudges.size === 0 ? '' : `The agent will be told: ${[...nudges.values()].join(' ')}`
       for (const words of tell(entries)) page.announce(words)
       if (follows) scrollTo(0, documentElement.scrollHeight)
     })
   }
   /** The lowest number there is. */
-  const first = (): number | undefined => transcript.messages().find(({ sequence }) => sequence !== null)?.sequence ?? undefined
+  const first = (): number | undefined =>
+    transcript.messages().find(({ sequence }) => sequence !== null)?.sequence ?? undefined
 
   let wake = (): void => {}
-  const pause = (ms: number): Promise<void> => new Promise((done) => {
-    const timer = setTimeout(done, ms)
-    wake = () => { clearTimeout(timer); done() }
-  })
+  const pause = (ms: number): Promise<void> =>
+    new Promise((done) => {
+      const timer = setTimeout(done, ms)
+      wake = () => {
+        clearTimeout(timer)
+        done()
+      }
+    })
   async function follow(): Promise<void> {
-    const onReconnect = (reason: string) => { if (!reason.startsWith('the server ended the stream')) trouble.textContent = `Not connected (${reason}). Trying again…` }
+    const onReconnect = (reason: string) => {
+      if (!reason.startsWith('the server ended the stream'))
+        trouble.textContent = `Not connected (${reason}). Trying again…`
+    }
     try {
-      for await (const _ of followTranscript({ url: location.origin, ...account, session_id: id, transcript, forever: true, signal: gone.signal, pause, onReconnect })) {
+      for await (const _ of followTranscript({
+        url: location.origin,
+        ...account,
+        session_id: id,
+        transcript,
+        forever: true,
+        signal: gone.signal,
+        pause,
+        onReconnect,
+      })) {
         loaded = true
         trouble.textContent = ''
         draw()
       }
     } catch (error) {
       if (error instanceof TranscriptRefused && error.status === 401) return page.refused()
-      trouble.textContent = error instanceof TranscriptRefused && error.status === 404 ? 'There is no such session in this project.' : `The session cannot be followed: ${error instanceof Error ? error.message : String(error)}`
+      trouble.textContent =
+        error instanceof TranscriptRefused && error.status === 404
+          ? 'There is no such session in this project.'
+          : `The session cannot be followed: ${error instanceof Error ? error.message : String(error)}`
     }
   }
 
@@ -126,7 +184,8 @@ export function sessionScreen(page: Page, id: string): Screen {
       } else {
         const { user_message, turn } = await service.say(id, text)
         // What the stream has brought meanwhile is newer.
-        if (user_message && !transcript.rows.has(user_message.id)) transcript.apply({ event_type: 'message.upsert', ...user_message })
+        if (user_message && !transcript.rows.has(user_message.id))
+          transcript.apply({ event_type: 'message.upsert', ...user_message })
         if (!transcript.turns.has(turn.id)) transcript.apply({ event_type: 'turn.upsert', ...turn })
       }
       if (field.value.trim() === text) field.value = ''
@@ -145,20 +204,32 @@ export function sessionScreen(page: Page, id: string): Screen {
     const before = first()
     if (before === undefined) return
     earlier.disabled = true
-    fault.textContent = (await tried(async () => {
-      for (const row of await service.earlier(id, before)) transcript.apply({ event_type: 'message.upsert', status: 'final', turn_index: null, ...row })
-    })) ?? ''
+    fault.textContent =
+      (await tried(async () => {
+        for (const row of await service.earlier(id, before))
+          transcript.apply({
+            event_type: 'message.upsert',
+            status: 'final',
+            turn_index: null,
+            ...row,
+          })
+      })) ?? ''
     earlier.disabled = false
     draw()
   }
 
-  composer.addEventListener('submit', (event) => { event.preventDefault(); void say() })
+  composer.addEventListener('submit', (event) => {
+    event.preventDefault()
+    void say()
+  })
   field.addEventListener('keydown', (event) => {
     if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
     event.preventDefault()
     void say()
   })
-  void tried(async () => { heading.textContent = nameOf(await service.session(id)) })
+  void tried(async () => {
+    heading.textContent = nameOf(await service.session(id))
+  })
   void follow()
   return { element, leave: () => gone.abort() }
 }

@@ -19,10 +19,23 @@ function wordsOf(entry: Entry): string | undefined {
   switch (entry.kind) {
     case 'message': {
       const { role, status, content } = entry.message
-      const text = content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join(' ').trim()
-      return role === 'assistant' && status === 'final' && text !== '' ? `Agent: ${text}` : undefined
+      const text = content
+        .flatMap((block) => (block.type === 'text' ? [block.text] : []))
+        .join(' ')
+        .trim()
+      return role === 'assistant' && status === 'final' && text !== ''
+        ? `Agent: ${text}`
+        : undefined
     }
-    case 'question': return entry.interaction.status === 'pending' ? `Question: ${entry.interaction.title}` : undefined
-    case 'end': return entry.turn.status === 'failed' ? 'The turn failed.' : entry.turn.status === 'cancelled' ? 'The turn was cancelled.' : undefined
+    case 'question':
+      return entry.interaction.status === 'pending'
+        ? `Question: ${entry.interaction.title}`
+        : undefined
+    case 'end':
+      return entry.turn.status === 'failed'
+        ? 'The turn failed.'
+        : entry.turn.status === 'cancelled'
+          ? 'The turn was cancelled.'
+          : undefined
   }
 }

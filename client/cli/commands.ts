@@ -9,7 +9,11 @@ import { channelLine, lineOf } from './timeline.ts'
 import { addWorker } from './work.ts'
 
 /** Add the client commands to a program. @param env environment variables. @param shell the terminal; that of this process unless given. */
-export function addClientCommands(program: Command, env: Environment, shell: Shell = processShell(env)): void {
+export function addClientCommands(
+  program: Command,
+  env: Environment,
+  shell: Shell = processShell(env),
+): void {
   addWorker(program, shell)
   addFollow(program, shell)
   addCall(program, shell)
@@ -17,28 +21,46 @@ export function addClientCommands(program: Command, env: Environment, shell: She
 }
 
 function addFollow(program: Command, shell: Shell): void {
-  const command = placed(program.command('follow').description('Follow the timeline of a run until it ends, or a channel from now on').argument('<run-or-channel-id>'))
+  const command = placed(
+    program
+      .command('follow')
+      .description('Follow the timeline of a run until it ends, or a channel from now on')
+      .argument('<run-or-channel-id>'),
+  )
     .option('--json', 'one JSON object a line')
     .option('--after <sequence>', 'start after this event', cursor)
-    .addHelpText('after', '\nExample:\n  $ baton follow run_01JZ3M0Q0R8XG4V2T6Y9ABCDEF\nIt ends with 0 when the run completed, and with 1 when it failed or was cancelled.\n')
-  command.action(shell.guarded(async (id: string) => {
-    const { json, after } = command.opts<{ json?: true; after?: number }>()
-    const options = { ...(after !== undefined && { after }), onReconnect: (reason: string) => shell.note(`(${reason}; connecting again)`) }
-    const baton = clientFor(command, shell.env)
-    let last = ''
-    const show = (type: string, data: unknown, line: () => string) => {
-      if (type === 'stream.reset') shell.note('(events before this one are no longer kept)')
-      else if (json) shell.print(JSON.stringify(data))
-      else if (type === 'generation.delta') return
-      else shell.print(line())
-      last = type
-    }
-    if (isId(id, 'channel')) for await (const { data, type } of followChannel(baton, id, options)) show(type, data, () => channelLine(data))
-    else for await (const { data, type } of followRun(baton, id, options)) show(type, data, () => lineOf(data))
-    if (last === 'run.failed' || last === 'run.cancelled') process.exitCode = 1
-  }))
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ baton follow run_01JZ3M0Q0R8XG4V2T6Y9ABCDEF\nIt ends with 0 when the run completed, and with 1 when it failed or was cancelled.\n',
+    )
+  command.action(
+    shell.guarded(async (id: string) => {
+      const { json, after } = command.opts<{ json?: true; after?: number }>()
+      const options = {
+        ...(after !== undefined && { after }),
+        onReconnect: (reason: string) => shell.note(`(${reason}; connecting again)`),
+      }
+      const baton = clientFor(command, shell.env)
+      let last = ''
+      const show = (type: string, data: unknown, line: () => string) => {
+        if (type === 'stream.reset') shell.note('(events before this one are no longer kept)')
+        else if (json) shell.print(JSON.stringify(data))
+        else if (type === 'generation.delta') return
+        else shell.print(line())
+        last = type
+      }
+      if (isId(id, 'channel'))
+        for await (const { data, type } of followChannel(baton, id, options))
+          show(type, data, () => channelLine(data))
+      else
+        for await (const { data, type } of followRun(baton, id, options))
+          show(type, data, () => lineOf(data))
+      if (last === 'run.failed' || last === 'run.cancelled') process.exitCode = 1
+    }),
+  )
 }
 const cursor = (text: string): number => {
-  if (!/^\d{1,16}$/.test(text)) throw new InvalidArgumentError('It must be the sequence of an event.')
+  if (!/^\d{1,16}$/.test(text))
+    throw new InvalidArgumentError('It must be the sequence of an event.')
   return Number(text)
 }

@@ -3,7 +3,16 @@ import { readFileSync } from 'node:fs'
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { api } from '../../protocol/api.ts'
 import { routeOf, type Row } from '../../protocol/contract.ts'
-import { fieldsOf, inputOf, kebab, parsed, placeholder, slotsOf, readValue, type Field } from './fields.ts'
+import {
+  fieldsOf,
+  inputOf,
+  kebab,
+  parsed,
+  placeholder,
+  slotsOf,
+  readValue,
+  type Field,
+} from './fields.ts'
 import { Mistake, clientFor, placed } from './place.ts'
 import type { Shell } from './shell.ts'
 
@@ -16,34 +25,54 @@ const read = (file: string, encoding: 'utf8' | 'base64' = 'utf8'): string => {
 }
 
 /** Rows that a command can call: commands, queries, and streams that can be read as a page. */
-export const callable: readonly (readonly [name: string, row: Row])[] = (Object.entries(api) as [string, Row][]).filter(
-  ([, { verb, shape }]) => verb === 'command' || verb === 'query' || shape.stream === 'accept')
+export const callable: readonly (readonly [name: string, row: Row])[] = (
+  Object.entries(api) as [string, Row][]
+).filter(
+  ([, { verb, shape }]) => verb === 'command' || verb === 'query' || shape.stream === 'accept',
+)
 const isOld = ({ shape }: Row): boolean => shape.as !== undefined
 
 /** Add `baton <group> <name>` for every row. @param existing commands of that name get the rows as subcommands. */
 export function addGroups(program: Command, shell: Shell): void {
   for (const [name, row] of callable) {
     const [group = '', operation = ''] = name.split('.')
-    const parent = program.commands.find((command) => command.name() === group) ?? program.command(group).description(`${row.shape.tag}: ${operationsOf(group)}`)
+    const parent =
+      program.commands.find((command) => command.name() === group) ??
+      program.command(group).description(`${row.shape.tag}: ${operationsOf(group)}`)
     addRow(parent, name, kebab(operation), row, shell)
   }
 }
-const operationsOf = (group: string): string => callable.filter(([name, row]) => name.startsWith(`${group}.`) && !isOld(row)).map(([name]) => kebab(name.slice(group.length + 1))).join(', ')
+const operationsOf = (group: string): string =>
+  callable
+    .filter(([name, row]) => name.startsWith(`${group}.`) && !isOld(row))
+    .map(([name]) => kebab(name.slice(group.length + 1)))
+    .join(', ')
 
 function addRow(parent: Command, name: string, operation: string, row: Row, shell: Shell): void {
   const slots = slotsOf(name, row)
   const fields = fieldsOf(row).filter((field) => !slots.includes(field.name))
-  const command = placed(parent.command(operation, { hidden: isOld(row) }).description(row.shape.summary))
+  const command = placed(
+    parent.command(operation, { hidden: isOld(row) }).description(row.shape.summary),
+  )
   for (const slot of slots) command.argument(`<${kebab(slot)}>`)
   for (const field of fields) command.addOption(optionOf(field))
-  command.addHelpText('after', `\n${row.verb === 'command' ? 'Changes something' : 'Reads'}: ${row.route}\nExample:\n  $ baton ${exampleOf(name, row)}\n`)
-  command.action(shell.guarded(async (...given: unknown[]) => {
-    const texts = given.slice(0, slots.length) as string[]
-    const options = command.opts<Record<string, unknown>>()
-    const input: Record<string, unknown> = Object.fromEntries(slots.map((slot, index) => [slot, texts[index]]))
-    for (const field of fields) if (options[keyOf(field)] !== undefined) input[field.name] = options[keyOf(field)] === NULL ? null : options[keyOf(field)]
-    await call(command, row, input, shell)
-  }))
+  command.addHelpText(
+    'after',
+    `\n${row.verb === 'command' ? 'Changes something' : 'Reads'}: ${row.route}\nExample:\n  $ baton ${exampleOf(name, row)}\n`,
+  )
+  command.action(
+    shell.guarded(async (...given: unknown[]) => {
+      const texts = given.slice(0, slots.length) as string[]
+      const options = command.opts<Record<string, unknown>>()
+      const input: Record<string, unknown> = Object.fromEntries(
+        slots.map((slot, index) => [slot, texts[index]]),
+      )
+      for (const field of fields)
+        if (options[keyOf(field)] !== undefined)
+          input[field.name] = options[keyOf(field)] === NULL ? null : options[keyOf(field)]
+      await call(command, row, input, shell)
+    }),
+  )
 }
 
 /** Stands for null, which commander takes for a flag without a value. */
@@ -53,15 +82,26 @@ const NULL = Symbol('null')
 const keyOf = ({ name }: Field): string => `field_${name}`
 function optionOf(field: Field): Option {
   const reserved = ['url', 'key', 'project', 'help'].includes(field.name)
-  const help = [field.form === 'list' && field.choices ? field.choices.join(', ') : '', field.help, field.required ? 'required' : ''].filter((part) => part !== '').join('; ')
-  const option = new Option(`--${reserved ? 'field-' : ''}${kebab(field.name)} ${placeholder(field)}`, help)
+  const help = [
+    field.form === 'list' && field.choices ? field.choices.join(', ') : '',
+    field.help,
+    field.required ? 'required' : '',
+  ]
+    .filter((part) => part !== '')
+    .join('; ')
+  const option = new Option(
+    `--${reserved ? 'field-' : ''}${kebab(field.name)} ${placeholder(field)}`,
+    help,
+  )
   option.attributeName = () => keyOf(field)
   if (field.required) option.makeOptionMandatory()
   if (field.form === 'boolean') option.preset('true')
   return option.argParser((text: string, before: unknown) => {
     const value = given(field, text)
     if ('fault' in value) throw new InvalidArgumentError(`${value.fault}.`)
-    return field.form === 'list' && Array.isArray(before) ? [...(before as unknown[]), ...(value.value as unknown[])] : (value.value ?? NULL)
+    return field.form === 'list' && Array.isArray(before)
+      ? [...(before as unknown[]), ...(value.value as unknown[])]
+      : (value.value ?? NULL)
   })
 }
 
@@ -81,42 +121,72 @@ export function exampleOf(name: string, row: Row): string {
   const known = examples[name]
   if (known !== undefined) return `${group} ${kebab(operation)} ${known}`
   const slots = slotsOf(name, row).map((slot) => `<${kebab(slot)}>`)
-  const flags = fieldsOf(row).filter(({ required }) => required).map((field) => `--${kebab(field.name)} ${field.form === 'json' ? `@${kebab(field.name)}.json` : field.form === 'file' ? 'picture.png' : field.form === 'list' ? 'one,two' : (field.choices?.[0] ?? (field.form === 'text' ? `"my ${field.name}"` : '1'))}`)
+  const flags = fieldsOf(row)
+    .filter(({ required }) => required)
+    .map(
+      (field) =>
+        `--${kebab(field.name)} ${field.form === 'json' ? `@${kebab(field.name)}.json` : field.form === 'file' ? 'picture.png' : field.form === 'list' ? 'one,two' : (field.choices?.[0] ?? (field.form === 'text' ? `"my ${field.name}"` : '1'))}`,
+    )
   return [group, kebab(operation), ...slots, ...flags].join(' ')
 }
 const examples: Readonly<Record<string, string>> = {
-  'run.start': "--definition-id my-workflow --input '{\"order\":17}'",
+  'run.start': '--definition-id my-workflow --input \'{"order":17}\'',
   'run.list': '--status running,suspended --limit 50',
-  'run.signal': "<id> --name approved --payload '{\"by\":\"ann\"}'",
-  'workflow.create': "--name \"My workflow\" --spec @workflow.json",
-  'workflow.run': "my-workflow --input '{\"order\":17}'",
+  'run.signal': '<id> --name approved --payload \'{"by":"ann"}\'',
+  'workflow.create': '--name "My workflow" --spec @workflow.json',
+  'workflow.run': 'my-workflow --input \'{"order":17}\'',
 }
 
 /** Add `baton call`. */
 export function addCall(program: Command, shell: Shell): void {
-  const parent = program.command('call').description('Call an operation of the API by its name; without one, list them')
-    .addHelpText('after', "\nExamples:\n  $ baton call\n  $ baton call run.start --help\n  $ baton call run.start --set definition_id=my-workflow --set input='{\"order\":17}'\n  $ baton call workflow.create --body @workflow.json\n")
+  const parent = program
+    .command('call')
+    .description('Call an operation of the API by its name; without one, list them')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ baton call\n  $ baton call run.start --help\n  $ baton call run.start --set definition_id=my-workflow --set input=\'{"order":17}\'\n  $ baton call workflow.create --body @workflow.json\n',
+    )
     .action(() => shell.print(catalog()))
   for (const [name, row] of callable) {
     const command = placed(parent.command(name, { hidden: true }).description(row.shape.summary))
-      .option('--set <field=value...>', 'a field; JSON fields take JSON or @file', (text: string, before: string[] | undefined) => [...(before ?? []), text])
+      .option(
+        '--set <field=value...>',
+        'a field; JSON fields take JSON or @file',
+        (text: string, before: string[] | undefined) => [...(before ?? []), text],
+      )
       .option('--body <json|@file>', 'all fields at once; @- reads standard input')
-      .addHelpText('after', `\n${row.route}\n${described(name, row)}\nExample:\n  $ baton call ${name}${settings(name, row)}\n`)
-    command.action(shell.guarded(async () => {
-      const { set = [], body } = command.opts<{ set?: string[]; body?: string }>()
-      const whole = body === undefined ? { value: undefined } : parsed('the body', body.startsWith('@') ? read(body.slice(1)) : body)
-      const made = 'fault' in whole ? whole : inputOf(fieldsOf(row), slotsOf(name, row), set, whole.value, read)
-      if ('fault' in made) throw new Mistake(`${made.fault}. See: baton call ${name} --help`)
-      await call(command, row, made.input, shell)
-    }))
+      .addHelpText(
+        'after',
+        `\n${row.route}\n${described(name, row)}\nExample:\n  $ baton call ${name}${settings(name, row)}\n`,
+      )
+    command.action(
+      shell.guarded(async () => {
+        const { set = [], body } = command.opts<{ set?: string[]; body?: string }>()
+        const whole =
+          body === undefined
+            ? { value: undefined }
+            : parsed('the body', body.startsWith('@') ? read(body.slice(1)) : body)
+        const made =
+          'fault' in whole
+            ? whole
+            : inputOf(fieldsOf(row), slotsOf(name, row), set, whole.value, read)
+        if ('fault' in made) throw new Mistake(`${made.fault}. See: baton call ${name} --help`)
+        await call(command, row, made.input, shell)
+      }),
+    )
   }
 }
 
 /** What must be set, or, when nothing must, the first thing that can be. */
 function settings(name: string, row: Row): string {
   const fields = fieldsOf(row)
-  const must = [...slotsOf(name, row), ...fields.filter(({ required }) => required).map((field) => field.name)]
-  return (must.length > 0 ? must : fields.slice(0, 1).map((field) => field.name)).map((field) => ` --set ${field}=…`).join('')
+  const must = [
+    ...slotsOf(name, row),
+    ...fields.filter(({ required }) => required).map((field) => field.name),
+  ]
+  return (must.length > 0 ? must : fields.slice(0, 1).map((field) => field.name))
+    .map((field) => ` --set ${field}=…`)
+    .join('')
 }
 
 /** All operations with their summaries. */
@@ -127,13 +197,29 @@ export function catalog(): string {
 }
 /** The fields of a row, one a line. */
 export function described(name: string, row: Row): string {
-  const lines = [...slotsOf(name, row).map((slot) => [slot, 'text', 'required']), ...fieldsOf(row).map((field) => [field.name, field.choices ? field.choices.join('|') : field.form === 'whole' ? 'whole number' : field.form, [field.required ? 'required' : '', field.help].filter((part) => part !== '').join('; ')])]
+  const lines = [
+    ...slotsOf(name, row).map((slot) => [slot, 'text', 'required']),
+    ...fieldsOf(row).map((field) => [
+      field.name,
+      field.choices
+        ? field.choices.join('|')
+        : field.form === 'whole'
+          ? 'whole number'
+          : field.form,
+      [field.required ? 'required' : '', field.help].filter((part) => part !== '').join('; '),
+    ]),
+  ]
   if (lines.length === 0) return 'It has no fields.\n'
   const width = Math.max(...lines.map(([field = '']) => field.length))
   return `Fields:\n${lines.map(([field = '', form = '', help = '']) => `  ${field.padEnd(width)}  ${form}${help === '' ? '' : `  ${help}`}`).join('\n')}\n`
 }
 
-async function call(command: Command, row: Row, input: Record<string, unknown>, shell: Shell): Promise<void> {
+async function call(
+  command: Command,
+  row: Row,
+  input: Record<string, unknown>,
+  shell: Shell,
+): Promise<void> {
   const reply = await clientFor(command, shell.env).transport.call(row, input)
   if (reply === undefined) shell.note(`${routeOf(row).method === 'DELETE' ? 'Deleted' : 'Done'}.`)
   else shell.print(JSON.stringify(reply, null, 2))

@@ -3,15 +3,23 @@ import { BatonError } from '../transport.ts'
 import { WorkerError } from '../worker/options.ts'
 import { Mistake, keyFiles, type Environment } from './place.ts'
 
-interface Field { readonly field?: unknown; readonly message?: unknown }
+interface Field {
+  readonly field?: unknown
+  readonly message?: unknown
+}
 
 /** One or more lines for a person, or undefined for what is no expected failure. */
 export function explain(error: unknown, env: Environment): string | undefined {
   if (error instanceof Mistake) return error.message
-  if (error instanceof WorkerError) return `${error.message}.${error.code === 'refused' ? ` ${whereKeys(env)}` : ''}`.replace(/\.\./g, '.')
+  if (error instanceof WorkerError)
+    return `${error.message}.${error.code === 'refused' ? ` ${whereKeys(env)}` : ''}`.replace(
+      /\.\./g,
+      '.',
+    )
   if (!(error instanceof BatonError)) return undefined
   const { code, status, message, details, request_id } = error
-  if (code === 'unreachable') return `${message}\nIs the server running? Start it with: npm start. Another address is given with --url or BATON_URL.`
+  if (code === 'unreachable')
+    return `${message}\nIs the server running? Start it with: npm start. Another address is given with --url or BATON_URL.`
   const lines = [`${code}: ${message}`]
   const fields = Array.isArray(details?.['fields']) ? (details['fields'] as Field[]) : []
   for (const { field, message: fault } of fields) {
@@ -28,9 +36,11 @@ export function explain(error: unknown, env: Environment): string | undefined {
 const whereKeys = (env: Environment): string =>
   `Give a key with --key or BATON_KEY. A server started here keeps its owner key in ${keyFiles(env).join(', a cluster in ')}.`
 const advice: Readonly<Record<string, string>> = {
-  permission_denied: 'Use a key whose role has this permission; `baton permission list` shows what each role grants.',
+  permission_denied:
+    'Use a key whose role has this permission; `baton permission list` shows what each role grants.',
   not_found: 'Check the id and --project; the list command of the resource shows what there is.',
   bad_request: 'The command with --help lists its fields.',
   rate_limit_exceeded: 'Wait a moment and try again.',
-  service_unavailable: 'The service is starting or has lost its storage; try again in a few seconds.',
+  service_unavailable:
+    'The service is starting or has lost its storage; try again in a few seconds.',
 }

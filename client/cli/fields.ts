@@ -37,13 +37,16 @@ export interface Fault {
 export const kebab = (name: string): string => name.replaceAll('_', '-')
 
 /** Slots of a row's path that a command asks for; the project is a flag, except where it is what the row is about. */
-export const slotsOf = (name: string, row: Row): string[] => routeOf(row).slots.filter((slot) => slot !== 'project' || name.startsWith('project.'))
+export const slotsOf = (name: string, row: Row): string[] =>
+  routeOf(row).slots.filter((slot) => slot !== 'project' || name.startsWith('project.'))
 
 /** Members of a row's body and query. */
 export function fieldsOf({ shape }: Row): Field[] {
   return [shape.body, shape.query].flatMap((schema) => {
     const { properties = {}, required = [] } = (schema ?? {}) as Schema
-    return Object.entries(properties).map(([name, member]) => fieldOf(name, member, required.includes(name)))
+    return Object.entries(properties).map(([name, member]) =>
+      fieldOf(name, member, required.includes(name)),
+    )
   })
 }
 
@@ -52,8 +55,17 @@ function fieldOf(name: string, given: Schema, required: boolean): Field {
   const nullable = some?.length === 1 && given.anyOf?.length === 2
   const schema = (nullable ? some[0] : given) ?? given
   const inner = schema.type === 'array' ? schema.items : schema
-  const choices = inner?.enum?.every((value) => typeof value === 'string') ? (inner.enum as readonly string[]) : undefined
-  return { name, form: formOf(schema), ...(choices && { choices }), required, ...(nullable && { nullable }), help: helpOf(schema) }
+  const choices = inner?.enum?.every((value) => typeof value === 'string')
+    ? (inner.enum as readonly string[])
+    : undefined
+  return {
+    name,
+    form: formOf(schema),
+    ...(choices && { choices }),
+    required,
+    ...(nullable && { nullable }),
+    help: helpOf(schema),
+  }
 }
 function formOf({ type, enum: values, items, contentEncoding }: Schema): Field['form'] {
   if (contentEncoding === 'base64') return 'file'
@@ -63,38 +75,83 @@ function formOf({ type, enum: values, items, contentEncoding }: Schema): Field['
   return type === 'array' && items && formOf(items) === 'text' ? 'list' : 'json'
 }
 function helpOf({ description, minimum, maximum, default: standard }: Schema): string {
-  const range = minimum !== undefined && maximum !== undefined ? `${minimum} to ${maximum}` : minimum !== undefined ? `${minimum} or more` : maximum !== undefined ? `at most ${maximum}` : ''
-  const parts = [description ?? '', range, standard === undefined ? '' : `default ${JSON.stringify(standard)}`].filter((part) => part !== '')
+  const range =
+    minimum !== undefined && maximum !== undefined
+      ? `${minimum} to ${maximum}`
+      : minimum !== undefined
+        ? `${minimum} or more`
+        : maximum !== undefined
+          ? `at most ${maximum}`
+          : ''
+  const parts = [
+    description ?? '',
+    range,
+    standard === undefined ? '' : `default ${JSON.stringify(standard)}`,
+  ].filter((part) => part !== '')
   return parts.join('; ')
 }
 
 /** How a field is written on the command line. */
-export const placeholder = (field: Field): string => (field.nullable ? placeholderOf(field).replace(/(?=[\]>]$)/, '|null') : placeholderOf(field))
+export const placeholder = (field: Field): string =>
+  field.nullable ? placeholderOf(field).replace(/(?=[\]>]$)/, '|null') : placeholderOf(field)
 const placeholderOf = ({ form, name, choices }: Field): string =>
-  form === 'boolean' ? '[boolean]' : form === 'file' ? '<file>' : form === 'json' ? '<json|@file>' : form === 'list' ? `<${kebab(name)}...>` : form === 'text' ? `<${choices ? choices.join('|') : 'text'}>` : '<number>'
+  form === 'boolean'
+    ? '[boolean]'
+    : form === 'file'
+      ? '<file>'
+      : form === 'json'
+        ? '<json|@file>'
+        : form === 'list'
+          ? `<${kebab(name)}...>`
+          : form === 'text'
+            ? `<${choices ? choices.join('|') : 'text'}>`
+            : '<number>'
 
 /** Gives the content of a file, as text or in base64; `-` is standard input. */
 type ReadFile = (file: string, encoding?: 'base64') => string
 /** The value that a text means. @param read for what stands after an `@`, and for what is a file as a whole. */
-export function readValue(field: Field, text: string, read: ReadFile): { readonly value: unknown } | Fault {
+export function readValue(
+  field: Field,
+  text: string,
+  read: ReadFile,
+): { readonly value: unknown } | Fault {
   const { form, choices, name } = field
   if (field.nullable && text === 'null') return { value: null }
   switch (form) {
     case 'text':
-      return choices && !choices.includes(text) ? { fault: `${name} must be one of ${choices.join(', ')}, not ${JSON.stringify(text)}` } : { value: text }
+      return choices && !choices.includes(text)
+        ? { fault: `${name} must be one of ${choices.join(', ')}, not ${JSON.stringify(text)}` }
+        : { value: text }
     case 'number':
     case 'whole': {
       const value = text.trim() === '' ? Number.NaN : Number(text)
-      if (!Number.isFinite(value) || (form === 'whole' && !Number.isInteger(value))) return { fault: `${name} must be a ${form === 'whole' ? 'whole ' : ''}number, not ${JSON.stringify(text)}` }
+      if (!Number.isFinite(value) || (form === 'whole' && !Number.isInteger(value)))
+        return {
+          fault: `${name} must be a ${form === 'whole' ? 'whole ' : ''}number, not ${JSON.stringify(text)}`,
+        }
       return { value }
     }
     case 'boolean':
-      return text === 'true' || text === 'false' ? { value: text === 'true' } : { fault: `${name} must be true or false, not ${JSON.stringify(text)}` }
+      return text === 'true' || text === 'false'
+        ? { value: text === 'true' }
+        : { fault: `${name} must be true or false, not ${JSON.stringify(text)}` }
     case 'list': {
-      const value = text.trim().startsWith('[') ? parsed(name, text) : { value: text.split(',').map((part) => part.trim()).filter((part) => part !== '') }
+      const value = text.trim().startsWith('[')
+        ? parsed(name, text)
+        : {
+            value: text
+              .split(',')
+              .map((part) => part.trim())
+              .filter((part) => part !== ''),
+          }
       if ('fault' in value) return value
-      const wrong = choices && Array.isArray(value.value) ? value.value.find((part) => !choices.includes(String(part))) : undefined
-      return wrong === undefined ? value : { fault: `${name} must be of ${choices?.join(', ')}, not ${JSON.stringify(wrong)}` }
+      const wrong =
+        choices && Array.isArray(value.value)
+          ? value.value.find((part) => !choices.includes(String(part)))
+          : undefined
+      return wrong === undefined
+        ? value
+        : { fault: `${name} must be of ${choices?.join(', ')}, not ${JSON.stringify(wrong)}` }
     }
     case 'file':
       return { value: read(text.replace(/^@/, ''), 'base64') }
@@ -108,24 +165,42 @@ export function parsed(name: string, text: string): { readonly value: unknown } 
   try {
     return { value: JSON.parse(text) as unknown }
   } catch (error) {
-    return { fault: `${name} is not JSON (${(error as Error).message}); a file is given as @name, and quotes around text must be kept from the shell` }
+    return {
+      fault: `${name} is not JSON (${(error as Error).message}); a file is given as @name, and quotes around text must be kept from the shell`,
+    }
   }
 }
 
 /** An input from `field=value` texts over a whole body. Later ones win; an unknown field is a fault that names the known ones. */
-export function inputOf(fields: readonly Field[], slots: readonly string[], sets: readonly string[], body: unknown, read: ReadFile): { readonly input: Record<string, unknown> } | Fault {
-  if (body !== undefined && (typeof body !== 'object' || body === null || Array.isArray(body))) return { fault: 'the body must be a JSON object' }
+export function inputOf(
+  fields: readonly Field[],
+  slots: readonly string[],
+  sets: readonly string[],
+  body: unknown,
+  read: ReadFile,
+): { readonly input: Record<string, unknown> } | Fault {
+  if (body !== undefined && (typeof body !== 'object' || body === null || Array.isArray(body)))
+    return { fault: 'the body must be a JSON object' }
   const input: Record<string, unknown> = { ...(body as Record<string, unknown> | undefined) }
   for (const set of sets) {
     const at = set.indexOf('=')
     const name = set.slice(0, at).replaceAll('-', '_')
     if (at <= 0) return { fault: `--set takes field=value, not ${JSON.stringify(set)}` }
-    const field = fields.find((known) => known.name === name) ?? ([...slots, 'project'].includes(name) ? { name, form: 'text', required: true, help: '' } as const : undefined)
-    if (!field) return { fault: `there is no field ${name}; the fields are ${[...slots, ...fields.map((known) => known.name)].join(', ')}` }
+    const field =
+      fields.find((known) => known.name === name) ??
+      ([...slots, 'project'].includes(name)
+        ? ({ name, form: 'text', required: true, help: '' } as const)
+        : undefined)
+    if (!field)
+      return {
+        fault: `there is no field ${name}; the fields are ${[...slots, ...fields.map((known) => known.name)].join(', ')}`,
+      }
     const value = readValue(field, set.slice(at + 1), read)
     if ('fault' in value) return value
     input[name] = value.value
   }
   const missing = slots.filter((slot) => input[slot] === undefined)
-  return missing.length > 0 ? { fault: `${missing.join(' and ')} must be set, as in --set ${missing[0]}=…` } : { input }
+  return missing.length > 0
+    ? { fault: `${missing.join(' and ')} must be set, as in --set ${missing[0]}=…` }
+    : { input }
 }

@@ -18,7 +18,10 @@ export class Mistake extends Error {
 /** Add the flags that say where. */
 export const placed = (command: Command): Command =>
   command
-    .option('--url <urls>', 'address of the service, or several, comma-separated (BATON_URL; http://127.0.0.1:8080)')
+    .option(
+      '--url <urls>',
+      'address of the service, or several, comma-separated (BATON_URL; http://127.0.0.1:8080)',
+    )
     .option('--key <key>', 'API key (BATON_KEY; else the owner key of a server started here)')
     .option('--project <handle>', 'project (BATON_PROJECT; default)')
 
@@ -29,15 +32,30 @@ export const keyFiles = (env: Environment): string[] => {
 }
 
 /** The place that flags and environment name. @throws Mistake without a key. */
-export function placeOf(flags: { readonly url?: string; readonly key?: string; readonly project?: string }, env: Environment): Place {
-  const url = (flags.url ?? (env['BATON_URL'] || 'http://127.0.0.1:8080')).split(',').map((address) => address.trim()).filter((address) => address !== '')
+export function placeOf(
+  flags: { readonly url?: string; readonly key?: string; readonly project?: string },
+  env: Environment,
+): Place {
+  const url = (flags.url ?? (env['BATON_URL'] || 'http://127.0.0.1:8080'))
+    .split(',')
+    .map((address) => address.trim())
+    .filter((address) => address !== '')
   const wrong = url.find((address) => !/^https?:\/\/[^/]/.test(address))
-  if (wrong !== undefined || url.length === 0) throw new Mistake(`--url must be an address such as http://127.0.0.1:8080, not ${JSON.stringify(wrong ?? '')}.`)
+  if (wrong !== undefined || url.length === 0)
+    throw new Mistake(
+      `--url must be an address such as http://127.0.0.1:8080, not ${JSON.stringify(wrong ?? '')}.`,
+    )
   const file = keyFiles(env).find((name) => existsSync(name))
-  const key = flags.key ?? (env['BATON_KEY'] || (file === undefined ? undefined : readFileSync(file, 'utf8').trim()))
-  if (!key) throw new Mistake(`There is no API key: give --key, set BATON_KEY, or run this where a server keeps its owner key (${keyFiles(env)[0]}). Start one with: npm start`)
+  const key =
+    flags.key ??
+    (env['BATON_KEY'] || (file === undefined ? undefined : readFileSync(file, 'utf8').trim()))
+  if (!key)
+    throw new Mistake(
+      `There is no API key: give --key, set BATON_KEY, or run this where a server keeps its owner key (${keyFiles(env)[0]}). Start one with: npm start`,
+    )
   return { url, key, project: flags.project ?? (env['BATON_PROJECT'] || 'default') }
 }
 
 /** A client for the place that a command's flags name. */
-export const clientFor = (command: Command, env: Environment): Client => client(placeOf(command.optsWithGlobals(), env))
+export const clientFor = (command: Command, env: Environment): Client =>
+  client(placeOf(command.optsWithGlobals(), env))

@@ -9,7 +9,9 @@ export interface Shell {
   /** Remarks: standard error. */
   note(line: string): void
   /** An action whose expected failures are explained, and end the program with 1 when it has nothing more to do. */
-  guarded<A extends readonly unknown[]>(action: (...given: A) => Promise<void>): (...given: A) => Promise<void>
+  guarded<A extends readonly unknown[]>(
+    action: (...given: A) => Promise<void>,
+  ): (...given: A) => Promise<void>
 }
 
 /** The shell of this process. */
@@ -24,15 +26,17 @@ export const processShell = (env: Environment): Shell => {
     env,
     note,
     print: (line) => void process.stdout.write(`${line}\n`),
-    guarded: (action) => async (...given) => {
-      try {
-        await action(...given)
-      } catch (error) {
-        const told = explain(error, env)
-        if (told === undefined) throw error
-        note(told)
-        process.exitCode = 1
-      }
-    },
+    guarded:
+      (action) =>
+      async (...given) => {
+        try {
+          await action(...given)
+        } catch (error) {
+          const told = explain(error, env)
+          if (told === undefined) throw error
+          note(told)
+          process.exitCode = 1
+        }
+      },
   }
 }

@@ -3,19 +3,45 @@ import type { RunEventRecord } from '../../protocol/api/runs.ts'
 import type { ChannelEventRecord } from '../../protocol/channels.ts'
 
 /** Payload members that the line says already, or that only programs want. */
-const silent: ReadonlySet<string> = new Set(['step', 'kind', 'wait_id', 'subject', 'status', 'run_id', 'definition_id', 'definition_version', 'source', 'job_id'])
+const silent: ReadonlySet<string> = new Set([
+  'step',
+  'kind',
+  'wait_id',
+  'subject',
+  'status',
+  'run_id',
+  'definition_id',
+  'definition_version',
+  'source',
+  'job_id',
+])
 const LONGEST = 110
 
 /** One line: the time, what happened, to which step, and the details that fit. */
 export function lineOf({ created_at, event_type, step_key, payload }: RunEventRecord): string {
-  const details = Object.entries(payload ?? {}).filter(([name]) => !silent.has(name)).map(([name, value]) => `${name}=${shown(value)}`).join(' ')
+  const details = Object.entries(payload ?? {})
+    .filter(([name]) => !silent.has(name))
+    .map(([name, value]) => `${name}=${shown(value)}`)
+    .join(' ')
   return `${created_at.slice(11, 23)}  ${event_type.padEnd(16)}  ${(step_key ?? '').padEnd(12)}  ${clipped(details, LONGEST)}`.trimEnd()
 }
 /** One line of a channel: the time, what happened, who or what it is about, and the text that fits. */
 export function channelLine({ created_at, event_type, payload }: ChannelEventRecord): string {
-  const { message, member, channel } = payload as { message?: { seq: number; sender_id: string; content: string }; member?: { member_id: string }; channel?: { name: string } }
-  const about = message ? `${message.seq}  ${message.sender_id}  ${shown(message.content)}` : (member?.member_id ?? channel?.name ?? '')
+  const { message, member, channel } = payload as {
+    message?: { seq: number; sender_id: string; content: string }
+    member?: { member_id: string }
+    channel?: { name: string }
+  }
+  const about = message
+    ? `${message.seq}  ${message.sender_id}  ${shown(message.content)}`
+    : (member?.member_id ?? channel?.name ?? '')
   return `${created_at.slice(11, 23)}  ${event_type.padEnd(16)}  ${clipped(about, LONGEST + 40)}`.trimEnd()
 }
-const shown = (value: unknown): string => (typeof value === 'string' ? (/^[\w.:/-]*$/.test(value) ? value : JSON.stringify(value)) : JSON.stringify(value))
-const clipped = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text)
+const shown = (value: unknown): string =>
+  typeof value === 'string'
+    ? /^[\w.:/-]*$/.test(value)
+      ? value
+      : JSON.stringify(value)
+    : JSON.stringify(value)
+const clipped = (text: string, most: number): string =>
+  text.length > most ? `${text.slice(0, most - 1)}…` : text

@@ -6,29 +6,55 @@ import type { JobEvent } from '../worker/options.ts'
 import { Mistake, placeOf, placed } from './place.ts'
 import type { Shell } from './shell.ts'
 
-interface Flags { readonly actions?: string; readonly concurrency: number; readonly queue?: readonly string[]; readonly instance?: string }
+interface Flags {
+  readonly actions?: string
+  readonly concurrency: number
+  readonly queue?: readonly string[]
+  readonly instance?: string
+}
 
 /** Add the command; rows of the group `worker` become its subcommands. */
 export function addWorker(program: Command, shell: Shell): void {
-  const command = placed(program.command('worker').description('Run a worker with the stock actions, or list and drain workers'))
-    .option('--actions <names>', `comma-separated, of ${Object.keys(stockActions).join(', ')} (all)`)
+  const command = placed(
+    program
+      .command('worker')
+      .description('Run a worker with the stock actions, or list and drain workers'),
+  )
+    .option(
+      '--actions <names>',
+      `comma-separated, of ${Object.keys(stockActions).join(', ')} (all)`,
+    )
     .option('--concurrency <n>', 'jobs at the same time', whole, 4)
     .option('--queue <names...>', 'queues to take jobs from (all)')
-    .option('--instance <id>', 'name of this process among the workers of the project (made from the host name)')
-    .addHelpText('after', '\nExample:\n  $ baton worker --actions print,time --concurrency 8\nIt runs until Ctrl-C or SIGTERM, then finishes its jobs; a second signal stops them.\n')
+    .option(
+      '--instance <id>',
+      'name of this process among the workers of the project (made from the host name)',
+    )
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ baton worker --actions print,time --concurrency 8\nIt runs until Ctrl-C or SIGTERM, then finishes its jobs; a second signal stops them.\n',
+    )
   command.action(shell.guarded(async () => run(command, shell)))
 }
 const whole = (text: string): number => {
   const value = Number(text)
-  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('It must be a whole number, 1 or more.')
+  if (!Number.isInteger(value) || value < 1)
+    throw new InvalidArgumentError('It must be a whole number, 1 or more.')
   return value
 }
 
 /** The stock actions of these names. @throws Mistake on one that does not exist. */
 export function actionsOf(names: string | undefined): typeof stockActions {
-  const wanted = names?.split(',').map((name) => name.trim()).filter((name) => name !== '') ?? Object.keys(stockActions)
+  const wanted =
+    names
+      ?.split(',')
+      .map((name) => name.trim())
+      .filter((name) => name !== '') ?? Object.keys(stockActions)
   const unknown = wanted.filter((name) => !Object.hasOwn(stockActions, name))
-  if (unknown.length > 0 || wanted.length === 0) throw new Mistake(`There is no stock action ${unknown.join(', ') || 'of an empty name'}; there are ${Object.keys(stockActions).join(', ')}. Your own are written with the worker library, see client/worker.ts.`)
+  if (unknown.length > 0 || wanted.length === 0)
+    throw new Mistake(
+      `There is no stock action ${unknown.join(', ') || 'of an empty name'}; there are ${Object.keys(stockActions).join(', ')}. Your own are written with the worker library, see client/worker.ts.`,
+    )
   return Object.fromEntries(Object.entries(stockActions).filter(([name]) => wanted.includes(name)))
 }
 
@@ -36,8 +62,16 @@ async function run(command: Command, { env, note }: Shell): Promise<void> {
   const { actions, concurrency, queue, instance } = command.opts<Flags>()
   const place = placeOf(command.optsWithGlobals(), env)
   const worker = new Worker({
-    ...place, concurrency, actions: actionsOf(actions), name: 'baton worker', log: note, onJob: (event) => { if (event.type !== 'started') note(jobLine(event)) },
-    ...(queue && { queues: queue.flatMap((name) => name.split(',')) }), ...(instance !== undefined && { instance }),
+    ...place,
+    concurrency,
+    actions: actionsOf(actions),
+    name: 'baton worker',
+    log: note,
+    onJob: (event) => {
+      if (event.type !== 'started') note(jobLine(event))
+    },
+    ...(queue && { queues: queue.flatMap((name) => name.split(',')) }),
+    ...(instance !== undefined && { instance }),
   })
   let asked = 0
   const leave = () => {
@@ -46,7 +80,13 @@ async function run(command: Command, { env, note }: Shell): Promise<void> {
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, leave)
   try {
-    await worker.start().then(() => note(`Worker ${worker.instance} takes jobs of project ${place.project} at ${place.url.join(', ')}.`), () => {})
+    await worker.start().then(
+      () =>
+        note(
+          `Worker ${worker.instance} takes jobs of project ${place.project} at ${place.url.join(', ')}.`,
+        ),
+      () => {},
+    )
     const end = await worker.ended
     if (end.reason === 'failed') throw end.error
     note(`The worker has ${end.reason === 'drained' ? 'finished' : 'stopped'}.`)

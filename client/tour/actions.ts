@@ -5,7 +5,11 @@ import { listFiles, split } from './files.ts'
 import { digestOf, measure, together, type Measured } from './measure.ts'
 
 /** The actions of one worker. @param folder the only one it looks into. */
-export function tourActions(client: Client, folder: string, worker: string): Readonly<Record<string, Action>> {
+export function tourActions(
+  client: Client,
+  folder: string,
+  worker: string,
+): Readonly<Record<string, Action>> {
   const own = ({ folder: asked }: Parameters): void => {
     if (asked !== folder) throw new Error(`this worker measures ${folder}, not ${String(asked)}`)
   }
@@ -14,21 +18,31 @@ export function tourActions(client: Client, folder: string, worker: string): Rea
       own(parameters)
       const files = await listFiles(folder)
       if (files.length === 0) throw new Error(`there are no files in ${folder}`)
-      return { files: files.length, bytes: files.reduce((sum, { size }) => sum + size, 0), parts: split(files, Number(parameters['parts'])) }
+      return {
+        files: files.length,
+        bytes: files.reduce((sum, { size }) => sum + size, 0),
+        parts: split(files, Number(parameters['parts'])),
+      }
     },
     'tour.measure': async (parameters, { signal }) => {
       own(parameters)
       return { ...(await measure(folder, listOf(parameters['files']), signal)), worker }
     },
     'tour.report': async (parameters) => {
-      const runs = await Promise.all(listOf(parameters['run_ids']).map((id) => client.run.get({ id })))
+      const runs = await Promise.all(
+        listOf(parameters['run_ids']).map((id) => client.run.get({ id })),
+      )
       const whole = together(runs.map(({ result }) => result as unknown as Measured))
       for (const name of ['files', 'lines'] as const)
-        if (Number(parameters[name]) !== whole[name]) throw new Error(`the signal says ${String(parameters[name])} ${name}, the runs say ${whole[name]}`)
+        if (Number(parameters[name]) !== whole[name])
+          throw new Error(
+            `the signal says ${String(parameters[name])} ${name}, the runs say ${whole[name]}`,
+          )
       return { files: whole.files, lines: whole.lines, sha256: digestOf(whole.sums) }
     },
   }
 }
 
 /** A list that a template has made text. */
-const listOf = (value: unknown): string[] => (typeof value === 'string' ? (JSON.parse(value) as string[]) : (value as string[]))
+const listOf = (value: unknown): string[] =>
+  typeof value === 'string' ? (JSON.parse(value) as string[]) : (value as string[])

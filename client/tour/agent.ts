@@ -11,10 +11,15 @@ import { LEFT, TAGS } from './loop.ts'
 import { measure } from './measure.ts'
 
 /** Names of the actions of one tour: jobs are in the queue of everybody, and only its own worker knows the folder. */
-export const toolsOf = (tour: string) => ({ find: `tour.find.${tour}`, lines: `tour.lines.${tour}`, note: `tour.note.${tour}` })
+export const toolsOf = (tour: string) => ({
+  find: `tour.find.${tour}`,
+  lines: `tour.lines.${tour}`,
+  note: `tour.note.${tour}`,
+})
 
 /** What is asked. @param ending of the names of files. */
-export const questionOf = (ending: string): string => `Of the files here that end with ${ending}, which is the largest, and how many lines does it have? Write the answer down.`
+export const questionOf = (ending: string): string =>
+  `Of the files here that end with ${ending}, which is the largest, and how many lines does it have? Write the answer down.`
 /** The ending that most files have. */
 export function commonEnding(files: readonly Sized[]): string {
   const counts = new Map<string, number>()
@@ -26,23 +31,58 @@ export function commonEnding(files: readonly Sized[]): string {
 }
 /** The largest file with an ending; of several the first by name. */
 export const largestOf = (files: readonly Sized[], ending: string): Sized | undefined =>
-  files.filter(({ path }) => path.endsWith(ending)).reduce<Sized | undefined>((largest, file) => (largest && largest.size >= file.size ? largest : file), undefined)
+  files
+    .filter(({ path }) => path.endsWith(ending))
+    .reduce<Sized | undefined>(
+      (largest, file) => (largest && largest.size >= file.size ? largest : file),
+      undefined,
+    )
 
 /** Definitions of the actions. */
 export function actionsOf(tour: string) {
   const { find, lines, note } = toolsOf(tour)
-  const one = (name: string, description: string, argument: string, meaning: string, annotations: { readonly read_only?: true; readonly destructive?: true }) => ({
-    name, description, annotations, tags: TAGS, endpoint_kind: 'worker' as const,
-    input_schema: { type: 'object', properties: { [argument]: { type: 'string', description: meaning } }, required: [argument], additionalProperties: false },
+  const one = (
+    name: string,
+    description: string,
+    argument: string,
+    meaning: string,
+    annotations: { readonly read_only?: true; readonly destructive?: true },
+  ) => ({
+    name,
+    description,
+    annotations,
+    tags: TAGS,
+    endpoint_kind: 'worker' as const,
+    input_schema: {
+      type: 'object',
+      properties: { [argument]: { type: 'string', description: meaning } },
+      required: [argument],
+      additionalProperties: false,
+    },
   })
   return [
-    one(find, 'How many files of the folder have names with an ending, and which of them is the largest', 'ending', 'such as .ts', { read_only: true }),
-    one(lines, 'How many lines a file of the folder has', 'path', 'as it was found', { read_only: true }),
-    one(note, 'Write an answer down, in place of the one before', 'text', 'one sentence', { destructive: true }),
+    one(
+      find,
+      'How many files of the folder have names with an ending, and which of them is the largest',
+      'ending',
+      'such as .ts',
+      { read_only: true },
+    ),
+    one(lines, 'How many lines a file of the folder has', 'path', 'as it was found', {
+      read_only: true,
+    }),
+    one(note, 'Write an answer down, in place of the one before', 'text', 'one sentence', {
+      destructive: true,
+    }),
   ]
 }
 /** What the worker does. @param notes the folder in which answers are written down. @param used told the name of every action that is begun. */
-export function agentActions(tour: string, folder: string, notes: string, used: (name: string) => void): Readonly<Record<string, Action>> {
+export function agentActions(
+  tour: string,
+  folder: string,
+  notes: string,
+  used: (name: string) => void,
+): Readonly<Record<string, Action>> {
   const { find, lines, note } = toolsOf(tour)
   return {
     [find]: async ({ ending }) => {
@@ -88,16 +128,30 @@ export function scriptOf(tour: string): string {
 
 /** Delete agents and actions of tours that were broken off. @param now Unix milliseconds. */
 export async function tidyAgents(at: Client, now: number): Promise<void> {
-  const left = ({ tags, created_at }: { readonly tags?: Readonly<Record<string, string>>; readonly created_at: string }): boolean => tags?.['made_by'] === TAGS.made_by && now - Date.parse(created_at) > LEFT
+  const left = ({
+    tags,
+    created_at,
+  }: {
+    readonly tags?: Readonly<Record<string, string>>
+    readonly created_at: string
+  }): boolean => tags?.['made_by'] === TAGS.made_by && now - Date.parse(created_at) > LEFT
   for (let cursor: string | undefined, more = true; more; ) {
-    const page: Reply<(typeof agents)['agent.list']> = await at.agent.list({ limit: 100, ...(cursor !== undefined && { cursor }) })
-    for (const agent of page.items) if (left(agent)) await at.agent.delete({ id: agent.id }).catch(() => {})
+    const page: Reply<(typeof agents)['agent.list']> = await at.agent.list({
+      limit: 100,
+      ...(cursor !== undefined && { cursor }),
+    })
+    for (const agent of page.items)
+      if (left(agent)) await at.agent.delete({ id: agent.id }).catch(() => {})
     cursor = page.next_cursor
     more = page.has_more
   }
   for (let cursor: string | undefined, more = true; more; ) {
-    const page: Reply<(typeof actions)['action.list']> = await at.action.list({ limit: 100, ...(cursor !== undefined && { cursor }) })
-    for (const action of page.items) if (left(action)) await at.action.delete({ action_name: action.name }).catch(() => {})
+    const page: Reply<(typeof actions)['action.list']> = await at.action.list({
+      limit: 100,
+      ...(cursor !== undefined && { cursor }),
+    })
+    for (const action of page.items)
+      if (left(action)) await at.action.delete({ action_name: action.name }).catch(() => {})
     cursor = page.next_cursor
     more = page.has_more
   }

@@ -25,7 +25,11 @@ export interface Commits {
 interface LoopRun {
   readonly id: string
   readonly status: string
-  readonly event?: { readonly commit?: string; readonly subject?: string; readonly scheduled_at?: string }
+  readonly event?: {
+    readonly commit?: string
+    readonly subject?: string
+    readonly scheduled_at?: string
+  }
   readonly result?: { readonly lines?: number; readonly by?: string; readonly commits?: number }
   readonly error_message?: string
 }
@@ -33,35 +37,62 @@ interface LoopRun {
 const WITHIN = 120_000
 /** Milliseconds between two looks for new runs. */
 const LOOK = 300
-const lines = (from: number, to: number): string => Array.from({ length: to - from + 1 }, (_, i) => `${from + i}\n`).join('')
+const lines = (from: number, to: number): string =>
+  Array.from({ length: to - from + 1 }, (_, i) => `${from + i}\n`).join('')
 /** What is committed: lines are added, changed and taken away. */
 const changes = [
-  { message: 'Add numbers and a greeting', files: { 'numbers.txt': lines(1, 40), 'greeting.txt': 'Hello\nfrom the tour\n' } },
-  { message: 'Drop some numbers, "greet" twice', files: { 'numbers.txt': lines(10, 44), 'greeting.txt': 'Hello\nand hello again\nfrom the tour\n' } },
+  {
+    message: 'Add numbers and a greeting',
+    files: { 'numbers.txt': lines(1, 40), 'greeting.txt': 'Hello\nfrom the tour\n' },
+  },
+  {
+    message: 'Drop some numbers, "greet" twice',
+    files: {
+      'numbers.txt': lines(10, 44),
+      'greeting.txt': 'Hello\nand hello again\nfrom the tour\n',
+    },
+  },
 ] as const
 
 /** Show it; whether everything was as it should be. @throws BatonError, or Error when it took too long. */
 export async function tourOfCommits(tour: Commits): Promise<boolean> {
   const { at, url, key, shown } = tour
   if (!(await hasGit())) {
-    shown.line('\nThe second part needs git, which is not on the PATH: install it, or leave this part out with --no-loop.')
+    shown.line(
+      '\nThe second part needs git, which is not on the PATH: install it, or leave this part out with --no-loop.',
+    )
     return false
   }
   const name = randomUUID().slice(0, 6)
   const secret = randomBytes(32).toString('base64')
   await tidy(at, Date.now())
   const loop = await at.loop.create(loopOf(name, secret))
-  const forget = async () => { await at.loop.delete({ id: loop.id }) }
-  const cancel = async () => { for (const { id, status } of (await at.run.list({ loop_id: loop.id, limit: 100 })).items) if (!terminal.has(status)) await at.run.cancel({ id, reason: 'the tour has ended' }) }
+  const forget = async () => {
+    await at.loop.delete({ id: loop.id })
+  }
+  const cancel = async () => {
+    for (const { id, status } of (await at.run.list({ loop_id: loop.id, limit: 100 })).items)
+      if (!terminal.has(status)) await at.run.cancel({ id, reason: 'the tour has ended' })
+  }
   let made: Repository | undefined
   let worker: Worker | undefined
   try {
     const hook = loop.triggers?.find(({ key: one }) => one === COMMITS)
     const handle = (hook?.config as { http_handle?: string } | undefined)?.http_handle ?? ''
     made = await repository({ url, handle, secret, header: `X-${await brandOf(at)}-Signature` })
-    worker = new Worker({ url, key, project: at.transport.project, instance: `tour-${name}`, name: 'tour', concurrency: 4, actions: loopActions(name, made.folder) })
+    worker = new Worker({
+      url,
+      key,
+      project: at.transport.project,
+      instance: `tour-${name}`,
+      name: 'tour',
+      concurrency: 4,
+      actions: loopActions(name, made.folder),
+    })
     await worker.start()
-    shown.line(`\nNow a loop: ${loop.id} starts runs by itself, every 10 s and with every commit to ${made.folder}.\n`)
+    shown.line(
+      `\nNow a loop: ${loop.id} starts runs by itself, every 10 s and with every commit to ${made.folder}.\n`,
+    )
     return await show(tour, loop.id, made, forget)
   } finally {
     await forget().catch(() => {})
@@ -77,7 +108,12 @@ async function brandOf(at: Client): Promise<string> {
   return /^(\w+)\./.exec(permissions[0] ?? '')?.[1] ?? 'Service'
 }
 
-async function show(tour: Commits, loop: string, made: Repository, forget: () => Promise<void>): Promise<boolean> {
+async function show(
+  tour: Commits,
+  loop: string,
+  made: Repository,
+  forget: () => Promise<void>,
+): Promise<boolean> {
   const { at, shown } = tour
   const runs = new Runs(tour, loop)
   const ids: string[] = []
@@ -87,14 +123,23 @@ async function show(tour: Commits, loop: string, made: Repository, forget: () =>
     shown.line(`  git commit ${id.slice(0, 7)} ${message}`)
     if (said !== '') shown.line(`  the hook says: ${said}`)
   }
-  await runs.until((ended) => ids.every((id) => ended.some(({ event }) => event?.commit === id)) && ended.some(({ result }) => result?.commits === ids.length))
+  await runs.until(
+    (ended) =>
+      ids.every((id) => ended.some(({ event }) => event?.commit === id)) &&
+      ended.some(({ result }) => result?.commits === ids.length),
+  )
   // Deleted first: a time that comes now starts nothing that nobody would do.
   await forget()
   const all = await runs.all()
   const watched = await Promise.all(all.map(({ watched }) => watched))
   const ended = await Promise.all(all.map(({ id }) => at.run.get({ id }) as Promise<LoopRun>))
   shown.line('')
-  const checked = [checkEnds(tour, ended), await checkCommits(tour, ended, ids, made), checkBeats(tour, ended), await checkTimelines(at, shown, watched)]
+  const checked = [
+    checkEnds(tour, ended),
+    await checkCommits(tour, ended, ids, made),
+    checkBeats(tour, ended),
+    await checkTimelines(at, shown, watched),
+  ]
   return checked.every(Boolean)
 }
 
@@ -113,10 +158,17 @@ class Runs {
   /** Look for runs until those that have ended are enough. @throws Error when that takes too long, or what following a run threw. */
   async until(enough: (ended: readonly LoopRun[]) => boolean): Promise<void> {
     const { signal } = this.#tour
-    for (const from = performance.now(); !enough(this.#ended); await new Promise((again) => setTimeout(again, LOOK))) {
+    for (
+      const from = performance.now();
+      !enough(this.#ended);
+      await new Promise((again) => setTimeout(again, LOOK))
+    ) {
       signal.throwIfAborted()
       if (this.#failure !== undefined) throw this.#failure
-      if (performance.now() - from > WITHIN) throw new Error(`the loop did not start and end its runs within ${WITHIN / 1000} s; it has ${this.#found.size}, of which ${this.#ended.length} have ended`)
+      if (performance.now() - from > WITHIN)
+        throw new Error(
+          `the loop did not start and end its runs within ${WITHIN / 1000} s; it has ${this.#found.size}, of which ${this.#ended.length} have ended`,
+        )
       await this.#look()
     }
   }
@@ -127,47 +179,88 @@ class Runs {
   }
   async #look(): Promise<void> {
     const { items } = await this.#tour.at.run.list({ loop_id: this.#loop, limit: 100 })
-    for (const run of (items as readonly LoopRun[]).toReversed()) if (!this.#found.has(run.id)) this.#follow(run)
+    for (const run of (items as readonly LoopRun[]).toReversed())
+      if (!this.#found.has(run.id)) this.#follow(run)
   }
   #follow({ id, event }: LoopRun): void {
     const { at, shown, signal } = this.#tour
     const number = this.#found.size + 1
-    shown.line(`  run ${number} is ${id}, started by ${event?.commit === undefined ? `the schedule for ${event?.scheduled_at}` : `commit ${event.commit.slice(0, 7)}`}`)
+    shown.line(
+      `  run ${number} is ${id}, started by ${event?.commit === undefined ? `the schedule for ${event?.scheduled_at}` : `commit ${event.commit.slice(0, 7)}`}`,
+    )
     const hear = (record: RunEventRecord): void => {
       shown.line(`  ${number}  ${lineOf(record)}`)
-      if (record.event_type === 'wait.opened' && record.step_key === 'review') this.#review(event?.commit ?? '')
+      if (record.event_type === 'wait.opened' && record.step_key === 'review')
+        this.#review(event?.commit ?? '')
     }
-    const watched = watch(at, id, signal, hear, (reason) => shown.line(`  (${reason}; run ${number} is followed again from here)`))
+    const watched = watch(at, id, signal, hear, (reason) =>
+      shown.line(`  (${reason}; run ${number} is followed again from here)`),
+    )
     this.#found.set(id, watched)
-    watched.then(async () => { this.#ended.push((await at.run.get({ id })) as LoopRun) }).catch((error: unknown) => { this.#failure = error })
+    watched
+      .then(async () => {
+        this.#ended.push((await at.run.get({ id })) as LoopRun)
+      })
+      .catch((error: unknown) => {
+        this.#failure = error
+      })
   }
   #review(commit: string): void {
-    const publish = this.#tour.at.event.publish({ event_type: REVIEWED, event: { commit, by: 'the tour' }, idempotency_key: `review-${commit}` })
-    publish.catch((error: unknown) => { this.#failure = error })
+    const publish = this.#tour.at.event.publish({
+      event_type: REVIEWED,
+      event: { commit, by: 'the tour' },
+      idempotency_key: `review-${commit}`,
+    })
+    publish.catch((error: unknown) => {
+      this.#failure = error
+    })
   }
 }
 
 function checkEnds({ shown }: Commits, ended: readonly LoopRun[]): boolean {
   const wrong = ended.filter(({ status }) => status !== 'completed')
-  for (const { id, status, error_message } of wrong) shown.line(`NOT AS IT SHOULD BE: run ${id} is ${status}${error_message === undefined ? '' : `: ${error_message}`}`)
+  for (const { id, status, error_message } of wrong)
+    shown.line(
+      `NOT AS IT SHOULD BE: run ${id} is ${status}${error_message === undefined ? '' : `: ${error_message}`}`,
+    )
   return wrong.length === 0
 }
-async function checkCommits({ shown }: Commits, ended: readonly LoopRun[], ids: readonly string[], { folder }: Repository): Promise<boolean> {
+async function checkCommits(
+  { shown }: Commits,
+  ended: readonly LoopRun[],
+  ids: readonly string[],
+  { folder }: Repository,
+): Promise<boolean> {
   const runs = ended.filter(({ event }) => event?.commit !== undefined)
   const counted = runs.reduce((sum, { result }) => sum + (result?.lines ?? Number.NaN), 0)
   const { lines: there } = await fromTools(folder, (await git(folder, 'ls-files')).out.split('\n'))
-  const once = runs.length === ids.length && ids.every((id) => runs.some(({ event }) => event?.commit === id))
+  const once =
+    runs.length === ids.length && ids.every((id) => runs.some(({ event }) => event?.commit === id))
   const reviewed = runs.every(({ result }) => result?.by === 'the tour')
   const right = once && reviewed && counted === there
-  shown.line(right
-    ? `ok  ${ids.length} commits started ${runs.length} runs, each was reviewed, and together they counted the ${there} lines that wc -l counts`
-    : `NOT THE SAME: ${ids.length} commits started ${runs.length} runs (${runs.map(({ event }) => event?.commit?.slice(0, 7)).join(', ')}); they counted ${counted} lines, wc -l ${there}; ${reviewed ? 'all' : 'not all'} were reviewed`)
+  shown.line(
+    right
+      ? `ok  ${ids.length} commits started ${runs.length} runs, each was reviewed, and together they counted the ${there} lines that wc -l counts`
+      : `NOT THE SAME: ${ids.length} commits started ${runs.length} runs (${runs.map(({ event }) => event?.commit?.slice(0, 7)).join(', ')}); they counted ${counted} lines, wc -l ${there}; ${reviewed ? 'all' : 'not all'} were reviewed`,
+  )
   return right
 }
 function checkBeats({ shown }: Commits, ended: readonly LoopRun[]): boolean {
-  const times = ended.flatMap(({ event }) => (event?.commit === undefined && event?.scheduled_at !== undefined ? [Date.parse(event.scheduled_at)] : [])).sort((a, b) => a - b)
-  const steady = times.every((time, i) => i === 0 || (time > (times[i - 1] ?? 0) && (time - (times[0] ?? 0)) % 10_000 === 0))
+  const times = ended
+    .flatMap(({ event }) =>
+      event?.commit === undefined && event?.scheduled_at !== undefined
+        ? [Date.parse(event.scheduled_at)]
+        : [],
+    )
+    .sort((a, b) => a - b)
+  const steady = times.every(
+    (time, i) => i === 0 || (time > (times[i - 1] ?? 0) && (time - (times[0] ?? 0)) % 10_000 === 0),
+  )
   const right = times.length > 0 && steady
-  shown.line(right ? `ok  the schedule fired ${times.length === 1 ? 'once' : `${times.length} times, each time once`}` : `NOT AS IT SHOULD BE: the schedule fired for ${times.map((time) => new Date(time).toISOString()).join(', ') || 'no time'}`)
+  shown.line(
+    right
+      ? `ok  the schedule fired ${times.length === 1 ? 'once' : `${times.length} times, each time once`}`
+      : `NOT AS IT SHOULD BE: the schedule fired for ${times.map((time) => new Date(time).toISOString()).join(', ') || 'no time'}`,
+  )
   return right
 }

@@ -23,16 +23,50 @@ export function loopOf(tour: string, secret: string): CreateLoop {
   const { count, total } = actionsOf(tour)
   const retry = { max_attempts: 5 }
   return {
-    name: `Tour ${tour}`, description: 'Made by the tour, and deleted at its end', tags: TAGS,
-    triggers: [{ kind: 'http', key: COMMITS }, { kind: 'schedule', key: BEAT, config: { interval: '10s' } }],
+    name: `Tour ${tour}`,
+    description: 'Made by the tour, and deleted at its end',
+    tags: TAGS,
+    triggers: [
+      { kind: 'http', key: COMMITS },
+      { kind: 'schedule', key: BEAT, config: { interval: '10s' } },
+    ],
     settings: { http_triggers: { [COMMITS]: { signing_secret: secret } } },
     limits: { wall_clock_timeout: '10m' },
     steps: [
-      { id: 'count', kind: 'action', if: `meta.trigger.kind == "http"`, retry, config: { action_name: count, parameters: { commit: '${{ event.commit }}' } } },
-      { id: 'review', kind: 'wait_for_event', if: `meta.trigger.kind == "http"`, timeout: { duration: '5m', on_timeout: 'fail' }, config: { event_type: REVIEWED, match: { commit: '${{ event.commit }}' }, payload_mapping: { by: 'event.by' } } },
-      { id: 'total', kind: 'action', if: `meta.trigger.kind == "schedule"`, retry, config: { action_name: total } },
+      {
+        id: 'count',
+        kind: 'action',
+        if: `meta.trigger.kind == "http"`,
+        retry,
+        config: { action_name: count, parameters: { commit: '${{ event.commit }}' } },
+      },
+      {
+        id: 'review',
+        kind: 'wait_for_event',
+        if: `meta.trigger.kind == "http"`,
+        timeout: { duration: '5m', on_timeout: 'fail' },
+        config: {
+          event_type: REVIEWED,
+          match: { commit: '${{ event.commit }}' },
+          payload_mapping: { by: 'event.by' },
+        },
+      },
+      {
+        id: 'total',
+        kind: 'action',
+        if: `meta.trigger.kind == "schedule"`,
+        retry,
+        config: { action_name: total },
+      },
     ],
-    output: { trigger: '${{ meta.trigger.kind }}', commit: '${{ event.commit }}', subject: '${{ event.subject }}', lines: '${{ steps.count.output.lines }}', by: '${{ steps.review.output.by }}', commits: '${{ steps.total.output.commits }}' },
+    output: {
+      trigger: '${{ meta.trigger.kind }}',
+      commit: '${{ event.commit }}',
+      subject: '${{ event.subject }}',
+      lines: '${{ steps.count.output.lines }}',
+      by: '${{ steps.review.output.by }}',
+      commits: '${{ steps.total.output.commits }}',
+    },
   }
 }
 
@@ -41,12 +75,21 @@ export function loopActions(tour: string, folder: string): Readonly<Record<strin
   const { count, total } = actionsOf(tour)
   return {
     [count]: async ({ commit }) => {
-      if (!/^[0-9a-f]{40,64}$/.test(String(commit))) throw new Error(`${String(commit)} is not the id of a commit`)
+      if (!/^[0-9a-f]{40,64}$/.test(String(commit)))
+        throw new Error(`${String(commit)} is not the id of a commit`)
       const { out } = await git(folder, 'show', '--numstat', '--format=', String(commit))
-      const rows = out.split('\n').filter((row) => row !== '').map((row) => row.split('\t'))
-      return { files: rows.length, lines: rows.reduce((sum, [added, deleted]) => sum + Number(added) - Number(deleted), 0) }
+      const rows = out
+        .split('\n')
+        .filter((row) => row !== '')
+        .map((row) => row.split('\t'))
+      return {
+        files: rows.length,
+        lines: rows.reduce((sum, [added, deleted]) => sum + Number(added) - Number(deleted), 0),
+      }
     },
-    [total]: async () => ({ commits: Number((await git(folder, 'rev-list', '--count', '--all')).out) }),
+    [total]: async () => ({
+      commits: Number((await git(folder, 'rev-list', '--count', '--all')).out),
+    }),
   }
 }
 
@@ -54,8 +97,13 @@ export function loopActions(tour: string, folder: string): Readonly<Record<strin
 export async function tidy(at: Client, now: number): Promise<void> {
   let cursor: string | undefined
   do {
-    const page: Reply<(typeof loops)['loop.list']> = await at.loop.list({ limit: 100, ...(cursor !== undefined && { cursor }) })
-    for (const { id, tags, created_at } of page.items) if (tags?.['made_by'] === TAGS.made_by && now - Date.parse(created_at) > LEFT) await at.loop.delete({ id }).catch(() => {})
+    const page: Reply<(typeof loops)['loop.list']> = await at.loop.list({
+      limit: 100,
+      ...(cursor !== undefined && { cursor }),
+    })
+    for (const { id, tags, created_at } of page.items)
+      if (tags?.['made_by'] === TAGS.made_by && now - Date.parse(created_at) > LEFT)
+        await at.loop.delete({ id }).catch(() => {})
     cursor = page.has_more ? page.next_cursor : undefined
   } while (cursor !== undefined)
 }

@@ -12,7 +12,11 @@ export interface Measured {
 }
 
 /** Measure files of a folder. @throws Error when a path leads out of the folder, or the signal fires. */
-export async function measure(folder: string, paths: readonly string[], signal: AbortSignal): Promise<Measured> {
+export async function measure(
+  folder: string,
+  paths: readonly string[],
+  signal: AbortSignal,
+): Promise<Measured> {
   let lines = 0
   let sums = ''
   for (const path of paths) {
@@ -32,8 +36,14 @@ export async function measure(folder: string, paths: readonly string[], signal: 
 
 /** Parts as one whole: its sums sorted by path. */
 export function together(parts: readonly Measured[]): Measured {
-  const all = parts.flatMap(({ sums }) => sums.split('\n').filter((line) => line !== '')).sort((a, b) => byPath(pathOf(a), pathOf(b)))
-  return { files: parts.reduce((sum, { files }) => sum + files, 0), lines: parts.reduce((sum, { lines }) => sum + lines, 0), sums: all.map((line) => `${line}\n`).join('') }
+  const all = parts
+    .flatMap(({ sums }) => sums.split('\n').filter((line) => line !== ''))
+    .sort((a, b) => byPath(pathOf(a), pathOf(b)))
+  return {
+    files: parts.reduce((sum, { files }) => sum + files, 0),
+    lines: parts.reduce((sum, { lines }) => sum + lines, 0),
+    sums: all.map((line) => `${line}\n`).join(''),
+  }
 }
 const pathOf = (line: string): string => line.slice(66)
 

@@ -12,7 +12,17 @@ import { settledTurns } from '../../protocol/session/settled.ts'
 import type { Client } from '../client.ts'
 import { followTranscript, readTranscript, Transcript } from '../transcript.ts'
 import { Worker } from '../worker.ts'
-import { actionsOf, agentActions, commonEnding, instructionsOf, largestOf, questionOf, scriptOf, tidyAgents, toolsOf } from './agent.ts'
+import {
+  actionsOf,
+  agentActions,
+  commonEnding,
+  instructionsOf,
+  largestOf,
+  questionOf,
+  scriptOf,
+  tidyAgents,
+  toolsOf,
+} from './agent.ts'
 import { listFiles } from './files.ts'
 import { TAGS } from './loop.ts'
 import { Lines } from './spoken.ts'
@@ -30,7 +40,10 @@ export interface Question {
 }
 /** Milliseconds within which the agent must have answered: a model may be slow. */
 const WITHIN = 300_000
-interface Expected { readonly path: string; readonly lines: number }
+interface Expected {
+  readonly path: string
+  readonly lines: number
+}
 
 /** Show it; whether everything was as it should be. @throws BatonError, TranscriptRefused, or Error when it took too long. */
 export async function tourOfQuestion(tour: Question): Promise<boolean> {
@@ -44,28 +57,57 @@ export async function tourOfQuestion(tour: Question): Promise<boolean> {
   await tidyAgents(at, Date.now())
   const notes = await mkdtemp(join(tmpdir(), 'baton-notes-'))
   const used: string[] = []
-  const worker = new Worker({ url, key, project: at.transport.project, instance: `tour-${name}`, name: 'tour', concurrency: 2, actions: agentActions(name, folder, notes, (one) => used.push(one)) })
-  const made: (() => Promise<unknown>)[] = [() => worker.stop(), () => rm(notes, { recursive: true, force: true })]
+  const worker = new Worker({
+    url,
+    key,
+    project: at.transport.project,
+    instance: `tour-${name}`,
+    name: 'tour',
+    concurrency: 2,
+    actions: agentActions(name, folder, notes, (one) => used.push(one)),
+  })
+  const made: (() => Promise<unknown>)[] = [
+    () => worker.stop(),
+    () => rm(notes, { recursive: true, force: true }),
+  ]
   try {
     await worker.start()
     for (const action of actionsOf(name)) {
       await at.action.create(action)
       made.push(() => at.action.delete({ action_name: action.name }))
     }
-    const agent = await at.agent.create({ name: `Tour ${name}`, description: 'Made by the tour, and deleted at its end', tags: TAGS, tool_presentation: 'flat', system_prompt: scripted ? scriptOf(name) : instructionsOf(name) })
+    const agent = await at.agent.create({
+      name: `Tour ${name}`,
+      description: 'Made by the tour, and deleted at its end',
+      tags: TAGS,
+      tool_presentation: 'flat',
+      system_prompt: scripted ? scriptOf(name) : instructionsOf(name),
+    })
     made.push(() => at.agent.delete({ id: agent.id }))
     const ack = await at.agent.invoke({
-      agent_ref: { id: agent.id }, session: { mode: 'new', title: `Tour ${name}` }, config: { toolkits: [{ name: 'tour', actions: Object.values(toolsOf(name)) }] },
-      input: { content: [{ type: 'text', text: questionOf(ending) }], idempotency_key: `tour-${name}` },
+      agent_ref: { id: agent.id },
+      session: { mode: 'new', title: `Tour ${name}` },
+      config: { toolkits: [{ name: 'tour', actions: Object.values(toolsOf(name)) }] },
+      input: {
+        content: [{ type: 'text', text: questionOf(ending) }],
+        idempotency_key: `tour-${name}`,
+      },
     })
     const session_id = ack.session.id
     made.push(() => at.session.cancel({ session_id }))
-    shown.line(`\nNow an agent: ${agent.id} is asked in ${session_id}, and ${scripted ? 'a script' : default_model} speaks for it.\n`)
+    shown.line(
+      `\nNow an agent: ${agent.id} is asked in ${session_id}, and ${scripted ? 'a script' : default_model} speaks for it.\n`,
+    )
     const followed = await follow(tour, session_id, ack.turn.id, ack.resume_cursor)
     shown.line('')
     const { lines } = await fromTools(folder, [path])
     const written = await readFile(join(notes, 'answer.txt'), 'utf8').catch(() => '')
-    const checked = [checkEnd(tour, followed), checkAnswer(tour, followed, { path, lines }, written), checkTools(tour, name, used, followed.allowed), await checkTranscript(tour, session_id, ack.resume_cursor, followed)]
+    const checked = [
+      checkEnd(tour, followed),
+      checkAnswer(tour, followed, { path, lines }, written),
+      checkTools(tour, name, used, followed.allowed),
+      await checkTranscript(tour, session_id, ack.resume_cursor, followed),
+    ]
     shown.line(`    it can be read at ${url[0]}/chat#session=${session_id}`)
     return checked.every(Boolean)
   } finally {
@@ -84,19 +126,38 @@ interface Followed {
 }
 
 /** Follow a turn to its end, and answer what it asks. */
-async function follow({ at, url, key, shown, signal }: Question, session_id: string, turn: string, cursor: string): Promise<Followed> {
+async function follow(
+  { at, url, key, shown, signal }: Question,
+  session_id: string,
+  turn: string,
+  cursor: string,
+): Promise<Followed> {
   const transcript = new Transcript(cursor)
   const lines = new Lines((line) => shown.line(`  ${line}`))
   const heard: number[] = []
   const allowed = new Set<string>()
   const refused = new Set<string>()
   let interruptions = 0
-  const onReconnect = (reason: string) => { interruptions++; shown.line(`  (${reason}; the session is followed again from here)`) }
+  const onReconnect = (reason: string) => {
+    interruptions++
+    shown.line(`  (${reason}; the session is followed again from here)`)
+  }
   const limit = AbortSignal.any([signal, AbortSignal.timeout(WITHIN)])
-  for await (const { frame } of followTranscript({ url, key, project: at.transport.project, session_id, transcript, signal: limit, forever: true, onReconnect })) {
+  for await (const { frame } of followTranscript({
+    url,
+    key,
+    project: at.transport.project,
+    session_id,
+    transcript,
+    signal: limit,
+    forever: true,
+    onReconnect,
+  })) {
     // Without a frame, pages were read: they bring each row as it is, once.
-    if (!frame) for (const { sequence } of transcript.messages()) if (sequence !== null) heard.push(sequence)
-    if (frame?.event_type === 'message.upsert' && typeof frame['sequence'] === 'number') heard.push(frame['sequence'])
+    if (!frame)
+      for (const { sequence } of transcript.messages()) if (sequence !== null) heard.push(sequence)
+    if (frame?.event_type === 'message.upsert' && typeof frame['sequence'] === 'number')
+      heard.push(frame['sequence'])
     lines.show(transcript)
     for (const { id, kind, status } of transcript.pending()) {
       if (status !== 'pending' || allowed.has(id) || refused.has(id)) continue
@@ -105,7 +166,10 @@ async function follow({ at, url, key, shown, signal }: Question, session_id: str
         await at.interaction.respond({ id, value: true, comment: 'The tour has looked at it.' })
       } else {
         refused.add(id)
-        await at.interaction.cancel({ id, reason: 'Nobody else is there; go on with what you know.' })
+        await at.interaction.cancel({
+          id,
+          reason: 'Nobody else is there; go on with what you know.',
+        })
       }
     }
     if (settledTurns.has(transcript.turns.get(turn)?.status ?? '')) break
@@ -117,33 +181,82 @@ async function follow({ at, url, key, shown, signal }: Question, session_id: str
 
 function checkEnd({ shown }: Question, { transcript, turn }: Followed): boolean {
   const { status = 'unknown', error_type, error_message } = transcript.turns.get(turn) ?? {}
-  if (status !== 'completed') shown.line(`NOT AS IT SHOULD BE: the turn is ${status}${error_type === undefined ? '' : `, ${error_type}`}${error_message === undefined ? '' : `: ${error_message}`}`)
+  if (status !== 'completed')
+    shown.line(
+      `NOT AS IT SHOULD BE: the turn is ${status}${error_type === undefined ? '' : `, ${error_type}`}${error_message === undefined ? '' : `: ${error_message}`}`,
+    )
   return status === 'completed'
 }
 /** A number as a model may write it: 1,234 or 1 234. */
 const plain = (text: string): string => text.replaceAll(/(\d)[,.\u00a0\u202f ](?=\d{3}\b)/g, '$1')
-function checkAnswer({ shown }: Question, { transcript }: Followed, { path, lines }: Expected, written: string): boolean {
-  const answer = transcript.messages().filter(({ role }) => role === 'assistant').at(-1)?.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('') ?? ''
-  const says = (text: string): boolean => text.includes(basename(path)) && new RegExp(`\\b${lines}\\b`).test(plain(text))
+function checkAnswer(
+  { shown }: Question,
+  { transcript }: Followed,
+  { path, lines }: Expected,
+  written: string,
+): boolean {
+  const answer =
+    transcript
+      .messages()
+      .filter(({ role }) => role === 'assistant')
+      .at(-1)
+      ?.content.flatMap((block) => (block.type === 'text' ? [block.text] : []))
+      .join('') ?? ''
+  const says = (text: string): boolean =>
+    text.includes(basename(path)) && new RegExp(`\\b${lines}\\b`).test(plain(text))
   const right = says(answer) && says(written)
-  shown.line(right ? `ok  the answer, and what was written down, name ${path} and the ${lines} lines that wc -l counts` : `NOT THE SAME: wc -l counts ${lines} lines in ${path}; the answer is ${JSON.stringify(answer)}, and ${JSON.stringify(written.trim())} was written down`)
+  shown.line(
+    right
+      ? `ok  the answer, and what was written down, name ${path} and the ${lines} lines that wc -l counts`
+      : `NOT THE SAME: wc -l counts ${lines} lines in ${path}; the answer is ${JSON.stringify(answer)}, and ${JSON.stringify(written.trim())} was written down`,
+  )
   return right
 }
-function checkTools({ shown }: Question, name: string, used: readonly string[], allowed: ReadonlySet<string>): boolean {
+function checkTools(
+  { shown }: Question,
+  name: string,
+  used: readonly string[],
+  allowed: ReadonlySet<string>,
+): boolean {
   const { find, lines, note } = toolsOf(name)
   const times = (tool: string): number => used.filter((one) => one === tool).length
-  const right = times(find) > 0 && times(lines) > 0 && times(note) > 0 && times(note) === allowed.size
+  const right =
+    times(find) > 0 && times(lines) > 0 && times(note) > 0 && times(note) === allowed.size
   const said = [find, lines, note].map((tool) => `${tool} ${times(tool)}`).join(', ')
-  shown.line(right ? `ok  tools were done by a worker, and what changes something only after a person allowed it: ${said}` : `NOT AS IT SHOULD BE: ${said}, of which ${allowed.size} were allowed`)
+  shown.line(
+    right
+      ? `ok  tools were done by a worker, and what changes something only after a person allowed it: ${said}`
+      : `NOT AS IT SHOULD BE: ${said}, of which ${allowed.size} were allowed`,
+  )
   return right
 }
 /** Compare with the transcript as the server has it now. */
-async function checkTranscript({ at, url, key, shown }: Question, session_id: string, cursor: string, { transcript, heard, interruptions }: Followed): Promise<boolean> {
+async function checkTranscript(
+  { at, url, key, shown }: Question,
+  session_id: string,
+  cursor: string,
+  { transcript, heard, interruptions }: Followed,
+): Promise<boolean> {
   const { items } = await at.session.messages({ session_id, limit: 100 })
-  const fault = unequal(session_id, heard, items.map(({ sequence }) => sequence))
-  const stored = await readTranscript({ url, key, project: at.transport.project, session_id }, new Transcript(cursor))
-  const same = isDeepStrictEqual(transcript.messages(), stored.messages()) && isDeepStrictEqual(new Map(transcript.turns), new Map(stored.turns))
-  if (!fault && same) shown.line(`ok  a transcript of ${items.length} messages was followed without a hole or a repeat${interruptions > 0 ? `, over ${interruptions} interruptions` : ''}, and is the one on record`)
-  else shown.line(`NOT THE SAME: the transcript of ${session_id}: missed ${fault?.missed.join(', ') || 'nothing'}, repeated ${fault?.repeated.join(', ') || 'nothing'}${fault?.disordered ? ', out of order' : ''}${same ? '' : ', folded otherwise than it is on record'}`)
+  const fault = unequal(
+    session_id,
+    heard,
+    items.map(({ sequence }) => sequence),
+  )
+  const stored = await readTranscript(
+    { url, key, project: at.transport.project, session_id },
+    new Transcript(cursor),
+  )
+  const same =
+    isDeepStrictEqual(transcript.messages(), stored.messages()) &&
+    isDeepStrictEqual(new Map(transcript.turns), new Map(stored.turns))
+  if (!fault && same)
+    shown.line(
+      `ok  a transcript of ${items.length} messages was followed without a hole or a repeat${interruptions > 0 ? `, over ${interruptions} interruptions` : ''}, and is the one on record`,
+    )
+  else
+    shown.line(
+      `NOT THE SAME: the transcript of ${session_id}: missed ${fault?.missed.join(', ') || 'nothing'}, repeated ${fault?.repeated.join(', ') || 'nothing'}${fault?.disordered ? ', out of order' : ''}${same ? '' : ', folded otherwise than it is on record'}`,
+    )
   return !fault && same
 }

@@ -22,21 +22,39 @@ export interface Receiver {
 export interface Repository {
   readonly folder: string
   /** Write files and commit them. @returns the id of the commit, and what the hook said should it have failed. */
-  commit(message: string, files: Readonly<Record<string, string>>): Promise<{ id: string; said: string }>
+  commit(
+    message: string,
+    files: Readonly<Record<string, string>>,
+  ): Promise<{ id: string; said: string }>
   remove(): Promise<void>
 }
 
 /** Whether there is a git on the PATH. */
-export const hasGit = (): Promise<boolean> => exec('git', ['--version']).then(() => true, () => false)
+export const hasGit = (): Promise<boolean> =>
+  exec('git', ['--version']).then(
+    () => true,
+    () => false,
+  )
 
 /** Ask git something about a repository. @throws Error with what git says. */
-export async function git(folder: string, ...args: string[]): Promise<{ out: string; said: string }> {
+export async function git(
+  folder: string,
+  ...args: string[]
+): Promise<{ out: string; said: string }> {
   // Named, in case the environment names another one.
   const here = [`--git-dir=${join(folder, '.git')}`, `--work-tree=${folder}`]
   const { stdout, stderr } = await exec('git', [...own, ...here, ...args], { cwd: folder })
   return { out: stdout.trim(), said: stderr.trim() }
 }
-const own = ['user.name=Baton tour', 'user.email=tour@example.org', 'commit.gpgsign=false', 'core.hooksPath=.git/hooks', 'init.defaultBranch=main', 'core.autocrlf=false', 'color.ui=false'].flatMap((setting) => ['-c', setting])
+const own = [
+  'user.name=Baton tour',
+  'user.email=tour@example.org',
+  'commit.gpgsign=false',
+  'core.hooksPath=.git/hooks',
+  'init.defaultBranch=main',
+  'core.autocrlf=false',
+  'color.ui=false',
+].flatMap((setting) => ['-c', setting])
 
 /** Make an empty repository whose commits are told to a trigger. */
 export async function repository(receiver: Receiver): Promise<Repository> {
@@ -46,7 +64,10 @@ export async function repository(receiver: Receiver): Promise<Repository> {
   await mkdir(hooks, { recursive: true })
   await writeFile(join(hooks, 'receiver.json'), JSON.stringify(receiver), { mode: 0o600 })
   await writeFile(join(hooks, 'tell.mjs'), tell)
-  await writeFile(join(hooks, 'post-commit'), `#!/bin/sh\nexec '${process.execPath.replaceAll("'", `'\\''`)}' .git/hooks/tell.mjs\n`)
+  await writeFile(
+    join(hooks, 'post-commit'),
+    `#!/bin/sh\nexec '${process.execPath.replaceAll("'", `'\\''`)}' .git/hooks/tell.mjs\n`,
+  )
   await chmod(join(hooks, 'post-commit'), 0o755)
   return {
     folder,
@@ -54,7 +75,15 @@ export async function repository(receiver: Receiver): Promise<Repository> {
       for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
       await git(folder, 'add', '--all')
       // Two tours that say the same within a second would make the same commit.
-      const { said } = await git(folder, 'commit', '--quiet', '--message', message, '--message', folder)
+      const { said } = await git(
+        folder,
+        'commit',
+        '--quiet',
+        '--message',
+        message,
+        '--message',
+        folder,
+      )
       return { id: (await git(folder, 'rev-parse', 'HEAD')).out, said }
     },
     remove: () => rm(folder, { recursive: true, force: true }),

@@ -15,8 +15,18 @@ export interface Show {
 
 /** Show on a terminal with a bar, elsewhere as plain lines. */
 export function show(out: Out): Show {
-  if (out.isTTY !== true) return { line: (text) => void out.write(`${text}\n`), parts: () => {}, stop: () => {} }
-  const bars = new progress.MultiBar({ format: '  {bar} {value}/{total} parts measured', stream: out as NodeJS.WriteStream, clearOnComplete: true, hideCursor: true, barsize: 32 }, progress.Presets.shades_classic)
+  if (out.isTTY !== true)
+    return { line: (text) => void out.write(`${text}\n`), parts: () => {}, stop: () => {} }
+  const bars = new progress.MultiBar(
+    {
+      format: '  {bar} {value}/{total} parts measured',
+      stream: out as NodeJS.WriteStream,
+      clearOnComplete: true,
+      hideCursor: true,
+      barsize: 32,
+    },
+    progress.Presets.shades_classic,
+  )
   let bar: progress.SingleBar | undefined
   let stopped = false
   return {

@@ -3,7 +3,8 @@ import type { Block } from '../../protocol/session/blocks.ts'
 import type { Transcript } from '../transcript.ts'
 
 const LONGEST = 130
-const clipped = (text: string): string => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text)
+const clipped = (text: string): string =>
+  text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text
 
 export class Lines {
   readonly #say: (line: string) => void
@@ -15,27 +16,45 @@ export class Lines {
   }
   /** Tell what is new in a transcript. */
   show(transcript: Transcript): void {
-    for (const { id, status } of transcript.turns.values()) if (status === 'running') this.#once(`turn ${id}`, 'turn', status)
+    for (const { id, status } of transcript.turns.values())
+      if (status === 'running') this.#once(`turn ${id}`, 'turn', status)
     for (const { id, role, status, content } of transcript.messages()) {
       // A piece of text is followed by more of it; what comes behind it, or the end of its message, makes it whole.
-      for (const [index, block] of content.entries()) if (status === 'final' || index < content.length - 1 || block.type === 'tool_use') this.#block(`${id} ${index}`, role, block)
+      for (const [index, block] of content.entries())
+        if (status === 'final' || index < content.length - 1 || block.type === 'tool_use')
+          this.#block(`${id} ${index}`, role, block)
     }
     for (const { id, status, title, outcome } of transcript.interactions.values())
-      this.#once(`question ${id}`, status === 'pending' ? 'asks' : 'answered', status === 'pending' ? title : status === 'completed' ? `${title}: ${outcome === true ? 'yes' : JSON.stringify(outcome)}` : `${title}: ${status}`)
+      this.#once(
+        `question ${id}`,
+        status === 'pending' ? 'asks' : 'answered',
+        status === 'pending'
+          ? title
+          : status === 'completed'
+            ? `${title}: ${outcome === true ? 'yes' : JSON.stringify(outcome)}`
+            : `${title}: ${status}`,
+      )
     for (const { id, status } of transcript.turns.values()) this.#once(`turn ${id}`, 'turn', status)
   }
 
   #block(key: string, role: string, block: Block): void {
     switch (block.type) {
-      case 'text': return void this.#once(key, role === 'user' ? 'asked' : 'says', block.text)
-      case 'thinking': return void this.#once(key, 'thinks', block.thinking)
+      case 'text':
+        return void this.#once(key, role === 'user' ? 'asked' : 'says', block.text)
+      case 'thinking':
+        return void this.#once(key, 'thinks', block.thinking)
       case 'tool_use': {
         const { name, input } = block.resolved_action ?? block
         // What is only to be done, or may be done now, says nothing yet.
         if (block.status === undefined || block.status === 'pending') return
         return void this.#once(key, 'tool', `${name} ${block.status}`, JSON.stringify(input))
       }
-      case 'tool_result': return void this.#once(key, 'result', typeof block.content === 'string' ? block.content : JSON.stringify(block.content))
+      case 'tool_result':
+        return void this.#once(
+          key,
+          'result',
+          typeof block.content === 'string' ? block.content : JSON.stringify(block.content),
+        )
     }
   }
   /** Say it, unless it was the last thing said of this. @param details said the first time only. */
@@ -43,6 +62,8 @@ export class Lines {
     const known = this.#said.get(key)
     if (known === text) return
     this.#said.set(key, text)
-    this.#say(`${what.padEnd(9)}  ${clipped((known === undefined && details !== undefined ? `${text} ${details}` : text).replaceAll(/\s+/g, ' '))}`)
+    this.#say(
+      `${what.padEnd(9)}  ${clipped((known === undefined && details !== undefined ? `${text} ${details}` : text).replaceAll(/\s+/g, ' '))}`,
+    )
   }
 }

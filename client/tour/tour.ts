@@ -51,23 +51,56 @@ export async function runTour(options: TourOptions): Promise<boolean> {
   const at = client({ url, key, project, tries: TRIES })
   const shown = show(out)
   const names = ['a', 'b'].map((letter) => `tour-${randomUUID().slice(0, 6)}-${letter}`)
-  const workers = names.map((instance) => new Worker({
-    url, key, project, instance, concurrency: 2, queues: [queue], name: 'tour', actions: tourActions(at, folder, instance), onState: spoken(instance, shown),
-  }))
+  const workers = names.map(
+    (instance) =>
+      new Worker({
+        url,
+        key,
+        project,
+        instance,
+        concurrency: 2,
+        queues: [queue],
+        name: 'tour',
+        actions: tourActions(at, folder, instance),
+        onState: spoken(instance, shown),
+      }),
+  )
   const stop = new AbortController()
-  options.signal?.addEventListener('abort', () => stop.abort(new Error('the tour was stopped')), { once: true })
-  const limit = setTimeout(() => stop.abort(new Error(`the tour took longer than ${LIMIT / 60_000} minutes`)), LIMIT)
+  options.signal?.addEventListener('abort', () => stop.abort(new Error('the tour was stopped')), {
+    once: true,
+  })
+  const limit = setTimeout(
+    () => stop.abort(new Error(`the tour took longer than ${LIMIT / 60_000} minutes`)),
+    LIMIT,
+  )
   try {
     shown.line(`Measuring ${folder} at ${url.join(', ')} with workers ${names.join(' and ')}.\n`)
-    const [main, part] = [await ensureWorkflow(at, 'tour', tourSpec), await ensureWorkflow(at, 'tour-measure', partSpec)]
+    const [main, part] = [
+      await ensureWorkflow(at, 'tour', tourSpec),
+      await ensureWorkflow(at, 'tour-measure', partSpec),
+    ]
     await Promise.all(workers.map((worker) => worker.start()))
-    const measured = await measureAll({ at, folder, queue, shown, signal: stop.signal, main: main.id, part: part.id, parts: options.parts ?? 8 })
-    const told = options.loop === false || (await tourOfCommits({ at, url, key, shown, signal: stop.signal }))
-    const answered = options.agent === false || (await tourOfQuestion({ at, url, key, folder, shown, signal: stop.signal }))
+    const measured = await measureAll({
+      at,
+      folder,
+      queue,
+      shown,
+      signal: stop.signal,
+      main: main.id,
+      part: part.id,
+      parts: options.parts ?? 8,
+    })
+    const told =
+      options.loop === false || (await tourOfCommits({ at, url, key, shown, signal: stop.signal }))
+    const answered =
+      options.agent === false ||
+      (await tourOfQuestion({ at, url, key, folder, shown, signal: stop.signal }))
     return measured && told && answered
   } catch (error) {
     shown.stop()
-    shown.line(`\nThe tour failed: ${explain(error, {}) ?? (error as Error).stack ?? String(error)}`)
+    shown.line(
+      `\nThe tour failed: ${explain(error, {}) ?? (error as Error).stack ?? String(error)}`,
+    )
     return false
   } finally {
     clearTimeout(limit)
@@ -111,7 +144,8 @@ async function measureAll(tour: Tour): Promise<boolean> {
     away = false
     shown.line(`  ${lineOf(event)}`)
     const output = event.payload?.['output'] as { parts?: string[][] } | undefined
-    if (event.event_type === 'step.completed' && event.step_key === 'list') listed(output?.parts ?? [])
+    if (event.event_type === 'step.completed' && event.step_key === 'list')
+      listed(output?.parts ?? [])
   }
   const interrupted = (reason: string): void => {
     if (!away) shown.line(`  (${reason}; the run is followed again from here)`)
@@ -126,7 +160,13 @@ async function measureAll(tour: Tour): Promise<boolean> {
     throw error
   })
   const whole = together(watched.map(({ part }) => part))
-  if (lists.length > 0) await at.run.signal({ id: run.id, name: 'measured', idempotency_key: 'tour', payload: { run_ids: watched.map(({ run }) => run), files: whole.files, lines: whole.lines } })
+  if (lists.length > 0)
+    await at.run.signal({
+      id: run.id,
+      name: 'measured',
+      idempotency_key: 'tour',
+      payload: { run_ids: watched.map(({ run }) => run), files: whole.files, lines: whole.lines },
+    })
   const mine = await following
   const { status, result, error_message } = await at.run.get({ id: run.id })
   shown.stop()
@@ -136,32 +176,73 @@ async function measureAll(tour: Tour): Promise<boolean> {
   }
   const took = performance.now() - begun
   const totals = result as { files: number; lines: number; sha256: string }
-  shown.line(`\n${totals.files} files, ${totals.lines} lines, in ${(took / 1000).toFixed(1)} s\nsha256 of the sorted sha256sum lines: ${totals.sha256}\n`)
-  const checked = [await checkTools(tour, totals, whole, lists.flat().sort(byPath)), await checkTimelines(at, shown, [mine, ...watched.map(({ watched }) => watched)])]
+  shown.line(
+    `\n${totals.files} files, ${totals.lines} lines, in ${(took / 1000).toFixed(1)} s\nsha256 of the sorted sha256sum lines: ${totals.sha256}\n`,
+  )
+  const checked = [
+    await checkTools(tour, totals, whole, lists.flat().sort(byPath)),
+    await checkTimelines(at, shown, [mine, ...watched.map(({ watched }) => watched)]),
+  ]
   return checked.every(Boolean)
 }
 
 /** Start a run for every part, and follow them all to their ends. @throws Error when one does not complete. */
-async function measureParts({ at, folder, queue, shown, signal, part }: Tour, parent: string, lists: readonly string[][]): Promise<{ run: string; watched: Watched; part: Part }[]> {
+async function measureParts(
+  { at, folder, queue, shown, signal, part }: Tour,
+  parent: string,
+  lists: readonly string[][],
+): Promise<{ run: string; watched: Watched; part: Part }[]> {
   let done = 0
   if (lists.length > 0) shown.parts(0, lists.length)
-  return Promise.all(lists.map(async (files, index) => {
-    const { id } = await at.workflow.run({ id: part, queue, parent_run_id: parent, external_id: `${parent}/${index + 1}`, input: { folder, files } })
-    const watched = await watch(at, id, signal, () => {}, () => {})
-    const { status, result, error_message } = await at.run.get({ id })
-    if (status !== 'completed') throw new Error(`Run ${id}, part ${index + 1}, is ${status}${error_message === undefined ? '' : `: ${error_message}`}.`)
-    const measured = result as unknown as Part
-    shown.line(`  part ${String(index + 1).padStart(2)} of ${lists.length}: ${String(measured.files).padStart(4)} files, ${String(measured.lines).padStart(7)} lines, by ${measured.worker}`)
-    shown.parts(++done, lists.length)
-    return { run: id, watched, part: measured }
-  }))
+  return Promise.all(
+    lists.map(async (files, index) => {
+      const { id } = await at.workflow.run({
+        id: part,
+        queue,
+        parent_run_id: parent,
+        external_id: `${parent}/${index + 1}`,
+        input: { folder, files },
+      })
+      const watched = await watch(
+        at,
+        id,
+        signal,
+        () => {},
+        () => {},
+      )
+      const { status, result, error_message } = await at.run.get({ id })
+      if (status !== 'completed')
+        throw new Error(
+          `Run ${id}, part ${index + 1}, is ${status}${error_message === undefined ? '' : `: ${error_message}`}.`,
+        )
+      const measured = result as unknown as Part
+      shown.line(
+        `  part ${String(index + 1).padStart(2)} of ${lists.length}: ${String(measured.files).padStart(4)} files, ${String(measured.lines).padStart(7)} lines, by ${measured.worker}`,
+      )
+      shown.parts(++done, lists.length)
+      return { run: id, watched, part: measured }
+    }),
+  )
 }
 
-async function checkTools({ folder, shown }: Tour, totals: { files: number; lines: number; sha256: string }, whole: Measured, paths: readonly string[]): Promise<boolean> {
+async function checkTools(
+  { folder, shown }: Tour,
+  totals: { files: number; lines: number; sha256: string },
+  whole: Measured,
+  paths: readonly string[],
+): Promise<boolean> {
   const tools = await fromTools(folder, paths)
-  const same = totals.files === paths.length && totals.lines === tools.lines && totals.sha256 === tools.sha256
-  shown.line(same ? 'ok  wc -l and sha256sum say the same' : `NOT THE SAME: wc -l and sha256sum say ${paths.length} files, ${tools.lines} lines, ${tools.sha256}`)
+  const same =
+    totals.files === paths.length && totals.lines === tools.lines && totals.sha256 === tools.sha256
+  shown.line(
+    same
+      ? 'ok  wc -l and sha256sum say the same'
+      : `NOT THE SAME: wc -l and sha256sum say ${paths.length} files, ${tools.lines} lines, ${tools.sha256}`,
+  )
   const changed = differences(whole.sums, tools.sums)
-  if (changed.length > 0) shown.line(`    different: ${changed.slice(0, 10).join(', ')}${changed.length > 10 ? ` and ${changed.length - 10} more` : ''} (was it being edited?)`)
+  if (changed.length > 0)
+    shown.line(
+      `    different: ${changed.slice(0, 10).join(', ')}${changed.length > 10 ? ` and ${changed.length - 10} more` : ''} (was it being edited?)`,
+    )
   return same
 }

@@ -8,15 +8,21 @@ const AT_ONCE = 400
 const exec = promisify(execFile)
 
 /** What `wc -l` and `sha256sum` say of these files, in this order. @throws Error when a tool is missing or a file is gone. */
-export async function fromTools(folder: string, paths: readonly string[]): Promise<{ lines: number; sha256: string; sums: string }> {
-  const run = async (tool: string, ...args: string[]): Promise<string> => (await exec(tool, args, { cwd: folder, maxBuffer: 2 ** 28 })).stdout
+export async function fromTools(
+  folder: string,
+  paths: readonly string[],
+): Promise<{ lines: number; sha256: string; sums: string }> {
+  const run = async (tool: string, ...args: string[]): Promise<string> =>
+    (await exec(tool, args, { cwd: folder, maxBuffer: 2 ** 28 })).stdout
   let lines = 0
   let sums = ''
   for (let at = 0; at < paths.length; at += AT_ONCE) {
     const some = paths.slice(at, at + AT_ONCE)
     const counted = (await run('wc', '-l', '--', ...some)).trimEnd().split('\n')
     for (const line of counted.slice(0, some.length)) lines += Number.parseInt(line.trim(), 10)
-    sums += await run('sha256sum', '--', ...some).catch((error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? run('shasum', '-a', '256', '--', ...some) : Promise.reject(error)))
+    sums += await run('sha256sum', '--', ...some).catch((error: NodeJS.ErrnoException) =>
+      error.code === 'ENOENT' ? run('shasum', '-a', '256', '--', ...some) : Promise.reject(error),
+    )
   }
   return { lines, sha256: digestOf(sums), sums }
 }
@@ -24,5 +30,8 @@ export async function fromTools(folder: string, paths: readonly string[]): Promi
 /** Paths whose line differs between two lists of sums. */
 export function differences(ours: string, theirs: string): string[] {
   const other = new Set(theirs.split('\n'))
-  return ours.split('\n').filter((line) => line !== '' && !other.has(line)).map((line) => line.slice(66))
+  return ours
+    .split('\n')
+    .filter((line) => line !== '' && !other.has(line))
+    .map((line) => line.slice(66))
 }

@@ -7,29 +7,79 @@ import type { Client } from '../client.ts'
 import { BatonError } from '../transport.ts'
 
 /** Queue of one folder's tours, so that tours of two checkouts do not do each other's work. */
-export const queueOf = (folder: string): string => `tour-${createHash('sha256').update(folder).digest('hex').slice(0, 8)}`
+export const queueOf = (folder: string): string =>
+  `tour-${createHash('sha256').update(folder).digest('hex').slice(0, 8)}`
 const retry = { max_attempts: 5 } as const
-const action = (action_name: string, parameters: Record<string, string>) => ({ action_name, execution_location: 'worker', parameters }) as const
+const action = (action_name: string, parameters: Record<string, string>) =>
+  ({ action_name, execution_location: 'worker', parameters }) as const
 
 /** List the files, wait until they are measured, report the totals. */
 export const tourSpec: Spec = {
   workflow_type: 'tour',
-  input: { folder: { type: 'string', required: true, description: 'The folder to measure' }, parts: { type: 'integer', default: 8, description: 'Parts to measure at the same time' } },
+  input: {
+    folder: { type: 'string', required: true, description: 'The folder to measure' },
+    parts: { type: 'integer', default: 8, description: 'Parts to measure at the same time' },
+  },
   limits: { wall_clock_timeout: '15m' },
   steps: [
-    { id: 'list', kind: 'action', retry, config: action('tour.list', { folder: '${{ input.folder }}', parts: '${{ input.parts }}' }) },
-    { id: 'measured', kind: 'wait_for_event', timeout: { duration: '10m', on_timeout: 'fail' }, config: { event_type: 'signal.measured', payload_mapping: { run_ids: 'event.payload.run_ids', files: 'event.payload.files', lines: 'event.payload.lines' } } },
-    { id: 'report', kind: 'action', retry, config: action('tour.report', { run_ids: '${{ steps.measured.output.run_ids }}', files: '${{ steps.measured.output.files }}', lines: '${{ steps.measured.output.lines }}' }) },
+    {
+      id: 'list',
+      kind: 'action',
+      retry,
+      config: action('tour.list', { folder: '${{ input.folder }}', parts: '${{ input.parts }}' }),
+    },
+    {
+      id: 'measured',
+      kind: 'wait_for_event',
+      timeout: { duration: '10m', on_timeout: 'fail' },
+      config: {
+        event_type: 'signal.measured',
+        payload_mapping: {
+          run_ids: 'event.payload.run_ids',
+          files: 'event.payload.files',
+          lines: 'event.payload.lines',
+        },
+      },
+    },
+    {
+      id: 'report',
+      kind: 'action',
+      retry,
+      config: action('tour.report', {
+        run_ids: '${{ steps.measured.output.run_ids }}',
+        files: '${{ steps.measured.output.files }}',
+        lines: '${{ steps.measured.output.lines }}',
+      }),
+    },
   ],
-  output: { files: '${{ steps.report.output.files }}', lines: '${{ steps.report.output.lines }}', sha256: '${{ steps.report.output.sha256 }}' },
+  output: {
+    files: '${{ steps.report.output.files }}',
+    lines: '${{ steps.report.output.lines }}',
+    sha256: '${{ steps.report.output.sha256 }}',
+  },
 }
 /** Measure the files of one part. */
 export const partSpec: Spec = {
   workflow_type: 'tour-measure',
   input: { folder: { type: 'string', required: true }, files: { type: 'array', required: true } },
   limits: { wall_clock_timeout: '10m' },
-  steps: [{ id: 'measure', kind: 'action', retry, config: action('tour.measure', { folder: '${{ input.folder }}', files: '${{ input.files }}' }) }],
-  output: { files: '${{ steps.measure.output.files }}', lines: '${{ steps.measure.output.lines }}', sums: '${{ steps.measure.output.sums }}', worker: '${{ steps.measure.output.worker }}' },
+  steps: [
+    {
+      id: 'measure',
+      kind: 'action',
+      retry,
+      config: action('tour.measure', {
+        folder: '${{ input.folder }}',
+        files: '${{ input.files }}',
+      }),
+    },
+  ],
+  output: {
+    files: '${{ steps.measure.output.files }}',
+    lines: '${{ steps.measure.output.lines }}',
+    sums: '${{ steps.measure.output.sums }}',
+    worker: '${{ steps.measure.output.worker }}',
+  },
 }
 
 /** Tries to bring a workflow up to date while somebody else does, or the server is away. */
@@ -41,12 +91,29 @@ export async function ensureWorkflow(client: Client, name: string, spec: Spec): 
   const handle = project === 'default' ? name : `${name}-${project}`.slice(0, 64)
   for (let attempt = 1; ; attempt++) {
     try {
-      const known = await client.workflow.get({ id: handle }).catch((error: unknown) => absent(error))
-      if (!known) return await client.workflow.create({ name: handle, handle, spec, description: 'Made by the tour' })
+      const known = await client.workflow
+        .get({ id: handle })
+        .catch((error: unknown) => absent(error))
+      if (!known)
+        return await client.workflow.create({
+          name: handle,
+          handle,
+          spec,
+          description: 'Made by the tour',
+        })
       if (isDeepStrictEqual(known.spec, spec)) return known
-      return await client.workflow.update({ id: known.id, spec, expected_version: known.latest_version })
+      return await client.workflow.update({
+        id: known.id,
+        spec,
+        expected_version: known.latest_version,
+      })
     } catch (error) {
-      const again = error instanceof BatonError && (error.status === 0 || error.status >= 500 || error.code === 'conflict' || error.code === 'already_exists')
+      const again =
+        error instanceof BatonError &&
+        (error.status === 0 ||
+          error.status >= 500 ||
+          error.code === 'conflict' ||
+          error.code === 'already_exists')
       if (!again || attempt === TRIES) throw error
       await client.transport.pause(500 * attempt)
     }

@@ -11,13 +11,26 @@ import type { Interaction } from '../../protocol/interaction/shapes.ts'
 import { patchBlock, type BlockPatch } from '../../protocol/session/events.ts'
 import type { Block } from '../../protocol/session/blocks.ts'
 import { settledTurns } from '../../protocol/session/settled.ts'
-import type { TranscriptMessage, TranscriptSnapshot, TranscriptTurn } from '../../protocol/session/shapes.ts'
+import type {
+  TranscriptMessage,
+  TranscriptSnapshot,
+  TranscriptTurn,
+} from '../../protocol/session/shapes.ts'
 
 /** A frame as it comes: `event_type` and what it carries. */
 export type TranscriptFrame = { readonly event_type: string } & Readonly<Record<string, unknown>>
 /** Statuses of questions that can still be answered. */
 const open: ReadonlySet<string> = new Set(['pending', 'in_review'])
-const byAge = (a: TranscriptTurn, b: TranscriptTurn): number => (a.created_at < b.created_at ? -1 : a.created_at > b.created_at ? 1 : a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
+const byAge = (a: TranscriptTurn, b: TranscriptTurn): number =>
+  a.created_at < b.created_at
+    ? -1
+    : a.created_at > b.created_at
+      ? 1
+      : a.id < b.id
+        ? -1
+        : a.id > b.id
+          ? 1
+          : 0
 
 export class Transcript {
   readonly rows = new Map<string, TranscriptMessage>()
@@ -45,10 +58,15 @@ export class Transcript {
     const { event_type, ...data } = frame
     const given: unknown = data
     switch (event_type) {
-      case 'message.upsert': this.#row(given as TranscriptMessage)
+      case 'message.upsert':
+        this.#row(given as TranscriptMessage)
         break
       case 'message.block': {
-        const { message_id, content_index, block } = given as { message_id: string; content_index: number; block: Block }
+        const { message_id, content_index, block } = given as {
+          message_id: string
+          content_index: number
+          block: Block
+        }
         this.#content(message_id, (content) => {
           while (content.length < content_index) content.push({} as Block)
           content[content_index] = block
@@ -56,7 +74,10 @@ export class Transcript {
         break
       }
       case 'message.block.patch': {
-        const { message_id, content_index, ...change } = given as { message_id: string; content_index: number } & BlockPatch
+        const { message_id, content_index, ...change } = given as {
+          message_id: string
+          content_index: number
+        } & BlockPatch
         this.#content(message_id, (content) => {
           const block = content[content_index]
           if (block) content[content_index] = patchBlock(block, change)
@@ -64,16 +85,28 @@ export class Transcript {
         break
       }
       case 'message.delta': {
-        const { message_id, content_index, text = '', thinking = '' } = given as { message_id: string; content_index: number; text?: string; thinking?: string }
+        const {
+          message_id,
+          content_index,
+          text = '',
+          thinking = '',
+        } = given as { message_id: string; content_index: number; text?: string; thinking?: string }
         this.#content(message_id, (content) => {
           const block = content[content_index] as { text?: string; thinking?: string } | undefined
-          if (block) content[content_index] = { ...block, ...(text !== '' && { text: (block.text ?? '') + text }), ...(thinking !== '' && { thinking: (block.thinking ?? '') + thinking }) } as Block
+          if (block)
+            content[content_index] = {
+              ...block,
+              ...(text !== '' && { text: (block.text ?? '') + text }),
+              ...(thinking !== '' && { thinking: (block.thinking ?? '') + thinking }),
+            } as Block
         })
         break
       }
-      case 'turn.upsert': this.#turn(given as TranscriptTurn)
+      case 'turn.upsert':
+        this.#turn(given as TranscriptTurn)
         break
-      case 'interaction.upsert': this.interactions.set((given as Interaction).id, given as Interaction)
+      case 'interaction.upsert':
+        this.interactions.set((given as Interaction).id, given as Interaction)
         break
       case 'stream.ready':
         this.cursor = (given as { resume_cursor: string }).resume_cursor
@@ -90,22 +123,29 @@ export class Transcript {
     this.cursor = resume_cursor
     if (has_more) return
     const here = new Set([...messages, ...interactions].map(({ id }) => id))
-    for (const { id, status } of [...this.rows.values()]) if (status === 'streaming' && !here.has(id)) this.rows.delete(id)
-    for (const { id, status } of [...this.interactions.values()]) if (open.has(status) && !here.has(id)) this.interactions.delete(id)
+    for (const { id, status } of [...this.rows.values()])
+      if (status === 'streaming' && !here.has(id)) this.rows.delete(id)
+    for (const { id, status } of [...this.interactions.values()])
+      if (open.has(status) && !here.has(id)) this.interactions.delete(id)
   }
 
   /** Rows as they are read: committed ones by number, then what streams, by turn. */
   messages(): TranscriptMessage[] {
-    const ageOf = ({ turn_id }: TranscriptMessage): TranscriptTurn | undefined => (turn_id === undefined ? undefined : this.turns.get(turn_id))
+    const ageOf = ({ turn_id }: TranscriptMessage): TranscriptTurn | undefined =>
+      turn_id === undefined ? undefined : this.turns.get(turn_id)
     return [...this.rows.values()].sort((a, b) => {
-      if (a.sequence !== null || b.sequence !== null) return (a.sequence ?? Infinity) - (b.sequence ?? Infinity)
+      if (a.sequence !== null || b.sequence !== null)
+        return (a.sequence ?? Infinity) - (b.sequence ?? Infinity)
       const [of, other] = [ageOf(a), ageOf(b)]
       return (of && other ? byAge(of, other) : 0) || (a.turn_index ?? 0) - (b.turn_index ?? 0)
     })
   }
   /** The newest turn that has not ended. */
   active(): TranscriptTurn | undefined {
-    return [...this.turns.values()].filter(({ status }) => !settledTurns.has(status)).sort(byAge).at(-1)
+    return [...this.turns.values()]
+      .filter(({ status }) => !settledTurns.has(status))
+      .sort(byAge)
+      .at(-1)
   }
   /** Questions that can be answered. */
   pending(): Interaction[] {
@@ -125,6 +165,7 @@ export class Transcript {
   #turn(turn: TranscriptTurn): void {
     this.turns.set(turn.id, turn)
     if (!settledTurns.has(turn.status)) return
-    for (const { id, status, turn_id } of [...this.rows.values()]) if (status === 'streaming' && turn_id === turn.id) this.rows.delete(id)
+    for (const { id, status, turn_id } of [...this.rows.values()])
+      if (status === 'streaming' && turn_id === turn.id) this.rows.delete(id)
   }
 }

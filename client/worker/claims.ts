@@ -45,7 +45,10 @@ export class Claims {
     if (this.#outstanding || slots <= 0) return
     const { clock } = this.#world
     const lost = this.#unanswered
-    const claim = lost && clock.now() - lost.at < claimTiming.repeat ? lost : { message_id: `msg_${clock.unique()}`, at: clock.now() }
+    const claim =
+      lost && clock.now() - lost.at < claimTiming.repeat
+        ? lost
+        : { message_id: `msg_${clock.unique()}`, at: clock.now() }
     this.#unanswered = undefined
     this.#outstanding = claim
     this.#limit = clock.after(this.#giveUp, () => this.#world.giveUp())
@@ -53,7 +56,11 @@ export class Claims {
   }
   /** An answer or an error came. Whether it was to the outstanding claim. */
   answered(message_id: string | undefined): boolean {
-    if (!this.#outstanding || (message_id !== undefined && message_id !== this.#outstanding.message_id)) return false
+    if (
+      !this.#outstanding ||
+      (message_id !== undefined && message_id !== this.#outstanding.message_id)
+    )
+      return false
     this.#outstanding = undefined
     this.#limit()
     return true

@@ -11,7 +11,13 @@ import type { ClaimedJob, Down, Up } from '../../protocol/worker.ts'
 import { Claims } from './claims.ts'
 import { Jobs } from './jobs.ts'
 import { Line } from './line.ts'
-import { WorkerError, type JobEvent, type WorkerEnd, type WorkerOptions, type WorkerState } from './options.ts'
+import {
+  WorkerError,
+  type JobEvent,
+  type WorkerEnd,
+  type WorkerOptions,
+  type WorkerState,
+} from './options.ts'
 import type { Cancel, Clock, Dial } from './ports.ts'
 import { Reports } from './reports.ts'
 
@@ -28,7 +34,12 @@ export type CoreOptions = Omit<WorkerOptions, 'url' | 'key' | 'project'> & {
 }
 const terminal: ReadonlySet<string> = new Set(['worker_instance_conflict', 'invalid_actor'])
 /** Errors after which the same report would be refused for ever. */
-const hopeless: ReadonlySet<string> = new Set(['lease_lost', 'bad_frame', 'unknown_frame', 'payload_too_large'])
+const hopeless: ReadonlySet<string> = new Set([
+  'lease_lost',
+  'bad_frame',
+  'unknown_frame',
+  'payload_too_large',
+])
 
 export class Core {
   readonly ended: Promise<WorkerEnd>
@@ -56,24 +67,49 @@ export class Core {
     this.#concurrency = options.concurrency ?? 1
     this.ended = new Promise((end) => (this.#end = end))
     const log = (line: string) => this.#log(line)
-    this.#line = new Line(options.urls, options.headers, dial, clock, {
-      opened: () => this.#register(), frame: (text) => this.#frame(text), lost: () => this.#lost(), refused: (error) => this.#finish({ reason: 'failed', error }),
-    }, log)
-    this.#reports = new Reports(clock, (text) => { if (this.#registered) this.#line.send(text) }, () => this.#leave())
+    this.#line = new Line(
+      options.urls,
+      options.headers,
+      dial,
+      clock,
+      {
+        opened: () => this.#register(),
+        frame: (text) => this.#frame(text),
+        lost: () => this.#lost(),
+        refused: (error) => this.#finish({ reason: 'failed', error }),
+      },
+      log,
+    )
+    this.#reports = new Reports(
+      clock,
+      (text) => {
+        if (this.#registered) this.#line.send(text)
+      },
+      () => this.#leave(),
+    )
     this.#claims = new Claims({
       clock,
       slots: () => (this.#registered && !this.#leaving ? this.#jobs.free : 0),
-      send: (message_id, available_slots) => void this.#send({ type: 'jobs.claim', message_id, available_slots }),
+      send: (message_id, available_slots) =>
+        void this.#send({ type: 'jobs.claim', message_id, available_slots }),
       giveUp: () => this.#line.drop('a claim got no answer'),
     })
     this.#jobs = new Jobs({
-      clock, actions: options.actions, concurrency: this.#concurrency, log,
+      clock,
+      actions: options.actions,
+      concurrency: this.#concurrency,
+      log,
       beat: ({ id, lease_token }) => {
         const message_id = this.#id()
-        return this.#send({ type: 'job.heartbeat', message_id, job_id: id, lease_token }) ? message_id : undefined
+        return this.#send({ type: 'job.heartbeat', message_id, job_id: id, lease_token })
+          ? message_id
+          : undefined
       },
       report: (job, outcome) => this.#reports.add(job, outcome),
-      freed: () => { this.#claims.want(); this.#leave() },
+      freed: () => {
+        this.#claims.want()
+        this.#leave()
+      },
       told: (event) => this.#told(event),
     })
   }
@@ -85,7 +121,13 @@ export class Core {
     this.#line.dial()
     return new Promise((done, failed) => {
       this.#onRegistered.push(done)
-      void this.ended.then((end) => failed(end.reason === 'failed' ? end.error : new Error(`The worker was ${end.reason} before it registered.`)))
+      void this.ended.then((end) =>
+        failed(
+          end.reason === 'failed'
+            ? end.error
+            : new Error(`The worker was ${end.reason} before it registered.`),
+        ),
+      )
     })
   }
   /** Take nothing more, finish and report what runs, then end. */
@@ -129,11 +171,21 @@ export class Core {
 
   #register(): void {
     const { instance, name, version, environment_id, queues, actions } = this.#options
-    this.#registering = this.#clock.after(coreTiming.register, () => this.#line.drop('the registration got no answer'))
+    this.#registering = this.#clock.after(coreTiming.register, () =>
+      this.#line.drop('the registration got no answer'),
+    )
     const frame: Up = {
-      type: 'worker.register', message_id: this.#id(), worker_instance_id: instance, concurrency_limit: this.#concurrency, available_slots: this.#jobs.free,
-      action_names: Object.keys(actions), ...(this.#token !== undefined && { worker_session_token: this.#token }),
-      ...(queues && { queues: [...queues] }), ...(name !== undefined && { name }), ...(version !== undefined && { version }), ...(environment_id !== undefined && { environment_id }),
+      type: 'worker.register',
+      message_id: this.#id(),
+      worker_instance_id: instance,
+      concurrency_limit: this.#concurrency,
+      available_slots: this.#jobs.free,
+      action_names: Object.keys(actions),
+      ...(this.#token !== undefined && { worker_session_token: this.#token }),
+      ...(queues && { queues: [...queues] }),
+      ...(name !== undefined && { name }),
+      ...(version !== undefined && { version }),
+      ...(environment_id !== undefined && { environment_id }),
     }
     this.#line.send(JSON.stringify(frame))
   }
@@ -153,7 +205,15 @@ export class Core {
         this.#claims.want()
         break
       case 'job.heartbeat.ack':
-        this.#jobs.answered(frame.cancel?.job_id ?? frame.job_id, frame.message_id, frame.cancel ? (frame.cancel.reason ?? 'cancelled') : frame.directives?.should_cancel ? 'cancelled' : undefined)
+        this.#jobs.answered(
+          frame.cancel?.job_id ?? frame.job_id,
+          frame.message_id,
+          frame.cancel
+            ? (frame.cancel.reason ?? 'cancelled')
+            : frame.directives?.should_cancel
+              ? 'cancelled'
+              : undefined,
+        )
         break
       case 'job.report.ack':
         this.#reports.acknowledged(frame.job_id, frame.message_id)
@@ -192,13 +252,23 @@ export class Core {
     if (jobs.length > 0) this.#claims.want()
   }
   #take(job: ClaimedJob): void {
-    if (this.#leaving) this.#reports.add(job, { status: 'cancelled', error_type: 'Cancelled', error_message: 'the worker takes no more jobs' })
+    if (this.#leaving)
+      this.#reports.add(job, {
+        status: 'cancelled',
+        error_type: 'Cancelled',
+        error_message: 'the worker takes no more jobs',
+      })
     else this.#jobs.take(job)
   }
   #error({ error, message_id }: Extract<Down, { type: 'error' }>): void {
     const { code, message } = error
-    if (terminal.has(code)) return void this.#finish({ reason: 'failed', error: new WorkerError(code, explained(code, message)) })
-    if (!this.#registered || code === 'not_registered') return void this.#line.drop(`${code}: ${message}`)
+    if (terminal.has(code))
+      return void this.#finish({
+        reason: 'failed',
+        error: new WorkerError(code, explained(code, message)),
+      })
+    if (!this.#registered || code === 'not_registered')
+      return void this.#line.drop(`${code}: ${message}`)
     this.#log(`${code}: ${message}`)
     if (hopeless.has(code) && this.#reports.hopeless(message_id)) return
     if (message_id !== undefined) this.#claims.answered(message_id)
@@ -213,7 +283,13 @@ export class Core {
   }
   /** End when nothing is left to do. */
   #leave(): void {
-    if (this.#leaving && this.#jobs.size === 0 && this.#reports.size === 0 && (this.#barred || !this.#registered)) this.#finish({ reason: this.#leaving })
+    if (
+      this.#leaving &&
+      this.#jobs.size === 0 &&
+      this.#reports.size === 0 &&
+      (this.#barred || !this.#registered)
+    )
+      this.#finish({ reason: this.#leaving })
   }
   #finish(end: WorkerEnd): void {
     if (this.#state === 'ended') return
@@ -249,7 +325,9 @@ export class Core {
     try {
       run()
     } catch (error) {
-      queueMicrotask(() => { throw error })
+      queueMicrotask(() => {
+        throw error
+      })
     }
   }
 }

@@ -55,11 +55,28 @@ export class Jobs {
     const { actions, clock } = this.#world
     if (this.#running.has(job.lease_token)) return
     for (const older of this.#of(job.id)) this.#lose(older, 'the job was handed out again')
-    if (this.free === 0) return void this.#world.report(job, { status: 'failed', error_type: 'WorkerOverCapacity', error_message: `all ${this.#world.concurrency} slots are taken` })
+    if (this.free === 0)
+      return void this.#world.report(job, {
+        status: 'failed',
+        error_type: 'WorkerOverCapacity',
+        error_message: `all ${this.#world.concurrency} slots are taken`,
+      })
     const name = job.action_name ?? String(job.spec['action_name'] ?? '')
     const action = Object.hasOwn(actions, name) ? actions[name] : undefined
-    if (!action) return void this.#world.report(job, { status: 'failed', error_type: 'UnknownAction', error_message: `this worker has no action ${JSON.stringify(name)}` })
-    const running: Running = { job, stop: new AbortController(), since: clock.now(), beat: undefined, settled: false, heartbeat: () => {} }
+    if (!action)
+      return void this.#world.report(job, {
+        status: 'failed',
+        error_type: 'UnknownAction',
+        error_message: `this worker has no action ${JSON.stringify(name)}`,
+      })
+    const running: Running = {
+      job,
+      stop: new AbortController(),
+      since: clock.now(),
+      beat: undefined,
+      settled: false,
+      heartbeat: () => {},
+    }
     this.#running.set(job.lease_token, running)
     this.#beatLater(running)
     this.#world.told({ type: 'started', job })
@@ -92,20 +109,41 @@ export class Jobs {
   }
   /** Report what still runs as cancelled, without waiting for its handlers. */
   abandon(): void {
-    for (const running of [...this.#running.values()]) this.#settle(running, { status: 'cancelled', error_type: 'Cancelled', error_message: 'the worker stops and did not wait for its handler' })
+    for (const running of [...this.#running.values()])
+      this.#settle(running, {
+        status: 'cancelled',
+        error_type: 'Cancelled',
+        error_message: 'the worker stops and did not wait for its handler',
+      })
   }
 
   async #run(running: Running, action: Action): Promise<void> {
     const { job, stop } = running
     const given = job.spec['parameters']
-    const parameters = (typeof given === 'object' && given !== null && !Array.isArray(given) ? given : {}) as Parameters
+    const parameters = (
+      typeof given === 'object' && given !== null && !Array.isArray(given) ? given : {}
+    ) as Parameters
     let outcome: Outcome
     try {
-      outcome = { status: 'completed', result: resultOf(await action(parameters, { signal: stop.signal, job, log: (line) => this.#world.log(`${job.id}: ${line}`) })) }
+      outcome = {
+        status: 'completed',
+        result: resultOf(
+          await action(parameters, {
+            signal: stop.signal,
+            job,
+            log: (line) => this.#world.log(`${job.id}: ${line}`),
+          }),
+        ),
+      }
     } catch (error) {
       outcome = { status: 'failed', ...faultOf(error) }
     }
-    if (stop.signal.aborted) outcome = { status: 'cancelled', error_type: 'Cancelled', error_message: (stop.signal.reason as Error).message }
+    if (stop.signal.aborted)
+      outcome = {
+        status: 'cancelled',
+        error_type: 'Cancelled',
+        error_message: (stop.signal.reason as Error).message,
+      }
     this.#settle(running, outcome)
     this.#running.delete(job.lease_token)
     this.#world.freed()
@@ -116,13 +154,23 @@ export class Jobs {
     running.heartbeat()
     this.#world.report(running.job, outcome)
     const { error_message: error } = outcome
-    this.#world.told({ type: outcome.status ?? 'completed', job: running.job, ms: this.#world.clock.now() - running.since, ...(error !== undefined && { error }) })
+    this.#world.told({
+      type: outcome.status ?? 'completed',
+      job: running.job,
+      ms: this.#world.clock.now() - running.since,
+      ...(error !== undefined && { error }),
+    })
   }
   #lose(running: Running, reason: string): void {
     if (!running.settled) {
       running.settled = true
       running.heartbeat()
-      this.#world.told({ type: 'lost', job: running.job, ms: this.#world.clock.now() - running.since, error: reason })
+      this.#world.told({
+        type: 'lost',
+        job: running.job,
+        ms: this.#world.clock.now() - running.since,
+        error: reason,
+      })
     }
     this.#abort(running, reason)
   }
@@ -130,19 +178,27 @@ export class Jobs {
     if (!stop.signal.aborted) stop.abort(Object.assign(new Error(reason), { name: 'AbortError' }))
   }
   #beatLater(running: Running): void {
-    running.heartbeat = this.#world.clock.after(running.job.heartbeat_cadence_seconds * 1000, () => {
-      this.#beat(running)
-      this.#beatLater(running)
-    })
+    running.heartbeat = this.#world.clock.after(
+      running.job.heartbeat_cadence_seconds * 1000,
+      () => {
+        this.#beat(running)
+        this.#beatLater(running)
+      },
+    )
   }
   #beat(running: Running): void {
     running.beat = this.#world.beat(running.job) ?? running.beat
   }
-  #of = (job_id: string): Running[] => [...this.#running.values()].filter(({ job }) => job.id === job_id)
+  #of = (job_id: string): Running[] =>
+    [...this.#running.values()].filter(({ job }) => job.id === job_id)
 }
 
 /** What a handler's failure is called. Anything may be thrown. */
 function faultOf(error: unknown): { error_type: string; error_message: string } {
-  if (error instanceof Error) return { error_type: error.name || 'Error', error_message: error.message }
-  return { error_type: 'Error', error_message: typeof error === 'string' ? error : inspect(error, { depth: 2 }) }
+  if (error instanceof Error)
+    return { error_type: error.name || 'Error', error_message: error.message }
+  return {
+    error_type: 'Error',
+    error_message: typeof error === 'string' ? error : inspect(error, { depth: 2 }),
+  }
 }

@@ -11,7 +11,14 @@ import { WorkerError } from './options.ts'
 import type { Cancel, Clock, Dial, Socket } from './ports.ts'
 
 /** Milliseconds. */
-const lineTiming = { first: 100, last: 10_000, lasting: 5000, ping: 20_000, silence: 65_000, open: 15_000 } as const
+const lineTiming = {
+  first: 100,
+  last: 10_000,
+  lasting: 5000,
+  ping: 20_000,
+  silence: 65_000,
+  open: 15_000,
+} as const
 
 export interface LineEvents {
   /** A socket is open: register. */
@@ -44,7 +51,14 @@ export class Line {
   #closed = false
 
   /** @param urls of the socket endpoint, `ws:` or `wss:`. */
-  constructor(urls: readonly string[], headers: Readonly<Record<string, string>>, dial: Dial, clock: Clock, events: LineEvents, log: (line: string) => void) {
+  constructor(
+    urls: readonly string[],
+    headers: Readonly<Record<string, string>>,
+    dial: Dial,
+    clock: Clock,
+    events: LineEvents,
+    log: (line: string) => void,
+  ) {
     this.#urls = urls
     this.#headers = headers
     this.#dial = dial
@@ -75,14 +89,20 @@ export class Line {
         this.#watch(lineTiming.silence)
         this.#events.opened()
       },
-      refused: (status, reason) => { if (mine()) this.#refused(url, status, reason) },
+      refused: (status, reason) => {
+        if (mine()) this.#refused(url, status, reason)
+      },
       frame: (text) => {
         if (!mine()) return
         this.#heard = this.#clock.now()
         this.#events.frame(text)
       },
-      alive: () => { if (mine()) this.#heard = this.#clock.now() },
-      closed: (code, reason) => { if (mine()) this.#failed(`closed with ${code}${reason === '' ? '' : ` (${reason})`}`) },
+      alive: () => {
+        if (mine()) this.#heard = this.#clock.now()
+      },
+      closed: (code, reason) => {
+        if (mine()) this.#failed(`closed with ${code}${reason === '' ? '' : ` (${reason})`}`)
+      },
     })
   }
   /** Send a text; whether there was a socket to take it. */
@@ -111,7 +131,10 @@ export class Line {
 
   #refused(url: string, status: number, reason: string): void {
     const verdict = verdicts[status]
-    if (!verdict) return void this.#failed(`${url} ${status === 0 ? 'does not answer' : `answered ${status}`}${reason === '' ? '' : `: ${reason}`}`)
+    if (!verdict)
+      return void this.#failed(
+        `${url} ${status === 0 ? 'does not answer' : `answered ${status}`}${reason === '' ? '' : `: ${reason}`}`,
+      )
     this.close(1000)
     this.#events.refused(new WorkerError('refused', `${verdict} (${status} from ${url})`))
   }
@@ -121,8 +144,11 @@ export class Line {
     this.#call = undefined
     call?.socket?.drop()
     this.#at++
-    if (call?.registered !== undefined && this.#clock.now() - call.registered >= lineTiming.lasting) this.#failures = 0
-    const wait = Math.min(lineTiming.last, lineTiming.first * 2 ** Math.min(this.#failures++, 20)) * (0.75 + this.#clock.random() / 2)
+    if (call?.registered !== undefined && this.#clock.now() - call.registered >= lineTiming.lasting)
+      this.#failures = 0
+    const wait =
+      Math.min(lineTiming.last, lineTiming.first * 2 ** Math.min(this.#failures++, 20)) *
+      (0.75 + this.#clock.random() / 2)
     this.#log(`${reason}; connecting again in ${Math.round(wait)} ms`)
     this.#after('again', wait, () => this.dial())
     if (call?.open) this.#events.lost(reason)

@@ -19,7 +19,12 @@ export type Action = (parameters: Parameters, context: ActionContext) => unknown
 /** What became of a job on this worker. `lost`: the lease went to somebody else, so the outcome was dropped. */
 export type JobEvent =
   | { readonly type: 'started'; readonly job: ClaimedJob }
-  | { readonly type: 'completed' | 'failed' | 'cancelled' | 'lost'; readonly job: ClaimedJob; readonly ms: number; readonly error?: string }
+  | {
+      readonly type: 'completed' | 'failed' | 'cancelled' | 'lost'
+      readonly job: ClaimedJob
+      readonly ms: number
+      readonly error?: string
+    }
 /**
  * `connecting`: not registered yet. `registered`: takes jobs. `reconnecting`: the connection is gone, running jobs go on.
  * `draining`: finishes what it has and takes nothing more. `ended`: see `Worker.ended`.
@@ -62,4 +67,6 @@ export class WorkerError extends Error {
   }
 }
 /** How a worker ended. */
-export type WorkerEnd = { readonly reason: 'drained' | 'stopped' } | { readonly reason: 'failed'; readonly error: WorkerError }
+export type WorkerEnd =
+  | { readonly reason: 'drained' | 'stopped' }
+  | { readonly reason: 'failed'; readonly error: WorkerError }

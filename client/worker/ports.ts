@@ -33,7 +33,11 @@ export interface Socket {
   drop(): void
 }
 /** Open a socket to a URL with headers. */
-export type Dial = (url: string, headers: Readonly<Record<string, string>>, events: SocketEvents) => Socket
+export type Dial = (
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  events: SocketEvents,
+) => Socket
 
 /** The real clock. */
 export const systemClock = (unique: () => string): Clock => ({

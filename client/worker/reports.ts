@@ -31,10 +31,20 @@ export class Reports {
   }
 
   /** Report an outcome of a lease. */
-  add({ id, lease_token }: { readonly id: string; readonly lease_token: string }, outcome: Outcome): void {
+  add(
+    { id, lease_token }: { readonly id: string; readonly lease_token: string },
+    outcome: Outcome,
+  ): void {
     const message_id = `msg_${this.#clock.unique()}`
     const lease = { type: 'job.report', message_id, job_id: id, lease_token } as const
-    const text = written({ ...lease, ...outcome }) ?? JSON.stringify({ ...lease, status: 'failed', error_type: 'ResultTooLarge', error_message: `the report is larger than ${sizes.frame} bytes` })
+    const text =
+      written({ ...lease, ...outcome }) ??
+      JSON.stringify({
+        ...lease,
+        status: 'failed',
+        error_type: 'ResultTooLarge',
+        error_message: `the report is larger than ${sizes.frame} bytes`,
+      })
     this.#pending.set(message_id, { job_id: id, text })
     this.#send(text)
     this.#timer ??= this.#clock.after(RESEND, () => this.#again())
@@ -46,7 +56,8 @@ export class Reports {
   /** An acknowledgement: by message id, else by job. */
   acknowledged(job_id: string, message_id: string | undefined): void {
     if (message_id !== undefined && this.#pending.has(message_id)) this.#remove(message_id)
-    else if (message_id === undefined) for (const [id, report] of this.#pending) if (report.job_id === job_id) this.#remove(id)
+    else if (message_id === undefined)
+      for (const [id, report] of this.#pending) if (report.job_id === job_id) this.#remove(id)
   }
   /** The report of this message id can never be accepted; whether there was one. */
   hopeless(message_id: string | undefined): boolean {
@@ -83,5 +94,7 @@ function written(report: Report): string | undefined {
 /** A handler's value as a result: an object as it is, anything else wrapped. @throws TypeError when it is no JSON. */
 export function resultOf(value: unknown): Record<string, unknown> {
   const plain: unknown = value === undefined ? null : JSON.parse(JSON.stringify(value) ?? 'null')
-  return typeof plain === 'object' && plain !== null && !Array.isArray(plain) ? (plain as Record<string, unknown>) : { output: plain }
+  return typeof plain === 'object' && plain !== null && !Array.isArray(plain)
+    ? (plain as Record<string, unknown>)
+    : { output: plain }
 }

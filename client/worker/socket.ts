@@ -8,7 +8,12 @@ const HANDSHAKE = 10_000
 
 /** Dial with `ws`. */
 export const dial: Dial = (url, headers, events) => {
-  const socket = new WebSocket(url, { headers, handshakeTimeout: HANDSHAKE, maxPayload: sizes.frame, perMessageDeflate: false })
+  const socket = new WebSocket(url, {
+    headers,
+    handshakeTimeout: HANDSHAKE,
+    maxPayload: sizes.frame,
+    perMessageDeflate: false,
+  })
   let open = false
   let over = false
   const refused = (status: number, reason: string) => {
@@ -17,7 +22,10 @@ export const dial: Dial = (url, headers, events) => {
     events.refused(status, reason)
   }
   let reason = 'the connection broke'
-  socket.on('open', () => { open = true; events.opened() })
+  socket.on('open', () => {
+    open = true
+    events.opened()
+  })
   socket.on('unexpected-response', (request, answer) => {
     refused(answer.statusCode ?? 0, answer.statusMessage ?? '')
     answer.resume()
@@ -27,7 +35,9 @@ export const dial: Dial = (url, headers, events) => {
     reason = error.message || error.code || reason
     if (!open) refused(0, reason)
   })
-  socket.on('message', (data, isBinary) => { if (!isBinary) events.frame(String(data)) })
+  socket.on('message', (data, isBinary) => {
+    if (!isBinary) events.frame(String(data))
+  })
   socket.on('ping', () => events.alive())
   socket.on('pong', () => events.alive())
   socket.on('close', (code, text) => {
@@ -37,9 +47,16 @@ export const dial: Dial = (url, headers, events) => {
     events.closed(code, String(text) || reason)
   })
   return {
-    send: (text) => { if (socket.readyState === WebSocket.OPEN) socket.send(text) },
-    ping: () => { if (socket.readyState === WebSocket.OPEN) socket.ping() },
+    send: (text) => {
+      if (socket.readyState === WebSocket.OPEN) socket.send(text)
+    },
+    ping: () => {
+      if (socket.readyState === WebSocket.OPEN) socket.ping()
+    },
     close: (code) => socket.close(code),
-    drop: () => { over = true; socket.terminate() },
+    drop: () => {
+      over = true
+      socket.terminate()
+    },
   }
 }

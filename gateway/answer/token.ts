@@ -19,10 +19,14 @@ type Sealer = Pick<World, 'seal'>
 
 const SEAL = 20
 const LONGEST = 2048
-const sealOf = (world: Sealer, text: string): Uint8Array => world.seal(`answer link\n${text}`).subarray(0, SEAL)
+const sealOf = (world: Sealer, text: string): Uint8Array =>
+  world.seal(`answer link\n${text}`).subarray(0, SEAL)
 
 /** The text of a link. */
-export function linkToken(world: Sealer, { project, interaction, target, round, expires }: LinkClaim): string {
+export function linkToken(
+  world: Sealer,
+  { project, interaction, target, round, expires }: LinkClaim,
+): string {
   const text = JSON.stringify([project, interaction, target, round, expires ?? 0])
   return Buffer.concat([sealOf(world, text), Buffer.from(text)]).toString('base64url')
 }
@@ -33,7 +37,18 @@ export function readToken(world: Sealer, token: string): LinkClaim | undefined {
   const bytes = Buffer.from(token, 'base64url')
   const text = bytes.subarray(SEAL).toString()
   // Decoding base64 forgives foreign characters and spare bits: only the text that was given out is accepted.
-  if (bytes.length <= SEAL || bytes.toString('base64url') !== token || !timingSafeEqual(bytes.subarray(0, SEAL), sealOf(world, text))) return undefined
-  const [project, interaction, target, round, expires] = JSON.parse(text) as [string, string, string, number, number]
+  if (
+    bytes.length <= SEAL ||
+    bytes.toString('base64url') !== token ||
+    !timingSafeEqual(bytes.subarray(0, SEAL), sealOf(world, text))
+  )
+    return undefined
+  const [project, interaction, target, round, expires] = JSON.parse(text) as [
+    string,
+    string,
+    string,
+    number,
+    number,
+  ]
   return { project, interaction, target, round, ...(expires > 0 && { expires }) }
 }

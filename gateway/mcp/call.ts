@@ -7,7 +7,14 @@
  */
 import type { WorkflowRun } from '../../protocol/api/runs.ts'
 import { isRefusal, refuseFields, type Refusal } from '../../protocol/errors.ts'
-import { answered, CallParams, faulty, type McpAnswer, type McpResult, type RpcId } from '../../protocol/mcp.ts'
+import {
+  answered,
+  CallParams,
+  faulty,
+  type McpAnswer,
+  type McpResult,
+  type RpcId,
+} from '../../protocol/mcp.ts'
 import { ended } from '../actions.ts'
 import { homeOf, rows, type Call, type Edge } from '../call.ts'
 import { perform } from '../command.ts'
@@ -25,16 +32,38 @@ import { denied, offeredAs, offeredIn, type Offered } from './tools.ts'
 const PATIENCE = 120_000
 
 /** The request of a row that a call comes to. */
-const relayed = (call: Call, row: string, asked: Pick<Call, 'slots' | 'body'>, key?: string): Call | undefined => {
+const relayed = (
+  call: Call,
+  row: string,
+  asked: Pick<Call, 'slots' | 'body'>,
+  key?: string,
+): Call | undefined => {
   const found = rows[row]
-  return found && { ...call, name: row, row: found, slots: { ...call.slots, ...asked.slots }, query: {}, body: asked.body, key }
+  return (
+    found && {
+      ...call,
+      name: row,
+      row: found,
+      slots: { ...call.slots, ...asked.slots },
+      query: {},
+      body: asked.body,
+      key,
+    }
+  )
 }
 
 /** Call a tool. Gives the answer, or undefined when it comes as a stream. */
-export async function callTool(edge: Edge, call: Call, exchange: Exchange, id: RpcId, params: unknown): Promise<McpAnswer | Refusal | undefined> {
+export async function callTool(
+  edge: Edge,
+  call: Call,
+  exchange: Exchange,
+  id: RpcId,
+  params: unknown,
+): Promise<McpAnswer | Refusal | undefined> {
   const { world } = edge
   const odd = misshapen(CallParams, params, 'params')
-  if (odd[0]) return faulty(id, 'invalid_params', `${odd[0].field}: ${odd[0].message}`, { fields: odd })
+  if (odd[0])
+    return faulty(id, 'invalid_params', `${odd[0].field}: ${odd[0].message}`, { fields: odd })
   const { name, arguments: input = {}, _meta } = params as CallParams
   const all = await offeredIn(world, homeOf(edge, call))
   if (isRefusal(all)) return all
@@ -44,42 +73,84 @@ export async function callTool(edge: Edge, call: Call, exchange: Exchange, id: R
   if (refused) return refused
   const key = _meta?.idempotency_key?.trim() || keyOf(call)
   if (isRefusal(key)) return key
-  const row = relayed(call, offered.row, offered.ask(input), key === undefined ? undefined : `${offered.name}\n${key}`)
+  const row = relayed(
+    call,
+    offered.row,
+    offered.ask(input),
+    key === undefined ? undefined : `${offered.name}\n${key}`,
+  )
   if (!row) throw new Error(`${offered.row} is no row`)
 
   const brand = world.settings.brand.toLowerCase()
-  const given = (result: McpResult | Refusal): McpAnswer | Refusal => (isRefusal(result) ? result : answered(id, result))
+  const given = (result: McpResult | Refusal): McpAnswer | Refusal =>
+    isRefusal(result) ? result : answered(id, result)
   const faults = offered.lasts ? [] : faultsOf(offered.tool.inputSchema, input, 'arguments')
   if (faults.length > 0) return given(refusedCall(refuseFields(...faults), brand))
   if (offered.row === 'run.get') {
     const found = await runQuery(edge, row)
-    return given(isRefusal(found) ? refusedCall(found, brand) : good(shownRun(found.body as WorkflowRun)))
+    return given(
+      isRefusal(found) ? refusedCall(found, brand) : good(shownRun(found.body as WorkflowRun)),
+    )
   }
   const run_id = await begin(edge, row, offered.lasts ? labelOf(edge, call, id) : undefined)
   if (isRefusal(run_id)) return given(refusedCall(run_id, brand))
   if (!offered.lasts) return answered(id, good({ run_id, status: 'started' }))
-  const waiting: Waiting = { name: offered.name, row: offered.row, run_id, id, ...(_meta?.progressToken !== undefined && { token: _meta.progressToken }), seen: 0, at: 0 }
+  const waiting: Waiting = {
+    name: offered.name,
+    row: offered.row,
+    run_id,
+    id,
+    ...(_meta?.progressToken !== undefined && { token: _meta.progressToken }),
+    seen: 0,
+    at: 0,
+  }
   if (takesStream(call)) return followCall(edge, row, exchange, promiseOf(offered), waiting, true)
   await ended(edge, homeOf(edge, call), run_id, PATIENCE)
-  return given((await resultOf(world, homeOf(edge, call), promiseOf(offered), run_id)) ?? unfinished(run_id, `${brand}_run_get`, brand))
+  return given(
+    (await resultOf(world, homeOf(edge, call), promiseOf(offered), run_id)) ??
+      unfinished(run_id, `${brand}_run_get`, brand),
+  )
 }
 
 /** Go on waiting for a call whose stream broke. */
-export async function resumeCall(edge: Edge, call: Call, exchange: Exchange, waiting: Waiting): Promise<Refusal | undefined> {
-  const row = relayed(call, waiting.row, { slots: waiting.row === 'action.invoke' ? { action_name: waiting.name } : {}, body: {} })
+export async function resumeCall(
+  edge: Edge,
+  call: Call,
+  exchange: Exchange,
+  waiting: Waiting,
+): Promise<Refusal | undefined> {
+  const row = relayed(call, waiting.row, {
+    slots: waiting.row === 'action.invoke' ? { action_name: waiting.name } : {},
+    body: {},
+  })
   const all = await offeredIn(edge.world, homeOf(edge, call))
   if (isRefusal(all) || !row) return isRefusal(all) ? all : undefined
   // What is not offered any more still has its result.
   const offered = offeredAs(all, waiting.name)
-  return denied(edge.world, call.caller, waiting) ?? followCall(edge, row, exchange, offered ? promiseOf(offered) : waiting, waiting, false)
+  return (
+    denied(edge.world, call.caller, waiting) ??
+    followCall(edge, row, exchange, offered ? promiseOf(offered) : waiting, waiting, false)
+  )
 }
 
 const promiseOf = ({ row, tool: { outputSchema } }: Offered) => ({ row, outputSchema })
-const takesStream = ({ incoming }: Call): boolean => (incoming.header('accept') ?? '').split(',').some((part) => part.split(';')[0]?.trim().toLowerCase() === 'text/event-stream')
+const takesStream = ({ incoming }: Call): boolean =>
+  (incoming.header('accept') ?? '')
+    .split(',')
+    .some((part) => part.split(';')[0]?.trim().toLowerCase() === 'text/event-stream')
 
 /** Start the run of a call; a repeat under a key finds the one that was started. */
-async function begin(edge: Edge, row: Call, external_id: string | undefined): Promise<string | Refusal> {
-  const reply = await perform<unknown>(edge, row, external_id === undefined ? undefined : { external_id }, (_, __, given) => given)
+async function begin(
+  edge: Edge,
+  row: Call,
+  external_id: string | undefined,
+): Promise<string | Refusal> {
+  const reply = await perform<unknown>(
+    edge,
+    row,
+    external_id === undefined ? undefined : { external_id },
+    (_, __, given) => given,
+  )
   if (isRefusal(reply)) return reply
   const { id, run_id } = reply as { readonly id?: string; readonly run_id?: string }
   return String(id ?? run_id)

@@ -14,9 +14,21 @@ import { bindingOf, frameOf, placeFrame, reads } from './follow.ts'
 import { denied, offeredIn } from './tools.ts'
 
 /** What the tools of a caller come to. */
-async function digestOf({ world }: Edge, project: string, caller: Caller): Promise<string | Refusal> {
+async function digestOf(
+  { world }: Edge,
+  project: string,
+  caller: Caller,
+): Promise<string | Refusal> {
   const offered = await offeredIn(world, project)
-  return isRefusal(offered) ? offered : world.hash(JSON.stringify(offered.filter((one) => !denied(world, caller, one)).map(({ tool }) => tool))).slice(0, 32)
+  return isRefusal(offered)
+    ? offered
+    : world
+        .hash(
+          JSON.stringify(
+            offered.filter((one) => !denied(world, caller, one)).map(({ tool }) => tool),
+          ),
+        )
+        .slice(0, 32)
 }
 
 /** Whether the id of a frame stands for known tools, and for which. */
@@ -26,7 +38,13 @@ export function knownTools(edge: Edge, call: Call, frame_id: string): string | u
 }
 
 /** Open it. @param before the tools that the client knows, when it was here before. @param open streams that end with the gateway. */
-export async function listen(edge: Edge, call: Call, exchange: Exchange, before: string | undefined, open: Set<Sink>): Promise<Refusal | undefined> {
+export async function listen(
+  edge: Edge,
+  call: Call,
+  exchange: Exchange,
+  before: string | undefined,
+  open: Set<Sink>,
+): Promise<Refusal | undefined> {
   const { world, directory, authentication } = edge
   const project = homeOf(edge, call)
   const first = await digestOf(edge, project, call.caller)
@@ -34,7 +52,13 @@ export async function listen(edge: Edge, call: Call, exchange: Exchange, before:
   let known: string = first
   const guard = guardOf(edge, call, () => out.end())
   const out: Sink = openStream(world, exchange, ': keepalive', () => void guard.look())
-  const tell = (): void => out.write(frameOf(notice('tools/list_changed'), sealCursor(world, bindingOf(edge, call, 'tools'), known)))
+  const tell = (): void =>
+    out.write(
+      frameOf(
+        notice('tools/list_changed'),
+        sealCursor(world, bindingOf(edge, call, 'tools'), known),
+      ),
+    )
   let looking = false
   let again = false
   const look = async (): Promise<void> => {
@@ -52,7 +76,10 @@ export async function listen(edge: Edge, call: Call, exchange: Exchange, before:
     looking = false
   }
   const stop = directory.onChange((id) => {
-    if (id === undefined || id === project || id === world.organization()) void look().catch(() => { looking = false })
+    if (id === undefined || id === project || id === world.organization())
+      void look().catch(() => {
+        looking = false
+      })
   })
   open.add(out)
   out.onClose(() => {
@@ -61,6 +88,7 @@ export async function listen(edge: Edge, call: Call, exchange: Exchange, before:
     guard.stop()
   })
   if (before !== undefined && before !== known) tell()
-  else if (reads(call)) out.write(placeFrame(sealCursor(world, bindingOf(edge, call, 'tools'), known)))
+  else if (reads(call))
+    out.write(placeFrame(sealCursor(world, bindingOf(edge, call, 'tools'), known)))
   return undefined
 }

@@ -36,13 +36,19 @@ export interface Waiting {
 const PAUSE = 200
 
 /** One frame of a stream of this protocol. */
-export const frameOf = (message: object, id?: string): string => `${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${JSON.stringify(message)}\n\n`
+export const frameOf = (message: object, id?: string): string =>
+  `${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${JSON.stringify(message)}\n\n`
 /** A frame that only gives a place to come back to. */
 export const placeFrame = (id: string): string => `id: ${id}\ndata: \n\n`
 /** Whether the client reads frames without data. */
-export const reads = ({ incoming }: Call): boolean => (incoming.header('mcp-protocol-version') ?? '') >= PRIMED
+export const reads = ({ incoming }: Call): boolean =>
+  (incoming.header('mcp-protocol-version') ?? '') >= PRIMED
 /** What ids of frames belong to: the caller in the project. */
-export const bindingOf = (edge: Edge, call: Call, what: 'call' | 'tools'): Binding => ({ project: homeOf(edge, call), route: `mcp.${what}`, filters: { principal: call.caller.principal.id } })
+export const bindingOf = (edge: Edge, call: Call, what: 'call' | 'tools'): Binding => ({
+  project: homeOf(edge, call),
+  route: `mcp.${what}`,
+  filters: { principal: call.caller.principal.id },
+})
 
 /** The call that the id of a frame stands for; undefined when it stands for none of this caller. */
 export function waitingOf(edge: Edge, call: Call, frame_id: string): Waiting | undefined {
@@ -51,10 +57,19 @@ export function waitingOf(edge: Edge, call: Call, frame_id: string): Waiting | u
 }
 
 /** Follow the run of a call. @param call of the row that does the tool, for its permission. @param first the client has nothing yet. */
-export async function followCall(edge: Edge, call: Call, exchange: Exchange, promised: Promised, waiting: Waiting, first: boolean): Promise<Refusal | undefined> {
+export async function followCall(
+  edge: Edge,
+  call: Call,
+  exchange: Exchange,
+  promised: Promised,
+  waiting: Waiting,
+  first: boolean,
+): Promise<Refusal | undefined> {
   const { world } = edge
   const project = homeOf(edge, call)
-  const { follower, release } = edge.followers.hold(timelineSource(world, project, waiting.run_id, progressSpelling))
+  const { follower, release } = edge.followers.hold(
+    timelineSource(world, project, waiting.run_id, progressSpelling),
+  )
   const opening = await follower.open(waiting.at).catch(() => refuse('service_unavailable'))
   if (isRefusal(opening) || !exchange.open) {
     release()
@@ -67,8 +82,17 @@ export async function followCall(edge: Edge, call: Call, exchange: Exchange, pro
   const finish = async (): Promise<void> => {
     telling.stop()
     if (out.closed) return
-    const result = await resultOf(world, project, promised, waiting.run_id).catch(() => refuse('service_unavailable'))
-    if (isRefusal(result) && result.refused !== 'service_unavailable') out.write(frameOf(faulty(waiting.id, 'internal', 'The result cannot be read any more.', { run_id: waiting.run_id })))
+    const result = await resultOf(world, project, promised, waiting.run_id).catch(() =>
+      refuse('service_unavailable'),
+    )
+    if (isRefusal(result) && result.refused !== 'service_unavailable')
+      out.write(
+        frameOf(
+          faulty(waiting.id, 'internal', 'The result cannot be read any more.', {
+            run_id: waiting.run_id,
+          }),
+        ),
+      )
     else if (result && !isRefusal(result)) out.write(frameOf(answered(waiting.id, result)))
     out.end()
   }
@@ -88,11 +112,19 @@ function tell(edge: Edge, call: Call, out: Sink, { token, ...waiting }: Waiting)
   let { seen, at } = waiting
   let held: string | undefined
   let cancel: (() => void) | undefined
-  const place = (): string => sealCursor(world, bindingOf(edge, call, 'call'), { ...waiting, ...(token !== undefined && { token }), seen, at } satisfies Waiting)
+  const place = (): string =>
+    sealCursor(world, bindingOf(edge, call, 'call'), {
+      ...waiting,
+      ...(token !== undefined && { token }),
+      seen,
+      at,
+    } satisfies Waiting)
   const say = (message: string): void => {
     held = cancel ? message : undefined
     if (cancel || out.closed || out.full) return
-    out.write(frameOf(notice('progress', { progressToken: token, progress: seen, message }), place()))
+    out.write(
+      frameOf(notice('progress', { progressToken: token, progress: seen, message }), place()),
+    )
     cancel = world.later(PAUSE, () => {
       cancel = undefined
       if (held !== undefined) say(held)

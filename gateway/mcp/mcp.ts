@@ -5,7 +5,17 @@
  * a client without a session lacks nothing but taking calls back.
  */
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
-import { answered, CancelParams, faulty, InitializeParams, ListParams, versions, type McpAnswer, type McpMessage, type RpcId } from '../../protocol/mcp.ts'
+import {
+  answered,
+  CancelParams,
+  faulty,
+  InitializeParams,
+  ListParams,
+  versions,
+  type McpAnswer,
+  type McpMessage,
+  type RpcId,
+} from '../../protocol/mcp.ts'
 import { homeOf, type Call, type Edge } from '../call.ts'
 import { openCursor, sealCursor } from '../cursor.ts'
 import { hexOf } from '../hex.ts'
@@ -36,19 +46,47 @@ export const isMcp = (name: string): boolean => name === 'mcp.send' || name === 
 export function openMcp(edge: Edge): Mcp {
   const open = new Set<Sink>()
   return {
-    run: async (call, exchange) => admit(edge, call) ?? (call.row.verb === 'stream' ? hear(edge, call, exchange, open) : answer(edge, call, exchange)),
-    stop() { for (const sink of [...open]) sink.end() },
+    run: async (call, exchange) =>
+      admit(edge, call) ??
+      (call.row.verb === 'stream'
+        ? hear(edge, call, exchange, open)
+        : answer(edge, call, exchange)),
+    stop() {
+      for (const sink of [...open]) sink.end()
+    },
   }
 }
 
 /** Refuses pages of browsers from elsewhere, which a name that points here would lead to this service, and versions that are not spoken. */
-function admit({ world: { settings: { cors, public_url } } }: Edge, { incoming, body }: Call): Refusal | undefined {
+function admit(
+  {
+    world: {
+      settings: { cors, public_url },
+    },
+  }: Edge,
+  { incoming, body }: Call,
+): Refusal | undefined {
   const origin = incoming.header('origin')
   const own = public_url === undefined ? undefined : new URL(public_url).origin
-  if (origin !== undefined && origin !== own && !cors.includes('*') && !cors.includes(origin)) return refuse('forbidden', undefined, 'Pages of this origin may not call; its operator can allow it with BATON_CORS.')
+  if (origin !== undefined && origin !== own && !cors.includes('*') && !cors.includes(origin))
+    return refuse(
+      'forbidden',
+      undefined,
+      'Pages of this origin may not call; its operator can allow it with BATON_CORS.',
+    )
   const version = incoming.header('mcp-protocol-version')
-  if (version === undefined || body['method'] === 'initialize' || (versions as readonly string[]).includes(version)) return undefined
-  return refuseFields({ field: 'MCP-Protocol-Version', message: 'is not a version that is spoken here', expected: versions, actual: version.slice(0, 100) })
+  if (
+    version === undefined ||
+    body['method'] === 'initialize' ||
+    (versions as readonly string[]).includes(version)
+  )
+    return undefined
+  return refuseFields({
+    field: 'MCP-Protocol-Version',
+    message: 'is not a version that is spoken here',
+    expected: versions,
+    actual: version.slice(0, 100),
+  })
 }
 
 /** A stream: what was broken off goes on, else the client hears of changes. */
@@ -58,20 +96,31 @@ async function hear(edge: Edge, call: Call, exchange: Exchange, open: Set<Sink>)
   const waiting = waitingOf(edge, call, frame_id)
   if (waiting) return resumeCall(edge, call, exchange, waiting)
   const known = knownTools(edge, call, frame_id)
-  return known === undefined ? refuseFields({ field: 'Last-Event-ID', message: 'must be the id of a frame of a stream of this caller', actual: frame_id.slice(0, 100) }) : listen(edge, call, exchange, known, open)
+  return known === undefined
+    ? refuseFields({
+        field: 'Last-Event-ID',
+        message: 'must be the id of a frame of a stream of this caller',
+        actual: frame_id.slice(0, 100),
+      })
+    : listen(edge, call, exchange, known, open)
 }
 
 /** A message: requests are answered, everything else is accepted. */
 async function answer(edge: Edge, call: Call, exchange: Exchange): Promise<Given> {
   const { id, method, params = {} } = call.body as McpMessage
   if (method === undefined || id === undefined) {
-    const unable = method === 'notifications/cancelled' ? await takeBack(edge, call, params) : undefined
+    const unable =
+      method === 'notifications/cancelled' ? await takeBack(edge, call, params) : undefined
     return unable?.refused === 'service_unavailable' ? unable : { status: 202 }
   }
   const reply = await replyTo(edge, call, exchange, id, method, params)
   if (reply === undefined || isRefusal(reply)) return reply
   const named = method === 'initialize' && reply.error === undefined
-  return { status: 200, body: reply, ...(named && { headers: { 'Mcp-Session-Id': hexOf(edge.world.random(16)) } }) }
+  return {
+    status: 200,
+    body: reply,
+    ...(named && { headers: { 'Mcp-Session-Id': hexOf(edge.world.random(16)) } }),
+  }
 }
 async function takeBack(edge: Edge, call: Call, params: unknown): Promise<Refusal | undefined> {
   if (faultsOf(CancelParams, params).length > 0) return undefined
@@ -79,38 +128,71 @@ async function takeBack(edge: Edge, call: Call, params: unknown): Promise<Refusa
   return cancelCall(edge, call, requestId, reason)
 }
 
-async function replyTo(edge: Edge, call: Call, exchange: Exchange, id: RpcId, method: string, params: object): Promise<Replied> {
+async function replyTo(
+  edge: Edge,
+  call: Call,
+  exchange: Exchange,
+  id: RpcId,
+  method: string,
+  params: object,
+): Promise<Replied> {
   const { settings } = edge.world
   const misfit = (schema: Parameters<typeof faultsOf>[0]): McpAnswer | undefined => {
     const fields = faultsOf(schema, params, 'params')
-    return fields[0] && faulty(id, 'invalid_params', `${fields[0].field}: ${fields[0].message}`, { fields })
+    return (
+      fields[0] &&
+      faulty(id, 'invalid_params', `${fields[0].field}: ${fields[0].message}`, { fields })
+    )
   }
   switch (method) {
     case 'initialize': {
       const asked = (params as { protocolVersion?: string }).protocolVersion
-      return misfit(InitializeParams) ?? answered(id, {
-        protocolVersion: versions.find((one) => one === asked) ?? versions[0], capabilities: { tools: { listChanged: true } },
-        serverInfo: { name: settings.brand.toLowerCase(), title: `${settings.brand}: ${call.project?.name ?? ''}`, version: settings.version },
-        instructions: 'Tools are the published workflows and the actions of this project. A call of a workflow lasts as long as its run, which goes on when the connection is lost.',
-      })
+      return (
+        misfit(InitializeParams) ??
+        answered(id, {
+          protocolVersion: versions.find((one) => one === asked) ?? versions[0],
+          capabilities: { tools: { listChanged: true } },
+          serverInfo: {
+            name: settings.brand.toLowerCase(),
+            title: `${settings.brand}: ${call.project?.name ?? ''}`,
+            version: settings.version,
+          },
+          instructions:
+            'Tools are the published workflows and the actions of this project. A call of a workflow lasts as long as its run, which goes on when the connection is lost.',
+        })
+      )
     }
-    case 'ping': return answered(id, {})
-    case 'tools/list': return misfit(ListParams) ?? listTools(edge, call, id, params)
-    case 'tools/call': return callTool(edge, call, exchange, id, params)
-    default: return faulty(id, 'method_not_found', `There is no method ${method}.`)
+    case 'ping':
+      return answered(id, {})
+    case 'tools/list':
+      return misfit(ListParams) ?? listTools(edge, call, id, params)
+    case 'tools/call':
+      return callTool(edge, call, exchange, id, params)
+    default:
+      return faulty(id, 'method_not_found', `There is no method ${method}.`)
   }
 }
 
 /** The tools that the caller may call, by name, a page at a time. */
-async function listTools(edge: Edge, call: Call, id: RpcId, { cursor }: { readonly cursor?: string }): Promise<Replied> {
+async function listTools(
+  edge: Edge,
+  call: Call,
+  id: RpcId,
+  { cursor }: { readonly cursor?: string },
+): Promise<Replied> {
   const { world } = edge
   const binding = { project: homeOf(edge, call), route: 'mcp.tools.list', filters: {} }
   const opened = cursor === undefined ? { position: '' } : openCursor(world, binding, cursor)
   if (isRefusal(opened)) return faulty(id, 'invalid_params', 'cursor: is not one of this list')
   const all = await offeredIn(world, homeOf(edge, call))
   if (isRefusal(all)) return all
-  const rest = all.filter((one) => one.name > String(opened.position) && !denied(world, call.caller, one))
+  const rest = all.filter(
+    (one) => one.name > String(opened.position) && !denied(world, call.caller, one),
+  )
   const page = rest.slice(0, PAGE)
   const last = page.at(-1)
-  return answered(id, { tools: page.map(({ tool }) => tool), ...(rest.length > PAGE && last && { nextCursor: sealCursor(world, binding, last.name) }) })
+  return answered(id, {
+    tools: page.map(({ tool }) => tool),
+    ...(rest.length > PAGE && last && { nextCursor: sealCursor(world, binding, last.name) }),
+  })
 }

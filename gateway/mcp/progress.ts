@@ -3,19 +3,35 @@ import type { RunEventRecord } from '../../protocol/api/runs.ts'
 import type { Sink } from '../respond.ts'
 
 /** What a line says: the cursor of an event, and what is told of it. */
-interface Line { readonly c: number; readonly m?: string }
+interface Line {
+  readonly c: number
+  readonly m?: string
+}
 
 /** Events that are told; all of them count. */
 const told: ReadonlySet<string> = new Set([
-  'run.started', 'run.resumed', 'step.started', 'step.completed', 'step.failed', 'step.retried', 'step.skipped', 'wait.opened', 'action.retried', 'interaction.requested', 'check.passed', 'check.failed',
+  'run.started',
+  'run.resumed',
+  'step.started',
+  'step.completed',
+  'step.failed',
+  'step.retried',
+  'step.skipped',
+  'wait.opened',
+  'action.retried',
+  'interaction.requested',
+  'check.passed',
+  'check.failed',
 ])
 /** What is told of an event: `step completed: review`. */
-const messageOf = ({ event_type, step_key }: RunEventRecord): string => `${event_type.replace('.', ' ')}${step_key === undefined ? '' : `: ${step_key}`}`
+const messageOf = ({ event_type, step_key }: RunEventRecord): string =>
+  `${event_type.replace('.', ' ')}${step_key === undefined ? '' : `: ${step_key}`}`
 
 /** How the timeline is written down for calls. */
 export const progressSpelling = {
   name: 'mcp',
-  spell: (record: RunEventRecord): string => `${JSON.stringify({ c: record.sequence, ...(told.has(record.event_type) && { m: messageOf(record) }) } satisfies Line)}\n`,
+  spell: (record: RunEventRecord): string =>
+    `${JSON.stringify({ c: record.sequence, ...(told.has(record.event_type) && { m: messageOf(record) }) } satisfies Line)}\n`,
 }
 
 /** What is done with what is read. */
@@ -32,12 +48,16 @@ export function reader({ event, farewell, over }: Reading): Sink {
   let closed = false
   return {
     full: false,
-    get closed() { return closed },
+    get closed() {
+      return closed
+    },
     onDrain: () => {},
     onClose: (run) => void closers.push(run),
     write(piece) {
       if (closed) return
-      for (const line of (typeof piece === 'string' ? piece : Buffer.from(piece).toString()).split('\n')) {
+      for (const line of (typeof piece === 'string' ? piece : Buffer.from(piece).toString()).split(
+        '\n',
+      )) {
         if (line.startsWith('{')) {
           const { c, m } = JSON.parse(line) as Line
           event(c, m)

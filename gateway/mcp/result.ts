@@ -8,24 +8,51 @@ import { faultsOf } from '../schema.ts'
 
 const text = (content: string): McpResult['content'] => [{ type: 'text', text: content }]
 /** Something that came out well. */
-export const good = (output: Open, meta?: Open): McpResult => ({ content: text(JSON.stringify(output)), structuredContent: output, ...(meta && { _meta: meta }) })
-const failed = (why: string, meta?: Open): McpResult => ({ content: text(why), isError: true, ...(meta && { _meta: meta }) })
+export const good = (output: Open, meta?: Open): McpResult => ({
+  content: text(JSON.stringify(output)),
+  structuredContent: output,
+  ...(meta && { _meta: meta }),
+})
+const failed = (why: string, meta?: Open): McpResult => ({
+  content: text(why),
+  isError: true,
+  ...(meta && { _meta: meta }),
+})
 
 /** A refusal that the model can do something about; others are answers of the request itself. */
 export function refusedCall(refusal: Refusal, brand: string): McpResult | Refusal {
-  if (errors[refusal.refused].status >= 500 || refusal.refused === 'permission_denied' || refusal.refused === 'forbidden') return refusal
+  if (
+    errors[refusal.refused].status >= 500 ||
+    refusal.refused === 'permission_denied' ||
+    refusal.refused === 'forbidden'
+  )
+    return refusal
   const { code, message, details } = errorBody(refusal).error
   const fields = details?.['fields']
-  const places = Array.isArray(fields) ? (fields as { field: string; message: string }[]).map((fault) => `${fault.field}: ${fault.message}`).join('\n') : ''
-  return failed(places === '' ? message : places, { [`${brand}/error`]: { code, ...(details && { details }) } })
+  const places = Array.isArray(fields)
+    ? (fields as { field: string; message: string }[])
+        .map((fault) => `${fault.field}: ${fault.message}`)
+        .join('\n')
+    : ''
+  return failed(places === '' ? message : places, {
+    [`${brand}/error`]: { code, ...(details && { details }) },
+  })
 }
 
 type Ran = Pick<WorkflowRunDetail, 'id' | 'status' | 'result' | 'error_type' | 'error_message'>
 /** A call whose result is not waited for any longer: not what was promised, so no success. */
-export const unfinished = (run_id: string, look: string, brand: string): McpResult => failed(`The run ${run_id} goes on. Look at it later with ${look}.`, { [`${brand}/run_id`]: run_id })
+export const unfinished = (run_id: string, look: string, brand: string): McpResult =>
+  failed(`The run ${run_id} goes on. Look at it later with ${look}.`, {
+    [`${brand}/run_id`]: run_id,
+  })
 /** How a run is going, for the tool that looks at one. */
-export const shownRun = ({ id, status, result: output, error_type, error_message }: Ran): Open =>
-  ({ run_id: id, status, ...(output && { output }), ...(error_type !== undefined && { error_type }), ...(error_message !== undefined && { error_message }) })
+export const shownRun = ({ id, status, result: output, error_type, error_message }: Ran): Open => ({
+  run_id: id,
+  status,
+  ...(output && { output }),
+  ...(error_type !== undefined && { error_type }),
+  ...(error_message !== undefined && { error_message }),
+})
 
 /** What of a tool matters for its results: the row that does it, and what it promises. */
 export interface Promised {
@@ -33,19 +60,39 @@ export interface Promised {
   readonly outputSchema?: McpTool['outputSchema'] | undefined
 }
 /** The result of the run of a call; undefined while it goes on. */
-export async function resultOf(world: World, project: string, { row, outputSchema }: Promised, run_id: string): Promise<McpResult | undefined | Refusal> {
+export async function resultOf(
+  world: World,
+  project: string,
+  { row, outputSchema }: Promised,
+  run_id: string,
+): Promise<McpResult | undefined | Refusal> {
   const run = (await world.view(project, 'run.get', { id: run_id })) as Ran | Refusal
   if (isRefusal(run)) return run
   if (!terminal.has(run.status)) return undefined
   const brand = world.settings.brand.toLowerCase()
   const meta = { [`${brand}/run_id`]: run_id }
   if (run.status === 'cancelled') return failed(`The run ${run_id} was cancelled.`, meta)
-  if (run.status === 'failed') return failed(`The run ${run_id} failed: ${run.error_message ?? run.error_type ?? 'it does not say why'}`, { ...meta, ...(run.error_type !== undefined && { [`${brand}/error_type`]: run.error_type }) })
+  if (run.status === 'failed')
+    return failed(
+      `The run ${run_id} failed: ${run.error_message ?? run.error_type ?? 'it does not say why'}`,
+      { ...meta, ...(run.error_type !== undefined && { [`${brand}/error_type`]: run.error_type }) },
+    )
   // An output may have a member `refused`: it is never asked whether it is a refusal.
-  const call = row === 'action.invoke' ? ((await world.ask({ project, kind: 'run', id: run_id }, 'invoked')) as { readonly output?: Open } | null | Refusal) : { output: run.result }
+  const call =
+    row === 'action.invoke'
+      ? ((await world.ask({ project, kind: 'run', id: run_id }, 'invoked')) as
+          | { readonly output?: Open }
+          | null
+          | Refusal)
+      : { output: run.result }
   if (!call || isRefusal(call)) return call ?? refuse('not_found')
   const { output = {} } = call
   // Clients refuse data that is not what the tool promised, so they are told before.
   const faults = outputSchema ? faultsOf(outputSchema, output, 'output') : []
-  return faults.length > 0 ? failed(`The output is not what the tool promises.\n${faults.map(({ field, message }) => `${field}: ${message}`).join('\n')}\n${JSON.stringify(output)}`, meta) : good(output, meta)
+  return faults.length > 0
+    ? failed(
+        `The output is not what the tool promises.\n${faults.map(({ field, message }) => `${field}: ${message}`).join('\n')}\n${JSON.stringify(output)}`,
+        meta,
+      )
+    : good(output, meta)
 }

@@ -8,11 +8,28 @@ import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
 
 export type Change =
   /** A stored frame as it was committed; `row`: the row that streams which it belongs to, as it is after it; `again`: it begins that row anew. */
-  | { readonly kind: 'frame'; readonly revision: number; readonly frame: SessionFrame; readonly at: number; readonly row?: TranscriptMessage; readonly again?: boolean }
+  | {
+      readonly kind: 'frame'
+      readonly revision: number
+      readonly frame: SessionFrame
+      readonly at: number
+      readonly row?: TranscriptMessage
+      readonly again?: boolean
+    }
   /** Another stored event, of which no transcript knows; `row`: the message it speaks of. */
-  | { readonly kind: 'note'; readonly event: SessionEvent; readonly at: number; readonly row?: TranscriptMessage }
+  | {
+      readonly kind: 'note'
+      readonly event: SessionEvent
+      readonly at: number
+      readonly row?: TranscriptMessage
+    }
   /** A row that streams, whole: what it had before is void. `again`: pieces of it were shown before. */
-  | { readonly kind: 'row'; readonly row: TranscriptMessage; readonly again: boolean; readonly at: number }
+  | {
+      readonly kind: 'row'
+      readonly row: TranscriptMessage
+      readonly again: boolean
+      readonly at: number
+    }
   /** A piece of a row that streams. */
   | { readonly kind: 'piece'; readonly preview: Preview; readonly appended?: Appended }
 /** What changed since a client's cursor, as it is now; `rows`: those that stream, with what they have shown so far. */
@@ -37,14 +54,23 @@ export interface Dialect {
 }
 
 /** Whether a turn ends here. */
-export const endsTurn = (change: Change): boolean => change.kind === 'frame' && change.frame.type === 'turn.upsert' && settledTurns.has(change.frame.status)
+export const endsTurn = (change: Change): boolean =>
+  change.kind === 'frame' &&
+  change.frame.type === 'turn.upsert' &&
+  settledTurns.has(change.frame.status)
 
 /** Characters that some clients take for the end of a line, spelled so that none does. */
 const LINES = /[\u0085\u2028\u2029]/g
 /** JSON on one line, whatever a reader takes for one. */
 function oneLine(data: Open): string {
   const json = JSON.stringify(data)
-  return json.search(LINES) >= 0 ? json.replace(LINES, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`) : json
+  return json.search(LINES) >= 0
+    ? json.replace(
+        LINES,
+        (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+      )
+    : json
 }
 /** One frame. */
-export const spell = (event_type: string, data: Open, id?: string | number): string => `${id === undefined ? '' : `id: ${id}\n`}event: ${event_type}\ndata: ${oneLine({ event_type, ...data })}\n\n`
+export const spell = (event_type: string, data: Open, id?: string | number): string =>
+  `${id === undefined ? '' : `id: ${id}\n`}event: ${event_type}\ndata: ${oneLine({ event_type, ...data })}\n\n`

@@ -3,7 +3,11 @@
  * Tools are resolved here and nowhere else: a session is handed a list of what is granted.
  */
 import type { Agent } from '../../protocol/agents.ts'
-import { effectiveDefinition, type AgentSource, type EffectiveDefinition } from '../../protocol/agents/definition.ts'
+import {
+  effectiveDefinition,
+  type AgentSource,
+  type EffectiveDefinition,
+} from '../../protocol/agents/definition.ts'
 import { clearsConfig, type InlineConfig } from '../../protocol/agents/inline.ts'
 import { findModel } from '../../protocol/agents/models.ts'
 import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/directory.ts'
@@ -16,14 +20,18 @@ import { agentSource, byName, type Asking } from '../equipment.ts'
 import { grantedTools, remembered } from './tools.ts'
 
 /** What turns of agents begin with, by agent. Agents, what they are given and what that is are configuration: as long as that is the one that is known (directory.ts, D2), so is this. */
-const sources = new WeakMap<ProjectDirectory, { readonly organization: OrganizationDirectory; readonly byAgent: Map<string, AgentSource> }>()
+const sources = new WeakMap<
+  ProjectDirectory,
+  { readonly organization: OrganizationDirectory; readonly byAgent: Map<string, AgentSource> }
+>()
 async function sourceOf(edge: Asking, project: string, id: string): Promise<AgentSource | Refusal> {
   const here = await edge.directory.project(project)
   if (isRefusal(here)) return here
   const organization = await edge.directory.organization()
   if (isRefusal(organization)) return organization
   let known = sources.get(here)
-  if (known?.organization !== organization) sources.set(here, (known = { organization, byAgent: new Map() }))
+  if (known?.organization !== organization)
+    sources.set(here, (known = { organization, byAgent: new Map() }))
   const kept = known.byAgent.get(id)
   if (kept) return kept
   const source = await agentSource(edge, project, id)
@@ -32,18 +40,29 @@ async function sourceOf(edge: Asking, project: string, id: string): Promise<Agen
 }
 
 /** The agent that a reference names, in use or not. */
-export async function findAgent({ world, directory }: Asking, project: string, ref: { readonly id?: string; readonly name?: string }): Promise<Agent | Refusal> {
+export async function findAgent(
+  { world, directory }: Asking,
+  project: string,
+  ref: { readonly id?: string; readonly name?: string },
+): Promise<Agent | Refusal> {
   const known = await directory.project(project)
   if (isRefusal(known)) return known
-  const id = ref.id ?? Object.entries(known.agents).find(([, { name }]) => name === ref.name)?.[0] ?? ''
-  if (!own(known.agents, id)) return refuse('not_found', { resource: 'agent' }, 'There is no such agent in this project.')
+  const id =
+    ref.id ?? Object.entries(known.agents).find(([, { name }]) => name === ref.name)?.[0] ?? ''
+  if (!own(known.agents, id))
+    return refuse('not_found', { resource: 'agent' }, 'There is no such agent in this project.')
   const source = await sourceOf({ world, directory }, project, id)
   return isRefusal(source) ? source : source.agent
 }
 /** The agent, when it is in use. */
-export const inUse = (agent: Agent): Agent | Refusal => (agent.status === 'active' ? agent : refuse('agent_inactive', { agent_id: agent.id }))
+export const inUse = (agent: Agent): Agent | Refusal =>
+  agent.status === 'active' ? agent : refuse('agent_inactive', { agent_id: agent.id })
 /** The agent that a reference names; `not_found` when there is none, `agent_inactive` when it is not in use. */
-export async function agentOf(asking: Asking, project: string, ref: { readonly id?: string; readonly name?: string }): Promise<Agent | Refusal> {
+export async function agentOf(
+  asking: Asking,
+  project: string,
+  ref: { readonly id?: string; readonly name?: string },
+): Promise<Agent | Refusal> {
   const agent = await findAgent(asking, project, ref)
   return isRefusal(agent) ? agent : inUse(agent)
 }
@@ -57,48 +76,101 @@ export interface Wanted {
 }
 type Settings = Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'> | undefined
 /** What all layers together give, without what an agent's actions and memory add to it. */
-async function effectiveIn(edge: Asking, project: string, agent: Agent, session: Settings, { config, operation, step }: Wanted, given?: AgentSource): Promise<EffectiveDefinition | Refusal> {
+async function effectiveIn(
+  edge: Asking,
+  project: string,
+  agent: Agent,
+  session: Settings,
+  { config, operation, step }: Wanted,
+  given?: AgentSource,
+): Promise<EffectiveDefinition | Refusal> {
   const source = given ?? (await sourceOf(edge, project, agent.id))
   if (isRefusal(source)) return source
-  const effective = config === undefined ? session?.config : clearsConfig(config) ? undefined : config
+  const effective =
+    config === undefined ? session?.config : clearsConfig(config) ? undefined : config
   // Toolkits and skills that a config names without saying what is in them.
-  const means = effective?.toolkits?.some(({ actions }) => actions === undefined) || effective?.skills?.some(({ body }) => body === undefined)
+  const means =
+    effective?.toolkits?.some(({ actions }) => actions === undefined) ||
+    effective?.skills?.some(({ body }) => body === undefined)
   const named = means ? await byName(edge, project) : undefined
   if (isRefusal(named)) return named
   const found = effectiveDefinition({
-    source, models: edge.world.settings.models, ...(named && { named }), ...(effective && { config: effective }), ...(operation && { operation }), ...(step && { step }),
-    ...(session && { session: { ...(session.thinking_effort && { thinking_effort: session.thinking_effort }), ...(session.compaction_policy && { compaction_policy: session.compaction_policy }) } }),
+    source,
+    models: edge.world.settings.models,
+    ...(named && { named }),
+    ...(effective && { config: effective }),
+    ...(operation && { operation }),
+    ...(step && { step }),
+    ...(session && {
+      session: {
+        ...(session.thinking_effort && { thinking_effort: session.thinking_effort }),
+        ...(session.compaction_policy && { compaction_policy: session.compaction_policy }),
+      },
+    }),
   })
   return 'faults' in found ? refuseFields(...found.faults) : found
 }
 /** How a session compacts: by itself from so many tokens on, or not. A step of a run that names another model may have another threshold. */
-export async function compactionOf(edge: Asking, project: string, session: Session): Promise<EffectiveDefinition['compaction'] | Refusal> {
+export async function compactionOf(
+  edge: Asking,
+  project: string,
+  session: Session,
+): Promise<EffectiveDefinition['compaction'] | Refusal> {
   const agent = await findAgent(edge, project, { id: session.agent_id })
   const found = isRefusal(agent) ? agent : await effectiveIn(edge, project, agent, session, {})
   return isRefusal(found) ? found : found.compaction
 }
 /** The definition of a turn of an agent that is in use, in a session, which may be new. @param given the agent with what it has, when it is no agent of the project. */
-export async function define(edge: Asking, project: string, agent: Agent, session: Settings, wanted: Wanted, given?: AgentSource): Promise<Defined | Refusal> {
+export async function define(
+  edge: Asking,
+  project: string,
+  agent: Agent,
+  session: Settings,
+  wanted: Wanted,
+  given?: AgentSource,
+): Promise<Defined | Refusal> {
   const usable = inUse(agent)
   if (isRefusal(usable)) return usable
   const found = await effectiveIn(edge, project, agent, session, wanted, given)
   if (isRefusal(found)) return found
   const { config, step } = wanted
-  const [tools, memory] = await Promise.all([grantedTools(edge.world, project, found.tools), remembered(edge.world, project, agent.id, found.memory_context)])
+  const [tools, memory] = await Promise.all([
+    grantedTools(edge.world, project, found.tools),
+    remembered(edge.world, project, agent.id, found.memory_context),
+  ])
   if (isRefusal(tools)) return tools
   if (isRefusal(memory)) return memory
   const { max_turns, max_duplicate_tool_calls } = step ?? {}
-  const price = found.route.mode === 'managed' ? findModel(edge.world.settings.models, `${found.route.provider}/${found.route.model}`)?.price : undefined
-  const { instructions, route, effort, timeout_seconds, compaction, tool_presentation, skills } = found
+  const price =
+    found.route.mode === 'managed'
+      ? findModel(edge.world.settings.models, `${found.route.provider}/${found.route.model}`)?.price
+      : undefined
+  const { instructions, route, effort, timeout_seconds, compaction, tool_presentation, skills } =
+    found
   return {
     definition: {
-      agent_id: agent.id, agent_name: agent.name, scope: { org_id: edge.world.organization(), project_id: project },
-      instructions, route, ...(effort !== undefined && { effort }), timeout_seconds, compaction, tool_presentation, skills, tools: allowed(tools, step), ...memory,
-      ...(max_turns !== undefined && { max_generations: max_turns }), ...(max_duplicate_tool_calls !== undefined && { max_repeats: max_duplicate_tool_calls }), ...(price && { price }),
+      agent_id: agent.id,
+      agent_name: agent.name,
+      scope: { org_id: edge.world.organization(), project_id: project },
+      instructions,
+      route,
+      ...(effort !== undefined && { effort }),
+      timeout_seconds,
+      compaction,
+      tool_presentation,
+      skills,
+      tools: allowed(tools, step),
+      ...memory,
+      ...(max_turns !== undefined && { max_generations: max_turns }),
+      ...(max_duplicate_tool_calls !== undefined && { max_repeats: max_duplicate_tool_calls }),
+      ...(price && { price }),
     },
     ...(config && { config: clearsConfig(config) ? null : config }),
   }
 }
 /** The tools that a step leaves: it takes away and never adds. */
-const allowed = (tools: readonly GrantedTool[], { tool_names, disable_tools }: TurnWanted['step'] = {}): readonly GrantedTool[] =>
+const allowed = (
+  tools: readonly GrantedTool[],
+  { tool_names, disable_tools }: TurnWanted['step'] = {},
+): readonly GrantedTool[] =>
   disable_tools ? [] : tool_names ? tools.filter(({ name }) => tool_names.includes(name)) : tools

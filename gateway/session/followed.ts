@@ -16,7 +16,10 @@ interface Followed {
 }
 export interface FollowedSessions {
   /** The follower of a session; it lives until everybody who asked for it has released it. */
-  hold(project: string, session_id: string): Pick<Followed, 'follower' | 'dialects'> & { release(): void }
+  hold(
+    project: string,
+    session_id: string,
+  ): Pick<Followed, 'follower' | 'dialects'> & { release(): void }
   /** End every client. */
   stop(): void
 }
@@ -27,7 +30,10 @@ const BEHIND = [10, 50, 200, 500, 1000]
  * A page that is no older than its reader. "Committed by now" is what a view was told by the stream's leader, who may have been
  * replaced. A reader who stays ahead has a cursor from a time that was restored away, and is given what there is.
  */
-export async function patient(ask: () => Promise<TranscriptPage | Refusal>, pause: (ms: number) => Promise<void>): Promise<TranscriptPage | Refusal> {
+export async function patient(
+  ask: () => Promise<TranscriptPage | Refusal>,
+  pause: (ms: number) => Promise<void>,
+): Promise<TranscriptPage | Refusal> {
   for (const ms of BEHIND) {
     const page = await ask()
     if (isRefusal(page) || page.after <= page.revision) return page
@@ -36,8 +42,19 @@ export async function patient(ask: () => Promise<TranscriptPage | Refusal>, paus
   return ask()
 }
 /** Ask for a page of a transcript. `fresh`: it must contain everything up to this cursor; absent: everything committed by now. */
-export const askPage = (world: World, project: string, question: TranscriptQuestion, fresh?: number): Promise<TranscriptPage | Refusal> =>
-  patient(() => world.view(project, 'session.transcript', question, fresh) as Promise<TranscriptPage | Refusal>, (ms) => new Promise((resolve) => world.later(ms, resolve)))
+export const askPage = (
+  world: World,
+  project: string,
+  question: TranscriptQuestion,
+  fresh?: number,
+): Promise<TranscriptPage | Refusal> =>
+  patient(
+    () =>
+      world.view(project, 'session.transcript', question, fresh) as Promise<
+        TranscriptPage | Refusal
+      >,
+    (ms) => new Promise((resolve) => world.later(ms, resolve)),
+  )
 
 /** No sessions yet. */
 export function openFollowedSessions(world: World): FollowedSessions {
@@ -47,10 +64,17 @@ export function openFollowedSessions(world: World): FollowedSessions {
   const open = (project: string, session_id: string): Followed => {
     const follower = new SessionFollower({
       ask: (question, fresh) => askPage(world, project, { ...question, session_id }, fresh),
-      shown: (message_id) => world.previewed(project, message_id), now: () => world.now(), later: (ms, run) => world.later(ms, run), age,
-      slow: () => world.count.inc('stream_fallbacks'), given: (changes) => world.count.inc('events_sent', changes),
+      shown: (message_id) => world.previewed(project, message_id),
+      now: () => world.now(),
+      later: (ms, run) => world.later(ms, run),
+      age,
+      slow: () => world.count.inc('stream_fallbacks'),
+      given: (changes) => world.count.inc('events_sent', changes),
     })
-    const stops = [world.live(project, 'session', session_id, (placed) => follower.hear(placed)), world.onPreview(project, session_id, (pieces) => follower.preview(pieces))]
+    const stops = [
+      world.live(project, 'session', session_id, (placed) => follower.hear(placed)),
+      world.onPreview(project, session_id, (pieces) => follower.preview(pieces)),
+    ]
     let cancel = () => {}
     const look = () => {
       cancel = world.later(2 * world.settings.keepalive, () => {
@@ -61,8 +85,16 @@ export function openFollowedSessions(world: World): FollowedSessions {
     look()
     world.count.open('followers', 1)
     return {
-      follower, users: 0,
-      dialects: { v1: numberedDialect(session_id, idle), v2: transcriptDialect(session_id, (revision) => sealRevision(world, project, session_id, revision), idle) },
+      follower,
+      users: 0,
+      dialects: {
+        v1: numberedDialect(session_id, idle),
+        v2: transcriptDialect(
+          session_id,
+          (revision) => sealRevision(world, project, session_id, revision),
+          idle,
+        ),
+      },
       close() {
         cancel()
         for (const stop of stops) stop()

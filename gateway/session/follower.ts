@@ -28,7 +28,10 @@ import { readiness } from './readable.ts'
 /** What a follower needs to know of its session and the world. Milliseconds. */
 export interface Ports {
   /** A page. `fresh`: it must contain everything up to this cursor; absent: everything committed by now. */
-  ask(question: Omit<TranscriptQuestion, 'session_id'>, fresh?: number): Promise<TranscriptPage | Refusal>
+  ask(
+    question: Omit<TranscriptQuestion, 'session_id'>,
+    fresh?: number,
+  ): Promise<TranscriptPage | Refusal>
   /** Everything that a row has shown so far, when somebody publishes it. */
   shown(message_id: string): Promise<Previewed | undefined>
   now(): number
@@ -46,7 +49,10 @@ interface Client {
   /** Stops the wait for the end of an idle stream. */
   idle: (() => void) | undefined
 }
-interface Head { cursor: number; revision: number }
+interface Head {
+  cursor: number
+  revision: number
+}
 
 /** Things on a page, and rows of a transcript that is opened without a cursor. */
 const [PAGE, NEWEST] = [200, 20]
@@ -68,14 +74,26 @@ export class SessionFollower {
   #pulling: Promise<void> | undefined
   #closed = false
 
-  constructor(ports: Ports) { this.#ports = ports }
-  get clients(): number { return this.#clients.size }
+  constructor(ports: Ports) {
+    this.#ports = ports
+  }
+  get clients(): number {
+    return this.#clients.size
+  }
   /** Rows that stream, as far as they were shown. */
-  get rows(): readonly TranscriptMessage[] { return this.#live.rows() }
+  get rows(): readonly TranscriptMessage[] {
+    return this.#live.rows()
+  }
 
   /** The first page of a client. */
-  first(from: { readonly after?: number; readonly after_sequence?: number }): Promise<TranscriptPage | Refusal> {
-    return this.#ports.ask({ ...from, limit: from.after === undefined && from.after_sequence === undefined ? NEWEST : PAGE })
+  first(from: {
+    readonly after?: number
+    readonly after_sequence?: number
+  }): Promise<TranscriptPage | Refusal> {
+    return this.#ports.ask({
+      ...from,
+      limit: from.after === undefined && from.after_sequence === undefined ? NEWEST : PAGE,
+    })
   }
 
   /** Give a client everything from its first page on. */
@@ -90,17 +108,23 @@ export class SessionFollower {
       this.#all.delete(client)
       this.#clients.delete(client)
     })
-    for (let page: TranscriptPage | undefined = first, after = first.through, failures = 0; !sink.closed && !this.#closed; ) {
+    for (
+      let page: TranscriptPage | undefined = first, after = first.through, failures = 0;
+      !sink.closed && !this.#closed;
+    ) {
       if (page && !page.more) await this.#reach(page)
       await readable()
       if (sink.closed || this.#closed) return
       if (page) {
-        const joins = !page.more && this.#head?.cursor === page.last && this.#head.revision === page.revision
+        const joins =
+          !page.more && this.#head?.cursor === page.last && this.#head.revision === page.revision
         this.#catchUp(client, page, joins ? this.#live.rows() : [])
         after = page.through
         if (joins) return this.#joined(client, page.revision)
       }
-      const next: TranscriptPage | Refusal | undefined = await this.#ports.ask({ after, limit: PAGE }, page && !page.more ? this.#head?.cursor : undefined).catch(() => undefined)
+      const next: TranscriptPage | Refusal | undefined = await this.#ports
+        .ask({ after, limit: PAGE }, page && !page.more ? this.#head?.cursor : undefined)
+        .catch(() => undefined)
       page = next && !isRefusal(next) ? next : undefined
       if (page) failures = 0
       else await this.#sleep(failures++)
@@ -108,7 +132,9 @@ export class SessionFollower {
   }
   #catchUp(client: Client, page: TranscriptPage, rows: readonly TranscriptMessage[]): void {
     if (page.turns.some(({ record }) => settledTurns.has(record.status))) client.settled = true
-    this.#ports.given(page.messages.length + page.turns.length + page.interactions.length + rows.length)
+    this.#ports.given(
+      page.messages.length + page.turns.length + page.interactions.length + rows.length,
+    )
     client.sink.write(client.dialect.caught({ page, rows, at: this.#ports.now() }))
   }
   #joined(client: Client, revision: number): void {
@@ -120,7 +146,11 @@ export class SessionFollower {
   async #reach(page: TranscriptPage): Promise<void> {
     const head = this.#head
     // The newest part says nothing of what lies between it and the head.
-    if (!head || (page.last > head.cursor && page.after >= 0 && page.after <= head.revision && !this.#pulling)) this.#adopt(page)
+    if (
+      !head ||
+      (page.last > head.cursor && page.after >= 0 && page.after <= head.revision && !this.#pulling)
+    )
+      this.#adopt(page)
     this.#heard = Math.max(this.#heard, page.last)
     while (this.#behind()) await this.notice(0)
     this.#seekAll()
@@ -134,12 +164,20 @@ export class SessionFollower {
     const head = this.#head
     if (!head || this.#pulling || last <= head.cursor) return
     if (placed.stripped || placed.entry.prev > head.cursor) return void this.notice(last)
-    const { events, origin: { at } } = placed.entry
+    const {
+      events,
+      origin: { at },
+    } = placed.entry
     const changes: Change[] = []
     let summary: TranscriptMessage | undefined
     for (const event of events as readonly SessionEvent[]) {
       if (!isFrame(event)) {
-        const row = event.type === 'call.noted' ? this.#live.rowOf(event.id) : event.type === 'compaction.created' ? summary : undefined
+        const row =
+          event.type === 'call.noted'
+            ? this.#live.rowOf(event.id)
+            : event.type === 'compaction.created'
+              ? summary
+              : undefined
         changes.push({ kind: 'note', event, at, ...(row && { row }) })
         continue
       }
@@ -148,7 +186,8 @@ export class SessionFollower {
       if (event.type === 'message.upsert' && event.role === 'compaction') summary = rowIn(event)
       if (event.type === 'turn.upsert') this.#turn(event.id, event.status)
       changes.push({ kind: 'frame', revision, frame: event, at, ...(row && { row, again }) })
-      if (again && row && event.type !== 'message.upsert') changes.push({ kind: 'row', row, again: false, at })
+      if (again && row && event.type !== 'message.upsert')
+        changes.push({ kind: 'row', row, again: false, at })
     }
     head.cursor = last
     this.#tell(changes)
@@ -170,7 +209,9 @@ export class SessionFollower {
   /** Everything up to a cursor is committed: resolves when it was fetched. */
   notice(cursor: number): Promise<void> {
     this.#heard = Math.max(this.#heard, cursor)
-    return (this.#pulling ??= this.#pull().finally(() => { this.#pulling = undefined }))
+    return (this.#pulling ??= this.#pull().finally(() => {
+      this.#pulling = undefined
+    }))
   }
   /** Entries may have been lost: ask whether there is anything new. */
   async check(): Promise<void> {
@@ -178,7 +219,9 @@ export class SessionFollower {
     while (this.#behind()) await this.notice(0)
   }
   #behind(): boolean {
-    return this.#head !== undefined && !this.#closed && (this.#heard > this.#head.cursor || this.#doubt)
+    return (
+      this.#head !== undefined && !this.#closed && (this.#heard > this.#head.cursor || this.#doubt)
+    )
   }
   /** End every client; they come back with their cursors. */
   stop(): void {
@@ -192,7 +235,9 @@ export class SessionFollower {
       const heard = this.#heard
       const doubt = this.#doubt
       this.#doubt = false
-      const page = await this.#ports.ask({ after: this.#head.revision, limit: PAGE }, doubt ? undefined : heard).catch(() => undefined)
+      const page = await this.#ports
+        .ask({ after: this.#head.revision, limit: PAGE }, doubt ? undefined : heard)
+        .catch(() => undefined)
       if (!page || isRefusal(page)) {
         this.#doubt ||= doubt
         await this.#sleep(failures++)
@@ -210,17 +255,29 @@ export class SessionFollower {
   #adopt(page: TranscriptPage): void {
     const before = this.#head
     if (before && !page.more && page.last <= before.cursor) return
-    this.#head = { cursor: page.more ? (before?.cursor ?? 0) : page.last, revision: Math.max(page.through, before?.revision ?? 0) }
-    for (const { revision, record } of page.messages) this.#live.apply({ type: 'message.upsert', ...record }, revision)
-    for (const { revision, record } of page.turns) this.#live.apply({ type: 'turn.upsert', ...record }, revision)
+    this.#head = {
+      cursor: page.more ? (before?.cursor ?? 0) : page.last,
+      revision: Math.max(page.through, before?.revision ?? 0),
+    }
+    for (const { revision, record } of page.messages)
+      this.#live.apply({ type: 'message.upsert', ...record }, revision)
+    for (const { revision, record } of page.turns)
+      this.#live.apply({ type: 'turn.upsert', ...record }, revision)
     if (!page.more) {
       this.#active.clear()
       for (const { record } of page.active) this.#active.add(record.id)
       this.#live.set(page.live)
     }
     if (!before || this.#clients.size === 0) return
-    const beyond = <T extends { readonly revision: number }>(all: readonly T[]): readonly T[] => all.filter(({ revision }) => revision > before.revision)
-    const rest = { ...page, after: Math.max(0, before.revision), messages: beyond(page.messages), turns: beyond(page.turns), interactions: beyond(page.interactions) }
+    const beyond = <T extends { readonly revision: number }>(all: readonly T[]): readonly T[] =>
+      all.filter(({ revision }) => revision > before.revision)
+    const rest = {
+      ...page,
+      after: Math.max(0, before.revision),
+      messages: beyond(page.messages),
+      turns: beyond(page.turns),
+      interactions: beyond(page.interactions),
+    }
     for (const client of [...this.#clients]) {
       if (client.sink.full) this.#cut(client)
       else this.#catchUp(client, rest, page.more ? [] : this.#live.rows())
@@ -250,7 +307,9 @@ export class SessionFollower {
     } while (seeking.again && !this.#closed)
   }
 
-  #turn(id: string, status: string): void { this.#active[settledTurns.has(status) ? 'delete' : 'add'](id) }
+  #turn(id: string, status: string): void {
+    this.#active[settledTurns.has(status) ? 'delete' : 'add'](id)
+  }
   /** Write changes to everybody who has joined: one text for each dialect. */
   #tell(changes: readonly Change[]): void {
     if (this.#clients.size === 0 || changes.length === 0) return
@@ -259,7 +318,11 @@ export class SessionFollower {
     for (const client of [...this.#clients]) {
       if (ended) client.settled = true
       let text = texts.get(client.dialect)
-      if (text === undefined) texts.set(client.dialect, (text = changes.map((change) => client.dialect.change(change)).join('')))
+      if (text === undefined)
+        texts.set(
+          client.dialect,
+          (text = changes.map((change) => client.dialect.change(change)).join('')),
+        )
       if (text === '') continue
       if (client.sink.full) this.#cut(client)
       else client.sink.write(text)
@@ -282,7 +345,11 @@ export class SessionFollower {
       if (this.#active.size > 0) {
         client.idle?.()
         client.idle = undefined
-      } else client.idle ??= this.#ports.later(client.dialect.patience(client.settled), () => void this.#idle(client))
+      } else
+        client.idle ??= this.#ports.later(
+          client.dialect.patience(client.settled),
+          () => void this.#idle(client),
+        )
     }
   }
   async #idle(client: Client): Promise<void> {
@@ -291,6 +358,8 @@ export class SessionFollower {
     if (this.#clients.has(client) && this.#active.size === 0) this.#finish(client, 'idle')
   }
   #sleep(failures: number): Promise<void> {
-    return new Promise((resolve) => this.#ports.later(PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 0, resolve))
+    return new Promise((resolve) =>
+      this.#ports.later(PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 0, resolve),
+    )
   }
 }

@@ -15,17 +15,24 @@ interface Showing {
   reads(mime_type: string): boolean
 }
 /** Whether messages refer to files at all. */
-export const refersToFiles = (messages: readonly ModelMessage[]): boolean => messages.some(({ content }) => content.some((block) => fileOf(block) !== undefined))
+export const refersToFiles = (messages: readonly ModelMessage[]): boolean =>
+  messages.some(({ content }) => content.some((block) => fileOf(block) !== undefined))
 
 /** Messages with their files. Throws when the store cannot be reached. */
-export async function withBytes(files: Pick<Files, 'get'> | undefined, project: string, messages: readonly ModelMessage[], { most, reads }: Showing): Promise<readonly ModelMessage[]> {
+export async function withBytes(
+  files: Pick<Files, 'get'> | undefined,
+  project: string,
+  messages: readonly ModelMessage[],
+  { most, reads }: Showing,
+): Promise<readonly ModelMessage[]> {
   let left = most
   const shown: ModelMessage[] = []
   for (const { role, content } of [...messages].reverse()) {
     const blocks: Open[] = []
     for (const block of [...content].reverse()) {
       const id = fileOf(block)
-      const [next, size] = id === undefined ? [block, 0] : await show(files, fileName(project, id), block, left, reads)
+      const [next, size] =
+        id === undefined ? [block, 0] : await show(files, fileName(project, id), block, left, reads)
       left -= size
       blocks.push(next)
     }
@@ -36,7 +43,13 @@ export async function withBytes(files: Pick<Files, 'get'> | undefined, project: 
 
 const CROWDED = 'left out, because the files of the conversation are too many'
 /** A block with its bytes, and how many of what is sent they are. */
-async function show(files: Pick<Files, 'get'> | undefined, name: string, block: Open, left: number, reads: Showing['reads']): Promise<readonly [Open, number]> {
+async function show(
+  files: Pick<Files, 'get'> | undefined,
+  name: string,
+  block: Open,
+  left: number,
+  reads: Showing['reads'],
+): Promise<readonly [Open, number]> {
   const type = String(block['media_type'])
   const office = isOffice(type)
   const text = office || type.startsWith('text/')
@@ -44,8 +57,21 @@ async function show(files: Pick<Files, 'get'> | undefined, name: string, block: 
   const size = Number(block['size_bytes'])
   if (!office && (text ? size : Math.ceil(size / 3) * 4) > left) return [unread(block, CROWDED), 0]
   const bytes = await files?.get(office ? textName(name) : name)
-  if (!bytes) return [unread(block, office ? 'its text could not be read' : 'it is not there any more'), 0]
+  if (!bytes)
+    return [unread(block, office ? 'its text could not be read' : 'it is not there any more'), 0]
   const data = Buffer.from(bytes).toString(text ? 'utf8' : 'base64')
   const sent = text ? Buffer.byteLength(JSON.stringify(data)) : data.length
-  return sent > left ? [unread(block, CROWDED), 0] : [{ ...block, source: { type: text ? 'text' : 'base64', media_type: office ? 'text/markdown' : type, data } }, sent]
+  return sent > left
+    ? [unread(block, CROWDED), 0]
+    : [
+        {
+          ...block,
+          source: {
+            type: text ? 'text' : 'base64',
+            media_type: office ? 'text/markdown' : type,
+            data,
+          },
+        },
+        sent,
+      ]
 }

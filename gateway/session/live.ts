@@ -4,12 +4,22 @@
  */
 import { patchBlock, rowIn, type SessionFrame } from '../../protocol/session/events.ts'
 import type { Changed } from '../../protocol/session/pages.ts'
-import { appendDelta, rank, type Appended, type Preview, type Previewed } from '../../protocol/session/previews.ts'
+import {
+  appendDelta,
+  rank,
+  type Appended,
+  type Preview,
+  type Previewed,
+} from '../../protocol/session/previews.ts'
 import { settledTurns } from '../../protocol/session/settled.ts'
 import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
 
 /** `shown`: the piece goes on what is there; `hole`: pieces before it are missing; `void`: it does not count. */
-interface Heard { readonly as: 'shown' | 'hole' | 'void'; readonly appended?: Appended; readonly reset?: TranscriptMessage }
+interface Heard {
+  readonly as: 'shown' | 'hole' | 'void'
+  readonly appended?: Appended
+  readonly reset?: TranscriptMessage
+}
 interface Live {
   row: TranscriptMessage
   /** Of the `message.upsert` that began it. */
@@ -31,8 +41,10 @@ export class LiveRows {
   /** Replace all rows by what a view has; what was shown of a row before it was begun anew is void. */
   set(rows: readonly Changed<TranscriptMessage>[]): void {
     this.#rows.clear()
-    for (const { revision, record } of rows) this.#rows.set(record.id, { row: record, begun: revision })
-    for (const [id, { base }] of [...this.#shown]) if (base < (this.#open(id)?.begun ?? Infinity)) this.#shown.delete(id)
+    for (const { revision, record } of rows)
+      this.#rows.set(record.id, { row: record, begun: revision })
+    for (const [id, { base }] of [...this.#shown])
+      if (base < (this.#open(id)?.begun ?? Infinity)) this.#shown.delete(id)
     const begun = new Set(rows.map(({ revision, record }) => `${record.id} ${revision}`))
     for (const key of [...this.#sought]) if (!begun.has(key)) this.#sought.delete(key)
   }
@@ -48,14 +60,19 @@ export class LiveRows {
         else this.#rows.set(row.id, { row, begun: revision })
         return row.status === 'final' ? {} : { row, void: known }
       }
-      case 'message.block': return this.#change(frame.message_id, (content) => {
-        const next = [...content]
-        next[frame.content_index] = frame.block
-        return next
-      })
+      case 'message.block':
+        return this.#change(frame.message_id, (content) => {
+          const next = [...content]
+          next[frame.content_index] = frame.block
+          return next
+        })
       case 'message.block.patch': {
         const { content_index, type: _, session_id: __, message_id, ...change } = frame
-        return this.#change(message_id, (content) => content.map((block, index) => (index === content_index ? patchBlock(block, change) : block)))
+        return this.#change(message_id, (content) =>
+          content.map((block, index) =>
+            index === content_index ? patchBlock(block, change) : block,
+          ),
+        )
       }
       case 'turn.upsert':
         if (settledTurns.has(frame.status)) {
@@ -66,10 +83,14 @@ export class LiveRows {
           }
         }
         return {}
-      case 'interaction.upsert': return {}
+      case 'interaction.upsert':
+        return {}
     }
   }
-  #change(id: string, change: (content: TranscriptMessage['content']) => TranscriptMessage['content']): Applied {
+  #change(
+    id: string,
+    change: (content: TranscriptMessage['content']) => TranscriptMessage['content'],
+  ): Applied {
     const live = this.#rows.get(id)
     if (!live) return {}
     live.row = { ...live.row, content: change(live.row.content) }
@@ -82,7 +103,9 @@ export class LiveRows {
   }
   /** The row that streams which has this tool use. */
   rowOf(tool_use: string): TranscriptMessage | undefined {
-    for (const { row } of this.#rows.values()) if (row.content.some((block) => block.type === 'tool_use' && block.id === tool_use)) return row
+    for (const { row } of this.#rows.values())
+      if (row.content.some((block) => block.type === 'tool_use' && block.id === tool_use))
+        return row
     return undefined
   }
   #composed(id: string): TranscriptMessage {
@@ -99,23 +122,44 @@ export class LiveRows {
   hear(preview: Preview): Heard {
     const live = this.#open(preview.message_id)
     const shown = this.#shown.get(preview.message_id)
-    if (!live || preview.base < live.begun || (shown && rank(preview, shown) < 0)) return { as: 'void' }
+    if (!live || preview.base < live.begun || (shown && rank(preview, shown) < 0))
+      return { as: 'void' }
     const same = shown !== undefined && rank(preview, shown) === 0
     if (same && preview.n <= shown.n) return { as: 'void' }
     if (preview.n !== (same ? shown.n : 0) + 1) return { as: 'hole' }
     const before = same ? shown.content : []
     const appended = appendDelta(before, preview.delta)
     const { session_id, turn_id, message_id, base, born, n } = preview
-    this.#shown.set(message_id, { session_id, turn_id, message_id, base, born, n, content: appended?.content ?? before })
-    return { as: 'shown', ...(appended && { appended }), ...(shown && !same && shown.content.length > 0 && { reset: live.row }) }
+    this.#shown.set(message_id, {
+      session_id,
+      turn_id,
+      message_id,
+      base,
+      born,
+      n,
+      content: appended?.content ?? before,
+    })
+    return {
+      as: 'shown',
+      ...(appended && { appended }),
+      ...(shown && !same && shown.content.length > 0 && { reset: live.row }),
+    }
   }
   /** Everything that a row has shown arrived. The row as it is then, when that is more than was known; `again`: pieces were shown before. */
   take(given: Previewed): { readonly row: TranscriptMessage; readonly again: boolean } | undefined {
     const live = this.#open(given.message_id)
     const shown = this.#shown.get(given.message_id)
-    if (!live || given.base < live.begun || (shown && (rank(given, shown) < 0 || (rank(given, shown) === 0 && given.n <= shown.n)))) return undefined
+    if (
+      !live ||
+      given.base < live.begun ||
+      (shown && (rank(given, shown) < 0 || (rank(given, shown) === 0 && given.n <= shown.n)))
+    )
+      return undefined
     this.#shown.set(given.message_id, given)
-    return { row: this.#composed(given.message_id), again: shown !== undefined && shown.content.length > 0 }
+    return {
+      row: this.#composed(given.message_id),
+      again: shown !== undefined && shown.content.length > 0,
+    }
   }
   /** Rows that may have shown something before anybody here listened; each is named once. */
   unsought(): string[] {
@@ -129,4 +173,5 @@ export class LiveRows {
 }
 
 /** A row that streams with what it has shown, as long as nothing of it is stored. */
-export const compose = (row: TranscriptMessage, shown: Previewed | undefined): TranscriptMessage => (row.content.length === 0 && shown ? { ...row, content: [...shown.content] } : row)
+export const compose = (row: TranscriptMessage, shown: Previewed | undefined): TranscriptMessage =>
+  row.content.length === 0 && shown ? { ...row, content: [...shown.content] } : row

@@ -6,7 +6,9 @@ import type { Archive } from './zip.ts'
 
 const prefix = 'application/vnd.openxmlformats-officedocument.'
 const kinds = [
-  ['word/document.xml', `${prefix}wordprocessingml.document`], ['xl/workbook.xml', `${prefix}spreadsheetml.sheet`], ['ppt/presentation.xml', `${prefix}presentationml.presentation`],
+  ['word/document.xml', `${prefix}wordprocessingml.document`],
+  ['xl/workbook.xml', `${prefix}spreadsheetml.sheet`],
+  ['ppt/presentation.xml', `${prefix}presentationml.presentation`],
 ] as const
 /** Characters of the Markdown of one file. */
 const MOST = 262_144
@@ -22,37 +24,64 @@ export function officeKind({ names }: Archive): string | 'unsafe' | undefined {
 
 /** What the file says; undefined: its parts cannot be read. */
 export async function markdownOf(archive: Archive): Promise<string | undefined> {
-  const text = archive.names.includes('word/document.xml') ? await documentOf(archive) : archive.names.includes('xl/workbook.xml') ? await workbookOf(archive) : await slidesOf(archive)
-  return text === undefined || text.length <= MOST ? text : `${text.slice(0, MOST)}\n\n[cut off here]`
+  const text = archive.names.includes('word/document.xml')
+    ? await documentOf(archive)
+    : archive.names.includes('xl/workbook.xml')
+      ? await workbookOf(archive)
+      : await slidesOf(archive)
+  return text === undefined || text.length <= MOST
+    ? text
+    : `${text.slice(0, MOST)}\n\n[cut off here]`
 }
 
 /** A tag, or the text between two. */
-interface Token { readonly tag?: string; readonly end?: boolean; readonly attributes?: string; readonly text?: string }
+interface Token {
+  readonly tag?: string
+  readonly end?: boolean
+  readonly attributes?: string
+  readonly text?: string
+}
 function* tokens(xml: string): Generator<Token> {
   let left = TOKENS
   // Nothing here can match in two ways, so that no file takes long to read.
-  for (const [, slash, tag, attributes = '', text] of xml.matchAll(/<(\/?)([\w:]+)((?:[\s/][^<>]*)?)>|([^<>]+)/g)) {
+  for (const [, slash, tag, attributes = '', text] of xml.matchAll(
+    /<(\/?)([\w:]+)((?:[\s/][^<>]*)?)>|([^<>]+)/g,
+  )) {
     if (left-- === 0) return
     if (text !== undefined) yield { text: plain(text) }
     else if (tag !== undefined) {
       yield { tag: tag.slice(tag.indexOf(':') + 1), end: slash === '/', attributes }
-      if (attributes.endsWith('/')) yield { tag: tag.slice(tag.indexOf(':') + 1), end: true, attributes: '' }
+      if (attributes.endsWith('/'))
+        yield { tag: tag.slice(tag.indexOf(':') + 1), end: true, attributes: '' }
     }
   }
 }
 const named: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" }
-const plain = (text: string): string => text.replaceAll(/&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|(\w+));/gi, (all, hex: string | undefined, number: string | undefined, name: string | undefined) => {
-  if (name !== undefined) return named[name] ?? all
-  const code = hex === undefined ? Number(number) : Number.parseInt(hex, 16)
-  return code <= 0x10ffff ? String.fromCodePoint(code) : all
-})
-const attribute = (attributes: string | undefined, name: string): string | undefined => new RegExp(`(?:^|[\\s:])${name}="([^"]*)"`).exec(attributes ?? '')?.[1]
-const cell = (text: string): string => text.split('\n').map((line) => line.trim()).filter((line) => line !== '').join(' ').replaceAll('|', '\\|')
+const plain = (text: string): string =>
+  text.replaceAll(
+    /&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|(\w+));/gi,
+    (all, hex: string | undefined, number: string | undefined, name: string | undefined) => {
+      if (name !== undefined) return named[name] ?? all
+      const code = hex === undefined ? Number(number) : Number.parseInt(hex, 16)
+      return code <= 0x10ffff ? String.fromCodePoint(code) : all
+    },
+  )
+const attribute = (attributes: string | undefined, name: string): string | undefined =>
+  new RegExp(`(?:^|[\\s:])${name}="([^"]*)"`).exec(attributes ?? '')?.[1]
+const cell = (text: string): string =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .join(' ')
+    .replaceAll('|', '\\|')
 const row = (cells: readonly string[]): string => `| ${cells.map(cell).join(' | ')} |`
 /** Rows as a table: the first one is its head. */
 const table = (rows: readonly (readonly string[])[]): string => {
   const width = Math.max(0, ...rows.map(({ length }) => length))
-  const [head = [], ...rest] = rows.map((cells) => Array.from({ length: width }, (_, index) => cells[index] ?? ''))
+  const [head = [], ...rest] = rows.map((cells) =>
+    Array.from({ length: width }, (_, index) => cells[index] ?? ''),
+  )
   return width === 0 ? '' : [row(head), `|${' --- |'.repeat(width)}`, ...rest.map(row)].join('\n')
 }
 
@@ -92,12 +121,17 @@ const headingOf = (style = ''): string => {
   return level > 0 ? `${'#'.repeat(Math.min(6, level))} ` : ''
 }
 
-const numbered = ({ names }: Archive, pattern: RegExp): string[] => names.filter((name) => pattern.test(name)).sort((a, b) => Number(pattern.exec(a)?.[1]) - Number(pattern.exec(b)?.[1]))
+const numbered = ({ names }: Archive, pattern: RegExp): string[] =>
+  names
+    .filter((name) => pattern.test(name))
+    .sort((a, b) => Number(pattern.exec(a)?.[1]) - Number(pattern.exec(b)?.[1]))
 async function slidesOf(archive: Archive): Promise<string | undefined> {
   const slides: string[] = []
   for (const [index, name] of numbered(archive, /^ppt\/slides\/slide(\d+)\.xml$/).entries()) {
     const lines = linesOf((await archive.text(name)) ?? '', 'p')
-    slides.push([`## Slide ${index + 1}`, ...lines.filter((line) => line.trim() !== '')].join('\n\n'))
+    slides.push(
+      [`## Slide ${index + 1}`, ...lines.filter((line) => line.trim() !== '')].join('\n\n'),
+    )
   }
   return slides.length > 0 ? slides.join('\n\n') : undefined
 }
@@ -119,7 +153,9 @@ function linesOf(xml: string, element: string): string[] {
 
 async function workbookOf(archive: Archive): Promise<string | undefined> {
   const shared = linesOf((await archive.text('xl/sharedStrings.xml')) ?? '', 'si')
-  const titles = [...((await archive.text('xl/workbook.xml')) ?? '').matchAll(/<(?:\w+:)?sheet\s([^<>]*)>/g)].map(([, attributes]) => plain(attribute(attributes, 'name') ?? ''))
+  const titles = [
+    ...((await archive.text('xl/workbook.xml')) ?? '').matchAll(/<(?:\w+:)?sheet\s([^<>]*)>/g),
+  ].map(([, attributes]) => plain(attribute(attributes, 'name') ?? ''))
   const sheets: string[] = []
   for (const [index, name] of numbered(archive, /^xl\/worksheets\/sheet(\d+)\.xml$/).entries()) {
     const text = sheetOf((await archive.text(name)) ?? '', shared)
@@ -136,9 +172,21 @@ function sheetOf(xml: string, shared: readonly string[]): string {
     if (text !== undefined) value += taking ? text : ''
     else if (tag === 'v' || tag === 't') taking = !end
     else if (tag === 'row' && !end) rows.push([])
-    else if (tag === 'c' && !end) [value, kind, column] = ['', attribute(attributes, 't') ?? '', columnOf(attribute(attributes, 'r'))]
+    else if (tag === 'c' && !end)
+      [value, kind, column] = [
+        '',
+        attribute(attributes, 't') ?? '',
+        columnOf(attribute(attributes, 'r')),
+      ]
     else if (tag === 'c') {
-      const shown = kind === 's' ? (shared[Number(value)] ?? '') : kind === 'b' ? (value === '1' ? 'TRUE' : 'FALSE') : value
+      const shown =
+        kind === 's'
+          ? (shared[Number(value)] ?? '')
+          : kind === 'b'
+            ? value === '1'
+              ? 'TRUE'
+              : 'FALSE'
+            : value
       const cells = rows.at(-1)
       if (cells && column < COLUMNS && shown !== '') {
         while (cells.length < column) cells.push('')
@@ -151,4 +199,8 @@ function sheetOf(xml: string, shared: readonly string[]): string {
   return table(rows.filter((cells) => cells.length > 0))
 }
 /** The column of a cell such as `AB12`, from 0. */
-const columnOf = (place = 'A1'): number => [...(/^[A-Z]{1,3}/.exec(place)?.[0] ?? 'A')].reduce((sum, letter) => sum * 26 + letter.charCodeAt(0) - 64, 0) - 1
+const columnOf = (place = 'A1'): number =>
+  [...(/^[A-Z]{1,3}/.exec(place)?.[0] ?? 'A')].reduce(
+    (sum, letter) => sum * 26 + letter.charCodeAt(0) - 64,
+    0,
+  ) - 1

@@ -9,12 +9,26 @@ import type { Asking } from '../equipment.ts'
 import { agentOf, define } from './definition.ts'
 import { locate } from './place.ts'
 
-const REVIEWER = 'You are a reviewer. You are given a statement about some work, and sometimes evidence. Judge only whether the statement holds, from the evidence alone: what the evidence does not show does not hold. Give a reason that names what decided it.'
+const REVIEWER =
+  'You are a reviewer. You are given a statement about some work, and sometimes evidence. Judge only whether the statement holds, from the evidence alone: what the evidence does not show does not hold. Give a reason that names what decided it.'
 /** The service's own judge: it has no tools and remembers nothing. */
 function reviewer({ world }: Asking): AgentSource {
   const id = `${world.settings.brand.toLowerCase()}-reviewer`
   const at = timestamp(0)
-  return { agent: { id, principal_id: id, name: id, status: 'active', system_prompt: REVIEWER, memory_context: { mode: 'off' }, created_at: at, updated_at: at }, toolkits: [], skills: [] }
+  return {
+    agent: {
+      id,
+      principal_id: id,
+      name: id,
+      status: 'active',
+      system_prompt: REVIEWER,
+      memory_context: { mode: 'off' },
+      created_at: at,
+      updated_at: at,
+    },
+    toolkits: [],
+    skills: [],
+  }
 }
 
 /** The agent of an id or a name. */
@@ -25,21 +39,58 @@ async function named(asking: Asking, project: string, text: string): ReturnType<
 }
 
 /** Where a turn takes place, and what it runs with. */
-export async function turnFor(asking: Asking, project: string, { turn_id, agent: text, asker = '', session, step }: TurnWanted): Promise<TurnDefined | Refusal> {
+export async function turnFor(
+  asking: Asking,
+  project: string,
+  { turn_id, agent: text, asker = '', session, step }: TurnWanted,
+): Promise<TurnDefined | Refusal> {
   const given = text === undefined ? reviewer(asking) : undefined
   const agent = given?.agent ?? (await named(asking, project, text ?? ''))
   if (isRefusal(agent)) return agent
   const { scope, ref_id, name, title, visibility, compaction_policy } = session
   const channel = scope === 'agent' ? channelOfKey(name) : undefined
   // What is said to an agent in a channel, it hears from nobody else.
-  const readable = channel === undefined ? undefined : await asking.world.view(project, 'channel_access', { id: channel, viewer: { id: asker, admin: false } })
-  if (isRefusal(readable)) return readable.refused === 'not_found' ? refuse('forbidden', { session: name }, 'The session is of a channel that whoever started the run may not read.') : readable
-  const located = await locate(asking, project, agent, { session_key: name }, scope === 'loop' ? { scope_ref_id: ref_id } : {})
+  const readable =
+    channel === undefined
+      ? undefined
+      : await asking.world.view(project, 'channel_access', {
+          id: channel,
+          viewer: { id: asker, admin: false },
+        })
+  if (isRefusal(readable))
+    return readable.refused === 'not_found'
+      ? refuse(
+          'forbidden',
+          { session: name },
+          'The session is of a channel that whoever started the run may not read.',
+        )
+      : readable
+  const located = await locate(
+    asking,
+    project,
+    agent,
+    { session_key: name },
+    scope === 'loop' ? { scope_ref_id: ref_id } : {},
+  )
   if (isRefusal(located)) return located
-  const defined = await define(asking, project, agent, located.session ?? { ...(compaction_policy && { compaction_policy }) }, { step }, given)
+  const defined = await define(
+    asking,
+    project,
+    agent,
+    located.session ?? { ...(compaction_policy && { compaction_policy }) },
+    { step },
+    given,
+  )
   if (isRefusal(defined)) return defined
   return {
-    turn_id, session_id: located.id, place: located.place, definition: defined.definition,
-    seed: { ...(title !== undefined && { title }), ...(visibility && { visibility }), ...(compaction_policy && { compaction_policy }) },
+    turn_id,
+    session_id: located.id,
+    place: located.place,
+    definition: defined.definition,
+    seed: {
+      ...(title !== undefined && { title }),
+      ...(visibility && { visibility }),
+      ...(compaction_policy && { compaction_policy }),
+    },
   }
 }

@@ -6,9 +6,16 @@ import { homeOf, type Call, type Edge } from '../call.ts'
 import { isId } from '../../protocol/ids.ts'
 import { standingOf } from './place.ts'
 
-const rows: ReadonlySet<string> = new Set(['agent.invoke', 'session.start_turn', 'session.nudge', 'session.cancel_turn', 'session.cancel'])
+const rows: ReadonlySet<string> = new Set([
+  'agent.invoke',
+  'session.start_turn',
+  'session.nudge',
+  'session.cancel_turn',
+  'session.cancel',
+])
 /** Whether a call may be one of an agent about itself. @param name of the row that is meant. */
-export const speaksForItself = (name: string, { principal }: Caller): boolean => principal.type === 'agent' && rows.has(name)
+export const speaksForItself = (name: string, { principal }: Caller): boolean =>
+  principal.type === 'agent' && rows.has(name)
 /** Whether a call is about the agent that makes it. What is not known is not allowed. */
 export async function ownAgent(edge: Edge, call: Call): Promise<boolean> {
   const { id } = call.caller.principal

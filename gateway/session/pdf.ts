@@ -30,7 +30,11 @@ export async function pagesOf(bytes: Buffer): Promise<number | 'unreadable'> {
     at = end + 'endstream'.length
     if (!/\/Type\s*\/ObjStm\b/.test(head)) continue
     const packed = bytes.subarray(begin, end)
-    const content = /\/FlateDecode\b/.test(head) ? await unzip(packed, { maxOutputLength: Math.max(1, left), finishFlush: 2 }).catch(() => undefined) : packed
+    const content = /\/FlateDecode\b/.test(head)
+      ? await unzip(packed, { maxOutputLength: Math.max(1, left), finishFlush: 2 }).catch(
+          () => undefined,
+        )
+      : packed
     if (!content) return 'unreadable'
     left -= content.length
     pages += pagesIn(content.toString('latin1'))

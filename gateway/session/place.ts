@@ -10,7 +10,12 @@ import type { Asking } from '../equipment.ts'
 /** Key of requests that name none. */
 const DEFAULT_KEY = 'default'
 /** What is known of a session at its owner. */
-export const standingOf = (edge: Pick<Asking, 'world'>, project: string, id: string): Promise<Standing | Refusal> => edge.world.ask({ project, kind: 'session', id }, 'standing', {}) as Promise<Standing | Refusal>
+export const standingOf = (
+  edge: Pick<Asking, 'world'>,
+  project: string,
+  id: string,
+): Promise<Standing | Refusal> =>
+  edge.world.ask({ project, kind: 'session', id }, 'standing', {}) as Promise<Standing | Refusal>
 
 export interface Located {
   readonly id: string
@@ -21,15 +26,32 @@ export interface Located {
   readonly born?: true
 }
 /** Find the place of a session. @param owned of a run: the loop or workflow below which the key is looked for, if it is not the agent. @param seed of a request that may come again: a new session is then the same one. */
-export async function locate(edge: Pick<Asking, 'world'>, project: string, agent: Agent, { mode, session_key, scope_name }: SessionSeed, owned?: { readonly scope_ref_id?: string }, seed?: string): Promise<Located | Refusal> {
+export async function locate(
+  edge: Pick<Asking, 'world'>,
+  project: string,
+  agent: Agent,
+  { mode, session_key, scope_name }: SessionSeed,
+  owned?: { readonly scope_ref_id?: string },
+  seed?: string,
+): Promise<Located | Refusal> {
   const { world } = edge
   const key = (session_key ?? scope_name ?? '').trim()
   const { scope_ref_id } = owned ?? {}
   const at = (root: string, generation: number, name: string): Place => ({
-    root, generation, session_key: name, agent_id: agent.id, agent_name: agent.name, ...(agent.compaction_policy && { compaction_policy: agent.compaction_policy }),
-    ...(scope_ref_id !== undefined && { scope_ref_id }), ...(owned && { of_run: true as const }),
+    root,
+    generation,
+    session_key: name,
+    agent_id: agent.id,
+    agent_name: agent.name,
+    ...(agent.compaction_policy && { compaction_policy: agent.compaction_policy }),
+    ...(scope_ref_id !== undefined && { scope_ref_id }),
+    ...(owned && { of_run: true as const }),
   })
-  const lives = (id: string, place: Place, { gone, session }: Standing): Located => ({ id, place, ...(session && !gone && { session }) })
+  const lives = (id: string, place: Place, { gone, session }: Standing): Located => ({
+    id,
+    place,
+    ...(session && !gone && { session }),
+  })
   if (mode === 'new' && key === '') {
     const id = world.id('agent_session', seed)
     return { id, place: at(id, 0, id), ...(seed === undefined && { born: true }) }
@@ -38,10 +60,24 @@ export async function locate(edge: Pick<Asking, 'world'>, project: string, agent
   if (scope_ref_id === undefined && isId(key, 'agent_session')) {
     const own = await standingOf(edge, project, key)
     if (isRefusal(own)) return own
-    if (own.exists && !own.gone && own.session?.session_key === key && own.session.agent_id === agent.id) return lives(key, at(key, 0, key), own)
+    if (
+      own.exists &&
+      !own.gone &&
+      own.session?.session_key === key &&
+      own.session.agent_id === agent.id
+    )
+      return lives(key, at(key, 0, key), own)
   }
   const name = key || DEFAULT_KEY
-  const spelled = (generation: number): string => JSON.stringify(['session', project, agent.id, name, generation, ...(scope_ref_id === undefined ? [] : [scope_ref_id])])
+  const spelled = (generation: number): string =>
+    JSON.stringify([
+      'session',
+      project,
+      agent.id,
+      name,
+      generation,
+      ...(scope_ref_id === undefined ? [] : [scope_ref_id]),
+    ])
   const root = world.id('agent_session', spelled(0))
   const first = await standingOf(edge, project, root)
   if (isRefusal(first)) return first

@@ -5,7 +5,13 @@ import { isRefusal, refuse, type FieldError, type Refusal } from '../../protocol
 import { isId } from '../../protocol/ids.ts'
 import { ingest } from '../../protocol/session/check.ts'
 import type { Compacting, Defined, Keyed } from '../../protocol/session/commands.ts'
-import type { AgentTurn, NudgeAck, Session, SessionNudge, TurnAck } from '../../protocol/session/shapes.ts'
+import type {
+  AgentTurn,
+  NudgeAck,
+  Session,
+  SessionNudge,
+  TurnAck,
+} from '../../protocol/session/shapes.ts'
 import { homeOf, type Call, type Edge } from '../call.ts'
 import type { Identity } from '../idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
@@ -14,52 +20,114 @@ import { define, findAgent, inUse, type Wanted } from './definition.ts'
 import { locate, standingOf } from './place.ts'
 import { sealRevision } from './boundary.ts'
 
-const missing: Refusal = refuse('not_found', { resource: 'session' }, 'There is no such session in this project.')
+const missing: Refusal = refuse(
+  'not_found',
+  { resource: 'session' },
+  'There is no such session in this project.',
+)
 
-interface Said { readonly content: readonly Open[]; readonly idempotency_key?: string }
+interface Said {
+  readonly content: readonly Open[]
+  readonly idempotency_key?: string
+}
 
 /** A turn as it is now. */
-const turnNow = (edge: Edge, call: Call, session_id: string, turn_id: string): Promise<AgentTurn | Refusal> =>
-  edge.world.view(homeOf(edge, call), 'session.turn', { session_id, turn_id }) as Promise<AgentTurn | Refusal>
+const turnNow = (
+  edge: Edge,
+  call: Call,
+  session_id: string,
+  turn_id: string,
+): Promise<AgentTurn | Refusal> =>
+  edge.world.view(homeOf(edge, call), 'session.turn', { session_id, turn_id }) as Promise<
+    AgentTurn | Refusal
+  >
 
 /** The acknowledgement of a turn: its boundary is sealed, what was said is said again, and a repeat shows the turn as it is now. */
-async function acknowledged(edge: Edge, call: Call, said: readonly Open[], reply: unknown): Promise<TurnAck | Refusal> {
+async function acknowledged(
+  edge: Edge,
+  call: Call,
+  said: readonly Open[],
+  reply: unknown,
+): Promise<TurnAck | Refusal> {
   const ack = reply as TurnAck
   const turn = ack.deduped ? await turnNow(edge, call, ack.session.id, ack.turn.id) : ack.turn
   if (isRefusal(turn)) return turn
   return {
-    ...ack, turn, ...(ack.user_message && { user_message: { ...ack.user_message, content: ingest(said) } }),
-    resume_cursor: sealRevision(edge.world, homeOf(edge, call), ack.session.id, Number(ack.resume_cursor)),
+    ...ack,
+    turn,
+    ...(ack.user_message && { user_message: { ...ack.user_message, content: ingest(said) } }),
+    resume_cursor: sealRevision(
+      edge.world,
+      homeOf(edge, call),
+      ack.session.id,
+      Number(ack.resume_cursor),
+    ),
   }
 }
 
 /** What a command goes with whose turn has no definition: a repeat needs none, and whether it is one its session knows. A wrong config of its own is refused before that. */
-function orRepeat(defined: Defined | Refusal, key: string | undefined, { config }: Wanted): Keyed | Refusal {
+function orRepeat(
+  defined: Defined | Refusal,
+  key: string | undefined,
+  { config }: Wanted,
+): Keyed | Refusal {
   if (!isRefusal(defined) || !key?.trim()) return defined
   const fields = (defined.details?.['fields'] ?? []) as readonly FieldError[]
-  return config && fields.some(({ field }) => field.startsWith('config.')) ? defined : { unfit: defined }
+  return config && fields.some(({ field }) => field.startsWith('config.'))
+    ? defined
+    : { unfit: defined }
 }
 
 async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
-  const { agent_ref, session: seed = {}, input } = call.body as { agent_ref: { id?: string; name?: string }; session?: SessionSeed; input: Said }
+  const {
+    agent_ref,
+    session: seed = {},
+    input,
+  } = call.body as { agent_ref: { id?: string; name?: string }; session?: SessionSeed; input: Said }
   const agent = await findAgent(edge, homeOf(edge, call), agent_ref)
   if (isRefusal(agent)) return agent
   const located = await locate(edge, homeOf(edge, call), agent, seed)
   if (isRefusal(located)) return located
   const { id, place, session, born } = located
-  const defined = orRepeat(await define(edge, homeOf(edge, call), agent, session ?? seeded(seed), call.body as Wanted), input.idempotency_key, call.body as Wanted)
-  return isRefusal(defined) ? defined : { id, ...(born && { born }), input: { place, ...defined }, answer: (reply) => acknowledged(edge, call, input.content, reply) }
+  const defined = orRepeat(
+    await define(edge, homeOf(edge, call), agent, session ?? seeded(seed), call.body as Wanted),
+    input.idempotency_key,
+    call.body as Wanted,
+  )
+  return isRefusal(defined)
+    ? defined
+    : {
+        id,
+        ...(born && { born }),
+        input: { place, ...defined },
+        answer: (reply) => acknowledged(edge, call, input.content, reply),
+      }
 }
-const seeded = ({ thinking_effort, compaction_policy }: SessionSeed): Pick<Session, 'thinking_effort' | 'compaction_policy'> => ({ ...(thinking_effort && { thinking_effort }), ...(compaction_policy && { compaction_policy }) })
+const seeded = ({
+  thinking_effort,
+  compaction_policy,
+}: SessionSeed): Pick<Session, 'thinking_effort' | 'compaction_policy'> => ({
+  ...(thinking_effort && { thinking_effort }),
+  ...(compaction_policy && { compaction_policy }),
+})
 
 async function create(edge: Edge, call: Call, { seed }: Identity): Promise<Prepared | Refusal> {
   const agent = await findAgent(edge, homeOf(edge, call), { id: String(call.body['agent_id']) })
   if (isRefusal(agent)) return agent
-  const located = await locate(edge, homeOf(edge, call), agent, call.body as SessionSeed, undefined, seed)
+  const located = await locate(
+    edge,
+    homeOf(edge, call),
+    agent,
+    call.body as SessionSeed,
+    undefined,
+    seed,
+  )
   if (isRefusal(located)) return located
   // A session that there is begins nothing by being found.
   const usable = located.session ? agent : inUse(agent)
-  return isRefusal(usable) ? usable : { id: located.id, ...(located.born && { born: true }), input: { place: located.place } }
+  return isRefusal(usable)
+    ? usable
+    : { id: located.id, ...(located.born && { born: true }), input: { place: located.place } }
 }
 
 /** The session of the path. */
@@ -72,21 +140,29 @@ async function sessionOf(edge: Edge, call: Call): Promise<Session | Refusal> {
   return session && !gone ? session : missing
 }
 /** What a turn in it runs with. */
-async function definedIn(edge: Edge, call: Call, session: Session, wanted: Wanted): Promise<Defined | Refusal> {
+async function definedIn(
+  edge: Edge,
+  call: Call,
+  session: Session,
+  wanted: Wanted,
+): Promise<Defined | Refusal> {
   const agent = await findAgent(edge, homeOf(edge, call), { id: session.agent_id })
   return isRefusal(agent) ? agent : define(edge, homeOf(edge, call), agent, session, wanted)
 }
 /** Rows that may begin a turn in a session that there is. @param joins they may join the turn under way, which has its definition. */
-const turning = (more: (edge: Edge, call: Call) => Prepared, joins?: 'joins'): Prepare => async (edge, call) => {
-  const session = await sessionOf(edge, call)
-  if (isRefusal(session)) return session
-  const { operation, idempotency_key } = call.body as Wanted & Partial<Said>
-  const found = await definedIn(edge, call, session, operation ? { operation } : {})
-  const defined = joins && isRefusal(found) ? { unfit: found } : orRepeat(found, idempotency_key, {})
-  if (isRefusal(defined)) return defined
-  const { input, ...rest } = more(edge, call)
-  return { ...rest, input: { ...defined, ...input } }
-}
+const turning =
+  (more: (edge: Edge, call: Call) => Prepared, joins?: 'joins'): Prepare =>
+  async (edge, call) => {
+    const session = await sessionOf(edge, call)
+    if (isRefusal(session)) return session
+    const { operation, idempotency_key } = call.body as Wanted & Partial<Said>
+    const found = await definedIn(edge, call, session, operation ? { operation } : {})
+    const defined =
+      joins && isRefusal(found) ? { unfit: found } : orRepeat(found, idempotency_key, {})
+    if (isRefusal(defined)) return defined
+    const { input, ...rest } = more(edge, call)
+    return { ...rest, input: { ...defined, ...input } }
+  }
 /** What is appended may make a session compact, if its agent has a model for that. */
 const append: Prepare = async (edge, call) => {
   const session = await sessionOf(edge, call)
@@ -101,7 +177,11 @@ const LOOK = 100
 /** Wait until no compaction is under way, which is at most its own deadline, and answer the session. */
 async function compacted(edge: Edge, call: Call): Promise<Session | Refusal> {
   const { world } = edge
-  const to = { project: homeOf(edge, call), kind: 'session', id: call.slots['session_id'] ?? '' } as const
+  const to = {
+    project: homeOf(edge, call),
+    kind: 'session',
+    id: call.slots['session_id'] ?? '',
+  } as const
   for (;;) {
     const answer = (await world.ask(to, 'detail', {})) as Compacting | Refusal
     if (isRefusal(answer)) return answer
@@ -122,20 +202,35 @@ async function nudged(edge: Edge, call: Call, reply: unknown): Promise<NudgeAck 
 /** A nudge that was delivered cannot be taken back. */
 async function takenBack(edge: Edge, call: Call): Promise<SessionNudge | Refusal> {
   const { session_id = '', nudge_id = '' } = call.slots
-  const nudge = (await edge.world.view(homeOf(edge, call), 'session.get_nudge', { session_id, nudge_id })) as SessionNudge | Refusal
-  return isRefusal(nudge) || nudge.status !== 'delivered' ? nudge : refuse('nudge_already_delivered', { nudge })
+  const nudge = (await edge.world.view(homeOf(edge, call), 'session.get_nudge', {
+    session_id,
+    nudge_id,
+  })) as SessionNudge | Refusal
+  return isRefusal(nudge) || nudge.status !== 'delivered'
+    ? nudge
+    : refuse('nudge_already_delivered', { nudge })
 }
 
 /** By row name. */
 export const sessionPreparations: Readonly<Record<string, Prepare>> = {
   'agent.invoke': invoke,
   'session.create': create,
-  'session.start_turn': turning((edge, call) => ({ answer: (reply) => acknowledged(edge, call, (call.body as unknown as Said).content, reply) })),
+  'session.start_turn': turning((edge, call) => ({
+    answer: (reply) => acknowledged(edge, call, (call.body as unknown as Said).content, reply),
+  })),
   // What is null was the metadata once: hashes that are stored stay good.
-  'session.nudge': turning((edge, call) => ({ input: { content_hash: edge.world.hash(JSON.stringify([call.body['content'], null])) }, answer: (reply) => nudged(edge, call, reply) }), 'joins'),
+  'session.nudge': turning(
+    (edge, call) => ({
+      input: { content_hash: edge.world.hash(JSON.stringify([call.body['content'], null])) },
+      answer: (reply) => nudged(edge, call, reply),
+    }),
+    'joins',
+  ),
   'session.append': append,
   ...attachmentPreparations,
   'session.compact': turning((edge, call) => ({ answer: () => compacted(edge, call) })),
-  'session.cancel_turn': (edge, call) => ({ answer: () => turnNow(edge, call, call.slots['session_id'] ?? '', call.slots['turn_id'] ?? '') }),
+  'session.cancel_turn': (edge, call) => ({
+    answer: () => turnNow(edge, call, call.slots['session_id'] ?? '', call.slots['turn_id'] ?? ''),
+  }),
   'session.cancel_nudge': (edge, call) => ({ answer: () => takenBack(edge, call) }),
 }

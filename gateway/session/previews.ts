@@ -8,7 +8,13 @@
 import type { Open } from '../../protocol/common.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/session/limits.ts'
-import { appendDelta, type Generating, type Preview, type PreviewOf, type Previewed } from '../../protocol/session/previews.ts'
+import {
+  appendDelta,
+  type Generating,
+  type Preview,
+  type PreviewOf,
+  type Previewed,
+} from '../../protocol/session/previews.ts'
 import type { World } from '../ports.ts'
 
 /**
@@ -36,7 +42,11 @@ type Ports = Pick<World, 'ask' | 'now' | 'later' | 'preview' | 'onPreviewed'>
 const SILENCE = 300_000
 /** Characters that a piece counts for besides its own. */
 const PIECE = 8
-interface Piece { readonly delta: Open; readonly sequence: number | undefined; readonly at: number }
+interface Piece {
+  readonly delta: Open
+  readonly sequence: number | undefined
+  readonly at: number
+}
 interface Publisher {
   readonly generation: Generation
   /** Pieces that wait until it is known which row is written. */
@@ -54,13 +64,19 @@ interface Publisher {
 }
 
 /** Characters of a piece, nearly: most are one text. */
-const sizeOf = ({ text, ...more }: Open): number => PIECE + (typeof text === 'string' ? text.length : 0) + (Object.keys(more).length > 0 ? JSON.stringify(more).length : 0)
+const sizeOf = ({ text, ...more }: Open): number =>
+  PIECE +
+  (typeof text === 'string' ? text.length : 0) +
+  (Object.keys(more).length > 0 ? JSON.stringify(more).length : 0)
 
 /** No generations yet. */
 export function openPreviews(world: Ports): Previews {
   const publishers = new Map<string, Publisher>()
   /** Pieces that are sent at the end of this turn, by project and session or run. */
-  let gathered = new Map<string, { readonly project: string; readonly followed: string; readonly pieces: Preview[] }>()
+  let gathered = new Map<
+    string,
+    { readonly project: string; readonly followed: string; readonly pieces: Preview[] }
+  >()
   const keyOf = ({ job_id, attempt }: Generation): string => `${job_id} ${attempt}`
 
   const drop = (key: string): void => {
@@ -78,14 +94,36 @@ export function openPreviews(world: Ports): Previews {
     })
   }
   const send = (publisher: Publisher, { delta, sequence, at }: Piece): void => {
-    const { whole, run_id, generation: { project, job_id, worker_id, model } } = publisher
+    const {
+      whole,
+      run_id,
+      generation: { project, job_id, worker_id, model },
+    } = publisher
     if (!whole) return
     publisher.size += sizeOf(delta)
     if (publisher.size > limits.preview) return
     const n = whole.n + 1
-    publisher.whole = { ...whole, n, content: appendDelta(whole.content, delta)?.content ?? whole.content }
+    publisher.whole = {
+      ...whole,
+      n,
+      content: appendDelta(whole.content, delta)?.content ?? whole.content,
+    }
     const { session_id, turn_id, message_id, base, born }: PreviewOf = whole
-    const preview: Preview = { session_id, turn_id, message_id, base, born, n, delta, job_id, ...(run_id !== undefined && { run_id }), at, ...(worker_id !== undefined && { worker_id }), ...(model !== undefined && { model }), ...(sequence !== undefined && { sequence }) }
+    const preview: Preview = {
+      session_id,
+      turn_id,
+      message_id,
+      base,
+      born,
+      n,
+      delta,
+      job_id,
+      ...(run_id !== undefined && { run_id }),
+      at,
+      ...(worker_id !== undefined && { worker_id }),
+      ...(model !== undefined && { model }),
+      ...(sequence !== undefined && { sequence }),
+    }
     spread(project, session_id, preview)
     if (run_id !== undefined) spread(project, run_id, preview)
   }
@@ -102,11 +140,14 @@ export function openPreviews(world: Ports): Previews {
   const flush = (): void => {
     const all = gathered
     gathered = new Map()
-    for (const { project, followed, pieces } of all.values()) world.preview(project, followed, pieces)
+    for (const { project, followed, pieces } of all.values())
+      world.preview(project, followed, pieces)
   }
   const begin = async (key: string, publisher: Publisher): Promise<void> => {
     const { project, session_id, job_id } = publisher.generation
-    const answer = await world.ask({ project, kind: 'session', id: session_id }, 'generation', { job_id }).catch(() => undefined)
+    const answer = await world
+      .ask({ project, kind: 'session', id: session_id }, 'generation', { job_id })
+      .catch(() => undefined)
     if (publisher.state !== 'asking') return
     if (answer === undefined || isRefusal(answer)) return drop(key)
     if (answer === null) {
@@ -118,7 +159,15 @@ export function openPreviews(world: Ports): Previews {
     const { turn_id, message_id, run_id, revision } = answer as Generating
     publisher.state = 'open'
     publisher.run_id = run_id
-    publisher.whole = { session_id, turn_id, message_id, base: revision, born: world.now(), n: 0, content: [] }
+    publisher.whole = {
+      session_id,
+      turn_id,
+      message_id,
+      base: revision,
+      born: world.now(),
+      n: 0,
+      content: [],
+    }
     publisher.unsubscribe = world.onPreviewed(project, message_id, () => publisher.whole)
     for (const piece of publisher.waiting.splice(0)) send(publisher, piece)
   }
@@ -129,7 +178,21 @@ export function openPreviews(world: Ports): Previews {
       const piece: Piece = { delta, sequence, at: world.now() }
       let publisher = publishers.get(key)
       if (!publisher) {
-        publishers.set(key, (publisher = { generation, waiting: [], state: 'asking', whole: undefined, run_id: undefined, size: 0, last: -1, touched: piece.at, unsubscribe: () => {}, forget: () => {} }))
+        publishers.set(
+          key,
+          (publisher = {
+            generation,
+            waiting: [],
+            state: 'asking',
+            whole: undefined,
+            run_id: undefined,
+            size: 0,
+            last: -1,
+            touched: piece.at,
+            unsubscribe: () => {},
+            forget: () => {},
+          }),
+        )
         watch(key, publisher)
         void begin(key, publisher)
       }
@@ -141,7 +204,12 @@ export function openPreviews(world: Ports): Previews {
       else if (publisher.state === 'asking') publisher.waiting.push(piece)
     },
     end(job_id, attempt) {
-      for (const [key, { generation }] of [...publishers]) if (generation.job_id === job_id && (attempt === undefined || generation.attempt === attempt)) drop(key)
+      for (const [key, { generation }] of [...publishers])
+        if (
+          generation.job_id === job_id &&
+          (attempt === undefined || generation.attempt === attempt)
+        )
+          drop(key)
     },
     stop() {
       for (const key of [...publishers.keys()]) drop(key)

@@ -6,5 +6,10 @@ export function readiness(sink: Sink): () => Promise<void> {
   let wake = () => {}
   sink.onDrain(() => wake())
   sink.onClose(() => wake())
-  return () => (sink.full && !sink.closed ? new Promise<void>((resolve) => { wake = resolve }) : Promise.resolve())
+  return () =>
+    sink.full && !sink.closed
+      ? new Promise<void>((resolve) => {
+          wake = resolve
+        })
+      : Promise.resolve()
 }

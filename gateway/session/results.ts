@@ -8,11 +8,20 @@ import type { World } from '../ports.ts'
 import { cameTo } from './notes.ts'
 
 /** The known results of the calls of rows that stream, as the older stream tells them; what cannot be had now is left out. @param rows asked for when the session has answered. */
-export async function knownResults(world: Pick<World, 'ask' | 'now'>, project: string, session_id: string, rows: () => readonly TranscriptMessage[]): Promise<Open[]> {
+export async function knownResults(
+  world: Pick<World, 'ask' | 'now'>,
+  project: string,
+  session_id: string,
+  rows: () => readonly TranscriptMessage[],
+): Promise<Open[]> {
   const uses = () => new Set(rows().flatMap(({ content }) => toolUses(content).map(({ id }) => id)))
   if (uses().size === 0) return []
-  const known = (await world.ask({ project, kind: 'session', id: session_id }, 'results', {}).catch(() => [])) as readonly KnownResult[] | Refusal | null
+  const known = (await world
+    .ask({ project, kind: 'session', id: session_id }, 'results', {})
+    .catch(() => [])) as readonly KnownResult[] | Refusal | null
   if (!known || isRefusal(known)) return []
   const open = uses()
-  return known.filter(({ result }) => open.has(result.tool_use_id)).map((one) => cameTo(one, world.now()))
+  return known
+    .filter(({ result }) => open.has(result.tool_use_id))
+    .map((one) => cameTo(one, world.now()))
 }

@@ -11,7 +11,10 @@ import type { World } from '../ports.ts'
 /** A session, or a turn whose session nobody named. */
 export type Named = ViewQuestions['session_access']['input']['of']
 /** The session that the slots of a path name. */
-export const namedIn = ({ session_id, turn_id }: Readonly<Record<string, string>>): Named | undefined =>
+export const namedIn = ({
+  session_id,
+  turn_id,
+}: Readonly<Record<string, string>>): Named | undefined =>
   session_id !== undefined ? { session_id } : turn_id !== undefined ? { turn_id } : undefined
 
 /** Sessions that are remembered to be of no channel, which they always are. */
@@ -21,21 +24,34 @@ export interface Sight {
   /** `not_found` when the caller does not see the session. One that is not there is nobody's business here. */
   check(project: string, of: Named, caller: Caller): Promise<Refusal | undefined>
   /** Be told when it may have changed who sees a session, until the returned function is called. */
-  onChange(project: string, session_id: string, caller: Caller, changed: () => void): Promise<() => void>
+  onChange(
+    project: string,
+    session_id: string,
+    caller: Caller,
+    changed: () => void,
+  ): Promise<() => void>
 }
 /** Begin to look. */
 export function openSight(world: Pick<World, 'view' | 'live'>): Sight {
   const plain = new Set<string>()
   const keyOf = (project: string, of: Named) => `${project}/${Object.values(of).join()}`
   const ask = async (project: string, of: Named, caller: Caller) =>
-    (await world.view(project, 'session_access', { of, viewer: viewerOf(caller) })) as ViewQuestions['session_access']['reply']
+    (await world.view(project, 'session_access', {
+      of,
+      viewer: viewerOf(caller),
+    })) as ViewQuestions['session_access']['reply']
   return {
     check: async (project, of, caller) => {
       const key = keyOf(project, of)
       if (plain.has(key)) return undefined
       const found = await ask(project, of, caller)
       if (isRefusal(found)) return found
-      if (found.closed) return refuse('not_found', { resource: 'session' }, 'There is no such session in this project.')
+      if (found.closed)
+        return refuse(
+          'not_found',
+          { resource: 'session' },
+          'There is no such session in this project.',
+        )
       if (!found.known || found.channel !== undefined) return undefined
       if (plain.size >= REMEMBERED) plain.clear()
       plain.add(key)

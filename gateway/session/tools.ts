@@ -15,39 +15,78 @@ import type { World } from '../ports.ts'
 type Asking = Pick<World, 'view' | 'organization' | 'settings'>
 
 /** The tools that selectors grant. An exact name that the catalog does not know is an action of whichever workers list it. */
-export async function grantedTools(world: Asking, project: string, selectors: readonly Selector[]): Promise<readonly GrantedTool[] | Refusal> {
+export async function grantedTools(
+  world: Asking,
+  project: string,
+  selectors: readonly Selector[],
+): Promise<readonly GrantedTool[] | Refusal> {
   if (selectors.length === 0) return []
   const entries = await entriesOf(world, project)
   if (isRefusal(entries)) return entries
   const { matched, unmatched } = resolveSelectors(selectors, entries)
   return [
     ...matched.filter(usable).map(toolOf),
-    ...unmatched.flatMap(({ selector_type, selector }) => (selector_type === 'exact' ? [{ name: selector, annotations: {}, kind: 'worker' as const }] : [])),
+    ...unmatched.flatMap(({ selector_type, selector }) =>
+      selector_type === 'exact'
+        ? [{ name: selector, annotations: {}, kind: 'worker' as const }]
+        : [],
+    ),
   ]
 }
 /** Workers may come; what is switched off does not. */
-const usable = ({ readiness, endpoint_kind }: CatalogEntry): boolean => readiness === 'ready' || endpoint_kind === 'worker'
-const toolOf = ({ name, description, input_schema, annotations: { idempotent, destructive, read_only }, endpoint_kind, execution }: CatalogEntry): GrantedTool => ({
-  name, ...(description !== undefined && { description }), ...(input_schema && { input_schema }), kind: endpoint_kind,
-  annotations: { ...(idempotent && { idempotent }), ...(destructive && { destructive }), ...(read_only && { read_only }) }, ...(execution?.queue !== undefined && { queue: execution.queue }),
+const usable = ({ readiness, endpoint_kind }: CatalogEntry): boolean =>
+  readiness === 'ready' || endpoint_kind === 'worker'
+const toolOf = ({
+  name,
+  description,
+  input_schema,
+  annotations: { idempotent, destructive, read_only },
+  endpoint_kind,
+  execution,
+}: CatalogEntry): GrantedTool => ({
+  name,
+  ...(description !== undefined && { description }),
+  ...(input_schema && { input_schema }),
+  kind: endpoint_kind,
+  annotations: {
+    ...(idempotent && { idempotent }),
+    ...(destructive && { destructive }),
+    ...(read_only && { read_only }),
+  },
+  ...(execution?.queue !== undefined && { queue: execution.queue }),
 })
 
 /** Entries that are read at one time, and at all: the pinned and most important come first. */
 const PAGE = 200
 const MOST = 2000
 /** What the model is told of its agent's memory, within the bytes of its context. */
-export async function remembered(world: Asking, project: string, agent: string, { mode, max_bytes }: Required<MemoryContext>): Promise<Pick<TurnDefinition, 'memory' | 'memory_fault'> | Refusal> {
+export async function remembered(
+  world: Asking,
+  project: string,
+  agent: string,
+  { mode, max_bytes }: Required<MemoryContext>,
+): Promise<Pick<TurnDefinition, 'memory' | 'memory_fault'> | Refusal> {
   if (mode === 'off') return {}
   const lines: string[] = []
   let bytes = 0
   let after: unknown
   do {
-    const page = (await world.view(project, 'memory.entries', { id: agent, limit: PAGE, ...(after !== undefined && { after }) })) as { items: readonly MemoryEntry[]; position?: unknown } | Refusal
+    const page = (await world.view(project, 'memory.entries', {
+      id: agent,
+      limit: PAGE,
+      ...(after !== undefined && { after }),
+    })) as { items: readonly MemoryEntry[]; position?: unknown } | Refusal
     if (isRefusal(page)) return page
     for (const entry of page.items) {
-      const line = mode === 'full' ? `## ${entry.key} (${entry.kind})\n${entry.content ?? ''}` : `- ${entry.key} (${entry.kind})${entry.summary === undefined ? '' : `: ${entry.summary}`}`
+      const line =
+        mode === 'full'
+          ? `## ${entry.key} (${entry.kind})\n${entry.content ?? ''}`
+          : `- ${entry.key} (${entry.kind})${entry.summary === undefined ? '' : `: ${entry.summary}`}`
       bytes += Buffer.byteLength(line) + 1
-      if (bytes > max_bytes) return mode === 'full' ? { memory_fault: `What the agent remembers does not fit into ${max_bytes} bytes.` } : told(mode, lines)
+      if (bytes > max_bytes)
+        return mode === 'full'
+          ? { memory_fault: `What the agent remembers does not fit into ${max_bytes} bytes.` }
+          : told(mode, lines)
       lines.push(line)
     }
     after = page.position
@@ -55,4 +94,8 @@ export async function remembered(world: Asking, project: string, agent: string, 
   return told(mode, lines)
 }
 const told = (mode: 'index' | 'full', lines: readonly string[]): Pick<TurnDefinition, 'memory'> =>
-  lines.length === 0 ? {} : { memory: `${mode === 'full' ? '# What you remember' : '# What you remember, by key'}\n${lines.join('\n')}` }
+  lines.length === 0
+    ? {}
+    : {
+        memory: `${mode === 'full' ? '# What you remember' : '# What you remember, by key'}\n${lines.join('\n')}`,
+      }

@@ -9,10 +9,17 @@ import { settledTurns } from '../../protocol/session/settled.ts'
 import { spell, type Caught, type Dialect } from './change.ts'
 
 /** How a frame is a place to come back to. */
-const isPlace = (frame: SessionFrame): boolean => frame.type === 'turn.upsert' || frame.type === 'interaction.upsert' || (frame.type === 'message.upsert' && frame.status === 'final')
+const isPlace = (frame: SessionFrame): boolean =>
+  frame.type === 'turn.upsert' ||
+  frame.type === 'interaction.upsert' ||
+  (frame.type === 'message.upsert' && frame.status === 'final')
 
 /** @param seal makes the cursor of a revision. @param idle milliseconds for which an idle session is still followed. */
-export function transcriptDialect(session_id: string, seal: (revision: number) => string, idle: number): Dialect {
+export function transcriptDialect(
+  session_id: string,
+  seal: (revision: number) => string,
+  idle: number,
+): Dialect {
   const row = (message: TranscriptMessage): string => spell('message.upsert', message as Open)
   /** Turns that go on, rows by number, turns that ended, questions; the last of them is a place. */
   const caught = ({ page, rows }: Caught): string => {
@@ -21,10 +28,16 @@ export function transcriptDialect(session_id: string, seal: (revision: number) =
     const state: (readonly [type: string, data: Open])[] = [
       ...goingOn.map(({ record }) => ['turn.upsert', record] as const),
       ...messages.map(({ record }) => ['message.upsert', record] as const),
-      ...turns.filter(({ record }) => settledTurns.has(record.status)).map(({ record }) => ['turn.upsert', record] as const),
-      ...(after < 0 ? pending : interactions.map(({ record }) => record)).map((record) => ['interaction.upsert', record] as const),
+      ...turns
+        .filter(({ record }) => settledTurns.has(record.status))
+        .map(({ record }) => ['turn.upsert', record] as const),
+      ...(after < 0 ? pending : interactions.map(({ record }) => record)).map(
+        (record) => ['interaction.upsert', record] as const,
+      ),
     ]
-    const frames = state.map(([type, data], index) => spell(type, data, index === state.length - 1 ? seal(through) : undefined))
+    const frames = state.map(([type, data], index) =>
+      spell(type, data, index === state.length - 1 ? seal(through) : undefined),
+    )
     return [...frames, ...rows.map(row)].join('')
   }
   return {
@@ -38,18 +51,25 @@ export function transcriptDialect(session_id: string, seal: (revision: number) =
       switch (change.kind) {
         case 'frame': {
           const { frame } = change
-          const { type, ...data } = frame.type === 'message.upsert' ? { type: frame.type, ...rowIn(frame) } : frame
+          const { type, ...data } =
+            frame.type === 'message.upsert' ? { type: frame.type, ...rowIn(frame) } : frame
           return spell(type, data as Open, isPlace(frame) ? seal(change.revision) : undefined)
         }
-        case 'row': return row(change.row)
+        case 'row':
+          return row(change.row)
         case 'piece': {
-          const { preview: { message_id }, appended } = change
+          const {
+            preview: { message_id },
+            appended,
+          } = change
           if (!appended) return ''
           const { index: content_index, opened, added } = appended
-          const empty = 'text' in added ? { type: 'text', text: '' } : { type: 'thinking', thinking: '' }
+          const empty =
+            'text' in added ? { type: 'text', text: '' } : { type: 'thinking', thinking: '' }
           return `${opened ? spell('message.block', { session_id, message_id, content_index, block: empty }) : ''}${spell('message.delta', { session_id, message_id, content_index, ...added })}`
         }
-        case 'note': return ''
+        case 'note':
+          return ''
       }
     },
     end: (reason) => spell('stream.end', { session_id, reason }),

@@ -33,21 +33,44 @@ export function openArchive(bytes: Buffer): Archive | 'unsafe' | undefined {
     if (at + 46 > end || bytes.toString('latin1', at, at + 4) !== 'PK\x01\x02') return undefined
     const [flags, method] = [bytes.readUInt16LE(at + 8), bytes.readUInt16LE(at + 10)]
     const [size, unpacked] = [bytes.readUInt32LE(at + 20), bytes.readUInt32LE(at + 24)]
-    const [name, extra, comment] = [bytes.readUInt16LE(at + 28), bytes.readUInt16LE(at + 30), bytes.readUInt16LE(at + 32)]
+    const [name, extra, comment] = [
+      bytes.readUInt16LE(at + 28),
+      bytes.readUInt16LE(at + 30),
+      bytes.readUInt16LE(at + 32),
+    ]
     total += unpacked
     if ((flags & 1) === 1 || total > MOST.bytes) return 'unsafe'
-    if (method === 0 || method === 8) members.set(bytes.toString('utf8', at + 46, at + 46 + name), { packed: method === 8, from: bytes.readUInt32LE(at + 42), size, unpacked })
+    if (method === 0 || method === 8)
+      members.set(bytes.toString('utf8', at + 46, at + 46 + name), {
+        packed: method === 8,
+        from: bytes.readUInt32LE(at + 42),
+        size,
+        unpacked,
+      })
     at += 46 + name + extra + comment
   }
   return {
     names: [...members.keys()],
     text: async (wanted) => {
       const member = members.get(wanted)
-      if (!member || member.from + 30 > bytes.length || bytes.toString('latin1', member.from, member.from + 4) !== 'PK\x03\x04') return undefined
-      const begin = member.from + 30 + bytes.readUInt16LE(member.from + 26) + bytes.readUInt16LE(member.from + 28)
+      if (
+        !member ||
+        member.from + 30 > bytes.length ||
+        bytes.toString('latin1', member.from, member.from + 4) !== 'PK\x03\x04'
+      )
+        return undefined
+      const begin =
+        member.from +
+        30 +
+        bytes.readUInt16LE(member.from + 26) +
+        bytes.readUInt16LE(member.from + 28)
       const content = bytes.subarray(begin, begin + member.size)
       // More than was announced is a fault of the archive, or a trap.
-      const whole = member.packed ? await unpack(content, { maxOutputLength: Math.max(1, Math.min(MOST.text, member.unpacked)) }).catch(() => undefined) : content
+      const whole = member.packed
+        ? await unpack(content, {
+            maxOutputLength: Math.max(1, Math.min(MOST.text, member.unpacked)),
+          }).catch(() => undefined)
+        : content
       return whole?.toString('utf8')
     },
   }

@@ -19,8 +19,25 @@ type Message = Exclude<GatewayMessage, { type: 'forget' }>
 
 /** The members a worker gets; strict clients refuse any other. */
 const members = [
-  'id', 'kind', 'origin', 'executor_kind', 'queue', 'action_name', 'environment_id', 'provider', 'model', 'run_id', 'step_id', 'agent_turn_id', 'session_id', 'tool_call_id', 'spec',
-  'lease_token', 'claim_attempt', 'lease_duration_seconds', 'heartbeat_cadence_seconds',
+  'id',
+  'kind',
+  'origin',
+  'executor_kind',
+  'queue',
+  'action_name',
+  'environment_id',
+  'provider',
+  'model',
+  'run_id',
+  'step_id',
+  'agent_turn_id',
+  'session_id',
+  'tool_call_id',
+  'spec',
+  'lease_token',
+  'claim_attempt',
+  'lease_duration_seconds',
+  'heartbeat_cadence_seconds',
 ] as const satisfies readonly (keyof ClaimedJob)[]
 
 /** Take a message of the mailbox that concerns a session. `ok: false`: the session is not here, or cannot take the job. */
@@ -29,7 +46,9 @@ export function receive(edge: Edge, message: Message): Soon<{ ok: boolean }> {
   if (!session || session.closed || session.project !== message.project) return { ok: false }
   switch (message.type) {
     case 'assign':
-      return soon(withFiles(edge, session, message.job), (job) => ({ ok: !session.closed && assign(edge, session, job) }))
+      return soon(withFiles(edge, session, message.job), (job) => ({
+        ok: !session.closed && assign(edge, session, job),
+      }))
     case 'cancel':
       cancel(edge, session, message)
       return { ok: true }
@@ -38,7 +57,8 @@ export function receive(edge: Edge, message: Message): Soon<{ ok: boolean }> {
       drain(edge, session)
       return { ok: true }
     case 'supersede':
-      if (session.generation < message.generation) session.connection.close(closeCodes.superseded, 'superseded by a newer connection')
+      if (session.generation < message.generation)
+        session.connection.close(closeCodes.superseded, 'superseded by a newer connection')
       return { ok: true }
   }
 }
@@ -51,11 +71,20 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
     settle(edge, session)
     return known
   }
-  session.held.set(job.id, { token: job.lease_token, until: lasting(edge, job.lease_duration_seconds), beaten: edge.world.now(), ...spoken(job) })
+  session.held.set(job.id, {
+    token: job.lease_token,
+    until: lasting(edge, job.lease_duration_seconds),
+    beaten: edge.world.now(),
+    ...spoken(job),
+  })
   const text = JSON.stringify(shown(job))
   const bytes = Buffer.byteLength(text)
   if (bytes > sizes.spec && Buffer.byteLength(JSON.stringify(job.spec)) > sizes.spec) {
-    finish(edge, session, job, { status: 'failed', error_type: 'SpecTooLarge', error_message: `the job's spec is larger than ${sizes.spec} bytes` })
+    finish(edge, session, job, {
+      status: 'failed',
+      error_type: 'SpecTooLarge',
+      error_message: `the job's spec is larger than ${sizes.spec} bytes`,
+    })
     return true
   }
   const cancel = edge.world.later(limits.reservation, () => {
@@ -76,16 +105,22 @@ function withFiles({ world }: Edge, { project }: Session, job: ClaimedJob): Soon
   const { messages } = request ?? {}
   if (!messages || !refersToFiles(messages)) return job
   const most = sizes.spec - Buffer.byteLength(JSON.stringify(job.spec)) - MARGIN
-  return withBytes(world.files, project, messages, { most, reads: () => true }).then((shown) => ({ ...job, spec: { ...job.spec, request: { ...request, messages: shown } } }), (error: unknown) => {
-    world.log.warn({ err: error, job: job.id }, 'the files of a conversation could not be read')
-    return job
-  })
+  return withBytes(world.files, project, messages, { most, reads: () => true }).then(
+    (shown) => ({ ...job, spec: { ...job.spec, request: { ...request, messages: shown } } }),
+    (error: unknown) => {
+      world.log.warn({ err: error, job: job.id }, 'the files of a conversation could not be read')
+      return job
+    },
+  )
 }
 /** Bytes of a spec that are left for what JSON adds to texts. */
 const MARGIN = 64 * 1024
 
 /** Whose generation a job is. */
-const spoken = ({ kind, session_id, model }: ClaimedJob) => (kind === 'llm_generation' && session_id !== undefined ? { session_id, ...(model !== undefined && { model }) } : {})
+const spoken = ({ kind, session_id, model }: ClaimedJob) =>
+  kind === 'llm_generation' && session_id !== undefined
+    ? { session_id, ...(model !== undefined && { model }) }
+    : {}
 
 /** A job as the worker gets it. */
 function shown(job: ClaimedJob): object {
@@ -95,15 +130,35 @@ function shown(job: ClaimedJob): object {
 }
 
 /** Stop a job: the worker is told, unless it never got the job. Afterwards every heartbeat of the job is answered with the cancel. */
-function cancel(edge: Edge, session: Session, { job_id, reason, at }: Extract<Message, { type: 'cancel' }>): void {
+function cancel(
+  edge: Edge,
+  session: Session,
+  { job_id, reason, at }: Extract<Message, { type: 'cancel' }>,
+): void {
   const waiting = withdraw(session, job_id)
   if (waiting) finish(edge, session, waiting, { status: 'cancelled' })
-  else session.connection.send({ type: 'job.cancel', job_id, ...(reason !== undefined && { reason }), requested_at: timestamp(at) })
+  else
+    session.connection.send({
+      type: 'job.cancel',
+      job_id,
+      ...(reason !== undefined && { reason }),
+      requested_at: timestamp(at),
+    })
 }
 
 /** End a job that the worker never saw. */
-function finish(edge: Edge, session: Session, job: ClaimedJob, outcome: { status: 'failed' | 'cancelled'; error_type?: string; error_message?: string }): void {
+function finish(
+  edge: Edge,
+  session: Session,
+  job: ClaimedJob,
+  outcome: { status: 'failed' | 'cancelled'; error_type?: string; error_message?: string },
+): void {
   ended(edge, session, job.id, job.lease_token)
   const to = queueOf(edge, session.project, job.id, job.lease_token)
-  if (to) void command(edge, session.connection.grant, to, 'queue.report', { job_id: job.id, lease_token: job.lease_token, ...outcome })
+  if (to)
+    void command(edge, session.connection.grant, to, 'queue.report', {
+      job_id: job.id,
+      lease_token: job.lease_token,
+      ...outcome,
+    })
 }

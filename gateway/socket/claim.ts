@@ -34,12 +34,16 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
     remind(edge, session)
     return
   }
-  if (message_id !== undefined && session.claims.some((other) => other.message_id === message_id)) return
+  if (message_id !== undefined && session.claims.some((other) => other.message_id === message_id))
+    return
   calm(session)
   met(session, edge.world.now())
   const slots = frame.available_slots
   if (slots !== undefined) session.limit = session.concurrency
-  const wants = frame.queues || frame.action_names || frame.models ? edge.wants(narrowed(session.wants.filters, frame)) : session.wants
+  const wants =
+    frame.queues || frame.action_names || frame.models
+      ? edge.wants(narrowed(session.wants.filters, frame))
+      : session.wants
   const made = new OpenClaim(edge, session, message_id, wants, slots ?? session.concurrency)
   edge.rounds.add(edge.world.settings.timing.poll * 1000, made)
   session.claims.push(made)
@@ -61,7 +65,13 @@ class OpenClaim implements Claim {
   round: Claim['round']
   readonly #edge: Edge
   readonly #session: Session
-  constructor(edge: Edge, session: Session, message_id: string | undefined, wants: Wants, slots: number) {
+  constructor(
+    edge: Edge,
+    session: Session,
+    message_id: string | undefined,
+    wants: Wants,
+    slots: number,
+  ) {
     this.#edge = edge
     this.#session = session
     this.message_id = message_id
@@ -112,11 +122,15 @@ function answer(edge: Edge, session: Session, made: Claim, jobs: readonly Ready[
   if (at < 0) return
   session.claims.splice(at, 1)
   for (const other of session.claims) other.slots = Math.max(0, other.slots - jobs.length)
-  const text = claimedFrame(made.message_id, jobs.map((item) => item.text))
+  const text = claimedFrame(
+    made.message_id,
+    jobs.map((item) => item.text),
+  )
   if (!session.connection.write(text)) return
   for (const { job } of jobs) withdraw(session, job.id)
   if (made.message_id !== undefined) edge.answers.put(session.id, made.message_id, text)
-  if (session.claims.length === 0) expect(session, made.wants, made.slots - jobs.length, edge.world.now())
+  if (session.claims.length === 0)
+    expect(session, made.wants, made.slots - jobs.length, edge.world.now())
   settle(edge, session)
   if (jobs.length < made.slots || session.ready.length > 0) hint(edge, session)
 }

@@ -53,14 +53,22 @@ export class Connection {
   #credited: number
 
   /** @param gone called once, when the connection has ended. */
-  constructor(edge: Edge, grant: Grant, pipe: Pipe, dispatch: (connection: Connection, incoming: Incoming) => void, gone: () => void) {
+  constructor(
+    edge: Edge,
+    grant: Grant,
+    pipe: Pipe,
+    dispatch: (connection: Connection, incoming: Incoming) => void,
+    gone: () => void,
+  ) {
     this.grant = grant
     this.#edge = edge
     this.#pipe = pipe
     this.#dispatch = dispatch
     this.#gone = gone
     this.#credited = edge.world.now()
-    this.#register = edge.world.later(edge.world.settings.timing.register * 1000, () => this.close(closeCodes.register_timeout, 'no worker.register in time'))
+    this.#register = edge.world.later(edge.world.settings.timing.register * 1000, () =>
+      this.close(closeCodes.register_timeout, 'no worker.register in time'),
+    )
     this.#next()
   }
   /** The worker registered: from here on the connection is this session's. */
@@ -85,7 +93,8 @@ export class Connection {
     if ('frame' in read) this.#dispatch(this, { frame: read.frame, bytes })
     else {
       this.fail(read.fault, read.message, read.message_id)
-      if (read.type === 'worker.register' && !this.session && !this.registering) this.close(closeCodes.malformed, 'registration refused')
+      if (read.type === 'worker.register' && !this.session && !this.registering)
+        this.close(closeCodes.malformed, 'registration refused')
     }
   }
   /** A pong arrived. */
@@ -114,7 +123,11 @@ export class Connection {
   }
   /** Send an error frame. */
   fail(code: FrameError, message: string, message_id?: string): void {
-    this.send({ type: 'error', ...(message_id !== undefined && { message_id }), error: { code, message } })
+    this.send({
+      type: 'error',
+      ...(message_id !== undefined && { message_id }),
+      error: { code, message },
+    })
   }
   /** Close the socket. Closing what is closed does nothing. */
   close(code: number, reason: string): void {
@@ -148,11 +161,17 @@ export class Connection {
     this.#next()
   }
   #next(): void {
-    this.#edge.rounds.add(Math.min(limits.ping, this.#edge.world.settings.timing.takeover * 500), this.#pinging)
+    this.#edge.rounds.add(
+      Math.min(limits.ping, this.#edge.world.settings.timing.takeover * 500),
+      this.#pinging,
+    )
   }
   #paid(): boolean {
     const now = this.#edge.world.now()
-    this.#credit = Math.min(limits.frames_at_once, this.#credit + ((now - this.#credited) / 1000) * limits.frames_per_second)
+    this.#credit = Math.min(
+      limits.frames_at_once,
+      this.#credit + ((now - this.#credited) / 1000) * limits.frames_per_second,
+    )
     this.#credited = now
     if (this.#credit < 1) return false
     this.#credit--

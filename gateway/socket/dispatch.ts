@@ -17,7 +17,14 @@ type Frame<T> = Extract<Up, { type: T }>
 type Registered = Exclude<Up['type'], 'worker.register' | 'keepalive'>
 
 /** Frames of a registered session. A promise that is returned is one that must not be lost silently. */
-const arms: { readonly [T in Registered]: (edge: Edge, session: Session, frame: Frame<T>, bytes: number) => Promise<void> | void } = {
+const arms: {
+  readonly [T in Registered]: (
+    edge: Edge,
+    session: Session,
+    frame: Frame<T>,
+    bytes: number,
+  ) => Promise<void> | void
+} = {
   'worker.ready': ready,
   'jobs.claim': claim,
   'job.heartbeat': heartbeat,
@@ -31,13 +38,24 @@ export function dispatch(edge: Edge, connection: Connection, incoming: Incoming)
   const { frame, bytes } = incoming
   if (frame.type === 'keepalive') return
   if (frame.type === 'worker.register') {
-    guard(edge, connection, register(edge, connection, frame).then(() => {
-      for (const waiting of connection.backlog.splice(0)) if (connection.session) dispatch(edge, connection, waiting)
-    }))
+    guard(
+      edge,
+      connection,
+      register(edge, connection, frame).then(() => {
+        for (const waiting of connection.backlog.splice(0))
+          if (connection.session) dispatch(edge, connection, waiting)
+      }),
+    )
   } else if (connection.session) {
-    const arm = arms[frame.type] as (edge: Edge, session: Session, frame: Up, bytes: number) => Promise<void> | void
+    const arm = arms[frame.type] as (
+      edge: Edge,
+      session: Session,
+      frame: Up,
+      bytes: number,
+    ) => Promise<void> | void
     guard(edge, connection, arm(edge, connection.session, frame, bytes))
-  } else if (connection.registering && connection.backlog.length < limits.backlog) connection.backlog.push(incoming)
+  } else if (connection.registering && connection.backlog.length < limits.backlog)
+    connection.backlog.push(incoming)
   else connection.fail('not_registered', 'send worker.register first', frame.message_id)
 }
 
@@ -47,7 +65,8 @@ function ready(edge: Edge, session: Session, frame: Frame<'worker.ready'>): void
     session.wants = edge.wants(narrowed(session.wants.filters, frame))
     void tell(edge, session)
   }
-  if (frame.available_slots !== undefined) session.limit = Math.min(session.concurrency, session.busy + frame.available_slots)
+  if (frame.available_slots !== undefined)
+    session.limit = Math.min(session.concurrency, session.busy + frame.available_slots)
   settle(edge, session)
   if (idle(session)) remind(edge, session)
 }

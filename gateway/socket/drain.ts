@@ -19,6 +19,11 @@ export function drain(edge: Edge, session: Session): void {
 /** The worker says that it drains, asked or unasked. */
 export function draining(edge: Edge, session: Session, message_id: string | undefined): void {
   drain(edge, session)
-  session.connection.send({ type: 'worker.draining.ack', ...(message_id !== undefined && { message_id }) })
-  void command(edge, session.connection.grant, registryOf(session), 'worker.drained', { session: session.id })
+  session.connection.send({
+    type: 'worker.draining.ack',
+    ...(message_id !== undefined && { message_id }),
+  })
+  void command(edge, session.connection.grant, registryOf(session), 'worker.drained', {
+    session: session.id,
+  })
 }

@@ -81,39 +81,79 @@ export interface Edge {
 
 /** The shared state of a gateway without connections. */
 export const openEdge = (world: World, serves: Serves): Edge => ({
-  world, serves, connections: new Set(), rounds: new Rounds(world), wants: sharedWants(), sessions: new Map(), markets: new Map(), answers: answers(() => world.now()), previews: openPreviews(world), pending: new Set(), stopping: false,
+  world,
+  serves,
+  connections: new Set(),
+  rounds: new Rounds(world),
+  wants: sharedWants(),
+  sessions: new Map(),
+  markets: new Map(),
+  answers: answers(() => world.now()),
+  previews: openPreviews(world),
+  pending: new Set(),
+  stopping: false,
 })
 
 /** An unguessable text of lower-case hex digits. */
 export const secret = (world: World, bytes: number): string => hexOf(world.random(bytes))
 
 /** Put a command to an actor for a worker. A throwing world counts as a refusal, so that callers see one kind of failure. `id` is kept over retries. */
-export function command(edge: Edge, grant: Grant, to: Address, name: string, input: unknown, id = secret(edge.world, 12)): Promise<Outcome> {
+export function command(
+  edge: Edge,
+  grant: Grant,
+  to: Address,
+  name: string,
+  input: unknown,
+  id = secret(edge.world, 12),
+): Promise<Outcome> {
   const { world } = edge
-  const origin = { at: world.now(), principal: grant.principal, ...(grant.credential && { credential: grant.credential }) }
-  const outcome = world.command({ project: to.project, kind: to.kind, id: to.id, command_id: id, name, input, origin }).catch((error: unknown) => {
-    world.log.error({ err: error, command: name }, 'a command of a worker failed')
-    return refuse('internal')
-  })
+  const origin = {
+    at: world.now(),
+    principal: grant.principal,
+    ...(grant.credential && { credential: grant.credential }),
+  }
+  const outcome = world
+    .command({ project: to.project, kind: to.kind, id: to.id, command_id: id, name, input, origin })
+    .catch((error: unknown) => {
+      world.log.error({ err: error, command: name }, 'a command of a worker failed')
+      return refuse('internal')
+    })
   return track(edge, outcome)
 }
 
 /** Let a stop wait for this. */
 export function track<T>(edge: Edge, promise: Promise<T>): Promise<T> {
-  const settled: Promise<unknown> = promise.then(() => edge.pending.delete(settled), () => edge.pending.delete(settled))
+  const settled: Promise<unknown> = promise.then(
+    () => edge.pending.delete(settled),
+    () => edge.pending.delete(settled),
+  )
   edge.pending.add(settled)
   return promise
 }
 
 /** The queue that granted a lease, from the job's shard and the lease's token; undefined when either is not ours. */
-export function queueOf(edge: Edge, project: string, job_id: string, lease_token: string): Address | undefined {
+export function queueOf(
+  edge: Edge,
+  project: string,
+  job_id: string,
+  lease_token: string,
+): Address | undefined {
   const queue = isId(job_id, 'job') ? queueOfLease(lease_token) : undefined
   return queue === undefined ? undefined : queueNamed(edge, project, job_id, queue)
 }
 /** The queue of this name in the job's shard. */
-export function queueNamed(edge: Edge, project: string, job_id: string, queue: string): Address | undefined {
+export function queueNamed(
+  edge: Edge,
+  project: string,
+  job_id: string,
+  queue: string,
+): Address | undefined {
   const shard = shardOf('run', job_id, edge.world.settings.shards)
   return shard === undefined ? undefined : { project, kind: 'queue', id: `${shard}.${queue}` }
 }
 /** The registry entry of a session's worker instance. */
-export const registryOf = (session: Session): Address => ({ project: session.project, kind: 'worker', id: session.worker })
+export const registryOf = (session: Session): Address => ({
+  project: session.project,
+  kind: 'worker',
+  id: session.worker,
+})

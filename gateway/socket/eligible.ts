@@ -19,7 +19,12 @@ export interface Wants {
   readonly models?: ReadonlySet<string>
   readonly interests: readonly Interest[]
 }
-type Matched = Pick<JobHeader, 'kind' | 'executor_kind'> & { readonly action_name?: string; readonly provider?: string; readonly model?: string; readonly environment_id?: string }
+type Matched = Pick<JobHeader, 'kind' | 'executor_kind'> & {
+  readonly action_name?: string
+  readonly provider?: string
+  readonly model?: string
+  readonly environment_id?: string
+}
 
 /** Subscriptions of one filter beyond which queues, then capabilities, are widened to any. */
 const MOST_INTERESTS = 256
@@ -33,7 +38,9 @@ export function wantsOf(filters: Filters): Wants {
     filters,
     ...(queues.length > 0 && { queues: new Set(queues) }),
     ...(action_names.length > 0 && { actions: new Set(action_names) }),
-    ...(models.length > 0 && { models: new Set(models.map(({ provider, model }) => pair(provider, model))) }),
+    ...(models.length > 0 && {
+      models: new Set(models.map(({ provider, model }) => pair(provider, model))),
+    }),
     interests: interestsOf(filters),
   }
 }
@@ -45,7 +52,12 @@ const REMEMBERED = 1000
 export function sharedWants(): (filters: Filters) => Wants {
   const known = new Map<string, Wants>()
   return (filters) => {
-    const key = JSON.stringify([filters.queues, filters.action_names, filters.models, filters.environment_id])
+    const key = JSON.stringify([
+      filters.queues,
+      filters.action_names,
+      filters.models,
+      filters.environment_id,
+    ])
     const same = known.get(key)
     if (same) return same
     const made = wantsOf(filters)
@@ -71,22 +83,45 @@ export const narrowed = (registered: Filters, claim: Filters): Filters => ({
 export function eligible(job: Matched, queue: string, wants: Wants): boolean {
   if (job.executor_kind !== 'customer_worker') return false
   if (job.environment_id && job.environment_id !== wants.filters.environment_id) return false
-  if (job.kind === 'llm_generation') return wants.models?.has(pair(job.provider, job.model)) ?? false
+  if (job.kind === 'llm_generation')
+    return wants.models?.has(pair(job.provider, job.model)) ?? false
   if (wants.queues && !wants.queues.has(queue)) return false
   return wants.actions ? wants.actions.has(job.action_name ?? '') : !wants.models
 }
 
-function interestsOf({ queues = [], action_names = [], models = [], environment_id }: Filters): Interest[] {
+function interestsOf({
+  queues = [],
+  action_names = [],
+  models = [],
+  environment_id,
+}: Filters): Interest[] {
   const pinned = environment_id ? [undefined, environment_id] : [undefined]
   const capabilities = (jobs: readonly Omit<Matched, 'executor_kind'>[]): string[] =>
-    jobs.flatMap((job) => pinned.map((environment) => offerCapability({ ...job, ...(environment && { environment_id: environment }) })))
-  const actions: (string | undefined)[] = action_names.length > 0
-    ? capabilities(action_names.map((action_name) => ({ kind: 'action_execution', action_name })))
-    : models.length > 0 ? [] : [undefined]
-  const from: (string | undefined)[] = queues.length === 0 || queues.length * actions.length > MOST_INTERESTS ? [undefined] : [...queues]
+    jobs.flatMap((job) =>
+      pinned.map((environment) =>
+        offerCapability({ ...job, ...(environment && { environment_id: environment }) }),
+      ),
+    )
+  const actions: (string | undefined)[] =
+    action_names.length > 0
+      ? capabilities(action_names.map((action_name) => ({ kind: 'action_execution', action_name })))
+      : models.length > 0
+        ? []
+        : [undefined]
+  const from: (string | undefined)[] =
+    queues.length === 0 || queues.length * actions.length > MOST_INTERESTS
+      ? [undefined]
+      : [...queues]
   const all = [
-    ...from.flatMap((queue) => actions.map((capability) => ({ ...(queue !== undefined && { queue }), ...(capability !== undefined && { capability }) }))),
-    ...capabilities(models.map(({ provider, model }) => ({ kind: 'llm_generation', provider, model }))).map((capability) => ({ capability })),
+    ...from.flatMap((queue) =>
+      actions.map((capability) => ({
+        ...(queue !== undefined && { queue }),
+        ...(capability !== undefined && { capability }),
+      })),
+    ),
+    ...capabilities(
+      models.map(({ provider, model }) => ({ kind: 'llm_generation', provider, model })),
+    ).map((capability) => ({ capability })),
   ]
   return all.length > MOST_INTERESTS ? [{}] : all
 }

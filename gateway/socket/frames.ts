@@ -7,14 +7,25 @@ import { Compile } from 'typebox/compile'
 import { up, type FrameError, type Up } from '../../protocol/worker.ts'
 import { explain } from '../explain.ts'
 
-const checks = new Map(Object.entries(up).map(([type, schema]) => [type, { schema, fits: Compile(schema as TSchema) }]))
+const checks = new Map(
+  Object.entries(up).map(([type, schema]) => [type, { schema, fits: Compile(schema as TSchema) }]),
+)
 
-const partsOfReport = Object.entries(up['job.report'].properties).map(([name, schema]) => ({ name, schema, fits: Compile(schema as TSchema) }))
+const partsOfReport = Object.entries(up['job.report'].properties).map(([name, schema]) => ({
+  name,
+  schema,
+  fits: Compile(schema as TSchema),
+}))
 
 /** A frame, or why it is none; `type`: which one it was meant to be. */
 type Read =
   | { readonly frame: Up }
-  | { readonly fault: Extract<FrameError, 'bad_frame' | 'unknown_frame'>; readonly message: string; readonly type?: string; readonly message_id?: string }
+  | {
+      readonly fault: Extract<FrameError, 'bad_frame' | 'unknown_frame'>
+      readonly message: string
+      readonly type?: string
+      readonly message_id?: string
+    }
 
 /** Read one message of a worker. A member that is null counts as absent: some clients write their unset fields so. */
 export function readFrame(text: string): Read {
@@ -24,14 +35,24 @@ export function readFrame(text: string): Read {
   } catch {
     return { fault: 'bad_frame', message: 'the message is not JSON' }
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { fault: 'bad_frame', message: 'a frame is a JSON object' }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return { fault: 'bad_frame', message: 'a frame is a JSON object' }
   const frame = value as Record<string, unknown>
   for (const key of Object.keys(frame)) if (frame[key] === null) delete frame[key]
-  const echo = typeof frame.message_id === 'string' && frame.message_id.length <= 128 ? { message_id: frame.message_id } : {}
+  const echo =
+    typeof frame.message_id === 'string' && frame.message_id.length <= 128
+      ? { message_id: frame.message_id }
+      : {}
   const { type, job_id } = frame
-  if (typeof type !== 'string') return { fault: 'bad_frame', message: 'type: must be a string', ...echo }
+  if (typeof type !== 'string')
+    return { fault: 'bad_frame', message: 'type: must be a string', ...echo }
   const check = checks.get(type)
-  if (!check) return { fault: 'unknown_frame', message: `there is no frame of type ${type.slice(0, 64)}`, ...echo }
+  if (!check)
+    return {
+      fault: 'unknown_frame',
+      message: `there is no frame of type ${type.slice(0, 64)}`,
+      ...echo,
+    }
   if (check.fits.Check(frame)) return { frame: frame as Up }
   if (type === 'job.report' && typeof job_id === 'string') return { frame: mended(frame, job_id) }
   return { fault: 'bad_frame', message: faultOf(check.schema, frame, 'frame'), type, ...echo }
@@ -47,10 +68,24 @@ const faultOf = (schema: unknown, value: unknown, name: string): string => {
  * misshapen counts as left out, and where that says whether the job is done, the job has failed.
  */
 function mended(frame: Readonly<Record<string, unknown>>, job_id: string): Up {
-  const faults = new Map(partsOfReport.flatMap(({ name, schema, fits }) => (name in frame && !fits.Check(frame[name]) ? [[name, faultOf(schema, frame[name], name)] as const] : [])))
-  const { lease_token = '', ...rest } = Object.fromEntries(Object.entries(frame).filter(([name]) => !faults.has(name)))
-  const unclear = faults.get('status') ?? ((rest.status ?? 'completed') === 'completed' ? faults.get('result') : undefined)
-  const failed = unclear !== undefined && { status: 'failed', error_type: 'ResultInvalid', error_message: `the report is not understood: ${unclear}` }
+  const faults = new Map(
+    partsOfReport.flatMap(({ name, schema, fits }) =>
+      name in frame && !fits.Check(frame[name])
+        ? [[name, faultOf(schema, frame[name], name)] as const]
+        : [],
+    ),
+  )
+  const { lease_token = '', ...rest } = Object.fromEntries(
+    Object.entries(frame).filter(([name]) => !faults.has(name)),
+  )
+  const unclear =
+    faults.get('status') ??
+    ((rest.status ?? 'completed') === 'completed' ? faults.get('result') : undefined)
+  const failed = unclear !== undefined && {
+    status: 'failed',
+    error_type: 'ResultInvalid',
+    error_message: `the report is not understood: ${unclear}`,
+  }
   return { ...rest, ...failed, type: 'job.report', job_id, lease_token } as Up
 }
 

@@ -8,7 +8,8 @@ import type { Session } from './session.ts'
 const GRACE = 5000
 
 /** Until when a lease counts that was granted or renewed now. @param seconds its duration. */
-export const lasting = (edge: Edge, seconds: number): number => edge.world.now() + seconds * 1000 + GRACE
+export const lasting = (edge: Edge, seconds: number): number =>
+  edge.world.now() + seconds * 1000 + GRACE
 
 /** A lease ended: its slot is free again. With a token, only if that is the lease that is held. */
 export function ended(edge: Edge, session: Session, job_id: string, token?: string): void {
@@ -34,7 +35,8 @@ export function release(edge: Edge, session: Session, { id, lease_token }: Claim
   const newer = edge.sessions.get(session.id)
   if (newer && newer !== session) ended(edge, newer, id, lease_token)
   const to = queueOf(edge, session.project, id, lease_token)
-  if (to) void command(edge, session.connection.grant, to, 'queue.release', { job_id: id, lease_token })
+  if (to)
+    void command(edge, session.connection.grant, to, 'queue.release', { job_id: id, lease_token })
 }
 
 /** Give every job back that no claim has taken. */

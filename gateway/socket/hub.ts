@@ -60,13 +60,18 @@ export function openHub(world: World, serves: Serves = () => false): Hub {
       if (group) group.push(connection)
       else groups.set(connection.grant.key, [connection])
     }
-    await Promise.all([...groups.values()].map(async (group) => {
-      const refusal = await group[0]?.grant.recheck().catch(() => undefined)
-      const verdict = refusal && verdicts[refusal.refused]
-      if (verdict) for (const connection of group) expel(connection, verdict[0], refusal.message ?? verdict[1])
-      // An agent may have become active, or have ceased to be.
-      else if (group[0]?.grant.asleep) for (const { session } of group) if (session) gained(edge, session)
-    }))
+    await Promise.all(
+      [...groups.values()].map(async (group) => {
+        const refusal = await group[0]?.grant.recheck().catch(() => undefined)
+        const verdict = refusal && verdicts[refusal.refused]
+        if (verdict)
+          for (const connection of group)
+            expel(connection, verdict[0], refusal.message ?? verdict[1])
+        // An agent may have become active, or have ceased to be.
+        else if (group[0]?.grant.asleep)
+          for (const { session } of group) if (session) gained(edge, session)
+      }),
+    )
   }
   const recheck = (): Promise<void> => {
     again = looking !== undefined
@@ -85,11 +90,17 @@ export function openHub(world: World, serves: Serves = () => false): Hub {
 
   return {
     connect(grant, pipe) {
-      const connection: Connection = new Connection(edge, share(grant), pipe, (from, incoming) => dispatch(edge, from, incoming), () => {
-        edge.connections.delete(connection)
-        unshare(connection.grant)
-        world.count.open('worker_sockets', -1)
-      })
+      const connection: Connection = new Connection(
+        edge,
+        share(grant),
+        pipe,
+        (from, incoming) => dispatch(edge, from, incoming),
+        () => {
+          edge.connections.delete(connection)
+          unshare(connection.grant)
+          world.count.open('worker_sockets', -1)
+        },
+      )
       edge.connections.add(connection)
       world.count.open('worker_sockets', 1)
       return connection
@@ -106,7 +117,8 @@ export function openHub(world: World, serves: Serves = () => false): Hub {
         settle(edge, session)
       }
       await quiet(world, edge.pending)
-      for (const connection of [...edge.connections]) connection.close(closeCodes.restart, 'the gateway restarts')
+      for (const connection of [...edge.connections])
+        connection.close(closeCodes.restart, 'the gateway restarts')
       await quiet(world, edge.pending)
       edge.previews.stop()
     },
@@ -121,7 +133,9 @@ function expel(connection: Connection, code: number, reason: string): void {
 /** Resolves when nothing is under way any more, or when it has waited long enough. */
 async function quiet(world: World, pending: ReadonlySet<Promise<unknown>>): Promise<void> {
   let cancel = () => {}
-  const late = new Promise<void>((resolve) => { cancel = world.later(limits.stop, resolve) })
+  const late = new Promise<void>((resolve) => {
+    cancel = world.later(limits.stop, resolve)
+  })
   await Promise.race([Promise.allSettled([...pending]), late])
   cancel()
 }

@@ -51,10 +51,16 @@ export async function tell(edge: Edge, session: Session): Promise<void> {
 /** Whether the registry has heard it. */
 async function seen(edge: Edge, session: Session, takes?: Input['takes']): Promise<boolean> {
   const { connection } = session
-  const input: Input = { session: session.id, generation: session.generation, leases: session.leases, ...(takes && { takes }) }
+  const input: Input = {
+    session: session.id,
+    generation: session.generation,
+    leases: session.leases,
+    ...(takes && { takes }),
+  }
   const outcome = await command(edge, connection.grant, registryOf(session), 'worker.seen', input)
   if (isRefusal(outcome)) return false
-  if (!(outcome.reply as { current: boolean }).current) connection.close(closeCodes.superseded, 'superseded by a newer connection')
+  if (!(outcome.reply as { current: boolean }).current)
+    connection.close(closeCodes.superseded, 'superseded by a newer connection')
   return true
 }
 
@@ -66,11 +72,15 @@ export function leave(edge: Edge, session: Session): void {
   if (session.beating) edge.rounds.remove(session.beating)
   session.flushing?.()
   for (const claim of session.claims.splice(0)) edge.rounds.remove(claim)
-  if (session.promised > 0) for (const job_id of [...session.reserved.keys()]) unreserve(edge, session, job_id)
+  if (session.promised > 0)
+    for (const job_id of [...session.reserved.keys()]) unreserve(edge, session, job_id)
   giveBack(edge, session)
   settle(edge, session)
   if (edge.sessions.get(session.id) === session) edge.sessions.delete(session.id)
   const input = { session: session.id, generation: session.generation, leases: session.leases }
-  edge.world.log.info({ project: session.project, instance: session.instance, ...input }, 'a worker disconnected')
+  edge.world.log.info(
+    { project: session.project, instance: session.instance, ...input },
+    'a worker disconnected',
+  )
   void command(edge, session.connection.grant, registryOf(session), 'worker.closed', input)
 }

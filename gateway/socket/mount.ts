@@ -31,13 +31,22 @@ const PATH = '/v1/projects/:project/workers/socket'
 /** Seconds without any inbound frame or pong before a socket ends, and unsent bytes at which one is given up. */
 const IDLE = 120
 const UNSENT = 16 * 1_048_576
-const stopping: Rejection = { status: 503, body: errorBody(refuse('service_unavailable')), retry_after: 2 }
+const stopping: Rejection = {
+  status: 503,
+  body: errorBody(refuse('service_unavailable')),
+  retry_after: 2,
+}
 
 /**
  * Serve the worker socket. Takes over this gateway's mailbox: sessions' messages, and `forget`, which it passes to the
  * directory. `stop` answers outstanding claims with nothing and closes every socket as restarting.
  */
-export function mountWorkerSocket(app: TemplatedApp, world: World, directory: Directory, authentication: Authentication = openAuthentication(world, directory)): { stop(): Promise<void> } {
+export function mountWorkerSocket(
+  app: TemplatedApp,
+  world: World,
+  directory: Directory,
+  authentication: Authentication = openAuthentication(world, directory),
+): { stop(): Promise<void> } {
   const hub = openHub(world, servedBy(directory))
   const upgrade = createUpgrade(world, directory, authentication)
   const unwatch = directory.onChange(() => void hub.recheck())
@@ -47,16 +56,24 @@ export function mountWorkerSocket(app: TemplatedApp, world: World, directory: Di
   })
 
   app.ws<Data>(PATH, {
-    compression: uWS.DISABLED, maxPayloadLength: sizes.frame, maxBackpressure: UNSENT, idleTimeout: IDLE, sendPingsAutomatically: true,
+    compression: uWS.DISABLED,
+    maxPayloadLength: sizes.frame,
+    maxBackpressure: UNSENT,
+    idleTimeout: IDLE,
+    sendPingsAutomatically: true,
     upgrade: (res, req, context) => {
       const asked = {
-        project: decoded(req.getParameter(0)), authorization: req.getHeader('authorization'), protocols: req.getHeader('sec-websocket-protocol'),
+        project: decoded(req.getParameter(0)),
+        authorization: req.getHeader('authorization'),
+        protocols: req.getHeader('sec-websocket-protocol'),
         remote: Buffer.from(res.getRemoteAddressAsText()).toString(),
       }
       const key = req.getHeader('sec-websocket-key')
       const extensions = req.getHeader('sec-websocket-extensions')
       let aborted = false
-      res.onAborted(() => { aborted = true })
+      res.onAborted(() => {
+        aborted = true
+      })
       void upgrade(asked).then((answer) => {
         if (aborted) return
         if ('status' in answer) return reject(res, answer)
@@ -69,15 +86,22 @@ export function mountWorkerSocket(app: TemplatedApp, world: World, directory: Di
       if (data.grant) data.connection = hub.connect(data.grant, new SocketPipe(ws))
       data.grant = undefined
     },
-    message: (ws, message) => ws.getUserData().connection?.receive(Buffer.from(message).toString(), message.byteLength),
+    message: (ws, message) =>
+      ws.getUserData().connection?.receive(Buffer.from(message).toString(), message.byteLength),
     pong: (ws) => ws.getUserData().connection?.ponged(),
     drain: (ws) => ws.getUserData().connection?.drained(ws.getBufferedAmount()),
     close: (ws) => ws.getUserData().connection?.ended(),
   })
   app.get(PATH, (res, req) => {
     const status = req.getHeader('upgrade').toLowerCase() === 'websocket' ? 400 : 426
-    const body = JSON.stringify({ error: { code: 'bad_request', message: 'This path takes WebSocket upgrades only.' } })
-    res.writeStatus(`${status} ${STATUS_CODES[status]}`).writeHeader('Upgrade', 'websocket').writeHeader('Content-Type', 'application/json').end(body)
+    const body = JSON.stringify({
+      error: { code: 'bad_request', message: 'This path takes WebSocket upgrades only.' },
+    })
+    res
+      .writeStatus(`${status} ${STATUS_CODES[status]}`)
+      .writeHeader('Upgrade', 'websocket')
+      .writeHeader('Content-Type', 'application/json')
+      .end(body)
   })
 
   return {

@@ -43,7 +43,13 @@ export interface Market {
 export function settle(edge: Edge, session: Session): void {
   const market = marketOf(edge, session.project)
   const listens = !edge.stopping && takes(session) && free(session) > 0
-  if (!settled(session, listens)) listenTo(edge, market, session, listens ? [...new Set([session.wants, ...session.claims.map((claim) => claim.wants)])] : [])
+  if (!settled(session, listens))
+    listenTo(
+      edge,
+      market,
+      session,
+      listens ? [...new Set([session.wants, ...session.claims.map((claim) => claim.wants)])] : [],
+    )
   const open = room(session, edge.world.now()) > 0
   for (const { claimants } of listenedBy(market, session)) {
     if (open) claimants.add(session)
@@ -63,16 +69,26 @@ function* listenedBy(market: Market, session: Session): Generator<Listened> {
 function listenedFor(market: Market, { queue, jobs: [first] }: Offer): Listened[] {
   if (!first) return []
   const capability = offerCapability(first)
-  return [{ queue, capability }, { queue }, { capability }, {}].flatMap((interest) => market.interests.get(keyOf(interest)) ?? [])
+  return [{ queue, capability }, { queue }, { capability }, {}].flatMap(
+    (interest) => market.interests.get(keyOf(interest)) ?? [],
+  )
 }
 
 /** Whether a session already listens to what it wants; said without making anything, for sessions whose claims have no filters of their own. */
 const settled = ({ listening, wants, claims }: Session, listens: boolean): boolean =>
-  listens ? listening.length === 1 && listening[0] === wants && claims.every((claim) => claim.wants === wants) : listening.length === 0
+  listens
+    ? listening.length === 1 &&
+      listening[0] === wants &&
+      claims.every((claim) => claim.wants === wants)
+    : listening.length === 0
 
 function listenTo(edge: Edge, market: Market, session: Session, wanted: readonly Wants[]): void {
-  for (const wants of wanted) if (!session.listening.includes(wants)) for (const interest of wants.interests) listen(edge, market, session, interest)
-  for (const wants of session.listening) if (!wanted.includes(wants)) for (const interest of wants.interests) unlisten(market, session, interest)
+  for (const wants of wanted)
+    if (!session.listening.includes(wants))
+      for (const interest of wants.interests) listen(edge, market, session, interest)
+  for (const wants of session.listening)
+    if (!wanted.includes(wants))
+      for (const interest of wants.interests) unlisten(market, session, interest)
   session.listening = wanted
 }
 
@@ -117,7 +133,8 @@ function takeSome(edge: Edge, offer: Offer): Taking {
   const takes: Taking['takes'][number][] = []
   const left: JobHeader[] = []
   for (const job of offer.jobs) {
-    const session = market.promised.get(job.id) ?? firstFor(edge, market, listened, job, offer.queue)
+    const session =
+      market.promised.get(job.id) ?? firstFor(edge, market, listened, job, offer.queue)
     if (!session) {
       left.push(job)
       continue
@@ -129,7 +146,12 @@ function takeSome(edge: Edge, offer: Offer): Taking {
   for (const session of touched) settle(edge, session)
   if (left.length > 0) {
     for (const { sessions } of listened) {
-      for (const session of sessions.keys()) if (session.claims.length === 0 && left.some((job) => eligible(job, offer.queue, session.wants))) remind(edge, session)
+      for (const session of sessions.keys())
+        if (
+          session.claims.length === 0 &&
+          left.some((job) => eligible(job, offer.queue, session.wants))
+        )
+          remind(edge, session)
     }
   }
   return { gateway: edge.world.node, takes, ...(takes.length === 0 && { busy: true }) }
@@ -148,14 +170,23 @@ export function unreserve(edge: Edge, session: Session, job_id: string): boolean
 function reserve(edge: Edge, market: Market, session: Session, job_id: string): void {
   unreserve(edge, session, job_id)
   market.promised.set(job_id, session)
-  session.reserved.set(job_id, edge.world.later(limits.reservation, () => {
-    unreserve(edge, session, job_id)
-    gained(edge, session)
-  }))
+  session.reserved.set(
+    job_id,
+    edge.world.later(limits.reservation, () => {
+      unreserve(edge, session, job_id)
+      gained(edge, session)
+    }),
+  )
 }
 
 /** The session that has waited longest of those that may take a job. */
-function firstFor({ world }: Edge, market: Market, listened: readonly Listened[], job: JobHeader, queue: string): Session | undefined {
+function firstFor(
+  { world }: Edge,
+  market: Market,
+  listened: readonly Listened[],
+  job: JobHeader,
+  queue: string,
+): Session | undefined {
   const now = world.now()
   let first: Session | undefined
   for (const { claimants } of listened) {
@@ -168,7 +199,8 @@ function firstFor({ world }: Edge, market: Market, listened: readonly Listened[]
   }
   if (!first) return undefined
   first.served = ++market.served
-  for (const { claimants } of listenedBy(market, first)) if (claimants.delete(first)) claimants.add(first)
+  for (const { claimants } of listenedBy(market, first))
+    if (claimants.delete(first)) claimants.add(first)
   return first
 }
 
@@ -178,7 +210,13 @@ function listen(edge: Edge, market: Market, session: Session, interest: Interest
   const key = keyOf(interest)
   let listened = market.interests.get(key)
   if (!listened) {
-    listened = { sessions: new Map(), claimants: new Set(), stop: edge.world.onOffer(session.project, interest.queue, interest.capability, (offer) => take(edge, offer)) }
+    listened = {
+      sessions: new Map(),
+      claimants: new Set(),
+      stop: edge.world.onOffer(session.project, interest.queue, interest.capability, (offer) =>
+        take(edge, offer),
+      ),
+    }
     market.interests.set(key, listened)
   }
   listened.sessions.set(session, (listened.sessions.get(session) ?? 0) + 1)
@@ -201,7 +239,13 @@ function unlisten(market: Market, session: Session, interest: Interest): void {
 function marketOf(edge: Edge, project: string): Market {
   const known = edge.markets.get(project)
   if (known) return known
-  const market: Market = { interests: new Map(), served: 0, promised: new Map(), announced: 0, again: false }
+  const market: Market = {
+    interests: new Map(),
+    served: 0,
+    promised: new Map(),
+    announced: 0,
+    again: false,
+  }
   edge.markets.set(project, market)
   return market
 }

@@ -22,7 +22,8 @@ const AGAIN = 2000
 /** Take a `worker.register` frame. Resolves when the connection is registered or on its way to be closed. */
 export async function register(edge: Edge, connection: Connection, frame: Register): Promise<void> {
   const { message_id } = frame
-  if (connection.session || connection.registering) return connection.fail('bad_frame', 'this connection has registered already', message_id)
+  if (connection.session || connection.registering)
+    return connection.fail('bad_frame', 'this connection has registered already', message_id)
   connection.registering = true
   const { world } = edge
   const { project, handle, principal } = connection.grant
@@ -30,48 +31,118 @@ export async function register(edge: Edge, connection: Connection, frame: Regist
   const fresh = `${prefixes.session}_${secret(world, 24)}`
   const given = frame.worker_session_token || undefined
   const worker = world.id('worker', `${project}/${instance}`)
-  const { name, version, environment_id, capabilities = [], queues = [], action_names = [], models = [], concurrency_limit = 1 } = frame
+  const {
+    name,
+    version,
+    environment_id,
+    capabilities = [],
+    queues = [],
+    action_names = [],
+    models = [],
+    concurrency_limit = 1,
+  } = frame
   const input: WorkerCommands['worker.register']['input'] = {
-    instance, session: world.id('session'), token_hash: world.hash(fresh), gateway: world.node, principal_id: principal.id, concurrency_limit,
-    ...(name !== undefined && { name }), ...(version !== undefined && { version }), ...(environment_id !== undefined && { environment_id }),
-    capabilities, queues, action_names, models, ...(given !== undefined && { given_token_hash: world.hash(given) }),
+    instance,
+    session: world.id('session'),
+    token_hash: world.hash(fresh),
+    gateway: world.node,
+    principal_id: principal.id,
+    concurrency_limit,
+    ...(name !== undefined && { name }),
+    ...(version !== undefined && { version }),
+    ...(environment_id !== undefined && { environment_id }),
+    capabilities,
+    queues,
+    action_names,
+    models,
+    ...(given !== undefined && { given_token_hash: world.hash(given) }),
   }
-  const outcome = await command(edge, connection.grant, { project, kind: 'worker', id: worker }, 'worker.register', input)
+  const outcome = await command(
+    edge,
+    connection.grant,
+    { project, kind: 'worker', id: worker },
+    'worker.register',
+    input,
+  )
   connection.registering = false
-  if (isRefusal(outcome)) return refused(connection, outcome, `instance ${instance} is already connected to project ${handle}`, message_id)
+  if (isRefusal(outcome))
+    return refused(
+      connection,
+      outcome,
+      `instance ${instance} is already connected to project ${handle}`,
+      message_id,
+    )
   const entered = outcome.reply as Entered
   const session = sessionOf(edge, connection, worker, entered)
   connection.onEnd = () => leave(edge, session)
   if (connection.isClosed) return leave(edge, session)
   if (edge.stopping) return connection.close(closeCodes.restart, 'the gateway restarts')
   const present = edge.sessions.get(session.id)
-  if (present && present.generation > session.generation) return connection.close(closeCodes.superseded, 'superseded by a newer connection')
+  if (present && present.generation > session.generation)
+    return connection.close(closeCodes.superseded, 'superseded by a newer connection')
   enter(edge, session, entered)
-  world.log.info({ project, instance, session: session.id, generation: session.generation, resumed: entered.resumed }, 'a worker registered')
+  world.log.info(
+    {
+      project,
+      instance,
+      session: session.id,
+      generation: session.generation,
+      resumed: entered.resumed,
+    },
+    'a worker registered',
+  )
   const { lease, cadence } = world.settings.timing
   connection.send({
-    type: 'worker.registered', ...(message_id !== undefined && { message_id }), worker_session_token: entered.resumed && given !== undefined ? given : fresh,
+    type: 'worker.registered',
+    ...(message_id !== undefined && { message_id }),
+    worker_session_token: entered.resumed && given !== undefined ? given : fresh,
     lease: { lease_duration_seconds: lease, heartbeat_cadence_seconds: cadence },
   })
   if (session.draining) connection.send({ type: 'worker.drain' })
   void count(edge, session, entered)
 }
 
-function refused(connection: Connection, { refused, message = refused }: Refusal, conflict: string, message_id: string | undefined): void {
+function refused(
+  connection: Connection,
+  { refused, message = refused }: Refusal,
+  conflict: string,
+  message_id: string | undefined,
+): void {
   if (refused === 'conflict') {
     connection.fail('worker_instance_conflict', conflict, message_id)
     connection.close(closeCodes.instance_conflict, 'worker instance conflict')
   } else {
-    connection.fail(refused === 'service_unavailable' ? 'temporarily_unavailable' : 'register_failed', message, message_id)
+    connection.fail(
+      refused === 'service_unavailable' ? 'temporarily_unavailable' : 'register_failed',
+      message,
+      message_id,
+    )
     connection.close(closeCodes.internal, 'registration failed')
   }
 }
 
-function sessionOf(edge: Edge, connection: Connection, worker: string, { registration, resumed, draining }: Entered): Session {
+function sessionOf(
+  edge: Edge,
+  connection: Connection,
+  worker: string,
+  { registration, resumed, draining }: Entered,
+): Session {
   const { queues, action_names, models, environment_id } = registration
   return new Session({
-    id: registration.session, generation: registration.generation, instance: registration.instance, worker, connection, concurrency: registration.concurrency_limit,
-    wants: edge.wants({ queues, action_names, models, ...(environment_id !== undefined && { environment_id }) }), counted: !resumed, draining,
+    id: registration.session,
+    generation: registration.generation,
+    instance: registration.instance,
+    worker,
+    connection,
+    concurrency: registration.concurrency_limit,
+    wants: edge.wants({
+      queues,
+      action_names,
+      models,
+      ...(environment_id !== undefined && { environment_id }),
+    }),
+    counted: !resumed,
+    draining,
   })
 }
 
@@ -80,7 +151,9 @@ function enter(edge: Edge, session: Session, { replaced }: Entered): void {
   const older = [edge.sessions.get(session.id), replaced && edge.sessions.get(replaced.session)]
   edge.sessions.set(session.id, session)
   session.connection.enter(session)
-  for (const other of older) if (other && other !== session) other.connection.close(closeCodes.superseded, 'superseded by a newer connection')
+  for (const other of older)
+    if (other && other !== session)
+      other.connection.close(closeCodes.superseded, 'superseded by a newer connection')
   beat(edge, session)
   settle(edge, session)
 }
@@ -92,10 +165,16 @@ function enter(edge: Edge, session: Session, { replaced }: Entered): void {
 async function count(edge: Edge, session: Session, { resumed, replaced }: Entered): Promise<void> {
   if (resumed) {
     const until = lasting(edge, edge.world.settings.timing.lease)
-    for (const { job_id, session_id } of await leases(edge, session, session.id)) session.held.set(job_id, { until, beaten: 0, ...(session_id !== undefined && { session_id }) })
+    for (const { job_id, session_id } of await leases(edge, session, session.id))
+      session.held.set(job_id, {
+        until,
+        beaten: 0,
+        ...(session_id !== undefined && { session_id }),
+      })
     session.counted = true
     gained(edge, session)
-  } else if (replaced && replaced.session !== session.id) lose(edge, session, replaced.session, await leases(edge, session, replaced.session))
+  } else if (replaced && replaced.session !== session.id)
+    lose(edge, session, replaced.session, await leases(edge, session, replaced.session))
 }
 
 /** What the view says a session holds; after one heartbeat cadence without an answer, nothing. */
@@ -103,8 +182,11 @@ async function leases(edge: Edge, session: Session, id: string): Promise<readonl
   const { world } = edge
   const end = world.now() + world.settings.timing.cadence * 1000
   while (!session.closed) {
-    const answer = await world.view(session.project, 'leases', { session: id }).catch(() => undefined)
-    if (answer !== undefined && !isRefusal(answer)) return (answer as ViewQuestions['leases']['reply']).items
+    const answer = await world
+      .view(session.project, 'leases', { session: id })
+      .catch(() => undefined)
+    if (answer !== undefined && !isRefusal(answer))
+      return (answer as ViewQuestions['leases']['reply']).items
     if (world.now() >= end) break
     await new Promise<void>((resolve) => world.later(AGAIN, resolve))
   }
@@ -112,12 +194,16 @@ async function leases(edge: Edge, session: Session, id: string): Promise<readonl
 }
 
 function lose(edge: Edge, session: Session, lost: string, items: readonly Lease[]): void {
-  const queues = new Map<string, { readonly to: NonNullable<ReturnType<typeof queueNamed>>; readonly job_ids: string[] }>()
+  const queues = new Map<
+    string,
+    { readonly to: NonNullable<ReturnType<typeof queueNamed>>; readonly job_ids: string[] }
+  >()
   for (const { job_id, queue } of items) {
     const to = queueNamed(edge, session.project, job_id, queue)
     const known = to && queues.get(to.id)
     if (known) known.job_ids.push(job_id)
     else if (to) queues.set(to.id, { to, job_ids: [job_id] })
   }
-  for (const { to, job_ids } of queues.values()) void command(edge, session.connection.grant, to, 'queue.lose', { session: lost, job_ids })
+  for (const { to, job_ids } of queues.values())
+    void command(edge, session.connection.grant, to, 'queue.lose', { session: lost, job_ids })
 }

@@ -50,10 +50,13 @@ export class Rounds {
         task.due()
       }
     })
-    const round: Round = { tasks, end: () => {
-      cancel()
-      this.#rounds.delete(at)
-    } }
+    const round: Round = {
+      tasks,
+      end: () => {
+        cancel()
+        this.#rounds.delete(at)
+      },
+    }
     this.#rounds.set(at, round)
     return round
   }

@@ -6,12 +6,27 @@ import { soon, type Soon } from '../soon.ts'
 import type { Serves } from './edge.ts'
 
 /** The action of this name; undefined: nobody defined one. */
-export const knownAction = (directory: Directory, project: string, name: string): Soon<ActionSketch | undefined | Refusal> =>
-  soon(directory.project(project), (home) => (isRefusal(home) ? home : soon(directory.organization(), (known) => (isRefusal(known) ? known : actionNamed(home, known, name)))))
+export const knownAction = (
+  directory: Directory,
+  project: string,
+  name: string,
+): Soon<ActionSketch | undefined | Refusal> =>
+  soon(directory.project(project), (home) =>
+    isRefusal(home)
+      ? home
+      : soon(directory.organization(), (known) =>
+          isRefusal(known) ? known : actionNamed(home, known, name),
+        ),
+  )
 
 /** Actions that are HTTP endpoints, and whatever is for no worker to begin with. What is pinned to an environment is done there. */
-export const servedBy = (directory: Directory): Serves => (project, { kind, executor_kind, action_name, environment_id }) => {
-  if (executor_kind === 'server_worker') return true
-  if (kind !== 'action_execution' || action_name === undefined || environment_id !== undefined) return false
-  return soon(knownAction(directory, project, action_name), (action) => (action !== undefined && isRefusal(action) ? action : action?.kind === 'http'))
-}
+export const servedBy =
+  (directory: Directory): Serves =>
+  (project, { kind, executor_kind, action_name, environment_id }) => {
+    if (executor_kind === 'server_worker') return true
+    if (kind !== 'action_execution' || action_name === undefined || environment_id !== undefined)
+      return false
+    return soon(knownAction(directory, project, action_name), (action) =>
+      action !== undefined && isRefusal(action) ? action : action?.kind === 'http',
+    )
+  }

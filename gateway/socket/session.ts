@@ -96,7 +96,17 @@ export class Session {
   #reserved: Map<string, () => void> | undefined
   #reports: Map<string, (string | undefined)[]> | undefined
 
-  constructor({ id, generation, instance, worker, connection, concurrency, wants, counted, draining }: Registered) {
+  constructor({
+    id,
+    generation,
+    instance,
+    worker,
+    connection,
+    concurrency,
+    wants,
+    counted,
+    draining,
+  }: Registered) {
     this.id = id
     this.generation = generation
     this.instance = instance
@@ -109,18 +119,34 @@ export class Session {
     this.counted = counted
     this.draining = draining
   }
-  get project(): string { return this.connection.grant.project }
-  get held(): Map<string, Held> { return (this.#held ??= new Map()) }
+  get project(): string {
+    return this.connection.grant.project
+  }
+  get held(): Map<string, Held> {
+    return (this.#held ??= new Map())
+  }
   /** Which of the held jobs the worker has reported: it has ended them, whatever becomes of the report. */
-  get reported(): Set<string> { return (this.#reported ??= new Set()) }
+  get reported(): Set<string> {
+    return (this.#reported ??= new Set())
+  }
   /** Slots promised to offers, by job id; the function stops the timer that frees the slot again. */
-  get reserved(): Map<string, () => void> { return (this.#reserved ??= new Map()) }
+  get reserved(): Map<string, () => void> {
+    return (this.#reserved ??= new Map())
+  }
   /** Reports on their way to their queues, by job and lease: the message ids that wait for the acknowledgement. */
-  get reports(): Map<string, (string | undefined)[]> { return (this.#reports ??= new Map()) }
+  get reports(): Map<string, (string | undefined)[]> {
+    return (this.#reports ??= new Map())
+  }
   /** How many leases it holds, how many jobs its worker is busy with, and how many slots are promised: said without making anything. */
-  get leases(): number { return this.#held?.size ?? 0 }
-  get busy(): number { return this.leases - (this.#reported?.size ?? 0) }
-  get promised(): number { return this.#reserved?.size ?? 0 }
+  get leases(): number {
+    return this.#held?.size ?? 0
+  }
+  get busy(): number {
+    return this.leases - (this.#reported?.size ?? 0)
+  }
+  get promised(): number {
+    return this.#reserved?.size ?? 0
+  }
 }
 
 /** Milliseconds within which a claim that is expected comes from a worker that is near and goes on claiming. */
@@ -142,22 +168,31 @@ export function met(session: Session, now: number): void {
 export function reported(session: Session, job_id: string, lease_token: string, now: number): void {
   if (session.held.get(job_id)?.token !== lease_token || session.reported.has(job_id)) return
   session.reported.add(job_id)
-  if (session.claims.length === 0) expect(session, session.next?.wants ?? session.wants, (session.next?.slots ?? 0) + 1, now)
+  if (session.claims.length === 0)
+    expect(session, session.next?.wants ?? session.wants, (session.next?.slots ?? 0) + 1, now)
 }
 
 /** How many more jobs may be taken for the session now: what its latest claim asks for, or the next one may be trusted to, and never more than is free. */
 export function room(session: Session, now: number): number {
   const { next, prompt } = session
-  const claim = session.claims.at(-1) ?? (prompt && next && now - next.since <= PROMPT ? next : undefined)
+  const claim =
+    session.claims.at(-1) ?? (prompt && next && now - next.since <= PROMPT ? next : undefined)
   if (!claim || !takes(session)) return 0
   return Math.min(claim.slots - session.ready.length - session.promised, free(session))
 }
 /** Whether an outstanding claim, or the next one, is for such a job. */
 export const claims = ({ claims, next }: Session, job: JobHeader, queue: string): boolean =>
-  claims.length > 0 ? claims.some(({ wants }) => eligible(job, queue, wants)) : next !== undefined && eligible(job, queue, next.wants)
+  claims.length > 0
+    ? claims.some(({ wants }) => eligible(job, queue, wants))
+    : next !== undefined && eligible(job, queue, next.wants)
 
 /** Whether the session takes work at all. */
-export const takes = (session: Session): boolean => session.counted && !session.draining && !session.closed && session.connection.grant.asleep?.() !== true
+export const takes = (session: Session): boolean =>
+  session.counted &&
+  !session.draining &&
+  !session.closed &&
+  session.connection.grant.asleep?.() !== true
 
 /** Whether the session should be told to claim: it has nothing outstanding and could take something. */
-export const idle = (session: Session): boolean => takes(session) && session.claims.length === 0 && (free(session) > 0 || session.ready.length > 0)
+export const idle = (session: Session): boolean =>
+  takes(session) && session.claims.length === 0 && (free(session) > 0 || session.ready.length > 0)

@@ -9,7 +9,10 @@ import { dirname, join, resolve } from 'node:path'
 import { Fault } from '../fault.ts'
 
 /** A file that was written. */
-export interface Written { readonly bytes: number; readonly sha256: string }
+export interface Written {
+  readonly bytes: number
+  readonly sha256: string
+}
 export interface ArchiveWriter {
   add(name: string, content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<Written>
   /** Everything is there: give it its name. */
@@ -24,7 +27,8 @@ export interface ArchiveReader {
 
 const BLOCK = 512
 const text = (value: string, length: number): Buffer => Buffer.concat([Buffer.from(value)], length)
-const octal = (value: number, length: number): Buffer => text(`${value.toString(8).padStart(length - 1, '0')}\0`, length)
+const octal = (value: number, length: number): Buffer =>
+  text(`${value.toString(8).padStart(length - 1, '0')}\0`, length)
 /** Sizes beyond 8 GiB are binary, as GNU tar writes them. */
 const sizeField = (size: number): Buffer => {
   if (size < 8 ** 11) return octal(size, 12)
@@ -34,22 +38,43 @@ const sizeField = (size: number): Buffer => {
   return field
 }
 function header(name: string, size: number): Buffer {
-  const made = Buffer.concat([
-    text(name, 100), octal(0o600, 8), octal(0, 8), octal(0, 8), sizeField(size), octal(Math.floor(Date.now() / 1000), 12), Buffer.alloc(8, ' '), text('0', 1),
-    Buffer.alloc(100), text('ustar\0', 6), text('00', 2), Buffer.alloc(247),
-  ], BLOCK)
-  octal(made.reduce((sum, byte) => sum + byte, 0), 7).copy(made, 148)
+  const made = Buffer.concat(
+    [
+      text(name, 100),
+      octal(0o600, 8),
+      octal(0, 8),
+      octal(0, 8),
+      sizeField(size),
+      octal(Math.floor(Date.now() / 1000), 12),
+      Buffer.alloc(8, ' '),
+      text('0', 1),
+      Buffer.alloc(100),
+      text('ustar\0', 6),
+      text('00', 2),
+      Buffer.alloc(247),
+    ],
+    BLOCK,
+  )
+  octal(
+    made.reduce((sum, byte) => sum + byte, 0),
+    7,
+  ).copy(made, 148)
   return made
 }
 const padded = (size: number): number => Math.ceil(size / BLOCK) * BLOCK
 
 /** Write all of a content at a place of a file. */
-async function pour(file: FileHandle, at: number, content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<Written> {
+async function pour(
+  file: FileHandle,
+  at: number,
+  content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): Promise<Written> {
   const hash = createHash('sha256')
   let bytes = 0
   for await (const chunk of content) {
     hash.update(chunk)
-    for (let done = 0; done < chunk.length; ) done += (await file.write(chunk, done, chunk.length - done, at + bytes + done)).bytesWritten
+    for (let done = 0; done < chunk.length; )
+      done += (await file.write(chunk, done, chunk.length - done, at + bytes + done)).bytesWritten
     bytes += chunk.length
   }
   return { bytes, sha256: hash.digest('hex') }
@@ -60,7 +85,8 @@ export async function writeArchive(place: string): Promise<ArchiveWriter> {
   const path = resolve(place)
   const partial = `${path}.partial`
   const taken = await stat(path).catch(() => undefined)
-  if (taken && (!taken.isDirectory() || (await readdir(path)).length > 0)) throw new Fault(`${path} exists already. Name another place, or remove it first.`)
+  if (taken && (!taken.isDirectory() || (await readdir(path)).length > 0))
+    throw new Fault(`${path} exists already. Name another place, or remove it first.`)
   await rm(partial, { recursive: true, force: true })
   await mkdir(dirname(path), { recursive: true })
   const abandon = () => rm(partial, { recursive: true, force: true })
@@ -111,8 +137,12 @@ export async function readArchive(place: string): Promise<ArchiveReader> {
   const path = resolve(place)
   const found = await stat(path).catch(() => undefined)
   if (!found) throw new Fault(`There is no backup at ${path}.`)
-  const read = (file: string, range: { start: number; end: number } | object): AsyncIterable<Uint8Array> => createReadStream(file, { highWaterMark: 256 * 1024, ...range })
-  if (found.isDirectory()) return { names: await readdir(path), read: (name) => read(join(path, name), {}) }
+  const read = (
+    file: string,
+    range: { start: number; end: number } | object,
+  ): AsyncIterable<Uint8Array> => createReadStream(file, { highWaterMark: 256 * 1024, ...range })
+  if (found.isDirectory())
+    return { names: await readdir(path), read: (name) => read(join(path, name), {}) }
   const places = await contents(path, found.size)
   return {
     names: [...places.keys()],
@@ -124,7 +154,10 @@ export async function readArchive(place: string): Promise<ArchiveReader> {
 }
 
 /** Where the files of a tar file lie. */
-async function contents(path: string, length: number): Promise<Map<string, { start: number; size: number }>> {
+async function contents(
+  path: string,
+  length: number,
+): Promise<Map<string, { start: number; size: number }>> {
   const places = new Map<string, { start: number; size: number }>()
   const file = await open(path, 'r')
   try {
@@ -132,8 +165,16 @@ async function contents(path: string, length: number): Promise<Map<string, { sta
     for (let at = 0; at + BLOCK <= length; ) {
       await file.read(block, 0, BLOCK, at)
       if (block.every((byte) => byte === 0)) break
-      if (block.toString('latin1', 257, 262) !== 'ustar') throw new Fault(at === 0 ? `${path} is no backup: it is neither a folder nor a tar file.` : `The backup is damaged: ${path} is no archive any more from byte ${at} on.`)
-      const size = (block[124] ?? 0) & 0x80 ? Number(block.readBigUInt64BE(128)) : Number.parseInt(block.toString('latin1', 124, 135), 8)
+      if (block.toString('latin1', 257, 262) !== 'ustar')
+        throw new Fault(
+          at === 0
+            ? `${path} is no backup: it is neither a folder nor a tar file.`
+            : `The backup is damaged: ${path} is no archive any more from byte ${at} on.`,
+        )
+      const size =
+        (block[124] ?? 0) & 0x80
+          ? Number(block.readBigUInt64BE(128))
+          : Number.parseInt(block.toString('latin1', 124, 135), 8)
       places.set(block.toString('utf8', 0, 100).replace(/\0.*$/s, ''), { start: at + BLOCK, size })
       at += BLOCK + padded(size)
     }

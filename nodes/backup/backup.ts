@@ -32,23 +32,41 @@ const ATTEMPTS = 5
 /** Take a backup. @throws Fault saying what to do when there is nothing to back up, or a stream cannot be copied. */
 export async function takeBackup(nats: Nats, to: string, progress: Progress): Promise<Manifest> {
   const registry = createRegistry(nats, names.config)
-  const list = () => registry.list('').catch((error: unknown) => {
-    if (codeOf(error) !== codes.streamNotFound) throw error
-    throw new Fault('There is no installation of Baton on these NATS servers. Check the addresses in BATON_NATS.')
-  })
+  const list = () =>
+    registry.list('').catch((error: unknown) => {
+      if (codeOf(error) !== codes.streamNotFound) throw error
+      throw new Fault(
+        'There is no installation of Baton on these NATS servers. Check the addresses in BATON_NATS.',
+      )
+    })
   const records = await patiently(nats, 'A backup', list, ELECTING)
   const layout = records.find(({ key }) => key === 'layout')
-  if (records.some(({ key }) => key === RESTORING)) throw new Fault('A restore into these NATS servers has not finished; there is nothing whole to back up.')
-  if (!layout || !records.some(({ key }) => key === 'installation')) throw new Fault('There is no complete installation of Baton on these NATS servers. Start a node first.')
+  if (records.some(({ key }) => key === RESTORING))
+    throw new Fault(
+      'A restore into these NATS servers has not finished; there is nothing whole to back up.',
+    )
+  if (!layout || !records.some(({ key }) => key === 'installation'))
+    throw new Fault(
+      'There is no complete installation of Baton on these NATS servers. Start a node first.',
+    )
   for (let attempt = 1; ; attempt++) {
     const archive = await writeArchive(to)
     try {
-      const manifest = await copy(nats, archive, JSON.parse(layout.value) as Layout, records, progress)
+      const manifest = await copy(
+        nats,
+        archive,
+        JSON.parse(layout.value) as Layout,
+        records,
+        progress,
+      )
       if (manifest) {
         await archive.finish()
         return manifest
       }
-      if (attempt >= ATTEMPTS) throw new Fault('The partitions told each other something during every copy. Try again when fewer handles are being changed.')
+      if (attempt >= ATTEMPTS)
+        throw new Fault(
+          'The partitions told each other something during every copy. Try again when fewer handles are being changed.',
+        )
     } catch (error) {
       await archive.abandon()
       throw error
@@ -58,28 +76,52 @@ export async function takeBackup(nats: Nats, to: string, progress: Progress): Pr
 }
 
 /** One copy of everything; undefined when the copies of the partitions do not agree. */
-async function copy(nats: Nats, archive: ArchiveWriter, layout: Layout, records: readonly { key: string; value: string }[], progress: Progress): Promise<Manifest | undefined> {
+async function copy(
+  nats: Nats,
+  archive: ArchiveWriter,
+  layout: Layout,
+  records: readonly { key: string; value: string }[],
+  progress: Progress,
+): Promise<Manifest | undefined> {
   const created_at = new Date().toISOString()
   const file = 'installation.json'
-  const installation = await archive.add(file, [Buffer.from(JSON.stringify(Object.fromEntries(records.map(({ key, value }) => [key, value]))))])
+  const installation = await archive.add(file, [
+    Buffer.from(JSON.stringify(Object.fromEntries(records.map(({ key, value }) => [key, value])))),
+  ])
   const journal = createJournal(nats)
   const partitions = Array.from({ length: layout.partitions }, (_, partition) => partition)
   const before = await Promise.all(partitions.map((partition) => journal.position(partition)))
   const streams: StreamCopy[] = []
-  for (const partition of partitions) streams.push(await copyStream(nats, archive, names.journal(partition), progress))
+  for (const partition of partitions)
+    streams.push(await copyStream(nats, archive, names.journal(partition), progress))
   if (layout.partitions > 1) {
-    const copies = partitions.map((partition) => ({ partition, from: before[partition]?.last ?? 0, last: streams[partition]?.state.last_seq ?? 0 }))
+    const copies = partitions.map((partition) => ({
+      partition,
+      from: before[partition]?.last ?? 0,
+      last: streams[partition]?.state.last_seq ?? 0,
+    }))
     if (await crosses(journal, createBlobs(nats), layout.shards, copies)) return undefined
   }
   streams.push(await copyStream(nats, archive, `OBJ_${names.blobs}`, progress))
   const manifest: Manifest = {
-    format: 1, created_at, baton: version, nats_server: nats.version, ...layout, installation: { file, ...installation }, streams,
+    format: 1,
+    created_at,
+    baton: version,
+    nats_server: nats.version,
+    ...layout,
+    installation: { file, ...installation },
+    streams,
   }
   await archive.add(MANIFEST, [Buffer.from(`${JSON.stringify(manifest, undefined, 2)}\n`)])
   return manifest
 }
 
-async function copyStream(nats: Nats, archive: ArchiveWriter, stream: string, progress: Progress): Promise<StreamCopy> {
+async function copyStream(
+  nats: Nats,
+  archive: ArchiveWriter,
+  stream: string,
+  progress: Progress,
+): Promise<StreamCopy> {
   try {
     const { config, state, chunks } = await snapshotStream(nats, stream)
     progress.begin(stream, state.bytes)
@@ -89,12 +131,18 @@ async function copyStream(nats: Nats, archive: ArchiveWriter, stream: string, pr
     progress.end(`${messages} messages, ${first_seq} to ${last_seq}`)
     return { stream, config, state: { messages, bytes, first_seq, last_seq }, file, ...written }
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOSPC') throw new Fault('There is no space left for the backup. Name a place with more.')
-    throw new Fault(`${stream} could not be copied: ${sentence(error)}. Check the NATS servers (\`/readyz\` of a node says what is not usable) and try again.`)
+    if ((error as NodeJS.ErrnoException).code === 'ENOSPC')
+      throw new Fault('There is no space left for the backup. Name a place with more.')
+    throw new Fault(
+      `${stream} could not be copied: ${sentence(error)}. Check the NATS servers (\`/readyz\` of a node says what is not usable) and try again.`,
+    )
   }
 }
 /** Hand chunks on, counting them. */
-async function* counted(chunks: AsyncIterable<Uint8Array>, progress: Progress): AsyncGenerator<Uint8Array, void> {
+async function* counted(
+  chunks: AsyncIterable<Uint8Array>,
+  progress: Progress,
+): AsyncGenerator<Uint8Array, void> {
   for await (const chunk of chunks) {
     progress.moved(chunk.length)
     yield chunk

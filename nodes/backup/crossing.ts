@@ -5,19 +5,30 @@
 import { decode } from '../host/codec.ts'
 import type { Blobs, Journal } from '../host/ports.ts'
 
-interface Copy { readonly partition: number; readonly from: number; readonly last: number }
+interface Copy {
+  readonly partition: number
+  readonly from: number
+  readonly last: number
+}
 
 /**
  * Whether one copy may hold the consequence of something that another copy lacks.
  * @param copies of each partition its last sequence before anything was copied, and the last one that its copy surely holds.
  */
-export async function crosses(journal: Journal, blobs: Blobs, shards: number, copies: readonly Copy[]): Promise<boolean> {
+export async function crosses(
+  journal: Journal,
+  blobs: Blobs,
+  shards: number,
+  copies: readonly Copy[],
+): Promise<boolean> {
   for (const { partition, from } of copies) {
     for (let shard = 0; shard < shards; shard++) {
       for await (const { data } of journal.read(partition, shard, from + 1)) {
         for (const { command } of (await decode(data, blobs)).entries) {
           const [, source, cursor] = /^e:(\d+)\.\d+:(\d+)\./.exec(command.id) ?? []
-          const held = copies.find((copy) => String(copy.partition) === source && copy.partition !== partition)
+          const held = copies.find(
+            (copy) => String(copy.partition) === source && copy.partition !== partition,
+          )
           if (held && Math.floor(Number(cursor) / 1000) > held.last) return true
         }
       }

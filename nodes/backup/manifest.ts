@@ -5,7 +5,10 @@ import type { Copied } from '../nats/copy.ts'
 import type { ArchiveReader, Written } from './archive.ts'
 
 /** One stream of the backup. */
-export interface StreamCopy extends Copied, Written { readonly stream: string; readonly file: string }
+export interface StreamCopy extends Copied, Written {
+  readonly stream: string
+  readonly file: string
+}
 export interface Manifest {
   readonly format: 1
   readonly created_at: string
@@ -27,27 +30,42 @@ const whole = async (content: AsyncIterable<Uint8Array>): Promise<Buffer> => {
   return Buffer.concat(chunks)
 }
 /** The text of a file of the archive. */
-export const textOf = async (archive: ArchiveReader, name: string): Promise<string> => (await whole(archive.read(name))).toString()
+export const textOf = async (archive: ArchiveReader, name: string): Promise<string> =>
+  (await whole(archive.read(name))).toString()
 
 /** The manifest. @throws Fault when there is none, or a newer release wrote it. */
 export async function readManifest(archive: ArchiveReader, place: string): Promise<Manifest> {
-  if (!archive.names.includes(MANIFEST)) throw new Fault(`${place} has no ${MANIFEST}: it is no backup, or one that was not finished. Take another.`)
+  if (!archive.names.includes(MANIFEST))
+    throw new Fault(
+      `${place} has no ${MANIFEST}: it is no backup, or one that was not finished. Take another.`,
+    )
   const manifest = JSON.parse(await textOf(archive, MANIFEST)) as Manifest
-  if (manifest.format !== 1) throw new Fault(`${place} has the format ${String(manifest.format)} and was taken by Baton ${manifest.baton}. Restore it with that release or a newer one.`)
+  if (manifest.format !== 1)
+    throw new Fault(
+      `${place} has the format ${String(manifest.format)} and was taken by Baton ${manifest.baton}. Restore it with that release or a newer one.`,
+    )
   return manifest
 }
 
 /** Read every file and compare it with the manifest. @param seen told of bytes read. @throws Fault naming the first file that differs. */
-export async function verify(archive: ArchiveReader, { streams, installation }: Manifest, seen: (bytes: number) => void): Promise<void> {
+export async function verify(
+  archive: ArchiveReader,
+  { streams, installation }: Manifest,
+  seen: (bytes: number) => void,
+): Promise<void> {
   for (const { file, bytes, sha256 } of [installation, ...streams]) {
     const hash = createHash('sha256')
     let size = 0
-    if (!archive.names.includes(file)) throw new Fault(`The backup is damaged: ${file} is missing. Use another copy of it.`)
+    if (!archive.names.includes(file))
+      throw new Fault(`The backup is damaged: ${file} is missing. Use another copy of it.`)
     for await (const chunk of archive.read(file)) {
       hash.update(chunk)
       size += chunk.length
       seen(chunk.length)
     }
-    if (size !== bytes || hash.digest('hex') !== sha256) throw new Fault(`The backup is damaged: ${file} has ${size} bytes (${bytes} expected) or another checksum. Use another copy of it.`)
+    if (size !== bytes || hash.digest('hex') !== sha256)
+      throw new Fault(
+        `The backup is damaged: ${file} has ${size} bytes (${bytes} expected) or another checksum. Use another copy of it.`,
+      )
   }
 }

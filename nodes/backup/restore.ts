@@ -27,10 +27,18 @@ export interface RestoreOptions {
 }
 
 /** Restore a backup. Resolves when every replica has everything. @throws Fault saying what to do. */
-export async function restoreBackup(nats: Nats, from: string, { replicas, again }: RestoreOptions, progress: Progress): Promise<Manifest> {
+export async function restoreBackup(
+  nats: Nats,
+  from: string,
+  { replicas, again }: RestoreOptions,
+  progress: Progress,
+): Promise<Manifest> {
   const archive = await readArchive(from)
   const manifest = await readManifest(archive, from)
-  progress.begin('checking', manifest.streams.reduce((sum, { bytes }) => sum + bytes, 0))
+  progress.begin(
+    'checking',
+    manifest.streams.reduce((sum, { bytes }) => sum + bytes, 0),
+  )
   await verify(archive, manifest, (bytes) => progress.moved(bytes))
   progress.end(`whole, taken ${manifest.created_at} with Baton ${manifest.baton}`)
   const copies = replicas ?? manifest.replicas
@@ -43,17 +51,33 @@ export async function restoreBackup(nats: Nats, from: string, { replicas, again 
   for (const stream of manifest.streams) {
     progress.begin(stream.stream, stream.bytes)
     try {
-      const state = await restoreStream(nats, stream.stream, stream, archive.read(stream.file), copies, (bytes) => progress.moved(bytes))
+      const state = await restoreStream(
+        nats,
+        stream.stream,
+        stream,
+        archive.read(stream.file),
+        copies,
+        (bytes) => progress.moved(bytes),
+      )
       compare(stream, state)
       progress.end(`${state.messages} messages, ${state.first_seq} to ${state.last_seq}`)
     } catch (error) {
       if (error instanceof Fault) throw error
-      throw new Fault(`${stream.stream} could not be restored: ${sentence(error)}. Check that all NATS servers run, that they have space, and that there are at least ${copies} of them; then repeat with --again.`)
+      throw new Fault(
+        `${stream.stream} could not be restored: ${sentence(error)}. Check that all NATS servers run, that they have space, and that there are at least ${copies} of them; then repeat with --again.`,
+      )
     }
   }
   await dropSnapshotObjects(nats)
-  const records = JSON.parse(await textOf(archive, manifest.installation.file)) as Record<string, string>
-  records['layout'] = JSON.stringify({ partitions: manifest.partitions, shards: manifest.shards, replicas: copies })
+  const records = JSON.parse(await textOf(archive, manifest.installation.file)) as Record<
+    string,
+    string
+  >
+  records['layout'] = JSON.stringify({
+    partitions: manifest.partitions,
+    shards: manifest.shards,
+    replicas: copies,
+  })
   for (const [key, value] of Object.entries(records)) await registry.put(key, value, 0)
   await registry.delete(RESTORING)
   return { ...manifest, replicas: copies }
@@ -63,33 +87,53 @@ export async function restoreBackup(nats: Nats, from: string, { replicas, again 
 async function mark(registry: Registry, began: string): Promise<void> {
   if ((await registry.put(RESTORING, began, 0)) !== undefined) return
   // It may be the mark of an attempt whose answer was lost.
-  if ((await registry.get(RESTORING))?.value !== began) throw new Fault('Another restore into these NATS servers is under way.')
+  if ((await registry.get(RESTORING))?.value !== began)
+    throw new Fault('Another restore into these NATS servers is under way.')
 }
 
 /** Make sure that nothing of Baton is here. */
 async function empty(nats: Nats, again: boolean): Promise<void> {
   const found = await baseStreams(nats)
   if (found.length === 0) return
-  const unfinished = await createRegistry(nats, names.config).get(RESTORING).catch((error: unknown) => {
-    if (codeOf(error) !== codes.streamNotFound) throw error
-    return undefined
-  })
+  const unfinished = await createRegistry(nats, names.config)
+    .get(RESTORING)
+    .catch((error: unknown) => {
+      if (codeOf(error) !== codes.streamNotFound) throw error
+      return undefined
+    })
   if (!unfinished) {
-    const nodes = found.includes(`KV_${names.cluster}`) ? ' Nodes run against it, or did until a moment ago.' : ''
-    throw new Fault(`These NATS servers hold an installation of Baton already (${found.join(', ')}).${nodes} Restore into empty servers, or stop all nodes and delete these streams first if they are worth nothing.`)
+    const nodes = found.includes(`KV_${names.cluster}`)
+      ? ' Nodes run against it, or did until a moment ago.'
+      : ''
+    throw new Fault(
+      `These NATS servers hold an installation of Baton already (${found.join(', ')}).${nodes} Restore into empty servers, or stop all nodes and delete these streams first if they are worth nothing.`,
+    )
   }
-  if (!again) throw new Fault(`A restore that began at ${unfinished.value} has not finished here. If it no longer runs, repeat with --again: what it left is then deleted first.`)
+  if (!again)
+    throw new Fault(
+      `A restore that began at ${unfinished.value} has not finished here. If it no longer runs, repeat with --again: what it left is then deleted first.`,
+    )
   // The mark goes last: until then this can be broken off again.
-  for (const name of found.filter((stream) => stream !== `KV_${names.config}`)) await deleteStream(nats, name)
+  for (const name of found.filter((stream) => stream !== `KV_${names.config}`))
+    await deleteStream(nats, name)
   await deleteStream(nats, `KV_${names.config}`)
 }
 
 /** The first sequence; of a stream that holds nothing the next one, which servers tell as 0 before anything was ever stored. */
-const firstOf = ({ messages, first_seq, last_seq }: StreamCopy['state']): number => (messages === 0 ? last_seq + 1 : first_seq)
+const firstOf = ({ messages, first_seq, last_seq }: StreamCopy['state']): number =>
+  messages === 0 ? last_seq + 1 : first_seq
 
 /** A snapshot may hold a little more than its manifest says, never less. */
 function compare({ stream, state }: StreamCopy, restored: StreamCopy['state']): void {
-  if (firstOf(restored) === firstOf(state) && restored.last_seq >= state.last_seq && restored.messages >= state.messages) return
-  const told = ({ messages, first_seq, last_seq }: StreamCopy['state']) => `${messages} messages from ${first_seq} to ${last_seq}`
-  throw new Fault(`${stream} came back with ${told(restored)}, but the backup has ${told(state)}. Repeat with --again; if that does not help, use another backup.`)
+  if (
+    firstOf(restored) === firstOf(state) &&
+    restored.last_seq >= state.last_seq &&
+    restored.messages >= state.messages
+  )
+    return
+  const told = ({ messages, first_seq, last_seq }: StreamCopy['state']) =>
+    `${messages} messages from ${first_seq} to ${last_seq}`
+  throw new Fault(
+    `${stream} came back with ${told(restored)}, but the backup has ${told(state)}. Repeat with --again; if that does not help, use another backup.`,
+  )
 }

@@ -25,7 +25,10 @@ const read = (file) => {
  * @public
  */
 export function compareLocks(locked, installed) {
-  const missing = Object.entries(locked).filter(([path, entry]) => path !== '' && !entry.optional && !entry.link && installed[path]?.version !== entry.version)
+  const missing = Object.entries(locked).filter(
+    ([path, entry]) =>
+      path !== '' && !entry.optional && !entry.link && installed[path]?.version !== entry.version,
+  )
   if (missing.length === 0) return 'all'
   return missing.every(([, entry]) => entry.dev || entry.devOptional) ? 'production' : 'stale'
 }
@@ -41,7 +44,8 @@ export function ensureDependencies(root, development, progress) {
   const stampFile = join(modules, '.baton-stamp')
   const lockFile = join(root, 'package-lock.json')
   const hash = createHash('sha256').update(readFileSync(lockFile)).digest('hex')
-  const stamp = (/** @type {boolean} */ withDevelopment) => writeFileSync(stampFile, JSON.stringify({ hash, development: withDevelopment }))
+  const stamp = (/** @type {boolean} */ withDevelopment) =>
+    writeFileSync(stampFile, JSON.stringify({ hash, development: withDevelopment }))
 
   const present = read(stampFile)
   if (present?.hash === hash && (present.development || !development)) return
@@ -50,14 +54,33 @@ export function ensureDependencies(root, development, progress) {
   if (state === 'all' || (state === 'production' && !development)) return stamp(state === 'all')
 
   // npm empties the folder that a link leads to, for everybody who shares it.
-  if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink()) throw new Error(`${modules} is a link to packages of others, which are not those of package-lock.json. Remove the link and run this again, or run \`npm ci\` where it leads to.`)
+  if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink())
+    throw new Error(
+      `${modules} is a link to packages of others, which are not those of package-lock.json. Remove the link and run this again, or run \`npm ci\` where it leads to.`,
+    )
   const everything = development || existsSync(modules)
-  progress(`Installing packages (${existsSync(modules) ? 'they changed' : 'first run'}; this takes a minute or two) …`)
-  const args = ['ci', '--no-audit', '--no-fund', '--loglevel=error', ...(everything ? [] : ['--omit=dev'])]
+  progress(
+    `Installing packages (${existsSync(modules) ? 'they changed' : 'first run'}; this takes a minute or two) …`,
+  )
+  const args = [
+    'ci',
+    '--no-audit',
+    '--no-fund',
+    '--loglevel=error',
+    ...(everything ? [] : ['--omit=dev']),
+  ]
   const npm = process.env['npm_execpath']
-  const options = { cwd: root, encoding: /** @type {const} */ ('utf8'), env: { ...process.env, NODE_ENV: '' } }
-  const { status, error, stdout, stderr } = npm?.endsWith('.js') ? spawnSync(process.execPath, [npm, ...args], options) : spawnSync('npm', args, options)
+  const options = {
+    cwd: root,
+    encoding: /** @type {const} */ ('utf8'),
+    env: { ...process.env, NODE_ENV: '' },
+  }
+  const { status, error, stdout, stderr } = npm?.endsWith('.js')
+    ? spawnSync(process.execPath, [npm, ...args], options)
+    : spawnSync('npm', args, options)
   if (status === 0) return stamp(everything)
   const output = `${stdout ?? ''}${stderr ?? ''}${error ? `${error.message}\n` : ''}`
-  throw new Error(`${output}The packages could not be installed. Check the connection to the npm registry and run \`npm ci\` in ${root}.`)
+  throw new Error(
+    `${output}The packages could not be installed. Check the connection to the npm registry and run \`npm ci\` in ${root}.`,
+  )
 }

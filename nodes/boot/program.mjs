@@ -5,7 +5,16 @@
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
@@ -20,33 +29,64 @@ function fingerprint(root) {
     const { size, mtimeMs } = statSync(path)
     hash.update(`${path} ${size} ${mtimeMs}\n`)
   }
-  for (const folder of SOURCES) for (const name of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).sort()) if (name.endsWith('.ts') || name.endsWith('.mjs')) add(join(root, folder, name))
+  for (const folder of SOURCES)
+    for (const name of readdirSync(join(root, folder), {
+      recursive: true,
+      encoding: 'utf8',
+    }).sort())
+      if (name.endsWith('.ts') || name.endsWith('.mjs')) add(join(root, folder, name))
   for (const name of ['package-lock.json', 'tsconfig.json']) add(join(root, name))
   return hash.digest('hex').slice(0, 24)
 }
 
 /** Packages with parts that are no JavaScript, or that find files of their own: they stay where they are. */
-const APART = ['@oxc-node/core', 'better-sqlite3', 'esbuild', 'pino', 'swagger-ui-dist', 'uWebSockets.js']
+const APART = [
+  '@oxc-node/core',
+  'better-sqlite3',
+  'esbuild',
+  'pino',
+  'swagger-ui-dist',
+  'uWebSockets.js',
+]
 
 /** The files that a source refers to lie beside it, not beside what is made of it. @type {import('esbuild').Plugin} */
 const whereItWas = {
   name: 'where it was',
-  setup: ({ onLoad }) => void onLoad({ filter: /\.(ts|[cm]?js)$/ }, ({ path }) => {
-    const text = readFileSync(path, 'utf8')
-    const here = text.includes('import.meta.') ? `const url$ = ${JSON.stringify(pathToFileURL(path).href)}, folder$ = ${JSON.stringify(dirname(path))};` : ''
-    return { loader: path.endsWith('.ts') ? 'ts' : 'js', contents: here + text }
-  }),
+  setup: ({ onLoad }) =>
+    void onLoad({ filter: /\.(ts|[cm]?js)$/ }, ({ path }) => {
+      const text = readFileSync(path, 'utf8')
+      const here = text.includes('import.meta.')
+        ? `const url$ = ${JSON.stringify(pathToFileURL(path).href)}, folder$ = ${JSON.stringify(dirname(path))};`
+        : ''
+      return { loader: path.endsWith('.ts') ? 'ts' : 'js', contents: here + text }
+    }),
 }
 
 /** @param {string} root @param {string} file */
 async function build(root, file) {
   const { build } = await import('esbuild')
   const { outputFiles } = await build({
-    entryPoints: [{ in: join(root, 'nodes/main.ts'), out: basename(file, '.mjs') }, { in: join(root, 'nodes/roles/view-thread.ts'), out: `${basename(file, '.mjs')}.views` }],
-    outdir: dirname(file), outExtension: { '.js': '.mjs' }, write: false, bundle: true, platform: 'node', format: 'esm', target: 'node20', external: APART, sourcemap: true, sourcesContent: false,
-    define: { 'import.meta.url': 'url$', 'import.meta.dirname': 'folder$' }, plugins: [whereItWas], logLevel: 'error',
+    entryPoints: [
+      { in: join(root, 'nodes/main.ts'), out: basename(file, '.mjs') },
+      { in: join(root, 'nodes/roles/view-thread.ts'), out: `${basename(file, '.mjs')}.views` },
+    ],
+    outdir: dirname(file),
+    outExtension: { '.js': '.mjs' },
+    write: false,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    external: APART,
+    sourcemap: true,
+    sourcesContent: false,
+    define: { 'import.meta.url': 'url$', 'import.meta.dirname': 'folder$' },
+    plugins: [whereItWas],
+    logLevel: 'error',
     // Packages of the older kind ask for parts of node when they are first used.
-    banner: { js: "import { createRequire as require$ } from 'node:module'; const require = require$(import.meta.url);" },
+    banner: {
+      js: "import { createRequire as require$ } from 'node:module'; const require = require$(import.meta.url);",
+    },
   })
   // The maps and the thread's first, by their longer names: whoever finds the file finds all of it.
   for (const { path, contents } of outputFiles.sort((a, b) => b.path.length - a.path.length)) {
@@ -80,8 +120,12 @@ export function programOf(root, loader) {
   if (existsSync(file)) return made
   try {
     mkdirSync(folder, { recursive: true })
-    for (const name of readdirSync(folder)) if (Date.now() - statSync(join(folder, name)).mtimeMs > KEPT) rmSync(join(folder, name), { force: true })
-    spawnSync(process.execPath, [fileURLToPath(import.meta.url), root, file], { stdio: ['ignore', 'ignore', 'inherit'] })
+    for (const name of readdirSync(folder))
+      if (Date.now() - statSync(join(folder, name)).mtimeMs > KEPT)
+        rmSync(join(folder, name), { force: true })
+    spawnSync(process.execPath, [fileURLToPath(import.meta.url), root, file], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
   } catch {
     // A folder that cannot be written to.
   }

@@ -15,9 +15,11 @@ import { createReader } from './tap.mjs'
 /** Tests that measure time or memory of a service: nothing runs beside them. */
 const ALONE = /^test.hostile.(pressure|transport)\b/
 /** Tests of several processes, or of what must happen in time: two run at once, whatever the machine has. */
-const PAIRED = /^test.scenarios.(\w+-kill|answer-page|backup|kill|two-gateways|upgrade|worker-(claims|leases))\b/
+const PAIRED =
+  /^test.scenarios.(\w+-kill|answer-page|backup|kill|two-gateways|upgrade|worker-(claims|leases))\b/
 /** Tests that take longest have a process of their own and begin first, so that none of them is left over when all others are done. */
-const LONG = /^test.(checks|simulation|hostile.(foreign|frames|roles|rows|secrets)|scenarios.(attachments|tour|webhooks|managed)\.)/
+const LONG =
+  /^test.(checks|simulation|hostile.(foreign|frames|roles|rows|secrets)|scenarios.(attachments|tour|webhooks|managed)\.)/
 /** Files that share a process. */
 const TOGETHER = 16
 /** A file that shares one is over. */
@@ -34,7 +36,10 @@ const signals = /** @type {const} */ (['SIGINT', 'SIGTERM'])
 /** Files that share processes: each gets some of every folder, so that they take about as long. @param {readonly string[]} files @returns {Process[]} */
 function shared(files) {
   const parts = Math.ceil(files.length / TOGETHER)
-  return Array.from({ length: parts }, (_, part) => ({ name: `tests that share a process, ${part + 1} of ${parts}`, files: files.filter((_, i) => i % parts === part) }))
+  return Array.from({ length: parts }, (_, part) => ({
+    name: `tests that share a process, ${part + 1} of ${parts}`,
+    files: files.filter((_, i) => i % parts === part),
+  }))
 }
 
 /**
@@ -46,26 +51,44 @@ function shared(files) {
  */
 export async function runTests(root, args, loader) {
   const finder = [`--import=${loader}`, join(root, 'nodes/nats/install.ts')]
-  const server = spawnSync(process.execPath, finder, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
+  const server = spawnSync(process.execPath, finder, {
+    cwd: root,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   if (server.status !== 0) return 1
   // Else each of the first tests that start the program would make its file.
   programOf(root, loader)
   /** @param {string} name @param {number} otherwise */
   const option = (name, otherwise) => {
-    const given = Number(args.findLast((arg) => arg.startsWith(`--${name}=`))?.slice(name.length + 3) || Number.NaN)
+    const given = Number(
+      args.findLast((arg) => arg.startsWith(`--${name}=`))?.slice(name.length + 3) || Number.NaN,
+    )
     return given >= 0 ? given : otherwise
   }
   const jobs = option('jobs', 0) || availableParallelism()
   const seconds = option('timeout', LIMIT)
   const named = args.filter((arg) => !arg.startsWith('-'))
-  const files = named.length > 0 ? named : readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts')).sort().map((name) => join('test', name))
+  const files =
+    named.length > 0
+      ? named
+      : readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+          .filter((name) => name.endsWith('.test.ts'))
+          .sort()
+          .map((name) => join('test', name))
   const single = (/** @type {string} */ name) => ({ name, files: [name] })
   const kinds = [LONG, PAIRED, ALONE]
-  const [long = [], paired = [], alone = []] = kinds.map((kind) => files.filter((name) => kind.test(name)).map(single))
+  const [long = [], paired = [], alone = []] = kinds.map((kind) =>
+    files.filter((name) => kind.test(name)).map(single),
+  )
   const rest = files.filter((name) => !kinds.some((kind) => kind.test(name)))
   const beside = [...long, ...(named.length > 0 ? rest.map(single) : shared(rest))]
   const reader = createReader((line) => void process.stdout.write(`${line}\n`))
-  const env = { ...process.env, BATON_NATS_SERVER: server.stdout.trim(), TAP_TIMEOUT: String(seconds) }
+  const env = {
+    ...process.env,
+    BATON_NATS_SERVER: server.stdout.trim(),
+    TAP_TIMEOUT: String(seconds),
+  }
   /** @type {Set<import('node:child_process').ChildProcess>} */
   const running = new Set()
   let stopped = false
@@ -73,32 +96,51 @@ export async function runTests(root, args, loader) {
   /** A file as a test that contains its tests. @param {string} name @param {readonly string[]} lines @param {string} why it failed, if it did @param {number} began @returns {boolean} whether it is sound */
   const tell = (name, lines, why, began) => {
     const sound = why === '' && !lines.some((line) => /^not ok\b(?!.*# (?:skip|todo))/i.test(line))
-    for (const line of [`# Subtest: ${name}`, ...lines.map((line) => `    ${line}`), `${sound ? 'ok' : 'not ok'} 1 - ${name}${why && ` (${why})`} # time=${(performance.now() - began).toFixed(0)}ms`]) reader.line(line)
+    for (const line of [
+      `# Subtest: ${name}`,
+      ...lines.map((line) => `    ${line}`),
+      `${sound ? 'ok' : 'not ok'} 1 - ${name}${why && ` (${why})`} # time=${(performance.now() - began).toFixed(0)}ms`,
+    ])
+      reader.line(line)
     return sound
   }
   /** The files of a process. @param {Process} process @returns {Promise<void>} */
   const run = async ({ name, files }) => {
     let began = performance.now()
-    const child = spawn(process.execPath, [`--import=${TELL}`, `--import=${loader}`, ...(files.length > 1 ? [together, ...files] : files)], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env })
+    const child = spawn(
+      process.execPath,
+      [
+        `--import=${TELL}`,
+        `--import=${loader}`,
+        ...(files.length > 1 ? [together, ...files] : files),
+      ],
+      { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env },
+    )
     running.add(child)
-    const ended = new Promise((resolve) => void child.once('close', (code, signal) => resolve(signal ?? code)))
+    const ended = new Promise(
+      (resolve) => void child.once('close', (code, signal) => resolve(signal ?? code)),
+    )
     let late = false
     /** @type {NodeJS.Timeout | undefined} */
     let limit
     const watch = () => {
       clearTimeout(limit)
-      if (seconds > 0) limit = setTimeout(() => {
-        late = true
-        child.kill('SIGTERM')
-        setTimeout(() => child.kill('SIGKILL'), GRACE * 1000).unref()
-      }, seconds * 1000)
+      if (seconds > 0)
+        limit = setTimeout(() => {
+          late = true
+          child.kill('SIGTERM')
+          setTimeout(() => child.kill('SIGKILL'), GRACE * 1000).unref()
+        }, seconds * 1000)
     }
     watch()
     /** @type {string[]} */
     let lines = []
     let left = files.length
     let sound = true
-    for await (const line of createInterface({ input: child.stdout, crlfDelay: Number.POSITIVE_INFINITY })) {
+    for await (const line of createInterface({
+      input: child.stdout,
+      crlfDelay: Number.POSITIVE_INFINITY,
+    })) {
       lines.push(line)
       const over = files.length > 1 && OVER.exec(line)?.[1]
       if (!over) continue
@@ -112,17 +154,27 @@ export async function runTests(root, args, loader) {
     clearTimeout(limit)
     running.delete(child)
     if (stopped) return
-    if (late) for (const line of lines) if (line.startsWith('# still open')) process.stdout.write(`${line}\n`)
+    if (late)
+      for (const line of lines)
+        if (line.startsWith('# still open')) process.stdout.write(`${line}\n`)
     const why = late ? `it took longer than ${seconds} s` : how === 0 ? '' : `it ended with ${how}`
     // Of files that share a process nothing is left but the summary, unless something went wrong besides.
-    if (left > 0 || (how !== 0 && sound)) tell(files.length > 1 && left > 0 ? `${name}: ${files[files.length - left]}` : name, lines, why, began)
+    if (left > 0 || (how !== 0 && sound))
+      tell(
+        files.length > 1 && left > 0 ? `${name}: ${files[files.length - left]}` : name,
+        lines,
+        why,
+        began,
+      )
   }
   /** @param {readonly Process[]} processes @param {number} width */
   const all = async (processes, width) => {
     const left = [...processes]
-    await Promise.all(Array.from({ length: width }, async () => {
-      for (let one = left.shift(); one && !stopped; one = left.shift()) await run(one)
-    }))
+    await Promise.all(
+      Array.from({ length: width }, async () => {
+        for (let one = left.shift(); one && !stopped; one = left.shift()) await run(one)
+      }),
+    )
   }
   const stop = (/** @type {NodeJS.Signals} */ signal) => {
     stopped = true
@@ -134,6 +186,8 @@ export async function runTests(root, args, loader) {
   await all(alone, 1)
   for (const signal of signals) process.off(signal, stop)
   const { passed, failed, skipped } = reader.result
-  process.stdout.write(`\n${files.length} files${skipped > 0 ? `, ${skipped} skipped` : ''}\n${passed} passed, ${failed} failed\n`)
+  process.stdout.write(
+    `\n${files.length} files${skipped > 0 ? `, ${skipped} skipped` : ''}\n${passed} passed, ${failed} failed\n`,
+  )
   return !stopped && failed === 0 && passed > 0 ? 0 : 1
 }

@@ -12,28 +12,61 @@ import { connectNats, type Nats } from '../nats/connect.ts'
 import { findServer } from '../nats/install.ts'
 import { startServer } from '../nats/server.ts'
 
-interface Given { readonly nats?: string; readonly data?: string }
-interface BackupGiven extends Given { readonly to: string }
-interface RestoreGiven extends Given { readonly from: string; readonly replicas?: string; readonly again?: true }
+interface Given {
+  readonly nats?: string
+  readonly data?: string
+}
+interface BackupGiven extends Given {
+  readonly to: string
+}
+interface RestoreGiven extends Given {
+  readonly from: string
+  readonly replicas?: string
+  readonly again?: true
+}
 
 const settings = ({ nats, data }: Given, replicas?: string): Config => {
-  const flags = Object.entries({ '--nats': nats, '--data': data, '--replicas': replicas }).flatMap(([flag, value]) => (value === undefined ? [] : [flag, value]))
+  const flags = Object.entries({ '--nats': nats, '--data': data, '--replicas': replicas }).flatMap(
+    ([flag, value]) => (value === undefined ? [] : [flag, value]),
+  )
   const read = readConfig(process.env, flags)
   if ('config' in read) return read.config
-  throw new Fault(`These settings cannot be used:\n${read.faults.map((fault) => `  - ${fault}`).join('\n')}`)
+  throw new Fault(
+    `These settings cannot be used:\n${read.faults.map((fault) => `  - ${fault}`).join('\n')}`,
+  )
 }
 
 /** Do something with the NATS servers that are meant; a server that had to be started for it is stopped afterwards. */
-async function connected(config: Config, mayBeNew: boolean, run: (nats: Nats) => Promise<void>): Promise<void> {
+async function connected(
+  config: Config,
+  mayBeNew: boolean,
+  run: (nats: Nats) => Promise<void>,
+): Promise<void> {
   const log = createLog({ level: 'error' })
   const folder = resolve(join(config.data, 'nats'))
-  const running = config.nats.length > 0 ? config.nats : [runningIn(folder)].filter((url) => url !== undefined)
+  const running =
+    config.nats.length > 0 ? config.nats : [runningIn(folder)].filter((url) => url !== undefined)
   if (running.length === 0 && !mayBeNew && !existsSync(join(folder, 'store'))) {
-    throw new Fault(`There is nothing in ${folder}. Name the NATS servers with --nats, or the folder of the node with --data.`)
+    throw new Fault(
+      `There is nothing in ${folder}. Name the NATS servers with --nats, or the folder of the node with --data.`,
+    )
   }
-  const server = running.length > 0 ? undefined : await startServer({ binary: (await findServer(process.env, (line) => process.stderr.write(`${line}\n`))).path, data: folder, port: 0, sync: config.sync })
+  const server =
+    running.length > 0
+      ? undefined
+      : await startServer({
+          binary: (await findServer(process.env, (line) => process.stderr.write(`${line}\n`))).path,
+          data: folder,
+          port: 0,
+          sync: config.sync,
+        })
   try {
-    const nats = await connectNats({ servers: server ? [server.url] : running, name: 'baton backup', log, within: 10_000 })
+    const nats = await connectNats({
+      servers: server ? [server.url] : running,
+      name: 'baton backup',
+      log,
+      within: 10_000,
+    })
     try {
       await run(nats)
     } finally {
@@ -44,20 +77,32 @@ async function connected(config: Config, mayBeNew: boolean, run: (nats: Nats) =>
   }
 }
 
-const size = (bytes: number): string => (bytes < 1e6 ? `${Math.ceil(bytes / 1000)} kB` : bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`)
+const size = (bytes: number): string =>
+  bytes < 1e6
+    ? `${Math.ceil(bytes / 1000)} kB`
+    : bytes < 1e9
+      ? `${(bytes / 1e6).toFixed(1)} MB`
+      : `${(bytes / 1e9).toFixed(2)} GB`
 /** Progress on standard error: a line that changes on a terminal, one line for each part elsewhere. */
 function shown(): Progress {
   const live = process.stderr.isTTY === true
   let part = { what: '', about: 0, bytes: 0, told: 0 }
   return {
-    begin: (what, about) => { part = { what, about, bytes: 0, told: 0 } },
+    begin: (what, about) => {
+      part = { what, about, bytes: 0, told: 0 }
+    },
     moved: (bytes) => {
       part.bytes += bytes
       if (!live || performance.now() - part.told < 100) return
       part.told = performance.now()
-      process.stderr.write(`\r\x1b[K  ${part.what.padEnd(14)} ${size(part.bytes)}${part.about > 0 ? ` of at most about ${size(part.about)}` : ''}`)
+      process.stderr.write(
+        `\r\x1b[K  ${part.what.padEnd(14)} ${size(part.bytes)}${part.about > 0 ? ` of at most about ${size(part.about)}` : ''}`,
+      )
     },
-    end: (summary) => void process.stderr.write(`${live ? '\r\x1b[K' : ''}  ${part.what.padEnd(14)} ${size(part.bytes).padStart(9)}  ${summary}\n`),
+    end: (summary) =>
+      void process.stderr.write(
+        `${live ? '\r\x1b[K' : ''}  ${part.what.padEnd(14)} ${size(part.bytes).padStart(9)}  ${summary}\n`,
+      ),
   }
 }
 
@@ -66,7 +111,9 @@ async function backup(given: BackupGiven): Promise<void> {
   await connected(settings(given), false, async (nats) => {
     const { streams } = await takeBackup(nats, given.to, shown())
     const bytes = streams.reduce((sum, stream) => sum + stream.bytes, 0)
-    process.stdout.write(`Backed up to ${resolve(given.to)}: ${size(bytes)} in ${((performance.now() - started) / 1000).toFixed(1)} s.\nIt holds the hashes of all keys and the sealing secret: keep it as safe as the system itself.\n`)
+    process.stdout.write(
+      `Backed up to ${resolve(given.to)}: ${size(bytes)} in ${((performance.now() - started) / 1000).toFixed(1)} s.\nIt holds the hashes of all keys and the sealing secret: keep it as safe as the system itself.\n`,
+    )
   })
 }
 
@@ -77,20 +124,54 @@ async function restore(given: RestoreGiven): Promise<void> {
   const told = given.replicas ?? (process.env['BATON_REPLICAS'] || undefined)
   const replicas = config.nats.length === 0 ? 1 : told === undefined ? undefined : config.replicas
   await connected(config, true, async (nats) => {
-    const { partitions, shards, replicas: kept } = await restoreBackup(nats, given.from, { replicas, again: given.again === true }, shown())
-    process.stdout.write(`Restored in ${((performance.now() - started) / 1000).toFixed(1)} s. Start the nodes with BATON_PARTITIONS=${partitions} BATON_SHARDS=${shards} BATON_REPLICAS=${kept}; keys are those of the backed up system.\n`)
+    const {
+      partitions,
+      shards,
+      replicas: kept,
+    } = await restoreBackup(nats, given.from, { replicas, again: given.again === true }, shown())
+    process.stdout.write(
+      `Restored in ${((performance.now() - started) / 1000).toFixed(1)} s. Start the nodes with BATON_PARTITIONS=${partitions} BATON_SHARDS=${shards} BATON_REPLICAS=${kept}; keys are those of the backed up system.\n`,
+    )
   })
 }
 
 /** Add both commands to the program. */
 export function addBackupCommands(program: Command): void {
-  const place = (command: Command) => command
-    .option('--nats <urls>', 'NATS servers, comma-separated; else BATON_NATS, else the server of the data folder').option('--data <folder>', 'data folder of the node; else BATON_DATA, else .baton')
-  place(program.command('backup').description('Copy the whole system, while it runs, to a folder or a .tar file').requiredOption('--to <place>', 'where to: a path ending in .tar is one file, any other a new folder'))
-    .addHelpText('after', '\nIn it is everything that was acknowledged before the backup began. Snapshots, leases and views are left out: they are\nrebuilt. The owner key is not in it, only its hash.\n\n  baton backup --to /backups/2026-11-21.tar\n  baton backup --nats nats://a,nats://b,nats://c --to /backups/2026-11-21\n')
+  const place = (command: Command) =>
+    command
+      .option(
+        '--nats <urls>',
+        'NATS servers, comma-separated; else BATON_NATS, else the server of the data folder',
+      )
+      .option('--data <folder>', 'data folder of the node; else BATON_DATA, else .baton')
+  place(
+    program
+      .command('backup')
+      .description('Copy the whole system, while it runs, to a folder or a .tar file')
+      .requiredOption(
+        '--to <place>',
+        'where to: a path ending in .tar is one file, any other a new folder',
+      ),
+  )
+    .addHelpText(
+      'after',
+      '\nIn it is everything that was acknowledged before the backup began. Snapshots, leases and views are left out: they are\nrebuilt. The owner key is not in it, only its hash.\n\n  baton backup --to /backups/2026-11-21.tar\n  baton backup --nats nats://a,nats://b,nats://c --to /backups/2026-11-21\n',
+    )
     .action(backup)
-  place(program.command('restore').description('Bring a backup back into NATS servers that hold nothing of Baton').requiredOption('--from <place>', 'folder or .tar file of the backup'))
-    .option('--replicas <n>', 'copies that the servers keep: 1, 3 or 5; else BATON_REPLICAS, else as in the backup (1 without --nats)').option('--again', 'first delete what a restore that was broken off has left')
-    .addHelpText('after', '\nStop all nodes first; start them when it is done. Views rebuild themselves; runs go on where they were.\n\n  baton restore --from /backups/2026-11-21.tar\n  baton restore --nats nats://a,nats://b,nats://c --from /backups/2026-11-21 --replicas 3\n')
+  place(
+    program
+      .command('restore')
+      .description('Bring a backup back into NATS servers that hold nothing of Baton')
+      .requiredOption('--from <place>', 'folder or .tar file of the backup'),
+  )
+    .option(
+      '--replicas <n>',
+      'copies that the servers keep: 1, 3 or 5; else BATON_REPLICAS, else as in the backup (1 without --nats)',
+    )
+    .option('--again', 'first delete what a restore that was broken off has left')
+    .addHelpText(
+      'after',
+      '\nStop all nodes first; start them when it is done. Views rebuild themselves; runs go on where they were.\n\n  baton restore --from /backups/2026-11-21.tar\n  baton restore --nats nats://a,nats://b,nats://c --from /backups/2026-11-21 --replicas 3\n',
+    )
     .action(restore)
 }

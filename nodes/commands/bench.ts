@@ -9,31 +9,58 @@ import { findServer } from '../nats/install.ts'
 import { version } from '../version.ts'
 
 const folder = fileURLToPath(new URL('../../bench', import.meta.url))
-interface Terms { readonly times: number; readonly quick: boolean; readonly profile?: string; say(line: string): void }
-interface Benchmark { bench(terms: Terms): Promise<string> }
+interface Terms {
+  readonly times: number
+  readonly quick: boolean
+  readonly profile?: string
+  say(line: string): void
+}
+interface Benchmark {
+  bench(terms: Terms): Promise<string>
+}
 
 /** Names with what they measure. Benchmarks are the files of `bench/` that say what they are about; helpers do not. Read as text, so that listing them loads nothing. */
 export const benchmarks = (): ReadonlyMap<string, string> => {
   const found = new Map<string, string>()
-  for (const file of readdirSync(folder).filter((name) => name.endsWith('.ts')).sort()) {
-    const about = /^export const about = '(.*)'$/m.exec(readFileSync(join(folder, file), 'utf8'))?.[1]
+  for (const file of readdirSync(folder)
+    .filter((name) => name.endsWith('.ts'))
+    .sort()) {
+    const about = /^export const about = '(.*)'$/m.exec(
+      readFileSync(join(folder, file), 'utf8'),
+    )?.[1]
     if (about !== undefined) found.set(file.slice(0, -3), about)
   }
   return found
 }
 
-interface Options { readonly times: string; readonly quick?: boolean; readonly save: boolean; readonly note?: string; readonly profile?: string }
+interface Options {
+  readonly times: string
+  readonly quick?: boolean
+  readonly save: boolean
+  readonly note?: string
+  readonly profile?: string
+}
 /** Run the named benchmark, or all. */
-export async function runBench(name: string | undefined, { times, quick = false, save, note, profile }: Options): Promise<void> {
+export async function runBench(
+  name: string | undefined,
+  { times, quick = false, save, note, profile }: Options,
+): Promise<void> {
   const known = [...benchmarks().keys()]
-  if (name !== undefined && !known.includes(name)) throw new Fault(`There is no benchmark ${name}. There are: ${known.join(', ')}.`)
-  if (!/^[1-9]\d{0,2}$/.test(times)) throw new Fault(`--times must be a whole number from 1 to 999, not ${times}.`)
+  if (name !== undefined && !known.includes(name))
+    throw new Fault(`There is no benchmark ${name}. There are: ${known.join(', ')}.`)
+  if (!/^[1-9]\d{0,2}$/.test(times))
+    throw new Fault(`--times must be a whole number from 1 to 999, not ${times}.`)
   endOnSignals()
   const nats = await findServer(process.env, (line) => process.stderr.write(`${line}\n`))
   for (const one of name === undefined ? known : [name]) {
     const { bench } = (await import(join(folder, `${one}.ts`))) as Benchmark
     process.stdout.write(`${one}\n`)
-    const table = await bench({ times: Number(times), quick, ...(profile !== undefined && { profile: resolve(profile) }), say: (line) => process.stdout.write(`  ${line}\n`) })
+    const table = await bench({
+      times: Number(times),
+      quick,
+      ...(profile !== undefined && { profile: resolve(profile) }),
+      say: (line) => process.stdout.write(`  ${line}\n`),
+    })
     const how = `${times === '1' ? 'One run of each' : `Medians of ${times} runs of each, taken in turn`}${quick ? ', with the smaller counts of --quick' : ''}.${note ? ` ${note}` : ''}`
     process.stdout.write(`\n${table}\n\n${how}\n\n`)
     if (save) keep(one, `${how}\n\n${table}`, nats.version)
@@ -48,9 +75,21 @@ function keep(name: string, text: string, nats: string): void {
   const [cpu] = cpus()
   const machine = `${new Date().toISOString().slice(0, 10)}, ${cpus().length} cores (${cpu?.model.trim() ?? 'unknown'}), ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release()}, Node ${process.versions.node}, nats-server ${nats}, Baton ${version}`
   const sections = new Map<string, string>()
-  for (const section of (existsSync(file) ? readFileSync(file, 'utf8') : '').split(/^## /m).slice(1)) sections.set(section.slice(0, section.indexOf('\n')).trim(), section.slice(section.indexOf('\n')).trim())
+  for (const section of (existsSync(file) ? readFileSync(file, 'utf8') : '')
+    .split(/^## /m)
+    .slice(1))
+    sections.set(
+      section.slice(0, section.indexOf('\n')).trim(),
+      section.slice(section.indexOf('\n')).trim(),
+    )
   sections.set(name, `${machine}\n\n${text}`)
   const order = [...benchmarks().keys()].filter((one) => sections.has(one))
-  const all = order.map((one) => `## ${one}\n\n${benchmarks().get(one)}.\n\n${(sections.get(one) ?? '').replace(`${benchmarks().get(one)}.\n\n`, '')}\n`)
-  writeFileSync(file, `# Results\n\nWritten by \`npm run bench\`; each section is the last run of its benchmark.\n\n${all.join('\n')}`)
+  const all = order.map(
+    (one) =>
+      `## ${one}\n\n${benchmarks().get(one)}.\n\n${(sections.get(one) ?? '').replace(`${benchmarks().get(one)}.\n\n`, '')}\n`,
+  )
+  writeFileSync(
+    file,
+    `# Results\n\nWritten by \`npm run bench\`; each section is the last run of its benchmark.\n\n${all.join('\n')}`,
+  )
 }

@@ -5,7 +5,16 @@ import { findServer } from '../nats/install.ts'
 
 const module = fileURLToPath(new URL('../../test/chaos/turns/run.ts', import.meta.url))
 interface Turns {
-  runTurns(options: { turns: number; sessions: number; strikes: number; seed: number; small: boolean; lease: number; signal: AbortSignal; say: (line: string) => void }): Promise<{ violations: readonly unknown[] }>
+  runTurns(options: {
+    turns: number
+    sessions: number
+    strikes: number
+    seed: number
+    small: boolean
+    lease: number
+    signal: AbortSignal
+    say: (line: string) => void
+  }): Promise<{ violations: readonly unknown[] }>
 }
 /** Conversations that go on at once, turns of one, and turns for each strike. */
 const SESSIONS = 32
@@ -19,14 +28,31 @@ export async function runTurnChaos(turns: number, seed: number): Promise<void> {
   const say = (line: string) => void process.stdout.write(`${line}\n`)
   const { path } = await findServer(process.env, (line) => process.stderr.write(`${line}\n`))
   process.env['BATON_NATS_SERVER'] = path
-  const [sessions, strikes] = [Math.max(1, Math.min(SESSIONS, Math.ceil(turns / TURNS_OF_ONE))), Math.max(3, Math.ceil(turns / TURNS_PER_STRIKE))]
-  say(`${turns} turns over ${sessions} sessions and ${strikes} strikes, seed ${seed}; repeat it with: npm run chaos -- --turns ${turns} --seed ${seed}`)
+  const [sessions, strikes] = [
+    Math.max(1, Math.min(SESSIONS, Math.ceil(turns / TURNS_OF_ONE))),
+    Math.max(3, Math.ceil(turns / TURNS_PER_STRIKE)),
+  ]
+  say(
+    `${turns} turns over ${sessions} sessions and ${strikes} strikes, seed ${seed}; repeat it with: npm run chaos -- --turns ${turns} --seed ${seed}`,
+  )
   const stop = new AbortController()
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => stop.abort(new Fault('Chaos was stopped before its end; nothing is judged.')))
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(name, () =>
+      stop.abort(new Fault('Chaos was stopped before its end; nothing is judged.')),
+    )
   const { runTurns } = (await import(module)) as Turns
   let code = 1
   try {
-    const { violations } = await runTurns({ turns, sessions, strikes, seed, small: false, lease: LEASE, signal: stop.signal, say })
+    const { violations } = await runTurns({
+      turns,
+      sessions,
+      strikes,
+      seed,
+      small: false,
+      lease: LEASE,
+      signal: stop.signal,
+      say,
+    })
     if (violations.length === 0) code = 0
   } catch (error) {
     process.stderr.write(`${error instanceof Fault ? error.message : (error as Error).stack}\n`)

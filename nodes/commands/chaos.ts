@@ -14,20 +14,44 @@ import { runTurnChaos } from './chaos-turns.ts'
 
 const at = (file: string) => fileURLToPath(new URL(`../../test/chaos/${file}`, import.meta.url))
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
-interface Net { readonly cuts: boolean }
-interface Nets { namespaces(): string[]; whyNoCuts(): string | undefined; loopback(): Net; bridged(): Promise<Net> }
+interface Net {
+  readonly cuts: boolean
+}
+interface Nets {
+  namespaces(): string[]
+  whyNoCuts(): string | undefined
+  loopback(): Net
+  bridged(): Promise<Net>
+}
 interface Chaos {
   runChaos(options: {
-    seconds: number; rate: number; seed: number; net: Net; folder: string; binary: string; signal: AbortSignal; say: (line: string) => void
+    seconds: number
+    rate: number
+    seed: number
+    net: Net
+    folder: string
+    binary: string
+    signal: AbortSignal
+    say: (line: string) => void
   }): Promise<{ violations: readonly unknown[] }>
 }
-interface Given { readonly seconds: string; readonly rate: string; readonly seed?: string; readonly links: string; readonly keep?: true; readonly turns?: string }
+interface Given {
+  readonly seconds: string
+  readonly rate: string
+  readonly seed?: string
+  readonly links: string
+  readonly keep?: true
+  readonly turns?: string
+}
 /** In the environment of the process inside the namespaces: the folder of the run. */
 const INSIDE = 'BATON_CHAOS_FOLDER'
 
 const number = (name: string, text: string, low: number, high: number): number => {
   const value = Number(text)
-  if (!Number.isInteger(value) || value < low || value > high) throw new Fault(`--${name} is ${JSON.stringify(text)}: it must be a whole number from ${low} to ${high}, such as npm run chaos -- --${name} ${low * 2}`)
+  if (!Number.isInteger(value) || value < low || value > high)
+    throw new Fault(
+      `--${name} is ${JSON.stringify(text)}: it must be a whole number from ${low} to ${high}, such as npm run chaos -- --${name} ${low * 2}`,
+    )
   return value
 }
 const say = (line: string) => void process.stdout.write(`${line}\n`)
@@ -36,33 +60,82 @@ const say = (line: string) => void process.stdout.write(`${line}\n`)
 export async function runChaosCommand(given: Given): Promise<void> {
   const seconds = number('seconds', given.seconds, 5, 86_400)
   const rate = number('rate', given.rate, 1, 100_000)
-  const seed = number('seed', given.seed ?? String(Math.floor(Math.random() * 1e9)), 0, 4_294_967_295)
+  const seed = number(
+    'seed',
+    given.seed ?? String(Math.floor(Math.random() * 1e9)),
+    0,
+    4_294_967_295,
+  )
   if (given.turns !== undefined) return runTurnChaos(number('turns', given.turns, 1, 100_000), seed)
-  if (given.links !== 'auto' && given.links !== 'off') throw new Fault(`--links is ${JSON.stringify(given.links)}: it must be auto or off`)
+  if (given.links !== 'auto' && given.links !== 'off')
+    throw new Fault(`--links is ${JSON.stringify(given.links)}: it must be auto or off`)
   const inside = process.env[INSIDE]
   if (inside !== undefined) return here({ seconds, rate, seed, folder: inside, cuts: true })
 
   const { path } = await findServer(process.env, (line) => process.stderr.write(`${line}\n`))
   const { namespaces, whyNoCuts } = (await import(at('net.ts'))) as Nets
   const why = given.links === 'off' ? 'asked for by --links off' : whyNoCuts()
-  say(`${seconds} s of chaos at ${rate} starts per second, seed ${seed}; repeat it with: npm run chaos -- --seconds ${seconds} --rate ${rate} --seed ${seed}`)
-  say(why === undefined ? 'Links are cut: every process has a network namespace of its own.' : `Links are not cut (${why}); processes are killed and paused only.`)
+  say(
+    `${seconds} s of chaos at ${rate} starts per second, seed ${seed}; repeat it with: npm run chaos -- --seconds ${seconds} --rate ${rate} --seed ${seed}`,
+  )
+  say(
+    why === undefined
+      ? 'Links are cut: every process has a network namespace of its own.'
+      : `Links are not cut (${why}); processes are killed and paused only.`,
+  )
   const folder = mkdtempSync(join(tmpdir(), 'baton-chaos-'))
-  const remove = () => { if (!given.keep) rmSync(folder, { recursive: true, force: true }) }
+  const remove = () => {
+    if (!given.keep) rmSync(folder, { recursive: true, force: true })
+  }
   process.once('exit', remove)
   process.env['BATON_NATS_SERVER'] = path
   if (why !== undefined) return here({ seconds, rate, seed, folder, cuts: false })
 
   const [command = '', ...args] = namespaces()
-  const child = spawn(command, [...args, process.execPath, ...process.execArgv, main, 'chaos', '--seconds', String(seconds), '--rate', String(rate), '--seed', String(seed)], {
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'], env: { ...process.env, [INSIDE]: folder },
-  })
+  const child = spawn(
+    command,
+    [
+      ...args,
+      process.execPath,
+      ...process.execArgv,
+      main,
+      'chaos',
+      '--seconds',
+      String(seconds),
+      '--rate',
+      String(rate),
+      '--seed',
+      String(seed),
+    ],
+    {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      env: { ...process.env, [INSIDE]: folder },
+    },
+  )
   let asked = 0
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => { if (++asked > 1 || !child.connected) child.kill('SIGKILL'); else child.send('stop') })
-  process.exitCode = await new Promise<number>((done) => child.once('exit', (code) => done(code ?? 1)))
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(name, () => {
+      if (++asked > 1 || !child.connected) child.kill('SIGKILL')
+      else child.send('stop')
+    })
+  process.exitCode = await new Promise<number>((done) =>
+    child.once('exit', (code) => done(code ?? 1)),
+  )
 }
 
-async function here({ seconds, rate, seed, folder, cuts }: { seconds: number; rate: number; seed: number; folder: string; cuts: boolean }): Promise<void> {
+async function here({
+  seconds,
+  rate,
+  seed,
+  folder,
+  cuts,
+}: {
+  seconds: number
+  rate: number
+  seed: number
+  folder: string
+  cuts: boolean
+}): Promise<void> {
   const stop = new AbortController()
   const end = () => stop.abort(new Fault('Chaos was stopped before its end; nothing is judged.'))
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, end)
@@ -73,7 +146,16 @@ async function here({ seconds, rate, seed, folder, cuts }: { seconds: number; ra
   const { path } = await findServer(process.env)
   let code = 1
   try {
-    const { violations } = await runChaos({ seconds, rate, seed, net: cuts ? await bridged() : loopback(), folder, binary: path, signal: stop.signal, say })
+    const { violations } = await runChaos({
+      seconds,
+      rate,
+      seed,
+      net: cuts ? await bridged() : loopback(),
+      folder,
+      binary: path,
+      signal: stop.signal,
+      say,
+    })
     if (violations.length === 0) code = 0
   } catch (error) {
     process.stderr.write(`${error instanceof Fault ? error.message : (error as Error).stack}\n`)

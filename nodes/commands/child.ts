@@ -26,17 +26,32 @@ export interface Child {
  * Start a program of this checkout that sends a message when it is ready.
  * @param args of node. @param before a command that is to start it, such as one that enters a network namespace.
  */
-export function startChild(name: string, args: readonly string[], settings: Readonly<Record<string, string>>, before: readonly string[] = []): Child {
+export function startChild(
+  name: string,
+  args: readonly string[],
+  settings: Readonly<Record<string, string>>,
+  before: readonly string[] = [],
+): Child {
   const [command = process.execPath, ...rest] = [...before, process.execPath, ...args]
-  const child = spawn(command, rest, { env: { ...process.env, ...settings }, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const child = spawn(command, rest, {
+    env: { ...process.env, ...settings },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
   const exited = new Promise<string>((done) => {
     child.once('exit', (code, signal) => done(signal ?? String(code)))
     child.once('error', (error) => done(error.message))
   })
-  const ready = Promise.race([new Promise<void>((done) => child.once('message', () => done())), exited.then((how) => Promise.reject(new Error(`${name} did not start (${how})`)))])
+  const ready = Promise.race([
+    new Promise<void>((done) => child.once('message', () => done())),
+    exited.then((how) => Promise.reject(new Error(`${name} did not start (${how})`))),
+  ])
   ready.catch(() => {})
   return { pid: child.pid ?? 0, ready, exited, kill: (signal) => void child.kill(signal) }
 }
 
 /** Start `baton node` with these settings (names as in the environment). */
-export const startNodeProcess = (name: string, settings: Readonly<Record<string, string>>, before?: readonly string[]): Child => startChild(name, [...program(), 'node'], settings, before)
+export const startNodeProcess = (
+  name: string,
+  settings: Readonly<Record<string, string>>,
+  before?: readonly string[],
+): Child => startChild(name, [...program(), 'node'], settings, before)

@@ -12,7 +12,11 @@ import { findServer } from '../nats/install.ts'
 import { freePort, startServer, type Server } from '../nats/server.ts'
 import { startNodeProcess, type Child } from './child.ts'
 
-interface Member { readonly name: string; pid(): number; stop(): Promise<void> }
+interface Member {
+  readonly name: string
+  pid(): number
+  stop(): Promise<void>
+}
 
 /** The owner key all nodes are given: made at the first start, kept in the folder with mode 0600. */
 function ownerKey(folder: string, prefix: string): string {
@@ -34,21 +38,43 @@ export async function runCluster(config: Config): Promise<void> {
   let stopping = false
   const say = (line: string) => process.stdout.write(`${line}\n`)
 
-  const ports = await Promise.all([0, 1, 2].map(async () => ({ client: await freePort(), route: await freePort() })))
+  const ports = await Promise.all(
+    [0, 1, 2].map(async () => ({ client: await freePort(), route: await freePort() })),
+  )
   const servers = await Promise.all(ports.map((_, i) => nats(i)))
   members.push(...servers)
   const addresses = ports.map(({ client }) => `nats://127.0.0.1:${client}`).join(',')
-  const common = { BATON_NATS: addresses, BATON_REPLICAS: '3', BATON_DRAIN: '0', BATON_SHARDS: String(config.shards), BATON_PARTITIONS: String(config.partitions), BATON_LOG_LEVEL: config.log_level === 'info' ? 'warn' : config.log_level }
+  const common = {
+    BATON_NATS: addresses,
+    BATON_REPLICAS: '3',
+    BATON_DRAIN: '0',
+    BATON_SHARDS: String(config.shards),
+    BATON_PARTITIONS: String(config.partitions),
+    BATON_LOG_LEVEL: config.log_level === 'info' ? 'warn' : config.log_level,
+  }
 
   async function nats(i: number): Promise<Member> {
     const name = `nats-${i + 1}`
     let server: Server
     const start = async (): Promise<void> => {
       server = await startServer({
-        binary: path, data: join(folder, name), port: ports[i]?.client ?? 0, sync: config.sync, name,
-        cluster: { name: 'baton', port: ports[i]?.route ?? 0, routes: ports.filter((_, k) => k !== i).map(({ route }) => `127.0.0.1:${route}`) },
+        binary: path,
+        data: join(folder, name),
+        port: ports[i]?.client ?? 0,
+        sync: config.sync,
+        name,
+        cluster: {
+          name: 'baton',
+          port: ports[i]?.route ?? 0,
+          routes: ports.filter((_, k) => k !== i).map(({ route }) => `127.0.0.1:${route}`),
+        },
         warn: (line) => log.debug({ name, line }, 'a NATS server warns'),
-        unexpected: () => { if (!stopping) { say(`${name} ended; starting it again`); void again() } },
+        unexpected: () => {
+          if (!stopping) {
+            say(`${name} ended; starting it again`)
+            void again()
+          }
+        },
       })
       say(`${name.padEnd(10)} pid ${server.pid}`)
     }
@@ -63,19 +89,36 @@ export async function runCluster(config: Config): Promise<void> {
   async function node(name: string, roles: string, port?: number): Promise<Member> {
     let child: Child
     const start = async (): Promise<void> => {
-      const started = child = startNodeProcess(name, {
-        ...common, BATON_ROLES: roles, BATON_NODE_ID: `${name}-${Date.now().toString(36)}`, BATON_DATA: join(folder, name), BATON_HOST: config.host, BATON_PORT: String(port ?? 0), BATON_ROOT_KEY: key,
-      })
+      const started = (child = startNodeProcess(name, {
+        ...common,
+        BATON_ROLES: roles,
+        BATON_NODE_ID: `${name}-${Date.now().toString(36)}`,
+        BATON_DATA: join(folder, name),
+        BATON_HOST: config.host,
+        BATON_PORT: String(port ?? 0),
+        BATON_ROOT_KEY: key,
+      }))
       await started.ready
-      say(`${name.padEnd(10)} pid ${started.pid}${port === undefined ? '' : `  http://${config.host}:${port}`}`)
+      say(
+        `${name.padEnd(10)} pid ${started.pid}${port === undefined ? '' : `  http://${config.host}:${port}`}`,
+      )
       void started.exited.then((how) => {
         if (stopping) return
         say(`${name} ended (${how}); starting it again`)
-        setTimeout(() => { if (!stopping) start().catch((error: Error) => say(error.message)) }, 500)
+        setTimeout(() => {
+          if (!stopping) start().catch((error: Error) => say(error.message))
+        }, 500)
       })
     }
     await start()
-    return { name, pid: () => child.pid, stop: async () => { child.kill('SIGTERM'); await child.exited } }
+    return {
+      name,
+      pid: () => child.pid,
+      stop: async () => {
+        child.kill('SIGTERM')
+        await child.exited
+      },
+    }
   }
 
   const stop = async (): Promise<void> => {
@@ -87,9 +130,20 @@ export async function runCluster(config: Config): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
 
   members.push(await node('shards-1', 'shards'))
-  members.push(...await Promise.all([node('shards-2', 'shards'), node('views-1', 'views,executor')]))
-  members.push(...await Promise.all([node('gateway-1', 'gateway', config.port), node('gateway-2', 'gateway', config.port === 0 ? 0 : config.port + 1)]))
-  say(`\nThe cluster is ready: http://${config.host}:${config.port} and http://${config.host}:${config.port + 1}`)
+  members.push(
+    ...(await Promise.all([node('shards-2', 'shards'), node('views-1', 'views,executor')])),
+  )
+  members.push(
+    ...(await Promise.all([
+      node('gateway-1', 'gateway', config.port),
+      node('gateway-2', 'gateway', config.port === 0 ? 0 : config.port + 1),
+    ])),
+  )
+  say(
+    `\nThe cluster is ready: http://${config.host}:${config.port} and http://${config.host}:${config.port + 1}`,
+  )
   if (config.root_key === undefined) say(`The owner key is in ${join(folder, 'root.key')}`)
-  say(`Try next:  npm run tour -- --url http://${config.host}:${config.port},http://${config.host}:${config.port + 1}`)
+  say(
+    `Try next:  npm run tour -- --url http://${config.host}:${config.port},http://${config.host}:${config.port + 1}`,
+  )
 }

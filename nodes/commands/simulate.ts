@@ -6,20 +6,38 @@ import { fileURLToPath } from 'node:url'
 import { source } from './child.ts'
 
 const module = fileURLToPath(new URL('../../test/simulation/process.ts', import.meta.url))
-interface Report { readonly failures: readonly string[]; readonly entries: number; readonly time: number }
+interface Report {
+  readonly failures: readonly string[]
+  readonly entries: number
+  readonly time: number
+}
 
 /** Seeds that a process is given at a time, and after how many it is told how far all are. */
 const PART = 50
 const TELL = 1000
 
 /** Run the seeds from a number on; the exit code says whether all passed. */
-export async function runSimulations({ seeds, from, failures, lines, jobs }: { seeds: string; from: string; failures: string; lines: string; jobs?: string }): Promise<void> {
+export async function runSimulations({
+  seeds,
+  from,
+  failures,
+  lines,
+  jobs,
+}: {
+  seeds: string
+  from: string
+  failures: string
+  lines: string
+  jobs?: string
+}): Promise<void> {
   const started = performance.now()
   const [first, all, most] = [Number(from), Number(seeds), Number(failures)]
   const say = (line: string) => void process.stdout.write(`${line}\n`)
   let [next, done, failed, entries, time] = [first, 0, 0, 0, 0]
   const work = async (child: ChildProcess): Promise<void> => {
-    const gone = once(child, 'exit').then(([code]) => { throw new Error(`a process of the simulator ended (${code})`) })
+    const gone = once(child, 'exit').then(([code]) => {
+      throw new Error(`a process of the simulator ended (${code})`)
+    })
     gone.catch(() => {})
     while (next < first + all && failed < most) {
       const part = Math.min(PART, first + all - next)
@@ -31,17 +49,22 @@ export async function runSimulations({ seeds, from, failures, lines, jobs }: { s
       entries += report.entries
       time += report.time
       for (const text of report.failures) say(text)
-      if (Math.floor((done + part) / TELL) > Math.floor(done / TELL)) say(`${done + part} seeds, ${entries} entries, ${Math.round(time / 1000)} s simulated`)
+      if (Math.floor((done + part) / TELL) > Math.floor(done / TELL))
+        say(`${done + part} seeds, ${entries} entries, ${Math.round(time / 1000)} s simulated`)
       done += part
     }
   }
   const width = Math.max(1, Math.min(Number(jobs ?? availableParallelism()), Math.ceil(all / PART)))
-  const children = Array.from({ length: width }, () => fork(module, { execArgv: [...source(module).slice(0, -1), '--single-threaded-gc'] }))
+  const children = Array.from({ length: width }, () =>
+    fork(module, { execArgv: [...source(module).slice(0, -1), '--single-threaded-gc'] }),
+  )
   try {
     await Promise.all(children.map(work))
   } finally {
     for (const child of children) child.disconnect()
   }
-  say(`${failed === 0 ? `${seeds} seeds from ${from} passed` : `${failed} failed`} in ${Math.round((performance.now() - started) / 1000)} s`)
+  say(
+    `${failed === 0 ? `${seeds} seeds from ${from} passed` : `${failed} failed`} in ${Math.round((performance.now() - started) / 1000)} s`,
+  )
   process.exitCode = failed === 0 ? 0 : 1
 }

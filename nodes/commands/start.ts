@@ -9,12 +9,28 @@ import { startServer, type Server } from '../nats/server.ts'
 import { startNode, type RunningNode } from '../node.ts'
 
 /** A NATS server that is started again when it dies, on the same port and store. */
-async function keepServer(config: Config, log: Log): Promise<{ url: string; stop(): Promise<void> }> {
-  const { path } = await findServer({ ...process.env, ...(config.nats_server !== undefined && { BATON_NATS_SERVER: config.nats_server }) }, (line) => process.stderr.write(`${line}\n`))
+async function keepServer(
+  config: Config,
+  log: Log,
+): Promise<{ url: string; stop(): Promise<void> }> {
+  const { path } = await findServer(
+    {
+      ...process.env,
+      ...(config.nats_server !== undefined && { BATON_NATS_SERVER: config.nats_server }),
+    },
+    (line) => process.stderr.write(`${line}\n`),
+  )
   let stopped = false
   let server: Server
   const start = async (port: number): Promise<void> => {
-    server = await startServer({ binary: path, data: join(config.data, 'nats'), port, sync: config.sync, warn: (line) => log.warn({ nats: line }, 'the NATS server warns'), unexpected: (reason) => void again(reason) })
+    server = await startServer({
+      binary: path,
+      data: join(config.data, 'nats'),
+      port,
+      sync: config.sync,
+      warn: (line) => log.warn({ nats: line }, 'the NATS server warns'),
+      unexpected: (reason) => void again(reason),
+    })
   }
   const again = async (reason: string): Promise<void> => {
     log.error({ reason }, 'the NATS server is started again')
@@ -28,7 +44,15 @@ async function keepServer(config: Config, log: Log): Promise<{ url: string; stop
     }
   }
   await start(config.nats_port)
-  return { get url() { return server.url }, stop: async () => { stopped = true; await server.stop() } }
+  return {
+    get url() {
+      return server.url
+    },
+    stop: async () => {
+      stopped = true
+      await server.stop()
+    },
+  }
 }
 
 /**
@@ -47,7 +71,10 @@ function standBack(config: Config, log: Log): void {
 
 /** Run until told to stop. @param greet say where it is and what to try next. */
 export async function runNode(config: Config, greet: boolean): Promise<void> {
-  const log = createLog({ level: config.log_level, ...(config.node_id !== undefined && { node: config.node_id }) })
+  const log = createLog({
+    level: config.log_level,
+    ...(config.node_id !== undefined && { node: config.node_id }),
+  })
   const started = performance.now()
   standBack(config, log)
   const server = config.nats.length === 0 ? await keepServer(config, log) : undefined
@@ -80,7 +107,15 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
     await server?.stop()
     throw error
   }
-  log.info({ node: node.id, url: node.url ?? node.status, roles: config.roles, ms: Math.round(performance.now() - started) }, 'started')
+  log.info(
+    {
+      node: node.id,
+      url: node.url ?? node.status,
+      roles: config.roles,
+      ms: Math.round(performance.now() - started),
+    },
+    'started',
+  )
   if (greet) process.stdout.write(greeting(node, config))
 }
 
@@ -88,8 +123,19 @@ function greeting({ url, installed }: RunningNode, config: Config): string {
   const key = installed.generated
   const lines = [
     `Baton is ready at ${url ?? 'no address (this node has no gateway)'}`,
-    ...(key ? ['', `  Owner key (shown once):  ${key.key}`, `  It is stored in:         ${key.file} (mode 0600)`] : config.root_key === undefined ? [`  The owner key is in ${config.data}/root.key`] : []),
-    '', `  API reference:  ${url}/docs`, '  Try next:       npm run tour', '',
+    ...(key
+      ? [
+          '',
+          `  Owner key (shown once):  ${key.key}`,
+          `  It is stored in:         ${key.file} (mode 0600)`,
+        ]
+      : config.root_key === undefined
+        ? [`  The owner key is in ${config.data}/root.key`]
+        : []),
+    '',
+    `  API reference:  ${url}/docs`,
+    '  Try next:       npm run tour',
+    '',
   ]
   return `${lines.join('\n')}\n`
 }

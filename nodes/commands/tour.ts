@@ -11,20 +11,52 @@ import { startNode } from '../node.ts'
 
 /** Keys stored by servers that were started here. */
 const stored = (data: string): string[] =>
-  [join(data, 'root.key'), join(data, 'cluster', 'root.key')].filter((file) => existsSync(file)).map((file) => readFileSync(file, 'utf8').trim())
+  [join(data, 'root.key'), join(data, 'cluster', 'root.key')]
+    .filter((file) => existsSync(file))
+    .map((file) => readFileSync(file, 'utf8').trim())
 
 /** The first of the keys that the server accepts. */
 async function accepted(url: string, keys: readonly string[]): Promise<string> {
-  for (const key of keys) if ((await fetch(`${url}/v1/projects`, { headers: { authorization: `Bearer ${key}` } })).status !== 401) return key
-  throw new Fault(`${url} accepts none of the keys found (BATON_KEY, .baton/root.key, .baton/cluster/root.key). Give one with --key.`)
+  for (const key of keys)
+    if (
+      (await fetch(`${url}/v1/projects`, { headers: { authorization: `Bearer ${key}` } }))
+        .status !== 401
+    )
+      return key
+  throw new Fault(
+    `${url} accepts none of the keys found (BATON_KEY, .baton/root.key, .baton/cluster/root.key). Give one with --key.`,
+  )
 }
-const answers = async (url: string): Promise<boolean> => fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2000) }).then((answer) => answer.ok, () => false)
+const answers = async (url: string): Promise<boolean> =>
+  fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2000) }).then(
+    (answer) => answer.ok,
+    () => false,
+  )
 
 /** Run the tour; the exit code says whether its totals were right. */
-export async function runTourCommand({ url, key, folder, loop, agent }: { url: string; key?: string; folder: string; loop: boolean; agent: boolean }): Promise<void> {
+export async function runTourCommand({
+  url,
+  key,
+  folder,
+  loop,
+  agent,
+}: {
+  url: string
+  key?: string
+  folder: string
+  loop: boolean
+  agent: boolean
+}): Promise<void> {
   const stop = new AbortController()
   process.once('SIGINT', () => stop.abort())
-  const common = { project: 'default', folder, loop, agent, out: process.stdout, signal: stop.signal }
+  const common = {
+    project: 'default',
+    folder,
+    loop,
+    agent,
+    out: process.stdout,
+    signal: stop.signal,
+  }
   const urls = url.split(',').map((address) => address.trim().replace(/\/$/, ''))
   const read = readConfig(process.env, [])
   if (!('config' in read)) throw new Fault(read.faults.join('\n'))
@@ -39,10 +71,18 @@ export async function runTourCommand({ url, key, folder, loop, agent }: { url: s
   process.stdout.write(`No server answers at ${urls.join(', ')}; starting one for the tour.\n`)
   const log = createLog({ level: 'warn' })
   const { path } = await findServer(process.env, (line) => process.stderr.write(`${line}\n`))
-  const server = await startServer({ binary: path, data: join(config.data, 'nats'), port: 0, sync: config.sync })
+  const server = await startServer({
+    binary: path,
+    data: join(config.data, 'nats'),
+    port: 0,
+    sync: config.sync,
+  })
   const node = await startNode({ ...config, nats: [], port: 0 }, [server.url], log)
   try {
-    const used = given ?? node.installed.generated?.key ?? (await accepted(node.url ?? '', stored(config.data)))
+    const used =
+      given ??
+      node.installed.generated?.key ??
+      (await accepted(node.url ?? '', stored(config.data)))
     process.exitCode = (await runTour({ ...common, url: [node.url ?? ''], key: used })) ? 0 : 1
   } finally {
     await node.stop()

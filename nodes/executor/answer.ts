@@ -12,7 +12,8 @@ const SHOWN = 500
 /** A receiver that asks for more is not waited for longer, in milliseconds. */
 const LONGEST = 300_000
 
-const isObject = (value: unknown): value is Open => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isObject = (value: unknown): value is Open =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 const objectOf = (value: unknown): Open => (isObject(value) ? value : { output: value })
 function parse(text: string): { readonly value: unknown } | undefined {
   try {
@@ -26,11 +27,16 @@ function parse(text: string): { readonly value: unknown } | undefined {
  * The result that an answer of 2xx carries: the `output` of an envelope, a JSON object itself, other JSON as `{output}`, text as
  * `{text}`, nothing as `{}`. An envelope may also have `context`. A text says what is wrong. @param envelope media type of envelopes.
  */
-function resultOf({ content_type, body }: Pick<Received, 'content_type' | 'body'>, envelope: string): Carried | string {
+function resultOf(
+  { content_type, body }: Pick<Received, 'content_type' | 'body'>,
+  envelope: string,
+): Carried | string {
   const text = body.toString('utf8')
   const type = content_type.split(';')[0]?.trim().toLowerCase() ?? ''
-  const parsed = type === envelope || /^application\/(.*\+)?json$/.test(type) ? parse(text) : undefined
-  if (type === envelope) return isObject(parsed?.value) ? opened(parsed.value) : 'an envelope that is no JSON object'
+  const parsed =
+    type === envelope || /^application\/(.*\+)?json$/.test(type) ? parse(text) : undefined
+  if (type === envelope)
+    return isObject(parsed?.value) ? opened(parsed.value) : 'an envelope that is no JSON object'
   if (text.trim() === '') return { result: {} }
   return { result: parsed ? objectOf(parsed.value) : { text } }
 }
@@ -42,10 +48,19 @@ function opened({ output, context }: Open): Carried | string {
   const result = objectOf(output ?? {})
   if (context === undefined || context === null) return { result }
   const items = Array.isArray(context) ? (context as readonly unknown[]) : undefined
-  if (!items?.every((item): item is Open & AppContext => isObject(item) && typeof item['name'] === 'string' && typeof item['content'] === 'string')) return 'an envelope whose context is no list of names with contents'
+  if (
+    !items?.every(
+      (item): item is Open & AppContext =>
+        isObject(item) && typeof item['name'] === 'string' && typeof item['content'] === 'string',
+    )
+  )
+    return 'an envelope whose context is no list of names with contents'
   const [fault] = checkContext(items, 'context')
   if (fault) return `an envelope with a faulty context: ${fault.field}: ${fault.message}`
-  return { result, ...(items.length > 0 && { context: items.map(({ name, content }) => ({ name, content })) }) }
+  return {
+    result,
+    ...(items.length > 0 && { context: items.map(({ name, content }) => ({ name, content })) }),
+  }
 }
 
 /** Milliseconds that a receiver asks to be left alone. @param now Unix milliseconds. @param longest that is granted. */
@@ -56,29 +71,68 @@ export function pauseOf(after: string | undefined, now: number, longest = LONGES
 }
 
 /** Whether another attempt may be answered otherwise. */
-export const passing = (status: number): boolean => status === 408 || status === 429 || status >= 500
-const failed = (error_type: string, error_message: string, more: Pick<Outcome, 'final' | 'retry_in'> = {}): Outcome => ({ status: 'failed', error_type, error_message, ...more })
+export const passing = (status: number): boolean =>
+  status === 408 || status === 429 || status >= 500
+const failed = (
+  error_type: string,
+  error_message: string,
+  more: Pick<Outcome, 'final' | 'retry_in'> = {},
+): Outcome => ({ status: 'failed', error_type, error_message, ...more })
 
 /**
  * How an attempt ended. What may pass (no connection, no answer in time, 408, 429, 5xx) may be tried again; anything else is final.
  * @param delay milliseconds between attempts. @param now Unix milliseconds.
  */
-export function outcomeOf(answer: Received | Failed, { envelope, delay, now }: { readonly envelope: string; readonly delay: number; readonly now: number }): Outcome {
+export function outcomeOf(
+  answer: Received | Failed,
+  {
+    envelope,
+    delay,
+    now,
+  }: { readonly envelope: string; readonly delay: number; readonly now: number },
+): Outcome {
   const again = (pause: number) => ({ ...(pause > 0 && { retry_in: Math.round(pause) }) })
   if ('failed' in answer) {
-    const passes = answer.failed === 'network' || answer.failed === 'timeout' || answer.failed === 'stopped'
-    const names = { refused: 'address_refused', too_large: 'response_too_large', stopped: 'stopped', timeout: 'timeout', network: 'network_error' } as const
-    return failed(names[answer.failed], `The endpoint could not be called: ${answer.message}.`, passes ? again(delay) : { final: true })
+    const passes =
+      answer.failed === 'network' || answer.failed === 'timeout' || answer.failed === 'stopped'
+    const names = {
+      refused: 'address_refused',
+      too_large: 'response_too_large',
+      stopped: 'stopped',
+      timeout: 'timeout',
+      network: 'network_error',
+    } as const
+    return failed(
+      names[answer.failed],
+      `The endpoint could not be called: ${answer.message}.`,
+      passes ? again(delay) : { final: true },
+    )
   }
   const { status, body, retry_after } = answer
   if (status >= 200 && status < 300) {
     const carried = resultOf(answer, envelope)
-    if (typeof carried === 'string') return failed('invalid_response', `The endpoint answered ${carried}.`, { final: true })
-    if (Buffer.byteLength(JSON.stringify(carried.result)) > sizes.result) return failed('response_too_large', `The answer of the endpoint comes to a result of more than ${sizes.result} bytes.`, { final: true })
+    if (typeof carried === 'string')
+      return failed('invalid_response', `The endpoint answered ${carried}.`, { final: true })
+    if (Buffer.byteLength(JSON.stringify(carried.result)) > sizes.result)
+      return failed(
+        'response_too_large',
+        `The answer of the endpoint comes to a result of more than ${sizes.result} bytes.`,
+        { final: true },
+      )
     const fault = unsafe(carried.result)
-    return fault ? failed('invalid_response', `The answer of the endpoint cannot be kept: ${fault.field}: ${fault.message}.`, { final: true }) : { status: 'completed', ...carried }
+    return fault
+      ? failed(
+          'invalid_response',
+          `The answer of the endpoint cannot be kept: ${fault.field}: ${fault.message}.`,
+          { final: true },
+        )
+      : { status: 'completed', ...carried }
   }
   const said = body.toString('utf8').trim().slice(0, SHOWN)
   const message = `The endpoint answered ${status}${status >= 300 && status < 400 ? '; redirects are not followed' : ''}${said === '' ? '.' : `: ${said}`}`
-  return failed(`http_${status}`, message, passing(status) ? again(Math.max(delay, pauseOf(retry_after, now))) : { final: true })
+  return failed(
+    `http_${status}`,
+    message,
+    passing(status) ? again(Math.max(delay, pauseOf(retry_after, now))) : { final: true },
+  )
 }

@@ -6,7 +6,12 @@ import type { Directory } from '../../gateway/directory.ts'
 import type { Log, World } from '../../gateway/ports.ts'
 import { SIGNING_KEY, type FoundSecret } from '../../protocol/api/secrets.ts'
 import type { KeptWebhook } from '../../protocol/api/webhooks.ts'
-import { pauseAfter, type AttemptOutcome, type DeliveryCommands, type DeliveryOpening } from '../../protocol/delivery.ts'
+import {
+  pauseAfter,
+  type AttemptOutcome,
+  type DeliveryCommands,
+  type DeliveryOpening,
+} from '../../protocol/delivery.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { own } from '../../protocol/lookup.ts'
 import { secretRef } from '../../protocol/naming.ts'
@@ -16,7 +21,10 @@ import { passing, pauseOf } from './answer.ts'
 import type { Handler, Outcome } from './handler.ts'
 
 interface Deliveries {
-  readonly world: Pick<World, 'ask' | 'command' | 'unlock' | 'now' | 'random' | 'settings' | 'node'> & { readonly log: Log }
+  readonly world: Pick<
+    World,
+    'ask' | 'command' | 'unlock' | 'now' | 'random' | 'settings' | 'node'
+  > & { readonly log: Log }
   readonly directory: Directory
   readonly post: Post
 }
@@ -29,7 +37,10 @@ interface Target {
   readonly secret_version: number
 }
 /** Why there is none; `passes`: there may be one later. */
-interface Without { readonly error: string; readonly passes: boolean }
+interface Without {
+  readonly error: string
+  readonly passes: boolean
+}
 
 /** Milliseconds of an attempt; bytes of an answer that are read. */
 const LIMITS = { timeout: 10_000, answer: 65_536 } as const
@@ -42,7 +53,10 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
   const { brand } = world.settings
   const word = brand.toLowerCase()
   async function asked<T>(project: string, name: string, input: object): Promise<T | undefined> {
-    const answer = (await world.ask({ project, kind: 'project', id: project }, name, input)) as T | null | Refusal
+    const answer = (await world.ask({ project, kind: 'project', id: project }, name, input)) as
+      | T
+      | null
+      | Refusal
     if (isRefusal(answer)) throw new Error(`the project could not be asked: ${answer.refused}`)
     return answer ?? undefined
   }
@@ -50,7 +64,8 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
   async function find(project: string, { to, once }: DeliveryOpening): Promise<Target | Without> {
     const known = await directory.organization()
     if (isRefusal(known)) throw new Error(`the organization could not be asked: ${known.refused}`)
-    if (own(known.projects, project)?.deleted) return { error: 'The project was deleted.', passes: false }
+    if (own(known.projects, project)?.deleted)
+      return { error: 'The project was deleted.', passes: false }
     if (to.kind === 'webhook') {
       const kept = await asked<KeptWebhook>(project, 'webhook', { webhook_id: to.webhook_id })
       if (!kept) return { error: 'The webhook was deleted.', passes: false }
@@ -59,27 +74,66 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
       const url = to.url ?? webhook.url
       if (url === '') return { error: 'The webhook has no address.', passes: false }
       const key = world.unlock(secret.sealed, project)
-      return key ? { url, schemes: ['https:'], key, secret_ref: secretRef(brand, 'webhook', webhook.id), secret_version: secret.version } : { error: 'The secret of the webhook cannot be opened.', passes: true }
+      return key
+        ? {
+            url,
+            schemes: ['https:'],
+            key,
+            secret_ref: secretRef(brand, 'webhook', webhook.id),
+            secret_version: secret.version,
+          }
+        : { error: 'The secret of the webhook cannot be opened.', passes: true }
     }
     const found = await asked<FoundSecret>(project, 'secret', { ref: to.secret_ref })
     const text = found && world.unlock(found.sealed, project)
-    const entries = text && (JSON.parse(Buffer.from(text).toString('utf8')) as Readonly<Record<string, string>>)
+    const entries =
+      text && (JSON.parse(Buffer.from(text).toString('utf8')) as Readonly<Record<string, string>>)
     const key = Buffer.from((entries && own(entries, SIGNING_KEY)) ?? '', 'base64')
-    if (!found || key.length !== KEY) return { error: `The secret ${to.secret_ref} is missing, or has no ${SIGNING_KEY} of 32 bytes.`, passes: true }
-    return { url: to.callback_url, schemes: ['https:', 'http:'], key, secret_ref: to.secret_ref, secret_version: found.version }
+    if (!found || key.length !== KEY)
+      return {
+        error: `The secret ${to.secret_ref} is missing, or has no ${SIGNING_KEY} of 32 bytes.`,
+        passes: true,
+      }
+    return {
+      url: to.callback_url,
+      schemes: ['https:', 'http:'],
+      key,
+      secret_ref: to.secret_ref,
+      secret_version: found.version,
+    }
   }
 
-  async function send(project: string, delivery_id: string, opening: DeliveryOpening, attempt: number, signal: AbortSignal): Promise<AttemptOutcome> {
+  async function send(
+    project: string,
+    delivery_id: string,
+    opening: DeliveryOpening,
+    attempt: number,
+    signal: AbortSignal,
+  ): Promise<AttemptOutcome> {
     const chance = (world.random(1)[0] ?? 0) / 255
     const target = await find(project, opening)
-    if ('error' in target) return { delivered: false, error: target.error, ...(target.passes && { pause: pauseAfter(attempt, chance) }) }
+    if ('error' in target)
+      return {
+        delivered: false,
+        error: target.error,
+        ...(target.passes && { pause: pauseAfter(attempt, chance) }),
+      }
     const { url, schemes, ...secret } = target
     const body = JSON.stringify(opening.body)
     const begun = world.now()
     const answer = await post({
-      url, schemes, plain: true, body, timeout: LIMITS.timeout, most: LIMITS.answer, cut: true, signal,
+      url,
+      schemes,
+      plain: true,
+      body,
+      timeout: LIMITS.timeout,
+      most: LIMITS.answer,
+      cut: true,
+      signal,
       headers: {
-        'Content-Type': 'application/json', 'User-Agent': `${word}-webhooks/1`, ...(opening.to.kind === 'webhook' && { [`X-${brand}-Event-Type`]: opening.event_type }),
+        'Content-Type': 'application/json',
+        'User-Agent': `${word}-webhooks/1`,
+        ...(opening.to.kind === 'webhook' && { [`X-${brand}-Event-Type`]: opening.event_type }),
         ...signed({ brand, delivery_id, at: begun, body, ...secret }),
       },
     })
@@ -94,27 +148,62 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
       if (delivery_id === undefined) return UNWANTED
       const to = { project, kind: 'delivery', id: delivery_id } as const
       const command_id = Buffer.from(world.random(12)).toString('hex')
-      const begun = await world.command({ ...to, command_id, name: 'delivery.begin', input: { job_id: job.id }, origin: { at: world.now(), principal: { type: 'system', id: 'system' }, credential: { type: 'internal', id: world.node } } })
+      const begun = await world.command({
+        ...to,
+        command_id,
+        name: 'delivery.begin',
+        input: { job_id: job.id },
+        origin: {
+          at: world.now(),
+          principal: { type: 'system', id: 'system' },
+          credential: { type: 'internal', id: world.node },
+        },
+      })
       if (isRefusal(begun)) throw new Error(`the delivery could not be begun: ${begun.refused}`)
       const { attempt } = begun.reply as DeliveryCommands['delivery.begin']['reply']
-      const opening = attempt === 0 ? null : ((await world.ask(to, 'content')) as DeliveryOpening | null | Refusal)
+      const opening =
+        attempt === 0
+          ? null
+          : ((await world.ask(to, 'content')) as DeliveryOpening | null | Refusal)
       if (isRefusal(opening)) throw new Error(`the delivery could not be asked: ${opening.refused}`)
       if (!opening) return UNWANTED
       const outcome = await send(project, delivery_id, opening, attempt, signal)
-      if (!outcome.delivered) world.log.info({ delivery: delivery_id, attempt, status: outcome.response_code, pause: outcome.pause }, outcome.pause === undefined ? 'a delivery was given up' : 'a delivery did not get through')
+      if (!outcome.delivered)
+        world.log.info(
+          { delivery: delivery_id, attempt, status: outcome.response_code, pause: outcome.pause },
+          outcome.pause === undefined
+            ? 'a delivery was given up'
+            : 'a delivery did not get through',
+        )
       return { status: 'completed', result: { ...outcome } }
     },
   }
 }
 
 /** What an answer means: 2xx is taken; what may pass is tried again; anything else is final. */
-function resultOf(answer: Received | Failed, attempt: number, chance: number, now: number): AttemptOutcome {
+function resultOf(
+  answer: Received | Failed,
+  attempt: number,
+  chance: number,
+  now: number,
+): AttemptOutcome {
   if ('failed' in answer) {
     const passes = answer.failed !== 'refused' && answer.failed !== 'too_large'
-    return { delivered: false, error: `The address could not be reached: ${answer.message}.`, ...(passes && { pause: pauseAfter(attempt, chance) }) }
+    return {
+      delivered: false,
+      error: `The address could not be reached: ${answer.message}.`,
+      ...(passes && { pause: pauseAfter(attempt, chance) }),
+    }
   }
   const { status, retry_after } = answer
   if (status >= 200 && status < 300) return { delivered: true, response_code: status }
   const error = `The receiver answered ${status}${status >= 300 && status < 400 ? '; redirects are not followed' : ''}.`
-  return { delivered: false, response_code: status, error, ...(passing(status) && { pause: pauseAfter(attempt, chance, pauseOf(retry_after, now, Infinity)) }) }
+  return {
+    delivered: false,
+    response_code: status,
+    error,
+    ...(passing(status) && {
+      pause: pauseAfter(attempt, chance, pauseOf(retry_after, now, Infinity)),
+    }),
+  }
 }

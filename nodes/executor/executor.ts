@@ -15,11 +15,20 @@ import type { Address } from '../../protocol/entry.ts'
 import { queueOfLease } from '../../protocol/lease.ts'
 import type { QueueCommands, Take } from '../../protocol/internal.ts'
 import { shardOf } from '../../protocol/subjects.ts'
-import { sizes, type ClaimedJob, type GatewayMessage, type Offer, type Taking } from '../../protocol/worker.ts'
+import {
+  sizes,
+  type ClaimedJob,
+  type GatewayMessage,
+  type Offer,
+  type Taking,
+} from '../../protocol/worker.ts'
 import { NOT_OURS, type Handler, type Handlers, type Outcome } from './handler.ts'
 
 export interface ExecutorParts {
-  readonly world: Pick<World, 'now' | 'later' | 'command' | 'demand' | 'settings' | 'random' | 'id'> & { readonly log: Log }
+  readonly world: Pick<
+    World,
+    'now' | 'later' | 'command' | 'demand' | 'settings' | 'random' | 'id'
+  > & { readonly log: Log }
   /** Name of its mailbox; leases name it. */
   readonly mailbox: string
   readonly handlers: Handlers
@@ -55,10 +64,23 @@ interface Running {
 
 /** A result is bounded as those of workers are; asking for it again would not make it smaller. */
 const kept = (outcome: Outcome): Outcome =>
-  outcome.result && Buffer.byteLength(JSON.stringify(outcome.result)) > sizes.result ? { status: 'failed', error_type: 'ResultTooLarge', error_message: `the result is larger than ${sizes.result} bytes`, final: true } : outcome
+  outcome.result && Buffer.byteLength(JSON.stringify(outcome.result)) > sizes.result
+    ? {
+        status: 'failed',
+        error_type: 'ResultTooLarge',
+        error_message: `the result is larger than ${sizes.result} bytes`,
+        final: true,
+      }
+    : outcome
 
 /** Start taking work. */
-export function startExecutor({ world, mailbox, handlers, limit, listen }: ExecutorParts): Executor {
+export function startExecutor({
+  world,
+  mailbox,
+  handlers,
+  limit,
+  listen,
+}: ExecutorParts): Executor {
   const session = world.id('session')
   const promised = new Map<string, { readonly project: string; readonly cancel: () => void }>()
   const running = new Map<string, Running>()
@@ -74,7 +96,8 @@ export function startExecutor({ world, mailbox, handlers, limit, listen }: Execu
     for (const one of running.values()) if (one.project === project) count++
     return count
   }
-  const room = (project: string): number => (stopping ? 0 : Math.min(limit - held(), share - ofProject(project)))
+  const room = (project: string): number =>
+    stopping ? 0 : Math.min(limit - held(), share - ofProject(project))
 
   /** Listen exactly while something could be taken, and say so to those that were refused. */
   const settle = (): void => {
@@ -98,10 +121,16 @@ export function startExecutor({ world, mailbox, handlers, limit, listen }: Execu
 
   function take({ project, jobs }: Offer): Soon<Taking | undefined> {
     const known = jobs.map((job) => handlers[job.kind]?.takes(project, job))
-    return known.some((one) => one instanceof Promise) ? Promise.all(known).then((all) => promise(project, jobs, all)) : promise(project, jobs, known as Wanted[])
+    return known.some((one) => one instanceof Promise)
+      ? Promise.all(known).then((all) => promise(project, jobs, all))
+      : promise(project, jobs, known as Wanted[])
   }
   /** What was promised before is promised again: its offer comes again when the first answer was not waited for, or was lost. */
-  function promise(project: string, jobs: Offer['jobs'], known: readonly Wanted[]): Taking | undefined {
+  function promise(
+    project: string,
+    jobs: Offer['jobs'],
+    known: readonly Wanted[],
+  ): Taking | undefined {
     const takes: Take[] = []
     let busy = false
     for (const [i, job] of jobs.entries()) {
@@ -118,32 +147,70 @@ export function startExecutor({ world, mailbox, handlers, limit, listen }: Execu
     }
     if (busy) refused.add(project)
     settle()
-    return takes.length > 0 || busy ? { gateway: mailbox, takes, ...(takes.length === 0 && { busy: true }) } : undefined
+    return takes.length > 0 || busy
+      ? { gateway: mailbox, takes, ...(takes.length === 0 && { busy: true }) }
+      : undefined
   }
 
-  const queueOf = (project: string, { id, lease_token }: Pick<ClaimedJob, 'id' | 'lease_token'>): Address | undefined => {
+  const queueOf = (
+    project: string,
+    { id, lease_token }: Pick<ClaimedJob, 'id' | 'lease_token'>,
+  ): Address | undefined => {
     const queue = queueOfLease(lease_token)
     const shard = shardOf('job', id, world.settings.shards)
-    return queue === undefined || shard === undefined ? undefined : { project, kind: 'queue', id: `${shard}.${queue}` }
+    return queue === undefined || shard === undefined
+      ? undefined
+      : { project, kind: 'queue', id: `${shard}.${queue}` }
   }
-  const command = <N extends keyof QueueCommands & string>(to: Address, name: N, input: QueueCommands[N]['input'], command_id = Buffer.from(world.random(12)).toString('hex')) =>
-    world.command({ ...to, command_id, name, input, origin: { at: world.now(), principal: { type: 'system', id: 'system' }, credential: { type: 'internal', id: mailbox } } })
+  const command = <N extends keyof QueueCommands & string>(
+    to: Address,
+    name: N,
+    input: QueueCommands[N]['input'],
+    command_id = Buffer.from(world.random(12)).toString('hex'),
+  ) =>
+    world.command({
+      ...to,
+      command_id,
+      name,
+      input,
+      origin: {
+        at: world.now(),
+        principal: { type: 'system', id: 'system' },
+        credential: { type: 'internal', id: mailbox },
+      },
+    })
 
-  async function report(to: Address, { id, lease_token }: ClaimedJob, outcome: Outcome): Promise<void> {
+  async function report(
+    to: Address,
+    { id, lease_token }: ClaimedJob,
+    outcome: Outcome,
+  ): Promise<void> {
     const command_id = Buffer.from(world.random(12)).toString('hex')
     const end = world.now() + world.settings.timing.lease * 1000
     for (let wait: number = RETRY.first; ; wait = Math.min(RETRY.last, wait * 2)) {
-      const decided = await command(to, 'queue.report', { job_id: id, lease_token, ...outcome }, command_id)
-      if (!isRefusal(decided) || !('retryable' in errors[decided.refused]) || world.now() >= end) return
+      const decided = await command(
+        to,
+        'queue.report',
+        { job_id: id, lease_token, ...outcome },
+        command_id,
+      )
+      if (!isRefusal(decided) || !('retryable' in errors[decided.refused]) || world.now() >= end)
+        return
       await new Promise<void>((again) => world.later(wait, again))
     }
   }
 
   function beat(to: Address, job: ClaimedJob, one: Running): void {
     one.stopBeating = world.later(world.settings.timing.cadence * 1000, () => {
-      void command(to, 'queue.heartbeat', { job_id: job.id, lease_token: job.lease_token, gateway: mailbox }).then((decided) => {
+      void command(to, 'queue.heartbeat', {
+        job_id: job.id,
+        lease_token: job.lease_token,
+        gateway: mailbox,
+      }).then((decided) => {
         if (running.get(job.id) !== one) return
-        const reply = isRefusal(decided) ? undefined : (decided.reply as QueueCommands['queue.heartbeat']['reply'])
+        const reply = isRefusal(decided)
+          ? undefined
+          : (decided.reply as QueueCommands['queue.heartbeat']['reply'])
         if (reply && !reply.alive) end(one, 'lost')
         else if (reply?.cancel) end(one, 'cancelled')
         else beat(to, job, one)
@@ -155,19 +222,32 @@ export function startExecutor({ world, mailbox, handlers, limit, listen }: Execu
     one.abort.abort()
   }
 
-  async function work(to: Address, project: string, job: ClaimedJob, one: () => Running, signal: AbortSignal): Promise<void> {
+  async function work(
+    to: Address,
+    project: string,
+    job: ClaimedJob,
+    one: () => Running,
+    signal: AbortSignal,
+  ): Promise<void> {
     let outcome: Outcome | typeof NOT_OURS
     try {
       outcome = (await handlers[job.kind]?.perform({ project, job, signal })) ?? NOT_OURS
     } catch (error) {
       world.log.error({ err: error, job: job.id }, 'a job of the service failed')
-      outcome = { status: 'failed', error_type: 'internal', error_message: 'something failed inside the service' }
+      outcome = {
+        status: 'failed',
+        error_type: 'internal',
+        error_message: 'something failed inside the service',
+      }
     }
     if (outcome !== NOT_OURS) outcome = kept(outcome)
     const { why } = one()
     if (why === 'cancelled') outcome = { status: 'cancelled' }
     else if (why === 'stopping') outcome = NOT_OURS
-    if (why !== 'lost') await (outcome === NOT_OURS ? report(to, job, { status: 'failed', error_type: 'WorkerOverCapacity' }) : report(to, job, outcome))
+    if (why !== 'lost')
+      await (outcome === NOT_OURS
+        ? report(to, job, { status: 'failed', error_type: 'WorkerOverCapacity' })
+        : report(to, job, outcome))
     one().stopBeating()
     running.delete(job.id)
     settle()
@@ -195,7 +275,8 @@ export function startExecutor({ world, mailbox, handlers, limit, listen }: Execu
   settle()
   return {
     receive(message) {
-      if (message.type === 'assign' && message.session === session) return { ok: assign(message.project, message.job) }
+      if (message.type === 'assign' && message.session === session)
+        return { ok: assign(message.project, message.job) }
       if (message.type !== 'cancel' || message.session !== session) return { ok: false }
       const one = running.get(message.job_id)
       if (one) end(one, 'cancelled')
@@ -217,7 +298,9 @@ export function startExecutor({ world, mailbox, handlers, limit, listen }: Execu
 
   async function within(ms: number): Promise<void> {
     let cancel = () => {}
-    const late = new Promise<void>((resolve) => { cancel = world.later(ms, resolve) })
+    const late = new Promise<void>((resolve) => {
+      cancel = world.later(ms, resolve)
+    })
     await Promise.race([Promise.all([...running.values()].map(({ done }) => done)), late])
     cancel()
   }

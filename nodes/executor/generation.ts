@@ -31,35 +31,85 @@ export function generations({ models, speakers, preview, files, log, now }: Gene
     return findModel(models, `${provider}/${text}`) ?? findModel(models, text)
   }
   /** One attempt. When the provider refuses a conversation with files, it may be the files that it does not take: the conversation must not end with them. */
-  async function answer(speaker: Speaker, asked: Omit<Asked, 'request'>, request: ModelRequest, readable: (type: string) => boolean, project: string, job: ClaimedJob): Promise<Outcome> {
+  async function answer(
+    speaker: Speaker,
+    asked: Omit<Asked, 'request'>,
+    request: ModelRequest,
+    readable: (type: string) => boolean,
+    project: string,
+    job: ClaimedJob,
+  ): Promise<Outcome> {
     if (!refersToFiles(request.messages)) return speaker({ ...asked, request })
-    const shown = (what: typeof readable) => withBytes(files, project, request.messages, { most: limits.shown, reads: what }).catch((error: unknown) => {
-      log.warn({ err: error, job: job.id }, 'the files of a conversation could not be read')
-      return undefined
-    })
+    const shown = (what: typeof readable) =>
+      withBytes(files, project, request.messages, { most: limits.shown, reads: what }).catch(
+        (error: unknown) => {
+          log.warn({ err: error, job: job.id }, 'the files of a conversation could not be read')
+          return undefined
+        },
+      )
     const attempt = async (what: typeof readable): Promise<Outcome> => {
       const messages = await shown(what)
-      return messages ? speaker({ ...asked, request: { ...request, messages } }) : failedWith(new Fault('files_unavailable', 'The files of the conversation could not be read.'), asked.attempt, 0)
+      return messages
+        ? speaker({ ...asked, request: { ...request, messages } })
+        : failedWith(
+            new Fault('files_unavailable', 'The files of the conversation could not be read.'),
+            asked.attempt,
+            0,
+          )
     }
     const outcome = await attempt(readable)
     return outcome.error_type === 'provider_refused' ? attempt(() => false) : outcome
   }
 
   return {
-    takes: (_, { kind, executor_kind }) => (kind === 'llm_generation' && executor_kind === 'server_worker' ? {} : undefined),
+    takes: (_, { kind, executor_kind }) =>
+      kind === 'llm_generation' && executor_kind === 'server_worker' ? {} : undefined,
     async perform({ project, job, signal }) {
       const request = job.spec['request'] as ModelRequest | undefined
       // The session does not wait for it any more.
       if (!request) return { status: 'cancelled' }
       const model = find(job, request)
       const speaker = model && speakers[model.provider]
-      if (!model || !speaker || !isAllowed(models, model)) return failedWith(new Fault('model_unavailable', `The service has no model ${job.provider}/${request.model} any more.`), job.claim_attempt, 0)
+      if (!model || !speaker || !isAllowed(models, model))
+        return failedWith(
+          new Fault(
+            'model_unavailable',
+            `The service has no model ${job.provider}/${request.model} any more.`,
+          ),
+          job.claim_attempt,
+          0,
+        )
       const shown = preview(project, job)
       const began = now()
-      const asked = { id: job.id, provider: model.provider, model: model.id, attempt: job.claim_attempt, signal, show: shown.show }
-      const outcome = await answer(speaker, asked, { ...request, model: model.id }, (type) => reads(model, type), project, job)
+      const asked = {
+        id: job.id,
+        provider: model.provider,
+        model: model.id,
+        attempt: job.claim_attempt,
+        signal,
+        show: shown.show,
+      }
+      const outcome = await answer(
+        speaker,
+        asked,
+        { ...request, model: model.id },
+        (type) => reads(model, type),
+        project,
+        job,
+      )
       shown.end()
-      log.debug({ job: job.id, provider: model.provider, model: model.id, attempt: job.claim_attempt, ms: now() - began, status: outcome.status, ...(outcome.error_type !== undefined && { fault: outcome.error_type }) }, 'a generation')
+      log.debug(
+        {
+          job: job.id,
+          provider: model.provider,
+          model: model.id,
+          attempt: job.claim_attempt,
+          ms: now() - began,
+          status: outcome.status,
+          ...(outcome.error_type !== undefined && { fault: outcome.error_type }),
+        },
+        'a generation',
+      )
       return outcome
     },
   }

@@ -6,7 +6,11 @@ import type { Directory } from '../../gateway/directory.ts'
 import type { Log, World } from '../../gateway/ports.ts'
 import { knownAction } from '../../gateway/socket/served.ts'
 import { soon } from '../../gateway/soon.ts'
-import { deliveryIdOf, type ActionCall, type InvocationFacts } from '../../protocol/action/invocation.ts'
+import {
+  deliveryIdOf,
+  type ActionCall,
+  type InvocationFacts,
+} from '../../protocol/action/invocation.ts'
 import type { KeptAction } from '../../protocol/api/actions.ts'
 import type { KeptOrganizationAction } from '../../protocol/api/organization-actions.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
@@ -19,7 +23,9 @@ import { callOf } from './call.ts'
 import { NOT_OURS, type Handler, type Outcome } from './handler.ts'
 
 interface HttpActions {
-  readonly world: Pick<World, 'ask' | 'unlock' | 'organization' | 'now' | 'settings'> & { readonly log: Log }
+  readonly world: Pick<World, 'ask' | 'unlock' | 'organization' | 'now' | 'settings'> & {
+    readonly log: Log
+  }
   readonly directory: Directory
   readonly post: Post
 }
@@ -30,12 +36,22 @@ interface Target {
   readonly scope: 'project' | 'organization'
   readonly format: InvocationFacts['invocation_format']
   readonly url: string
-  readonly secret: { readonly sealed: string; readonly version: number; readonly ref: string; readonly home: string }
+  readonly secret: {
+    readonly sealed: string
+    readonly version: number
+    readonly ref: string
+    readonly home: string
+  }
 }
 /** Milliseconds an attempt may last unless its step says otherwise, bytes of an answer, leases of a repeatable action that may be lost. */
 const LIMITS = { timeout: 30_000, answer: sizes.result, losses: 3 } as const
 
-const failed = (error_type: string, error_message: string): Outcome => ({ status: 'failed', error_type, error_message, final: true })
+const failed = (error_type: string, error_message: string): Outcome => ({
+  status: 'failed',
+  error_type,
+  error_message,
+  final: true,
+})
 
 /** The handler of jobs whose action is an HTTP endpoint. */
 export function httpActions({ world, directory, post }: HttpActions): Handler {
@@ -44,56 +60,153 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
   const envelope = `application/vnd.${word}.action+json`
 
   /** The action that a name means now; undefined when workers do it; or why it cannot be called, or be found now. */
-  async function find(project: string, name: string): Promise<Target | undefined | Outcome | Refusal> {
-    const mine = (await world.ask({ project, kind: 'project', id: project }, 'action', { name })) as KeptAction | null | undefined | Refusal
+  async function find(
+    project: string,
+    name: string,
+  ): Promise<Target | undefined | Outcome | Refusal> {
+    const mine = (await world.ask({ project, kind: 'project', id: project }, 'action', { name })) as
+      | KeptAction
+      | null
+      | undefined
+      | Refusal
     if (isRefusal(mine)) return mine
     if (mine) {
       const { action, secret } = mine
-      if (action.endpoint_kind !== 'http' || !secret || action.endpoint_url === undefined) return undefined
-      return { id: action.id, name, scope: 'project', format: action.invocation_format, url: action.endpoint_url, secret: { ...secret, ref: secretRef(brand, 'action', name), home: project } }
+      if (action.endpoint_kind !== 'http' || !secret || action.endpoint_url === undefined)
+        return undefined
+      return {
+        id: action.id,
+        name,
+        scope: 'project',
+        format: action.invocation_format,
+        url: action.endpoint_url,
+        secret: { ...secret, ref: secretRef(brand, 'action', name), home: project },
+      }
     }
     const home = world.organization()
-    const shared = (await world.ask({ project: home, kind: 'organization', id: home }, 'action', { name })) as KeptOrganizationAction | null | undefined | Refusal
+    const shared = (await world.ask({ project: home, kind: 'organization', id: home }, 'action', {
+      name,
+    })) as KeptOrganizationAction | null | undefined | Refusal
     if (isRefusal(shared)) return shared
     if (!shared) return undefined
     const { action, secrets } = shared
     if (!action.enabled) return failed('action_disabled', `The action ${name} is disabled.`)
     const version = action.active_signing_version
     const secret = version === undefined ? undefined : secrets[version]
-    if (version === undefined || !secret) return failed('action_not_signable', `The action ${name} has no active secret; rotate it and activate the new version.`)
-    return { id: action.id, name, scope: 'organization', format: 'signed_context_v1', url: action.endpoint_url, secret: { ...secret, version, ref: action.secret_ref, home } }
+    if (version === undefined || !secret)
+      return failed(
+        'action_not_signable',
+        `The action ${name} has no active secret; rotate it and activate the new version.`,
+      )
+    return {
+      id: action.id,
+      name,
+      scope: 'organization',
+      format: 'signed_context_v1',
+      url: action.endpoint_url,
+      secret: { ...secret, version, ref: action.secret_ref, home },
+    }
   }
 
   function bodyOf(project: string, { id, name, format }: Target, call: ActionCall): string {
-    const { actor, origin, run_id, loop_id, step_key, session_id, agent_turn_id, tool_call_id, channel_exchange_id, parameters } = call
+    const {
+      actor,
+      origin,
+      run_id,
+      loop_id,
+      step_key,
+      session_id,
+      agent_turn_id,
+      tool_call_id,
+      channel_exchange_id,
+      parameters,
+    } = call
     if (format === 'legacy') return JSON.stringify({ run_id, step_key, parameters })
-    const from = { kind: origin, run_id, channel_exchange_id, loop_id, step_key, agent_turn_id, session_id, tool_call_id }
+    const from = {
+      kind: origin,
+      run_id,
+      channel_exchange_id,
+      loop_id,
+      step_key,
+      agent_turn_id,
+      session_id,
+      tool_call_id,
+    }
     return JSON.stringify({
-      [word]: { schema_version: 1, scope: { org_id: world.organization(), project_id: project }, action: { id, name }, actor: { ...actor, ...(actor.principal_type === 'agent' && { agent_id: actor.principal_id }) }, origin: from },
+      [word]: {
+        schema_version: 1,
+        scope: { org_id: world.organization(), project_id: project },
+        action: { id, name },
+        actor: {
+          ...actor,
+          ...(actor.principal_type === 'agent' && { agent_id: actor.principal_id }),
+        },
+        origin: from,
+      },
       parameters,
     })
   }
 
-  async function send(project: string, job: ClaimedJob, target: Target, call: ActionCall, signal: AbortSignal): Promise<Outcome> {
+  async function send(
+    project: string,
+    job: ClaimedJob,
+    target: Target,
+    call: ActionCall,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
     const { scope, format, secret } = target
     const key = world.unlock(secret.sealed, secret.home)
-    if (!key) return failed('action_not_signable', 'The secret of the action cannot be opened: it was made by another installation.')
+    if (!key)
+      return failed(
+        'action_not_signable',
+        'The secret of the action cannot be opened: it was made by another installation.',
+      )
     const body = bodyOf(project, target, call)
     const delivery_id = deliveryIdOf(job.id)
     const answer = await post({
-      url: target.url, schemes: scope === 'organization' ? ['https:'] : ['http:', 'https:'], body, timeout: call.timeout ?? LIMITS.timeout, most: LIMITS.answer, signal,
+      url: target.url,
+      schemes: scope === 'organization' ? ['https:'] : ['http:', 'https:'],
+      body,
+      timeout: call.timeout ?? LIMITS.timeout,
+      most: LIMITS.answer,
+      signal,
       headers: {
-        'Content-Type': format === 'legacy' ? 'application/json' : `application/vnd.${word}.action-invocation+json; version=1`, 'User-Agent': `${word}-actions/1`,
-        ...signed({ brand, key, delivery_id, at: world.now(), body, secret_ref: secret.ref, secret_version: secret.version }),
+        'Content-Type':
+          format === 'legacy'
+            ? 'application/json'
+            : `application/vnd.${word}.action-invocation+json; version=1`,
+        'User-Agent': `${word}-actions/1`,
+        ...signed({
+          brand,
+          key,
+          delivery_id,
+          at: world.now(),
+          body,
+          secret_ref: secret.ref,
+          secret_version: secret.version,
+        }),
       },
     })
     const { principal_id, principal_type } = call.actor
     const invocation: InvocationFacts = {
-      action_id: target.id, definition_scope: scope, invocation_format: format, ...(format === 'signed_context_v1' && { schema_version: 1 }),
-      actor_principal_id: principal_id, actor_principal_type: principal_type, ...(principal_type === 'agent' && { agent_id: principal_id }), ...(call.channel_exchange_id !== undefined && { channel_exchange_id: call.channel_exchange_id }),
-      delivery_id, secret_version: secret.version, ...('status' in answer && { http_status: answer.status }),
+      action_id: target.id,
+      definition_scope: scope,
+      invocation_format: format,
+      ...(format === 'signed_context_v1' && { schema_version: 1 }),
+      actor_principal_id: principal_id,
+      actor_principal_type: principal_type,
+      ...(principal_type === 'agent' && { agent_id: principal_id }),
+      ...(call.channel_exchange_id !== undefined && {
+        channel_exchange_id: call.channel_exchange_id,
+      }),
+      delivery_id,
+      secret_version: secret.version,
+      ...('status' in answer && { http_status: answer.status }),
     }
-    return { ...outcomeOf(answer, { envelope, delay: call.delay ?? 0, now: world.now() }), invocation }
+    return {
+      ...outcomeOf(answer, { envelope, delay: call.delay ?? 0, now: world.now() }),
+      invocation,
+    }
   }
 
   return {
@@ -101,7 +214,8 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
       // What is pinned to an environment is done there.
       if (job.environment_id !== undefined || job.action_name === undefined) return undefined
       return soon(knownAction(directory, project, job.action_name), (sketch) => {
-        if (sketch === undefined || isRefusal(sketch) || sketch.kind !== 'http') return isRefusal(sketch) ? sketch : undefined
+        if (sketch === undefined || isRefusal(sketch) || sketch.kind !== 'http')
+          return isRefusal(sketch) ? sketch : undefined
         return sketch.repeatable ? { losses: LIMITS.losses } : {}
       })
     },

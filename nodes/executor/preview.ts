@@ -18,33 +18,43 @@ const GATHER = 25
 const NOTHING: Shown = { show: () => {}, end: () => {} }
 
 /** @param later runs something after milliseconds; the returned function cancels it. */
-export const previews = (publisher: Pick<Previews, 'publish' | 'end'>, later: (ms: number, run: () => void) => () => void): Previewing => (project, job) => {
-  const { id: job_id, session_id, lease_token: attempt, model } = job
-  if (session_id === undefined) return NOTHING
-  let sequence = 0
-  let waiting: Delta | undefined
-  let cancel: (() => void) | undefined
-  const flush = () => {
-    cancel?.()
-    cancel = undefined
-    if (waiting) publisher.publish({ project, session_id, job_id, attempt, ...(model !== undefined && { model }) }, waiting, ++sequence)
-    waiting = undefined
+export const previews =
+  (
+    publisher: Pick<Previews, 'publish' | 'end'>,
+    later: (ms: number, run: () => void) => () => void,
+  ): Previewing =>
+  (project, job) => {
+    const { id: job_id, session_id, lease_token: attempt, model } = job
+    if (session_id === undefined) return NOTHING
+    let sequence = 0
+    let waiting: Delta | undefined
+    let cancel: (() => void) | undefined
+    const flush = () => {
+      cancel?.()
+      cancel = undefined
+      if (waiting)
+        publisher.publish(
+          { project, session_id, job_id, attempt, ...(model !== undefined && { model }) },
+          waiting,
+          ++sequence,
+        )
+      waiting = undefined
+    }
+    return {
+      show: (delta) => {
+        const joined = waiting && join(waiting, delta)
+        if (waiting && !joined) flush()
+        waiting = joined ?? delta
+        // The first piece is what people wait for.
+        if (sequence === 0) flush()
+        else cancel ??= later(GATHER, flush)
+      },
+      end: () => {
+        flush()
+        publisher.end(job_id, attempt)
+      },
+    }
   }
-  return {
-    show: (delta) => {
-      const joined = waiting && join(waiting, delta)
-      if (waiting && !joined) flush()
-      waiting = joined ?? delta
-      // The first piece is what people wait for.
-      if (sequence === 0) flush()
-      else cancel ??= later(GATHER, flush)
-    },
-    end: () => {
-      flush()
-      publisher.end(job_id, attempt)
-    },
-  }
-}
 /** Two pieces of one kind as one. */
 function join(a: Delta, b: Delta): Delta | undefined {
   if ('text' in a) return 'text' in b ? { text: a.text + b.text } : undefined

@@ -11,5 +11,10 @@ const SHOWN = 2000
 export function refused(refusal: Refusal): Outcome {
   const { code, message, details } = errorBody(refusal).error
   const fields = Array.isArray(details?.['fields']) ? `: ${JSON.stringify(details['fields'])}` : ''
-  return { status: 'failed', error_type: code, error_message: `${message}${fields}`.slice(0, SHOWN), ...('retryable' in errors[refusal.refused] ? { retry_in: PAUSE } : { final: true as const }) }
+  return {
+    status: 'failed',
+    error_type: code,
+    error_message: `${message}${fields}`.slice(0, SHOWN),
+    ...('retryable' in errors[refusal.refused] ? { retry_in: PAUSE } : { final: true as const }),
+  }
 }

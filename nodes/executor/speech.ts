@@ -18,7 +18,9 @@ export interface ModelRequest {
   readonly tools?: readonly ShownTool[]
 }
 /** A piece of an answer while it is made, as generation.delta spells it. */
-export type Delta = { readonly text: string } | { readonly type: 'thinking'; readonly thinking: string }
+export type Delta =
+  | { readonly text: string }
+  | { readonly type: 'thinking'; readonly thinking: string }
 /** One attempt at an answer. */
 export interface Asked {
   /** Of the generation: all attempts at it have it, and no other. */
@@ -54,4 +56,7 @@ export interface Spoken {
   readonly usage: Counts
 }
 /** The result of a generation that has an answer. */
-export const answered = (message: Spoken): Outcome => ({ status: 'completed', result: { llm_response: { type: 'message', role: 'assistant', ...message } } })
+export const answered = (message: Spoken): Outcome => ({
+  status: 'completed',
+  result: { llm_response: { type: 'message', role: 'assistant', ...message } },
+})

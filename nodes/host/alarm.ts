@@ -17,7 +17,11 @@ export class Alarm {
   }
   /** Have it ring at the earliest deadline. */
   arm(): void {
-    const { deadlines, deps: { clock }, open } = this.#shard
+    const {
+      deadlines,
+      deps: { clock },
+      open,
+    } = this.#shard
     const next = deadlines.next()
     if (next === undefined || !open || (this.#timer && this.#timer.at <= next)) return
     this.#timer?.cancel()
@@ -28,14 +32,22 @@ export class Alarm {
     this.#timer?.cancel()
   }
   #ring(): void {
-    const { deadlines, deps: { clock } } = this.#shard
+    const {
+      deadlines,
+      deps: { clock },
+    } = this.#shard
     this.#timer = undefined
     const now = clock.now()
     for (const key of deadlines.due(now)) void this.#wake(key, now)
     this.arm()
   }
   async #wake(key: string, now: number): Promise<void> {
-    const { cells, deadlines, epoch, deps: { aside, clock, node } } = this.#shard
+    const {
+      cells,
+      deadlines,
+      epoch,
+      deps: { aside, clock, node },
+    } = this.#shard
     const rest = aside?.rest(key, clock.elapsed()) ?? 0
     if (rest > 0) {
       deadlines.set(key, now + rest)
@@ -45,15 +57,26 @@ export class Alarm {
     const address = { project, kind: kind as Kind, id }
     const before = cells.loaded(address)?.prev
     const command: Command = {
-      ...address, command_id: `w:${epoch}.${this.#counter++}`, name: 'wake', input: {},
-      origin: { at: now, principal: { type: 'system', id: 'system' }, credential: { type: 'internal', id: node } },
+      ...address,
+      command_id: `w:${epoch}.${this.#counter++}`,
+      name: 'wake',
+      input: {},
+      origin: {
+        at: now,
+        principal: { type: 'system', id: 'system' },
+        credential: { type: 'internal', id: node },
+      },
     }
     if ('reply' in (await this.#shard.submit(command))) aside?.forget(key)
     this.#shard.task(() => {
       const cell = cells.loaded(address)
       const at = cell?.actor.deadline?.(cell.state as never)
       // An actor that did nothing and still wants to be woken in the past would spin: it is asked again a second later.
-      if (cell) deadlines.set(key, at !== undefined && at <= now && cell.prev === before ? clock.now() + 1000 : at)
+      if (cell)
+        deadlines.set(
+          key,
+          at !== undefined && at <= now && cell.prev === before ? clock.now() + 1000 : at,
+        )
       this.arm()
     })
   }

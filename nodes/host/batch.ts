@@ -25,7 +25,8 @@ const MOST = { bytes: 512 * 1024, events: 1000 - EVENTS_PER_COMMAND } as const
 
 export type Decide = { readonly reply: unknown } | Refusal
 /** A decision in one word, for the numbers. */
-export const outcomeOf = (decided: Decide): string => ('refused' in decided ? decided.refused : 'ok')
+export const outcomeOf = (decided: Decide): string =>
+  'refused' in decided ? decided.refused : 'ok'
 
 export class Batch {
   readonly entries: Entry[] = []
@@ -43,7 +44,12 @@ export class Batch {
   readonly #shard: number
   readonly #now: number
 
-  constructor(deps: HostDeps, shard: number, now: number, cell: (address: Address) => Cell | Promise<Cell>) {
+  constructor(
+    deps: HostDeps,
+    shard: number,
+    now: number,
+    cell: (address: Address) => Cell | Promise<Cell>,
+  ) {
     this.#deps = deps
     this.#cell = cell
     this.#shard = shard
@@ -51,7 +57,9 @@ export class Batch {
   }
 
   /** Whether it takes no more commands. */
-  get full(): boolean { return this.torn || this.bytes >= MOST.bytes || this.events >= MOST.events }
+  get full(): boolean {
+    return this.torn || this.bytes >= MOST.bytes || this.events >= MOST.events
+  }
 
   /** Decide one command with its tells. A bug in an actor is answered `internal`; see `torn`. */
   async decide(command: Command): Promise<Decide> {
@@ -59,8 +67,16 @@ export class Batch {
     const cell = found instanceof Promise ? await found : found
     const known = cell.seen?.get(command.command_id)
     if (known) {
-      if (known.fingerprint !== undefined && command.fingerprint !== undefined && known.fingerprint !== command.fingerprint) {
-        return refuse('idempotency_key_conflict', undefined, 'This idempotency key was already used with a different request.')
+      if (
+        known.fingerprint !== undefined &&
+        command.fingerprint !== undefined &&
+        known.fingerprint !== command.fingerprint
+      ) {
+        return refuse(
+          'idempotency_key_conflict',
+          undefined,
+          'This idempotency key was already used with a different request.',
+        )
       }
       return { reply: repeated(cell, known) }
     }
@@ -83,26 +99,57 @@ export class Batch {
       this.cells.length = mark.entries
       this.events = mark.events
       const { aside, clock, log } = this.#deps
-      const rest = torn && command.name === 'wake' ? aside?.put(cell.key, clock.elapsed()) : undefined
-      log.error({ err: error, kind: command.kind, id: command.id, command: command.name, ...(rest !== undefined && { rest }) }, rest === undefined ? 'an actor failed to decide' : 'an actor could not be woken, and cost its shard what was in memory; it is left alone for a while')
+      const rest =
+        torn && command.name === 'wake' ? aside?.put(cell.key, clock.elapsed()) : undefined
+      log.error(
+        {
+          err: error,
+          kind: command.kind,
+          id: command.id,
+          command: command.name,
+          ...(rest !== undefined && { rest }),
+        },
+        rest === undefined
+          ? 'an actor failed to decide'
+          : 'an actor could not be woken, and cost its shard what was in memory; it is left alone for a while',
+      )
       return refuse('internal')
     }
   }
 
-  async #one(cell: Cell, command: { command_id: string; name: string; input: unknown; fingerprint?: string }, origin: Origin, mark: { events: number }, depth: number): Promise<Decide> {
+  async #one(
+    cell: Cell,
+    command: { command_id: string; name: string; input: unknown; fingerprint?: string },
+    origin: Origin,
+    mark: { events: number },
+    depth: number,
+  ): Promise<Decide> {
     if (depth > DEPTH) throw new Error(`tells are nested deeper than ${DEPTH}`)
     const arm = cell.actor.decide[command.name]
     if (!arm) throw new Error(`${cell.kind} does not decide ${command.name}`)
-    const decision = arm(cell.state as never, command.input as never, new Because(cell, command.command_id, origin, this.#shard, this.#deps.random))
+    const decision = arm(
+      cell.state as never,
+      command.input as never,
+      new Because(cell, command.command_id, origin, this.#shard, this.#deps.random),
+    )
     if (isRefusal(decision)) return decision
     const { soft, tells, next } = decision as Decided<Event, unknown>
-    if (soft) for (const event of soft) cell.state = evolve(cell.actor, cell.state, event, origin.at)
+    if (soft)
+      for (const event of soft) cell.state = evolve(cell.actor, cell.state, event, origin.at)
     if (soft || decision.events.length > 0) this.touched.add(cell)
-    const entry = decision.events.length > 0 ? this.#enter(cell, command, origin, decision.events, next) : undefined
-    if (this.events - mark.events > EVENTS_PER_COMMAND) throw new Error(`one command caused more than ${EVENTS_PER_COMMAND} events`)
-    if (tells) for (let i = 0; i < tells.length; i++) await this.#tell(cell, tells[i] as Tell, `${command.command_id}/${i}`, origin, mark, depth)
+    const entry =
+      decision.events.length > 0
+        ? this.#enter(cell, command, origin, decision.events, next)
+        : undefined
+    if (this.events - mark.events > EVENTS_PER_COMMAND)
+      throw new Error(`one command caused more than ${EVENTS_PER_COMMAND} events`)
+    if (tells)
+      for (let i = 0; i < tells.length; i++)
+        await this.#tell(cell, tells[i] as Tell, `${command.command_id}/${i}`, origin, mark, depth)
     const computed = typeof decision.reply === 'function'
-    const reply = computed ? (decision.reply as (state: never) => unknown)(cell.state as never) : decision.reply
+    const reply = computed
+      ? (decision.reply as (state: never) => unknown)(cell.state as never)
+      : decision.reply
     if (entry && depth === 0) {
       const keep = kept(cell, reply, computed)
       note(cell, command.command_id, keep, origin.at, command.fingerprint)
@@ -111,22 +158,55 @@ export class Batch {
     return { reply }
   }
 
-  async #tell(from: Cell, tell: Tell, id: string, origin: Origin, mark: { events: number }, depth: number): Promise<void> {
-    const address: Address = { project: tell.to.project ?? from.project, kind: tell.to.kind, id: tell.to.id }
-    if (shardOf(address.kind, address.id, this.#deps.shards) !== this.#shard) throw new Error(`${from.kind} tells ${address.kind} ${address.id} of another shard`)
+  async #tell(
+    from: Cell,
+    tell: Tell,
+    id: string,
+    origin: Origin,
+    mark: { events: number },
+    depth: number,
+  ): Promise<void> {
+    const address: Address = {
+      project: tell.to.project ?? from.project,
+      kind: tell.to.kind,
+      id: tell.to.id,
+    }
+    if (shardOf(address.kind, address.id, this.#deps.shards) !== this.#shard)
+      throw new Error(`${from.kind} tells ${address.kind} ${address.id} of another shard`)
     const found = this.#cell(address)
     const cell = found instanceof Promise ? await found : found
-    const answer = await this.#one(cell, { command_id: id, name: tell.name, input: tell.input }, origin, mark, depth + 1)
-    if (isRefusal(answer)) this.#deps.log.debug({ from: from.kind, to: address.kind, name: tell.name, code: answer.refused }, 'a tell was refused')
+    const answer = await this.#one(
+      cell,
+      { command_id: id, name: tell.name, input: tell.input },
+      origin,
+      mark,
+      depth + 1,
+    )
+    if (isRefusal(answer))
+      this.#deps.log.debug(
+        { from: from.kind, to: address.kind, name: tell.name, code: answer.refused },
+        'a tell was refused',
+      )
   }
 
-  #enter(cell: Cell, command: { command_id: string; name: string; fingerprint?: string }, origin: Origin, events: readonly Event[], next: unknown): { reply?: unknown } {
+  #enter(
+    cell: Cell,
+    command: { command_id: string; name: string; fingerprint?: string },
+    origin: Origin,
+    events: readonly Event[],
+    next: unknown,
+  ): { reply?: unknown } {
     if (next !== undefined) cell.state = next
     else for (const event of events) cell.state = evolve(cell.actor, cell.state, event, origin.at)
     const { command_id: id, name, fingerprint } = command
     const entry: Entry & { reply?: unknown } = {
-      project: cell.project, kind: cell.kind, id: cell.id, command: fingerprint === undefined ? { id, name } : { id, name, fingerprint },
-      origin, events, prev: cell.prev,
+      project: cell.project,
+      kind: cell.kind,
+      id: cell.id,
+      command: fingerprint === undefined ? { id, name } : { id, name, fingerprint },
+      origin,
+      events,
+      prev: cell.prev,
     }
     this.entries.push(entry)
     this.cells.push(cell)

@@ -35,7 +35,12 @@ export class Because implements Cause {
     this.#random = random
   }
   mint(prefix: Prefix): string {
-    return makeId(prefix, this.at, this.#random.bytes(10), this.self.kind === 'queue' ? undefined : slotOf(this.self.id))
+    return makeId(
+      prefix,
+      this.at,
+      this.#random.bytes(10),
+      this.self.kind === 'queue' ? undefined : slotOf(this.self.id),
+    )
   }
   secret(): string {
     const bytes = this.#random.bytes(LENGTH)

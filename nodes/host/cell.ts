@@ -55,20 +55,41 @@ export function addressOf(key: string): { kind: string; project: string; id: str
 }
 
 export const freshCell = (address: Address, actor: AnyActor, now: number): Cell => ({
-  project: address.project, kind: address.kind, id: address.id, key: cellKey(address), actor,
-  state: actor.initial(), prev: 0, seen: undefined, look: 0, taken: undefined, dirty: 0, grown: 0, stored: 0, revision: 0, born: now, used: now, saving: false,
+  project: address.project,
+  kind: address.kind,
+  id: address.id,
+  key: cellKey(address),
+  actor,
+  state: actor.initial(),
+  prev: 0,
+  seen: undefined,
+  look: 0,
+  taken: undefined,
+  dirty: 0,
+  grown: 0,
+  stored: 0,
+  revision: 0,
+  born: now,
+  used: now,
+  saving: false,
 })
 
 /** What is kept of a reply. @param computed whether it was computed from the state. */
-export const kept = ({ actor }: Cell, reply: unknown, computed: boolean): unknown => (actor.forgetful ? undefined : computed && actor.again ? ANEW : reply)
+export const kept = ({ actor }: Cell, reply: unknown, computed: boolean): unknown =>
+  actor.forgetful ? undefined : computed && actor.again ? ANEW : reply
 /** What a repeat of a remembered command is answered. */
-export const repeated = ({ actor, state }: Cell, { reply }: Remembered): unknown => (reply === ANEW ? actor.again?.(state as never) : (reply ?? undefined))
+export const repeated = ({ actor, state }: Cell, { reply }: Remembered): unknown =>
+  reply === ANEW ? actor.again?.(state as never) : (reply ?? undefined)
 
 /** Remember a command's reply, and forget what is beyond the bounds. */
 function remember(cell: Cell, id: string, reply: unknown, at: number, fingerprint?: string): void {
   if (cell.actor.forgetful) return
   const seen = (cell.seen ??= new Map())
-  seen.set(id, { reply: reply === undefined ? null : reply, at, ...(fingerprint !== undefined && { fingerprint }) })
+  seen.set(id, {
+    reply: reply === undefined ? null : reply,
+    at,
+    ...(fingerprint !== undefined && { fingerprint }),
+  })
   if (seen.size <= REMEMBERED || seen.size < cell.look) return
   let unkeyed = 0
   for (const known of seen.values()) if (known.fingerprint === undefined) unkeyed++
@@ -84,7 +105,8 @@ function remember(cell: Cell, id: string, reply: unknown, at: number, fingerprin
 
 const EFFECT = /^e:(\d+\.\d+):(\d+)\.(\d+)$/
 /** The id of an effect's command: its source shard, and the place in its journal. */
-export const effectId = (partition: number, shard: number, cursor: number, index: number): string => `e:${partition}.${shard}:${cursor}.${index}`
+export const effectId = (partition: number, shard: number, cursor: number, index: number): string =>
+  `e:${partition}.${shard}:${cursor}.${index}`
 /** Whether an effect's command was taken before; effects of one source arrive in order. */
 export function alreadyTaken(cell: Cell, commandId: string): boolean {
   const match = EFFECT.exec(commandId)
@@ -106,14 +128,24 @@ export class ForeignSnapshot extends LostSnapshot {}
 /** Apply a stored entry on replay. Entries that the snapshot already covers change nothing. */
 export function replay(cell: Cell, { cursor, entry }: Placed): boolean {
   if (entry.prev < cell.prev) return false
-  if (entry.prev !== cell.prev) throw new LostSnapshot(`${cell.key} continues at ${entry.prev}, but its last event is ${cell.prev}`)
-  for (const event of entry.events) cell.state = evolve(cell.actor, cell.state, event, entry.origin.at)
+  if (entry.prev !== cell.prev)
+    throw new LostSnapshot(
+      `${cell.key} continues at ${entry.prev}, but its last event is ${cell.prev}`,
+    )
+  for (const event of entry.events)
+    cell.state = evolve(cell.actor, cell.state, event, entry.origin.at)
   cell.prev = lastCursor({ cursor, entry })
   note(cell, entry.command.id, entry.reply, entry.origin.at, entry.command.fingerprint)
   return true
 }
 /** Keep what makes a repeat of this command harmless. */
-export function note(cell: Cell, id: string, reply: unknown, at: number, fingerprint?: string): void {
+export function note(
+  cell: Cell,
+  id: string,
+  reply: unknown,
+  at: number,
+  fingerprint?: string,
+): void {
   if (id.startsWith('e:')) take(cell, id)
   else remember(cell, id, reply, at, fingerprint)
 }
@@ -127,7 +159,13 @@ interface Snapshot {
 }
 /** The stored form of a cell. Only between commits: a state that runs ahead of the journal must never be stored. */
 export function snapshot(cell: Cell): Uint8Array {
-  const record: Snapshot = { v: 1, state: cell.state, prev: cell.prev, seen: [...(cell.seen ?? [])], taken: [...(cell.taken ?? [])] }
+  const record: Snapshot = {
+    v: 1,
+    state: cell.state,
+    prev: cell.prev,
+    seen: [...(cell.seen ?? [])],
+    taken: [...(cell.taken ?? [])],
+  }
   return Buffer.from(JSON.stringify(record))
 }
 /** A snapshot as it was stored; undefined when another release wrote it in a form that this one does not know. */
@@ -140,7 +178,8 @@ export const placeOf = (data: Uint8Array): number => stored(data)?.prev ?? -1
 /** Fill a fresh cell from its snapshot. Throws ForeignSnapshot when its form is unknown: it must not be taken for an actor without events. @param now Unix milliseconds, for the grace that leases get. */
 export function restore(cell: Cell, data: Uint8Array, now: number): void {
   const record = stored(data)
-  if (!record) throw new ForeignSnapshot(`the snapshot of ${cell.key} was written by another release`)
+  if (!record)
+    throw new ForeignSnapshot(`the snapshot of ${cell.key} was written by another release`)
   cell.state = cell.actor.recover ? cell.actor.recover(record.state as never, now) : record.state
   cell.prev = record.prev
   if (record.seen.length > 0) cell.seen = new Map(record.seen)

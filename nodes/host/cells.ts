@@ -55,7 +55,13 @@ export class Cells {
    * @param wanted whether the shard still needs what it asked for.
    * @param came called when an actor that a letter waits for has come, or never will.
    */
-  constructor(deps: HostDeps, partition: number, confirm: () => Promise<void>, wanted: () => boolean, came: () => void) {
+  constructor(
+    deps: HostDeps,
+    partition: number,
+    confirm: () => Promise<void>,
+    wanted: () => boolean,
+    came: () => void,
+  ) {
     this.#deps = deps
     this.#partition = partition
     this.#confirm = confirm
@@ -88,7 +94,11 @@ export class Cells {
       return true
     }
     if (this.#coming.size < AT_ONCE && !this.#coming.has(cellKey(address))) {
-      this.#come(address).catch((error: unknown) => { this.#failed ??= error }).finally(this.#came)
+      this.#come(address)
+        .catch((error: unknown) => {
+          this.#failed ??= error
+        })
+        .finally(this.#came)
     }
     return false
   }
@@ -99,7 +109,8 @@ export class Cells {
   /** Bring actors into memory together, before they are needed one after the other. */
   async load(addresses: readonly Address[]): Promise<void> {
     const missing = addresses.filter((address) => !this.loaded(address))
-    for (let i = 0; i < missing.length; i += AT_ONCE) await Promise.all(missing.slice(i, i + AT_ONCE).map((address) => this.get(address)))
+    for (let i = 0; i < missing.length; i += AT_ONCE)
+      await Promise.all(missing.slice(i, i + AT_ONCE).map((address) => this.get(address)))
   }
   /** A cell without a look at the snapshots: for an actor that has no event yet. */
   fresh(address: Address): Cell {
@@ -155,7 +166,8 @@ export class Cells {
         if (made) return made
         // A server that was cut off goes on believing that it leads, for less than `LATE` ms, and does not know what others stored since.
         const older = (read?.revision ?? 0) < (this.#left.get(key)?.revision ?? 0)
-        if (older && (!this.#wanted() || clock.elapsed() >= until)) throw new Error('an older snapshot was read than the one that was stored')
+        if (older && (!this.#wanted() || clock.elapsed() >= until))
+          throw new Error('an older snapshot was read than the one that was stored')
         if (older) await new Promise<void>((again) => clock.later(PATIENCE.pause, again))
         // Read again once only: where everything takes long it would be too old for ever.
         else if (attempt > 0 || this.#lookedAt - at < LASTS) return this.#enter(address, read)

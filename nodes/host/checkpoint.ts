@@ -45,7 +45,13 @@ const PARTS = 64
 const ENTRIES = 64
 
 type Indexed = readonly [key: string, at?: number]
-interface Saved { readonly cell: Cell; readonly data: Uint8Array; readonly prev: number; readonly dirty: number; readonly grown: number }
+interface Saved {
+  readonly cell: Cell
+  readonly data: Uint8Array
+  readonly prev: number
+  readonly dirty: number
+  readonly grown: number
+}
 
 export class Keeper {
   readonly #shard: Shard
@@ -103,18 +109,30 @@ export class Keeper {
     this.#stopped = true
     this.#cancel?.()
     if (!flush) return
-    await this.#next(true).catch((error) => this.#shard.deps.log.warn({ err: error, shard: this.#shard.name }, 'the last checkpoint could not be stored; more will be replayed'))
+    await this.#next(true).catch((error) =>
+      this.#shard.deps.log.warn(
+        { err: error, shard: this.#shard.name },
+        'the last checkpoint could not be stored; more will be replayed',
+      ),
+    )
   }
   #again(): void {
     this.#cancel?.()
-    if (!this.#stopped) this.#cancel = this.#shard.deps.clock.later(EVERY, () => void this.#tick(false))
+    if (!this.#stopped)
+      this.#cancel = this.#shard.deps.clock.later(EVERY, () => void this.#tick(false))
   }
   #tick(all: boolean): Promise<void> {
     const shard = this.#shard
-    return this.#next(all).catch((error) => {
-      if (error instanceof LostState) shard.lose(error.message)
-      else shard.deps.log.warn({ err: error, shard: shard.name }, 'the checkpoint could not be stored; the next one will')
-    }).then(() => this.#again())
+    return this.#next(all)
+      .catch((error) => {
+        if (error instanceof LostState) shard.lose(error.message)
+        else
+          shard.deps.log.warn(
+            { err: error, shard: shard.name },
+            'the checkpoint could not be stored; the next one will',
+          )
+      })
+      .then(() => this.#again())
   }
   /** A round when those before it are over. */
   #next(all: boolean): Promise<void> {
@@ -126,7 +144,9 @@ export class Keeper {
   async #round(all: boolean): Promise<void> {
     const { clock } = this.#shard.deps
     const now = clock.elapsed()
-    const due = [...this.#shard.cells.all()].filter((cell) => cell.dirty > 0 && !cell.saving && (all || this.#due(cell, now)))
+    const due = [...this.#shard.cells.all()].filter(
+      (cell) => cell.dirty > 0 && !cell.saving && (all || this.#due(cell, now)),
+    )
     const stored: Saved[] = []
     try {
       await this.#save(due, stored)
@@ -156,7 +176,12 @@ export class Keeper {
       i += taken.length
       for (const saved of taken) {
         if (!saved) continue
-        const written = this.#write(saved).then(() => void stored.push(saved), (error) => void failures.push(error)).finally(() => writing.delete(written))
+        const written = this.#write(saved)
+          .then(
+            () => void stored.push(saved),
+            (error) => void failures.push(error),
+          )
+          .finally(() => writing.delete(written))
         writing.add(written)
       }
       while (writing.size >= AT_ONCE) await Promise.race(writing)
@@ -167,21 +192,33 @@ export class Keeper {
   /** Take the snapshots of the first of some cells, of one at least, each if it can be taken; none when the shard was given up. */
   #take(cells: readonly Cell[]): Promise<(Saved | undefined)[]> {
     const { clock } = this.#shard.deps
-    return new Promise((done) => this.#shard.task(() => {
-      const taken: (Saved | undefined)[] = []
-      const until = clock.elapsed() + SLICE
-      for (const cell of cells) {
-        taken.push(this.#snapshot(cell))
-        if (clock.elapsed() >= until) break
-      }
-      done(taken)
-    }, () => done([]), true))
+    return new Promise((done) =>
+      this.#shard.task(
+        () => {
+          const taken: (Saved | undefined)[] = []
+          const until = clock.elapsed() + SLICE
+          for (const cell of cells) {
+            taken.push(this.#snapshot(cell))
+            if (clock.elapsed() >= until) break
+          }
+          done(taken)
+        },
+        () => done([]),
+        true,
+      ),
+    )
   }
   /** None of an actor that has become too large for one text: the checkpoint stays before it, and a takeover takes longer, but all live. */
   #snapshot(cell: Cell): Saved | undefined {
     const { clock, log } = this.#shard.deps
     try {
-      const saved: Saved = { cell, data: snapshot(cell), prev: cell.prev, dirty: cell.dirty, grown: cell.grown }
+      const saved: Saved = {
+        cell,
+        data: snapshot(cell),
+        prev: cell.prev,
+        dirty: cell.dirty,
+        grown: cell.grown,
+      }
       cell.dirty = 0
       cell.grown = 0
       cell.saving = true
@@ -189,7 +226,10 @@ export class Keeper {
       return saved
     } catch (error) {
       this.#lastSaved.set(cell, clock.elapsed() + RARELY)
-      log.error({ err: error, kind: cell.kind, id: cell.id }, 'the snapshot of an actor cannot be taken; whoever takes over its shard replays everything since the one before')
+      log.error(
+        { err: error, kind: cell.kind, id: cell.id },
+        'the snapshot of an actor cannot be taken; whoever takes over its shard replays everything since the one before',
+      )
       return undefined
     }
   }
@@ -212,7 +252,10 @@ export class Keeper {
   }
   /** Store a snapshot unless one that is as new is stored already. */
   async #put({ cell, data, prev }: Saved): Promise<void> {
-    const { deps: { snapshots }, partition } = this.#shard
+    const {
+      deps: { snapshots },
+      partition,
+    } = this.#shard
     for (;;) {
       const revision = await snapshots.put(partition, cell.key, data, cell.revision)
       if (revision !== undefined) {
@@ -228,24 +271,35 @@ export class Keeper {
   /** Store the index, then the checkpoint. @param anew also when it stays where it is: snapshots were stored. */
   async #mark(anew: boolean): Promise<void> {
     const shard = this.#shard
-    const plan = await new Promise<(Covered & { parts: string[] }) | undefined>((done) => shard.task(() => {
-      const { sequence, state } = this.#covered()
-      const known = this.#checkpoint
-      const stays = state < known.state || (state === known.state && sequence <= known.sequence && !anew)
-      // The index of many sleeping runs is long: it is made only when it is stored.
-      done(stays ? undefined : { sequence, state, parts: this.#index() })
-    }, () => done(undefined), true))
+    const plan = await new Promise<(Covered & { parts: string[] }) | undefined>((done) =>
+      shard.task(
+        () => {
+          const { sequence, state } = this.#covered()
+          const known = this.#checkpoint
+          const stays =
+            state < known.state || (state === known.state && sequence <= known.sequence && !anew)
+          // The index of many sleeping runs is long: it is made only when it is stored.
+          done(stays ? undefined : { sequence, state, parts: this.#index() })
+        },
+        () => done(undefined),
+        true,
+      ),
+    )
     if (!plan) return
     await this.#checkpoint.store(plan, plan.parts, async () => (await shard.held()) && shard.open)
   }
   #covered(): Covered {
     let low = this.#shard.sequence + 1
-    for (const cell of this.#shard.cells.all()) if (cell.dirty > 0 && cell.dirty < low) low = cell.dirty
+    for (const cell of this.#shard.cells.all())
+      if (cell.dirty > 0 && cell.dirty < low) low = cell.dirty
     for (const { dirty } of this.#onTheWay) if (dirty < low) low = dirty
     return { sequence: Math.min(low, this.#shard.effects.low() ?? low) - 1, state: low - 1 }
   }
   #index(): string[] {
-    const entries: Indexed[] = [...this.#shard.deadlines.entries(), ...[...this.#shard.offers.waiting()].map((key): Indexed => [key])]
+    const entries: Indexed[] = [
+      ...this.#shard.deadlines.entries(),
+      ...[...this.#shard.offers.waiting()].map((key): Indexed => [key]),
+    ]
     const count = Math.min(PARTS, 2 ** Math.ceil(Math.log2(Math.max(1, entries.length / ENTRIES))))
     const parts: Indexed[][] = Array.from({ length: PARTS }, () => [])
     for (const entry of entries) parts[hashOf(entry[0]) % count]?.push(entry)
@@ -257,12 +311,14 @@ export class Keeper {
     const { clock } = this.#shard.deps
     this.#shard.task(() => {
       for (const cell of [...this.#shard.cells.all()]) {
-        if (cell.dirty > 0 || cell.saving || sequenceOf(cell.prev) > this.#checkpoint.state) continue
+        if (cell.dirty > 0 || cell.saving || sequenceOf(cell.prev) > this.#checkpoint.state)
+          continue
         const at = this.#shard.deadlines.get(cell.key)
-        const soon = at !== undefined && (cell.actor.recover !== undefined || at - clock.now() < SOON)
-        if (!soon && (cell.actor.ended?.(cell.state as never) || now - cell.used > IDLE)) this.#shard.cells.evict(cell)
+        const soon =
+          at !== undefined && (cell.actor.recover !== undefined || at - clock.now() < SOON)
+        if (!soon && (cell.actor.ended?.(cell.state as never) || now - cell.used > IDLE))
+          this.#shard.cells.evict(cell)
       }
     })
   }
 }
-

@@ -16,9 +16,23 @@ interface Outside {
 export const encodeEntry = (entry: Entry): string => JSON.stringify(entry)
 
 /** The bytes of an envelope. @param parts JSON of its entries. @param name unique name for its large values. */
-export async function encode(head: Omit<Envelope, 'entries' | 'v'>, entries: readonly Entry[], parts: readonly string[], name: string, blobs: Blobs): Promise<Uint8Array> {
-  const texts = parts.some((part) => part.length > LARGE) ? await Promise.all(parts.map((part, i) => (part.length > LARGE ? moveOut(entries[i] as Entry, `${name}.${i}`, blobs) : part))) : parts
-  return Buffer.from(`{"v":1,"epoch":${head.epoch},"prev":${head.prev},"entries":[${texts.join(',')}]}`)
+export async function encode(
+  head: Omit<Envelope, 'entries' | 'v'>,
+  entries: readonly Entry[],
+  parts: readonly string[],
+  name: string,
+  blobs: Blobs,
+): Promise<Uint8Array> {
+  const texts = parts.some((part) => part.length > LARGE)
+    ? await Promise.all(
+        parts.map((part, i) =>
+          part.length > LARGE ? moveOut(entries[i] as Entry, `${name}.${i}`, blobs) : part,
+        ),
+      )
+    : parts
+  return Buffer.from(
+    `{"v":1,"epoch":${head.epoch},"prev":${head.prev},"entries":[${texts.join(',')}]}`,
+  )
 }
 
 async function moveOut(entry: Entry, name: string, blobs: Blobs): Promise<string> {
@@ -30,7 +44,11 @@ async function moveOut(entry: Entry, name: string, blobs: Blobs): Promise<string
 
 /** What is sent around of an entry that is too large for it. */
 export function stripped({ cursor, entry: { reply: _, ...rest } }: Placed): Placed {
-  return { cursor, entry: { ...rest, events: rest.events.map(({ type }) => ({ type })) }, stripped: true }
+  return {
+    cursor,
+    entry: { ...rest, events: rest.events.map(({ type }) => ({ type })) },
+    stripped: true,
+  }
 }
 
 /** Something stored was written by a release that this one cannot read. Nothing helps but that release, or a newer one. */
@@ -44,16 +62,28 @@ const VERSION = 1
 export async function decode(data: Uint8Array, blobs: Pick<Blobs, 'get'>): Promise<Envelope> {
   const envelope = JSON.parse(new TextDecoder().decode(data)) as Envelope
   if (envelope.v !== VERSION) {
-    throw new NewerRelease(`The journal has an envelope of version ${String(envelope.v)}; this release reads version ${VERSION}. It was written by a newer release of Baton: run that one, or a newer one, on every node.`)
+    throw new NewerRelease(
+      `The journal has an envelope of version ${String(envelope.v)}; this release reads version ${VERSION}. It was written by a newer release of Baton: run that one, or a newer one, on every node.`,
+    )
   }
   if (envelope.entries.every((entry) => Array.isArray(entry.events))) return envelope
-  const entries = await Promise.all(envelope.entries.map(async (entry): Promise<Entry> => {
-    if (Array.isArray(entry.events)) return entry
-    const { blob } = entry.events as unknown as Outside
-    const value = await blobs.get(blob)
-    if (!value) throw new Error(`journal: the large value ${blob} is missing from the object store`)
-    const inside = JSON.parse(new TextDecoder().decode(value)) as { events: readonly Event[]; reply?: unknown }
-    return { ...entry, events: inside.events, ...(inside.reply !== undefined && { reply: inside.reply }) }
-  }))
+  const entries = await Promise.all(
+    envelope.entries.map(async (entry): Promise<Entry> => {
+      if (Array.isArray(entry.events)) return entry
+      const { blob } = entry.events as unknown as Outside
+      const value = await blobs.get(blob)
+      if (!value)
+        throw new Error(`journal: the large value ${blob} is missing from the object store`)
+      const inside = JSON.parse(new TextDecoder().decode(value)) as {
+        events: readonly Event[]
+        reply?: unknown
+      }
+      return {
+        ...entry,
+        events: inside.events,
+        ...(inside.reply !== undefined && { reply: inside.reply }),
+      }
+    }),
+  )
   return { ...envelope, entries }
 }

@@ -51,12 +51,18 @@ export class Deadlines {
   }
 
   #tidy(): void {
-    for (let top = this.#heap[0]; top && this.#current.get(top.key) !== top.at; top = this.#heap[0]) this.#pop()
+    for (let top = this.#heap[0]; top && this.#current.get(top.key) !== top.at; top = this.#heap[0])
+      this.#pop()
   }
   #push(item: { at: number; key: string }): void {
     const heap = this.#heap
     let i = heap.push(item) - 1
-    for (let parent = (i - 1) >> 1; i > 0 && (heap[parent]?.at ?? 0) > item.at; i = parent, parent = (i - 1) >> 1) heap[i] = heap[parent] as typeof item
+    for (
+      let parent = (i - 1) >> 1;
+      i > 0 && (heap[parent]?.at ?? 0) > item.at;
+      i = parent, parent = (i - 1) >> 1
+    )
+      heap[i] = heap[parent] as typeof item
     heap[i] = item
   }
   #pop(): void {

@@ -32,7 +32,14 @@ export function plan(shard: Shard, { cursor, entry }: Placed, bytes = UNKNOWN): 
     const event = events[i] as Event
     const effects = react[event.type]?.(event as never, entry) ?? []
     for (let k = 0; k < effects.length; k++) {
-      planned.push({ id: effectId(shard.partition, shard.shard, cursor + i, k), sequence: sequenceOf(cursor), from: entry, at: entry.origin.at, effect: effects[k] as Effect, size: bytes / events.length })
+      planned.push({
+        id: effectId(shard.partition, shard.shard, cursor + i, k),
+        sequence: sequenceOf(cursor),
+        from: entry,
+        at: entry.origin.at,
+        effect: effects[k] as Effect,
+        size: bytes / events.length,
+      })
     }
   }
   return planned
@@ -106,26 +113,49 @@ export class Effects {
     }
     if ('notify' in effect && !this.#shard.deps.notify) return
     this.#pending.set(planned.sequence, (this.#pending.get(planned.sequence) ?? 0) + 1)
-    const done = 'push' in effect ? this.#push(effect.push, from, again) : 'notify' in effect ? this.#notify(planned, effect.notify.about) : 'erase' in effect ? this.#erase(planned.id, effect.erase) : this.#tell(planned)
-    done.catch((error) => this.#shard.deps.log.error({ err: error, effect: planned.id }, 'an effect failed')).finally(() => {
-      // What a stop cut short stays unfinished: the checkpoint must not pass it, so that the next owner performs it.
-      if (this.#stopped) return
-      const left = (this.#pending.get(planned.sequence) ?? 1) - 1
-      if (left === 0) {
-        this.#pending.delete(planned.sequence)
-        if (this.#pending.size === 0) this.#settled?.()
-      } else this.#pending.set(planned.sequence, left)
-    })
+    const done =
+      'push' in effect
+        ? this.#push(effect.push, from, again)
+        : 'notify' in effect
+          ? this.#notify(planned, effect.notify.about)
+          : 'erase' in effect
+            ? this.#erase(planned.id, effect.erase)
+            : this.#tell(planned)
+    done
+      .catch((error) =>
+        this.#shard.deps.log.error({ err: error, effect: planned.id }, 'an effect failed'),
+      )
+      .finally(() => {
+        // What a stop cut short stays unfinished: the checkpoint must not pass it, so that the next owner performs it.
+        if (this.#stopped) return
+        const left = (this.#pending.get(planned.sequence) ?? 1) - 1
+        if (left === 0) {
+          this.#pending.delete(planned.sequence)
+          if (this.#pending.size === 0) this.#settled?.()
+        } else this.#pending.set(planned.sequence, left)
+      })
   }
 
   #tell(planned: Planned): Promise<void> {
     if (!('tell' in planned.effect)) return Promise.resolve()
     const { to } = planned.effect.tell
-    const address: Address = { project: to.project ?? planned.from.project, kind: to.kind, id: to.id }
+    const address: Address = {
+      project: to.project ?? planned.from.project,
+      kind: to.kind,
+      id: to.id,
+    }
     const key = cellKey(address)
     let line = this.#lines.get(key)
     if (!line) {
-      this.#lines.set(key, (line = new Line(this.#shard, address, () => this.#stopped, () => this.#lines.delete(key))))
+      this.#lines.set(
+        key,
+        (line = new Line(
+          this.#shard,
+          address,
+          () => this.#stopped,
+          () => this.#lines.delete(key),
+        )),
+      )
     }
     return line.add(planned)
   }
@@ -135,7 +165,12 @@ export class Effects {
     const { clock, log, notify } = this.#shard.deps
     for (let attempt = 0; attempt < TELLINGS && !this.#stopped; attempt++) {
       const record = await this.#read(from, 'get', {})
-      if (record === undefined || record === null || (await notify?.({ id, about, of: from, record }))) return
+      if (
+        record === undefined ||
+        record === null ||
+        (await notify?.({ id, about, of: from, record }))
+      )
+        return
       await new Promise<void>((again) => clock.later(Math.min(60_000, 1000 * 2 ** attempt), again))
     }
     if (!this.#stopped) log.warn({ effect: id, about, id: from.id }, 'people could not be told')
@@ -146,10 +181,17 @@ export class Effects {
     const { blobs, clock, log } = this.#shard.deps
     for (const name of names) {
       for (let attempt = 0; attempt < TELLINGS && !this.#stopped; attempt++) {
-        const failure = await blobs.delete(name).then(() => undefined, (error: unknown) => error)
+        const failure = await blobs.delete(name).then(
+          () => undefined,
+          (error: unknown) => error,
+        )
         if (failure === undefined) break
-        if (attempt === TELLINGS - 1) log.warn({ effect: id, name, err: failure }, 'a value could not be erased')
-        else await new Promise<void>((again) => clock.later(Math.min(60_000, 1000 * 2 ** attempt), again))
+        if (attempt === TELLINGS - 1)
+          log.warn({ effect: id, name, err: failure }, 'a value could not be erased')
+        else
+          await new Promise<void>((again) =>
+            clock.later(Math.min(60_000, 1000 * 2 ** attempt), again),
+          )
       }
     }
   }
@@ -164,14 +206,19 @@ export class Effects {
     let content: Record<string, unknown> = { ...message }
     if (spec) {
       const owner: Address = { project: from.project, kind: spec.kind, id: spec.id }
-      const read = this.#shard.peek(owner, spec.ask, spec.input)?.result ?? (await this.#read(owner, spec.ask, spec.input))
+      const read =
+        this.#shard.peek(owner, spec.ask, spec.input)?.result ??
+        (await this.#read(owner, spec.ask, spec.input))
       if (read === undefined || read === null) return
       content = { ...content, job: { ...(message['job'] as object), spec: read } }
     }
     if (gateway === '') return
     const answer = await bus.request(subjects.gateway(gateway), content, 2000)
-    const refused = answer === 'no_responders' || (typeof answer === 'object' && (answer.answer as { ok?: boolean } | undefined)?.ok !== true)
-    if (refused && !again && message.type === 'assign') await this.#release(from, message['job'] as { id: string; lease_token: string })
+    const refused =
+      answer === 'no_responders' ||
+      (typeof answer === 'object' && (answer.answer as { ok?: boolean } | undefined)?.ok !== true)
+    if (refused && !again && message.type === 'assign')
+      await this.#release(from, message['job'] as { id: string; lease_token: string })
   }
   /** Asked again while the own lease is stale: what is not delivered now would stay leased to nobody. */
   async #read(owner: Address, ask: string, input: unknown): Promise<unknown> {
@@ -186,8 +233,15 @@ export class Effects {
   async #release(queue: Address, job: { id: string; lease_token: string }): Promise<void> {
     const { clock, node } = this.#shard.deps
     await this.#shard.submit({
-      ...queue, command_id: `release:${job.lease_token}`, name: 'queue.release', input: { job_id: job.id, lease_token: job.lease_token },
-      origin: { at: clock.now(), principal: { type: 'system', id: 'system' }, credential: { type: 'internal', id: node } },
+      ...queue,
+      command_id: `release:${job.lease_token}`,
+      name: 'queue.release',
+      input: { job_id: job.id, lease_token: job.lease_token },
+      origin: {
+        at: clock.now(),
+        principal: { type: 'system', id: 'system' },
+        credential: { type: 'internal', id: node },
+      },
     })
   }
 }

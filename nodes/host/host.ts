@@ -9,8 +9,14 @@ import { assignment, type Membership } from './membership.ts'
 import type { Registry } from './ports.ts'
 import { Shard } from './shard.ts'
 
-interface Owner { readonly node: string; readonly epoch: number }
-interface Recorded { readonly owner: Owner; readonly revision: number }
+interface Owner {
+  readonly node: string
+  readonly epoch: number
+}
+interface Recorded {
+  readonly owner: Owner
+  readonly revision: number
+}
 
 /** Numbers of one shard. `checkpoint_age` in seconds; jobs of the queues that are in memory, which those with work are. */
 export interface ShardGauges {
@@ -59,16 +65,27 @@ export class Host {
 
   /** What the shards hold now: cheap enough to ask for with every look at the metrics. */
   gauges(): ShardGauges[] {
-    return [...this.#shards].filter(([, shard]) => shard.open).map(([name, shard]) => {
-      const gauges = { name, letters: shard.letters, actors: shard.cells.size, checkpoint_age: shard.keeper.age / 1000, jobs_waiting: 0, jobs_leased: 0 }
-      for (const { kind, actor, state } of shard.cells.all()) {
-        if (kind !== 'queue') continue
-        const depth = actor.ask?.['depth']?.(state as never, undefined as never, 0) as { waiting: number; leased: number } | undefined
-        gauges.jobs_waiting += depth?.waiting ?? 0
-        gauges.jobs_leased += depth?.leased ?? 0
-      }
-      return gauges
-    })
+    return [...this.#shards]
+      .filter(([, shard]) => shard.open)
+      .map(([name, shard]) => {
+        const gauges = {
+          name,
+          letters: shard.letters,
+          actors: shard.cells.size,
+          checkpoint_age: shard.keeper.age / 1000,
+          jobs_waiting: 0,
+          jobs_leased: 0,
+        }
+        for (const { kind, actor, state } of shard.cells.all()) {
+          if (kind !== 'queue') continue
+          const depth = actor.ask?.['depth']?.(state as never, undefined as never, 0) as
+            | { waiting: number; leased: number }
+            | undefined
+          gauges.jobs_waiting += depth?.waiting ?? 0
+          gauges.jobs_leased += depth?.leased ?? 0
+        }
+        return gauges
+      })
   }
 
   /** Compare what is with what should be, shard by shard. Called after every round of the membership. */
@@ -76,20 +93,29 @@ export class Host {
     if (this.#stopped) return
     const nodes = this.#membership.members('shards')
     const live = new Set(nodes.map(({ id }) => id))
-    const entries = new Map<string, Recorded>((await this.#registry.list('shard.')).map(({ key, value, revision }) => [key.slice('shard.'.length), { owner: JSON.parse(value) as Owner, revision }]))
+    const entries = new Map<string, Recorded>(
+      (await this.#registry.list('shard.')).map(({ key, value, revision }) => [
+        key.slice('shard.'.length),
+        { owner: JSON.parse(value) as Owner, revision },
+      ]),
+    )
     const owners = assignment(nodes, this.#names())
     for (const name of this.#names()) {
       if (this.#busy.has(name)) continue
       const entry = entries.get(name)
       const mine = this.#shards.get(name)
       const should = owners.get(name) === this.#deps.node
-      if (mine && entry && entry.owner.node !== this.#deps.node) this.#lose(name, 'the record names another owner')
-      else if (mine && !should && this.#membership.fresh()) void this.#exclusively(name, () => this.#release(name, entry?.revision ?? 0))
+      if (mine && entry && entry.owner.node !== this.#deps.node)
+        this.#lose(name, 'the record names another owner')
+      else if (mine && !should && this.#membership.fresh())
+        void this.#exclusively(name, () => this.#release(name, entry?.revision ?? 0))
       // The servers have lost what they had in memory, and with it perhaps the newest snapshots: begin again from what is there.
       else if (mine && !entry) this.#lose(name, 'the record of ownership is gone')
       else if (!mine && !should && entry?.owner.node === this.#deps.node) {
         // A take-over or a release that failed half-way: nobody else takes a shard that a live node seems to own.
-        void this.#exclusively(name, async () => { await this.#record(name, entry.owner.epoch, entry.revision, '') })
+        void this.#exclusively(name, async () => {
+          await this.#record(name, entry.owner.epoch, entry.revision, '')
+        })
       } else if (!mine && should && this.#free(name, entry, live)) {
         void this.#exclusively(name, () => this.#acquire(name, entry))
       }
@@ -115,7 +141,8 @@ export class Host {
 
   #names(): string[] {
     const names: string[] = []
-    for (let p = 0; p < this.#deps.partitions; p++) for (let s = 0; s < this.#deps.shards; s++) names.push(`${p}.${s}`)
+    for (let p = 0; p < this.#deps.partitions; p++)
+      for (let s = 0; s < this.#deps.shards; s++) names.push(`${p}.${s}`)
     return names
   }
   async #exclusively(name: string, run: () => Promise<void>): Promise<void> {
@@ -130,18 +157,35 @@ export class Host {
       this.#busy.delete(name)
     }
   }
-  async #record(name: string, epoch: number, revision: number, node = this.#deps.node): Promise<boolean> {
-    return (await this.#registry.put(`shard.${name}`, JSON.stringify({ node, epoch } satisfies Owner), revision)) !== undefined
+  async #record(
+    name: string,
+    epoch: number,
+    revision: number,
+    node = this.#deps.node,
+  ): Promise<boolean> {
+    return (
+      (await this.#registry.put(
+        `shard.${name}`,
+        JSON.stringify({ node, epoch } satisfies Owner),
+        revision,
+      )) !== undefined
+    )
   }
   async #acquire(name: string, before: Recorded | undefined): Promise<void> {
     const { node, epoch } = before?.owner ?? { node: '', epoch: 0 }
     if (!(await this.#record(name, epoch + 1, before?.revision ?? 0))) return
     if (node !== '' && node !== this.#deps.node) await this.#membership.buried(node)
     const [partition = 0, number = 0] = name.split('.').map(Number)
-    const shard: Shard = new Shard(this.#deps, partition, number, (reason) => this.#lose(name, reason, shard), async () => {
-      const found = await this.#registry.get(`shard.${name}`)
-      return found !== undefined && (JSON.parse(found.value) as Owner).node === this.#deps.node
-    })
+    const shard: Shard = new Shard(
+      this.#deps,
+      partition,
+      number,
+      (reason) => this.#lose(name, reason, shard),
+      async () => {
+        const found = await this.#registry.get(`shard.${name}`)
+        return found !== undefined && (JSON.parse(found.value) as Owner).node === this.#deps.node
+      },
+    )
     this.#shards.set(name, shard)
     try {
       await this.#membership.tell()
@@ -158,7 +202,9 @@ export class Host {
   }
   /** Give a shard up in an orderly way, once. */
   #release(name: string, revision?: number): Promise<void> {
-    const leaving = this.#leaving.get(name) ?? this.#leave(name, revision).finally(() => this.#leaving.delete(name))
+    const leaving =
+      this.#leaving.get(name) ??
+      this.#leave(name, revision).finally(() => this.#leaving.delete(name))
     this.#leaving.set(name, leaving)
     return leaving
   }
@@ -167,7 +213,8 @@ export class Host {
     if (!shard) return
     await shard.stop()
     this.#shards.delete(name)
-    const current = revision ?? (await this.#registry.get(`shard.${name}`).catch(() => undefined))?.revision ?? 0
+    const current =
+      revision ?? (await this.#registry.get(`shard.${name}`).catch(() => undefined))?.revision ?? 0
     await this.#record(name, shard.epoch, current, '').catch(() => false)
     this.#deps.log.info({ shard: name }, 'shard given up')
   }

@@ -3,11 +3,23 @@ import type { Address, Command } from '../../protocol/entry.ts'
 import { notOwner, type ShardAnswer } from './deps.ts'
 
 export type Letter =
-  | { readonly type: 'command'; readonly command: Command; readonly answer: (answer: ShardAnswer) => void }
-  | { readonly type: 'ask'; readonly to: Address; readonly name: string; readonly input: unknown; readonly answer: (answer: ShardAnswer) => void }
+  | {
+      readonly type: 'command'
+      readonly command: Command
+      readonly answer: (answer: ShardAnswer) => void
+    }
+  | {
+      readonly type: 'ask'
+      readonly to: Address
+      readonly name: string
+      readonly input: unknown
+      readonly answer: (answer: ShardAnswer) => void
+    }
   | { readonly type: 'task'; readonly run: () => void; readonly fail: () => void }
 
 /** Tell whoever waits that the shard is not served here any more. */
-export const turnAway = (letter: Letter): void => (letter.type === 'task' ? letter.fail() : letter.answer(notOwner))
+export const turnAway = (letter: Letter): void =>
+  letter.type === 'task' ? letter.fail() : letter.answer(notOwner)
 /** The actor that a letter is for. */
-export const actorOf = (letter: Exclude<Letter, { type: 'task' }>): Address => (letter.type === 'ask' ? letter.to : letter.command)
+export const actorOf = (letter: Exclude<Letter, { type: 'task' }>): Address =>
+  letter.type === 'ask' ? letter.to : letter.command

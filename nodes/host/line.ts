@@ -19,7 +19,11 @@ const ROOM = 512 * 1024
 /** Milliseconds to wait for an answer: a message or its answer may be lost, and the checkpoint waits as well. */
 const ANSWER = 3000
 
-interface Waiting { readonly command: Command; readonly size: number; readonly done: () => void }
+interface Waiting {
+  readonly command: Command
+  readonly size: number
+  readonly done: () => void
+}
 
 export class Line {
   readonly #shard: Shard
@@ -41,20 +45,33 @@ export class Line {
   add({ id, at, from, effect, size }: Planned): Promise<void> {
     if (!('tell' in effect)) return Promise.resolve()
     const { name, input } = effect.tell
-    const command: Command = { ...this.#to, command_id: id, name, input, origin: { at, principal: { type: 'system', id: 'system' }, credential: { type: 'internal', id: from.id } } }
+    const command: Command = {
+      ...this.#to,
+      command_id: id,
+      name,
+      input,
+      origin: {
+        at,
+        principal: { type: 'system', id: 'system' },
+        credential: { type: 'internal', id: from.id },
+      },
+    }
     return new Promise((done) => this.#waiting.push({ command, size, done }))
   }
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
       const some = this.#next()
-      await this.#send(some.map(({ command }) => command)).catch((error) => this.#shard.deps.log.error({ err: error, to: this.#to.id }, 'effects failed'))
+      await this.#send(some.map(({ command }) => command)).catch((error) =>
+        this.#shard.deps.log.error({ err: error, to: this.#to.id }, 'effects failed'),
+      )
       for (const { done } of some) done()
     }
     this.#over()
   }
   #next(): Waiting[] {
     let count = 0
-    for (let room = ROOM; count < this.#waiting.length && count < TOGETHER && room > 0; count++) room -= this.#waiting[count]?.size ?? 0
+    for (let room = ROOM; count < this.#waiting.length && count < TOGETHER && room > 0; count++)
+      room -= this.#waiting[count]?.size ?? 0
     return this.#waiting.splice(0, count)
   }
   async #send(commands: readonly Command[]): Promise<void> {
@@ -67,8 +84,17 @@ export class Line {
     let attempt = 0
     while (left.length > 0 && !this.#stopped()) {
       const some = left.slice(0, most)
-      const answer = await bus.request(subject, some.length === 1 ? { type: 'command', command: some[0] } : { type: 'commands', commands: some }, ANSWER)
-      const answers = typeof answer === 'object' ? ((some.length === 1 ? [answer.answer] : answer.answer) as readonly ShardAnswer[]) : []
+      const answer = await bus.request(
+        subject,
+        some.length === 1
+          ? { type: 'command', command: some[0] }
+          : { type: 'commands', commands: some },
+        ANSWER,
+      )
+      const answers =
+        typeof answer === 'object'
+          ? ((some.length === 1 ? [answer.answer] : answer.answer) as readonly ShardAnswer[])
+          : []
       const open = answers.findIndex((decided) => 'not_owner' in decided)
       const decided = open < 0 ? answers.length : open
       left = left.slice(decided)
@@ -79,8 +105,11 @@ export class Line {
       }
       // Together they may be more than a message takes.
       if (answer === 'timeout') most = Math.ceil(some.length / 8)
-      if (attempt === 20) log.warn({ subject, command: left[0]?.name }, 'an effect is still waiting for its receiver')
-      await new Promise<void>((again) => clock.later(Math.min(1000, 10 * 2 ** Math.min(attempt++, 7)), again))
+      if (attempt === 20)
+        log.warn({ subject, command: left[0]?.name }, 'an effect is still waiting for its receiver')
+      await new Promise<void>((again) =>
+        clock.later(Math.min(1000, 10 * 2 ** Math.min(attempt++, 7)), again),
+      )
     }
   }
 }

@@ -43,7 +43,8 @@ export class Mailbox {
         if (passed.size === 0) some.push(letter)
         continue
       }
-      if ((passed.size > 0 && passed.has(cellKey(actorOf(letter)))) || !this.#cells.ready(letter)) passed.add(cellKey(actorOf(letter)))
+      if ((passed.size > 0 && passed.has(cellKey(actorOf(letter)))) || !this.#cells.ready(letter))
+        passed.add(cellKey(actorOf(letter)))
       else some.push(letter)
     }
     this.#first = passed.size === 0
@@ -51,7 +52,8 @@ export class Mailbox {
   }
   /** Take the first of those that were ready. */
   take(ready: readonly Letter[], count: number): void {
-    if (this.#first) this.#letters = count === this.#letters.length ? [] : this.#letters.slice(count)
+    if (this.#first)
+      this.#letters = count === this.#letters.length ? [] : this.#letters.slice(count)
     else {
       const taken = new Set(ready.slice(0, count))
       this.#letters = this.#letters.filter((letter) => !taken.has(letter))

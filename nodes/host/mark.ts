@@ -67,7 +67,9 @@ export class Checkpoint implements Covered {
       await this.reset()
       return undefined
     }
-    const texts = await Promise.all(found.parts.map((part) => snapshots.get(partition, this.#part(found.epoch, part))))
+    const texts = await Promise.all(
+      found.parts.map((part) => snapshots.get(partition, this.#part(found.epoch, part))),
+    )
     if (found.sequence === 0 || texts.some((text) => text === undefined)) {
       await this.reset()
       return undefined
@@ -86,32 +88,63 @@ export class Checkpoint implements Covered {
   }
 
   /** Store the index and the checkpoint, behind all that they stand for. @param held whether this node is still the recorded owner. */
-  async store({ sequence, state }: Covered, index: readonly string[], held: () => Promise<boolean>): Promise<void> {
+  async store(
+    { sequence, state }: Covered,
+    index: readonly string[],
+    held: () => Promise<boolean>,
+  ): Promise<void> {
     const shard = this.#shard
     const { snapshots } = shard.deps
-    await Promise.all(index.map(async (json, part) => {
-      if (json === this.#parts[part] || (json === '[]' && this.#parts[part] === undefined)) return
-      this.#parts[part] = undefined
-      await snapshots.put(shard.partition, this.#part(shard.epoch, part), new TextEncoder().encode(json))
-      this.#parts[part] = json
-    }))
+    await Promise.all(
+      index.map(async (json, part) => {
+        if (json === this.#parts[part] || (json === '[]' && this.#parts[part] === undefined)) return
+        this.#parts[part] = undefined
+        await snapshots.put(
+          shard.partition,
+          this.#part(shard.epoch, part),
+          new TextEncoder().encode(json),
+        )
+        this.#parts[part] = json
+      }),
+    )
     const before = this.#mark
     const parts = index.flatMap((_, part) => (this.#parts[part] === undefined ? [] : [part]))
     await this.#again()
     if (!(await held())) throw new LostState('the record of ownership is gone')
-    const next: Mark = { v: 1, sequence: Math.max(sequence, before.sequence), state: Math.max(state, this.state), epoch: shard.epoch, parts }
-    const revision = await snapshots.put(shard.partition, this.#key('checkpoint'), bytes(next), this.#revision)
+    const next: Mark = {
+      v: 1,
+      sequence: Math.max(sequence, before.sequence),
+      state: Math.max(state, this.state),
+      epoch: shard.epoch,
+      parts,
+    }
+    const revision = await snapshots.put(
+      shard.partition,
+      this.#key('checkpoint'),
+      bytes(next),
+      this.#revision,
+    )
     if (revision === undefined) throw new Error('the checkpoint was overtaken')
     this.#revision = revision
     this.#mark = next
-    if (before.epoch !== next.epoch) for (const part of before.parts) void snapshots.delete(shard.partition, this.#part(before.epoch, part)).catch(() => {})
+    if (before.epoch !== next.epoch)
+      for (const part of before.parts)
+        void snapshots.delete(shard.partition, this.#part(before.epoch, part)).catch(() => {})
   }
 
   /** Write the record as it is once more. */
   async #again(): Promise<void> {
-    const { deps: { snapshots }, partition } = this.#shard
+    const {
+      deps: { snapshots },
+      partition,
+    } = this.#shard
     for (let attempt = 0; attempt < 5; attempt++) {
-      const revision = await snapshots.put(partition, this.#key('checkpoint'), bytes(this.#mark), this.#revision)
+      const revision = await snapshots.put(
+        partition,
+        this.#key('checkpoint'),
+        bytes(this.#mark),
+        this.#revision,
+      )
       if (revision !== undefined) {
         this.#revision = revision
         return
@@ -124,10 +157,15 @@ export class Checkpoint implements Covered {
   async #read(): Promise<Mark | undefined> {
     // What is stored while this is read is newer than the answer has to be.
     const [known, revision] = [this.#mark, this.#revision]
-    const found = await this.#shard.deps.snapshots.get(this.#shard.partition, this.#key('checkpoint'))
+    const found = await this.#shard.deps.snapshots.get(
+      this.#shard.partition,
+      this.#key('checkpoint'),
+    )
     const mark = found && parse<Mark>(found.data)
-    if (mark && mark.epoch > this.#shard.epoch) throw new LostState('another owner has stored a checkpoint')
-    const behind = (mark?.sequence ?? 0) < known.sequence || (mark ? stateOf(mark) : 0) < stateOf(known)
+    if (mark && mark.epoch > this.#shard.epoch)
+      throw new LostState('another owner has stored a checkpoint')
+    const behind =
+      (mark?.sequence ?? 0) < known.sequence || (mark ? stateOf(mark) : 0) < stateOf(known)
     if ((revision > 0 && !mark) || behind) throw new LostState('stored state was lost')
     if (this.#revision === revision) this.#revision = found?.revision ?? 0
     return mark

@@ -28,10 +28,25 @@ const FRESH = 1100
 const TRUST = 1800
 
 export type RoleName = 'gateway' | 'shards' | 'views' | 'executor'
-export interface Member { readonly id: string; readonly roles: readonly RoleName[] }
+export interface Member {
+  readonly id: string
+  readonly roles: readonly RoleName[]
+}
 /** `listens`: it answers when asked whether it is there; releases that do not are not asked. `shards`: those it serves. */
-interface NodeRecord extends Member { readonly beat: number; readonly listens?: true; readonly shards?: readonly string[] }
-interface Observed { readonly member: Member; readonly beat: number; readonly value: string; readonly changed: number; readonly listens: boolean; readonly shards: readonly string[]; gone: boolean }
+interface NodeRecord extends Member {
+  readonly beat: number
+  readonly listens?: true
+  readonly shards?: readonly string[]
+}
+interface Observed {
+  readonly member: Member
+  readonly beat: number
+  readonly value: string
+  readonly changed: number
+  readonly listens: boolean
+  readonly shards: readonly string[]
+  gone: boolean
+}
 /** How nodes reach each other, past the registry. */
 export interface Neighbours {
   /** Whether the servers know of nobody who listens in the name of a node. False also when that cannot be told. */
@@ -78,17 +93,23 @@ export class Membership {
     const joined = await this.#renew()
     await this.#look()
     this.#renewed = joined
-    this.#repeat(() => RENEW, async () => {
-      const started = await this.#inTurn()
-      if (!this.#lately(FRESH)) this.#absences++
-      this.#renewed = started
-    })
-    this.#repeat(() => this.#rest(), async () => {
-      const absences = this.#absences
-      await this.#look()
-      await onRound()
-      this.#known = absences
-    })
+    this.#repeat(
+      () => RENEW,
+      async () => {
+        const started = await this.#inTurn()
+        if (!this.#lately(FRESH)) this.#absences++
+        this.#renewed = started
+      },
+    )
+    this.#repeat(
+      () => this.#rest(),
+      async () => {
+        const absences = this.#absences
+        await this.#look()
+        await onRound()
+        this.#known = absences
+      },
+    )
     await this.#introduce()
   }
   /** Have the own record name the shards that this node serves, from the next renewal on. */
@@ -97,7 +118,10 @@ export class Membership {
   }
   /** Whether another live node says that it serves a shard. */
   served(shard: string): boolean {
-    return [...this.#observed.values()].some((seen) => seen.member.id !== this.#self.id && seen.shards.includes(shard) && this.#alive(seen))
+    return [...this.#observed.values()].some(
+      (seen) =>
+        seen.member.id !== this.#self.id && seen.shards.includes(shard) && this.#alive(seen),
+    )
   }
   /** Renew the own record now, once for all who ask for it: others know then what it says. */
   tell(): Promise<void> {
@@ -117,7 +141,11 @@ export class Membership {
   #repeat(rest: () => number, run: () => Promise<void>): void {
     const cancel = this.#clock.later(rest(), () => {
       this.#timers.delete(cancel)
-      void run().catch(() => {}).then(() => { if (!this.#stopped) this.#repeat(rest, run) })
+      void run()
+        .catch(() => {})
+        .then(() => {
+          if (!this.#stopped) this.#repeat(rest, run)
+        })
     })
     this.#timers.add(cancel)
   }
@@ -127,7 +155,11 @@ export class Membership {
     if (others.length === 0) return Promise.resolve()
     return new Promise<void>((done) => {
       const cancel = this.#clock.later(LEASE, done)
-      void Promise.all(others.map(({ listens, member }) => (listens ? (this.#neighbours?.greet(member.id) ?? false) : false))).then((all) => {
+      void Promise.all(
+        others.map(({ listens, member }) =>
+          listens ? (this.#neighbours?.greet(member.id) ?? false) : false,
+        ),
+      ).then((all) => {
         if (!all.every(Boolean)) return
         cancel()
         done()
@@ -141,7 +173,13 @@ export class Membership {
     // A renewal that is under way would bring the record back to life.
     await this.#renewing
     // Not deleted: a record that is merely gone says nothing (M4).
-    await this.#registry.put(`node.${this.#self.id}`, JSON.stringify({ id: this.#self.id, roles: [], beat: ++this.#beat } satisfies NodeRecord), this.#revision).catch(() => {})
+    await this.#registry
+      .put(
+        `node.${this.#self.id}`,
+        JSON.stringify({ id: this.#self.id, roles: [], beat: ++this.#beat } satisfies NodeRecord),
+        this.#revision,
+      )
+      .catch(() => {})
   }
   /** Whether the own record was renewed lately enough to be believed by others, and what became of its shards while it was not is known. */
   fresh(): boolean {
@@ -152,12 +190,23 @@ export class Membership {
   }
   /** Live nodes with a role, this one included. */
   members(role: RoleName): readonly Member[] {
-    return [...this.#observed.values()].filter((seen) => seen.member.roles.includes(role) && (seen.member.id === this.#self.id || this.#alive(seen))).map(({ member }) => member)
+    return [...this.#observed.values()]
+      .filter(
+        (seen) =>
+          seen.member.roles.includes(role) &&
+          (seen.member.id === this.#self.id || this.#alive(seen)),
+      )
+      .map(({ member }) => member)
   }
   /** Whether no other node lives, as far as can be known: false whenever there is doubt. */
   alone(): boolean {
     const now = this.#clock.elapsed()
-    return this.#lately(TRUST) && now - this.#looked < TRUST && now - this.#unsure >= LEASE && this.#others().length === 0
+    return (
+      this.#lately(TRUST) &&
+      now - this.#looked < TRUST &&
+      now - this.#unsure >= LEASE &&
+      this.#others().length === 0
+    )
   }
   /** Somebody has joined, or may have while nothing could be heard: nobody is thought to be alone until that must have been seen. */
   unsure(): void {
@@ -170,7 +219,8 @@ export class Membership {
   /** The others that have a lease, those included of which the servers know nobody. */
   #others(): Observed[] {
     const others: Observed[] = []
-    for (const seen of this.#observed.values()) if (seen.member.id !== this.#self.id && this.#leased(seen)) others.push(seen)
+    for (const seen of this.#observed.values())
+      if (seen.member.id !== this.#self.id && this.#leased(seen)) others.push(seen)
     return others
   }
   #leased({ member, changed }: Observed): boolean {
@@ -187,12 +237,15 @@ export class Membership {
    */
   async buried(id: string): Promise<void> {
     await this.#look()
-    if (this.#alive(this.#observed.get(`node.${id}`))) await new Promise<void>((over) => this.#clock.later(GONE, over))
+    if (this.#alive(this.#observed.get(`node.${id}`)))
+      await new Promise<void>((over) => this.#clock.later(GONE, over))
   }
   /** Milliseconds until the next round: less when somebody's silence comes to mean something before. */
   #rest(): number {
     const since = this.#clock.elapsed()
-    const ends = [...this.#observed.values()].filter((seen) => this.#alive(seen)).flatMap(({ changed }) => [changed + GONE - since, changed + LEASE - since])
+    const ends = [...this.#observed.values()]
+      .filter((seen) => this.#alive(seen))
+      .flatMap(({ changed }) => [changed + GONE - since, changed + LEASE - since])
     return Math.min(RENEW, ...ends.filter((ms) => ms > 0))
   }
   #alive(seen: Observed | undefined): boolean {
@@ -204,9 +257,19 @@ export class Membership {
     const started = this.#clock.elapsed()
     const key = `node.${this.#self.id}`
     const shards = this.#serves()
-    const value = JSON.stringify({ ...this.#self, beat: ++this.#beat, ...(this.#neighbours && { listens: true }), ...(shards.length > 0 && { shards }) } satisfies NodeRecord)
+    const value = JSON.stringify({
+      ...this.#self,
+      beat: ++this.#beat,
+      ...(this.#neighbours && { listens: true }),
+      ...(shards.length > 0 && { shards }),
+    } satisfies NodeRecord)
     let revision = await this.#registry.put(key, value, this.#revision)
-    if (revision === undefined) revision = await this.#registry.put(key, value, (await this.#registry.get(key))?.revision ?? 0)
+    if (revision === undefined)
+      revision = await this.#registry.put(
+        key,
+        value,
+        (await this.#registry.get(key))?.revision ?? 0,
+      )
     if (revision === undefined) throw new Error('the own membership record could not be renewed')
     this.#revision = revision
     return started
@@ -223,20 +286,35 @@ export class Membership {
       const before = this.#observed.get(key)
       const { id, roles, beat, listens = false, shards = [] } = JSON.parse(value) as NodeRecord
       if (before && beat < before.beat && before.member.roles.includes('gateway')) this.#ended++
-      next.set(key, before?.value === value ? before : { member: { id, roles }, beat, value, changed: now, listens, shards, gone: false })
+      next.set(
+        key,
+        before?.value === value
+          ? before
+          : { member: { id, roles }, beat, value, changed: now, listens, shards, gone: false },
+      )
     }
-    for (const [key, seen] of this.#observed) if (!next.has(key) && asked - seen.changed < LEASE) next.set(key, seen)
+    for (const [key, seen] of this.#observed)
+      if (!next.has(key) && asked - seen.changed < LEASE) next.set(key, seen)
     this.#observed = next
     await Promise.all([...next.values()].map((seen) => this.#suspect(seen)))
     const live = new Set(this.members('gateway').map(({ id }) => id))
     this.#ended += lived.filter(({ id }) => !live.has(id)).length
     // A record that stays dead is garbage: anyone may remove it once it has been silent for a minute.
-    for (const [key, { changed, member }] of next) if (now - changed > 60_000 && member.id !== this.#self.id) void this.#registry.delete(key).catch(() => {})
+    for (const [key, { changed, member }] of next)
+      if (now - changed > 60_000 && member.id !== this.#self.id)
+        void this.#registry.delete(key).catch(() => {})
   }
   /** Ask for a node that is silent for longer than it believes in itself: one that died need not be waited for any longer. */
   async #suspect(seen: Observed): Promise<void> {
     const silent = this.#looked - seen.changed
-    if (!this.#neighbours || !seen.listens || silent < GONE || !this.#alive(seen) || seen.member.id === this.#self.id) return
+    if (
+      !this.#neighbours ||
+      !seen.listens ||
+      silent < GONE ||
+      !this.#alive(seen) ||
+      seen.member.id === this.#self.id
+    )
+      return
     seen.gone = await this.#neighbours.nobody(seen.member.id)
   }
 }
@@ -246,14 +324,18 @@ export class Membership {
  * (rendezvous hashing, Thaler and Ravishankar 1996; with a bound on the load as in Mirrokni, Thorup and Zadimoghaddam 2018).
  * Every node computes the same; no node has more than its share, rounded up.
  */
-export function assignment(nodes: readonly Member[], shards: readonly string[]): ReadonlyMap<string, string> {
+export function assignment(
+  nodes: readonly Member[],
+  shards: readonly string[],
+): ReadonlyMap<string, string> {
   const room = new Map(nodes.map(({ id }) => [id, Math.ceil(shards.length / nodes.length)]))
   const owners = new Map<string, string>()
   for (const shard of shards) {
     let best: { id: string; weight: number } | undefined
     for (const [id, left] of room) {
       const weight = mixed(hashOf(`${shard}@${id}`))
-      if (left > 0 && (!best || weight > best.weight || (weight === best.weight && id > best.id))) best = { id, weight }
+      if (left > 0 && (!best || weight > best.weight || (weight === best.weight && id > best.id)))
+        best = { id, weight }
     }
     if (!best) break
     owners.set(shard, best.id)

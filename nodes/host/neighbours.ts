@@ -6,13 +6,18 @@ import type { Bus } from './ports.ts'
 /** Milliseconds to wait for a node that is asked whether it is there. */
 const THERE = 300
 /** What is asked, and what is answered. Releases that know no greeting answer anything else to one. */
-interface Question { readonly joined?: true }
+interface Question {
+  readonly joined?: true
+}
 const MET = 'met'
 const HERE = true
 
 /** The neighbours of a node. */
-export const createNeighbours = (bus: Bus): Neighbours & { there(id: string): Promise<boolean> } => {
-  const ask = (id: string, question: Question, within: number) => bus.request(subjects.node(id), question, within)
+export const createNeighbours = (
+  bus: Bus,
+): Neighbours & { there(id: string): Promise<boolean> } => {
+  const ask = (id: string, question: Question, within: number) =>
+    bus.request(subjects.node(id), question, within)
   return {
     /** Whether a node of this name answers. */
     there: async (id) => typeof (await ask(id, {}, THERE)) === 'object',
@@ -25,7 +30,7 @@ export const createNeighbours = (bus: Bus): Neighbours & { there(id: string): Pr
   }
 }
 /** Listen in the name of a node. @param met told of every node that has joined. */
-export const listenAs = (bus: Bus, id: string, met: () => void): () => void =>
+export const listenAs = (bus: Bus, id: string, met: () => void): (() => void) =>
   bus.subscribe(subjects.node(id), (message) => {
     if (!(message as Question).joined) return HERE
     met()

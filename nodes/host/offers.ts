@@ -36,7 +36,8 @@ interface Matching {
 }
 
 /** What is for no worker is offered to none. */
-const isServed = ([first]: readonly JobHeader[]): boolean => first?.executor_kind === 'server_worker'
+const isServed = ([first]: readonly JobHeader[]): boolean =>
+  first?.executor_kind === 'server_worker'
 
 /** An offer is of one capability. */
 function byCapability(jobs: readonly JobHeader[]): ReadonlyMap<string, readonly JobHeader[]> {
@@ -87,20 +88,24 @@ export class Offers {
   }
   /** A worker of the project gained slots. */
   kickProject(project: string): void {
-    for (const matching of this.#queues.values()) if (matching.address.project === project) this.#kick(matching)
+    for (const matching of this.#queues.values())
+      if (matching.address.project === project) this.#kick(matching)
   }
 
   /** Offer what has come into line in a batch, before it is committed, to who listens in this process; claims join the batch. */
   async ahead(batch: Batch): Promise<void> {
     const queues = new Set<Cell>()
     batch.entries.forEach(({ kind, events }, i) => {
-      if (kind === 'queue' && events.some(({ type }) => joinsLine.has(type))) queues.add(batch.cells[i] as Cell)
+      if (kind === 'queue' && events.some(({ type }) => joinsLine.has(type)))
+        queues.add(batch.cells[i] as Cell)
     })
     for (const cell of queues) {
       const matching = this.#known(cell)
       // What is being offered right now is not offered twice.
       if (matching.running) continue
-      const jobs = this.#shard.peek(cell, 'waiting', { limit: JOBS })?.result as readonly JobHeader[] | undefined
+      const jobs = this.#shard.peek(cell, 'waiting', { limit: JOBS })?.result as
+        | readonly JobHeader[]
+        | undefined
       for (const [capability, group] of byCapability(jobs ?? [])) {
         const taking = batch.full ? undefined : this.#askHere(matching, capability, group)
         if (!taking || taking.takes.length === 0) continue
@@ -109,17 +114,30 @@ export class Offers {
       }
     }
   }
-  #askHere({ address: { project }, queue }: Matching, capability: string, jobs: readonly JobHeader[]): Taking | undefined {
+  #askHere(
+    { address: { project }, queue }: Matching,
+    capability: string,
+    jobs: readonly JobHeader[],
+  ): Taking | undefined {
     const offer: Offer = { project, queue, jobs }
     const ask = (subject: string) => this.#shard.deps.bus.here(subject, offer) as Taking | undefined
     const taking = isServed(jobs) ? undefined : ask(subjects.offer(project, queue, capability))
-    return isServed(jobs) || taking?.served ? ask(subjects.serve(project, queue, capability)) : taking
+    return isServed(jobs) || taking?.served
+      ? ask(subjects.serve(project, queue, capability))
+      : taking
   }
   #claim(queue: Address, { gateway, takes }: Taking): Command {
     const { clock, node } = this.#shard.deps
     return {
-      ...queue, command_id: `c:${this.#shard.epoch}.${this.#counter++}`, name: 'queue.claim', input: { gateway, takes },
-      origin: { at: clock.now(), principal: { type: 'system', id: 'system' }, credential: { type: 'internal', id: node } },
+      ...queue,
+      command_id: `c:${this.#shard.epoch}.${this.#counter++}`,
+      name: 'queue.claim',
+      input: { gateway, takes },
+      origin: {
+        at: clock.now(),
+        principal: { type: 'system', id: 'system' },
+        credential: { type: 'internal', id: node },
+      },
     }
   }
 
@@ -128,7 +146,12 @@ export class Offers {
     const known = this.#queues.get(key)
     if (known) return known
     const { project, id } = address
-    const matching: Matching = { address: { project, kind: 'queue', id }, queue: id.slice(id.indexOf('.') + 1), running: false, again: false }
+    const matching: Matching = {
+      address: { project, kind: 'queue', id },
+      queue: id.slice(id.indexOf('.') + 1),
+      running: false,
+      again: false,
+    }
     this.#queues.set(key, matching)
     return matching
   }
@@ -139,7 +162,13 @@ export class Offers {
       return
     }
     matching.running = true
-    void this.#match(matching).catch((error) => this.#shard.deps.log.warn({ err: error, queue: matching.queue }, 'offering work failed')).finally(() => { matching.running = false })
+    void this.#match(matching)
+      .catch((error) =>
+        this.#shard.deps.log.warn({ err: error, queue: matching.queue }, 'offering work failed'),
+      )
+      .finally(() => {
+        matching.running = false
+      })
   }
   async #match(matching: Matching): Promise<void> {
     do {
@@ -150,7 +179,8 @@ export class Offers {
         if (!matching.again) this.#queues.delete(cellKey(matching.address))
         continue
       }
-      for (const [capability, group] of byCapability(jobs)) if (await this.#offer(matching, capability, group)) matching.again = true
+      for (const [capability, group] of byCapability(jobs))
+        if (await this.#offer(matching, capability, group)) matching.again = true
     } while (matching.again && !this.#stopped)
   }
   /** What may be handed out; undefined when nobody can say now. A claim is decided behind whatever put a job there, so looking ahead of the journal is harmless. */
@@ -161,14 +191,22 @@ export class Offers {
     return 'reply' in asked ? (asked.reply as readonly JobHeader[]) : undefined
   }
   /** Offer jobs of one capability; whether all of them found a worker, so that there may be more to hand out. */
-  async #offer({ address, queue }: Matching, capability: string, jobs: readonly JobHeader[]): Promise<boolean> {
+  async #offer(
+    { address, queue }: Matching,
+    capability: string,
+    jobs: readonly JobHeader[],
+  ): Promise<boolean> {
     const { bus, measure } = this.#shard.deps
     const subject = subjects.offer(address.project, queue, capability)
     let left = jobs
     let served = isServed(jobs)
     for (let asked = 0; left.length > 0 && asked < GATEWAYS && !this.#stopped; asked++) {
       const offer: Offer = { project: address.project, queue, jobs: left }
-      const answer = await bus.request(served ? subjects.serve(address.project, queue, capability) : subject, offer, 1000)
+      const answer = await bus.request(
+        served ? subjects.serve(address.project, queue, capability) : subject,
+        offer,
+        1000,
+      )
       if (typeof answer !== 'object') {
         // Gateways that were there before know that this is work for workers.
         if (served || asked > 0) return false

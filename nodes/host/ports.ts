@@ -15,7 +15,13 @@ export interface Stored {
 /** The journal: one stream per partition, one subject per shard. */
 export interface Journal {
   /** Append if the last message of the shard's subject has sequence `expected` (0: there is none). */
-  append(partition: number, shard: number, data: Uint8Array, expected: number, message_id: string): Promise<Appended>
+  append(
+    partition: number,
+    shard: number,
+    data: Uint8Array,
+    expected: number,
+    message_id: string,
+  ): Promise<Appended>
   /** The shard's last envelope as the stream's leader knows it. Throws when the leader cannot be asked. */
   last(partition: number, shard: number): Promise<Stored | undefined>
   /** The shard's envelopes with a sequence ≥ `from`, in order, up to the last one at the time of the call. */
@@ -26,17 +32,29 @@ export interface Journal {
    * Hand every envelope of the partition with a sequence ≥ `from` to `on`, in order, without end, in batches of what has
    * arrived; the next batch waits for the promise. Recovers by itself from lost consumers. Returns a function that stops.
    */
-  follow(partition: number, from: number, on: (batch: readonly Stored[]) => Promise<void> | void): () => Promise<void>
+  follow(
+    partition: number,
+    from: number,
+    on: (batch: readonly Stored[]) => Promise<void> | void,
+  ): () => Promise<void>
 }
 
 /** Snapshots and checkpoints of a partition: a cache that may be lost as a whole. Reads come from the stream's leader. */
 export interface Snapshots {
-  get(partition: number, key: string): Promise<{ readonly data: Uint8Array; readonly revision: number } | undefined>
+  get(
+    partition: number,
+    key: string,
+  ): Promise<{ readonly data: Uint8Array; readonly revision: number } | undefined>
   /**
    * Create (`revision` 0) or replace exactly this revision; without one, whatever is there. Gives the new revision, or
    * undefined when the key has another one. Throws when nobody knows.
    */
-  put(partition: number, key: string, data: Uint8Array, revision?: number): Promise<number | undefined>
+  put(
+    partition: number,
+    key: string,
+    data: Uint8Array,
+    revision?: number,
+  ): Promise<number | undefined>
   delete(partition: number, key: string): Promise<void>
 }
 
@@ -47,7 +65,9 @@ export interface Registry {
   put(key: string, value: string, revision: number): Promise<number | undefined>
   delete(key: string): Promise<void>
   /** All entries whose key starts with the prefix. */
-  list(prefix: string): Promise<readonly { readonly key: string; readonly value: string; readonly revision: number }[]>
+  list(
+    prefix: string,
+  ): Promise<readonly { readonly key: string; readonly value: string; readonly revision: number }[]>
 }
 
 /** Why a request got no answer. */
@@ -55,13 +75,21 @@ export type NoAnswer = 'no_responders' | 'timeout'
 /** Core messaging: at most once. */
 export interface Bus {
   /** Ask whoever listens; with a listener in this process the call is direct. */
-  request(subject: string, message: unknown, timeout: number): Promise<{ readonly answer: unknown } | NoAnswer>
+  request(
+    subject: string,
+    message: unknown,
+    timeout: number,
+  ): Promise<{ readonly answer: unknown } | NoAnswer>
   /** The answer of a listener of this process that knows it at once; undefined when there is none. What it would answer later is not waited for. */
   here(subject: string, message: unknown): unknown
   /** @param text the message as JSON, for where that is already known. */
   publish(subject: string, message: unknown, text?: (() => string) | undefined): void
   /** Listen; with `group`, one listener of the group gets each message. The handler's result answers a request. Returns a function that stops. */
-  subscribe(subject: string, handler: (message: unknown, subject: string) => unknown, group?: string): () => void
+  subscribe(
+    subject: string,
+    handler: (message: unknown, subject: string) => unknown,
+    group?: string,
+  ): () => void
   /** Resolves when all that was published or subscribed so far has reached the server. */
   flush(): Promise<void>
 }

@@ -5,7 +5,11 @@
 import type { Shard } from './shard.ts'
 
 /** The sequence of the appended envelope, or undefined when another owner wrote first. Waits as long as the journal cannot be asked. */
-export async function settle(shard: Shard, data: Uint8Array, id: string): Promise<number | undefined> {
+export async function settle(
+  shard: Shard,
+  data: Uint8Array,
+  id: string,
+): Promise<number | undefined> {
   const { journal, clock, log } = shard.deps
   for (let attempt = 0; ; attempt++) {
     const outcome = await journal.append(shard.partition, shard.shard, data, shard.sequence, id)
@@ -17,7 +21,10 @@ export async function settle(shard: Shard, data: Uint8Array, id: string): Promis
     } catch (error) {
       log.debug({ err: error, shard: shard.name }, 'the journal cannot be asked yet')
     }
-    if (attempt === 0) log.warn({ shard: shard.name, outcome }, 'an append has no known outcome; asking the journal')
-    await new Promise<void>((again) => clock.later(Math.min(1000, 20 * 2 ** Math.min(attempt, 6)), again))
+    if (attempt === 0)
+      log.warn({ shard: shard.name, outcome }, 'an append has no known outcome; asking the journal')
+    await new Promise<void>((again) =>
+      clock.later(Math.min(1000, 20 * 2 ** Math.min(attempt, 6)), again),
+    )
   }
 }

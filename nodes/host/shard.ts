@@ -60,21 +60,39 @@ export class Shard {
    * @param lost called when another owner was found or the shard's memory can no longer be trusted.
    * @param held asks whether the record of ownership is still the one under which the shard was taken over.
    */
-  constructor(deps: HostDeps, partition: number, shard: number, lost: (reason: string) => void, held: () => Promise<boolean> = async () => true) {
+  constructor(
+    deps: HostDeps,
+    partition: number,
+    shard: number,
+    lost: (reason: string) => void,
+    held: () => Promise<boolean> = async () => true,
+  ) {
     this.held = held
     this.deps = deps
     this.partition = partition
     this.shard = shard
     this.#lost = lost
-    this.cells = new Cells(deps, partition, () => this.keeper.confirm(), () => this.#open, () => this.#news())
+    this.cells = new Cells(
+      deps,
+      partition,
+      () => this.keeper.confirm(),
+      () => this.#open,
+      () => this.#news(),
+    )
     this.#mailbox = new Mailbox(this.cells)
     this.effects = new Effects(this)
     this.offers = new Offers(this)
     this.keeper = new Keeper(this)
   }
-  get name(): string { return `${this.partition}.${this.shard}` }
-  get open(): boolean { return this.#open }
-  get letters(): number { return this.#mailbox.length }
+  get name(): string {
+    return `${this.partition}.${this.shard}`
+  }
+  get open(): boolean {
+    return this.#open
+  }
+  get letters(): number {
+    return this.#mailbox.length
+  }
   /** Take over: fence older owners, replay, then listen. @param epoch higher than any epoch this shard was owned under. */
   async start(epoch: number): Promise<void> {
     const pending = await takeOver(this, epoch)
@@ -82,9 +100,16 @@ export class Shard {
     for (const cell of this.cells.all()) this.#alarm.note(cell)
     this.effects.begin(pending)
     const { bus } = this.deps
-    const own = bus.subscribe(subjects.shard(this.partition, this.shard), (message) => this.receive(message as never))
-    const demand = bus.subscribe(subjects.demandAll, (message) => this.offers.kickProject((message as { project: string }).project))
-    this.#unsubscribe = () => { own(); demand() }
+    const own = bus.subscribe(subjects.shard(this.partition, this.shard), (message) =>
+      this.receive(message as never),
+    )
+    const demand = bus.subscribe(subjects.demandAll, (message) =>
+      this.offers.kickProject((message as { project: string }).project),
+    )
+    this.#unsubscribe = () => {
+      own()
+      demand()
+    }
     this.keeper.start()
     this.offers.start()
     this.#alarm.arm()
@@ -120,8 +145,11 @@ export class Shard {
 
   /** A message from the bus. Commands that come together are decided in their order, each for itself. */
   receive(message: ShardMessage): Promise<ShardAnswer | ShardAnswer[]> {
-    if (message.type === 'commands') return Promise.all(message.commands.map((command) => this.submit(command)))
-    return message.type === 'command' ? this.submit(message.command) : this.ask(message.to, message.name, message.input)
+    if (message.type === 'commands')
+      return Promise.all(message.commands.map((command) => this.submit(command)))
+    return message.type === 'command'
+      ? this.submit(message.command)
+      : this.ask(message.to, message.name, message.input)
   }
   /** One that comes again while it waits gets the same answer: whoever sends again because nobody answers makes no more work. */
   submit(command: Command): Promise<ShardAnswer> {
@@ -129,7 +157,12 @@ export class Shard {
     const same = this.#asked.get(key)
     if (same) return same
     let answer: (given: ShardAnswer) => void = () => {}
-    const asked = new Promise<ShardAnswer>((done) => { answer = (given) => { this.#asked.delete(key); done(given) } })
+    const asked = new Promise<ShardAnswer>((done) => {
+      answer = (given) => {
+        this.#asked.delete(key)
+        done(given)
+      }
+    })
     this.#asked.set(key, asked)
     this.#post({ type: 'command', command, answer })
     return asked
@@ -177,7 +210,10 @@ export class Shard {
         for (const letter of this.#ahead.splice(0)) if (letter.type === 'task') letter.run()
         const ready = this.#mailbox.ready()
         if (ready.length > 0) await this.#turn(ready)
-        else if (this.#mailbox.length > 0 && this.#ahead.length === 0) await new Promise<void>((news) => { this.#news = news })
+        else if (this.#mailbox.length > 0 && this.#ahead.length === 0)
+          await new Promise<void>((news) => {
+            this.#news = news
+          })
       }
     } catch (error) {
       this.deps.log.error({ err: error, shard: this.name }, 'the shard loop failed')
@@ -190,7 +226,9 @@ export class Shard {
   /** One batch: take, decide, append, answer. @param ready letters of the mailbox. */
   async #turn(ready: readonly Letter[]): Promise<void> {
     this.#lastAt = Math.max(this.#lastAt, this.deps.clock.now())
-    const batch = new Batch(this.deps, this.shard, this.#lastAt, (address) => this.cells.get(address))
+    const batch = new Batch(this.deps, this.shard, this.#lastAt, (address) =>
+      this.cells.get(address),
+    )
     const answers: (() => void)[] = []
     const waiting: Letter[] = []
     let taken = 0
@@ -216,7 +254,8 @@ export class Shard {
       return
     }
     // What changed nothing was not put to the journal, so only the own lease says that the state is not an old one.
-    if (batch.entries.length === 0 && waiting.length > 0 && !this.deps.fresh()) for (const letter of waiting) turnAway(letter)
+    if (batch.entries.length === 0 && waiting.length > 0 && !this.deps.fresh())
+      for (const letter of waiting) turnAway(letter)
     else for (const answer of answers) answer()
     for (const cell of batch.touched) this.#alarm.note(cell)
     this.#alarm.arm()
@@ -228,13 +267,17 @@ export class Shard {
     const found = this.cells.get(to)
     const cell = found instanceof Promise ? await found : found
     const arm = cell.actor.ask?.[name]
-    if (!arm) return () => answer(refuse('internal', undefined, `${cell.kind} is not asked ${name}`))
+    if (!arm)
+      return () => answer(refuse('internal', undefined, `${cell.kind} is not asked ${name}`))
     try {
       const result = arm(cell.state as never, input as never, this.#lastAt)
       const text = result === undefined ? undefined : JSON.stringify(result)
       return () => answer({ reply: text === undefined ? undefined : JSON.parse(text) })
     } catch (error) {
-      this.deps.log.error({ err: error, kind: to.kind, id: to.id, ask: name }, 'an actor failed to answer')
+      this.deps.log.error(
+        { err: error, kind: to.kind, id: to.id, ask: name },
+        'an actor failed to answer',
+      )
       return () => answer(refuse('internal'))
     }
   }
@@ -253,7 +296,8 @@ export class Shard {
     }
     this.sequence = sequence
     this.deps.measure.commit((this.deps.clock.elapsed() - started) / 1000, batch.entries.length)
-    for (const cell of batch.touched) if (cell.prev < 0) cell.prev = cursorOf(sequence, -1 - cell.prev)
+    for (const cell of batch.touched)
+      if (cell.prev < 0) cell.prev = cursorOf(sequence, -1 - cell.prev)
     const committed = placed(sequence, batch)
     announce(this.deps.bus, committed, batch)
     committed.forEach((one, i) => {

@@ -38,9 +38,12 @@ export async function takeOver(shard: Shard, epoch: number): Promise<Planned[]> 
   shard.sequence = last?.sequence ?? 0
   const checkpoint = await shard.keeper.load()
   const id = `${shard.deps.node}-${shard.name}-${shard.epoch}-takeover-${[...random.bytes(6)].join('')}`
-  const fence = new TextEncoder().encode(JSON.stringify({ v: 1, epoch: shard.epoch, prev: shard.sequence, entries: [] }))
+  const fence = new TextEncoder().encode(
+    JSON.stringify({ v: 1, epoch: shard.epoch, prev: shard.sequence, entries: [] }),
+  )
   const fenced = await journal.append(partition, number, fence, shard.sequence, id)
-  if (typeof fenced !== 'object') throw new Error(`the fence of shard ${shard.name} was not stored (${fenced})`)
+  if (typeof fenced !== 'object')
+    throw new Error(`the fence of shard ${shard.name} was not stored (${fenced})`)
 
   const pending = await replayed(shard, checkpoint, fenced.sequence)
   await shard.keeper.confirm(true)
@@ -59,7 +62,10 @@ async function replayed(shard: Shard, checkpoint: Covered, fence: number): Promi
       if (checkpoint.state === 0 || !(error instanceof LostSnapshot)) throw error
       const pause = error instanceof ForeignSnapshot ? undefined : AGAIN[attempt]
       if (pause === undefined) {
-        log.warn({ err: error, shard: shard.name }, 'a snapshot is missing; replaying the whole journal')
+        log.warn(
+          { err: error, shard: shard.name },
+          'a snapshot is missing; replaying the whole journal',
+        )
         shard.cells.clear()
         await shard.keeper.reset()
         return replayFrom(shard, { sequence: 0, state: 0 }, fence)
@@ -71,7 +77,11 @@ async function replayed(shard: Shard, checkpoint: Covered, fence: number): Promi
   }
 }
 /** Replay what lies after the checkpoint and before the fence. */
-async function replayFrom(shard: Shard, { sequence: checkpoint, state }: Covered, fence: number): Promise<Planned[]> {
+async function replayFrom(
+  shard: Shard,
+  { sequence: checkpoint, state }: Covered,
+  fence: number,
+): Promise<Planned[]> {
   const { journal, blobs, log, clock } = shard.deps
   const { partition, shard: number } = shard
   const pending: Planned[] = []
@@ -88,7 +98,10 @@ async function replayFrom(shard: Shard, { sequence: checkpoint, state }: Covered
     const places: Placed[] = []
     for (const stored of some) {
       const envelope = await decode(stored.data, blobs)
-      if (prev !== undefined && envelope.prev !== prev) throw new Error(`journal: a hole before ${stored.sequence} of shard ${shard.name}: expected ${prev}, found ${envelope.prev}`)
+      if (prev !== undefined && envelope.prev !== prev)
+        throw new Error(
+          `journal: a hole before ${stored.sequence} of shard ${shard.name}: expected ${prev}, found ${envelope.prev}`,
+        )
       prev = stored.sequence
       places.push(...placed(stored.sequence, envelope))
       await pause()
@@ -97,7 +110,9 @@ async function replayFrom(shard: Shard, { sequence: checkpoint, state }: Covered
     await shard.cells.load(begunBefore(unstored))
     for (const place of unstored) {
       const { entry } = place
-      const cell = shard.cells.loaded(entry) ?? (entry.prev === 0 ? shard.cells.fresh(entry) : await shard.cells.get(entry))
+      const cell =
+        shard.cells.loaded(entry) ??
+        (entry.prev === 0 ? shard.cells.fresh(entry) : await shard.cells.get(entry))
       if (replay(cell, place) && cell.dirty === 0) cell.dirty = sequenceOf(place.cursor)
       count++
       await pause()
@@ -109,19 +124,36 @@ async function replayFrom(shard: Shard, { sequence: checkpoint, state }: Covered
   }
   // A server that was replaced as leader without knowing it yet may have said where the journal ends.
   if (prev === undefined ? shard.sequence > checkpoint : prev !== shard.sequence) {
-    throw new Error(`journal: shard ${shard.name} ends at ${prev ?? checkpoint}, but its last envelope is ${shard.sequence}`)
+    throw new Error(
+      `journal: shard ${shard.name} ends at ${prev ?? checkpoint}, but its last envelope is ${shard.sequence}`,
+    )
   }
   // Whether a message is moot, its actor says.
-  for (const { effect, from } of pending) if ('push' in effect && !shard.cells.loaded(from)) await shard.cells.get(from)
+  for (const { effect, from } of pending)
+    if ('push' in effect && !shard.cells.loaded(from)) await shard.cells.get(from)
   const now = clock.now()
-  for (const cell of shard.cells.all()) if (cell.actor.recover) cell.state = cell.actor.recover(cell.state as never, now)
+  for (const cell of shard.cells.all())
+    if (cell.actor.recover) cell.state = cell.actor.recover(cell.state as never, now)
   shard.sequence = fence
-  log.info({ shard: shard.name, epoch: shard.epoch, checkpoint, state, replayed: count, ms: Math.round(clock.elapsed() - started) }, 'shard taken over')
+  log.info(
+    {
+      shard: shard.name,
+      epoch: shard.epoch,
+      checkpoint,
+      state,
+      replayed: count,
+      ms: Math.round(clock.elapsed() - started),
+    },
+    'shard taken over',
+  )
   return pending
 }
 
 /** What lies before a sequence, some at a time. */
-async function* together(stored: AsyncIterable<Stored>, end: number): AsyncGenerator<readonly Stored[], void> {
+async function* together(
+  stored: AsyncIterable<Stored>,
+  end: number,
+): AsyncGenerator<readonly Stored[], void> {
   let some: Stored[] = []
   let bytes = 0
   for await (const one of stored) {

@@ -25,6 +25,9 @@ export class Warnings {
     this.#said.set(about, { at: now, unsaid: 0 })
     const [oldest] = this.#said.keys()
     if (this.#said.size > MOST && oldest !== undefined) this.#said.delete(oldest)
-    this.#deps.log.warn({ ...fields, ...(known && known.unsaid > 0 && { unsaid: known.unsaid }) }, message)
+    this.#deps.log.warn(
+      { ...fields, ...(known && known.unsaid > 0 && { unsaid: known.unsaid }) },
+      message,
+    )
   }
 }

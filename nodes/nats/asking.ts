@@ -11,7 +11,15 @@
  *     gateway.
  * A4. A question that comes while there is no connection is sent once there is one, unless its time is over by then.
  */
-import { ClosedConnectionError, createInbox, NoRespondersError, TimeoutError, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node'
+import {
+  ClosedConnectionError,
+  createInbox,
+  NoRespondersError,
+  TimeoutError,
+  type Msg,
+  type MsgHdrs,
+  type NatsConnection,
+} from '@nats-io/transport-node'
 import type { Log } from '../../gateway/ports.ts'
 import { Disconnected, sentence } from './failures.ts'
 import { Overdue, type Limited } from './overdue.ts'
@@ -23,7 +31,12 @@ export interface Asking {
    * @throws NoRespondersError when nobody listens, TimeoutError, Disconnected, ClosedConnectionError; InvalidArgumentError when
    * it is larger than the server accepts.
    */
-  ask(subject: string, data: Uint8Array, headers: MsgHdrs | undefined, timeout: number): Promise<Msg>
+  ask(
+    subject: string,
+    data: Uint8Array,
+    headers: MsgHdrs | undefined,
+    timeout: number,
+  ): Promise<Msg>
   /** Send a message that wants no answer. One that cannot be sent is logged. */
   tell(subject: string, data: Uint8Array, headers?: MsgHdrs): void
   /** Resolves when everything told and asked before has been handed to the connection. */
@@ -69,47 +82,57 @@ export function createAsking(connection: NatsConnection, log: Log): Asking {
   }
   const begin = (): void => {
     begun = true
-    connection.subscribe(`${inbox}.*`, { callback: (_, message) => close(message.subject.slice(inbox.length + 1))?.answered(message) })
+    connection.subscribe(`${inbox}.*`, {
+      callback: (_, message) => close(message.subject.slice(inbox.length + 1))?.answered(message),
+    })
     void connection.closed().then(() => overdue.end())
   }
 
   return {
-    ask: (subject, data, headers, timeout) => new Promise((done, failed) => {
-      if (connection.isClosed()) return failed(new ClosedConnectionError())
-      if (!begun) begin()
-      const number = (counter++).toString(36)
-      const reply = `${inbox}.${number}`
-      const question: Question = {
-        until: performance.now() + timeout,
-        failed,
-        over: () => {
-          close(number)
-          failed(connection.isClosed() ? new ClosedConnectionError() : new TimeoutError())
-        },
-        answered: (message) => (message.data.length === 0 && message.headers?.code === 503 ? failed(new NoRespondersError(subject)) : done(message)),
-        send: () => {
-          if (!open.has(number)) return
-          try {
-            connection.publish(subject, data, headers ? { reply, headers } : { reply })
-          } catch (error) {
+    ask: (subject, data, headers, timeout) =>
+      new Promise((done, failed) => {
+        if (connection.isClosed()) return failed(new ClosedConnectionError())
+        if (!begun) begin()
+        const number = (counter++).toString(36)
+        const reply = `${inbox}.${number}`
+        const question: Question = {
+          until: performance.now() + timeout,
+          failed,
+          over: () => {
             close(number)
-            failed(error as Error)
-          }
-        },
-      }
-      open.set(number, question)
-      overdue.add(question)
-      if (held) held.push(question.send)
-      else soon(question.send)
-    }),
-    tell: (subject, data, headers) => soon(() => {
-      if (connection.isClosed()) return
-      try {
-        connection.publish(subject, data, headers ? { headers } : {})
-      } catch (error) {
-        log.warn({ subject, bytes: data.length, reason: sentence(error) }, 'a message could not be sent')
-      }
-    }),
+            failed(connection.isClosed() ? new ClosedConnectionError() : new TimeoutError())
+          },
+          answered: (message) =>
+            message.data.length === 0 && message.headers?.code === 503
+              ? failed(new NoRespondersError(subject))
+              : done(message),
+          send: () => {
+            if (!open.has(number)) return
+            try {
+              connection.publish(subject, data, headers ? { reply, headers } : { reply })
+            } catch (error) {
+              close(number)
+              failed(error as Error)
+            }
+          },
+        }
+        open.set(number, question)
+        overdue.add(question)
+        if (held) held.push(question.send)
+        else soon(question.send)
+      }),
+    tell: (subject, data, headers) =>
+      soon(() => {
+        if (connection.isClosed()) return
+        try {
+          connection.publish(subject, data, headers ? { headers } : {})
+        } catch (error) {
+          log.warn(
+            { subject, bytes: data.length, reason: sentence(error) },
+            'a message could not be sent',
+          )
+        }
+      }),
     sent: () => new Promise((done) => soon(done)),
     lost: () => {
       if (held) return

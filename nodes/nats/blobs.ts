@@ -7,7 +7,8 @@ import type { Nats } from './connect.ts'
 
 const STREAM = `OBJ_${names.blobs}`
 /** Subject of what is known of a value, as object stores of NATS spell it (nats-architecture-and-design, ADR-20). */
-const aboutOf = (name: string): string => `$O.${names.blobs}.M.${Buffer.from(name).toString('base64').replaceAll('+', '-').replaceAll('/', '_')}`
+const aboutOf = (name: string): string =>
+  `$O.${names.blobs}.M.${Buffer.from(name).toString('base64').replaceAll('+', '-').replaceAll('/', '_')}`
 
 /** The values of the installation. Throws when the servers do not answer, or a value is damaged. */
 export function createBlobs(nats: Nats): Blobs {
@@ -46,7 +47,10 @@ async function read(at: ObjectStore, name: string): Promise<Uint8Array | undefin
   const pieces: Uint8Array[] = []
   for (let next = reader.read(); ; ) {
     const silence = new AbortController()
-    const came = await Promise.race([next, sleep(SILENCE, undefined, { signal: silence.signal }).catch(() => undefined)]).finally(() => silence.abort())
+    const came = await Promise.race([
+      next,
+      sleep(SILENCE, undefined, { signal: silence.signal }).catch(() => undefined),
+    ]).finally(() => silence.abort())
     if (came === undefined) {
       const now = await at.info(name)
       if (now && !now.deleted && now.nuid === found.info.nuid) continue
@@ -72,7 +76,11 @@ export async function sweepPieces(nats: Nats, now: number, age: number): Promise
   const { state } = await manager.streams.info(STREAM, { subjects_filter: `${prefix}*` })
   const found = Object.keys(state.subjects ?? {})
   if (found.length === 0) return 0
-  const known = new Set((await (await new Objm(nats.streams).open(names.blobs)).list()).map(({ nuid }) => `${prefix}${nuid}`))
+  const known = new Set(
+    (await (await new Objm(nats.streams).open(names.blobs)).list()).map(
+      ({ nuid }) => `${prefix}${nuid}`,
+    ),
+  )
   let swept = 0
   for (const subject of found.filter((one) => !known.has(one))) {
     const last = await manager.streams.getMessage(STREAM, { last_by_subj: subject })

@@ -24,7 +24,8 @@ const DECLINED = 'Baton-Declined'
 
 const encoder = new TextEncoder()
 const encode = (message: unknown): Uint8Array => encoder.encode(JSON.stringify(message) ?? 'null')
-const decode = (message: Msg): unknown => (message.data.length === 0 ? undefined : JSON.parse(message.string()))
+const decode = (message: Msg): unknown =>
+  message.data.length === 0 ? undefined : JSON.parse(message.string())
 const header = (name: string, value: string): MsgHdrs => {
   const made = headers()
   made.set(name, value)
@@ -43,7 +44,8 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
 
   /** What a listener answers, or the promise of it. */
   const call = (listener: Listener, message: unknown, subject: string): unknown => {
-    const failed = (error: unknown): undefined => void log.error({ subject, error }, 'a listener failed')
+    const failed = (error: unknown): undefined =>
+      void log.error({ subject, error }, 'a listener failed')
     try {
       const answer = listener.handler(message, subject)
       return answer instanceof Promise ? answer.catch(failed) : answer
@@ -51,7 +53,11 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
       return failed(error)
     }
   }
-  const first = async (all: readonly Listener[], message: unknown, subject: string): Promise<unknown> => {
+  const first = async (
+    all: readonly Listener[],
+    message: unknown,
+    subject: string,
+  ): Promise<unknown> => {
     for (const listener of all) {
       const given = call(listener, message, subject)
       const answer = given instanceof Promise ? await given : given
@@ -60,16 +66,28 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
     return undefined
   }
   /** Answer of the listeners here, or undefined when none wants it or the time is over. */
-  const askHere = (here: readonly Listener[], subject: string, message: unknown, timeout: number): Promise<unknown> =>
+  const askHere = (
+    here: readonly Listener[],
+    subject: string,
+    message: unknown,
+    timeout: number,
+  ): Promise<unknown> =>
     new Promise((resolve) => {
       const asked: Limited = { until: performance.now() + timeout, over: () => resolve(undefined) }
       overdue.add(asked)
-      queueMicrotask(() => void first(here, message, subject).then((answer) => {
-        overdue.delete(asked)
-        resolve(answer)
-      }))
+      queueMicrotask(
+        () =>
+          void first(here, message, subject).then((answer) => {
+            overdue.delete(asked)
+            resolve(answer)
+          }),
+      )
     })
-  const askElsewhere = async (subject: string, message: unknown, timeout: number): Promise<{ readonly answer: unknown } | NoAnswer> => {
+  const askElsewhere = async (
+    subject: string,
+    message: unknown,
+    timeout: number,
+  ): Promise<{ readonly answer: unknown } | NoAnswer> => {
     try {
       const reply = await nats.ask(subject, encode(message), undefined, timeout)
       return reply.headers?.has(DECLINED) ? 'no_responders' : { answer: decode(reply) }
@@ -88,7 +106,12 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
     const { group } = listener
     if (group !== undefined && message.headers?.get(SERVED).split(' ').includes(group)) return
     // The server chose one subscription of the group; when it does not want the request, the others here may.
-    const others = group === undefined || !message.reply ? [] : listeners.matching(message.subject).filter((other) => other.group === group && other !== listener)
+    const others =
+      group === undefined || !message.reply
+        ? []
+        : listeners
+            .matching(message.subject)
+            .filter((other) => other.group === group && other !== listener)
     const answer = await first([listener, ...others], decode(message), message.subject)
     if (!message.reply || connection.isClosed()) return
     if (answer !== undefined) nats.tell(message.reply, encode(answer))
@@ -115,7 +138,12 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
     publish: (subject, message, text) => {
       const { listening, groups } = listeners.chosen(subject)
       for (const listener of listening) queueMicrotask(() => void call(listener, message, subject))
-      if (!alone()) nats.tell(subject, text ? encoder.encode(text()) : encode(message), groups.length > 0 ? header(SERVED, groups.join(' ')) : undefined)
+      if (!alone())
+        nats.tell(
+          subject,
+          text ? encoder.encode(text()) : encode(message),
+          groups.length > 0 ? header(SERVED, groups.join(' ')) : undefined,
+        )
     },
     subscribe: (subject, handler, group) => {
       const listener: Listener = { subject, handler, group }
@@ -126,7 +154,10 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
         callback: (error, message) => {
           if (error) log.error({ subject, error }, 'a subscription ended')
           else if (left) decline(message)
-          else receive(listener, message).catch((failure: unknown) => log.error({ subject, error: failure }, 'a message could not be handled'))
+          else
+            receive(listener, message).catch((failure: unknown) =>
+              log.error({ subject, error: failure }, 'a message could not be handled'),
+            )
         },
       })
       return () => {

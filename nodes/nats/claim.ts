@@ -9,8 +9,15 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Fault } from '../fault.ts'
 
-interface Known { readonly pid: number; readonly command: string }
-interface Claim { readonly owner: Known; readonly server: Known; readonly url: string }
+interface Known {
+  readonly pid: number
+  readonly command: string
+}
+interface Claim {
+  readonly owner: Known
+  readonly server: Known
+  readonly url: string
+}
 
 const file = (folder: string) => join(folder, 'owner.json')
 
@@ -20,7 +27,10 @@ function commandOf(pid: number): string {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
   } catch {
     try {
-      return execFileSync('ps', ['-p', String(pid), '-o', 'args='], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+      return execFileSync('ps', ['-p', String(pid), '-o', 'args='], {
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      }).trim()
     } catch {
       return ''
     }
@@ -31,7 +41,10 @@ const lives = ({ pid, command }: Known): boolean => command !== '' && commandOf(
 
 /** Write down that this process runs `server` in the folder, and where it listens. */
 export const claimFolder = (folder: string, server: number, url: string): void =>
-  writeFileSync(file(folder), JSON.stringify({ owner: known(process.pid), server: known(server), url } satisfies Claim))
+  writeFileSync(
+    file(folder),
+    JSON.stringify({ owner: known(process.pid), server: known(server), url } satisfies Claim),
+  )
 /** Address of the server that a living process runs in the folder; undefined when there is none. */
 export function runningIn(folder: string): string | undefined {
   try {
@@ -57,16 +70,23 @@ export async function clearFolder(folder: string): Promise<void> {
   }
   const { owner, server } = claim
   if (!lives(server)) return
-  if (lives(owner)) throw new Fault(`Process ${owner.pid} is already running with the data in ${folder}. Stop it, or choose another folder with BATON_DATA.`)
+  if (lives(owner))
+    throw new Fault(
+      `Process ${owner.pid} is already running with the data in ${folder}. Stop it, or choose another folder with BATON_DATA.`,
+    )
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     try {
       process.kill(server.pid, signal)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ESRCH') return
-      throw new Fault(`A NATS server (process ${server.pid}) still uses ${folder} and belongs to another user. Stop it first.`)
+      throw new Fault(
+        `A NATS server (process ${server.pid}) still uses ${folder} and belongs to another user. Stop it first.`,
+      )
     }
     for (let waited = 0; waited < 10_000 && lives(server); waited += 50) await sleep(50)
     if (!lives(server)) return
   }
-  throw new Fault(`The NATS server (process ${server.pid}) that still uses ${folder} cannot be stopped. End it first.`)
+  throw new Fault(
+    `The NATS server (process ${server.pid}) that still uses ${folder} cannot be stopped. End it first.`,
+  )
 }

@@ -2,7 +2,12 @@
  * One connection to NATS per process. It reconnects for ever by itself; what was lost meanwhile is the business of those
  * who use it. The server does not echo: what this process publishes reaches its own listeners directly (bus.ts).
  */
-import { jetstream, jetstreamManager, type JetStreamClient, type JetStreamManager } from '@nats-io/jetstream'
+import {
+  jetstream,
+  jetstreamManager,
+  type JetStreamClient,
+  type JetStreamManager,
+} from '@nats-io/jetstream'
 import { connect, type NatsConnection } from '@nats-io/transport-node'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../gateway/ports.ts'
@@ -51,17 +56,32 @@ export const STORING = 4000
  */
 const PINGS = { pingInterval: 1000, maxPingOut: 2 } as const
 
-async function firstConnection({ servers, name, log, within = 30_000 }: ConnectOptions): Promise<NatsConnection> {
+async function firstConnection({
+  servers,
+  name,
+  log,
+  within = 30_000,
+}: ConnectOptions): Promise<NatsConnection> {
   const started = Date.now()
   for (let attempt = 0; ; attempt++) {
     try {
       return await connect({
-        servers: [...servers], name, noEcho: true, maxReconnectAttempts: -1, reconnectTimeWait: 200, reconnectJitter: 200, ignoreAuthErrorAbort: true,
-        ...PINGS, timeout: 5000, noAsyncTraces: true,
+        servers: [...servers],
+        name,
+        noEcho: true,
+        maxReconnectAttempts: -1,
+        reconnectTimeWait: 200,
+        reconnectJitter: 200,
+        ignoreAuthErrorAbort: true,
+        ...PINGS,
+        timeout: 5000,
+        noAsyncTraces: true,
       })
     } catch (error) {
       if (Date.now() - started > within) {
-        throw new Fault(`No NATS server answers at ${servers.join(', ')} (${(error as Error).message}). Start it, or correct BATON_NATS.`)
+        throw new Fault(
+          `No NATS server answers at ${servers.join(', ')} (${(error as Error).message}). Start it, or correct BATON_NATS.`,
+        )
       }
       if (attempt % 10 === 0) log.info({ servers }, 'waiting for NATS')
       await sleep(Math.min(100 * 2 ** attempt, 2000))
@@ -82,8 +102,14 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
   }
   const version = connection.info?.version ?? '0.0.0'
   const which = `The NATS server at ${connection.getServer()}`
-  if (!isAccepted(version)) return refuseServer(`${which} has version ${version}; ${MINIMUM} or newer is needed, because older ones can lose acknowledged data.`)
-  if (connection.info?.jetstream !== true) return refuseServer(`${which} runs without JetStream. Give its configuration a jetstream block, as in nats.conf.`)
+  if (!isAccepted(version))
+    return refuseServer(
+      `${which} has version ${version}; ${MINIMUM} or newer is needed, because older ones can lose acknowledged data.`,
+    )
+  if (connection.info?.jetstream !== true)
+    return refuseServer(
+      `${which} runs without JetStream. Give its configuration a jetstream block, as in nats.conf.`,
+    )
 
   const asking = createAsking(connection, log)
   let up = true
@@ -99,8 +125,10 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
         asking.found()
         log.info({ server: status.server }, 'connected to NATS again')
         for (const run of [...waiting]) run()
-      } else if (status.type === 'error') log.warn({ error: status.error }, 'NATS reported an error')
-      else if (status.type === 'slowConsumer') log.warn({ pending: status.pending }, 'a NATS subscription is not read fast enough')
+      } else if (status.type === 'error')
+        log.warn({ error: status.error }, 'NATS reported an error')
+      else if (status.type === 'slowConsumer')
+        log.warn({ pending: status.pending }, 'a NATS subscription is not read fast enough')
     }
   }
   void watch()
@@ -124,7 +152,10 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
       await asking.sent()
       // Draining waits for the server's answer, which a server that is gone never gives.
       const drained = up ? connection.drain() : connection.close()
-      await Promise.race([drained.catch(() => {}), sleep(2000, undefined, { ref: false }).then(() => connection.close())])
+      await Promise.race([
+        drained.catch(() => {}),
+        sleep(2000, undefined, { ref: false }).then(() => connection.close()),
+      ])
     },
   }
 }

@@ -13,9 +13,16 @@ import type { Nats } from './connect.ts'
 /** A stream as a backup remembers it. */
 export interface Copied {
   readonly config: Readonly<Record<string, unknown>>
-  readonly state: { readonly messages: number; readonly bytes: number; readonly first_seq: number; readonly last_seq: number }
+  readonly state: {
+    readonly messages: number
+    readonly bytes: number
+    readonly first_seq: number
+    readonly last_seq: number
+  }
 }
-interface ApiAnswer { readonly error?: { readonly code: number; readonly description: string } }
+interface ApiAnswer {
+  readonly error?: { readonly code: number; readonly description: string }
+}
 
 /** Bytes of one chunk, and how many chunks of a restore are on their way at a time. */
 const CHUNK = 256 * 1024
@@ -25,8 +32,15 @@ const BEGIN = 60_000
 const SILENCE = 60_000
 const FINISH = 600_000
 
-async function ask<T>({ connection }: Nats, subject: string, body: unknown, timeout: number): Promise<T> {
-  const answer = JSON.parse((await connection.request(subject, JSON.stringify(body), { timeout })).string()) as T & ApiAnswer
+async function ask<T>(
+  { connection }: Nats,
+  subject: string,
+  body: unknown,
+  timeout: number,
+): Promise<T> {
+  const answer = JSON.parse(
+    (await connection.request(subject, JSON.stringify(body), { timeout })).string(),
+  ) as T & ApiAnswer
   if (answer.error) throw new Error(`${answer.error.description} (${answer.error.code})`)
   return answer
 }
@@ -34,29 +48,46 @@ async function ask<T>({ connection }: Nats, subject: string, body: unknown, time
 /** Every stream of these servers that bears a name of the service. */
 export async function baseStreams({ manager }: Nats): Promise<string[]> {
   const found: string[] = []
-  for await (const name of manager.streams.names()) if (/^(JOURNAL_\d+|KV_STATE_\d+)$/.test(name) || [`KV_${names.config}`, `KV_${names.cluster}`, `OBJ_${names.blobs}`].includes(name)) found.push(name)
+  for await (const name of manager.streams.names())
+    if (
+      /^(JOURNAL_\d+|KV_STATE_\d+)$/.test(name) ||
+      [`KV_${names.config}`, `KV_${names.cluster}`, `OBJ_${names.blobs}`].includes(name)
+    )
+      found.push(name)
   return found.sort()
 }
-export const deleteStream = async ({ manager }: Nats, name: string): Promise<void> => void (await manager.streams.delete(name))
+export const deleteStream = async ({ manager }: Nats, name: string): Promise<void> =>
+  void (await manager.streams.delete(name))
 
 /**
  * The snapshot of a stream: what it holds at least, and its bytes, to be read once. The server checks what it reads.
  * @throws Error when the stream is absent or damaged, or the server falls silent.
  */
-export async function snapshotStream(nats: Nats, stream: string): Promise<Copied & { readonly chunks: AsyncIterable<Uint8Array> }> {
+export async function snapshotStream(
+  nats: Nats,
+  stream: string,
+): Promise<Copied & { readonly chunks: AsyncIterable<Uint8Array> }> {
   const { connection } = nats
   const inbox = createInbox()
   const subscription = connection.subscribe(inbox)
   let asked: Copied
   try {
-    asked = await ask<Copied>(nats, `$JS.API.STREAM.SNAPSHOT.${stream}`, { deliver_subject: inbox, no_consumers: true, chunk_size: CHUNK, jsck: true }, BEGIN)
+    asked = await ask<Copied>(
+      nats,
+      `$JS.API.STREAM.SNAPSHOT.${stream}`,
+      { deliver_subject: inbox, no_consumers: true, chunk_size: CHUNK, jsck: true },
+      BEGIN,
+    )
   } catch (error) {
     subscription.unsubscribe()
     throw error
   }
   async function* read(): AsyncGenerator<Uint8Array, void> {
     let silent = false
-    const bite = () => { silent = true; subscription.unsubscribe() }
+    const bite = () => {
+      silent = true
+      subscription.unsubscribe()
+    }
     let timer = setTimeout(bite, SILENCE)
     try {
       for await (const message of subscription) {
@@ -70,7 +101,9 @@ export async function snapshotStream(nats: Nats, stream: string): Promise<Copied
         yield message.data
         timer = setTimeout(bite, SILENCE)
       }
-      throw new Error(silent ? `the server sent nothing for ${SILENCE / 1000} s` : 'the connection ended')
+      throw new Error(
+        silent ? `the server sent nothing for ${SILENCE / 1000} s` : 'the connection ended',
+      )
     } finally {
       clearTimeout(timer)
       subscription.unsubscribe()
@@ -83,15 +116,28 @@ export async function snapshotStream(nats: Nats, stream: string): Promise<Copied
  * Make a stream from its snapshot, with another number of replicas if wanted. Resolves when every replica has it.
  * @param sent told of bytes on their way.
  */
-export async function restoreStream(nats: Nats, stream: string, copied: Copied, chunks: AsyncIterable<Uint8Array>, replicas: number, sent: (bytes: number) => void): Promise<StreamState> {
+export async function restoreStream(
+  nats: Nats,
+  stream: string,
+  copied: Copied,
+  chunks: AsyncIterable<Uint8Array>,
+  replicas: number,
+  sent: (bytes: number) => void,
+): Promise<StreamState> {
   // Where it was placed, and what the old servers noted about it, means nothing to the new ones.
   const { placement: _, metadata: __, ...config } = copied.config
   const wanted = { ...config, num_replicas: replicas } as unknown as StreamConfig
-  const { deliver_subject: subject } = await ask<{ deliver_subject: string }>(nats, `$JS.API.STREAM.RESTORE.${stream}`, { config: wanted, state: copied.state }, BEGIN)
+  const { deliver_subject: subject } = await ask<{ deliver_subject: string }>(
+    nats,
+    `$JS.API.STREAM.RESTORE.${stream}`,
+    { config: wanted, state: copied.state },
+    BEGIN,
+  )
   const flying: Promise<void>[] = []
   const send = async (chunk: Uint8Array): Promise<void> => {
     const answer = await nats.connection.request(subject, chunk, { timeout: SILENCE })
-    const refused = answer.data.length > 0 ? (JSON.parse(answer.string()) as ApiAnswer).error : undefined
+    const refused =
+      answer.data.length > 0 ? (JSON.parse(answer.string()) as ApiAnswer).error : undefined
     if (refused) throw new Error(refused.description)
     sent(chunk.length)
   }
@@ -103,7 +149,9 @@ export async function restoreStream(nats: Nats, stream: string, copied: Copied, 
     if (flying.length >= AHEAD) await flying.shift()
   }
   await Promise.all(flying)
-  const done = JSON.parse((await nats.connection.request(subject, '', { timeout: FINISH })).string()) as ApiAnswer
+  const done = JSON.parse(
+    (await nats.connection.request(subject, '', { timeout: FINISH })).string(),
+  ) as ApiAnswer
   if (done.error) throw new Error(`${done.error.description} (${done.error.code})`)
   return inStep(nats, stream, replicas)
 }
@@ -113,13 +161,23 @@ async function inStep({ manager }: Nats, stream: string, replicas: number): Prom
   for (const end = Date.now() + FINISH; ; await sleep(100)) {
     const info: StreamInfo | undefined = await manager.streams.info(stream).catch(() => undefined)
     const followers = info?.cluster?.replicas ?? []
-    if (info && (replicas === 1 || (followers.length === replicas - 1 && followers.every(({ current, lag }) => current && !lag)))) return info.state
-    if (Date.now() > end) throw new Fault(`${stream} was restored, but not all of its ${replicas} replicas have it. Check the NATS servers, then see \`nats stream info ${stream}\`.`)
+    if (
+      info &&
+      (replicas === 1 ||
+        (followers.length === replicas - 1 &&
+          followers.every(({ current, lag }) => current && !lag)))
+    )
+      return info.state
+    if (Date.now() > end)
+      throw new Fault(
+        `${stream} was restored, but not all of its ${replicas} replicas have it. Check the NATS servers, then see \`nats stream info ${stream}\`.`,
+      )
   }
 }
 
 /** Remove objects that only lost snapshots referred to. */
 export async function dropSnapshotObjects(nats: Nats): Promise<void> {
   const store = await new Objm(nats.streams).open(names.blobs)
-  for (const { name } of await store.list()) if (name.startsWith('snapshot/')) await store.delete(name)
+  for (const { name } of await store.list())
+    if (name.startsWith('snapshot/')) await store.delete(name)
 }

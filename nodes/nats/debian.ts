@@ -3,7 +3,17 @@
  * directories of its own, over the mirror that the machine itself uses, and checks the archive's signature.
  */
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile, copyFile, chmod, rename } from 'node:fs/promises'
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  writeFile,
+  copyFile,
+  chmod,
+  rename,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -21,16 +31,28 @@ export interface Mirror {
   /** File of keys that signs it, when the source names one. */
   readonly keyring?: string
 }
-const mirror = (uri: string, keyring: string | undefined): Mirror => ({ uri, ...(keyring?.startsWith('/') && { keyring }) })
-const isMain = (uri: string | undefined, suite: string | undefined, components: readonly string[]): uri is string =>
-  uri !== undefined && /^https?:\/\//.test(uri) && !/security|backports/.test(`${uri} ${suite ?? ''}`) && components.includes('main')
+const mirror = (uri: string, keyring: string | undefined): Mirror => ({
+  uri,
+  ...(keyring?.startsWith('/') && { keyring }),
+})
+const isMain = (
+  uri: string | undefined,
+  suite: string | undefined,
+  components: readonly string[],
+): uri is string =>
+  uri !== undefined &&
+  /^https?:\/\//.test(uri) &&
+  !/security|backports/.test(`${uri} ${suite ?? ''}`) &&
+  components.includes('main')
 
 /** Archives named in a one-line-style file (`deb [signed-by=…] http://… suite main`). */
 export const mirrorsOfList = (text: string): Mirror[] =>
   text.split('\n').flatMap((line) => {
     const match = /^\s*deb\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)\s+(.*)$/.exec(line)
     const [, options = '', uri, suite, components = ''] = match ?? []
-    return isMain(uri, suite, components.split('#')[0]?.split(/\s+/) ?? []) ? [mirror(uri, /signed-by=(\S+)/i.exec(options)?.[1])] : []
+    return isMain(uri, suite, components.split('#')[0]?.split(/\s+/) ?? [])
+      ? [mirror(uri, /signed-by=(\S+)/i.exec(options)?.[1])]
+      : []
   })
 
 /** Archives named in a deb822-style file. */
@@ -42,20 +64,36 @@ export const mirrorsOfSources = (text: string): Mirror[] =>
       if (line.startsWith('#')) continue
       const field = /^([A-Za-z0-9-]+):\s*(.*)$/.exec(line)
       if (field) fields.set((last = (field[1] ?? '').toLowerCase()), field[2] ?? '')
-      else if (/^\s/.test(line) && last) fields.set(last, `${fields.get(last) ?? ''} ${line.trim()}`)
+      else if (/^\s/.test(line) && last)
+        fields.set(last, `${fields.get(last) ?? ''} ${line.trim()}`)
     }
     const words = (name: string) => (fields.get(name) ?? '').split(/\s+/).filter(Boolean)
     if (!words('types').includes('deb') || fields.get('enabled')?.trim() === 'no') return []
-    return words('uris').flatMap((uri) => (isMain(uri, words('suites')[0], words('components')) ? [mirror(uri, words('signed-by')[0])] : []))
+    return words('uris').flatMap((uri) =>
+      isMain(uri, words('suites')[0], words('components'))
+        ? [mirror(uri, words('signed-by')[0])]
+        : [],
+    )
   })
 
 /** The machine's own main archive, or undefined when it has none. */
 async function mirrorOfMachine(): Promise<Mirror | undefined> {
-  const files = ['/etc/apt/sources.list', ...(await readdir('/etc/apt/sources.list.d').catch(() => [])).map((name) => join('/etc/apt/sources.list.d', name))]
+  const files = [
+    '/etc/apt/sources.list',
+    ...(await readdir('/etc/apt/sources.list.d').catch(() => [])).map((name) =>
+      join('/etc/apt/sources.list.d', name),
+    ),
+  ]
   for (const file of files) {
     const text = await readFile(file, 'utf8').catch(() => '')
-    const found = file.endsWith('.sources') ? mirrorsOfSources(text) : file.endsWith('.list') ? mirrorsOfList(text) : []
-    const debian = found.find(({ uri, keyring }) => /debian/.test(uri) || keyring?.includes('debian-archive'))
+    const found = file.endsWith('.sources')
+      ? mirrorsOfSources(text)
+      : file.endsWith('.list')
+        ? mirrorsOfList(text)
+        : []
+    const debian = found.find(
+      ({ uri, keyring }) => /debian/.test(uri) || keyring?.includes('debian-archive'),
+    )
     if (debian) return debian
   }
   return undefined
@@ -72,16 +110,30 @@ export async function fetchFromDebian(cache: string): Promise<string> {
   const keyring = from.keyring ?? KEYRING
   const work = await mkdtemp(join(tmpdir(), 'baton-apt-'))
   try {
-    for (const folder of ['lists/partial', 'archives/partial', 'unpacked']) await mkdir(join(work, folder), { recursive: true })
-    await writeFile(join(work, 'sources.list'), `deb [signed-by=${keyring}] ${from.uri} ${RELEASE} main\n`)
+    for (const folder of ['lists/partial', 'archives/partial', 'unpacked'])
+      await mkdir(join(work, folder), { recursive: true })
+    await writeFile(
+      join(work, 'sources.list'),
+      `deb [signed-by=${keyring}] ${from.uri} ${RELEASE} main\n`,
+    )
     await writeFile(join(work, 'status'), '')
     const options = [
-      `Dir::Etc::sourcelist=${join(work, 'sources.list')}`, 'Dir::Etc::sourceparts=-', 'Dir::Etc::preferencesparts=-', `Dir::State=${work}`,
-      `Dir::State::lists=${join(work, 'lists')}`, `Dir::State::status=${join(work, 'status')}`, `Dir::Cache=${work}`, `Dir::Cache::archives=${join(work, 'archives')}`,
-      'APT::Sandbox::User=', 'Acquire::Languages=none', 'Acquire::Retries=2', 'APT::Update::Error-Mode=any',
+      `Dir::Etc::sourcelist=${join(work, 'sources.list')}`,
+      'Dir::Etc::sourceparts=-',
+      'Dir::Etc::preferencesparts=-',
+      `Dir::State=${work}`,
+      `Dir::State::lists=${join(work, 'lists')}`,
+      `Dir::State::status=${join(work, 'status')}`,
+      `Dir::Cache=${work}`,
+      `Dir::Cache::archives=${join(work, 'archives')}`,
+      'APT::Sandbox::User=',
+      'Acquire::Languages=none',
+      'Acquire::Retries=2',
+      'APT::Update::Error-Mode=any',
     ].flatMap((option) => ['-o', option])
     const env = { ...process.env, LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' }
-    const apt = (...args: string[]) => run('apt-get', ['-q', ...options, ...args], { cwd: work, timeout: 180_000, env })
+    const apt = (...args: string[]) =>
+      run('apt-get', ['-q', ...options, ...args], { cwd: work, timeout: 180_000, env })
     await apt('update')
     await apt('download', 'nats-server')
     const deb = (await readdir(work)).find((name) => name.endsWith('.deb'))
@@ -89,7 +141,8 @@ export async function fetchFromDebian(cache: string): Promise<string> {
     await run('dpkg', ['-x', join(work, deb), join(work, 'unpacked')])
     const binary = join(work, 'unpacked/usr/sbin/nats-server')
     const version = versionIn((await run(binary, ['--version'])).stdout)
-    if (!version) throw new Fault('the nats-server of the Debian package does not run on this machine')
+    if (!version)
+      throw new Fault('the nats-server of the Debian package does not run on this machine')
     await mkdir(cache, { recursive: true })
     const place = join(cache, `nats-server-${version}`)
     // Copied beside its place and renamed, so that a second process never sees half a binary.
@@ -102,7 +155,9 @@ export async function fetchFromDebian(cache: string): Promise<string> {
     if (error instanceof Fault) throw error
     const { code, stderr, message } = error as NodeJS.ErrnoException & { stderr?: string }
     if (code === 'ENOENT') throw new Fault('this machine has no apt-get or dpkg')
-    throw new Fault(`apt-get could not fetch nats-server: ${(stderr?.trim().split('\n').at(-1) || message).slice(0, 300)}`)
+    throw new Fault(
+      `apt-get could not fetch nats-server: ${(stderr?.trim().split('\n').at(-1) || message).slice(0, 300)}`,
+    )
   } finally {
     await rm(work, { recursive: true, force: true })
   }

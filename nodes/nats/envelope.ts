@@ -24,12 +24,19 @@ export function sealed(data: Uint8Array, message_id: string, expected: number): 
 /** A stored envelope was changed by something other than the service. */
 export class DamagedEnvelope extends Error {
   constructor(stream: string, sequence: number) {
-    super(`message ${sequence} of ${stream} is damaged: its checksum does not match. Restore the stream from a replica or a backup.`)
+    super(
+      `message ${sequence} of ${stream} is damaged: its checksum does not match. Restore the stream from a replica or a backup.`,
+    )
   }
 }
 
 /** A message of a journal as the host sees it. Throws DamagedEnvelope. */
-export function opened(stream: string, sequence: number, data: Uint8Array, header: MsgHdrs | undefined): Stored {
+export function opened(
+  stream: string,
+  sequence: number,
+  data: Uint8Array,
+  header: MsgHdrs | undefined,
+): Stored {
   if (header?.get(CHECKSUM) !== checksum(data)) throw new DamagedEnvelope(stream, sequence)
   return { sequence, message_id: header.get(MESSAGE_ID), data }
 }

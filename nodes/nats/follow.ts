@@ -27,7 +27,12 @@ function bell() {
 }
 
 /** Hand over everything from a sequence on; the returned function stops, resolving when the last batch is done. */
-export function follow(nats: Nats, stream: string, from: number, on: (batch: readonly Stored[]) => Promise<void> | void): () => Promise<void> {
+export function follow(
+  nats: Nats,
+  stream: string,
+  from: number,
+  on: (batch: readonly Stored[]) => Promise<void> | void,
+): () => Promise<void> {
   const ending = new AbortController()
   const stopped = () => ending.signal.aborted
   const pause = (ms: number) => sleep(ms, undefined, { signal: ending.signal }).catch(() => {})
@@ -51,8 +56,16 @@ export function follow(nats: Nats, stream: string, from: number, on: (batch: rea
         while (waiting.length >= AHEAD && !stopped()) await room.rung()
       }
     } catch (error) {
-      if (error instanceof DamagedEnvelope) nats.log.error({ stream, error }, 'the journal is damaged; nothing behind this place is read')
-      else if (!stopped()) nats.log.warn({ stream, after: received, reason: sentence(error) }, 'reading the journal is interrupted')
+      if (error instanceof DamagedEnvelope)
+        nats.log.error(
+          { stream, error },
+          'the journal is damaged; nothing behind this place is read',
+        )
+      else if (!stopped())
+        nats.log.warn(
+          { stream, after: received, reason: sentence(error) },
+          'reading the journal is interrupted',
+        )
     } finally {
       current?.close()
       current = undefined
@@ -78,7 +91,10 @@ export function follow(nats: Nats, stream: string, from: number, on: (batch: rea
         failures = 0
       } catch (error) {
         waiting = [...batch, ...waiting]
-        nats.log.error({ stream, from: batch[0]?.sequence, error }, 'a batch of the journal was not applied; it is tried again')
+        nats.log.error(
+          { stream, from: batch[0]?.sequence, error },
+          'a batch of the journal was not applied; it is tried again',
+        )
         await pause(Math.min(100 * 2 ** failures++, LONGEST_PAUSE))
       }
       room.ring()
@@ -88,11 +104,17 @@ export function follow(nats: Nats, stream: string, from: number, on: (batch: rea
     for (let before = received; !stopped(); ) {
       const at = received
       await pause(LOOK)
-      const { first_seq, last_seq } = await nats.manager.streams.info(stream).then(({ state }) => state, () => ({ first_seq: 0, last_seq: 0 }))
+      const { first_seq, last_seq } = await nats.manager.streams.info(stream).then(
+        ({ state }) => state,
+        () => ({ first_seq: 0, last_seq: 0 }),
+      )
       // There is more, but nothing came between two looks, and it is not the handler that holds it up.
       const silent = received === before && last_seq > received && first_seq <= last_seq
       if (silent && current && waiting.length < AHEAD && !stopped()) {
-        nats.log.warn({ stream, at, last_seq }, 'the journal was not delivered; reading starts again')
+        nats.log.warn(
+          { stream, at, last_seq },
+          'the journal was not delivered; reading starts again',
+        )
         current.close()
       }
       before = at

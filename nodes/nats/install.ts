@@ -34,11 +34,16 @@ async function probe(path: string): Promise<Binary | undefined> {
 }
 
 /** The folder that fetched binaries are kept in. */
-export const cacheFolder = (env: Environment): string => join(env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'baton')
+export const cacheFolder = (env: Environment): string =>
+  join(env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'baton')
 
 async function cached(folder: string): Promise<Binary | undefined> {
-  const files = (await readdir(folder).catch(() => [])).filter((name) => /^nats-server-\d+\.\d+\.\d+$/.test(name))
-  for (const name of files.sort((a, b) => compareVersions(versionIn(b) ?? '', versionIn(a) ?? ''))) {
+  const files = (await readdir(folder).catch(() => [])).filter((name) =>
+    /^nats-server-\d+\.\d+\.\d+$/.test(name),
+  )
+  for (const name of files.sort((a, b) =>
+    compareVersions(versionIn(b) ?? '', versionIn(a) ?? ''),
+  )) {
     const found = await probe(join(folder, name))
     if (found && isAccepted(found.version)) return found
   }
@@ -53,12 +58,21 @@ or point BATON_NATS at a running server.`
  * @param progress told once before something is downloaded.
  * @throws Fault when none can be had, or when the one named in BATON_NATS_SERVER cannot be used.
  */
-export async function findServer(env: Environment, progress: (line: string) => void = () => {}): Promise<Binary> {
+export async function findServer(
+  env: Environment,
+  progress: (line: string) => void = () => {},
+): Promise<Binary> {
   const named = env['BATON_NATS_SERVER']
   if (named) {
     const found = await probe(named)
-    if (!found) throw new Fault(`BATON_NATS_SERVER is ${named}, which is no nats-server that runs here. ${help}`)
-    if (!isAccepted(found.version)) throw new Fault(`BATON_NATS_SERVER is ${named}, version ${found.version}, which is too old. ${help}`)
+    if (!found)
+      throw new Fault(
+        `BATON_NATS_SERVER is ${named}, which is no nats-server that runs here. ${help}`,
+      )
+    if (!isAccepted(found.version))
+      throw new Fault(
+        `BATON_NATS_SERVER is ${named}, version ${found.version}, which is too old. ${help}`,
+      )
     return found
   }
   for (const folder of (env['PATH'] ?? '').split(delimiter).filter(Boolean)) {
@@ -69,12 +83,18 @@ export async function findServer(env: Environment, progress: (line: string) => v
   const kept = await cached(cache)
   if (kept) return kept
   progress('Fetching nats-server from the Debian archive (once, about 6 MB)')
-  const reason = await fetchFromDebian(cache).then(() => undefined, (error: unknown) => {
-    if (error instanceof Fault) return error.message
-    throw error
-  })
+  const reason = await fetchFromDebian(cache).then(
+    () => undefined,
+    (error: unknown) => {
+      if (error instanceof Fault) return error.message
+      throw error
+    },
+  )
   const fetched = await cached(cache)
-  if (!fetched) throw new Fault(`There is no nats-server, and it could not be fetched: ${reason ?? `the archive's version is older than ${MINIMUM}`}. ${help}`)
+  if (!fetched)
+    throw new Fault(
+      `There is no nats-server, and it could not be fetched: ${reason ?? `the archive's version is older than ${MINIMUM}`}. ${help}`,
+    )
   return fetched
 }
 
@@ -82,7 +102,9 @@ if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.a
   findServer(process.env, (line) => process.stderr.write(`${line}\n`)).then(
     ({ path }) => process.stdout.write(`${path}\n`),
     (error: unknown) => {
-      process.stderr.write(`${error instanceof Fault ? error.message : String((error as Error).stack ?? error)}\n`)
+      process.stderr.write(
+        `${error instanceof Fault ? error.message : String((error as Error).stack ?? error)}\n`,
+      )
       process.exitCode = 1
     },
   )

@@ -33,37 +33,68 @@ const UNLED = 100
 const READ_ATTEMPTS = 6
 
 /** The journal of a connection. */
-export function createJournal(nats: Nats, { timeout = 3000, appended = () => {}, doubted = () => {} }: JournalOptions = {}): Journal {
+export function createJournal(
+  nats: Nats,
+  { timeout = 3000, appended = () => {}, doubted = () => {} }: JournalOptions = {},
+): Journal {
   const relief = createRelief(nats)
   const succession = createSuccession(() => performance.now())
   /** The server compares before it looks for duplicates: a repeat of what was stored looks like a conflict with oneself. */
-  const outcomeOfConflict = async (partition: number, shard: number, message_id: string, expected: number): Promise<Appended> => {
+  const outcomeOfConflict = async (
+    partition: number,
+    shard: number,
+    message_id: string,
+    expected: number,
+  ): Promise<Appended> => {
     try {
       const stored = await last(partition, shard)
-      if ((stored?.sequence ?? 0) === expected) relief(names.journal(partition), subjects.journal(partition, shard))
+      if ((stored?.sequence ?? 0) === expected)
+        relief(names.journal(partition), subjects.journal(partition, shard))
       return stored?.message_id === message_id ? { sequence: stored.sequence } : 'conflict'
     } catch (error) {
-      nats.log.warn({ partition, shard, reason: sentence(error) }, 'a conflicting append has an unknown outcome')
+      nats.log.warn(
+        { partition, shard, reason: sentence(error) },
+        'a conflicting append has an unknown outcome',
+      )
       return 'unknown'
     }
   }
-  const append = async (partition: number, shard: number, data: Uint8Array, expected: number, message_id: string): Promise<Appended> => {
+  const append = async (
+    partition: number,
+    shard: number,
+    data: Uint8Array,
+    expected: number,
+    message_id: string,
+  ): Promise<Appended> => {
     const started = performance.now()
     for (let attempt = 0; ; attempt++) {
       try {
-        const sequence = await nats.publish(subjects.journal(partition, shard), data, sealed(data, message_id, expected), timeout)
+        const sequence = await nats.publish(
+          subjects.journal(partition, shard),
+          data,
+          sealed(data, message_id, expected),
+          timeout,
+        )
         appended((performance.now() - started) / 1000, data.length)
         return { sequence }
       } catch (error) {
-        if (isWrongSequence(error)) return await outcomeOfConflict(partition, shard, message_id, expected)
+        if (isWrongSequence(error))
+          return await outcomeOfConflict(partition, shard, message_id, expected)
         // Larger than the server accepts: sending it again cannot help.
         if (error instanceof InvalidArgumentError) throw error
         // Nobody leads the stream: then nobody has it, and whoever is elected is to have it at once.
         const unled = isNoResponders(error) && performance.now() - started < timeout
-        const pause = unled ? UNLED : codeOf(error) === codes.duplicateInProcess ? IN_PROCESS[attempt] : undefined
+        const pause = unled
+          ? UNLED
+          : codeOf(error) === codes.duplicateInProcess
+            ? IN_PROCESS[attempt]
+            : undefined
         if (pause === undefined) {
           doubted()
-          nats.log.warn({ partition, shard, reason: sentence(error) }, 'an append has an unknown outcome')
+          nats.log.warn(
+            { partition, shard, reason: sentence(error) },
+            'an append has an unknown outcome',
+          )
           return 'unknown'
         }
         await sleep(pause)
@@ -77,7 +108,11 @@ export function createJournal(nats: Nats, { timeout = 3000, appended = () => {},
     return found && opened(stream, found.sequence, found.data, found.headers)
   }
 
-  async function* read(partition: number, shard: number, from: number): AsyncGenerator<Stored, void> {
+  async function* read(
+    partition: number,
+    shard: number,
+    from: number,
+  ): AsyncGenerator<Stored, void> {
     const stream = names.journal(partition)
     const end = (await last(partition, shard))?.sequence ?? 0
     let next = from
@@ -86,7 +121,11 @@ export function createJournal(nats: Nats, { timeout = 3000, appended = () => {},
       let reason: unknown = 'nothing is delivered'
       let source: Pulling | undefined
       try {
-        source = await pull(nats, stream, next, { subject: subjects.journal(partition, shard), idle: 2000, first: Math.max(1, Math.min(end - next + 1, AT_FIRST)) })
+        source = await pull(nats, stream, next, {
+          subject: subjects.journal(partition, shard),
+          idle: 2000,
+          first: Math.max(1, Math.min(end - next + 1, AT_FIRST)),
+        })
         for await (const message of source.messages) {
           if (!message) break
           yield opened(stream, message.seq, message.data, message.headers)
@@ -100,7 +139,10 @@ export function createJournal(nats: Nats, { timeout = 3000, appended = () => {},
         source?.close()
       }
       failures = next > before ? 0 : failures + 1
-      if (failures >= READ_ATTEMPTS) throw new Error(`shard ${shard} of ${stream} cannot be read from ${next} to ${end}: ${sentence(reason)}`)
+      if (failures >= READ_ATTEMPTS)
+        throw new Error(
+          `shard ${shard} of ${stream} cannot be read from ${next} to ${end}: ${sentence(reason)}`,
+        )
       if (failures > 0) await sleep(100 * 2 ** failures)
     }
   }
@@ -112,7 +154,8 @@ export function createJournal(nats: Nats, { timeout = 3000, appended = () => {},
     position: async (partition) => {
       const asked = performance.now()
       const { state, cluster } = await nats.manager.streams.info(names.journal(partition))
-      if (!leads(cluster, performance.now() - asked) || !succession(partition, cluster)) throw new Error(`who told the end of ${names.journal(partition)} may not lead it any more`)
+      if (!leads(cluster, performance.now() - asked) || !succession(partition, cluster))
+        throw new Error(`who told the end of ${names.journal(partition)} may not lead it any more`)
       return { first: state.first_seq, last: state.last_seq }
     },
     follow: (partition, from, on) => follow(nats, names.journal(partition), from, on),

@@ -33,7 +33,9 @@ const REMEMBERED = 2000
  * @param now milliseconds that only grow.
  * @returns whether the one that answered now is the last one known, or its successor.
  */
-export function createSuccession(now: () => number): (stream: number, cluster: StreamInfo['cluster']) => boolean {
+export function createSuccession(
+  now: () => number,
+): (stream: number, cluster: StreamInfo['cluster']) => boolean {
   const known = new Map<number, { since: number; heard: number }>()
   return (stream, cluster) => {
     const since = Date.parse(cluster?.leader_since ?? '')

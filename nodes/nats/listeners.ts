@@ -12,7 +12,10 @@ export interface Listeners {
   /** Every listener that hears a subject. Members of a group begin with another one each time. */
   matching(subject: string): readonly Listener[]
   /** Who gets a published message: all without a group and one of each group; `groups` are the groups among them. */
-  chosen(subject: string): { readonly listening: readonly Listener[]; readonly groups: readonly string[] }
+  chosen(subject: string): {
+    readonly listening: readonly Listener[]
+    readonly groups: readonly string[]
+  }
 }
 
 /** Whether a subject matches a pattern in which `*` stands for one token and a final `>` for one or more. */
@@ -25,7 +28,11 @@ export function matches(pattern: readonly string[], subject: readonly string[]):
 }
 
 /** The tokens of a pattern, the text before its first wildcard, and whether that wildcard is all that follows. */
-interface Pattern { readonly tokens: readonly string[]; readonly prefix: string; readonly last: boolean }
+interface Pattern {
+  readonly tokens: readonly string[]
+  readonly prefix: string
+  readonly last: boolean
+}
 /** Whether what a subject has after the prefix of a pattern fits its only, last wildcard. */
 const endsWithin = (subject: string, { tokens, prefix }: Pattern): boolean =>
   subject.length > prefix.length && (tokens.at(-1) === '>' || !subject.includes('.', prefix.length))
@@ -42,7 +49,11 @@ export function createListeners(): Listeners {
     const here = exact.get(subject)
     let found: Listener[] | undefined = here && [...here]
     for (const [listener, pattern] of patterns) {
-      if (!subject.startsWith(pattern.prefix) || !(pattern.last ? endsWithin(subject, pattern) : matches(pattern.tokens, subject.split('.')))) continue
+      if (
+        !subject.startsWith(pattern.prefix) ||
+        !(pattern.last ? endsWithin(subject, pattern) : matches(pattern.tokens, subject.split('.')))
+      )
+        continue
       if (found) found.push(listener)
       else found = [listener]
     }
@@ -56,7 +67,11 @@ export function createListeners(): Listeners {
       const tokens = listener.subject.split('.')
       if (tokens.includes('*') || tokens.at(-1) === '>') {
         const prefix = listener.subject.slice(0, listener.subject.search(/[*>]/))
-        patterns.set(listener, { tokens, prefix, last: prefix.length === listener.subject.length - 1 })
+        patterns.set(listener, {
+          tokens,
+          prefix,
+          last: prefix.length === listener.subject.length - 1,
+        })
         return () => void patterns.delete(listener)
       }
       const at = exact.get(listener.subject) ?? new Set()

@@ -24,8 +24,18 @@ const encoder = new TextEncoder()
  * @param timeout milliseconds to wait for the answer.
  * @throws JetStreamApiError when there is no such stream; what `ask` throws otherwise.
  */
-export async function newest(nats: Nats, stream: string, subject: string, timeout: number): Promise<Newest | undefined> {
-  const answer = await nats.ask(`$JS.API.STREAM.MSG.GET.${stream}`, encoder.encode(JSON.stringify({ last_by_subj: subject })), undefined, timeout)
+export async function newest(
+  nats: Nats,
+  stream: string,
+  subject: string,
+  timeout: number,
+): Promise<Newest | undefined> {
+  const answer = await nats.ask(
+    `$JS.API.STREAM.MSG.GET.${stream}`,
+    encoder.encode(JSON.stringify({ last_by_subj: subject })),
+    undefined,
+    timeout,
+  )
   const { error, message } = answer.json<Answer>()
   if (error?.err_code === codes.noMessageFound) return undefined
   if (error) throw new JetStreamApiError(error)
@@ -33,7 +43,10 @@ export async function newest(nats: Nats, stream: string, subject: string, timeou
   return {
     sequence: message.seq,
     data: message.data === undefined ? Empty : Buffer.from(message.data, 'base64'),
-    headers: message.hdrs === undefined ? undefined : MsgHdrsImpl.decode(Buffer.from(message.hdrs, 'base64')),
+    headers:
+      message.hdrs === undefined
+        ? undefined
+        : MsgHdrsImpl.decode(Buffer.from(message.hdrs, 'base64')),
   }
 }
 

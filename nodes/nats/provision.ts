@@ -2,7 +2,13 @@
  * The streams and buckets, created when absent and otherwise left as they are. How many partitions and shards there are is
  * decided once, when the installation is created: ids are placed by these numbers.
  */
-import { DiscardPolicy, PersistMode, RetentionPolicy, StorageType, type StreamConfig } from '@nats-io/jetstream'
+import {
+  DiscardPolicy,
+  PersistMode,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+} from '@nats-io/jetstream'
 import { Objm } from '@nats-io/obj'
 import { nanos } from '@nats-io/transport-node'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -24,18 +30,44 @@ type Configured = Partial<StreamConfig> & { readonly name: string }
 const DUPLICATES = nanos(120_000)
 
 const journalConfig = (partition: number, replicas: number): Configured => ({
-  name: names.journal(partition), subjects: [subjects.journals(partition)], storage: StorageType.File,
-  retention: RetentionPolicy.Limits, discard: DiscardPolicy.New, num_replicas: replicas,
-  duplicate_window: DUPLICATES, max_msgs: -1, max_bytes: -1, max_age: 0, deny_delete: false, allow_direct: false,
+  name: names.journal(partition),
+  subjects: [subjects.journals(partition)],
+  storage: StorageType.File,
+  retention: RetentionPolicy.Limits,
+  discard: DiscardPolicy.New,
+  num_replicas: replicas,
+  duplicate_window: DUPLICATES,
+  max_msgs: -1,
+  max_bytes: -1,
+  max_age: 0,
+  deny_delete: false,
+  allow_direct: false,
 })
 /**
  * A bucket as KV clients know it, with one value per key. Reads go to the leader (`allow_direct: false`).
  * @param first first revision; a bucket in memory comes back empty, and must not give out a revision twice.
  */
-const bucketConfig = (bucket: string, storage: StorageType, replicas: number, first?: number): Configured => ({
-  name: `KV_${bucket}`, subjects: [`$KV.${bucket}.>`], storage, retention: RetentionPolicy.Limits, discard: DiscardPolicy.New, num_replicas: replicas,
-  max_msgs_per_subject: 1, max_msgs: -1, max_bytes: -1, max_age: 0, allow_rollup_hdrs: true, deny_delete: true, allow_direct: false,
-  duplicate_window: DUPLICATES, ...(first !== undefined && { first_seq: first }),
+const bucketConfig = (
+  bucket: string,
+  storage: StorageType,
+  replicas: number,
+  first?: number,
+): Configured => ({
+  name: `KV_${bucket}`,
+  subjects: [`$KV.${bucket}.>`],
+  storage,
+  retention: RetentionPolicy.Limits,
+  discard: DiscardPolicy.New,
+  num_replicas: replicas,
+  max_msgs_per_subject: 1,
+  max_msgs: -1,
+  max_bytes: -1,
+  max_age: 0,
+  allow_rollup_hdrs: true,
+  deny_delete: true,
+  allow_direct: false,
+  duplicate_window: DUPLICATES,
+  ...(first !== undefined && { first_seq: first }),
 })
 
 /**
@@ -44,7 +76,8 @@ const bucketConfig = (bucket: string, storage: StorageType, replicas: number, fi
  * disk); a replicated stream cannot.
  */
 const stateConfig = (partition: number, replicas: number): Configured => ({
-  ...bucketConfig(names.state(partition), StorageType.File, replicas), ...(replicas === 1 && { persist_mode: PersistMode.Async }),
+  ...bucketConfig(names.state(partition), StorageType.File, replicas),
+  ...(replicas === 1 && { persist_mode: PersistMode.Async }),
 })
 
 /** Create a stream when it is absent; give it more replicas when it has fewer. Safe to run in many processes at once. */
@@ -61,8 +94,15 @@ async function ensureStream({ manager, log }: Nats, config: Configured): Promise
       // A replicated stream cannot write lazily, and the mode cannot change; what it holds is a cache.
       await manager.streams.delete(config.name)
       await manager.streams.add(config)
-    } else await manager.streams.update(config.name, { ...found.config, num_replicas: config.num_replicas ?? 1 })
-    log.info({ stream: config.name, from: found.config.num_replicas, to: config.num_replicas }, 'replicas raised')
+    } else
+      await manager.streams.update(config.name, {
+        ...found.config,
+        num_replicas: config.num_replicas ?? 1,
+      })
+    log.info(
+      { stream: config.name, from: found.config.num_replicas, to: config.num_replicas },
+      'replicas raised',
+    )
   }
 }
 
@@ -75,7 +115,12 @@ const WITHIN = 60_000
 /** The same for a command that somebody waits for. */
 export const ELECTING = 30_000
 /** Do something again while the servers elect a leader or lack peers. @param within milliseconds; then a Fault says what to check. */
-export async function patiently<T>(nats: Pick<Nats, 'log'>, what: string, run: () => Promise<T>, within = WITHIN): Promise<T> {
+export async function patiently<T>(
+  nats: Pick<Nats, 'log'>,
+  what: string,
+  run: () => Promise<T>,
+  within = WITHIN,
+): Promise<T> {
   const started = Date.now()
   let told = started
   for (let attempt = 0; ; attempt++) {
@@ -85,7 +130,8 @@ export async function patiently<T>(nats: Pick<Nats, 'log'>, what: string, run: (
       if (error instanceof Fault) throw error
       const now = Date.now()
       if (now - started > within) {
-        const check = 'Check that all NATS servers of the cluster run, that they have JetStream and space, and that there are as many as BATON_REPLICAS.'
+        const check =
+          'Check that all NATS servers of the cluster run, that they have JetStream and space, and that there are as many as BATON_REPLICAS.'
         throw new Fault(`${what} cannot be set up: ${sentence(error)}. ${check}`)
       }
       if (now - told > 3000) {
@@ -101,27 +147,44 @@ export async function patiently<T>(nats: Pick<Nats, 'log'>, what: string, run: (
 export const RESTORING = 'restoring'
 /** The bucket of the installation's records; made when absent. @throws Fault when the servers do not provide it in time. */
 export const ensureConfig = (nats: Nats, replicas: number, within: number): Promise<void> =>
-  patiently(nats, `KV_${names.config}`, () => ensureStream(nats, bucketConfig(names.config, StorageType.File, replicas)), within)
+  patiently(
+    nats,
+    `KV_${names.config}`,
+    () => ensureStream(nats, bucketConfig(names.config, StorageType.File, replicas)),
+    within,
+  )
 
 /** Store the layout, or compare it with the stored one. */
 async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
   const registry = createRegistry(nats, names.config)
-  if (await registry.get(RESTORING)) throw new Fault('A restore into these NATS servers has not finished. Wait for it; if it was broken off, repeat it with `baton restore --again`.')
+  if (await registry.get(RESTORING))
+    throw new Fault(
+      'A restore into these NATS servers has not finished. Wait for it; if it was broken off, repeat it with `baton restore --again`.',
+    )
   const found = await registry.get('layout')
   if (!found) {
-    if ((await registry.put('layout', JSON.stringify(wanted), 0)) === undefined) await settleLayout(nats, wanted)
+    if ((await registry.put('layout', JSON.stringify(wanted), 0)) === undefined)
+      await settleLayout(nats, wanted)
     return
   }
   const stored = JSON.parse(found.value) as Layout
   for (const field of ['partitions', 'shards'] as const) {
     const kept = stored[field]
     if (kept === wanted[field]) continue
-    throw new Fault(`This installation was created with ${kept} ${field}; that cannot change. Set BATON_${field.toUpperCase()}=${kept}, or start on an empty store.`)
+    throw new Fault(
+      `This installation was created with ${kept} ${field}; that cannot change. Set BATON_${field.toUpperCase()}=${kept}, or start on an empty store.`,
+    )
   }
   if (wanted.replicas < stored.replicas) {
-    throw new Fault(`This installation keeps ${stored.replicas} replicas; they can be raised but not lowered. Set BATON_REPLICAS=${stored.replicas}.`)
+    throw new Fault(
+      `This installation keeps ${stored.replicas} replicas; they can be raised but not lowered. Set BATON_REPLICAS=${stored.replicas}.`,
+    )
   }
-  if (wanted.replicas > stored.replicas && (await registry.put('layout', JSON.stringify(wanted), found.revision)) === undefined) await settleLayout(nats, wanted)
+  if (
+    wanted.replicas > stored.replicas &&
+    (await registry.put('layout', JSON.stringify(wanted), found.revision)) === undefined
+  )
+    await settleLayout(nats, wanted)
 }
 
 /**
@@ -131,7 +194,8 @@ async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
  */
 export async function provision(nats: Nats, layout: Layout, within = WITHIN): Promise<void> {
   const { partitions, replicas } = layout
-  const make = (config: Configured) => patiently(nats, config.name, () => ensureStream(nats, config), within)
+  const make = (config: Configured) =>
+    patiently(nats, config.name, () => ensureStream(nats, config), within)
   await ensureConfig(nats, replicas, within)
   await patiently(nats, 'the stored layout', () => settleLayout(nats, layout), within)
   for (let partition = 0; partition < partitions; partition++) {
@@ -139,8 +203,13 @@ export async function provision(nats: Nats, layout: Layout, within = WITHIN): Pr
     await make(stateConfig(partition, replicas))
   }
   await patiently(nats, names.cluster, () => ensureCluster(nats, replicas), within)
-  await patiently(nats, names.blobs, async () => {
-    await new Objm(nats.streams).create(names.blobs, { storage: StorageType.File, replicas })
-    await ensureStream(nats, { name: `OBJ_${names.blobs}`, num_replicas: replicas })
-  }, within)
+  await patiently(
+    nats,
+    names.blobs,
+    async () => {
+      await new Objm(nats.streams).create(names.blobs, { storage: StorageType.File, replicas })
+      await ensureStream(nats, { name: `OBJ_${names.blobs}`, num_replicas: replicas })
+    },
+    within,
+  )
 }

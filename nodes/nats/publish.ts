@@ -18,17 +18,30 @@ export const onlyAfter = (revision: number): MsgHdrs => {
  * @param timeout milliseconds to wait for the acknowledgement.
  * @throws JetStreamApiError when the stream refuses it, NoRespondersError when there is no stream; what `ask` throws otherwise.
  */
-export type Publish = (subject: string, data: Uint8Array, headers: MsgHdrs | undefined, timeout: number) => Promise<number>
+export type Publish = (
+  subject: string,
+  data: Uint8Array,
+  headers: MsgHdrs | undefined,
+  timeout: number,
+) => Promise<number>
 
-interface Acknowledgement { readonly stream?: string; readonly seq?: number; readonly error?: ApiError }
+interface Acknowledgement {
+  readonly stream?: string
+  readonly seq?: number
+  readonly error?: ApiError
+}
 
 /** The sequence that an acknowledgement names. Throws what it says instead. */
 function sequenceOf(message: Msg, subject: string): number {
   const { error, seq, stream } = message.json<Acknowledgement>()
   if (error) throw new JetStreamApiError(error)
-  if (typeof seq !== 'number' || !stream) throw new Error(`${subject}: the acknowledgement names no message`)
+  if (typeof seq !== 'number' || !stream)
+    throw new Error(`${subject}: the acknowledgement names no message`)
   return seq
 }
 
 /** The publisher of a connection. */
-export const createPublisher = (ask: Asking['ask']): Publish => async (subject, data, headers, timeout) => sequenceOf(await ask(subject, data, headers, timeout), subject)
+export const createPublisher =
+  (ask: Asking['ask']): Publish =>
+  async (subject, data, headers, timeout) =>
+    sequenceOf(await ask(subject, data, headers, timeout), subject)

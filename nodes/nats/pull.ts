@@ -7,7 +7,13 @@
  * P2. It recovers from nothing: whoever reads decides where to begin again (journal.ts, follow.ts).
  * P3. The consumer is deleted at the end, and by the server after 30 s without its reader.
  */
-import { AckPolicy, DeliverPolicy, type ConsumerMessages, type JsMsg, ReplayPolicy } from '@nats-io/jetstream'
+import {
+  AckPolicy,
+  DeliverPolicy,
+  type ConsumerMessages,
+  type JsMsg,
+  ReplayPolicy,
+} from '@nats-io/jetstream'
 import { nanos, nuid } from '@nats-io/transport-node'
 import type { Nats } from './connect.ts'
 
@@ -28,11 +34,23 @@ const BYTES = 8 * 1_048_576
  * @param idle milliseconds, at least 1000.
  * @param first messages of the first fetch, for who knows that there are many.
  */
-export async function pull(nats: Nats, stream: string, from: number, { subject, idle = 5000, first = FIRST }: { subject?: string; idle?: number; first?: number } = {}): Promise<Pulling> {
+export async function pull(
+  nats: Nats,
+  stream: string,
+  from: number,
+  { subject, idle = 5000, first = FIRST }: { subject?: string; idle?: number; first?: number } = {},
+): Promise<Pulling> {
   const name = `baton_${nuid.next()}`
   await nats.manager.consumers.add(stream, {
-    name, deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: Math.max(1, from), ack_policy: AckPolicy.None, replay_policy: ReplayPolicy.Instant,
-    mem_storage: true, num_replicas: 1, inactive_threshold: nanos(30_000), ...(subject !== undefined && { filter_subject: subject }),
+    name,
+    deliver_policy: DeliverPolicy.StartSequence,
+    opt_start_seq: Math.max(1, from),
+    ack_policy: AckPolicy.None,
+    replay_policy: ReplayPolicy.Instant,
+    mem_storage: true,
+    num_replicas: 1,
+    inactive_threshold: nanos(30_000),
+    ...(subject !== undefined && { filter_subject: subject }),
   })
   let current: ConsumerMessages | undefined
   let closed = false
@@ -47,7 +65,8 @@ export async function pull(nats: Nats, stream: string, from: number, { subject, 
         let largest = 1
         for await (const message of current) {
           if (closed) return
-          if (message.info.deliverySequence !== ++delivered) throw new Error(`a delivery of ${stream} was lost after message ${message.seq}`)
+          if (message.info.deliverySequence !== ++delivered)
+            throw new Error(`a delivery of ${stream} was lost after message ${message.seq}`)
           largest = Math.max(largest, message.data.length)
           yield message
         }

@@ -11,14 +11,19 @@ import { isMarker, newest } from './newest.ts'
 import { createRelief } from './relief.ts'
 
 /** The text that `token` made a key of. */
-const untoken = (key: string): string => (key === '=' ? '' : decodeURIComponent(key.replaceAll('=', '%')))
+const untoken = (key: string): string =>
+  key === '=' ? '' : decodeURIComponent(key.replaceAll('=', '%'))
 
 /**
  * The registry over one bucket.
  * @param restore makes the bucket again when the servers have lost it, as they lose buckets in memory.
  * All functions throw when the leader cannot be asked; the outcome of a `put` is then unknown.
  */
-export function createRegistry(nats: Nats, bucket: string, restore?: () => Promise<void>): Registry {
+export function createRegistry(
+  nats: Nats,
+  bucket: string,
+  restore?: () => Promise<void>,
+): Registry {
   let opened: Promise<KV> | undefined
   const store = () => (opened ??= new Kvm(nats.streams).open(bucket, { allow_direct: false }))
   const stream = `KV_${bucket}`
@@ -31,7 +36,10 @@ export function createRegistry(nats: Nats, bucket: string, restore?: () => Promi
       return await run()
     } catch (error) {
       // A publish to a stream that is gone finds no responders, not an API error.
-      const gone = restore && (codeOf(error) === codes.streamNotFound || (error instanceof Error && error.name === 'JetStreamNotEnabled'))
+      const gone =
+        restore &&
+        (codeOf(error) === codes.streamNotFound ||
+          (error instanceof Error && error.name === 'JetStreamNotEnabled'))
       if (!gone) throw error
       await restore()
       return run()
@@ -40,7 +48,9 @@ export function createRegistry(nats: Nats, bucket: string, restore?: () => Promi
   const subjectOf = (key: string): string => `$KV.${bucket}.${token(key)}`
   const read: Registry['get'] = async (key) => {
     const entry = await newest(nats, stream, subjectOf(key), QUESTION)
-    return entry && !isMarker(entry) ? { value: new TextDecoder().decode(entry.data), revision: entry.sequence } : undefined
+    return entry && !isMarker(entry)
+      ? { value: new TextDecoder().decode(entry.data), revision: entry.sequence }
+      : undefined
   }
   return {
     get: (key) => restoring(() => read(key)),
@@ -48,10 +58,13 @@ export function createRegistry(nats: Nats, bucket: string, restore?: () => Promi
       restoring(async () => {
         const kv = await store()
         try {
-          return await (revision === 0 ? kv.create(token(key), value) : kv.update(token(key), value, revision))
+          return await (revision === 0
+            ? kv.create(token(key), value)
+            : kv.update(token(key), value, revision))
         } catch (error) {
           if (!isWrongSequence(error)) throw error
-          if (((await newest(nats, stream, subjectOf(key), QUESTION))?.sequence ?? 0) === revision) relief(stream, subjectOf(key))
+          if (((await newest(nats, stream, subjectOf(key), QUESTION))?.sequence ?? 0) === revision)
+            relief(stream, subjectOf(key))
           return undefined
         }
       }),
@@ -64,10 +77,17 @@ export function createRegistry(nats: Nats, bucket: string, restore?: () => Promi
         // Keys seldom change: those of the last time are read while the servers are asked which there are.
         const expected = new Map((last.get(prefix) ?? []).map((key) => [key, read(key)] as const))
         for (const reading of expected.values()) reading.catch(() => {})
-        const { state } = await nats.manager.streams.info(stream, { subjects_filter: `$KV.${bucket}.>` })
-        const keys = Object.keys(state.subjects ?? {}).map((subject) => untoken(subject.slice(`$KV.${bucket}.`.length))).filter((key) => key.startsWith(prefix)).sort()
+        const { state } = await nats.manager.streams.info(stream, {
+          subjects_filter: `$KV.${bucket}.>`,
+        })
+        const keys = Object.keys(state.subjects ?? {})
+          .map((subject) => untoken(subject.slice(`$KV.${bucket}.`.length)))
+          .filter((key) => key.startsWith(prefix))
+          .sort()
         last.set(prefix, keys)
-        const entries = await Promise.all(keys.map(async (key) => ({ key, found: await (expected.get(key) ?? read(key)) })))
+        const entries = await Promise.all(
+          keys.map(async (key) => ({ key, found: await (expected.get(key) ?? read(key)) })),
+        )
         return entries.flatMap(({ key, found }) => (found ? [{ key, ...found }] : []))
       }),
   }

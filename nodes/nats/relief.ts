@@ -19,7 +19,10 @@ const REST = 10_000
 export type Relief = (stream: string, subject: string) => void
 
 /** @param now elapsed milliseconds. */
-export function createRelief(nats: Pick<Nats, 'ask' | 'log'>, now = () => performance.now()): Relief {
+export function createRelief(
+  nats: Pick<Nats, 'ask' | 'log'>,
+  now = () => performance.now(),
+): Relief {
   const refused = new Map<string, { since: number; last: number; times: number }>()
   const asked = new Map<string, number>()
   return (stream, subject) => {
@@ -29,10 +32,22 @@ export function createRelief(nats: Pick<Nats, 'ask' | 'log'>, now = () => perfor
     refused.set(subject, known)
     known.last = at
     known.times++
-    if (known.times < TIMES || at - known.since < LASTING || at - (asked.get(stream) ?? Number.NEGATIVE_INFINITY) < REST) return
+    if (
+      known.times < TIMES ||
+      at - known.since < LASTING ||
+      at - (asked.get(stream) ?? Number.NEGATIVE_INFINITY) < REST
+    )
+      return
     asked.set(stream, at)
     refused.clear()
-    nats.log.warn({ stream, subject }, 'the leader refuses what follows the newest message; it is asked to step down')
-    nats.ask(`$JS.API.STREAM.LEADER.STEPDOWN.${stream}`, Empty, undefined, QUESTION).catch((error: unknown) => nats.log.warn({ stream, reason: sentence(error) }, 'the leader did not step down'))
+    nats.log.warn(
+      { stream, subject },
+      'the leader refuses what follows the newest message; it is asked to step down',
+    )
+    nats
+      .ask(`$JS.API.STREAM.LEADER.STEPDOWN.${stream}`, Empty, undefined, QUESTION)
+      .catch((error: unknown) =>
+        nats.log.warn({ stream, reason: sentence(error) }, 'the leader did not step down'),
+      )
   }
 }

@@ -23,13 +23,20 @@ export interface ServerOptions {
   /** Name of the server, unique in its cluster. */
   readonly name?: string
   /** Join a cluster: its name, the own port for routes, and the addresses `host:port` of the others. */
-  readonly cluster?: { readonly name: string; readonly port: number; readonly routes: readonly string[] }
+  readonly cluster?: {
+    readonly name: string
+    readonly port: number
+    readonly routes: readonly string[]
+  }
   /** Told what the server warns about. */
   readonly warn?: (line: string) => void
   /** Told when the server ends without having been stopped. */
   readonly unexpected?: (reason: string) => void
 }
-interface Ended { readonly code: number | null; readonly signal: NodeJS.Signals | null }
+interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
 export interface Server {
   readonly url: string
   readonly port: number
@@ -59,10 +66,17 @@ const text = (value: string): string => JSON.stringify(value)
 /** The configuration: `nats.conf` of the project with its names filled in. */
 function configuration(options: ServerOptions, host: string, port: number): string {
   const names: Readonly<Record<string, string>> = {
-    BATON_NATS_NAME: text(options.name ?? `baton-${port}`), BATON_NATS_HOST: text(host), BATON_NATS_PORT: String(port),
-    BATON_NATS_PID: text(join(options.data, 'nats.pid')), BATON_NATS_STORE: text(join(options.data, 'store')), BATON_NATS_SYNC: text(options.sync),
+    BATON_NATS_NAME: text(options.name ?? `baton-${port}`),
+    BATON_NATS_HOST: text(host),
+    BATON_NATS_PORT: String(port),
+    BATON_NATS_PID: text(join(options.data, 'nats.pid')),
+    BATON_NATS_STORE: text(join(options.data, 'store')),
+    BATON_NATS_SYNC: text(options.sync),
   }
-  const template = readFileSync(new URL('../../nats.conf', import.meta.url), 'utf8').replace(/^#.*\n/gm, '')
+  const template = readFileSync(new URL('../../nats.conf', import.meta.url), 'utf8').replace(
+    /^#.*\n/gm,
+    '',
+  )
   const filled = template.replace(/\$(BATON_\w+)/g, (whole, name: string) => names[name] ?? whole)
   const { cluster } = options
   if (!cluster) return filled
@@ -75,16 +89,30 @@ const readiness = (child: ChildProcess, warn: (line: string) => void): Promise<v
   new Promise((ready, failed) => {
     const last: string[] = []
     let rest = ''
-    const timer = setTimeout(() => failed(new Fault(`The NATS server is not ready after ${READY_WITHIN / 1000} s:\n${last.join('\n')}`)), READY_WITHIN)
+    const timer = setTimeout(
+      () =>
+        failed(
+          new Fault(
+            `The NATS server is not ready after ${READY_WITHIN / 1000} s:\n${last.join('\n')}`,
+          ),
+        ),
+      READY_WITHIN,
+    )
     const settle = (end: () => void) => {
       clearTimeout(timer)
       end()
     }
-    child.once('error', (error) => settle(() => failed(new Fault(`The NATS server cannot be started: ${error.message}`))))
-    child.once('exit', () => settle(() => {
-      const cause = last.filter((line) => /\[(ERR|FTL)\]/.test(line))
-      failed(new Fault(`The NATS server ended at start:\n${(cause.length ? cause : last).join('\n')}`))
-    }))
+    child.once('error', (error) =>
+      settle(() => failed(new Fault(`The NATS server cannot be started: ${error.message}`))),
+    )
+    child.once('exit', () =>
+      settle(() => {
+        const cause = last.filter((line) => /\[(ERR|FTL)\]/.test(line))
+        failed(
+          new Fault(`The NATS server ended at start:\n${(cause.length ? cause : last).join('\n')}`),
+        )
+      }),
+    )
     child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
       const lines = (rest + chunk).split('\n')
       rest = lines.pop() ?? ''
@@ -110,7 +138,10 @@ export async function startServer(given: ServerOptions): Promise<Server> {
   const path = join(options.data, 'nats.conf')
   writeFileSync(path, configuration(options, host, port))
 
-  const child = spawn(options.binary, ['-c', path], { stdio: ['ignore', 'ignore', 'pipe'], detached: true })
+  const child = spawn(options.binary, ['-c', path], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true,
+  })
   let expected = false
   const exited = new Promise<Ended>((done) => {
     child.once('exit', (code, signal) => done({ code, signal }))
@@ -138,7 +169,15 @@ export async function startServer(given: ServerOptions): Promise<Server> {
     throw error
   }
   void exited.then(({ code, signal }) => {
-    if (!expected) options.unexpected?.(`the NATS server ended by itself (${signal ?? `code ${code}`})`)
+    if (!expected)
+      options.unexpected?.(`the NATS server ended by itself (${signal ?? `code ${code}`})`)
   })
-  return { url: `nats://${host}:${port}`, port, pid: child.pid ?? 0, stop, kill: (signal) => void child.kill(signal), exited }
+  return {
+    url: `nats://${host}:${port}`,
+    port,
+    pid: child.pid ?? 0,
+    stop,
+    kill: (signal) => void child.kill(signal),
+    exited,
+  }
 }

@@ -19,7 +19,8 @@ const LARGE = 256 * 1024
 const HERE = Buffer.of(0)
 const ELSEWHERE = Buffer.of(1)
 
-const subjectOf = (partition: number, key: string): string => `$KV.${names.state(partition)}.${token(key)}`
+const subjectOf = (partition: number, key: string): string =>
+  `$KV.${names.state(partition)}.${token(key)}`
 
 /** The snapshots of all partitions. Functions throw when the servers do not answer. */
 export function createSnapshots(nats: Nats): Snapshots {
@@ -32,13 +33,25 @@ export function createSnapshots(nats: Nats): Snapshots {
   const forsake = (at: string, object: string | undefined): void => {
     if (object === undefined) return
     if (objects.get(at) === object) objects.delete(at)
-    blobs.delete(object).catch((error: unknown) => nats.log.debug({ object, reason: sentence(error) }, 'an old snapshot stays in the object store'))
+    blobs
+      .delete(object)
+      .catch((error: unknown) =>
+        nats.log.debug(
+          { object, reason: sentence(error) },
+          'an old snapshot stays in the object store',
+        ),
+      )
   }
 
   return {
     get: async (partition, key) => {
       for (let attempt = 0; attempt < 3; attempt++) {
-        const entry = await newest(nats, `KV_${names.state(partition)}`, subjectOf(partition, key), QUESTION)
+        const entry = await newest(
+          nats,
+          `KV_${names.state(partition)}`,
+          subjectOf(partition, key),
+          QUESTION,
+        )
         if (!entry || isMarker(entry)) return undefined
         const data = entry.data.subarray(1)
         if (entry.data[0] === HERE[0]) return { data, revision: entry.sequence }
@@ -55,11 +68,20 @@ export function createSnapshots(nats: Nats): Snapshots {
       const previous = objects.get(at)
       const write = async (value: Uint8Array): Promise<number | undefined> => {
         try {
-          return await nats.publish(subjectOf(partition, key), value, revision === undefined ? undefined : onlyAfter(revision), STORING)
+          return await nats.publish(
+            subjectOf(partition, key),
+            value,
+            revision === undefined ? undefined : onlyAfter(revision),
+            STORING,
+          )
         } catch (error) {
           if (!isWrongSequence(error)) throw error
           const [stream, subject] = [`KV_${names.state(partition)}`, subjectOf(partition, key)]
-          if (revision === undefined || ((await newest(nats, stream, subject, QUESTION))?.sequence ?? 0) !== revision) return undefined
+          if (
+            revision === undefined ||
+            ((await newest(nats, stream, subject, QUESTION))?.sequence ?? 0) !== revision
+          )
+            return undefined
           // Who took this for a conflict would read, and try the same again at once.
           relief(stream, subject)
           throw error
@@ -83,7 +105,9 @@ export function createSnapshots(nats: Nats): Snapshots {
     },
     delete: async (partition, key) => {
       // A purge instead of a delete marker: ended actors leave nothing behind.
-      await nats.manager.streams.purge(`KV_${names.state(partition)}`, { filter: subjectOf(partition, key) })
+      await nats.manager.streams.purge(`KV_${names.state(partition)}`, {
+        filter: subjectOf(partition, key),
+      })
       const at = place(partition, key)
       forsake(at, objects.get(at))
     },

@@ -8,7 +8,9 @@ export const versionIn = (text: string): string | undefined => /(\d+)\.(\d+)\.(\
 
 /** Order of two versions: negative when `a` is older. */
 export function compareVersions(a: string, b: string): number {
-  const [left, right] = [a, b].map((text) => text.split('.').map((part) => Number.parseInt(part, 10) || 0))
+  const [left, right] = [a, b].map((text) =>
+    text.split('.').map((part) => Number.parseInt(part, 10) || 0),
+  )
   for (let i = 0; i < 3; i++) {
     const difference = (left?.[i] ?? 0) - (right?.[i] ?? 0)
     if (difference !== 0) return difference

@@ -26,20 +26,46 @@ interface HookOptions {
 const PATIENCE = 10_000
 
 /** What the message says; undefined when there is nobody to tell any more. */
-function messageOf({ id, about, of, record }: Notice, { public_url, seal }: HookOptions): object | undefined {
+function messageOf(
+  { id, about, of, record }: Notice,
+  { public_url, seal }: HookOptions,
+): object | undefined {
   const interaction = record as Interaction
   const { kind, title, description, status, expires_at, run_id, delivery } = interaction
   const wanted = about === 'submitted' ? 'in_review' : 'pending'
   if (status !== wanted) return undefined
   const expires = expires_at === undefined ? undefined : parseTimestamp(expires_at)
-  const claim = { project: of.project, interaction: of.id, round: roundOf(interaction), ...(expires !== undefined && { expires }) }
+  const claim = {
+    project: of.project,
+    interaction: of.id,
+    round: roundOf(interaction),
+    ...(expires !== undefined && { expires }),
+  }
   const able = linkable(interaction)
-  const recipients = about === 'submitted'
-    ? reviewersOf(interaction).map((user_id) => ({ user_id }))
-    : interaction.target_user_ids.map((user_id) => ({ user_id, ...(able.includes(user_id) && { answer_url: `${public_url}/answer/${linkToken({ seal }, { ...claim, target: user_id })}` }) }))
+  const recipients =
+    about === 'submitted'
+      ? reviewersOf(interaction).map((user_id) => ({ user_id }))
+      : interaction.target_user_ids.map((user_id) => ({
+          user_id,
+          ...(able.includes(user_id) && {
+            answer_url: `${public_url}/answer/${linkToken({ seal }, { ...claim, target: user_id })}`,
+          }),
+        }))
   return {
-    type: `interaction.${about}`, delivery_id: id, project_id: of.project, recipients,
-    interaction: { id: of.id, kind, title, status, ...(description !== undefined && { description }), ...(expires_at !== undefined && { expires_at }), ...(run_id !== undefined && { run_id }), ...(delivery && { delivery }) },
+    type: `interaction.${about}`,
+    delivery_id: id,
+    project_id: of.project,
+    recipients,
+    interaction: {
+      id: of.id,
+      kind,
+      title,
+      status,
+      ...(description !== undefined && { description }),
+      ...(expires_at !== undefined && { expires_at }),
+      ...(run_id !== undefined && { run_id }),
+      ...(delivery && { delivery }),
+    },
   }
 }
 
@@ -50,17 +76,28 @@ export function createHook(options: HookOptions): Channel {
     const body = JSON.stringify(message)
     const time = String(Math.floor(now() / 1000))
     const signed = secret !== undefined && {
-      [`X-${brand}-Signature`]: `sha256=${createHmac('sha256', secret).update(`v1.${notice.id}.${time}.${body}`).digest('hex')}`, [`X-${brand}-Signature-Version`]: 'v1',
+      [`X-${brand}-Signature`]: `sha256=${createHmac('sha256', secret).update(`v1.${notice.id}.${time}.${body}`).digest('hex')}`,
+      [`X-${brand}-Signature-Version`]: 'v1',
     }
     try {
       const answer = await fetch(url, {
-        method: 'POST', body, redirect: 'error', signal: AbortSignal.timeout(PATIENCE),
-        headers: { 'content-type': 'application/json', 'idempotency-key': notice.id, [`X-${brand}-Delivery-Id`]: notice.id, [`X-${brand}-Timestamp`]: time, ...signed },
+        method: 'POST',
+        body,
+        redirect: 'error',
+        signal: AbortSignal.timeout(PATIENCE),
+        headers: {
+          'content-type': 'application/json',
+          'idempotency-key': notice.id,
+          [`X-${brand}-Delivery-Id`]: notice.id,
+          [`X-${brand}-Timestamp`]: time,
+          ...signed,
+        },
       })
       await answer.body?.cancel()
       if (answer.ok) return true
       const again = answer.status >= 500 || answer.status === 408 || answer.status === 429
-      if (!again) log.warn({ status: answer.status, delivery: notice.id }, 'a message to people was refused')
+      if (!again)
+        log.warn({ status: answer.status, delivery: notice.id }, 'a message to people was refused')
       return !again
     } catch (error) {
       log.debug({ err: error, delivery: notice.id }, 'a message to people did not get through')

@@ -10,17 +10,38 @@ export interface Recipient {
   readonly target?: string
 }
 
-const prefixes = { requested: '', submitted: 'To review: ', changes_requested: 'Changes wanted: ' } as const satisfies Record<Notice['about'], string>
+const prefixes = {
+  requested: '',
+  submitted: 'To review: ',
+  changes_requested: 'Changes wanted: ',
+} as const satisfies Record<Notice['about'], string>
 
 /** Subject and text. @param url the reader's own answer link. */
-export function letterOf(about: Notice['about'], { id, title, description, expires_at, review_feedback }: Interaction, { name }: Recipient, url?: string): { subject: string; text: string } {
+export function letterOf(
+  about: Notice['about'],
+  { id, title, description, expires_at, review_feedback }: Interaction,
+  { name }: Recipient,
+  url?: string,
+): { subject: string; text: string } {
   const until = expires_at === undefined ? '' : ` until ${minuteOf(expires_at)}`
-  const ask = about === 'submitted'
-    ? `This was answered and waits for your review${until}.`
-    : url === undefined ? `This waits for an answer${until}.` : `Answer here${until}:\n${url}\n\nThe link is yours alone and takes one answer. Do not pass it on.`
+  const ask =
+    about === 'submitted'
+      ? `This was answered and waits for your review${until}.`
+      : url === undefined
+        ? `This waits for an answer${until}.`
+        : `Answer here${until}:\n${url}\n\nThe link is yours alone and takes one answer. Do not pass it on.`
   const parts = [
-    ...(name === undefined ? [] : [`Hello ${name},`]), title, ...(description ? [description] : []),
-    ...(about === 'changes_requested' && review_feedback ? [`What should change:\n${review_feedback}`] : []), ask, `(${id})`,
+    ...(name === undefined ? [] : [`Hello ${name},`]),
+    title,
+    ...(description ? [description] : []),
+    ...(about === 'changes_requested' && review_feedback
+      ? [`What should change:\n${review_feedback}`]
+      : []),
+    ask,
+    `(${id})`,
   ]
-  return { subject: `${prefixes[about]}${title}`.replace(/\s+/g, ' '), text: `${parts.join('\n\n')}\n` }
+  return {
+    subject: `${prefixes[about]}${title}`.replace(/\s+/g, ' '),
+    text: `${parts.join('\n\n')}\n`,
+  }
 }

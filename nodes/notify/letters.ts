@@ -33,51 +33,117 @@ const CONNECTIONS = 4
 const MOST = 200
 
 /** Who gets a letter: by the addresses that the interaction names, else everybody who is asked. Those addresses are of people who answer, not of reviewers. */
-function recipientsOf({ delivery }: Interaction, about: Notice['about'], reached: readonly Reached[]): Recipient[] {
-  const everybody = reached.map(({ email, name, target, id }) => ({ email, name, ...(target === id && { target }) }))
-  if (!delivery || (about === 'submitted' && delivery.channels.some(({ email }) => email))) return everybody
+function recipientsOf(
+  { delivery }: Interaction,
+  about: Notice['about'],
+  reached: readonly Reached[],
+): Recipient[] {
+  const everybody = reached.map(({ email, name, target, id }) => ({
+    email,
+    name,
+    ...(target === id && { target }),
+  }))
+  if (!delivery || (about === 'submitted' && delivery.channels.some(({ email }) => email)))
+    return everybody
   const named = new Set(delivery.channels.flatMap(({ email }) => email?.to ?? []))
-  return [...named].map((email) => everybody.find((one) => one.email.toLowerCase() === email.toLowerCase()) ?? { email })
+  return [...named].map(
+    (email) =>
+      everybody.find((one) => one.email.toLowerCase() === email.toLowerCase()) ?? { email },
+  )
 }
 
 /** Open the mail. */
-export async function createLetters({ url, from, public_url, seal, reach, log }: LetterOptions): Promise<{ readonly channel: Channel; close(): void }> {
+export async function createLetters({
+  url,
+  from,
+  public_url,
+  seal,
+  reach,
+  log,
+}: LetterOptions): Promise<{ readonly channel: Channel; close(): void }> {
   // Nodes that send no letters do not wait for it.
   const { createTransport } = await import('nodemailer')
-  const mail = createTransport({ url, pool: true, maxConnections: CONNECTIONS, connectionTimeout: PATIENCE, greetingTimeout: PATIENCE, socketTimeout: PATIENCE, disableFileAccess: true, disableUrlAccess: true })
+  const mail = createTransport({
+    url,
+    pool: true,
+    maxConnections: CONNECTIONS,
+    connectionTimeout: PATIENCE,
+    greetingTimeout: PATIENCE,
+    socketTimeout: PATIENCE,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
   const domain = /@([^\s@>]+)/.exec(from)?.[1] ?? 'localhost'
 
-  function linkOf({ of }: Notice, interaction: Interaction, target: string | undefined): string | undefined {
-    if (public_url === undefined || target === undefined || !linkable(interaction).includes(target)) return undefined
-    const expires = interaction.expires_at === undefined ? undefined : parseTimestamp(interaction.expires_at)
-    const token = linkToken({ seal }, { project: of.project, interaction: of.id, target, round: roundOf(interaction), ...(expires !== undefined && { expires }) })
+  function linkOf(
+    { of }: Notice,
+    interaction: Interaction,
+    target: string | undefined,
+  ): string | undefined {
+    if (public_url === undefined || target === undefined || !linkable(interaction).includes(target))
+      return undefined
+    const expires =
+      interaction.expires_at === undefined ? undefined : parseTimestamp(interaction.expires_at)
+    const token = linkToken(
+      { seal },
+      {
+        project: of.project,
+        interaction: of.id,
+        target,
+        round: roundOf(interaction),
+        ...(expires !== undefined && { expires }),
+      },
+    )
     return `${public_url}/answer/${token}`
   }
-  async function send(notice: Notice, interaction: Interaction, recipient: Recipient): Promise<boolean> {
+  async function send(
+    notice: Notice,
+    interaction: Interaction,
+    recipient: Recipient,
+  ): Promise<boolean> {
     const { id, about } = notice
     const { email, target } = recipient
     const name = createHash('sha256').update(`${id}\n${email}`).digest('hex').slice(0, 40)
     try {
       await mail.sendMail({
-        ...letterOf(about, interaction, recipient, about === 'submitted' ? undefined : linkOf(notice, interaction, target)), from, to: { name: recipient.name ?? '', address: email },
+        ...letterOf(
+          about,
+          interaction,
+          recipient,
+          about === 'submitted' ? undefined : linkOf(notice, interaction, target),
+        ),
+        from,
+        to: { name: recipient.name ?? '', address: email },
         // The same letter has the same name however often it is sent.
-        messageId: `<${name}@${domain}>`, headers: { 'Auto-Submitted': 'auto-generated' },
+        messageId: `<${name}@${domain}>`,
+        headers: { 'Auto-Submitted': 'auto-generated' },
       })
       return true
     } catch (error) {
       // Its text may repeat what was said to the server: only what it is called is written down.
       const { code, responseCode: status = 0 } = error as { code?: string; responseCode?: number }
       const final = status >= 500 && code !== 'EAUTH'
-      log.warn({ code, status, delivery: id }, final ? 'a letter was refused' : 'a letter did not get through')
+      log.warn(
+        { code, status, delivery: id },
+        final ? 'a letter was refused' : 'a letter did not get through',
+      )
       return final
     }
   }
   const channel: Channel = async (notice) => {
     const interaction = notice.record as Interaction
     if (interaction.status !== (notice.about === 'submitted' ? 'in_review' : 'pending')) return []
-    const reached = await reach(notice.of.project, notice.about === 'submitted' ? reviewersOf(interaction) : interaction.target_user_ids)
+    const reached = await reach(
+      notice.of.project,
+      notice.about === 'submitted' ? reviewersOf(interaction) : interaction.target_user_ids,
+    )
     if (isRefusal(reached)) return undefined
-    return recipientsOf(interaction, notice.about, reached).slice(0, MOST).map((recipient) => ({ to: recipient.email, send: () => send(notice, interaction, recipient) }))
+    return recipientsOf(interaction, notice.about, reached)
+      .slice(0, MOST)
+      .map((recipient) => ({
+        to: recipient.email,
+        send: () => send(notice, interaction, recipient),
+      }))
   }
   return { channel, close: () => mail.close() }
 }

@@ -14,15 +14,41 @@ interface Telling {
 }
 
 /** Open what is set up; undefined when nothing is. */
-export async function openTelling({ notify: hook, letters, brand, public_url }: Config, world: World): Promise<Telling | undefined> {
+export async function openTelling(
+  { notify: hook, letters, brand, public_url }: Config,
+  world: World,
+): Promise<Telling | undefined> {
   const { log } = world
   const seal: World['seal'] = (text) => world.seal(text)
   const reach = (project: string, targets: readonly string[]) =>
-    world.ask({ project, kind: 'project', id: project }, 'reach', { targets }) as Promise<readonly Reached[] | Refusal>
-  const mail = letters && await createLetters({ ...letters, seal, reach, log, ...(public_url !== undefined && { public_url }) })
+    world.ask({ project, kind: 'project', id: project }, 'reach', { targets }) as Promise<
+      readonly Reached[] | Refusal
+    >
+  const mail =
+    letters &&
+    (await createLetters({
+      ...letters,
+      seal,
+      reach,
+      log,
+      ...(public_url !== undefined && { public_url }),
+    }))
   const channels = [
-    ...(hook ? [createHook({ ...hook, brand, seal, log, now: () => world.now(), public_url: world.settings.public_url ?? '' })] : []),
+    ...(hook
+      ? [
+          createHook({
+            ...hook,
+            brand,
+            seal,
+            log,
+            now: () => world.now(),
+            public_url: world.settings.public_url ?? '',
+          }),
+        ]
+      : []),
     ...(mail ? [mail.channel] : []),
   ]
-  return channels.length === 0 ? undefined : { notify: createTelling(channels), close: () => mail?.close() }
+  return channels.length === 0
+    ? undefined
+    : { notify: createTelling(channels), close: () => mail?.close() }
 }

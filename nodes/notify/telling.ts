@@ -19,25 +19,35 @@ const REMEMBERED = 10_000
 /** Join channels. What it gives answers whether a notice is done with. */
 export function createTelling(channels: readonly Channel[]): (notice: Notice) => Promise<boolean> {
   const sent = new Map<string, Set<string>>()
-  const over = async (channel: Channel, index: number, notice: Notice, before: Set<string>): Promise<boolean> => {
+  const over = async (
+    channel: Channel,
+    index: number,
+    notice: Notice,
+    before: Set<string>,
+  ): Promise<boolean> => {
     const deliveries = await channel(notice)
     if (!deliveries) return false
-    const done = await Promise.all(deliveries.map(async ({ to, send }) => {
-      const name = `${index} ${to}`
-      if (before.has(name)) return true
-      const well = await send()
-      if (well) before.add(name)
-      return well
-    }))
+    const done = await Promise.all(
+      deliveries.map(async ({ to, send }) => {
+        const name = `${index} ${to}`
+        if (before.has(name)) return true
+        const well = await send()
+        if (well) before.add(name)
+        return well
+      }),
+    )
     return done.every(Boolean)
   }
   return async (notice) => {
     const before = sent.get(notice.id) ?? new Set<string>()
-    const done = await Promise.all(channels.map((channel, index) => over(channel, index, notice, before)))
+    const done = await Promise.all(
+      channels.map((channel, index) => over(channel, index, notice, before)),
+    )
     sent.delete(notice.id)
     if (done.every(Boolean)) return true
     sent.set(notice.id, before)
-    for (const oldest of sent.size > REMEMBERED ? [...sent.keys()].slice(0, 1) : []) sent.delete(oldest)
+    for (const oldest of sent.size > REMEMBERED ? [...sent.keys()].slice(0, 1) : [])
+      sent.delete(oldest)
     return false
   }
 }

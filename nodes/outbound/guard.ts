@@ -33,13 +33,18 @@ export interface Guard {
 function plain(text: string): Address | undefined {
   if (!ipaddr.isValid(text)) return undefined
   const address = ipaddr.parse(text)
-  return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address
+  return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress()
+    ? address.toIPv4Address()
+    : address
 }
 
 /** What is wrong with a list of networks, as a sentence; undefined: nothing. */
 export const wrongNetwork = (text: string): string | undefined =>
   // Shortened IPv4 means something else to everybody.
-  (ipaddr.isValidCIDR(text) || ipaddr.isValid(text)) && (text.includes(':') || ipaddr.IPv4.isValidFourPartDecimal(text.split('/')[0] ?? '')) ? undefined : 'must be networks such as 10.0.0.0/8 or fd00::/8, or addresses, comma-separated'
+  (ipaddr.isValidCIDR(text) || ipaddr.isValid(text)) &&
+  (text.includes(':') || ipaddr.IPv4.isValidFourPartDecimal(text.split('/')[0] ?? ''))
+    ? undefined
+    : 'must be networks such as 10.0.0.0/8 or fd00::/8, or addresses, comma-separated'
 
 /** Networks as they can be matched. */
 function networksOf(texts: readonly string[]): readonly (readonly [Address, number])[] {
@@ -51,20 +56,32 @@ function networksOf(texts: readonly string[]): readonly (readonly [Address, numb
 }
 
 const global = ipaddr.parseCIDR('2000::/3')
-const resolveAll: Resolve = async (name) => (await lookup(name, { all: true, verbatim: true })).map(({ address }) => address)
+const resolveAll: Resolve = async (name) =>
+  (await lookup(name, { all: true, verbatim: true })).map(({ address }) => address)
 
 /**
  * A guard. @param allowed networks of the operator's own that may be reached as well. @param resolve for tests; the system's by default.
  */
 export function createGuard(allowed: readonly string[], resolve: Resolve = resolveAll): Guard {
   const networks = networksOf(allowed)
-  const isAllowed = (address: Address): boolean => networks.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits))
+  const isAllowed = (address: Address): boolean =>
+    networks.some(
+      ([network, bits]) => network.kind() === address.kind() && address.match(network, bits),
+    )
   // Of IPv6 only 2000::/3 is given out for general use (RFC 4291 with the IANA registry); what lies outside wraps or reserves something.
-  const isPublic = (address: Address): boolean => address.range() === 'unicast' && (address.kind() === 'ipv4' || address.match(global))
+  const isPublic = (address: Address): boolean =>
+    address.range() === 'unicast' && (address.kind() === 'ipv4' || address.match(global))
   const checked = (host: string, text: string): Resolved => {
     const address = plain(text)
-    if (!address || (!isPublic(address) && !isAllowed(address))) throw new AddressRefused(`${host === text ? host : `${host} is ${text}, which`} is not a public address`)
-    return { address: address.toString(), family: address.kind() === 'ipv4' ? 4 : 6, ...(isAllowed(address) && { allowed: true }) }
+    if (!address || (!isPublic(address) && !isAllowed(address)))
+      throw new AddressRefused(
+        `${host === text ? host : `${host} is ${text}, which`} is not a public address`,
+      )
+    return {
+      address: address.toString(),
+      family: address.kind() === 'ipv4' ? 4 : 6,
+      ...(isAllowed(address) && { allowed: true }),
+    }
   }
   return {
     async check(host) {

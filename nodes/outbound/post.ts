@@ -43,43 +43,68 @@ export type Post = (sending: Sending) => Promise<Received | Failed>
 
 const failure = (failed: Failed['failed'], message: string): Failed => ({ failed, message })
 /** A lookup that gives what was checked, whoever asks for which form. */
-const pinned = (addresses: readonly Resolved[]): LookupFunction => (_, options, found) => {
-  const first = addresses[0] as Resolved
-  if (options.all) found(null, addresses.map(({ address, family }) => ({ address, family })))
-  else found(null, first.address, first.family)
-}
+const pinned =
+  (addresses: readonly Resolved[]): LookupFunction =>
+  (_, options, found) => {
+    const first = addresses[0] as Resolved
+    if (options.all)
+      found(
+        null,
+        addresses.map(({ address, family }) => ({ address, family })),
+      )
+    else found(null, first.address, first.family)
+  }
 
 /** A sender behind a guard. */
-export const createPost = (guard: Guard): Post => async (sending) => {
-  const { url, schemes, plain, timeout, signal } = sending
-  const target = URL.canParse(url) ? new URL(url) : undefined
-  const accepted = (protocol: string): boolean => (schemes as readonly string[]).includes(protocol)
-  const wrong = failure('refused', `the address must begin with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}`)
-  if (!target || !(accepted(target.protocol) || (plain && target.protocol === 'http:'))) return wrong
-  const late = AbortSignal.timeout(timeout)
-  const over = AbortSignal.any([signal, late])
-  const why = (error: unknown): Failed => {
-    if (signal.aborted) return failure('stopped', 'the call was stopped')
-    if (late.aborted) return failure('timeout', `no answer within ${timeout} ms`)
-    return failure(error instanceof AddressRefused ? 'refused' : 'network', error instanceof Error ? error.message : String(error))
+export const createPost =
+  (guard: Guard): Post =>
+  async (sending) => {
+    const { url, schemes, plain, timeout, signal } = sending
+    const target = URL.canParse(url) ? new URL(url) : undefined
+    const accepted = (protocol: string): boolean =>
+      (schemes as readonly string[]).includes(protocol)
+    const wrong = failure(
+      'refused',
+      `the address must begin with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}`,
+    )
+    if (!target || !(accepted(target.protocol) || (plain && target.protocol === 'http:')))
+      return wrong
+    const late = AbortSignal.timeout(timeout)
+    const over = AbortSignal.any([signal, late])
+    const why = (error: unknown): Failed => {
+      if (signal.aborted) return failure('stopped', 'the call was stopped')
+      if (late.aborted) return failure('timeout', `no answer within ${timeout} ms`)
+      return failure(
+        error instanceof AddressRefused ? 'refused' : 'network',
+        error instanceof Error ? error.message : String(error),
+      )
+    }
+    try {
+      const addresses = await Promise.race([guard.check(target.hostname), ended(over)])
+      if (!accepted(target.protocol) && !addresses.every(({ allowed }) => allowed)) return wrong
+      return await exchange(target, sending, addresses, over)
+    } catch (error) {
+      return why(error)
+    }
   }
-  try {
-    const addresses = await Promise.race([guard.check(target.hostname), ended(over)])
-    if (!accepted(target.protocol) && !addresses.every(({ allowed }) => allowed)) return wrong
-    return await exchange(target, sending, addresses, over)
-  } catch (error) {
-    return why(error)
-  }
-}
 
-const ended = (signal: AbortSignal): Promise<never> => new Promise((_, reject) => {
-  if (signal.aborted) reject(new Error('stopped'))
-  else signal.addEventListener('abort', () => reject(new Error('stopped')), { once: true })
-})
+const ended = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    if (signal.aborted) reject(new Error('stopped'))
+    else signal.addEventListener('abort', () => reject(new Error('stopped')), { once: true })
+  })
 
-function exchange(target: URL, { headers, body, most, cut }: Sending, addresses: readonly Resolved[], signal: AbortSignal): Promise<Received | Failed> {
+function exchange(
+  target: URL,
+  { headers, body, most, cut }: Sending,
+  addresses: readonly Resolved[],
+  signal: AbortSignal,
+): Promise<Received | Failed> {
   const options: RequestOptions = {
-    method: 'POST', agent: false, signal, lookup: pinned(addresses),
+    method: 'POST',
+    agent: false,
+    signal,
+    lookup: pinned(addresses),
     headers: { ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' },
   }
   return new Promise((resolve, reject) => {
@@ -88,7 +113,12 @@ function exchange(target: URL, { headers, body, most, cut }: Sending, addresses:
       let size = 0
       const received = (whole: Buffer): Received => {
         const after = answer.headers['retry-after']
-        return { status: answer.statusCode ?? 0, content_type: answer.headers['content-type'] ?? '', ...(after !== undefined && { retry_after: after }), body: whole }
+        return {
+          status: answer.statusCode ?? 0,
+          content_type: answer.headers['content-type'] ?? '',
+          ...(after !== undefined && { retry_after: after }),
+          body: whole,
+        }
       }
       answer.on('data', (part: Buffer) => {
         size += part.length
@@ -100,10 +130,16 @@ function exchange(target: URL, { headers, body, most, cut }: Sending, addresses:
       })
       answer.on('error', reject)
       // Without `end` before it, the connection was lost in the middle of the answer.
-      answer.on('close', () => reject(new Error('the connection ended in the middle of the answer')))
+      answer.on('close', () =>
+        reject(new Error('the connection ended in the middle of the answer')),
+      )
       answer.on('end', () => resolve(received(Buffer.concat(parts))))
     }
-    const request = (target.protocol === 'https:' ? secureRequest : plainRequest)(target, options, answered)
+    const request = (target.protocol === 'https:' ? secureRequest : plainRequest)(
+      target,
+      options,
+      answered,
+    )
     request.on('error', reject)
     request.end(body)
   })

@@ -19,7 +19,15 @@ interface Signing {
 }
 
 /** The headers that a signed delivery carries. */
-export function signed({ brand, key, delivery_id, at, body, secret_ref, secret_version }: Signing): Record<string, string> {
+export function signed({
+  brand,
+  key,
+  delivery_id,
+  at,
+  body,
+  secret_ref,
+  secret_version,
+}: Signing): Record<string, string> {
   const time = String(Math.floor(at / 1000))
   return {
     [`X-${brand}-Signature-Version`]: 'v1',

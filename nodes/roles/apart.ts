@@ -32,11 +32,21 @@ const AGAIN = 1000
 
 // Made into one file, the program has that of the thread beside it.
 const here = import.meta.filename
-const file = here.endsWith('.mjs') ? here.replace(/mjs$/, 'views.mjs') : new URL('./view-thread.ts', import.meta.url)
+const file = here.endsWith('.mjs')
+  ? here.replace(/mjs$/, 'views.mjs')
+  : new URL('./view-thread.ts', import.meta.url)
 
-const errorOf = ({ name, message, stack }: Told): Error => Object.assign(name === 'NewerRelease' ? new NewerRelease(message) : new Error(message), { ...(stack !== undefined && { stack }) })
+const errorOf = ({ name, message, stack }: Told): Error =>
+  Object.assign(name === 'NewerRelease' ? new NewerRelease(message) : new Error(message), {
+    ...(stack !== undefined && { stack }),
+  })
 /** Messages to hand over: each with bytes of its own, because those of one packet share a buffer. */
-const owned = (batch: readonly Message[]): Message[] => batch.map((message) => (message.data instanceof Uint8Array ? { ...message, data: new Uint8Array(message.data) } : message))
+const owned = (batch: readonly Message[]): Message[] =>
+  batch.map((message) =>
+    message.data instanceof Uint8Array
+      ? { ...message, data: new Uint8Array(message.data) }
+      : message,
+  )
 
 /** Serve a view in a thread. */
 export function serveApart(terms: ViewTerms, ports: ThreadPorts): ServedView {
@@ -51,7 +61,11 @@ export function serveApart(terms: ViewTerms, ports: ThreadPorts): ServedView {
       follow: ({ of, from }: { of: number; from: number }) => {
         stopFollowing = ports.follow(from, async (batch) => {
           const messages = owned(batch)
-          await call('batch', { of, messages }, messages.map(({ data }) => (data as Uint8Array<ArrayBuffer>).buffer))
+          await call(
+            'batch',
+            { of, messages },
+            messages.map(({ data }) => (data as Uint8Array<ArrayBuffer>).buffer),
+          )
         })
       },
       unfollow: () => stopFollowing(),
@@ -73,10 +87,12 @@ export function serveApart(terms: ViewTerms, ports: ThreadPorts): ServedView {
     ask: ({ fresh, ...question }) => {
       const end = fresh === undefined ? ports.end() : undefined
       const known = fresh ?? (end === undefined ? undefined : cursorOf(end, 0))
-      return calls.call('ask', { ...question, ...(known !== undefined && { fresh: known }) }).catch((error: unknown) => {
-        if (error instanceof Gone) return behind
-        throw error
-      })
+      return calls
+        .call('ask', { ...question, ...(known !== undefined && { fresh: known }) })
+        .catch((error: unknown) => {
+          if (error instanceof Gone) return behind
+          throw error
+        })
     },
     position: async () => (await calls.call('position')) as number,
     stop: async () => {

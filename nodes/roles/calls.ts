@@ -5,8 +5,13 @@
  */
 import type { MessagePort, TransferListItem, Worker } from 'node:worker_threads'
 
-type Message = { readonly call: number; readonly name: string; readonly input: unknown } | { readonly answer: number; readonly value?: unknown; readonly error?: string }
-interface Waiting { readonly resolve: (value: unknown) => void; readonly reject: (error: Error) => void }
+type Message =
+  | { readonly call: number; readonly name: string; readonly input: unknown }
+  | { readonly answer: number; readonly value?: unknown; readonly error?: string }
+interface Waiting {
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: Error) => void
+}
 
 /** The other side has ended: it will answer nothing. */
 export class Gone extends Error {
@@ -26,12 +31,19 @@ export function createCalls(line: Worker | MessagePort, served: Served): Calls {
   const waiting = new Map<number, Waiting>()
   let calls = 0
   let ended: string | undefined
-  const answer = async ({ call, name, input }: Extract<Message, { call: number }>): Promise<void> => {
+  const answer = async ({
+    call,
+    name,
+    input,
+  }: Extract<Message, { call: number }>): Promise<void> => {
     let message: Message
     try {
       message = { answer: call, value: await served[name]?.(input as never) }
     } catch (error) {
-      message = { answer: call, error: error instanceof Error ? (error.stack ?? error.message) : String(error) }
+      message = {
+        answer: call,
+        error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+      }
     }
     line.postMessage(message)
   }
@@ -43,11 +55,12 @@ export function createCalls(line: Worker | MessagePort, served: Served): Calls {
     else waits?.reject(new Error(message.error))
   })
   return {
-    call: (name, input, transfer = []) => new Promise((resolve, reject) => {
-      if (ended !== undefined) return reject(new Gone(ended))
-      waiting.set(++calls, { resolve, reject })
-      line.postMessage({ call: calls, name, input } satisfies Message, transfer)
-    }),
+    call: (name, input, transfer = []) =>
+      new Promise((resolve, reject) => {
+        if (ended !== undefined) return reject(new Gone(ended))
+        waiting.set(++calls, { resolve, reject })
+        line.postMessage({ call: calls, name, input } satisfies Message, transfer)
+      }),
     end: (reason) => {
       ended = reason
       for (const { reject } of waiting.values()) reject(new Gone(reason))

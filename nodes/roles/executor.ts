@@ -35,21 +35,47 @@ interface Role {
 const LINGER = 1000
 
 /** Take work that no worker gets. Returns how to stop in order. */
-export function startExecutorRole({ world, bus, directory, guard, limit, models, env }: Role): () => Promise<void> {
+export function startExecutorRole({
+  world,
+  bus,
+  directory,
+  guard,
+  limit,
+  models,
+  env,
+}: Role): () => Promise<void> {
   const mailbox = subjects.executor(world.node)
   const post = createPost(guard)
   const shown = openPreviews(world)
   // Who comes late still gets the whole, until the answer itself is there; and a quick answer has its pieces shown.
-  const publisher = { publish: shown.publish, end: (job_id: string, attempt?: string) => void world.later(LINGER, () => shown.end(job_id, attempt)) }
+  const publisher = {
+    publish: shown.publish,
+    end: (job_id: string, attempt?: string) =>
+      void world.later(LINGER, () => shown.end(job_id, attempt)),
+  }
   const executor: Executor = startExecutor({
-    world, mailbox, limit, handlers: {
-      action_execution: firstOf(builtinActions({ world, directory }), httpActions({ world, directory, post })),
-      llm_generation: generations({ models: models.models, speakers: speakersOf({ world, models, env }), preview: previews(publisher, world.later), files: world.files, log: world.log, now: world.now }),
+    world,
+    mailbox,
+    limit,
+    handlers: {
+      action_execution: firstOf(
+        builtinActions({ world, directory }),
+        httpActions({ world, directory, post }),
+      ),
+      llm_generation: generations({
+        models: models.models,
+        speakers: speakersOf({ world, models, env }),
+        preview: previews(publisher, world.later),
+        files: world.files,
+        log: world.log,
+        now: world.now,
+      }),
       delivery: deliveries({ world, directory, post }),
       opening: openings({ world, directory }),
       errand: errands({ world, directory }),
     },
-    listen: (handler) => bus.subscribe(subjects.serveAll, (message) => handler(message as Offer), subjects.serveGroup),
+    listen: (handler) =>
+      bus.subscribe(subjects.serveAll, (message) => handler(message as Offer), subjects.serveGroup),
   })
   const deaf = bus.subscribe(subjects.gateway(mailbox), (message) => {
     const told = message as GatewayMessage
@@ -58,7 +84,9 @@ export function startExecutorRole({ world, bus, directory, guard, limit, models,
     return { ok: true }
   })
   // What waits may be the service's work since this change.
-  const unwatch = directory.onChange((id) => { if (id !== undefined && id !== world.organization()) world.demand(id) })
+  const unwatch = directory.onChange((id) => {
+    if (id !== undefined && id !== world.organization()) world.demand(id)
+  })
   return async () => {
     unwatch()
     await executor.stop()
@@ -68,6 +96,22 @@ export function startExecutorRole({ world, bus, directory, guard, limit, models,
 }
 
 /** Each provider's way to an answer. */
-const speakersOf = ({ world, models, env }: Pick<Role, 'world' | 'models' | 'env'>): Readonly<Record<string, Speaker>> =>
-  Object.fromEntries(models.access.map((access) => [access.provider, access.kind === 'scripted' ? scriptedSpeaker(world.later)
-    : remoteSpeaker({ access, env, silence: models.silence, now: world.now, spread: () => (world.random(1)[0] ?? 0) / 255 })]))
+const speakersOf = ({
+  world,
+  models,
+  env,
+}: Pick<Role, 'world' | 'models' | 'env'>): Readonly<Record<string, Speaker>> =>
+  Object.fromEntries(
+    models.access.map((access) => [
+      access.provider,
+      access.kind === 'scripted'
+        ? scriptedSpeaker(world.later)
+        : remoteSpeaker({
+            access,
+            env,
+            silence: models.silence,
+            now: world.now,
+            spread: () => (world.random(1)[0] ?? 0) / 255,
+          }),
+    ]),
+  )

@@ -24,7 +24,10 @@ export function startSweeping(nats: Nats, clock: Clock, log: Log): () => Promise
     plan(AGAIN)
   }
   const plan = (ms: number) => {
-    if (!stopped) cancel = clock.later(ms, () => { sweeping = sweep() })
+    if (!stopped)
+      cancel = clock.later(ms, () => {
+        sweeping = sweep()
+      })
   }
   plan(FIRST)
   return async () => {

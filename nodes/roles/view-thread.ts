@@ -17,7 +17,8 @@ let take: (batch: readonly Message[]) => Promise<void> | void = () => {}
 const { call } = createCalls(port, {
   ask: (question: Question) => view.then(({ ask }) => ask(question)),
   position: () => view.then(({ position }) => position()),
-  batch: ({ of, messages }: { of: number; messages: readonly Message[] }) => (of === following ? take(messages) : undefined),
+  batch: ({ of, messages }: { of: number; messages: readonly Message[] }) =>
+    of === following ? take(messages) : undefined,
   stop: async () => {
     await (await view).stop()
     await logs.stop()

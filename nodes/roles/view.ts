@@ -14,7 +14,13 @@ export interface ServedView {
   stop(): Promise<void>
 }
 /** A question as it is sent around. */
-export interface Question { readonly name: string; readonly project: string; readonly input: unknown; readonly fresh?: number; readonly within?: number }
+export interface Question {
+  readonly name: string
+  readonly project: string
+  readonly input: unknown
+  readonly fresh?: number
+  readonly within?: number
+}
 /** What a view is told when it starts. */
 export interface ViewTerms {
   readonly file: string
@@ -35,15 +41,29 @@ export interface ViewPorts extends ViewJournal {
 }
 
 /** Open a view and begin to follow its journal. @param logs who is told of its commits; they end after it. */
-export async function serveView({ file, organization, stale }: ViewTerms, ports: ViewPorts, logs: Pick<Logs, 'saved'>): Promise<ServedView> {
+export async function serveView(
+  { file, organization, stale }: ViewTerms,
+  ports: ViewPorts,
+  logs: Pick<Logs, 'saved'>,
+): Promise<ServedView> {
   const { now, later } = ports
-  const view = View.open(file, { ...(now && { now }), stale, organization: () => organization, saved: () => logs.saved(file) })
+  const view = View.open(file, {
+    ...(now && { now }),
+    stale,
+    organization: () => organization,
+    saved: () => logs.saved(file),
+  })
   const follower = new ViewFollower(view, ports, {
-    ...(later && { later }), hooks: { lag: (messages) => ports.lag(messages), alarm: (error) => ports.alarm(error as Error) },
+    ...(later && { later }),
+    hooks: {
+      lag: (messages) => ports.lag(messages),
+      alarm: (error) => ports.alarm(error as Error),
+    },
   })
   await follower.start()
   return {
-    ask: ({ name, project, input, fresh, within }) => follower.ask(name, project, input, fresh, within),
+    ask: ({ name, project, input, fresh, within }) =>
+      follower.ask(name, project, input, fresh, within),
     position: async () => follower.position(),
     stop: async () => {
       await follower.stop()

@@ -38,29 +38,57 @@ export async function startViews(parts: ViewParts): Promise<() => Promise<void>>
   mkdirSync(join(data, 'views'), { recursive: true })
   const warn = (error: Error) => log.warn({ err: error }, 'the logs of views are left to SQLite')
   const logs = recent && startLogs(warn)
-  const running = await Promise.all(Array.from({ length: partitions }, async (_, partition) => {
-    const view = await served(parts, partition, warn, logs)
-    metrics.onLook(async () => metrics.viewLag(partition, Math.max(0, (await journal.position(partition)).last - (await view.position()))))
-    const asked = new Set<Promise<unknown>>()
-    const unsubscribe = bus.subscribe(subjects.view(partition), (message) => {
-      const answer = view.ask(message as Question).finally(() => asked.delete(answer))
-      asked.add(answer)
-      return answer
-    }, subjects.viewGroup)
-    return async () => {
-      unsubscribe()
-      // What was asked is answered before the view leaves; each question has a time limit of its own.
-      await Promise.allSettled([...asked])
-      await view.stop()
-    }
-  }))
+  const running = await Promise.all(
+    Array.from({ length: partitions }, async (_, partition) => {
+      const view = await served(parts, partition, warn, logs)
+      metrics.onLook(async () =>
+        metrics.viewLag(
+          partition,
+          Math.max(0, (await journal.position(partition)).last - (await view.position())),
+        ),
+      )
+      const asked = new Set<Promise<unknown>>()
+      const unsubscribe = bus.subscribe(
+        subjects.view(partition),
+        (message) => {
+          const answer = view.ask(message as Question).finally(() => asked.delete(answer))
+          asked.add(answer)
+          return answer
+        },
+        subjects.viewGroup,
+      )
+      return async () => {
+        unsubscribe()
+        // What was asked is answered before the view leaves; each question has a time limit of its own.
+        await Promise.allSettled([...asked])
+        await view.stop()
+      }
+    }),
+  )
   return async () => {
     await Promise.all(running.map((stop) => stop()))
     await logs?.stop()
   }
 }
 
-async function served({ data, organization, stale, journal, end, recent, blobs, clock, log, metrics, doomed }: ViewParts, partition: number, warn: (error: Error) => void, logs: Logs | undefined): Promise<ServedView> {
+async function served(
+  {
+    data,
+    organization,
+    stale,
+    journal,
+    end,
+    recent,
+    blobs,
+    clock,
+    log,
+    metrics,
+    doomed,
+  }: ViewParts,
+  partition: number,
+  warn: (error: Error) => void,
+  logs: Logs | undefined,
+): Promise<ServedView> {
   const terms: ViewTerms = { file: join(data, 'views', `${partition}.sqlite`), organization, stale }
   const ports = {
     position: () => journal.position(partition),
@@ -73,11 +101,29 @@ async function served({ data, organization, stale, journal, end, recent, blobs, 
       log.error({ err: error, partition }, 'a view cannot follow the journal')
     },
   }
-  if (!recent || !logs) return serveApart(terms, { ...ports, warn, follow: (from, on) => journal.follow(partition, from, on), blob: (name) => blobs.get(name) })
-  return serveView(terms, {
-    ...ports,
-    follow: (from, on) => journal.follow(partition, from, (batch) => on(batch.map((stored) => ({ ...stored, data: recent.take(stored.message_id) ?? stored.data })))),
-    decode: (bytes) => decode(bytes, blobs),
-    now: clock.now,
-  }, logs)
+  if (!recent || !logs)
+    return serveApart(terms, {
+      ...ports,
+      warn,
+      follow: (from, on) => journal.follow(partition, from, on),
+      blob: (name) => blobs.get(name),
+    })
+  return serveView(
+    terms,
+    {
+      ...ports,
+      follow: (from, on) =>
+        journal.follow(partition, from, (batch) =>
+          on(
+            batch.map((stored) => ({
+              ...stored,
+              data: recent.take(stored.message_id) ?? stored.data,
+            })),
+          ),
+        ),
+      decode: (bytes) => decode(bytes, blobs),
+      now: clock.now,
+    },
+    logs,
+  )
 }

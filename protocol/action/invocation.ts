@@ -12,16 +12,28 @@ export interface ActorOf {
   readonly principal_id: string
   readonly principal_type: 'human' | 'agent' | 'service' | 'system'
 }
-const types: Readonly<Record<Principal['type'], ActorOf['principal_type']>> = { user: 'human', agent: 'agent', service_account: 'service', system: 'system' }
+const types: Readonly<Record<Principal['type'], ActorOf['principal_type']>> = {
+  user: 'human',
+  agent: 'agent',
+  service_account: 'service',
+  system: 'system',
+}
 /** A principal in the words of the envelope. */
-export const actorOf = ({ id, type }: Principal): ActorOf => ({ principal_id: id, principal_type: types[type] })
+export const actorOf = ({ id, type }: Principal): ActorOf => ({
+  principal_id: id,
+  principal_type: types[type],
+})
 
 /** What whoever waits for a job knows of the call; answered to the question `action_call`. */
 export interface ActionCall {
   readonly action_name: string
   readonly parameters: Open
   readonly actor: ActorOf
-  readonly origin: 'loop_action_step' | 'direct_action_invoke' | 'agent_tool_call' | 'server_internal'
+  readonly origin:
+    | 'loop_action_step'
+    | 'direct_action_invoke'
+    | 'agent_tool_call'
+    | 'server_internal'
   readonly run_id?: string
   readonly loop_id?: string
   readonly step_key?: string
@@ -50,18 +62,46 @@ export interface InvocationFacts {
 }
 
 /** The delivery id of a job: the same for all of its attempts. */
-export const deliveryIdOf = (job_id: string): string => `${prefixes.delivery}_${job_id.slice(job_id.indexOf('_') + 1)}`
+export const deliveryIdOf = (job_id: string): string =>
+  `${prefixes.delivery}_${job_id.slice(job_id.indexOf('_') + 1)}`
 /** The id of the record of a job. */
-export const invocationIdOf = (job_id: string): string => `${prefixes.invocation}_${job_id.slice(job_id.indexOf('_') + 1)}`
+export const invocationIdOf = (job_id: string): string =>
+  `${prefixes.invocation}_${job_id.slice(job_id.indexOf('_') + 1)}`
 
 const text = Type.Optional(Type.String())
 export const Invocation = Type.Object({
-  id: Type.String(), action_name: Type.String(), source: Type.String({ description: 'loop, direct or agent' }), status: Type.String({ description: 'success, failed or cancelled' }),
-  retry_count: Type.Integer(), started_at: Timestamp, finished_at: Timestamp,
-  run_id: text, job_id: text, environment_id: text, step_name: text, action_id: text, definition_scope: Type.Optional(Type.Enum(['platform', 'project', 'organization'])),
-  invocation_format: text, schema_version: Type.Optional(Type.Integer()), actor_principal_id: text, actor_principal_type: Type.Optional(Type.Enum(['human', 'agent', 'service', 'system'])),
-  agent_id: text, loop_id: text, channel_exchange_id: text, agent_turn_id: text, session_id: text, tool_call_id: text, delivery_id: text, correlation_id: text,
-  secret_version: Type.Optional(Type.Integer()), http_status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599 })), parameters: Type.Optional(Open),
-  output_summary: Type.Optional(Type.String({ description: 'The beginning of the result as JSON' })), error_type: text, error_message: text,
+  id: Type.String(),
+  action_name: Type.String(),
+  source: Type.String({ description: 'loop, direct or agent' }),
+  status: Type.String({ description: 'success, failed or cancelled' }),
+  retry_count: Type.Integer(),
+  started_at: Timestamp,
+  finished_at: Timestamp,
+  run_id: text,
+  job_id: text,
+  environment_id: text,
+  step_name: text,
+  action_id: text,
+  definition_scope: Type.Optional(Type.Enum(['platform', 'project', 'organization'])),
+  invocation_format: text,
+  schema_version: Type.Optional(Type.Integer()),
+  actor_principal_id: text,
+  actor_principal_type: Type.Optional(Type.Enum(['human', 'agent', 'service', 'system'])),
+  agent_id: text,
+  loop_id: text,
+  channel_exchange_id: text,
+  agent_turn_id: text,
+  session_id: text,
+  tool_call_id: text,
+  delivery_id: text,
+  correlation_id: text,
+  secret_version: Type.Optional(Type.Integer()),
+  http_status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599 })),
+  parameters: Type.Optional(Open),
+  output_summary: Type.Optional(
+    Type.String({ description: 'The beginning of the result as JSON' }),
+  ),
+  error_type: text,
+  error_message: text,
 })
 export type Invocation = Static<typeof Invocation>

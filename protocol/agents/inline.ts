@@ -7,16 +7,42 @@ import { toolkitLimits } from '../toolkits.ts'
 
 const InlineToolkit = Closed({
   name: Type.String({ minLength: 1, maxLength: toolkitLimits.name }),
-  actions: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: toolkitLimits.selector, pattern: '^\\S+$' }), { maxItems: toolkitLimits.selectors, description: 'Names of the catalog; without them the toolkit of this name is meant' })),
+  actions: Type.Optional(
+    Type.Array(
+      Type.String({ minLength: 1, maxLength: toolkitLimits.selector, pattern: '^\\S+$' }),
+      {
+        maxItems: toolkitLimits.selectors,
+        description: 'Names of the catalog; without them the toolkit of this name is meant',
+      },
+    ),
+  ),
 })
 const InlineSkill = Closed({
-  name: Type.String({ minLength: 1, maxLength: skillLimits.name }), description: Type.Optional(Type.String({ maxLength: skillLimits.description })),
-  body: Type.Optional(Type.String({ minLength: 1, maxLength: skillLimits.instructions, description: 'Loaded when it is needed; without it the skill of this name is meant' })),
+  name: Type.String({ minLength: 1, maxLength: skillLimits.name }),
+  description: Type.Optional(Type.String({ maxLength: skillLimits.description })),
+  body: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: skillLimits.instructions,
+      description: 'Loaded when it is needed; without it the skill of this name is meant',
+    }),
+  ),
 })
 export const InlineConfig = Closed({
-  instructions: Type.Optional(Type.String({ maxLength: agentLimits.system_prompt, description: 'Empty: made from the name of the agent' })), model: Type.Optional(Type.String({ maxLength: agentLimits.model })),
-  effort: Type.Optional(ThinkingEffort), timeout_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 9_007_199_254_740_991, description: '0: the default' })), memory_context: Type.Optional(MemoryContext),
-  toolkits: Type.Optional(Type.Array(InlineToolkit, { maxItems: toolkitLimits.assigned })), skills: Type.Optional(Type.Array(InlineSkill, { maxItems: skillLimits.assigned })),
+  instructions: Type.Optional(
+    Type.String({
+      maxLength: agentLimits.system_prompt,
+      description: 'Empty: made from the name of the agent',
+    }),
+  ),
+  model: Type.Optional(Type.String({ maxLength: agentLimits.model })),
+  effort: Type.Optional(ThinkingEffort),
+  timeout_seconds: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 9_007_199_254_740_991, description: '0: the default' }),
+  ),
+  memory_context: Type.Optional(MemoryContext),
+  toolkits: Type.Optional(Type.Array(InlineToolkit, { maxItems: toolkitLimits.assigned })),
+  skills: Type.Optional(Type.Array(InlineSkill, { maxItems: skillLimits.assigned })),
 })
 export type InlineConfig = Static<typeof InlineConfig>
 /**

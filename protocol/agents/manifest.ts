@@ -6,14 +6,32 @@ import type { Toolkit } from '../toolkits.ts'
 import { allowedBy, resolveSelectors, selects, textSelects } from './selectors.ts'
 
 const Warning = Type.Object({
-  code: Type.String({ description: 'selector_unmatched, skill_tool_missing or action_not_ready' }), message: Type.String(),
-  skill_id: Type.Optional(Type.String()), toolkit_id: Type.Optional(Type.String()), tool: Type.Optional(Type.String()), action: Type.Optional(Type.String()),
+  code: Type.String({ description: 'selector_unmatched, skill_tool_missing or action_not_ready' }),
+  message: Type.String(),
+  skill_id: Type.Optional(Type.String()),
+  toolkit_id: Type.Optional(Type.String()),
+  tool: Type.Optional(Type.String()),
+  action: Type.Optional(Type.String()),
 })
 const Names = Type.Array(Type.String())
 export const ToolManifest = Type.Object({
-  agent_id: Type.String(), policy_hash: Type.String({ description: 'Changes when the tools or the skills do, and only then' }), toolkit_ids: Names, tools: Type.Array(CatalogEntry),
+  agent_id: Type.String(),
+  policy_hash: Type.String({
+    description: 'Changes when the tools or the skills do, and only then',
+  }),
+  toolkit_ids: Names,
+  tools: Type.Array(CatalogEntry),
   groups_resolved: Type.Optional(Type.Array(Type.Object({ name: Type.String(), members: Names }))),
-  skills: Type.Array(Type.Object({ id: Type.String(), name: Type.String(), description: Type.Optional(Type.String()), active: Type.Boolean(), missing_required: Type.Optional(Names), missing_recommended: Type.Optional(Names) })),
+  skills: Type.Array(
+    Type.Object({
+      id: Type.String(),
+      name: Type.String(),
+      description: Type.Optional(Type.String()),
+      active: Type.Boolean(),
+      missing_required: Type.Optional(Names),
+      missing_recommended: Type.Optional(Names),
+    }),
+  ),
   warnings: Type.Array(Warning),
 })
 export type ToolManifest = Static<typeof ToolManifest>
@@ -31,28 +49,101 @@ export interface ManifestOf {
 }
 
 /** Whether a tool stays usable whatever a skill allows: the memory of the agent itself. */
-export const isExempt = (name: string, brand: string): boolean => name.startsWith(`${brand}.memory.`)
+export const isExempt = (name: string, brand: string): boolean =>
+  name.startsWith(`${brand}.memory.`)
 
 /** The manifest, without its hash, and the text that the hash is of. */
-export function manifestOf({ agent_id, toolkits, skills, entries, skill_name, allowed_tools = [], brand }: ManifestOf): { readonly manifest: Omit<ToolManifest, 'policy_hash'>; readonly policy: string } {
-  const given = resolveSelectors(toolkits.flatMap(({ actions }) => actions), entries).matched
+export function manifestOf({
+  agent_id,
+  toolkits,
+  skills,
+  entries,
+  skill_name,
+  allowed_tools = [],
+  brand,
+}: ManifestOf): { readonly manifest: Omit<ToolManifest, 'policy_hash'>; readonly policy: string } {
+  const given = resolveSelectors(
+    toolkits.flatMap(({ actions }) => actions),
+    entries,
+  ).matched
   const active = skills.find(({ name }) => name === skill_name)
   const bySkill = active ? allowedBy(active.allowed_tools ?? [], given) : given
-  const usable = allowedBy(allowed_tools, given.filter((entry) => bySkill.includes(entry) || isExempt(entry.name, brand)))
-  const groups = [...new Set(toolkits.flatMap(({ actions }) => actions).filter(({ selector_type }) => selector_type === 'group').map(({ selector }) => selector))]
-    .map((name) => ({ name, members: entries.filter((entry) => selects({ selector_type: 'group', selector: name }, entry)).map((entry) => entry.name) }))
-  const missing = (skill: Skill) => (skill.allowed_tools ?? []).filter((text) => !given.some((entry) => textSelects(text, entry)))
+  const usable = allowedBy(
+    allowed_tools,
+    given.filter((entry) => bySkill.includes(entry) || isExempt(entry.name, brand)),
+  )
+  const groups = [
+    ...new Set(
+      toolkits
+        .flatMap(({ actions }) => actions)
+        .filter(({ selector_type }) => selector_type === 'group')
+        .map(({ selector }) => selector),
+    ),
+  ].map((name) => ({
+    name,
+    members: entries
+      .filter((entry) => selects({ selector_type: 'group', selector: name }, entry))
+      .map((entry) => entry.name),
+  }))
+  const missing = (skill: Skill) =>
+    (skill.allowed_tools ?? []).filter((text) => !given.some((entry) => textSelects(text, entry)))
   const shown = skills.map((skill) => {
-    const [patterns, names] = [missing(skill).filter((text) => text.includes('*')), missing(skill).filter((text) => !text.includes('*'))]
-    return { id: skill.id, name: skill.name, ...(skill.description !== undefined && { description: skill.description }), active: skill === active, ...(names.length > 0 && { missing_required: names }), ...(patterns.length > 0 && { missing_recommended: patterns }) }
+    const [patterns, names] = [
+      missing(skill).filter((text) => text.includes('*')),
+      missing(skill).filter((text) => !text.includes('*')),
+    ]
+    return {
+      id: skill.id,
+      name: skill.name,
+      ...(skill.description !== undefined && { description: skill.description }),
+      active: skill === active,
+      ...(names.length > 0 && { missing_required: names }),
+      ...(patterns.length > 0 && { missing_recommended: patterns }),
+    }
   })
   const warnings: ToolManifest['warnings'] = [
-    ...toolkits.flatMap((toolkit) => resolveSelectors(toolkit.actions, entries).unmatched.map(({ selector_type, selector }) => ({ code: 'selector_unmatched', message: `The toolkit ${toolkit.name} names no action with ${selector_type} ${selector}.`, toolkit_id: toolkit.id, tool: selector }))),
-    ...skills.flatMap((skill) => missing(skill).map((tool) => ({ code: 'skill_tool_missing', message: `The skill ${skill.name} allows ${tool}, which the agent does not have.`, skill_id: skill.id, tool }))),
-    ...usable.filter(({ readiness }) => readiness !== 'ready').map(({ name, readiness_reason }) => ({ code: 'action_not_ready', message: `The action ${name} is not ready${readiness_reason === undefined ? '' : `: ${readiness_reason}`}.`, action: name })),
+    ...toolkits.flatMap((toolkit) =>
+      resolveSelectors(toolkit.actions, entries).unmatched.map(({ selector_type, selector }) => ({
+        code: 'selector_unmatched',
+        message: `The toolkit ${toolkit.name} names no action with ${selector_type} ${selector}.`,
+        toolkit_id: toolkit.id,
+        tool: selector,
+      })),
+    ),
+    ...skills.flatMap((skill) =>
+      missing(skill).map((tool) => ({
+        code: 'skill_tool_missing',
+        message: `The skill ${skill.name} allows ${tool}, which the agent does not have.`,
+        skill_id: skill.id,
+        tool,
+      })),
+    ),
+    ...usable
+      .filter(({ readiness }) => readiness !== 'ready')
+      .map(({ name, readiness_reason }) => ({
+        code: 'action_not_ready',
+        message: `The action ${name} is not ready${readiness_reason === undefined ? '' : `: ${readiness_reason}`}.`,
+        action: name,
+      })),
   ]
   return {
-    manifest: { agent_id, toolkit_ids: toolkits.map(({ id }) => id), tools: [...usable], ...(groups.length > 0 && { groups_resolved: groups }), skills: shown, warnings },
-    policy: JSON.stringify([usable.map(({ name, definition_scope }) => [name, definition_scope]), skills.map(({ id, name, instructions, allowed_tools: allowed = [] }) => [id, name, instructions, allowed, id === active?.id])]),
+    manifest: {
+      agent_id,
+      toolkit_ids: toolkits.map(({ id }) => id),
+      tools: [...usable],
+      ...(groups.length > 0 && { groups_resolved: groups }),
+      skills: shown,
+      warnings,
+    },
+    policy: JSON.stringify([
+      usable.map(({ name, definition_scope }) => [name, definition_scope]),
+      skills.map(({ id, name, instructions, allowed_tools: allowed = [] }) => [
+        id,
+        name,
+        instructions,
+        allowed,
+        id === active?.id,
+      ]),
+    ]),
   }
 }

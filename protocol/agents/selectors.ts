@@ -19,7 +19,8 @@ export function globMatches(pattern: string, text: string): boolean {
   const first = parts[0] ?? ''
   if (parts.length === 1) return pattern === text
   const last = parts.at(-1) ?? ''
-  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false
+  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last))
+    return false
   let at = first.length
   const end = text.length - last.length
   for (const part of parts.slice(1, -1)) {
@@ -31,36 +32,81 @@ export function globMatches(pattern: string, text: string): boolean {
 }
 
 /** The members of a group: those of a named one, else all actions whose names lie below it. */
-const inGroup = (group: string, name: string, groups: Groups): boolean => (Object.hasOwn(groups, group) ? (groups[group] ?? []).includes(name) : name.startsWith(`${group}.`))
+const inGroup = (group: string, name: string, groups: Groups): boolean =>
+  Object.hasOwn(groups, group) ? (groups[group] ?? []).includes(name) : name.startsWith(`${group}.`)
 /** A pattern over one source; the source's name in front of it may be left out. */
-const inSource = (selector: string, prefix: 'platform' | 'custom', { name, source }: Named): boolean =>
-  source === prefix && globMatches(selector === prefix ? '*' : selector.startsWith(`${prefix}.`) ? selector.slice(prefix.length + 1) : selector, name)
+const inSource = (
+  selector: string,
+  prefix: 'platform' | 'custom',
+  { name, source }: Named,
+): boolean =>
+  source === prefix &&
+  globMatches(
+    selector === prefix
+      ? '*'
+      : selector.startsWith(`${prefix}.`)
+        ? selector.slice(prefix.length + 1)
+        : selector,
+    name,
+  )
 
 /** Whether a selector names an action. */
-export function selects({ selector_type, selector }: Selector, entry: Named, groups: Groups = {}): boolean {
+export function selects(
+  { selector_type, selector }: Selector,
+  entry: Named,
+  groups: Groups = {},
+): boolean {
   switch (selector_type) {
-    case 'exact': return selector === entry.name
-    case 'group': return inGroup(selector, entry.name, groups)
+    case 'exact':
+      return selector === entry.name
+    case 'group':
+      return inGroup(selector, entry.name, groups)
     case 'platform':
-    case 'custom': return inSource(selector, selector_type, entry)
-    case 'wildcard': return globMatches(selector, entry.name)
+    case 'custom':
+      return inSource(selector, selector_type, entry)
+    case 'wildcard':
+      return globMatches(selector, entry.name)
   }
 }
 /** Whether a text as `allowed_tools` spell it names an action: by name, by group, by source or by pattern. */
 export function textSelects(text: string, entry: Named, groups: Groups = {}): boolean {
-  if (/^(platform|custom)\./.test(text) && inSource(text, text.startsWith('platform') ? 'platform' : 'custom', entry)) return true
-  return globMatches(text, entry.name) || inGroup(text.endsWith('.*') ? text.slice(0, -2) : text, entry.name, groups)
+  if (
+    /^(platform|custom)\./.test(text) &&
+    inSource(text, text.startsWith('platform') ? 'platform' : 'custom', entry)
+  )
+    return true
+  return (
+    globMatches(text, entry.name) ||
+    inGroup(text.endsWith('.*') ? text.slice(0, -2) : text, entry.name, groups)
+  )
 }
 /** The selector of a text: a pattern when it has a star, else a name. */
-export const selectorOf = (text: string): Selector => (text.includes('*') ? { selector_type: 'wildcard', selector: text } : { selector_type: 'exact', selector: text })
+export const selectorOf = (text: string): Selector =>
+  text.includes('*')
+    ? { selector_type: 'wildcard', selector: text }
+    : { selector_type: 'exact', selector: text }
 
 /** The entries that selectors name together, in the catalog's order, and the selectors that name none. */
-export function resolveSelectors<E extends Named>(selectors: readonly Selector[], entries: readonly E[], groups: Groups = {}): { readonly matched: readonly E[]; readonly unmatched: readonly Selector[] } {
+export function resolveSelectors<E extends Named>(
+  selectors: readonly Selector[],
+  entries: readonly E[],
+  groups: Groups = {},
+): { readonly matched: readonly E[]; readonly unmatched: readonly Selector[] } {
   return {
-    matched: entries.filter((entry) => selectors.some((selector) => selects(selector, entry, groups))),
-    unmatched: selectors.filter((selector) => !entries.some((entry) => selects(selector, entry, groups))),
+    matched: entries.filter((entry) =>
+      selectors.some((selector) => selects(selector, entry, groups)),
+    ),
+    unmatched: selectors.filter(
+      (selector) => !entries.some((entry) => selects(selector, entry, groups)),
+    ),
   }
 }
 /** The entries that a list of `allowed_tools` lets through; an empty list lets all through. */
-export const allowedBy = <E extends Named>(allowed: readonly string[], entries: readonly E[], groups: Groups = {}): readonly E[] =>
-  allowed.length === 0 ? entries : entries.filter((entry) => allowed.some((text) => textSelects(text, entry, groups)))
+export const allowedBy = <E extends Named>(
+  allowed: readonly string[],
+  entries: readonly E[],
+  groups: Groups = {},
+): readonly E[] =>
+  allowed.length === 0
+    ? entries
+    : entries.filter((entry) => allowed.some((text) => textSelects(text, entry, groups)))

@@ -22,12 +22,26 @@ export const SourceEventRecord = Type.Object({
   event_type: Type.String(),
   source_kind: Type.String(),
   source_id: Type.String(),
-  event: Type.Object({}, { additionalProperties: true, description: 'The payload; `truncated: true` when large members were left out' }),
+  event: Type.Object(
+    {},
+    {
+      additionalProperties: true,
+      description: 'The payload; `truncated: true` when large members were left out',
+    },
+  ),
   meta: Open,
   occurred_at: Timestamp,
-  causation: Type.Optional(Type.Object({ depth: Type.Integer({ description: 'Runs between this event and one that nothing in the project caused' }) })),
+  causation: Type.Optional(
+    Type.Object({
+      depth: Type.Integer({
+        description: 'Runs between this event and one that nothing in the project caused',
+      }),
+    }),
+  ),
   fired_triggers: Type.Integer({ description: 'Triggers that it fitted when it was published' }),
-  resumed_waits: Type.Integer({ description: 'Waits of runs that it fitted when it was published' }),
+  resumed_waits: Type.Integer({
+    description: 'Waits of runs that it fitted when it was published',
+  }),
 })
 export type SourceEventRecord = Static<typeof SourceEventRecord>
 
@@ -35,32 +49,83 @@ const CustomEvent = Closed({
   event_type: Type.String({ minLength: 1, maxLength: 256 }),
   event: Type.Optional(Open),
   meta: Type.Optional(Open),
-  source_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: 'What it comes from; the caller when absent' })),
-  idempotency_key: Type.Optional(Type.String({ maxLength: 255, description: 'A repeat with this key within a day publishes nothing and is answered the first id, whoever sends it' })),
+  source_id: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 256,
+      description: 'What it comes from; the caller when absent',
+    }),
+  ),
+  idempotency_key: Type.Optional(
+    Type.String({
+      maxLength: 255,
+      description:
+        'A repeat with this key within a day publishes nothing and is answered the first id, whoever sends it',
+    }),
+  ),
 })
 export type CustomEvent = Static<typeof CustomEvent>
-const CustomEvents = Closed({ events: Type.Array(CustomEvent, { minItems: 1, maxItems: 100, description: 'Published in this order, all or none' }) })
-const Accepted = Type.Object({ source_event_id: Type.String(), deduped: Type.Optional(Type.Boolean()) })
+const CustomEvents = Closed({
+  events: Type.Array(CustomEvent, {
+    minItems: 1,
+    maxItems: 100,
+    description: 'Published in this order, all or none',
+  }),
+})
+const Accepted = Type.Object({
+  source_event_id: Type.String(),
+  deduped: Type.Optional(Type.Boolean()),
+})
 
 const isRouting = (value: unknown): boolean =>
-  typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' || (Array.isArray(value) && value.every((one) => typeof one === 'string'))
+  typeof value === 'string' ||
+  typeof value === 'number' ||
+  typeof value === 'boolean' ||
+  (Array.isArray(value) && value.every((one) => typeof one === 'string'))
 function checkCustom({ event_type, meta = {} }: CustomEvent, path = ''): FieldError[] {
   const odd = Object.keys(meta).filter((name) => !isRouting(meta[name]))
   return [
     ...checkCustomType(event_type, `${path}event_type`),
-    ...odd.map((name) => ({ field: `${path}meta.${name}`, message: 'must be a text, a number, true or false, or a list of texts' })),
+    ...odd.map((name) => ({
+      field: `${path}meta.${name}`,
+      message: 'must be a text, a number, true or false, or a list of texts',
+    })),
   ]
 }
-const checkMany = ({ events }: Static<typeof CustomEvents>): FieldError[] => events.flatMap((event, index) => checkCustom(event, `events[${index}].`))
+const checkMany = ({ events }: Static<typeof CustomEvents>): FieldError[] =>
+  events.flatMap((event, index) => checkCustom(event, `events[${index}].`))
 
 const Schema = Type.Optional(Type.Record(Type.String(), Type.Unknown()))
 const EventSource = Type.Object({
-  prefix: Type.String(), kind: Type.Enum(['capability', 'integration']), display_name: Type.String(), description: Type.Optional(Type.String()), readiness: Type.Enum(['ready', 'needs_setup']),
-  readiness_reason: Type.Optional(Type.Enum(['not_configured', 'inactive', 'expired', 'provider_unavailable', 'permission_missing', 'not_implemented'])),
-  event_types: Type.Array(Type.Object({ name: Type.String(), description: Type.Optional(Type.String()), event_schema: Schema, meta_schema: Schema })),
+  prefix: Type.String(),
+  kind: Type.Enum(['capability', 'integration']),
+  display_name: Type.String(),
+  description: Type.Optional(Type.String()),
+  readiness: Type.Enum(['ready', 'needs_setup']),
+  readiness_reason: Type.Optional(
+    Type.Enum([
+      'not_configured',
+      'inactive',
+      'expired',
+      'provider_unavailable',
+      'permission_missing',
+      'not_implemented',
+    ]),
+  ),
+  event_types: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      description: Type.Optional(Type.String()),
+      event_schema: Schema,
+      meta_schema: Schema,
+    }),
+  ),
 })
 const EventCatalog = Type.Object({
-  items: Type.Array(EventSource), reserved_prefixes: Type.Array(Type.Object({ prefix: Type.String(), kind: Type.Enum(['capability', 'utility']) })),
+  items: Type.Array(EventSource),
+  reserved_prefixes: Type.Array(
+    Type.Object({ prefix: Type.String(), kind: Type.Enum(['capability', 'utility']) }),
+  ),
 })
 export type EventCatalog = Static<typeof EventCatalog>
 
@@ -69,9 +134,45 @@ const tag = 'events'
 const publish = { tag, permission: 'runs.operate', to: { kind: 'events' }, status: 202 } as const
 
 export const events = {
-  'event.publish': command(`POST ${P}`, { ...publish, summary: 'Publish an event of your own, for triggers and waiting runs', body: CustomEvent, check: checkCustom, reply: Type.Object({ ...Accepted.properties, status: Type.Literal('accepted') }) }),
-  'event.publish_many': command(`POST ${P}/batch`, { ...publish, summary: 'Publish up to 100 events in order, as one change', body: CustomEvents, check: checkMany, reply: Type.Object({ items: Type.Array(Accepted) }), limit: 4_194_304 }),
-  'event.list': query(`GET ${P}`, { tag, permission: 'project.view', summary: 'Published events, newest first', query: Closed({ event_type: Type.Optional(Type.String()), source_kind: Type.Optional(Type.String()), source_id: Type.Optional(Type.String()), ...paging }), reply: pageOf(SourceEventRecord) }),
-  'event.get': query(`GET ${P}/:id`, { tag, permission: 'project.view', summary: 'One published event', reply: SourceEventRecord, errors: ['not_found'] }),
-  'catalog.events': query('GET /projects/:project/catalog/events', { tag: 'catalog', permission: 'project.view', summary: 'Events that triggers and waits can name', query: Closed(cutting), reply: EventCatalog }),
+  'event.publish': command(`POST ${P}`, {
+    ...publish,
+    summary: 'Publish an event of your own, for triggers and waiting runs',
+    body: CustomEvent,
+    check: checkCustom,
+    reply: Type.Object({ ...Accepted.properties, status: Type.Literal('accepted') }),
+  }),
+  'event.publish_many': command(`POST ${P}/batch`, {
+    ...publish,
+    summary: 'Publish up to 100 events in order, as one change',
+    body: CustomEvents,
+    check: checkMany,
+    reply: Type.Object({ items: Type.Array(Accepted) }),
+    limit: 4_194_304,
+  }),
+  'event.list': query(`GET ${P}`, {
+    tag,
+    permission: 'project.view',
+    summary: 'Published events, newest first',
+    query: Closed({
+      event_type: Type.Optional(Type.String()),
+      source_kind: Type.Optional(Type.String()),
+      source_id: Type.Optional(Type.String()),
+      ...paging,
+    }),
+    reply: pageOf(SourceEventRecord),
+  }),
+  'event.get': query(`GET ${P}/:id`, {
+    tag,
+    permission: 'project.view',
+    summary: 'One published event',
+    reply: SourceEventRecord,
+    errors: ['not_found'],
+  }),
+  'catalog.events': query('GET /projects/:project/catalog/events', {
+    tag: 'catalog',
+    permission: 'project.view',
+    summary: 'Events that triggers and waits can name',
+    query: Closed(cutting),
+    reply: EventCatalog,
+  }),
 } as const

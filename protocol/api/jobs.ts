@@ -12,7 +12,15 @@ const jobStatuses = ['queued', 'claimed', 'completed', 'failed', 'cancelled'] as
 export const Job = Type.Object({
   id: Type.String(),
   kind: Type.Enum(['action_execution', 'llm_generation']),
-  origin: Type.Enum(['loop_action_step', 'agent_tool_call', 'agent_llm_call', 'conversation_tool_call', 'conversation_llm_call', 'direct_action_invoke', 'server_internal']),
+  origin: Type.Enum([
+    'loop_action_step',
+    'agent_tool_call',
+    'agent_llm_call',
+    'conversation_tool_call',
+    'conversation_llm_call',
+    'direct_action_invoke',
+    'server_internal',
+  ]),
   executor_kind: Type.Enum(['customer_worker', 'server_worker']),
   queue: Type.String(),
   status: Type.Enum([...jobStatuses]),
@@ -64,8 +72,17 @@ export const ActionLogEntry = Type.Object({
 export type ActionLogEntry = Static<typeof ActionLogEntry>
 
 /** Who wants a job done: the actor that keeps its parameters and hears of its end. */
-export const ownerOf = ({ owner, delivery_id, run_id }: JobHeader): { readonly kind: Kind; readonly id: string } | undefined =>
-  owner ?? (delivery_id !== undefined ? { kind: 'delivery', id: delivery_id } : run_id === undefined ? undefined : { kind: 'run', id: run_id })
+export const ownerOf = ({
+  owner,
+  delivery_id,
+  run_id,
+}: JobHeader): { readonly kind: Kind; readonly id: string } | undefined =>
+  owner ??
+  (delivery_id !== undefined
+    ? { kind: 'delivery', id: delivery_id }
+    : run_id === undefined
+      ? undefined
+      : { kind: 'run', id: run_id })
 
 /**
  * What the service does by itself and shows on no list of jobs. `delivery`: an attempt of a signed delivery; `opening`: looking
@@ -106,13 +123,41 @@ export interface JobHeader {
 /** An event of a queue. `job` is the patch of the job's record that views apply; `header` enters the queue. */
 export type QueueEvent =
   | (JobEvent & { readonly type: 'job.queued'; readonly header: JobHeader })
-  | (JobEvent & { readonly type: 'job.claimed'; readonly header: JobHeader; readonly lease: LeaseGrant })
-  | (JobEvent & { readonly type: 'job.requeued'; readonly reason: string; readonly counted: 'failure' | 'loss' | 'release' | 'none'; /** Not handed out before, Unix milliseconds. */ readonly not_before?: number })
+  | (JobEvent & {
+      readonly type: 'job.claimed'
+      readonly header: JobHeader
+      readonly lease: LeaseGrant
+    })
+  | (JobEvent & {
+      readonly type: 'job.requeued'
+      readonly reason: string
+      readonly counted:
+        | 'failure'
+        | 'loss'
+        | 'release'
+        | 'none' /** Not handed out before, Unix milliseconds. */
+      readonly not_before?: number
+    })
   /** The pause before the next attempt is over. */
   | (JobEvent & { readonly type: 'job.rested' })
-  | (JobEvent & { readonly type: 'job.cancel_requested'; readonly reason?: string; readonly at: number; readonly gateway: string; readonly session: string })
-  | (JobEvent & { readonly type: 'job.completed' | 'job.failed' | 'job.cancelled'; readonly lease_token?: string; readonly invocation?: InvocationFacts })
-  | { readonly type: 'lease.renewed'; readonly id: string; readonly expires_at: number; readonly gateway: string }
+  | (JobEvent & {
+      readonly type: 'job.cancel_requested'
+      readonly reason?: string
+      readonly at: number
+      readonly gateway: string
+      readonly session: string
+    })
+  | (JobEvent & {
+      readonly type: 'job.completed' | 'job.failed' | 'job.cancelled'
+      readonly lease_token?: string
+      readonly invocation?: InvocationFacts
+    })
+  | {
+      readonly type: 'lease.renewed'
+      readonly id: string
+      readonly expires_at: number
+      readonly gateway: string
+    }
 interface JobEvent extends Event {
   readonly id: string
   readonly job: Patch<Job>

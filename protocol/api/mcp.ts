@@ -7,11 +7,26 @@ const tag = 'mcp'
 
 export const mcp = {
   'mcp.send': command(`POST ${P}`, {
-    summary: 'One message of a client of the Model Context Protocol; each tool asks for the permission of the row that does it', tag, permission: 'authenticated',
-    relays: ['workflow.run', 'action.invoke', 'run.get', 'run.cancel'], body: McpMessage, check: checkMessage, reply: McpAnswer, bare: 202, stream: 'accept', limit: 786_432,
+    summary:
+      'One message of a client of the Model Context Protocol; each tool asks for the permission of the row that does it',
+    tag,
+    permission: 'authenticated',
+    relays: ['workflow.run', 'action.invoke', 'run.get', 'run.cancel'],
+    body: McpMessage,
+    check: checkMessage,
+    reply: McpAnswer,
+    bare: 202,
+    stream: 'accept',
+    limit: 786_432,
   }),
   'mcp.listen': stream(`GET ${P}`, {
-    summary: 'Hear of changes of the tools; with Last-Event-ID, go on waiting for a call whose stream broke', tag, permission: 'authenticated',
-    relays: ['workflow.run', 'action.invoke'], stream: 'sse', reply: McpNotice, errors: ['not_found'],
+    summary:
+      'Hear of changes of the tools; with Last-Event-ID, go on waiting for a call whose stream broke',
+    tag,
+    permission: 'authenticated',
+    relays: ['workflow.run', 'action.invoke'],
+    stream: 'sse',
+    reply: McpNotice,
+    errors: ['not_found'],
   }),
 } as const

@@ -12,16 +12,31 @@ import type { FieldError } from '../errors.ts'
 /** The entry that signs callbacks: 32 bytes in base64. */
 export const SIGNING_KEY = 'signing_key_b64'
 export const Secret = Type.Object({
-  name: Type.String(), version: Type.Integer({ minimum: 1, description: 'The latest; a reference that names no version means it' }), versions: Type.Array(Type.Integer()),
-  entries: Type.Array(Type.String(), { description: 'Names of what the latest version holds' }), created_at: Timestamp, updated_at: Timestamp,
+  name: Type.String(),
+  version: Type.Integer({
+    minimum: 1,
+    description: 'The latest; a reference that names no version means it',
+  }),
+  versions: Type.Array(Type.Integer()),
+  entries: Type.Array(Type.String(), { description: 'Names of what the latest version holds' }),
+  created_at: Timestamp,
+  updated_at: Timestamp,
 })
 export type Secret = Static<typeof Secret>
-const PutSecret = Closed({ entries: Type.Record(Type.String({ pattern: '^[A-Za-z0-9_.-]{1,128}$' }), Type.String({ minLength: 1, maxLength: 8192 }), { minProperties: 1, maxProperties: 32 }) })
+const PutSecret = Closed({
+  entries: Type.Record(
+    Type.String({ pattern: '^[A-Za-z0-9_.-]{1,128}$' }),
+    Type.String({ minLength: 1, maxLength: 8192 }),
+    { minProperties: 1, maxProperties: 32 },
+  ),
+})
 
 const BASE64 = /^[A-Za-z0-9+/]{43}=$/
 const check = ({ entries }: Static<typeof PutSecret>): FieldError[] => {
   const key = Object.hasOwn(entries, SIGNING_KEY) ? entries[SIGNING_KEY] : undefined
-  return key === undefined || BASE64.test(key) ? [] : [{ field: `entries.${SIGNING_KEY}`, message: 'must be 32 bytes in base64' }]
+  return key === undefined || BASE64.test(key)
+    ? []
+    : [{ field: `entries.${SIGNING_KEY}`, message: 'must be 32 bytes in base64' }]
 }
 
 const P = '/projects/:project/secrets'
@@ -29,20 +44,51 @@ const shared = { tag: 'secrets', permission: 'project.admin' } as const
 const to = { kind: 'project' } as const
 
 export const secrets = {
-  'secret.list': query(`GET ${P}`, { ...shared, summary: 'Names and versions of all secrets', query: Closed(cutting), reply: listOf(Secret) }),
-  'secret.put': command(`PUT ${P}/:secret_name`, { ...shared, to, summary: 'Store the next version of a secret; nothing happens when it is what is stored already', body: PutSecret, check, reply: Secret, errors: ['conflict'] }),
-  'secret.delete': command(`DELETE ${P}/:secret_name`, { ...shared, to, summary: 'Delete a secret with all its versions', status: 204, errors: ['not_found'] }),
+  'secret.list': query(`GET ${P}`, {
+    ...shared,
+    summary: 'Names and versions of all secrets',
+    query: Closed(cutting),
+    reply: listOf(Secret),
+  }),
+  'secret.put': command(`PUT ${P}/:secret_name`, {
+    ...shared,
+    to,
+    summary:
+      'Store the next version of a secret; nothing happens when it is what is stored already',
+    body: PutSecret,
+    check,
+    reply: Secret,
+    errors: ['conflict'],
+  }),
+  'secret.delete': command(`DELETE ${P}/:secret_name`, {
+    ...shared,
+    to,
+    summary: 'Delete a secret with all its versions',
+    status: 204,
+    errors: ['not_found'],
+  }),
 } as const
 
 /** One version as it is kept: `sealed` are the entries as JSON; equal `digest`s mean equal entries. */
-export interface SecretMaterial { readonly sealed: string; readonly digest: string }
+export interface SecretMaterial {
+  readonly sealed: string
+  readonly digest: string
+}
 export interface KeptSecret {
   readonly secret: Secret
   readonly versions: Readonly<Record<number, SecretMaterial>>
 }
 /** What a reference means: the version, sealed. */
-export interface FoundSecret { readonly sealed: string; readonly version: number }
+export interface FoundSecret {
+  readonly sealed: string
+  readonly version: number
+}
 /** An event of a project about its secrets; `dropped`: versions that are no longer kept. */
 export type SecretEvent =
-  | (Event & { readonly type: 'secret.stored'; readonly id: string; readonly secret: Secret; readonly material: SecretMaterial })
+  | (Event & {
+      readonly type: 'secret.stored'
+      readonly id: string
+      readonly secret: Secret
+      readonly material: SecretMaterial
+    })
   | (Event & { readonly type: 'secret.deleted'; readonly id: string })

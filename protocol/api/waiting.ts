@@ -4,7 +4,20 @@ import { Timestamp } from '../common.ts'
 
 /** `kind` and `reason` are the contract's; the rest is ours, as only workflows' runs show it. */
 export const WaitingOn = Type.Object({
-  kind: Type.Enum(['timer', 'signal', 'event', 'worker', 'lease', 'retry', 'concurrency', 'cancel', 'interaction', 'branches', 'run', 'agent']),
+  kind: Type.Enum([
+    'timer',
+    'signal',
+    'event',
+    'worker',
+    'lease',
+    'retry',
+    'concurrency',
+    'cancel',
+    'interaction',
+    'branches',
+    'run',
+    'agent',
+  ]),
   reason: Type.String({ description: 'One sentence for a person' }),
   until: Type.Optional(Timestamp),
   step_key: Type.Optional(Type.String()),

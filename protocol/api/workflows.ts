@@ -22,7 +22,11 @@ export const Workflow = Type.Object({
 })
 export type Workflow = Static<typeof Workflow>
 export const WorkflowVersion = Type.Object({
-  definition_id: Type.String(), version: Type.Integer(), created_by: Type.Optional(Type.String()), created_at: Timestamp, spec: Type.Optional(Spec),
+  definition_id: Type.String(),
+  version: Type.Integer(),
+  created_by: Type.Optional(Type.String()),
+  created_at: Timestamp,
+  spec: Type.Optional(Spec),
 })
 export type WorkflowVersion = Static<typeof WorkflowVersion>
 
@@ -47,19 +51,93 @@ const P = '/projects/:project/workflows'
 const tag = 'workflows'
 
 export const workflows = {
-  'workflow.list': query(`GET ${P}`, { summary: 'List workflows, newest first, without their specs', tag, permission: 'project.view', query: Closed(paging), reply: pageOf(Workflow) }),
-  'workflow.create': command(`POST ${P}`, { summary: 'Create a workflow with version 1', tag, permission: 'project.edit', to: { kind: 'project' }, body: CreateWorkflow, check, reply: Workflow, status: 201, errors: ['already_exists'] }),
-  'workflow.get': query(`GET ${P}/:id`, { summary: 'One workflow with its latest spec', tag, permission: 'project.view', reply: Workflow, errors: ['not_found'] }),
-  'workflow.update': command(`PATCH ${P}/:id`, { summary: 'Change a workflow; a spec makes the next version', tag, permission: 'project.edit', to: { kind: 'project' }, body: UpdateWorkflow, check, reply: Workflow, errors: ['not_found', 'conflict'] }),
-  'workflow.delete': command(`DELETE ${P}/:id`, { summary: 'Delete a workflow and its versions; runs go on', tag, permission: 'project.edit', to: { kind: 'project' }, status: 204, errors: ['not_found'] }),
-  'workflow.versions': query(`GET ${P}/:id/versions`, { summary: 'Versions, newest first', tag, permission: 'project.view', query: Closed({ include_spec: Type.Optional(Type.Boolean()), ...paging }), reply: pageOf(WorkflowVersion), errors: ['not_found'] }),
-  'workflow.runs': query(`GET ${P}/:id/runs`, { summary: 'Runs of a workflow, newest first', tag, permission: 'project.view', query: Closed(paging), reply: runPageOf(WorkflowRun), errors: ['not_found'] }),
-  'workflow.run': command(`POST ${P}/:id/runs`, { summary: 'Start a run of the latest version', tag, permission: 'runs.operate', to: { kind: 'run', mint: 'run' }, body: StartWorkflowRun, key: bodyKey, bodyOptional: true, reply: WorkflowRun, status: 202, errors: ['not_found', 'idempotency_key_conflict'] }),
+  'workflow.list': query(`GET ${P}`, {
+    summary: 'List workflows, newest first, without their specs',
+    tag,
+    permission: 'project.view',
+    query: Closed(paging),
+    reply: pageOf(Workflow),
+  }),
+  'workflow.create': command(`POST ${P}`, {
+    summary: 'Create a workflow with version 1',
+    tag,
+    permission: 'project.edit',
+    to: { kind: 'project' },
+    body: CreateWorkflow,
+    check,
+    reply: Workflow,
+    status: 201,
+    errors: ['already_exists'],
+  }),
+  'workflow.get': query(`GET ${P}/:id`, {
+    summary: 'One workflow with its latest spec',
+    tag,
+    permission: 'project.view',
+    reply: Workflow,
+    errors: ['not_found'],
+  }),
+  'workflow.update': command(`PATCH ${P}/:id`, {
+    summary: 'Change a workflow; a spec makes the next version',
+    tag,
+    permission: 'project.edit',
+    to: { kind: 'project' },
+    body: UpdateWorkflow,
+    check,
+    reply: Workflow,
+    errors: ['not_found', 'conflict'],
+  }),
+  'workflow.delete': command(`DELETE ${P}/:id`, {
+    summary: 'Delete a workflow and its versions; runs go on',
+    tag,
+    permission: 'project.edit',
+    to: { kind: 'project' },
+    status: 204,
+    errors: ['not_found'],
+  }),
+  'workflow.versions': query(`GET ${P}/:id/versions`, {
+    summary: 'Versions, newest first',
+    tag,
+    permission: 'project.view',
+    query: Closed({ include_spec: Type.Optional(Type.Boolean()), ...paging }),
+    reply: pageOf(WorkflowVersion),
+    errors: ['not_found'],
+  }),
+  'workflow.runs': query(`GET ${P}/:id/runs`, {
+    summary: 'Runs of a workflow, newest first',
+    tag,
+    permission: 'project.view',
+    query: Closed(paging),
+    reply: runPageOf(WorkflowRun),
+    errors: ['not_found'],
+  }),
+  'workflow.run': command(`POST ${P}/:id/runs`, {
+    summary: 'Start a run of the latest version',
+    tag,
+    permission: 'runs.operate',
+    to: { kind: 'run', mint: 'run' },
+    body: StartWorkflowRun,
+    key: bodyKey,
+    bodyOptional: true,
+    reply: WorkflowRun,
+    status: 202,
+    errors: ['not_found', 'idempotency_key_conflict'],
+  }),
 } as const
 
 export type WorkflowEvent =
-  | (Event & { readonly type: 'workflow.created'; readonly id: string; readonly workflow: Workflow; readonly spec: Spec })
-  | (Event & { readonly type: 'workflow.updated'; readonly id: string; readonly workflow: Patch<Workflow>; readonly spec?: Spec; readonly changes: Changes })
+  | (Event & {
+      readonly type: 'workflow.created'
+      readonly id: string
+      readonly workflow: Workflow
+      readonly spec: Spec
+    })
+  | (Event & {
+      readonly type: 'workflow.updated'
+      readonly id: string
+      readonly workflow: Patch<Workflow>
+      readonly spec?: Spec
+      readonly changes: Changes
+    })
   | (Event & { readonly type: 'workflow.deleted'; readonly id: string; readonly name: string })
 /** What changed, for the audit log: attribute → from, to. Secrets and specs never appear. */
 export type Changes = Readonly<Record<string, { readonly from?: unknown; readonly to?: unknown }>>

@@ -43,7 +43,8 @@ export interface Exchange extends Wake {
   readonly turn_id: string
 }
 /** Key of the session of a channel or a thread with an agent. */
-export const sessionKeyOf = (channel_id: string, root: string | undefined): string => `channel:${channel_id}${root === undefined ? '' : `:${root}`}`
+export const sessionKeyOf = (channel_id: string, root: string | undefined): string =>
+  `channel:${channel_id}${root === undefined ? '' : `:${root}`}`
 const KEY = /^channel:(chan_\w+)(?::|$)/
 /** The channel that the key of a session names; undefined when it names none. */
 export const channelOfKey = (session_key: string): string | undefined => KEY.exec(session_key)?.[1]
@@ -54,7 +55,11 @@ export type ExchangeEvent =
   /** Woken again while an exchange is under way: the next one answers it. */
   | (Event & { readonly type: 'exchange.deferred'; readonly id: string; readonly wake: Wake })
   /** `unheard`: the agent was not shown what it was asked, and is with what it is asked next. */
-  | (Event & { readonly type: 'exchange.ended'; readonly id: string; readonly unheard?: true } & Pick<Ending, 'status' | 'error_type' | 'error_message'>)
+  | (Event & {
+      readonly type: 'exchange.ended'
+      readonly id: string
+      readonly unheard?: true
+    } & Pick<Ending, 'status' | 'error_type' | 'error_message'>)
 
 /** How the turn of an exchange ended. `text`: what the agent said last; `mentioned`: agents that it called. */
 export interface ExchangeOutcome extends Pick<Ending, 'status' | 'error_type' | 'error_message'> {

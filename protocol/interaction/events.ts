@@ -28,16 +28,41 @@ export interface Change {
 type Changed<T> = Event & Change & { readonly type: T; readonly id: string }
 export type InteractionEvent =
   /** `step`: a step of its run opened it; `session`: a turn of this session, of the same shard, did. */
-  | (Event & { readonly type: 'interaction.created'; readonly id: string; readonly interaction: Interaction; readonly source: Source; readonly step?: string; readonly session?: string })
-  | Changed<'interaction.responded'> | Changed<'interaction.submitted'> | Changed<'interaction.reviewed'>
+  | (Event & {
+      readonly type: 'interaction.created'
+      readonly id: string
+      readonly interaction: Interaction
+      readonly source: Source
+      readonly step?: string
+      readonly session?: string
+    })
+  | Changed<'interaction.responded'>
+  | Changed<'interaction.submitted'>
+  | Changed<'interaction.reviewed'>
   /** It is over: completed, cancelled or expired. `was`: its status before; older releases did not say. */
-  | (Event & Change & { readonly type: 'interaction.resolved'; readonly id: string; readonly was?: Interaction['status']; readonly source: Source; readonly dispatch?: Dispatch })
+  | (Event &
+      Change & {
+        readonly type: 'interaction.resolved'
+        readonly id: string
+        readonly was?: Interaction['status']
+        readonly source: Source
+        readonly dispatch?: Dispatch
+      })
   /** Links were given out with which these targets answer without signing in. */
-  | (Event & { readonly type: 'interaction.linked'; readonly id: string; readonly targets: readonly string[]; readonly round: number })
+  | (Event & {
+      readonly type: 'interaction.linked'
+      readonly id: string
+      readonly targets: readonly string[]
+      readonly round: number
+    })
   | (Event & { readonly type: 'interaction.deleted'; readonly id: string })
 
 /** Apply a change. @param at Unix milliseconds. */
-export function changed(record: Interaction, { set, outcome, response, lifecycle }: Change, at: number): Interaction {
+export function changed(
+  record: Interaction,
+  { set, outcome, response, lifecycle }: Change,
+  at: number,
+): Interaction {
   const next = patch(record, set)
   return {
     ...next,

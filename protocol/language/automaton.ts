@@ -3,11 +3,16 @@ import { WORD, type Instruction, type Pattern } from './pattern.ts'
 import { spend, type Budget } from './values.ts'
 
 const inside = (ranges: readonly number[], code: number): boolean => {
-  for (let i = 0; i < ranges.length; i += 2) if (code >= (ranges[i] ?? 0) && code <= (ranges[i + 1] ?? 0)) return true
+  for (let i = 0; i < ranges.length; i += 2)
+    if (code >= (ranges[i] ?? 0) && code <= (ranges[i + 1] ?? 0)) return true
   return false
 }
 const isWord = (code: number | undefined) => code !== undefined && inside(WORD, code)
-const holds = (what: '^' | '$' | 'b' | 'B', before: number | undefined, after: number | undefined): boolean => {
+const holds = (
+  what: '^' | '$' | 'b' | 'B',
+  before: number | undefined,
+  after: number | undefined,
+): boolean => {
   if (what === '^') return before === undefined
   if (what === '$') return after === undefined
   return (isWord(before) !== isWord(after)) === (what === 'b')
@@ -17,7 +22,11 @@ const consumes = (instruction: Instruction, code: number, ignoreCase: boolean): 
   const { ranges, negated } = instruction
   if (!ignoreCase) return inside(ranges, code) !== negated
   const char = String.fromCodePoint(code)
-  return (inside(ranges, code) || inside(ranges, char.toLowerCase().codePointAt(0) ?? code) || inside(ranges, char.toUpperCase().codePointAt(0) ?? code)) !== negated
+  return (
+    (inside(ranges, code) ||
+      inside(ranges, char.toLowerCase().codePointAt(0) ?? code) ||
+      inside(ranges, char.toUpperCase().codePointAt(0) ?? code)) !== negated
+  )
 }
 
 /** Whether the pattern matches somewhere in the text. @throws ExpressionError when the work exceeds the budget. */
@@ -27,7 +36,12 @@ export function test({ program, ignoreCase }: Pattern, text: string, budget: Bud
   let round = 0
   let visits = 0
   /** Add a state and everything reachable without consuming; true when that accepts. */
-  const enter = (states: number[], start: number, before: number | undefined, after: number | undefined): boolean => {
+  const enter = (
+    states: number[],
+    start: number,
+    before: number | undefined,
+    after: number | undefined,
+  ): boolean => {
     stack.push(start)
     for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
       if (seen[at] === round) continue
@@ -48,7 +62,12 @@ export function test({ program, ignoreCase }: Pattern, text: string, budget: Bud
     round++
     const here: number[] = []
     for (const state of states) {
-      if (before !== undefined && consumes(program[state] as Instruction, before, ignoreCase) && enter(here, state + 1, before, code)) return true
+      if (
+        before !== undefined &&
+        consumes(program[state] as Instruction, before, ignoreCase) &&
+        enter(here, state + 1, before, code)
+      )
+        return true
     }
     if (enter(here, 0, before, code)) return true
     spend(budget, 1 + visits)

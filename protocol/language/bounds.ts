@@ -18,7 +18,8 @@ function valuesIn(value: unknown, depth: number, before: number): number {
   if (depth >= MAX_DEPTH) return MAX_VALUES + 1
   for (const name in value) {
     if (values > MAX_VALUES) break
-    if (Object.hasOwn(value, name)) values = valuesIn((value as Readonly<Record<string, unknown>>)[name], depth + 1, values)
+    if (Object.hasOwn(value, name))
+      values = valuesIn((value as Readonly<Record<string, unknown>>)[name], depth + 1, values)
   }
   return values
 }
@@ -29,11 +30,17 @@ function placesOf(document: unknown, path: string): FieldError[] {
   let values = 0
   for (let next = todo.pop(); next; next = todo.pop()) {
     const [value, field, depth] = next
-    if (++values > MAX_VALUES) return [{ field: path, message: `has more than ${MAX_VALUES} values` }]
+    if (++values > MAX_VALUES)
+      return [{ field: path, message: `has more than ${MAX_VALUES} values` }]
     if (typeof value !== 'object' || value === null) continue
     if (depth >= MAX_DEPTH) return [{ field, message: `is nested deeper than ${MAX_DEPTH} levels` }]
-    if (Array.isArray(value)) value.forEach((item: unknown, i) => { todo.push([item, below(field, i), depth + 1]) })
-    else for (const [name, item] of Object.entries(value)) todo.push([item, below(field, name), depth + 1])
+    if (Array.isArray(value))
+      value.forEach((item: unknown, i) => {
+        todo.push([item, below(field, i), depth + 1])
+      })
+    else
+      for (const [name, item] of Object.entries(value))
+        todo.push([item, below(field, name), depth + 1])
   }
   return []
 }
@@ -42,15 +49,22 @@ function placesOf(document: unknown, path: string): FieldError[] {
 export function checkSize(document: unknown, path: string): FieldError[] {
   const faults = valuesIn(document, 0, 0) > MAX_VALUES ? placesOf(document, path) : []
   if (faults.length > 0) return faults
-  return interpolationsIn(document) > MAX_INTERPOLATIONS ? [{ field: path, message: `has more than ${MAX_INTERPOLATIONS} interpolations` }] : []
+  return interpolationsIn(document) > MAX_INTERPOLATIONS
+    ? [{ field: path, message: `has more than ${MAX_INTERPOLATIONS} interpolations` }]
+    : []
 }
 
 export function checkDuration(text: string | undefined, field: string): FieldError[] {
   if (text === undefined) return []
   const length = parseDuration(text)
-  if (length === undefined) return [{ field, message: 'is not a duration; write for example 90s, 15m or 1h30m', actual: text }]
+  if (length === undefined)
+    return [
+      { field, message: 'is not a duration; write for example 90s, 15m or 1h30m', actual: text },
+    ]
   return length > LONGEST ? [{ field, message: 'is longer than ten years', actual: text }] : []
 }
 
 export const checkTime = (text: string | undefined, field: string): FieldError[] =>
-  text === undefined || parseTimestamp(text) !== undefined ? [] : [{ field, message: 'is not an RFC 3339 time such as 2030-01-31T12:00:00.000Z', actual: text }]
+  text === undefined || parseTimestamp(text) !== undefined
+    ? []
+    : [{ field, message: 'is not an RFC 3339 time such as 2030-01-31T12:00:00.000Z', actual: text }]

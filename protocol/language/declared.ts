@@ -4,7 +4,12 @@ import { below } from './path.ts'
 import { isObject, typeName } from './values.ts'
 
 /** Declarations by name, as a spec's `input` and `config` have them. */
-export type Declarations = Readonly<Record<string, { readonly type?: string; readonly required?: boolean; readonly default?: unknown }>>
+export type Declarations = Readonly<
+  Record<
+    string,
+    { readonly type?: string; readonly required?: boolean; readonly default?: unknown }
+  >
+>
 
 const types: Readonly<Record<string, (value: unknown) => boolean>> = {
   string: (value) => typeof value === 'string',
@@ -17,7 +22,16 @@ const types: Readonly<Record<string, (value: unknown) => boolean>> = {
 /** Why a value does not fit a declared type; the service checks six types and leaves any other word to the author. */
 function mismatch(type: string | undefined, value: unknown, field: string): FieldError[] {
   const fits = type !== undefined && Object.hasOwn(types, type) ? types[type] : undefined
-  return !fits || fits(value) ? [] : [{ field, message: `must be of type ${type}, not ${typeName(value)}`, expected: type, actual: value }]
+  return !fits || fits(value)
+    ? []
+    : [
+        {
+          field,
+          message: `must be of type ${type}, not ${typeName(value)}`,
+          expected: type,
+          actual: value,
+        },
+      ]
 }
 
 /**
@@ -25,8 +39,11 @@ function mismatch(type: string | undefined, value: unknown, field: string): Fiel
  * required, and is otherwise accepted.
  * @param path of the values in the request, such as `input`.
  */
-export function applyDefaults(declared: Declarations | undefined, given: Readonly<Record<string, unknown>> | undefined, path: string):
-  { readonly values: Record<string, unknown> } | { readonly faults: FieldError[] } {
+export function applyDefaults(
+  declared: Declarations | undefined,
+  given: Readonly<Record<string, unknown>> | undefined,
+  path: string,
+): { readonly values: Record<string, unknown> } | { readonly faults: FieldError[] } {
   const values = given ?? {}
   const missing = (name: string) => !Object.hasOwn(values, name) || values[name] === undefined
   const entries = Object.entries(declared ?? {})
@@ -37,11 +54,16 @@ export function applyDefaults(declared: Declarations | undefined, given: Readonl
     return missing(name) ? [] : mismatch(rule.type, value, field)
   })
   if (faults.length > 0) return { faults }
-  const defaults = entries.filter(([name, rule]) => missing(name) && rule.default !== undefined).map(([name, rule]): [string, unknown] => [name, rule.default])
+  const defaults = entries
+    .filter(([name, rule]) => missing(name) && rule.default !== undefined)
+    .map(([name, rule]): [string, unknown] => [name, rule.default])
   return { values: Object.fromEntries([...Object.entries(values), ...defaults]) }
 }
 
 /** Check declarations when they are authored: a default must be of the declared type. */
 export const checkDeclared = (declared: Declarations | undefined, path: string): FieldError[] =>
   Object.entries(declared ?? {}).flatMap(([name, rule]) =>
-    (rule.default ?? null) === null ? [] : mismatch(rule.type, rule.default, below(below(path, name), 'default')))
+    (rule.default ?? null) === null
+      ? []
+      : mismatch(rule.type, rule.default, below(below(path, name), 'default')),
+  )

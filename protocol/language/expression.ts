@@ -9,7 +9,14 @@
  * - A step whose id has a `-` is read by index, `steps["my-step"].output`, because `steps.my-step` is a subtraction.
  */
 import type { Guard } from './guard.ts'
-import { isProgram, programOf, type Fault, type Program, type Reference, type Scope } from './program.ts'
+import {
+  isProgram,
+  programOf,
+  type Fault,
+  type Program,
+  type Reference,
+  type Scope,
+} from './program.ts'
 import { closingBraces } from './tokens.ts'
 import { ExpressionError, ROOM, typeName, weigh, WORK } from './values.ts'
 
@@ -21,17 +28,32 @@ export type Roots = Readonly<Record<string, unknown>>
 function unwrap(text: string): { readonly expression: string; readonly offset: number } {
   const offset = text.startsWith('${{') ? 3 : /^\s*\$\{\{/.exec(text)?.[0].length
   const end = offset === undefined ? undefined : closingBraces(text, offset)
-  return offset === undefined || end === undefined || text.slice(end + 2).trim() !== '' ? { expression: text, offset: 0 } : { expression: text.slice(offset, end), offset }
+  return offset === undefined || end === undefined || text.slice(end + 2).trim() !== ''
+    ? { expression: text, offset: 0 }
+    : { expression: text.slice(offset, end), offset }
 }
 
 /** What an expression reads, for checks that need more than the roots; a fault when it does not compile. */
-export function analyse(source: string, roots: readonly string[]): { readonly steps: readonly Reference[] } | Fault {
+export function analyse(
+  source: string,
+  roots: readonly string[],
+): { readonly steps: readonly Reference[] } | Fault {
   const { expression, offset } = unwrap(source)
   const program = programOf(expression)
-  if (!isProgram(program)) return { ...program, ...(program.position !== undefined && { position: program.position + offset }) }
+  if (!isProgram(program))
+    return {
+      ...program,
+      ...(program.position !== undefined && { position: program.position + offset }),
+    }
   const unknown = program.roots.find(({ name }) => !roots.includes(name))
-  if (unknown) return { message: `there is no ${unknown.name} here; known: ${roots.join(', ')}`, position: unknown.position + offset }
-  return { steps: program.steps.map(({ name, position }) => ({ name, position: position + offset })) }
+  if (unknown)
+    return {
+      message: `there is no ${unknown.name} here; known: ${roots.join(', ')}`,
+      position: unknown.position + offset,
+    }
+  return {
+    steps: program.steps.map(({ name, position }) => ({ name, position: position + offset })),
+  }
 }
 
 /**
@@ -39,20 +61,26 @@ export function analyse(source: string, roots: readonly string[]): { readonly st
  * @param roots the names it may read.
  * @returns on failure a message for the author and, when known, the offset in the expression.
  */
-export function compile(source: string, roots: readonly string[]): { ok: true } | { ok: false; message: string; position?: number } {
+export function compile(
+  source: string,
+  roots: readonly string[],
+): { ok: true } | { ok: false; message: string; position?: number } {
   const result = analyse(source, roots)
   return 'message' in result ? { ok: false, ...result } : { ok: true }
 }
 
 const shown = (source: string) => (source.length > 120 ? `${source.slice(0, 120)}…` : source).trim()
 /** Run a bare expression within a scope whose budget it shares. @throws ExpressionError only. */
-export const run = (source: string, scope: Scope): unknown => runProgram(programOf(source), source, scope)
+export const run = (source: string, scope: Scope): unknown =>
+  runProgram(programOf(source), source, scope)
 function runProgram(program: Program | Fault, source: string, scope: Scope): unknown {
   if (!isProgram(program)) throw new ExpressionError(`${program.message}, in ${shown(source)}`)
   try {
     return program.run(scope) ?? null
   } catch (error) {
-    throw error instanceof ExpressionError ? new ExpressionError(`${error.message}, in ${shown(source)}`) : error
+    throw error instanceof ExpressionError
+      ? new ExpressionError(`${error.message}, in ${shown(source)}`)
+      : error
   }
 }
 /** A scope with a fresh budget. */
@@ -63,14 +91,18 @@ export const scopeOf = (roots: Roots): Scope => ({ roots, left: WORK })
  * the roots; don't change it.
  * @throws ExpressionError when it does not compile, on types an operator cannot work on, and when it exceeds its bounds.
  */
-export const evaluate = (source: string, roots: Roots): unknown => weigh(run(unwrap(source).expression, scopeOf(roots)), { left: ROOM })
+export const evaluate = (source: string, roots: Roots): unknown =>
+  weigh(run(unwrap(source).expression, scopeOf(roots)), { left: ROOM })
 
 /** The truth of a condition; null is false. @throws ExpressionError also when the value is neither true, false nor null. */
-export const predicate = (source: string, roots: Roots): boolean => truthOf(evaluate(source, roots), source)
+export const predicate = (source: string, roots: Roots): boolean =>
+  truthOf(evaluate(source, roots), source)
 function truthOf(value: unknown, source: string): boolean {
   if (typeof value === 'boolean') return value
   if (value === null) return false
-  throw new ExpressionError(`the condition must be true or false, not ${typeName(value)}, in ${shown(source)}`)
+  throw new ExpressionError(
+    `the condition must be true or false, not ${typeName(value)}, in ${shown(source)}`,
+  )
 }
 
 /** A condition that is asked again and again: whoever holds it keeps its program. */
@@ -84,5 +116,9 @@ export interface Condition {
 export function conditionOf(source: string): Condition {
   const { expression } = unwrap(source)
   const program = programOf(expression)
-  return { guard: isProgram(program) ? program.guard : undefined, test: (roots, left) => truthOf(runProgram(program, expression, { roots, left }) ?? null, source) }
+  return {
+    guard: isProgram(program) ? program.guard : undefined,
+    test: (roots, left) =>
+      truthOf(runProgram(program, expression, { roots, left }) ?? null, source),
+  }
 }

@@ -28,5 +28,9 @@ function pathOf(node: ASTNode): readonly string[] | undefined {
 function literalOf(node: ASTNode): Guard['value'] | undefined {
   if (node.op !== 'value') return undefined
   const value: unknown = typeof node.args === 'bigint' ? Number(node.args) : node.args
-  return typeof value === 'string' || typeof value === 'boolean' || (typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER) ? value : undefined
+  return typeof value === 'string' ||
+    typeof value === 'boolean' ||
+    (typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER)
+    ? value
+    : undefined
 }

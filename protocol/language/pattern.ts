@@ -48,44 +48,57 @@ const push = <I extends Instruction>(out: Output, instruction: I): I => {
   out.program.push(instruction)
   return instruction
 }
-const one = (ranges: Ranges, negated = false): Emit => (out) => void push(out, { op: 'one', ranges, negated })
+const one =
+  (ranges: Ranges, negated = false): Emit =>
+  (out) =>
+    void push(out, { op: 'one', ranges, negated })
 type Fork = Instruction & { op: 'fork' }
-const fork = (out: Output): Fork => push<Fork>(out, { op: 'fork', next: out.program.length + 1, other: out.program.length + 1 })
+const fork = (out: Output): Fork =>
+  push<Fork>(out, { op: 'fork', next: out.program.length + 1, other: out.program.length + 1 })
 /** A fork whose two ways are one; its target is given once it is known. */
 const jump = (out: Output) => {
   const choice = fork(out)
   return (target: number) => void (choice.next = choice.other = target)
 }
-const sequence = (parts: readonly Emit[]): Emit => (out) => parts.forEach((part) => { part(out) })
-const either = (a: Emit, b: Emit): Emit => (out) => {
-  const choice = fork(out)
-  a(out)
-  const done = jump(out)
-  choice.other = out.program.length
-  b(out)
-  done(out.program.length)
-}
-const repeat = (part: Emit, min: number, max: number): Emit => (out) => {
-  const copy = () => {
-    if (++out.work > MAX_PROGRAM) fail('the pattern is too large')
-    part(out)
-  }
-  for (let i = 0; i < min; i++) copy()
-  if (max === Infinity) {
+const sequence =
+  (parts: readonly Emit[]): Emit =>
+  (out) =>
+    parts.forEach((part) => {
+      part(out)
+    })
+const either =
+  (a: Emit, b: Emit): Emit =>
+  (out) => {
     const choice = fork(out)
-    const start = out.program.length - 1
-    copy()
-    jump(out)(start)
+    a(out)
+    const done = jump(out)
     choice.other = out.program.length
-    return
+    b(out)
+    done(out.program.length)
   }
-  const exits: Fork[] = []
-  for (let i = min; i < max; i++) {
-    exits.push(fork(out))
-    copy()
+const repeat =
+  (part: Emit, min: number, max: number): Emit =>
+  (out) => {
+    const copy = () => {
+      if (++out.work > MAX_PROGRAM) fail('the pattern is too large')
+      part(out)
+    }
+    for (let i = 0; i < min; i++) copy()
+    if (max === Infinity) {
+      const choice = fork(out)
+      const start = out.program.length - 1
+      copy()
+      jump(out)(start)
+      choice.other = out.program.length
+      return
+    }
+    const exits: Fork[] = []
+    for (let i = min; i < max; i++) {
+      exits.push(fork(out))
+      copy()
+    }
+    for (const exit of exits) exit.other = out.program.length
   }
-  for (const exit of exits) exit.other = out.program.length
-}
 
 /** Compile a pattern. @throws ExpressionError when it is malformed, too long, too large, or needs backtracking. */
 export function compilePattern(source: string): Pattern {
@@ -94,7 +107,8 @@ export function compilePattern(source: string): Pattern {
   const chars = [...(ignoreCase ? source.slice(4) : source)]
   let at = 0
   const take = (text: string) => chars[at] === text && ++at > 0
-  const bad = (why: string): never => fail(`the pattern ${JSON.stringify(source)} is not valid: ${why}`)
+  const bad = (why: string): never =>
+    fail(`the pattern ${JSON.stringify(source)} is not valid: ${why}`)
 
   const escaped = (): { ranges: Ranges } => {
     const char = chars[at++] ?? bad('it ends with a backslash')
@@ -103,7 +117,8 @@ export function compilePattern(source: string): Pattern {
     if (named) return { ranges: char === lower ? named : complement(named) }
     if (char === 'x' || char === 'u') {
       const digits = chars.slice(at, (at += char === 'x' ? 2 : 4)).join('')
-      if (!/^([0-9a-f]{2}|[0-9a-f]{4})$/i.test(digits)) bad(`\\${char} needs ${char === 'x' ? 2 : 4} hexadecimal digits`)
+      if (!/^([0-9a-f]{2}|[0-9a-f]{4})$/i.test(digits))
+        bad(`\\${char} needs ${char === 'x' ? 2 : 4} hexadecimal digits`)
       const code = Number.parseInt(digits, 16)
       return { ranges: [code, code] }
     }
@@ -126,7 +141,14 @@ export function compilePattern(source: string): Pattern {
       if (chars[at] === '-' && chars[at + 1] !== undefined && chars[at + 1] !== ']') {
         at++
         const to = item()
-        if (from.length !== 2 || from[0] !== from[1] || to.length !== 2 || to[0] !== to[1] || (from[0] ?? 0) > (to[0] ?? 0)) bad('a range of a class is out of order')
+        if (
+          from.length !== 2 ||
+          from[0] !== from[1] ||
+          to.length !== 2 ||
+          to[0] !== to[1] ||
+          (from[0] ?? 0) > (to[0] ?? 0)
+        )
+          bad('a range of a class is out of order')
         ranges.push(from[0] ?? 0, to[0] ?? 0)
       } else ranges.push(...from)
     }
@@ -162,7 +184,13 @@ export function compilePattern(source: string): Pattern {
   }
   const repeated = (depth: number): Emit => {
     const part = atom(depth)
-    const bounds = take('*') ? ([0, Infinity] as const) : take('+') ? ([1, Infinity] as const) : take('?') ? ([0, 1] as const) : counted()
+    const bounds = take('*')
+      ? ([0, Infinity] as const)
+      : take('+')
+        ? ([1, Infinity] as const)
+        : take('?')
+          ? ([0, 1] as const)
+          : counted()
     if (!bounds) return part
     take('?')
     if (chars[at] === '*' || chars[at] === '+' || chars[at] === '?') bad('a repetition is repeated')
@@ -173,7 +201,8 @@ export function compilePattern(source: string): Pattern {
     const ways: Emit[] = []
     do {
       const parts: Emit[] = []
-      while (at < chars.length && chars[at] !== '|' && chars[at] !== ')') parts.push(repeated(depth))
+      while (at < chars.length && chars[at] !== '|' && chars[at] !== ')')
+        parts.push(repeated(depth))
       ways.push(sequence(parts))
     } while (take('|'))
     return ways.reduceRight((rest, way) => either(way, rest))

@@ -43,7 +43,11 @@ const MAX_SOURCE = 4096
 const REMEMBERED = 1024
 /** Roots that exist everywhere in principle: where one is not given, it is null. */
 const WELL_KNOWN: ReadonlySet<string> = new Set(['input', 'event', 'config', 'meta', 'steps'])
-const cel = new Environment({ unlistedVariablesAreDyn: true, homogeneousAggregateLiterals: false, limits: { maxAstNodes: 512, maxDepth: 48, maxCallArguments: 8 } })
+const cel = new Environment({
+  unlistedVariablesAreDyn: true,
+  homogeneousAggregateLiterals: false,
+  limits: { maxAstNodes: 512, maxDepth: 48, maxCallArguments: 8 },
+})
 
 class Refused extends Error {
   readonly at: number
@@ -53,7 +57,10 @@ class Refused extends Error {
   }
 }
 const orders: Readonly<Record<'<' | '<=' | '>' | '>=', (comparison: number) => boolean>> = {
-  '<': (c) => c < 0, '<=': (c) => c <= 0, '>': (c) => c > 0, '>=': (c) => c >= 0,
+  '<': (c) => c < 0,
+  '<=': (c) => c <= 0,
+  '>': (c) => c > 0,
+  '>=': (c) => c >= 0,
 }
 
 function build(source: Rewritten, root: ASTNode) {
@@ -67,15 +74,26 @@ function build(source: Rewritten, root: ASTNode) {
     const value = node.args
     if (typeof value === 'bigint') {
       const number = Number(value)
-      return Number.isSafeInteger(number) ? () => number : refused('the integer is larger than a JSON number holds exactly', node)
+      return Number.isSafeInteger(number)
+        ? () => number
+        : refused('the integer is larger than a JSON number holds exactly', node)
     }
-    if (typeof value === 'object' && value !== null) return refused('bytes are not JSON values', node)
+    if (typeof value === 'object' && value !== null)
+      return refused('bytes are not JSON values', node)
     return () => value
   }
   const call = (name: string, operands: readonly ASTNode[], node: ASTNode): Code => {
     const known = Object.hasOwn(functions, name) ? functions[name] : undefined
-    if (!known) return refused(`there is no function ${name}; there are ${Object.keys(functions).join(', ')}`, node)
-    if (operands.length !== known.operands) return refused(`${name} takes ${known.operands === 1 ? 'one operand' : 'two operands'}, not ${operands.length}`, node)
+    if (!known)
+      return refused(
+        `there is no function ${name}; there are ${Object.keys(functions).join(', ')}`,
+        node,
+      )
+    if (operands.length !== known.operands)
+      return refused(
+        `${name} takes ${known.operands === 1 ? 'one operand' : 'two operands'}, not ${operands.length}`,
+        node,
+      )
     const [first, second] = operands as [ASTNode, ASTNode?]
     const a = compile(first)
     const b: Code = second ? compile(second) : () => null
@@ -95,11 +113,17 @@ function build(source: Rewritten, root: ASTNode) {
     let at = left.end
     while (at < right.start && !source.relations.has(at)) at++
     const { word, negated } = source.relations.get(at) ?? { word: 'in', negated: false }
-    const holds = word === 'in' ? inside(compile(left), compile(right)) : call(word, [left, right], node)
+    const holds =
+      word === 'in' ? inside(compile(left), compile(right)) : call(word, [left, right], node)
     return negated ? (scope) => !holds(scope) : holds
   }
   const access = (of: ASTNode, key: unknown, node: ASTNode): Code => {
-    if (of.op === 'id' && of.args === 'steps' && (typeof key === 'string' || typeof key === 'bigint')) steps.push({ name: String(key), position: source.origin(node.start) })
+    if (
+      of.op === 'id' &&
+      of.args === 'steps' &&
+      (typeof key === 'string' || typeof key === 'bigint')
+    )
+      steps.push({ name: String(key), position: source.origin(node.start) })
     const value = compile(of)
     if (typeof key === 'string') return (scope) => member(value(scope), key)
     const index = compile((node.args as [ASTNode, ASTNode])[1])
@@ -107,26 +131,51 @@ function build(source: Rewritten, root: ASTNode) {
   }
   const compile = (node: ASTNode): Code => {
     switch (node.op) {
-      case 'value': return literal(node)
+      case 'value':
+        return literal(node)
       case 'id': {
         const name = node.args === LOOP ? 'loop' : node.args
         if (!roots.has(name)) roots.set(name, { name, position: source.origin(node.start) })
-        return ({ roots: given }) => (Object.hasOwn(given, name) ? (given[name] ?? null) : WELL_KNOWN.has(name) ? null : fail(`there is no ${name} here`))
+        return ({ roots: given }) =>
+          Object.hasOwn(given, name)
+            ? (given[name] ?? null)
+            : WELL_KNOWN.has(name)
+              ? null
+              : fail(`there is no ${name} here`)
       }
-      case '.': return access(node.args[0], node.args[1], node)
-      case '[]': return access(node.args[0], node.args[1].op === 'value' ? node.args[1].args : undefined, node)
-      case 'call': return call(node.args[0], node.args[1], node)
-      case 'rcall': return call(node.args[0], [node.args[1], ...node.args[2]], node)
+      case '.':
+        return access(node.args[0], node.args[1], node)
+      case '[]':
+        return access(
+          node.args[0],
+          node.args[1].op === 'value' ? node.args[1].args : undefined,
+          node,
+        )
+      case 'call':
+        return call(node.args[0], node.args[1], node)
+      case 'rcall':
+        return call(node.args[0], [node.args[1], ...node.args[2]], node)
       case 'list': {
         const items = node.args.map(compile)
         return (scope) => items.map((item) => item(scope))
       }
       case 'map': {
-        const entries = node.args.map(([key, value]): [Code, Code] => [key.op === 'id' ? () => key.args : compile(key), compile(value)])
-        return (scope) => Object.fromEntries(entries.map(([key, value]) => {
-          const name = key(scope)
-          return [typeof name === 'string' || typeof name === 'number' ? String(name) : fail('the names of an object must be texts'), value(scope)]
-        }))
+        const entries = node.args.map(([key, value]): [Code, Code] => [
+          key.op === 'id' ? () => key.args : compile(key),
+          compile(value),
+        ])
+        return (scope) =>
+          Object.fromEntries(
+            entries.map(([key, value]) => {
+              const name = key(scope)
+              return [
+                typeof name === 'string' || typeof name === 'number'
+                  ? String(name)
+                  : fail('the names of an object must be texts'),
+                value(scope),
+              ]
+            }),
+          )
       }
       case '?:': {
         const [condition, yes, no] = node.args.map(compile) as [Code, Code, Code]
@@ -140,25 +189,55 @@ function build(source: Rewritten, root: ASTNode) {
         const value = compile(node.args)
         return (scope) => negate(value(scope))
       }
-      case 'in': return relation(node.args[0], node.args[1], node)
-      case '&&': case '||': case '==': case '!=': case '<': case '<=': case '>': case '>=': case '+': case '-': case '*': case '/': case '%':
+      case 'in':
+        return relation(node.args[0], node.args[1], node)
+      case '&&':
+      case '||':
+      case '==':
+      case '!=':
+      case '<':
+      case '<=':
+      case '>':
+      case '>=':
+      case '+':
+      case '-':
+      case '*':
+      case '/':
+      case '%':
         return binary(node.op, compile(node.args[0]), compile(node.args[1]))
-      default: return refused('this is not supported', node)
+      default:
+        return refused('this is not supported', node)
     }
   }
   return { run: compile(root), roots: () => [...roots.values()], steps }
 }
 
-const inside = (item: Code, container: Code): Code => (scope) => isIn(item(scope), container(scope), scope)
+const inside =
+  (item: Code, container: Code): Code =>
+  (scope) =>
+    isIn(item(scope), container(scope), scope)
 
-function binary(op: '&&' | '||' | '==' | '!=' | '<' | '<=' | '>' | '>=' | '+' | '-' | '*' | '/' | '%', a: Code, b: Code): Code {
+function binary(
+  op: '&&' | '||' | '==' | '!=' | '<' | '<=' | '>' | '>=' | '+' | '-' | '*' | '/' | '%',
+  a: Code,
+  b: Code,
+): Code {
   switch (op) {
-    case '&&': return (scope) => truth(a(scope)) && truth(b(scope))
-    case '||': return (scope) => truth(a(scope)) || truth(b(scope))
-    case '==': return (scope) => equal(a(scope), b(scope), scope)
-    case '!=': return (scope) => !equal(a(scope), b(scope), scope)
-    case '+': return (scope) => add(a(scope), b(scope), scope)
-    case '-': case '*': case '/': case '%': return (scope) => arithmetic(op, a(scope), b(scope))
+    case '&&':
+      return (scope) => truth(a(scope)) && truth(b(scope))
+    case '||':
+      return (scope) => truth(a(scope)) || truth(b(scope))
+    case '==':
+      return (scope) => equal(a(scope), b(scope), scope)
+    case '!=':
+      return (scope) => !equal(a(scope), b(scope), scope)
+    case '+':
+      return (scope) => add(a(scope), b(scope), scope)
+    case '-':
+    case '*':
+    case '/':
+    case '%':
+      return (scope) => arithmetic(op, a(scope), b(scope))
     default: {
       const holds = orders[op]
       return (scope) => {
@@ -177,8 +256,13 @@ function parse(text: string): Program | Fault {
     const built = build(source, ast)
     return { run: built.run, roots: built.roots(), steps: built.steps, guard: guardOf(ast) }
   } catch (error) {
-    if (error instanceof Refused) return { message: error.message, position: source.origin(error.at) }
-    if (error instanceof ParseError) return { message: error.summary, ...(error.range && { position: source.origin(error.range.start) }) }
+    if (error instanceof Refused)
+      return { message: error.message, position: source.origin(error.at) }
+    if (error instanceof ParseError)
+      return {
+        message: error.summary,
+        ...(error.range && { position: source.origin(error.range.start) }),
+      }
     throw error
   }
 }
@@ -186,7 +270,8 @@ function parse(text: string): Program | Fault {
 const remembered = new Map<string, Program | Fault>()
 /** The program of a bare expression, or what is wrong with it. */
 export function programOf(text: string): Program | Fault {
-  if (text.length > MAX_SOURCE) return { message: `the expression is longer than ${MAX_SOURCE} characters` }
+  if (text.length > MAX_SOURCE)
+    return { message: `the expression is longer than ${MAX_SOURCE} characters` }
   const known = remembered.get(text)
   const program = known ?? parse(text)
   if (known) remembered.delete(text)

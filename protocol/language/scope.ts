@@ -23,16 +23,30 @@ export interface Scope {
 export const idOf = (step: Pick<Step, 'id'>, index: number): string => step.id ?? String(index)
 
 /** The scope of the step at an index of a list; `outer`: that of the step which holds the list. */
-export function scopeAt(steps: readonly Pick<Step, 'id'>[], index: number, roots: readonly string[], outer?: Scope): Scope {
+export function scopeAt(
+  steps: readonly Pick<Step, 'id'>[],
+  index: number,
+  roots: readonly string[],
+  outer?: Scope,
+): Scope {
   const ids = steps.map(idOf)
-  const knows = (name: string): boolean => ids.slice(0, index).includes(name) || (outer?.knows(name) ?? false)
+  const knows = (name: string): boolean =>
+    ids.slice(0, index).includes(name) || (outer?.knows(name) ?? false)
   const rule: StepRule = (step) => {
     const { name } = step
     const own = ids.indexOf(name)
-    const at = own >= 0 ? own : !outer && /^\d{1,3}$/.test(name) && Number(name) < ids.length ? Number(name) : -1
+    const at =
+      own >= 0
+        ? own
+        : !outer && /^\d{1,3}$/.test(name) && Number(name) < ids.length
+          ? Number(name)
+          : -1
     if (at >= 0 && at < index) return undefined
     if (outer && outer.rule(step) === undefined) return undefined
-    if (at >= 0) return at === index ? `the step ${name} cannot read its own output` : `the step ${name} comes later; only steps before this one have an output`
+    if (at >= 0)
+      return at === index
+        ? `the step ${name} cannot read its own output`
+        : `the step ${name} comes later; only steps before this one have an output`
     if (outer) return outer.rule(step)
     const dashed = ids.find((id) => id.startsWith(`${name}-`))
     return `there is no step ${name}${dashed === undefined ? '' : `; an id with a dash is read as steps[${JSON.stringify(dashed)}]`}`

@@ -52,14 +52,22 @@ function renderLeaf(text: string, { scope, native, room }: Rendering): unknown {
   const parts = partsOf(text) ?? fail(UNCLOSED)
   const only = parts.length === 1 ? parts[0] : undefined
   if (native && only && 'expression' in only) return weigh(run(only.expression, scope), room)
-  return parts.map((part) => ('text' in part ? part.text : (weigh(textOf(run(part.expression, scope), scope), room) as string))).join('')
+  return parts
+    .map((part) =>
+      'text' in part
+        ? part.text
+        : (weigh(textOf(run(part.expression, scope), scope), room) as string),
+    )
+    .join('')
 }
 function render(value: unknown, rendering: Rendering, depth = 0): unknown {
   if (typeof value === 'string') return renderLeaf(value, rendering)
   if (typeof value !== 'object' || value === null) return value ?? null
   if (depth >= MAX_DEPTH) fail(`the template is nested deeper than ${MAX_DEPTH} levels`)
   if (Array.isArray(value)) return value.map((item) => render(item, rendering, depth + 1))
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, render(item, rendering, depth + 1)]))
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [name, render(item, rendering, depth + 1)]),
+  )
 }
 
 /**
@@ -67,22 +75,40 @@ function render(value: unknown, rendering: Rendering, depth = 0): unknown {
  * leaves that are no texts keep their type.
  * @throws ExpressionError
  */
-export const renderText = (value: unknown, roots: Roots): unknown => render(value, { scope: scopeOf(roots), native: false, room: { left: ROOM } })
+export const renderText = (value: unknown, roots: Roots): unknown =>
+  render(value, { scope: scopeOf(roots), native: false, room: { left: ROOM } })
 
 /** Render an output or inputs: as `renderText`, but a leaf that is exactly one interpolation keeps the type of its value. @throws ExpressionError */
-export const renderNative = (value: unknown, roots: Roots): unknown => render(value, { scope: scopeOf(roots), native: true, room: { left: ROOM } })
+export const renderNative = (value: unknown, roots: Roots): unknown =>
+  render(value, { scope: scopeOf(roots), native: true, room: { left: ROOM } })
 
 /** A rule on the literal step references of an expression: why one is refused, or undefined. */
 export type StepRule = (step: Reference) => string | undefined
 
 /** Check one expression at a path. @param offset of the expression in the text that is shown to the author. */
-export function checkExpression(source: string, roots: readonly string[], path: string, rule?: StepRule, offset = 0): FieldError[] {
+export function checkExpression(
+  source: string,
+  roots: readonly string[],
+  path: string,
+  rule?: StepRule,
+  offset = 0,
+): FieldError[] {
   const result = analyse(source, roots)
-  const place = (position: number) => (position + offset > 0 ? ` (at character ${position + offset + 1})` : '')
-  if ('message' in result) return [{ field: path, message: `${result.message}${result.position === undefined ? '' : place(result.position)}`, actual: source.slice(0, 200) }]
+  const place = (position: number) =>
+    position + offset > 0 ? ` (at character ${position + offset + 1})` : ''
+  if ('message' in result)
+    return [
+      {
+        field: path,
+        message: `${result.message}${result.position === undefined ? '' : place(result.position)}`,
+        actual: source.slice(0, 200),
+      },
+    ]
   return result.steps.flatMap((step) => {
     const why = rule?.(step)
-    return why === undefined ? [] : [{ field: path, message: `${why}${place(step.position)}`, actual: source.slice(0, 200) }]
+    return why === undefined
+      ? []
+      : [{ field: path, message: `${why}${place(step.position)}`, actual: source.slice(0, 200) }]
   })
 }
 
@@ -91,20 +117,33 @@ export function checkExpression(source: string, roots: readonly string[], path: 
  * @param roots the names that its expressions may read.
  * @param path of the document in the request; faults are reported at the exact leaf.
  */
-export function checkTemplate(value: unknown, roots: readonly string[], path: string, rule?: StepRule, depth = 0): FieldError[] {
+export function checkTemplate(
+  value: unknown,
+  roots: readonly string[],
+  path: string,
+  rule?: StepRule,
+  depth = 0,
+): FieldError[] {
   if (typeof value === 'string') {
     if (!hasTemplate(value)) return []
     const parts = partsOf(value)
     if (!parts) return [{ field: path, message: UNCLOSED, actual: value.slice(0, 200) }]
-    return parts.flatMap((part) => ('expression' in part ? checkExpression(part.expression, roots, path, rule, part.offset) : []))
+    return parts.flatMap((part) =>
+      'expression' in part ? checkExpression(part.expression, roots, path, rule, part.offset) : [],
+    )
   }
   if (typeof value !== 'object' || value === null) return []
-  if (depth >= MAX_DEPTH) return [{ field: path, message: `is nested deeper than ${MAX_DEPTH} levels` }]
-  if (Array.isArray(value)) return value.flatMap((item, i) => checkTemplate(item, roots, below(path, i), rule, depth + 1))
-  return Object.entries(value).flatMap(([name, item]) => checkTemplate(item, roots, below(path, name), rule, depth + 1))
+  if (depth >= MAX_DEPTH)
+    return [{ field: path, message: `is nested deeper than ${MAX_DEPTH} levels` }]
+  if (Array.isArray(value))
+    return value.flatMap((item, i) => checkTemplate(item, roots, below(path, i), rule, depth + 1))
+  return Object.entries(value).flatMap(([name, item]) =>
+    checkTemplate(item, roots, below(path, name), rule, depth + 1),
+  )
 }
 
-const lookUp = (document: unknown, path: string): unknown => path.split('.').reduce<unknown>(member, document)
+const lookUp = (document: unknown, path: string): unknown =>
+  path.split('.').reduce<unknown>(member, document)
 /** What an event has at a path of a `match`; null: nothing. */
 export function valueAt(document: unknown, path: string): unknown {
   const prefix = path.startsWith('event.') ? 'event' : path.startsWith('meta.') ? 'meta' : undefined
@@ -121,7 +160,10 @@ export function matches(match: object, document: unknown): boolean {
   try {
     return Object.entries(match).every(([path, wanted]: [string, unknown]) => {
       const actual = valueAt(document, path)
-      return equal(actual, wanted, scope) || (Array.isArray(wanted) && wanted.some((one) => equal(actual, one, scope)))
+      return (
+        equal(actual, wanted, scope) ||
+        (Array.isArray(wanted) && wanted.some((one) => equal(actual, one, scope)))
+      )
     })
   } catch (error) {
     if (error instanceof ExpressionError) return false

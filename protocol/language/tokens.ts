@@ -46,7 +46,9 @@ export function nextToken(source: string, from: number): Token | undefined {
   const number = match(NUMBER, source, start)
   if (number !== undefined) return token('number', start + number.length)
   const punctuation = match(PUNCTUATION, source, start)
-  return punctuation === undefined ? token('other', start + 1) : token('punctuation', start + punctuation.length)
+  return punctuation === undefined
+    ? token('other', start + 1)
+    : token('punctuation', start + punctuation.length)
 }
 
 /**

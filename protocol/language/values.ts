@@ -30,23 +30,34 @@ const MAX_TEXT = 1_048_576
 export const MAX_DEPTH = 64
 
 /** Pay for work. @throws ExpressionError when the budget is used up. */
-export function spend(budget: Budget, units: number, exhausted = 'the expression does too much work'): void {
+export function spend(
+  budget: Budget,
+  units: number,
+  exhausted = 'the expression does too much work',
+): void {
   budget.left -= units
   if (budget.left < 0) fail(exhausted)
 }
 
 /** The type of a value, in the words of messages. */
-export function typeName(value: unknown): 'null' | 'boolean' | 'number' | 'text' | 'list' | 'object' {
+export function typeName(
+  value: unknown,
+): 'null' | 'boolean' | 'number' | 'text' | 'list' | 'object' {
   if (value === null || value === undefined) return 'null'
   if (Array.isArray(value)) return 'list'
   switch (typeof value) {
-    case 'string': return 'text'
-    case 'number': return 'number'
-    case 'boolean': return 'boolean'
-    default: return 'object'
+    case 'string':
+      return 'text'
+    case 'number':
+      return 'number'
+    case 'boolean':
+      return 'boolean'
+    default:
+      return 'object'
   }
 }
-export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null && !Array.isArray(value)
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A member of an object by name, or of a list by index (also from text, as dotted paths have it); null when there is none. */
 export function member(value: unknown, key: unknown): unknown {
@@ -56,27 +67,50 @@ export function member(value: unknown, key: unknown): unknown {
     return typeof index === 'number' ? (value[index] ?? null) : null
   }
   const name = typeof key === 'number' ? String(key) : key
-  return typeof name === 'string' && Object.hasOwn(value, name) ? ((value as Record<string, unknown>)[name] ?? null) : null
+  return typeof name === 'string' && Object.hasOwn(value, name)
+    ? ((value as Record<string, unknown>)[name] ?? null)
+    : null
 }
 
 /** Deep equality of JSON values; values of different types are not equal. */
 export function equal(a: unknown, b: unknown, budget: Budget, depth = 0): boolean {
   spend(budget, 1)
   if (a === b) return true
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return (a ?? null) === (b ?? null)
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null)
+    return (a ?? null) === (b ?? null)
   if (depth > MAX_DEPTH) fail(`values nested deeper than ${MAX_DEPTH} levels cannot be compared`)
   if (Array.isArray(a) || Array.isArray(b)) {
-    return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, i) => equal(item, b[i], budget, depth + 1))
+    return (
+      Array.isArray(a) &&
+      Array.isArray(b) &&
+      a.length === b.length &&
+      a.every((item, i) => equal(item, b[i], budget, depth + 1))
+    )
   }
   const names = Object.keys(a)
-  return names.length === Object.keys(b).length
-    && names.every((name) => Object.hasOwn(b, name) && equal((a as Record<string, unknown>)[name], (b as Record<string, unknown>)[name], budget, depth + 1))
+  return (
+    names.length === Object.keys(b).length &&
+    names.every(
+      (name) =>
+        Object.hasOwn(b, name) &&
+        equal(
+          (a as Record<string, unknown>)[name],
+          (b as Record<string, unknown>)[name],
+          budget,
+          depth + 1,
+        ),
+    )
+  )
 }
 
 /** -1, 0 or 1 for two numbers or two texts (by UTF-16 unit); undefined when one is null: every comparison with null is false. */
 export function order(a: unknown, b: unknown): -1 | 0 | 1 | undefined {
   if ((a ?? null) === null || (b ?? null) === null) return undefined
-  if ((typeof a === 'number' && typeof b === 'number') || (typeof a === 'string' && typeof b === 'string')) return a < b ? -1 : a > b ? 1 : 0
+  if (
+    (typeof a === 'number' && typeof b === 'number') ||
+    (typeof a === 'string' && typeof b === 'string')
+  )
+    return a < b ? -1 : a > b ? 1 : 0
   return fail(`cannot order ${typeName(a)} and ${typeName(b)}`)
 }
 
@@ -105,12 +139,16 @@ export function weigh(value: unknown, room: Budget, depth = 0): unknown {
   if (typeof value !== 'object' || value === null) return value ?? null
   if (depth >= MAX_DEPTH) fail(`the result is nested deeper than ${MAX_DEPTH} levels`)
   if (Array.isArray(value)) for (const item of value) weigh(item, room, depth + 1)
-  else for (const name of Object.keys(value)) weigh((value as Record<string, unknown>)[name], room, depth + 1)
+  else
+    for (const name of Object.keys(value))
+      weigh((value as Record<string, unknown>)[name], room, depth + 1)
   return value
 }
 
 /** A text within bounds. */
 export function bounded(text: string, budget: Budget): string {
   spend(budget, 1 + (text.length >> 6))
-  return text.length > MAX_TEXT ? fail(`the text would be longer than ${MAX_TEXT} characters`) : text
+  return text.length > MAX_TEXT
+    ? fail(`the text would be longer than ${MAX_TEXT} characters`)
+    : text
 }

@@ -33,7 +33,8 @@ const WEAK: ReadonlySet<string> = new Set(['and', 'or', '&&', '||', '?', ':', ',
 
 function tokensOf(source: string): Token[] {
   const tokens: Token[] = []
-  for (let token = nextToken(source, 0); token; token = nextToken(source, token.end)) tokens.push(token)
+  for (let token = nextToken(source, 0); token; token = nextToken(source, token.end))
+    tokens.push(token)
   return tokens
 }
 
@@ -63,7 +64,11 @@ export function rewriteWords(source: string): Rewritten {
     const next = following && source.slice(following.start, following.end)
     const negated = word === 'not' && operand && next !== undefined && INFIX.has(next)
     const relation = negated ? next : word
-    if (!member && (CLOSING.has(word) || (WEAK.has(word) && (operand || token.kind === 'punctuation')))) settle(token.start)
+    if (
+      !member &&
+      (CLOSING.has(word) || (WEAK.has(word) && (operand || token.kind === 'punctuation')))
+    )
+      settle(token.start)
     if (!member && token.kind === 'name' && operand && (word === 'and' || word === 'or')) {
       put(word === 'and' ? ' && ' : ' || ', token.start)
       operand = false
@@ -82,7 +87,11 @@ export function rewriteWords(source: string): Rewritten {
       const glued = word === '.' || member || text === ''
       const spelled = !member && word === 'loop' && token.kind === 'name' ? LOOP : word
       put(glued ? spelled : ` ${spelled}`, glued ? token.start : token.start - 1)
-      operand = token.kind === 'name' || token.kind === 'number' || token.kind === 'text' || CLOSING.has(word)
+      operand =
+        token.kind === 'name' ||
+        token.kind === 'number' ||
+        token.kind === 'text' ||
+        CLOSING.has(word)
     }
   }
   settle(source.length)

@@ -25,14 +25,47 @@ export interface Derived {
   readonly trigger_ids: Readonly<Record<string, string>>
 }
 export type LoopEvent =
-  | (Event & Derived & { readonly type: 'loop.created'; readonly id: string; readonly loop: Loop; readonly secrets: Readonly<Record<string, string>> })
+  | (Event &
+      Derived & {
+        readonly type: 'loop.created'
+        readonly id: string
+        readonly loop: Loop
+        readonly secrets: Readonly<Record<string, string>>
+      })
   /** `derived` comes with a new version; secrets are sealed, by trigger key, all of them when any changed. */
-  | (Event & { readonly type: 'loop.updated'; readonly id: string; readonly name: string; readonly loop: Patch<Loop>; readonly changes: Changes; readonly derived?: Derived; readonly secrets?: Readonly<Record<string, string>> })
+  | (Event & {
+      readonly type: 'loop.updated'
+      readonly id: string
+      readonly name: string
+      readonly loop: Patch<Loop>
+      readonly changes: Changes
+      readonly derived?: Derived
+      readonly secrets?: Readonly<Record<string, string>>
+    })
   | (Event & { readonly type: 'loop.deleted'; readonly id: string; readonly name: string })
-  | (Event & { readonly type: 'loop.auto_paused'; readonly id: string; readonly run_id: string; readonly consecutive_failures: number; readonly threshold: number })
+  | (Event & {
+      readonly type: 'loop.auto_paused'
+      readonly id: string
+      readonly run_id: string
+      readonly consecutive_failures: number
+      readonly threshold: number
+    })
   /** A run begins, or takes its place in the line. `fire`: the firing that this settles. */
-  | (Event & { readonly type: 'run.admitted'; readonly run_id: string; readonly trigger_id?: string; readonly fire?: string; readonly last_run_at: string })
-  | (Event & { readonly type: 'run.lined_up'; readonly run_id: string; readonly trigger_id?: string; readonly fire?: string; readonly reason: QueueReason; readonly last_run_at: string })
+  | (Event & {
+      readonly type: 'run.admitted'
+      readonly run_id: string
+      readonly trigger_id?: string
+      readonly fire?: string
+      readonly last_run_at: string
+    })
+  | (Event & {
+      readonly type: 'run.lined_up'
+      readonly run_id: string
+      readonly trigger_id?: string
+      readonly fire?: string
+      readonly reason: QueueReason
+      readonly last_run_at: string
+    })
   /** It is its turn. */
   | (Event & { readonly type: 'run.promoted'; readonly run_id: string })
   /** It was told to make place; one that waited leaves the line at once. */
@@ -40,27 +73,67 @@ export type LoopEvent =
   /** It has ended; `failures`: failed runs in a row since then. */
   | (Event & { readonly type: 'run.left'; readonly run_id: string; readonly failures: number })
   /** A trigger fired, and no run came of it. `source_event_id`: the event that it fired for, unless that was the time. */
-  | (Event & { readonly type: 'trigger.skipped'; readonly trigger_id: string; readonly fire: string; readonly reason: string; readonly source_event_id?: string })
-  | (Event & { readonly type: 'schedules.set'; readonly clocks: Readonly<Record<string, Clock | null>> })
+  | (Event & {
+      readonly type: 'trigger.skipped'
+      readonly trigger_id: string
+      readonly fire: string
+      readonly reason: string
+      readonly source_event_id?: string
+    })
+  | (Event & {
+      readonly type: 'schedules.set'
+      readonly clocks: Readonly<Record<string, Clock | null>>
+    })
   /** Runs spent money: `milli` thousandths of a credit, in a window that began at `at`. */
   | (Event & { readonly type: 'credits.spent'; readonly at: number; readonly milli: number })
   /** There is more to do than one commit takes. */
   | (Event & { readonly type: 'loop.busy'; readonly more_at: number | null })
   /** The triggers that watch events are these from now on. */
-  | (Event & { readonly type: 'triggers.watched'; readonly loop_id: string; readonly version: number; readonly triggers: readonly Watch[] })
+  | (Event & {
+      readonly type: 'triggers.watched'
+      readonly loop_id: string
+      readonly version: number
+      readonly triggers: readonly Watch[]
+    })
   /** A run that was let in asks for a place in the organization, is given one, is not to be begun now, or has no use for it any more. */
-  | (Event & { readonly type: 'place.wanted' | 'place.returned'; readonly run_id: string; readonly loop_id: string; readonly organization: string })
+  | (Event & {
+      readonly type: 'place.wanted' | 'place.returned'
+      readonly run_id: string
+      readonly loop_id: string
+      readonly organization: string
+    })
   | (Event & { readonly type: 'place.taken'; readonly run_id: string })
-  | (Event & { readonly type: 'place.declined'; readonly run_id: string; readonly organization: string })
+  | (Event & {
+      readonly type: 'place.declined'
+      readonly run_id: string
+      readonly organization: string
+    })
   /** How the loop stands, for its project; `organization` as far as it was ever said. */
   | (Event & LoopStanding & { readonly type: 'loop.stands'; readonly organization: string })
-  | (Event & { readonly type: 'handle.bound' | 'handle.freed'; readonly handle: string; readonly loop_id: string; readonly trigger_id: string; readonly organization: string })
+  | (Event & {
+      readonly type: 'handle.bound' | 'handle.freed'
+      readonly handle: string
+      readonly loop_id: string
+      readonly trigger_id: string
+      readonly organization: string
+    })
   /** The run whose step asked for a run is told what came of it. */
-  | (Event & { readonly type: 'child.answered'; readonly to: string; readonly wait_id: string; readonly run_id?: string; readonly fault?: { readonly error_type: string; readonly error: string } })
+  | (Event & {
+      readonly type: 'child.answered'
+      readonly to: string
+      readonly wait_id: string
+      readonly run_id?: string
+      readonly fault?: { readonly error_type: string; readonly error: string }
+    })
 
 /** What a loop gives to a run that it opens. */
 export interface RunOpening {
-  readonly loop: { readonly id: string; readonly version_id: string; readonly version: number; readonly name: string }
+  readonly loop: {
+    readonly id: string
+    readonly version_id: string
+    readonly version: number
+    readonly name: string
+  }
   readonly spec: Spec
   /** Of steps that name no agent. */
   readonly agent_id?: string
@@ -87,7 +160,12 @@ export interface RunOpening {
 }
 /** What a step of a run asks of a loop. */
 export interface ChildRequest {
-  readonly from: { readonly run_id: string; readonly loop_id?: string; readonly step: string; readonly wait_id: string }
+  readonly from: {
+    readonly run_id: string
+    readonly loop_id?: string
+    readonly step: string
+    readonly wait_id: string
+  }
   readonly event: Open
   readonly config: Open
   readonly depth: number
@@ -105,7 +183,10 @@ export type LoopCommands = {
   /** From a step of a run, perhaps of another shard. */
   'loop.ask': { input: ChildRequest; reply: undefined }
   /** From a run of this loop, in the commit that ends it; one that fails ends when it is told to (`run.end`). `known`: it was opened twice, nothing ended. */
-  'run.left': { input: { run_id: string; status: 'completed' | 'failed' | 'cancelled' | 'known' }; reply: undefined }
+  'run.left': {
+    input: { run_id: string; status: 'completed' | 'failed' | 'cancelled' | 'known' }
+    reply: undefined
+  }
   /** From a failed run of this loop that is recovered: it begins again when it is its turn. */
   'run.returns': { input: { run_id: string; trigger_id?: string }; reply: undefined }
   /** From a run of this loop: it has spent so many thousandths of a credit. */
@@ -121,14 +202,39 @@ export type LoopCommands = {
 
 /** Private events of the handle of an HTTP trigger. */
 export type HandleEvent =
-  | (Event & { readonly type: 'handle.reserved'; readonly handle: string; readonly project: string; readonly loop_id: string; readonly until: number })
-  | (Event & { readonly type: 'handle.taken'; readonly handle: string; readonly project: string; readonly loop_id: string; readonly trigger_id: string })
-  | (Event & { readonly type: 'handle.questioned'; readonly handle: string; readonly project: string; readonly loop_id: string; readonly organization: string; readonly until: number })
+  | (Event & {
+      readonly type: 'handle.reserved'
+      readonly handle: string
+      readonly project: string
+      readonly loop_id: string
+      readonly until: number
+    })
+  | (Event & {
+      readonly type: 'handle.taken'
+      readonly handle: string
+      readonly project: string
+      readonly loop_id: string
+      readonly trigger_id: string
+    })
+  | (Event & {
+      readonly type: 'handle.questioned'
+      readonly handle: string
+      readonly project: string
+      readonly loop_id: string
+      readonly organization: string
+      readonly until: number
+    })
   | (Event & { readonly type: 'handle.released' })
 /** Decided by the handle of an HTTP trigger. `handle.reserve` is refused while another loop has it; the others are total. */
 export type HandleCommands = {
-  'handle.reserve': { input: { handle: string; project: string; loop_id: string }; reply: { until: number } }
-  'handle.bind': { input: { handle: string; loop_id: string; trigger_id: string; project: string }; reply: undefined }
+  'handle.reserve': {
+    input: { handle: string; project: string; loop_id: string }
+    reply: { until: number }
+  }
+  'handle.bind': {
+    input: { handle: string; loop_id: string; trigger_id: string; project: string }
+    reply: undefined
+  }
   'handle.free': { input: { loop_id: string; trigger_id?: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }

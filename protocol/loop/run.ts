@@ -2,18 +2,38 @@
 import { Type, type Static } from 'typebox'
 import { Open, Timestamp } from '../common.ts'
 
-export const runStatuses = ['queued', 'running', 'suspended', 'completed', 'failed', 'cancelled'] as const
+export const runStatuses = [
+  'queued',
+  'running',
+  'suspended',
+  'completed',
+  'failed',
+  'cancelled',
+] as const
 
 /** Why a run waits in the line of its loop. */
 const queueReasons = ['plan_concurrency', 'loop_policy', 'trigger_concurrency'] as const
 export type QueueReason = (typeof queueReasons)[number]
 /** Why a run ended. */
 const stopReasons = [
-  'completed', 'step_failed', 'check_failed', 'gate_rejected', 'budget_exceeded', 'turn_limit_reached', 'wall_clock_exceeded', 'step_limit_reached', 'progress_stalled', 'cancelled', 'replaced',
+  'completed',
+  'step_failed',
+  'check_failed',
+  'gate_rejected',
+  'budget_exceeded',
+  'turn_limit_reached',
+  'wall_clock_exceeded',
+  'step_limit_reached',
+  'progress_stalled',
+  'cancelled',
+  'replaced',
 ] as const
 export type StopReason = (typeof stopReasons)[number]
 export const RunSource = Type.Object({
-  type: Type.Optional(Type.Enum(['api', 'trigger', 'manual', 'signal'])), id: Type.Optional(Type.String()), label: Type.Optional(Type.String()), trigger_id: Type.Optional(Type.String()),
+  type: Type.Optional(Type.Enum(['api', 'trigger', 'manual', 'signal'])),
+  id: Type.Optional(Type.String()),
+  label: Type.Optional(Type.String()),
+  trigger_id: Type.Optional(Type.String()),
 })
 export type RunSource = Static<typeof RunSource>
 

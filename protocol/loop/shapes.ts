@@ -8,22 +8,50 @@ import { Spec } from '../spec.ts'
 
 export const loopStatuses = ['draft', 'active', 'paused'] as const
 const ConcurrencyPolicy = Type.Enum(['allow', 'queue', 'skip', 'replace'], {
-  description: 'What a start does while a run is under way: both run, it waits its turn, it is left out, or the run under way is cancelled. allow by default',
+  description:
+    'What a start does while a run is under way: both run, it waits its turn, it is left out, or the run under way is cancelled. allow by default',
 })
 /** What a start does while a run is under way. */
 export type ConcurrencyPolicy = Static<typeof ConcurrencyPolicy>
 
 const text = (maxLength: number) => Type.Optional(Type.String({ minLength: 1, maxLength }))
-const HttpConfig = Closed({ http_handle: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$', description: 'Unique in the whole installation; an unguessable one by default' })) })
+const HttpConfig = Closed({
+  http_handle: Type.Optional(
+    Type.String({
+      pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$',
+      description: 'Unique in the whole installation; an unguessable one by default',
+    }),
+  ),
+})
 const ScheduleConfig = Closed({
-  cron: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'Five fields, or a descriptor such as @hourly' })),
-  interval: Type.Optional(Type.String({ minLength: 1, maxLength: 32, description: 'A duration of at least 10s' })),
-  timezone: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'IANA name, with cron; UTC by default' })),
+  cron: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 128,
+      description: 'Five fields, or a descriptor such as @hourly',
+    }),
+  ),
+  interval: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 32, description: 'A duration of at least 10s' }),
+  ),
+  timezone: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 64,
+      description: 'IANA name, with cron; UTC by default',
+    }),
+  ),
 })
 const EventConfig = Closed({
-  event_type: Type.String({ minLength: 1, maxLength: 256, description: 'A type, or a beginning followed by .*' }),
+  event_type: Type.String({
+    minLength: 1,
+    maxLength: 256,
+    description: 'A type, or a beginning followed by .*',
+  }),
   source_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
-  condition: Type.Optional(Type.String({ minLength: 1, maxLength: 4096, description: 'A predicate over event and meta' })),
+  condition: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 4096, description: 'A predicate over event and meta' }),
+  ),
 })
 const trigger = {
   key: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$' })),
@@ -41,21 +69,30 @@ export const Trigger = Type.Union([
 export type Trigger = Static<typeof Trigger>
 
 const Repository = Closed({
-  source: Type.Optional(Type.Enum(['static', 'match'])), provider: Type.Optional(Type.Enum(['github'])), id: Type.Optional(Type.Union([Type.Integer(), Type.String()])),
-  full_name: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })), ref: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
-  private: Type.Optional(Type.Boolean()), push: Type.Optional(Type.Boolean()),
+  source: Type.Optional(Type.Enum(['static', 'match'])),
+  provider: Type.Optional(Type.Enum(['github'])),
+  id: Type.Optional(Type.Union([Type.Integer(), Type.String()])),
+  full_name: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  ref: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  private: Type.Optional(Type.Boolean()),
+  push: Type.Optional(Type.Boolean()),
 })
 
 const { steps, input: event, config, output, cleanup, limits, defaults, run_name } = Spec.properties
 /** What a version of a loop consists of: a change of any of these makes the next one. */
 export const authoring = {
   schema_version: Type.Optional(Type.Literal('1')),
-  event, config,
+  event,
+  config,
   concurrency: Type.Optional(ConcurrencyPolicy),
   triggers: Type.Optional(Type.Array(Trigger, { maxItems: 50 })),
   repositories: Type.Optional(Type.Array(Repository, { maxItems: 20 })),
   steps: Type.Optional(Type.Array(steps.items, { maxItems: 200 })),
-  output, cleanup, limits, defaults, run_name,
+  output,
+  cleanup,
+  limits,
+  defaults,
+  run_name,
 }
 /** Everything else that an author may say. */
 export const metadata = {
@@ -69,8 +106,11 @@ export const metadata = {
 export const Loop = Type.Object({
   id: Type.String(),
   name: Type.String(),
-  status: Type.Enum([...loopStatuses, 'deleted'], { description: 'deleted only in the answer to the change that deletes it' }),
-  ...metadata, ...authoring,
+  status: Type.Enum([...loopStatuses, 'deleted'], {
+    description: 'deleted only in the answer to the change that deletes it',
+  }),
+  ...metadata,
+  ...authoring,
   owner: Type.Optional(Type.String()),
   last_run_at: Type.Optional(Timestamp),
   created_at: Timestamp,
@@ -81,9 +121,25 @@ export type Loop = Static<typeof Loop>
 export type Authored = Pick<Loop, keyof typeof authoring>
 
 /** The workflow that the steps of a loop make up. */
-export const specOf = ({ steps = [], event, config, output, cleanup, limits, defaults, run_name }: Authored): Spec => ({
-  steps: [...steps], ...(event && { input: event }), ...(config && { config }), ...(output && { output }), ...(cleanup && { cleanup }),
-  ...(limits && { limits }), ...(defaults && { defaults }), ...(run_name && { run_name }),
+export const specOf = ({
+  steps = [],
+  event,
+  config,
+  output,
+  cleanup,
+  limits,
+  defaults,
+  run_name,
+}: Authored): Spec => ({
+  steps: [...steps],
+  ...(event && { input: event }),
+  ...(config && { config }),
+  ...(output && { output }),
+  ...(cleanup && { cleanup }),
+  ...(limits && { limits }),
+  ...(defaults && { defaults }),
+  ...(run_name && { run_name }),
 })
 /** What a trigger is known by in its loop: its key, else its place in the list. */
-export const triggerKey = ({ key }: Pick<Trigger, 'key'>, index: number): string => key ?? `#${index}`
+export const triggerKey = ({ key }: Pick<Trigger, 'key'>, index: number): string =>
+  key ?? `#${index}`

@@ -22,7 +22,12 @@ export interface LoopStanding {
 export type LoopsEvent =
   | (Event & LoopStanding & { readonly type: 'loop.noted' })
   /** The project is gone, and these loops are told to end; `next`: others after this id follow. */
-  | (Event & { readonly type: 'project.ended'; readonly organization: string; readonly loops: readonly string[]; readonly next?: string })
+  | (Event & {
+      readonly type: 'project.ended'
+      readonly organization: string
+      readonly loops: readonly string[]
+      readonly next?: string
+    })
 /** Internal commands of a project for this. Both are total. */
 export type LoopsCommands = {
   /** From a loop, and from the edge that saved it. */

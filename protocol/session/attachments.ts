@@ -7,15 +7,39 @@ import { Open, Timestamp } from '../common.ts'
 import { Block } from './blocks.ts'
 
 /** A file as clients see it. */
-export const Artifact = Type.Object({
-  id: Type.String(), visibility: Type.Enum(['private', 'shared']), name: Type.String(), mime_type: Type.String({ description: 'Found out from the bytes' }), size_bytes: Type.Integer({ minimum: 0 }),
-  run_id: Type.Optional(Type.String()), step_id: Type.Optional(Type.String()), sha256: Type.Optional(Type.String({ description: 'Hex' })), created_by: Type.Optional(Type.String()), updated_by: Type.Optional(Type.String()),
-  metadata: Type.Optional(Open), conversion: Type.Optional(Type.Object({ state: Type.Enum(['converting', 'ready', 'failed']), error: Type.Optional(Type.String()) }, { additionalProperties: false })),
-  created_at: Timestamp, updated_at: Type.Optional(Timestamp),
-}, { additionalProperties: false })
+export const Artifact = Type.Object(
+  {
+    id: Type.String(),
+    visibility: Type.Enum(['private', 'shared']),
+    name: Type.String(),
+    mime_type: Type.String({ description: 'Found out from the bytes' }),
+    size_bytes: Type.Integer({ minimum: 0 }),
+    run_id: Type.Optional(Type.String()),
+    step_id: Type.Optional(Type.String()),
+    sha256: Type.Optional(Type.String({ description: 'Hex' })),
+    created_by: Type.Optional(Type.String()),
+    updated_by: Type.Optional(Type.String()),
+    metadata: Type.Optional(Open),
+    conversion: Type.Optional(
+      Type.Object(
+        {
+          state: Type.Enum(['converting', 'ready', 'failed']),
+          error: Type.Optional(Type.String()),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+    created_at: Timestamp,
+    updated_at: Type.Optional(Timestamp),
+  },
+  { additionalProperties: false },
+)
 export type Artifact = Static<typeof Artifact>
 /** The answer of an upload: the file, and the block that refers to it, to be sent as it is. */
-export const Attached = Type.Object({ artifact: Artifact, content_block: Block }, { additionalProperties: false })
+export const Attached = Type.Object(
+  { artifact: Artifact, content_block: Block },
+  { additionalProperties: false },
+)
 export type Attached = Static<typeof Attached>
 
 /** What the edge finds out about a file before its bytes are stored. */
@@ -44,27 +68,41 @@ export interface KeptAttachment {
 }
 
 /** Where the bytes of a file lie in the object store. */
-export const fileName = (project: string, artifact_id: string): string => `file/${project}/${artifact_id}`
+export const fileName = (project: string, artifact_id: string): string =>
+  `file/${project}/${artifact_id}`
 
 /** Where the text of an Office file lies, as Markdown. */
 export const textName = (place: string): string => `${place}.md`
 /** Whether files of a type are Office files. */
-export const isOffice = (mime_type: string): boolean => mime_type.startsWith('application/vnd.openxmlformats-officedocument.')
+export const isOffice = (mime_type: string): boolean =>
+  mime_type.startsWith('application/vnd.openxmlformats-officedocument.')
 
 /** The block that refers to a file. */
-export const blockOf = ({ artifact: { id, name, mime_type, size_bytes }, as, page_count }: KeptAttachment): Block => ({
-  type: as, source: { type: 'artifact', artifact_id: id }, media_type: mime_type, title: name, size_bytes, ...(as === 'document' && page_count !== undefined && { page_count }),
+export const blockOf = ({
+  artifact: { id, name, mime_type, size_bytes },
+  as,
+  page_count,
+}: KeptAttachment): Block => ({
+  type: as,
+  source: { type: 'artifact', artifact_id: id },
+  media_type: mime_type,
+  title: name,
+  size_bytes,
+  ...(as === 'document' && page_count !== undefined && { page_count }),
 })
 /** Id of the file that a block refers to; undefined: it refers to none. */
 export function fileOf(block: Open): string | undefined {
   const { type, source } = block
-  if ((type !== 'image' && type !== 'document') || typeof source !== 'object' || source === null) return undefined
+  if ((type !== 'image' && type !== 'document') || typeof source !== 'object' || source === null)
+    return undefined
   const { type: kind, artifact_id } = source as Open
   return kind === 'artifact' && typeof artifact_id === 'string' ? artifact_id : undefined
 }
 /** What stands for a file that a model is not shown. @param why the end of the sentence. */
-export const unread = ({ type, title, media_type, size_bytes }: Open, why: string): Open =>
-  ({ type: 'text', text: `[${type === 'image' ? 'image' : 'file'} ${JSON.stringify(title ?? 'without a name')}${typeof media_type === 'string' ? `, ${media_type}` : ''}${typeof size_bytes === 'number' ? `, ${size_bytes} bytes` : ''}: ${why}]` })
+export const unread = ({ type, title, media_type, size_bytes }: Open, why: string): Open => ({
+  type: 'text',
+  text: `[${type === 'image' ? 'image' : 'file'} ${JSON.stringify(title ?? 'without a name')}${typeof media_type === 'string' ? `, ${media_type}` : ''}${typeof size_bytes === 'number' ? `, ${size_bytes} bytes` : ''}: ${why}]`,
+})
 
 export type AttachmentEvent =
   /** Bytes are announced: whatever of them comes is found again by this. */

@@ -52,7 +52,10 @@ export interface TurnWork {
   /** The loop of the run that it belongs to. */
   readonly loop_id?: string
   /** Whose request it is: who approves what needs an approval. */
-  readonly asker: { readonly id: string; readonly type: 'user' | 'service_account' | 'agent' | 'system' }
+  readonly asker: {
+    readonly id: string
+    readonly type: 'user' | 'service_account' | 'agent' | 'system'
+  }
   readonly definition: TurnDefinition
   readonly output_schema?: Open
   /** Revision before its first frame, and sequence of its input. */
@@ -67,7 +70,13 @@ export interface TurnWork {
   readonly since?: number
   readonly spent: number
   /** The generation under way; `through`: sequence of the last row it is shown; `message_id`: the row it writes. */
-  readonly generation?: { readonly job_id: string; readonly message_id: string; readonly turn_index: number; readonly created_at: string; readonly through: number }
+  readonly generation?: {
+    readonly job_id: string
+    readonly message_id: string
+    readonly turn_index: number
+    readonly created_at: string
+    readonly through: number
+  }
   readonly segment?: Segment
   /** How often each call was made, by signature. */
   readonly repeats: Readonly<Record<string, number>>
@@ -87,15 +96,36 @@ export interface TurnWork {
 }
 
 export type SessionBookkeeping =
-  | (Event & { readonly type: 'turn.admitted'; readonly id: string; readonly key?: string; readonly work: TurnWork })
-  | (Event & { readonly type: 'turn.noted'; readonly id: string; readonly work: Patch<TurnWork>; readonly tokens?: number })
-  | (Event & { readonly type: 'call.noted'; readonly turn_id: string; readonly id: string; readonly call: Patch<Call> })
+  | (Event & {
+      readonly type: 'turn.admitted'
+      readonly id: string
+      readonly key?: string
+      readonly work: TurnWork
+    })
+  | (Event & {
+      readonly type: 'turn.noted'
+      readonly id: string
+      readonly work: Patch<TurnWork>
+      readonly tokens?: number
+    })
+  | (Event & {
+      readonly type: 'call.noted'
+      readonly turn_id: string
+      readonly id: string
+      readonly call: Patch<Call>
+    })
   /** What a run that owns a turn is told of it, in the commit that it follows from. */
   | (Event & { readonly type: 'turn.reported'; readonly report: TurnReport })
   | (Event & { readonly type: 'turn.spent'; readonly spending: TurnSpending })
   /** A tool was called; of its arguments the signature says enough to know them again. */
   | (Event & { readonly type: 'call.counted'; readonly id: string; readonly signature: string })
-  | (Event & { readonly type: 'nudge.keyed'; readonly id: string; readonly key?: string; readonly content_hash: string; readonly kept: NudgeWork })
+  | (Event & {
+      readonly type: 'nudge.keyed'
+      readonly id: string
+      readonly key?: string
+      readonly content_hash: string
+      readonly kept: NudgeWork
+    })
 /** What a session keeps of a nudge. */
 export interface NudgeWork {
   readonly turn_id: string

@@ -36,13 +36,17 @@ interface Reserving {
   readonly key?: string
 }
 /** What the edge adds to an upload whose bytes are stored. */
-export interface Attaching { readonly artifact_id: string }
+export interface Attaching {
+  readonly artifact_id: string
+}
 export interface TurnOpening {
   readonly turn_id: string
   /** Where the session is, and what it is made with when it is not there; absent: it is there. */
   readonly place?: Place
   readonly seed?: Pick<SessionSeed, 'title' | 'visibility' | 'compaction_policy'>
-  readonly owner: { readonly run_id: string; readonly step_key: string } | { readonly channel_exchange_id: string }
+  readonly owner:
+    | { readonly run_id: string; readonly step_key: string }
+    | { readonly channel_exchange_id: string }
   /** The loop of the run. */
   readonly loop_id?: string
   readonly attempt: number
@@ -63,7 +67,11 @@ export interface TurnReport {
   readonly error_type?: string
   readonly error?: string
   /** One call was made too often. */
-  readonly stalled?: { readonly tool: string; readonly duplicate_calls: number; readonly limit: number }
+  readonly stalled?: {
+    readonly tool: string
+    readonly duplicate_calls: number
+    readonly limit: number
+  }
   /** The session ended before the turn could begin: another look finds its successor. */
   readonly again?: true
 }
@@ -93,13 +101,17 @@ export interface Place {
   readonly of_run?: true
 }
 /** What the edge adds to an invocation and to the creation of a session. */
-export interface Placing { readonly place: Place }
+export interface Placing {
+  readonly place: Place
+}
 /** What the edge adds to whatever may start a turn. */
 export type { Defined }
 /** With a key, and for nudges: also why it may start none. */
 export type Keyed = Defined | Unfit
 /** SHA-256 of what a nudge says, hex. */
-export interface Hashed { readonly content_hash: string }
+export interface Hashed {
+  readonly content_hash: string
+}
 
 /** Answer to the read `standing`: whether the session lives, and what an edge must know before it sends a turn. */
 export interface Standing {
@@ -117,4 +129,6 @@ export interface KnownResult {
   readonly result: ToolResultBlock
 }
 /** Answer to the read `detail`. */
-export interface Compacting { readonly compaction: CompactionProgress }
+export interface Compacting {
+  readonly compaction: CompactionProgress
+}

@@ -15,14 +15,22 @@ export interface GrantedTool {
   readonly description?: string
   readonly input_schema?: Open
   /** A destructive action is asked of a person each time. */
-  readonly annotations: { readonly idempotent?: boolean; readonly destructive?: boolean; readonly read_only?: boolean }
+  readonly annotations: {
+    readonly idempotent?: boolean
+    readonly destructive?: boolean
+    readonly read_only?: boolean
+  }
   /** Who does it: a worker of the project, or the service itself. */
   readonly kind: 'worker' | 'http' | 'builtin'
   readonly queue?: string
   readonly environment_id?: string
 }
 /** A definition with every layer settled. */
-export interface TurnDefinition extends Pick<EffectiveDefinition, 'instructions' | 'route' | 'effort' | 'timeout_seconds' | 'compaction' | 'tool_presentation'> {
+export interface TurnDefinition
+  extends Pick<
+    EffectiveDefinition,
+    'instructions' | 'route' | 'effort' | 'timeout_seconds' | 'compaction' | 'tool_presentation'
+  > {
   readonly agent_id: string
   readonly agent_name: string
   /** Where it runs, for whoever executes its jobs. */
@@ -46,4 +54,6 @@ export interface Defined {
   readonly config?: InlineConfig | null
 }
 /** What it hands over when there is none but the request has a key, or may join a turn: a turn or nudge that is known is answered, a turn under way is told, and nothing else begins. */
-export interface Unfit { readonly unfit: Refusal }
+export interface Unfit {
+  readonly unfit: Refusal
+}

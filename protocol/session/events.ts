@@ -20,13 +20,30 @@ import type { AttachmentEvent } from './attachments.ts'
 import type { Block, ResolvedAction } from './blocks.ts'
 import type { SessionBookkeeping } from './bookkeeping.ts'
 import type { TurnDefinition } from './definition.ts'
-import type { Session, SessionNudge, TranscriptMessage, TranscriptTurn, TurnExtra } from './shapes.ts'
+import type {
+  Session,
+  SessionNudge,
+  TranscriptMessage,
+  TranscriptTurn,
+  TurnExtra,
+} from './shapes.ts'
 
 /** A frame of the transcript that is stored; `type` is the frame's `event_type`. */
 export type SessionFrame =
   | (Event & { readonly type: 'message.upsert'; readonly said?: Said } & TranscriptMessage)
-  | (Event & { readonly type: 'message.block'; readonly session_id: string; readonly message_id: string; readonly content_index: number; readonly block: Block })
-  | (Event & { readonly type: 'message.block.patch'; readonly session_id: string; readonly message_id: string; readonly content_index: number } & BlockPatch)
+  | (Event & {
+      readonly type: 'message.block'
+      readonly session_id: string
+      readonly message_id: string
+      readonly content_index: number
+      readonly block: Block
+    })
+  | (Event & {
+      readonly type: 'message.block.patch'
+      readonly session_id: string
+      readonly message_id: string
+      readonly content_index: number
+    } & BlockPatch)
   | (Event & { readonly type: 'turn.upsert' } & TranscriptTurn)
   | (Event & { readonly type: 'interaction.upsert' } & Interaction)
 /** On final messages of people and agents, for the source event that tells of them; no transcript shows it. `depth`: of that event. */
@@ -37,7 +54,11 @@ export interface Said {
   readonly closed?: true
 }
 /** The row that a frame carries. */
-export const rowIn = ({ type: _, said: __, ...row }: Extract<SessionFrame, { type: 'message.upsert' }>): TranscriptMessage => row
+export const rowIn = ({
+  type: _,
+  said: __,
+  ...row
+}: Extract<SessionFrame, { type: 'message.upsert' }>): TranscriptMessage => row
 /** `progress`: absent keeps, null removes, an object replaces. */
 export interface BlockPatch {
   readonly status?: string
@@ -58,7 +79,12 @@ export interface Pass {
 
 export type SessionEvent =
   | SessionFrame
-  | (Event & { readonly type: 'session.created'; readonly session: Session; readonly root: string; readonly generation: number })
+  | (Event & {
+      readonly type: 'session.created'
+      readonly session: Session
+      readonly root: string
+      readonly generation: number
+    })
   | (Event & { readonly type: 'session.updated'; readonly session: Patch<Session> })
   /** Told to the first session of a key: the sessions before this generation are gone. */
   | (Event & { readonly type: 'session.succeeded'; readonly generation: number })
@@ -69,18 +95,46 @@ export type SessionEvent =
   /** What the record of a turn has besides what its frames carry. */
   | (Event & { readonly type: 'turn.extra'; readonly id: string; readonly extra: TurnExtra })
   | (Event & { readonly type: 'nudge.queued'; readonly nudge: SessionNudge })
-  | (Event & { readonly type: 'nudge.changed'; readonly id: string; readonly nudge: Patch<SessionNudge> })
-  | (Event & { readonly type: 'compaction.started'; readonly at: number; readonly deadline: number; readonly job_id: string; readonly pass: Pass; readonly definition: TurnDefinition })
+  | (Event & {
+      readonly type: 'nudge.changed'
+      readonly id: string
+      readonly nudge: Patch<SessionNudge>
+    })
+  | (Event & {
+      readonly type: 'compaction.started'
+      readonly at: number
+      readonly deadline: number
+      readonly job_id: string
+      readonly pass: Pass
+      readonly definition: TurnDefinition
+    })
   /** Follows the `message.upsert` of the summary row. */
-  | (Event & { readonly type: 'compaction.created'; readonly message_id: string; readonly sequence: number; readonly covers_through_sequence: number; readonly pass: Pass })
+  | (Event & {
+      readonly type: 'compaction.created'
+      readonly message_id: string
+      readonly sequence: number
+      readonly covers_through_sequence: number
+      readonly pass: Pass
+    })
   /** The turn of a channel is over, just before its last frame: the channel is told. */
   | (Event & { readonly type: 'exchange.answered'; readonly channel_id: string } & ExchangeOutcome)
-  | (Event & { readonly type: 'compaction.failed'; readonly error_type: string; readonly error_message: string; readonly pass: Pass })
+  | (Event & {
+      readonly type: 'compaction.failed'
+      readonly error_type: string
+      readonly error_message: string
+      readonly pass: Pass
+    })
   | SessionBookkeeping
   | AttachmentEvent
 
 /** The types of frames. */
-const frameTypes: ReadonlySet<string> = new Set<SessionFrame['type']>(['message.upsert', 'message.block', 'message.block.patch', 'turn.upsert', 'interaction.upsert'])
+const frameTypes: ReadonlySet<string> = new Set<SessionFrame['type']>([
+  'message.upsert',
+  'message.block',
+  'message.block.patch',
+  'turn.upsert',
+  'interaction.upsert',
+])
 /** Whether a stored event is a frame of the transcript, and so has a revision. */
 export const isFrame = (event: Event): event is SessionFrame => frameTypes.has(event.type)
 
@@ -88,5 +142,10 @@ export const isFrame = (event: Event): event is SessionFrame => frameTypes.has(e
 export function patchBlock(block: Block, { status, progress, resolved_action }: BlockPatch): Block {
   const { progress: before, ...rest } = block as Block & { progress?: Open }
   const kept = progress === undefined ? before : (progress ?? undefined)
-  return { ...rest, ...(status !== undefined && { status }), ...(resolved_action && { resolved_action }), ...(kept !== undefined && { progress: kept }) } as Block
+  return {
+    ...rest,
+    ...(status !== undefined && { status }),
+    ...(resolved_action && { resolved_action }),
+    ...(kept !== undefined && { progress: kept }),
+  } as Block
 }

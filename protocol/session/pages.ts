@@ -42,4 +42,6 @@ export interface TranscriptPage {
   readonly pending: readonly Interaction[]
 }
 /** What a turn has that is not committed, as views answer it. */
-export interface LiveRowsOfTurn { readonly rows: readonly Changed<TranscriptMessage>[] }
+export interface LiveRowsOfTurn {
+  readonly rows: readonly Changed<TranscriptMessage>[]
+}

@@ -51,17 +51,46 @@ export interface Appended {
   readonly added: { readonly text: string } | { readonly thinking: string }
 }
 /** Append a piece; undefined when it adds nothing that a transcript shows. */
-export function appendDelta(content: readonly Block[], { text, thinking }: Open): Appended | undefined {
-  const added = typeof thinking === 'string' ? { thinking } : typeof text === 'string' ? { text } : undefined
+export function appendDelta(
+  content: readonly Block[],
+  { text, thinking }: Open,
+): Appended | undefined {
+  const added =
+    typeof thinking === 'string' ? { thinking } : typeof text === 'string' ? { text } : undefined
   if (!added || (added.text ?? added.thinking) === '') return undefined
   const last = content.at(-1)
   const index = Math.max(0, content.length - 1)
   if (added.thinking !== undefined) {
-    if (last?.type === 'thinking') return { content: [...content.slice(0, index), { ...last, thinking: last.thinking + added.thinking }], index, opened: false, added }
-    return { content: [...content, { type: 'thinking', thinking: added.thinking }], index: content.length, opened: true, added }
+    if (last?.type === 'thinking')
+      return {
+        content: [
+          ...content.slice(0, index),
+          { ...last, thinking: last.thinking + added.thinking },
+        ],
+        index,
+        opened: false,
+        added,
+      }
+    return {
+      content: [...content, { type: 'thinking', thinking: added.thinking }],
+      index: content.length,
+      opened: true,
+      added,
+    }
   }
-  if (last?.type === 'text') return { content: [...content.slice(0, index), { ...last, text: last.text + added.text }], index, opened: false, added }
-  return { content: [...content, { type: 'text', text: added.text }], index: content.length, opened: true, added }
+  if (last?.type === 'text')
+    return {
+      content: [...content.slice(0, index), { ...last, text: last.text + added.text }],
+      index,
+      opened: false,
+      added,
+    }
+  return {
+    content: [...content, { type: 'text', text: added.text }],
+    index: content.length,
+    opened: true,
+    added,
+  }
 }
 
 /** Answer to the read `generation`: the row that a job writes, as of a revision. */

@@ -2,5 +2,14 @@
 import { Type, type Static } from 'typebox'
 import { Closed } from '../common.ts'
 
-export const Retention = Closed({ mode: Type.Enum(['standard', 'bounded']), ttl_seconds: Type.Optional(Type.Integer({ minimum: 3600, maximum: 2_592_000, description: 'Required for bounded: idle seconds after which the transcript is pruned' })) })
+export const Retention = Closed({
+  mode: Type.Enum(['standard', 'bounded']),
+  ttl_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 3600,
+      maximum: 2_592_000,
+      description: 'Required for bounded: idle seconds after which the transcript is pruned',
+    }),
+  ),
+})
 export type Retention = Static<typeof Retention>

@@ -3,7 +3,13 @@ import { QueueStage } from './jobs.ts'
 
 t.test('higher priority goes first, then the oldest', async (t) => {
   const queue = new QueueStage()
-  for (const [id, priority] of [['a', 0], ['b', 5], ['c', -1], ['d', 5], ['e', 0]] as const) {
+  for (const [id, priority] of [
+    ['a', 0],
+    ['b', 5],
+    ['c', -1],
+    ['d', 5],
+    ['e', 0],
+  ] as const) {
     queue.put(id, { priority })
     queue.at++
   }
@@ -39,7 +45,11 @@ t.test('each capability has a line of its own, and they take turns', async (t) =
   queue.put('e', { environment_id: 'env_1' })
   t.same(queue.line(2), ['a0', 'b0', 'm', 'e', 'a1', 'b1'], 'the limit holds for each capability')
   queue.put('p', { priority: 1, action_name: 'mail' })
-  t.same(queue.line(2), ['p', 'a0', 'b0', 'm', 'e', 'a1'], 'priorities of one capability share its limit')
+  t.same(
+    queue.line(2),
+    ['p', 'a0', 'b0', 'm', 'e', 'a1'],
+    'priorities of one capability share its limit',
+  )
   t.same(queue.line(0), [])
 })
 
@@ -48,15 +58,20 @@ t.test('with k busy keys each has had its share, give or take one, at any time',
   const keys = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
   const served = new Map(keys.map((key) => [key, 0]))
   const sizes = new Map(keys.map((key, i) => [key, 40 + 7 * i]))
-  for (const key of keys) for (let i = 0; i < (sizes.get(key) ?? 0); i++) queue.put(`${key}${i}`, { fairness_key: key })
+  for (const key of keys)
+    for (let i = 0; i < (sizes.get(key) ?? 0); i++) queue.put(`${key}${i}`, { fairness_key: key })
   for (let n = 0; n < 40 * keys.length; n++) {
     const [id = ''] = queue.line(1)
     queue.claim(id)
     served.set(id[0] ?? '', (served.get(id[0] ?? '') ?? 0) + 1)
     const counts = [...served.values()]
-    if (Math.max(...counts) - Math.min(...counts) > 1) t.fail(`after ${n + 1} jobs: ${counts.join(' ')}`)
+    if (Math.max(...counts) - Math.min(...counts) > 1)
+      t.fail(`after ${n + 1} jobs: ${counts.join(' ')}`)
   }
-  t.same([...served.values()], keys.map(() => 40))
+  t.same(
+    [...served.values()],
+    keys.map(() => 40),
+  )
 })
 
 t.test('a hundred thousand waiting jobs cost little', async (t) => {
@@ -66,15 +81,21 @@ t.test('a hundred thousand waiting jobs cost little', async (t) => {
   const before = performance.now()
   for (let i = 0; i < count; i++) {
     queue.at++
-    queue.put(`job_${i}`, { fairness_key: `tenant-${i % 100}`, action_name: `action-${i % 7}`, priority: i % 3 })
+    queue.put(`job_${i}`, {
+      fairness_key: `tenant-${i % 100}`,
+      action_name: `action-${i % 7}`,
+      priority: i % 3,
+    })
   }
   const full = performance.now()
-  for (let left = count; left > 0;) {
+  for (let left = count; left > 0; ) {
     const ids = queue.line(64)
     queue.claim(ids)
     left -= ids.length
   }
   const claimed = performance.now()
   t.same(queue.line(), [])
-  t.comment(`${count} jobs: enqueue ${Math.round(full - before)} ms, list and claim ${Math.round(claimed - full)} ms, processor ${Math.round(process.cpuUsage(started).user / 1000)} ms`)
+  t.comment(
+    `${count} jobs: enqueue ${Math.round(full - before)} ms, list and claim ${Math.round(claimed - full)} ms, processor ${Math.round(process.cpuUsage(started).user / 1000)} ms`,
+  )
 })

@@ -8,7 +8,8 @@ import { makeId, slotOf } from '../../protocol/ids.ts'
 /** The first moment of every play, Unix milliseconds. */
 export const START = Date.UTC(2026, 0, 1)
 let minted = 0
-const bytes = (): Uint8Array => Uint8Array.from([++minted >> 8, minted, 3, 5, 7, 11, 13, 17, minted >> 8, minted])
+const bytes = (): Uint8Array =>
+  Uint8Array.from([++minted >> 8, minted, 3, 5, 7, 11, 13, 17, minted >> 8, minted])
 
 /** A reply as tests look at it: the members they use, whatever else it has. */
 export interface Answer {
@@ -34,11 +35,19 @@ export interface Played {
 export function played(actor: AnyActor, self: Address): Played {
   let state: unknown = actor.initial()
   const play: Played = {
-    at: START, events: [], effects: [],
+    at: START,
+    events: [],
+    effects: [],
     send(name, input = {}, origin = {}) {
       const cause: Cause = {
-        at: play.at, principal: { type: 'service_account', id: 'svc_tester' }, ...origin, id: `cmd${++minted}`, self, shard: 0,
-        mint: (prefix) => makeId(prefix, play.at, bytes(), slotOf(self.id)), secret: () => `secret${++minted}`,
+        at: play.at,
+        principal: { type: 'service_account', id: 'svc_tester' },
+        ...origin,
+        id: `cmd${++minted}`,
+        self,
+        shard: 0,
+        mint: (prefix) => makeId(prefix, play.at, bytes(), slotOf(self.id)),
+        secret: () => `secret${++minted}`,
       }
       const before = JSON.stringify(state)
       const arm = actor.decide[name]
@@ -52,10 +61,15 @@ export function played(actor: AnyActor, self: Address): Played {
       play.events = JSON.parse(JSON.stringify(events)) as Played['events']
       for (const event of play.events) state = evolve(actor, state, event, play.at)
       state = JSON.parse(JSON.stringify(state)) as unknown
-      play.effects = play.events.flatMap((event: Event) => actor.react?.[event.type]?.(event as never, self) ?? [])
-      return (typeof reply === 'function' ? (reply as (state: unknown) => unknown)(state) : reply) as Answer
+      play.effects = play.events.flatMap(
+        (event: Event) => actor.react?.[event.type]?.(event as never, self) ?? [],
+      )
+      return (
+        typeof reply === 'function' ? (reply as (state: unknown) => unknown)(state) : reply
+      ) as Answer
     },
-    ask: <T>(name: string, input?: unknown) => actor.ask?.[name]?.(state as never, input as never, play.at) as T,
+    ask: <T>(name: string, input?: unknown) =>
+      actor.ask?.[name]?.(state as never, input as never, play.at) as T,
     deadline: () => actor.deadline?.(state as never),
   }
   return play

@@ -1,5 +1,12 @@
 /** One actor on a stage: commands go in, everything it decides is recorded, time is an argument. */
-import { evolve, type AnyActor, type Cause, type Decided, type Effect, type Tell } from '../../actors/actor.ts'
+import {
+  evolve,
+  type AnyActor,
+  type Cause,
+  type Decided,
+  type Effect,
+  type Tell,
+} from '../../actors/actor.ts'
 import type { Address, Event } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 
@@ -27,14 +34,36 @@ export class Stage<S, I extends Record<string, { input: unknown; reply: unknown 
   /** Decide a command now and apply what was decided. */
   run<N extends keyof I & string>(name: N, input: I[N]['input']): Done<I[N]['reply']> {
     const cause: Cause = {
-      at: this.at, principal: { type: 'system', id: 'test' }, id: 'cmd', self: this.self, shard: 0,
-      mint: (prefix) => `${prefix}_new`, secret: () => `secret${++this.#secrets}`,
+      at: this.at,
+      principal: { type: 'system', id: 'test' },
+      id: 'cmd',
+      self: this.self,
+      shard: 0,
+      mint: (prefix) => `${prefix}_new`,
+      secret: () => `secret${++this.#secrets}`,
     }
-    const decision = (this.actor.decide[name] as unknown as (s: S, i: unknown, c: Cause) => Decided<Event, I[N]['reply']> | Refusal)(this.state, input, cause)
-    if (isRefusal(decision)) return { reply: undefined as I[N]['reply'], refusal: decision, events: [], soft: [], tells: [], effects: [] }
+    const decision = (
+      this.actor.decide[name] as unknown as (
+        s: S,
+        i: unknown,
+        c: Cause,
+      ) => Decided<Event, I[N]['reply']> | Refusal
+    )(this.state, input, cause)
+    if (isRefusal(decision))
+      return {
+        reply: undefined as I[N]['reply'],
+        refusal: decision,
+        events: [],
+        soft: [],
+        tells: [],
+        effects: [],
+      }
     const { events, soft = [], tells = [], reply } = decision
-    for (const event of [...soft, ...events]) this.state = evolve(this.actor, this.state, event, this.at) as S
-    const effects = events.flatMap((event) => this.actor.react?.[event.type]?.(event as never, this.self) ?? [])
+    for (const event of [...soft, ...events])
+      this.state = evolve(this.actor, this.state, event, this.at) as S
+    const effects = events.flatMap(
+      (event) => this.actor.react?.[event.type]?.(event as never, this.self) ?? [],
+    )
     return { events, soft, tells, effects, reply: reply as I[N]['reply'] }
   }
   ask<R>(name: string, input: unknown): R {
@@ -66,4 +95,5 @@ export class Stage<S, I extends Record<string, { input: unknown; reply: unknown 
   }
 }
 /** Types of what was decided. */
-export const types = (done: { readonly events: readonly Event[] }): string[] => done.events.map(({ type }) => type)
+export const types = (done: { readonly events: readonly Event[] }): string[] =>
+  done.events.map(({ type }) => type)

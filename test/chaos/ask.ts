@@ -46,16 +46,28 @@ export class Asker {
   async ask({ method, path, body, key }: Request, measured = true): Promise<Reply | undefined> {
     const asked: { at: number; done?: number } = { at: this.#now() }
     if (measured) this.requests.push(asked)
-    const headers = { ...this.#headers, ...(body && { 'content-type': 'application/json' }), ...(key !== undefined && { 'idempotency-key': key }) }
+    const headers = {
+      ...this.#headers,
+      ...(body && { 'content-type': 'application/json' }),
+      ...(key !== undefined && { 'idempotency-key': key }),
+    }
     const text = body && JSON.stringify(body)
     this.open++
     try {
       for (let at = this.#turn++; !this.over; at++) {
         try {
-          const answer = await this.#send(`${this.#urls[at % this.#urls.length]}/v1${path}`, method, headers, text)
+          const answer = await this.#send(
+            `${this.#urls[at % this.#urls.length]}/v1${path}`,
+            method,
+            headers,
+            text,
+          )
           if (answer.status < 500 && answer.status !== 429) {
             asked.done = this.#now()
-            return { status: answer.status, body: answer.text === '' ? {} : (JSON.parse(answer.text) as Json) }
+            return {
+              status: answer.status,
+              body: answer.text === '' ? {} : (JSON.parse(answer.text) as Json),
+            }
           }
           this.#count(String(answer.status))
         } catch (error) {
@@ -71,14 +83,37 @@ export class Asker {
   }
 
   /** One try. Not with `fetch`: measured with 3000 open requests, it takes four times the processor time, which the servers need. */
-  #send(url: string, method: string, headers: Readonly<Record<string, string>>, text: string | undefined): Promise<{ status: number; text: string }> {
+  #send(
+    url: string,
+    method: string,
+    headers: Readonly<Record<string, string>>,
+    text: string | undefined,
+  ): Promise<{ status: number; text: string }> {
     return new Promise((done, failed) => {
-      const sent = request(url, { method, agent: this.#agent, headers: { ...headers, ...(text !== undefined && { 'content-length': Buffer.byteLength(text) }) } }, (answer) => {
-        let got = ''
-        answer.setEncoding('utf8').on('data', (part: string) => { got += part })
-        answer.once('end', () => done({ status: answer.statusCode ?? 0, text: got })).once('error', failed)
-      })
-      const timer = setTimeout(() => sent.destroy(Object.assign(new Error('no answer'), { code: 'no answer' })), TRY)
+      const sent = request(
+        url,
+        {
+          method,
+          agent: this.#agent,
+          headers: {
+            ...headers,
+            ...(text !== undefined && { 'content-length': Buffer.byteLength(text) }),
+          },
+        },
+        (answer) => {
+          let got = ''
+          answer.setEncoding('utf8').on('data', (part: string) => {
+            got += part
+          })
+          answer
+            .once('end', () => done({ status: answer.statusCode ?? 0, text: got }))
+            .once('error', failed)
+        },
+      )
+      const timer = setTimeout(
+        () => sent.destroy(Object.assign(new Error('no answer'), { code: 'no answer' })),
+        TRY,
+      )
       sent.once('error', failed).once('close', () => {
         clearTimeout(timer)
         failed(new Error('closed before its end'))

@@ -31,7 +31,13 @@ const ended: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 
 /** Every violation, in the order of the rules. */
 export function check(history: History): Violation[] {
-  return [...checkStarts(history), ...checkCourses(history), ...history.streams.flatMap((stream) => [...checkStream(stream)]), ...checkWaits(history), ...history.oddities.map((what) => ({ kind: 'odd' as const, what }))]
+  return [
+    ...checkStarts(history),
+    ...checkCourses(history),
+    ...history.streams.flatMap((stream) => [...checkStream(stream)]),
+    ...checkWaits(history),
+    ...history.oddities.map((what) => ({ kind: 'odd' as const, what })),
+  ]
 }
 
 function* checkStarts({ starts, repeats, runs }: History): Generator<Violation> {
@@ -40,7 +46,8 @@ function* checkStarts({ starts, repeats, runs }: History): Generator<Violation> 
   const acknowledged = new Map<string, string>()
   for (const { key, acknowledged: answer, ends, cancelled } of starts) {
     const made = byKey.get(key) ?? []
-    if (made.length > 1) yield { kind: 'doubled', what: `${key}: ${made.map(({ id }) => id).join(' ')}` }
+    if (made.length > 1)
+      yield { kind: 'doubled', what: `${key}: ${made.map(({ id }) => id).join(' ')}` }
     if (!answer) {
       yield { kind: 'unacknowledged', what: key }
       continue
@@ -48,18 +55,33 @@ function* checkStarts({ starts, repeats, runs }: History): Generator<Violation> 
     acknowledged.set(key, answer.run)
     const run = byId.get(answer.run)
     if (!run || run.key !== key) {
-      yield { kind: 'lost', what: `${key} was answered ${answer.run}, which ${run ? `is a run of ${run.key}` : 'is not on record'}` }
+      yield {
+        kind: 'lost',
+        what: `${key} was answered ${answer.run}, which ${run ? `is a run of ${run.key}` : 'is not on record'}`,
+      }
       continue
     }
-    if (!ended.has(run.status)) yield { kind: 'unfinished', what: `${key}: ${run.id} is ${run.status}` }
-    else if (!(ends as readonly string[]).includes(run.status)) yield { kind: 'ending', what: `${key}: ${run.id} is ${run.status}, not ${ends.join(' or ')}` }
-    else if (cancelled && run.status !== 'cancelled') yield { kind: 'ending', what: `${key}: ${run.id} is ${run.status} after its cancellation was acknowledged` }
-    if (run.result !== undefined && run.result !== key) yield { kind: 'result', what: `${key}: ${run.id} has the result of ${run.result}` }
+    if (!ended.has(run.status))
+      yield { kind: 'unfinished', what: `${key}: ${run.id} is ${run.status}` }
+    else if (!(ends as readonly string[]).includes(run.status))
+      yield { kind: 'ending', what: `${key}: ${run.id} is ${run.status}, not ${ends.join(' or ')}` }
+    else if (cancelled && run.status !== 'cancelled')
+      yield {
+        kind: 'ending',
+        what: `${key}: ${run.id} is ${run.status} after its cancellation was acknowledged`,
+      }
+    if (run.result !== undefined && run.result !== key)
+      yield { kind: 'result', what: `${key}: ${run.id} has the result of ${run.result}` }
   }
   const known = new Set(starts.map(({ key }) => key))
-  for (const { id, key } of runs) if (!known.has(key)) yield { kind: 'doubled', what: `${id} belongs to no start (${key})` }
+  for (const { id, key } of runs)
+    if (!known.has(key)) yield { kind: 'doubled', what: `${id} belongs to no start (${key})` }
   for (const { key, run, answer } of repeats) {
-    if (run !== acknowledged.get(key)) yield { kind: 'key', what: `${key} was answered ${acknowledged.get(key)} and then ${run ?? answer}` }
+    if (run !== acknowledged.get(key))
+      yield {
+        kind: 'key',
+        what: `${key} was answered ${acknowledged.get(key)} and then ${run ?? answer}`,
+      }
   }
 }
 
@@ -67,12 +89,19 @@ function* checkCourses({ settled, runs, courses, retried, steps }: History): Gen
   if (!settled) yield { kind: 'unfinished', what: 'not everything came to rest in time' }
   for (const { id, status } of runs) {
     const course = courses.get(id) ?? []
-    if (settled && course.at(-1) !== status) yield { kind: 'hole', what: `the feed ends ${id} as ${course.at(-1) ?? 'nothing'}, its record says ${status}` }
-    if (course.filter((one) => one === 'completed').length > 1) yield { kind: 'twice', what: `${id}: ${course.join(' ')}` }
+    if (settled && course.at(-1) !== status)
+      yield {
+        kind: 'hole',
+        what: `the feed ends ${id} as ${course.at(-1) ?? 'nothing'}, its record says ${status}`,
+      }
+    if (course.filter((one) => one === 'completed').length > 1)
+      yield { kind: 'twice', what: `${id}: ${course.join(' ')}` }
     for (const [i, one] of course.entries()) {
       const next = course[i + 1]
-      if (!ended.has(one) || next === undefined || (one === 'completed' && next === 'completed')) continue
-      if (one !== 'failed' || !retried.has(id)) yield { kind: 'ending', what: `${id} was ${one} and then ${next}` }
+      if (!ended.has(one) || next === undefined || (one === 'completed' && next === 'completed'))
+        continue
+      if (one !== 'failed' || !retried.has(id))
+        yield { kind: 'ending', what: `${id} was ${one} and then ${next}` }
     }
   }
   for (const [id, done] of steps) {
@@ -82,11 +111,18 @@ function* checkCourses({ settled, runs, courses, retried, steps }: History): Gen
 }
 
 /** What differs between what was followed and the fresh reading. */
-function* checkStream({ name, followed, recorded, joints = [], vain = [] }: Stream): Generator<Violation> {
+function* checkStream({
+  name,
+  followed,
+  recorded,
+  joints = [],
+  vain = [],
+}: Stream): Generator<Violation> {
   const seen = new Map<string, number>()
   for (const frame of followed) seen.set(frame, (seen.get(frame) ?? 0) + 1)
   const known = new Set(recorded)
-  const brief = (frames: readonly string[]) => `${frames.slice(0, 5).join(' ')}${frames.length > 5 ? ` and ${frames.length - 5} more` : ''}`
+  const brief = (frames: readonly string[]) =>
+    `${frames.slice(0, 5).join(' ')}${frames.length > 5 ? ` and ${frames.length - 5} more` : ''}`
   /** What came before and after a missed frame, and which connections began there: to find the reason. */
   const around = (frame: string): string => {
     const at = recorded.indexOf(frame)
@@ -98,12 +134,19 @@ function* checkStream({ name, followed, recorded, joints = [], vain = [] }: Stre
   const missed = recorded.filter((frame) => !seen.has(frame))
   const repeated = [...seen].filter(([, times]) => times > 1).map(([frame]) => frame)
   const invented = [...seen.keys()].filter((frame) => !known.has(frame))
-  if (missed.length > 0) yield { kind: 'hole', what: `${name} missed ${missed.length} of ${recorded.length}: ${brief(missed)}${around(missed[0] ?? '')}` }
+  if (missed.length > 0)
+    yield {
+      kind: 'hole',
+      what: `${name} missed ${missed.length} of ${recorded.length}: ${brief(missed)}${around(missed[0] ?? '')}`,
+    }
   if (repeated.length > 0) yield { kind: 'repeat', what: `${name} got again ${brief(repeated)}` }
-  if (invented.length > 0) yield { kind: 'order', what: `${name} got what is not on record: ${brief(invented)}` }
+  if (invented.length > 0)
+    yield { kind: 'order', what: `${name} got what is not on record: ${brief(invented)}` }
   const common = [...seen.keys()].filter((frame) => known.has(frame))
   const places = new Map(recorded.map((frame, i) => [frame, i]))
-  const back = common.find((frame, i) => i > 0 && (places.get(frame) ?? 0) < (places.get(common[i - 1] ?? '') ?? 0))
+  const back = common.find(
+    (frame, i) => i > 0 && (places.get(frame) ?? 0) < (places.get(common[i - 1] ?? '') ?? 0),
+  )
   if (back !== undefined) yield { kind: 'order', what: `${name} got ${back} late` }
 }
 
@@ -121,7 +164,8 @@ export interface Waits {
   readonly worst: { readonly what: string; readonly at: number; readonly p99: number }
 }
 /** A share of sorted numbers. */
-const quantile = (sorted: readonly number[], share: number): number => sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0
+const quantile = (sorted: readonly number[], share: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0
 
 /** What may pass after a strike; after one without a limit, anything. */
 const allowed = (manner: Manner): number => LIMITS[manner] ?? Number.POSITIVE_INFINITY
@@ -129,10 +173,26 @@ const allowed = (manner: Manner): number => LIMITS[manner] ?? Number.POSITIVE_IN
 /** Waits by manner. A strike during another one after which waits may be longer is left out, since two causes cannot be told apart. */
 export function waits({ strikes, requests }: Pick<History, 'strikes' | 'requests'>): Waits[] {
   const sorted = [...requests].sort((a, b) => a.at - b.at)
-  const found = new Map<Manner, { strikes: number; first: number; waits: number[]; worst: Waits['worst'] }>()
+  const found = new Map<
+    Manner,
+    { strikes: number; first: number; waits: number[]; worst: Waits['worst'] }
+  >()
   for (const strike of strikes) {
-    if (strikes.some((other) => allowed(other.manner) > allowed(strike.manner) && other.at < strike.at + WINDOW && other.until + WINDOW > strike.at)) continue
-    const of = found.get(strike.manner) ?? { strikes: 0, first: 0, waits: [], worst: { what: '', at: 0, p99: -1 } }
+    if (
+      strikes.some(
+        (other) =>
+          allowed(other.manner) > allowed(strike.manner) &&
+          other.at < strike.at + WINDOW &&
+          other.until + WINDOW > strike.at,
+      )
+    )
+      continue
+    const of = found.get(strike.manner) ?? {
+      strikes: 0,
+      first: 0,
+      waits: [],
+      worst: { what: '', at: 0, p99: -1 },
+    }
     found.set(strike.manner, of)
     of.strikes++
     let first = Number.POSITIVE_INFINITY
@@ -144,20 +204,36 @@ export function waits({ strikes, requests }: Pick<History, 'strikes' | 'requests
       own.push(done - Math.max(at, strike.at))
     }
     if (first !== Number.POSITIVE_INFINITY) of.first = Math.max(of.first, first)
-    const p99 = quantile(own.sort((a, b) => a - b), 0.99)
+    const p99 = quantile(
+      own.sort((a, b) => a - b),
+      0.99,
+    )
     if (p99 > of.worst.p99) of.worst = { what: strike.what, at: strike.at, p99 }
     of.waits.push(...own)
   }
   return [...found].map(([manner, { strikes: count, first, waits: all, worst }]) => {
     all.sort((a, b) => a - b)
-    return { manner, strikes: count, requests: all.length, first, p50: quantile(all, 0.5), p99: quantile(all, 0.99), longest: all.at(-1) ?? 0, worst }
+    return {
+      manner,
+      strikes: count,
+      requests: all.length,
+      first,
+      p50: quantile(all, 0.5),
+      p99: quantile(all, 0.99),
+      longest: all.at(-1) ?? 0,
+      worst,
+    }
   })
 }
 
 function* checkWaits(history: History): Generator<Violation> {
   for (const { manner, p99, requests } of waits(history)) {
     const limit = allowed(manner)
-    if (requests > 0 && p99 > limit) yield { kind: 'slow', what: `after a ${manner}, p99 of ${requests} requests is ${Math.round(p99)} ms; ${limit} are allowed` }
+    if (requests > 0 && p99 > limit)
+      yield {
+        kind: 'slow',
+        what: `after a ${manner}, p99 of ${requests} requests is ${Math.round(p99)} ms; ${limit} are allowed`,
+      }
   }
 }
 

@@ -9,7 +9,8 @@ const READING = 240_000
 
 async function get(asker: Asker, path: string): Promise<Json> {
   const reply = await asker.ask({ method: 'GET', path }, false)
-  if (reply?.status !== 200) throw new Error(`GET ${path} was answered ${reply?.status} ${JSON.stringify(reply?.body)}`)
+  if (reply?.status !== 200)
+    throw new Error(`GET ${path} was answered ${reply?.status} ${JSON.stringify(reply?.body)}`)
   return reply.body
 }
 
@@ -17,10 +18,20 @@ async function get(asker: Asker, path: string): Promise<Json> {
 export async function readRuns(asker: Asker, status = ''): Promise<Recorded[]> {
   const runs: Recorded[] = []
   for (let cursor: unknown; ; ) {
-    const page = await get(asker, `${RUNS}?limit=200${status && `&status=${status}`}${cursor === undefined ? '' : `&cursor=${encodeURIComponent(String(cursor))}`}`)
+    const page = await get(
+      asker,
+      `${RUNS}?limit=200${status && `&status=${status}`}${cursor === undefined ? '' : `&cursor=${encodeURIComponent(String(cursor))}`}`,
+    )
     for (const item of page['items'] as readonly Json[]) {
-      const result = Object.values((item['result'] ?? {}) as Json).map((one) => (one as Json | null)?.['n']).find((n) => n !== undefined)
-      runs.push({ id: String(item['id']), status: String(item['status']), key: String((item['input'] as Json | undefined)?.['n']), ...(result !== undefined && { result: String(result) }) })
+      const result = Object.values((item['result'] ?? {}) as Json)
+        .map((one) => (one as Json | null)?.['n'])
+        .find((n) => n !== undefined)
+      runs.push({
+        id: String(item['id']),
+        status: String(item['status']),
+        key: String((item['input'] as Json | undefined)?.['n']),
+        ...(result !== undefined && { result: String(result) }),
+      })
     }
     if (page['has_more'] !== true) return runs
     cursor = page['next_cursor']
@@ -28,11 +39,16 @@ export async function readRuns(asker: Asker, status = ''): Promise<Recorded[]> {
 }
 
 /** The timeline of a run: its frames as `id/type`, and the keys of steps that were completed. */
-export async function readTimeline(asker: Asker, run: string): Promise<{ frames: string[]; steps: string[] }> {
+export async function readTimeline(
+  asker: Asker,
+  run: string,
+): Promise<{ frames: string[]; steps: string[] }> {
   const frames: string[] = []
   const steps: string[] = []
   for (let after = 0; ; ) {
-    const items = (await get(asker, `/runs/${run}/events?limit=200&after_sequence=${after}`))['items'] as readonly { sequence: number; event_type: string; step_key?: string }[]
+    const items = (await get(asker, `/runs/${run}/events?limit=200&after_sequence=${after}`))[
+      'items'
+    ] as readonly { sequence: number; event_type: string; step_key?: string }[]
     for (const { sequence, event_type, step_key } of items) {
       frames.push(`${sequence}/${event_type}`)
       if (event_type === 'step.completed') steps.push(step_key ?? '')
@@ -43,10 +59,20 @@ export async function readTimeline(asker: Asker, run: string): Promise<{ frames:
 }
 
 /** The feed from its beginning to the end of a run: its frames, and the statuses of each run in their order. */
-export async function readFeed(urls: readonly string[], key: string, first: number, last: string): Promise<{ frames: readonly string[]; courses: Map<string, string[]>; connections: number }> {
+export async function readFeed(
+  urls: readonly string[],
+  key: string,
+  first: number,
+  last: string,
+): Promise<{ frames: readonly string[]; courses: Map<string, string[]>; connections: number }> {
   const courses = new Map<string, string[]>()
   const feed = follow({
-    name: 'the feed, read afresh', urls, key, path: `${RUNS}/events?since=0`, first, signal: AbortSignal.timeout(READING),
+    name: 'the feed, read afresh',
+    urls,
+    key,
+    path: `${RUNS}/events?since=0`,
+    first,
+    signal: AbortSignal.timeout(READING),
     on: ({ type, data }) => {
       if (type !== 'run_updated') return false
       const run = String(data['run_id'])
@@ -58,6 +84,7 @@ export async function readFeed(urls: readonly string[], key: string, first: numb
     },
   })
   await feed.done
-  if (courses.get(last)?.at(-1) !== 'completed') throw new Error(`the feed does not come to the end of the last run in ${READING / 1000} s`)
+  if (courses.get(last)?.at(-1) !== 'completed')
+    throw new Error(`the feed does not come to the end of the last run in ${READING / 1000} s`)
   return { frames: feed.frames, courses, connections: feed.connections }
 }

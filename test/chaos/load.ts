@@ -14,7 +14,11 @@ const MOST_OPEN = 4000
 const LATER = { next: 8000, repeat: 20_000 }
 const REPEATED = 0.1
 
-interface Begun { readonly start: Start; readonly plan: Plan; readonly body: Json }
+interface Begun {
+  readonly start: Start
+  readonly plan: Plan
+  readonly body: Json
+}
 
 export class Load {
   readonly asker: Asker
@@ -42,8 +46,13 @@ export class Load {
 
   /** Start runs at a rate per second until so many milliseconds have passed. */
   async run(rate: number, until: number): Promise<void> {
-    for (const began = this.#now(); this.#now() < until; await new Promise((next) => setTimeout(next, 5))) {
-      const due = Math.floor(((this.#now() - began) * rate) / 1000) - this.starts.length - this.heldBack
+    for (
+      const began = this.#now();
+      this.#now() < until;
+      await new Promise((next) => setTimeout(next, 5))
+    ) {
+      const due =
+        Math.floor(((this.#now() - began) * rate) / 1000) - this.starts.length - this.heldBack
       for (let i = 0; i < due; i++) {
         if (this.asker.open >= MOST_OPEN) this.heldBack++
         else this.#track(this.#begin(draw(this.#dice)))
@@ -53,7 +62,12 @@ export class Load {
   }
   /** Start one run that ends by itself, after everything else. @returns its id */
   async last(): Promise<string> {
-    const plan: Plan = { name: 'last', weight: 0, spec: { steps: [{ id: 'nap', kind: 'sleep', config: { duration: '0' } }] }, ends: ['completed'] }
+    const plan: Plan = {
+      name: 'last',
+      weight: 0,
+      spec: { steps: [{ id: 'nap', kind: 'sleep', config: { duration: '0' } }] },
+      ends: ['completed'],
+    }
     await this.#begin(plan)
     return this.starts.at(-1)?.acknowledged?.run ?? ''
   }
@@ -64,7 +78,13 @@ export class Load {
   /** Runs that have ended, as far as the feed has told. */
   get finished(): number {
     let count = 0
-    for (const [run, { status }] of this.#status) if (status === 'completed' || status === 'cancelled' || (status === 'failed' && !this.#plans.get(run)?.retried)) count++
+    for (const [run, { status }] of this.#status)
+      if (
+        status === 'completed' ||
+        status === 'cancelled' ||
+        (status === 'failed' && !this.#plans.get(run)?.retried)
+      )
+        count++
     return count
   }
   /** A run has a new status: one that failed and is to be retried is retried. */
@@ -79,18 +99,28 @@ export class Load {
 
   #track(work: Promise<unknown>): void {
     this.#open.add(work)
-    void work.catch((error: unknown) => this.oddities.push(String(error))).finally(() => this.#open.delete(work))
+    void work
+      .catch((error: unknown) => this.oddities.push(String(error)))
+      .finally(() => this.#open.delete(work))
   }
   /** Wait as a client that has other things to do; not at all once the load ends. */
   async #later(most: number): Promise<void> {
-    for (const until = this.#now() + this.#dice.between(0, most); !this.#ending && this.#now() < until; ) await new Promise((next) => setTimeout(next, 100))
+    for (
+      const until = this.#now() + this.#dice.between(0, most);
+      !this.#ending && this.#now() < until;
+    )
+      await new Promise((next) => setTimeout(next, 100))
   }
 
   async #begin(plan: Plan): Promise<void> {
     const key = `start-${this.starts.length}`
     const start: Start = { key, at: this.#now(), ends: plan.ends }
     this.starts.push(start)
-    const begun = { start, plan, body: { spec: plan.spec, input: { n: key }, idempotency_key: key } }
+    const begun = {
+      start,
+      plan,
+      body: { spec: plan.spec, input: { n: key }, idempotency_key: key },
+    }
     const reply = await this.#post(begun)
     if (!reply) return
     const run = runOf(reply)
@@ -116,30 +146,56 @@ export class Load {
     const reply = await this.#post(begun)
     if (!reply) return
     const run = runOf(reply)
-    this.repeats.push({ key: begun.start.key, at: this.#now(), ...(run === undefined ? { answer: `${reply.status} ${JSON.stringify(reply.body)}` } : { run }) })
+    this.repeats.push({
+      key: begun.start.key,
+      at: this.#now(),
+      ...(run === undefined
+        ? { answer: `${reply.status} ${JSON.stringify(reply.body)}` }
+        : { run }),
+    })
   }
   async #next({ start, plan }: Begun, run: string): Promise<void> {
     if (plan.then !== 'cancel at once') await this.#later(LATER.next)
     const signal = plan.then === 'signal'
     const path = `${RUNS}/${run}/${signal ? 'signals' : 'cancellations'}`
-    const reply = await this.asker.ask({ method: 'POST', path, ...(signal ? { body: { name: 'go', payload: { n: start.key }, idempotency_key: start.key } } : { key: `${start.key}-next` }) })
+    const reply = await this.asker.ask({
+      method: 'POST',
+      path,
+      ...(signal
+        ? { body: { name: 'go', payload: { n: start.key }, idempotency_key: start.key } }
+        : { key: `${start.key}-next` }),
+    })
     if (!reply) return
-    if (reply.status >= 300) this.oddities.push(`${plan.name} ${run} was answered ${reply.status} ${JSON.stringify(reply.body)}`)
+    if (reply.status >= 300)
+      this.oddities.push(
+        `${plan.name} ${run} was answered ${reply.status} ${JSON.stringify(reply.body)}`,
+      )
     else if (plan.then === 'cancel') start.cancelled = true
   }
   async #retry(run: string): Promise<void> {
     const count = (this.#retries.get(run) ?? 0) + 1
     this.#retries.set(run, count)
     this.retried.add(run)
-    const reply = await this.asker.ask({ method: 'POST', path: `${RUNS}/${run}/retry`, key: `${run}-retry-${count}`, body: {} })
+    const reply = await this.asker.ask({
+      method: 'POST',
+      path: `${RUNS}/${run}/retry`,
+      key: `${run}-retry-${count}`,
+      body: {},
+    })
     // A run that failed before its start was acknowledged may be retried twice; the second finds that it goes on.
-    if (reply && reply.status !== 202 && reply.status !== 409) this.oddities.push(`the retry of ${run} was answered ${reply.status} ${JSON.stringify(reply.body)}`)
+    if (reply && reply.status !== 202 && reply.status !== 409)
+      this.oddities.push(
+        `the retry of ${run} was answered ${reply.status} ${JSON.stringify(reply.body)}`,
+      )
   }
 }
 
 /** The run that an answer to a start names; one that is repeated is answered 409 with its run once that has ended. */
 function runOf({ status, body }: Reply): string | undefined {
   if (status === 202 || status === 200) return String(body['id'])
-  const { code, details } = (body['error'] ?? body) as { code?: string; details?: { run_id?: string } }
+  const { code, details } = (body['error'] ?? body) as {
+    code?: string
+    details?: { run_id?: string }
+  }
   return status === 409 && code === 'idempotency_key_conflict' ? details?.run_id : undefined
 }

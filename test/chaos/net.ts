@@ -27,21 +27,40 @@ export interface Net {
 
 const run = promisify(execFile)
 /** A program with what follows it runs in network, process and mount namespaces of its own, which end with it. */
-export const namespaces = (): string[] => ['unshare', ...(process.getuid?.() === 0 ? [] : ['-r']), '-n', '-p', '-f', '--mount-proc', '--kill-child=SIGKILL']
+export const namespaces = (): string[] => [
+  'unshare',
+  ...(process.getuid?.() === 0 ? [] : ['-r']),
+  '-n',
+  '-p',
+  '-f',
+  '--mount-proc',
+  '--kill-child=SIGKILL',
+]
 
 /** Why links cannot be cut on this machine; undefined: they can. */
 export function whyNoCuts(): string | undefined {
   if (process.platform !== 'linux') return 'network namespaces are a thing of Linux'
   const [command = '', ...args] = namespaces()
-  const trial = 'ip link add name b type bridge && ip link add name v type veth peer name w && ip link set dev v master b && nsenter --net=/proc/self/ns/net true'
-  const tried = spawnSync(command, [...args, 'sh', '-c', trial], { encoding: 'utf8', timeout: 10_000 })
+  const trial =
+    'ip link add name b type bridge && ip link add name v type veth peer name w && ip link set dev v master b && nsenter --net=/proc/self/ns/net true'
+  const tried = spawnSync(command, [...args, 'sh', '-c', trial], {
+    encoding: 'utf8',
+    timeout: 10_000,
+  })
   if (tried.error) return `${command}: ${tried.error.message}`
-  return tried.status === 0 ? undefined : (tried.stderr.trim().split('\n')[0] ?? `${command} ended with ${tried.status}`)
+  return tried.status === 0
+    ? undefined
+    : (tried.stderr.trim().split('\n')[0] ?? `${command} ended with ${tried.status}`)
 }
 
 /** Everything on loopback, nothing can be cut. */
 export const loopback = (): Net => ({
-  cuts: false, place: async () => ({ host: '127.0.0.1', before: [] }), isolate: async () => {}, part: async () => {}, heal: async () => {}, close: () => {},
+  cuts: false,
+  place: async () => ({ host: '127.0.0.1', before: [] }),
+  isolate: async () => {},
+  part: async () => {},
+  heal: async () => {},
+  close: () => {},
 })
 
 /** Addresses for tests of networks (RFC 2544); they exist only inside the namespace. */
@@ -55,7 +74,15 @@ export async function bridged(): Promise<Net> {
   await ip('link', 'add', 'hub', 'type', 'bridge')
   await ip('addr', 'add', `${NET}.1/24`, 'dev', 'hub')
   await ip('link', 'set', 'hub', 'up')
-  const places = new Map<string, { readonly host: string; readonly cable: string; readonly enter: readonly string[]; readonly holder: ChildProcess }>()
+  const places = new Map<
+    string,
+    {
+      readonly host: string
+      readonly cable: string
+      readonly enter: readonly string[]
+      readonly holder: ChildProcess
+    }
+  >()
   const undo: (() => Promise<unknown>)[] = []
   const at = (name: string) => {
     const place = places.get(name)
@@ -72,12 +99,28 @@ export async function bridged(): Promise<Net> {
       const known = places.get(name)
       if (known) return { host: known.host, before: known.enter }
       const number = places.size + 2
-      const holder = spawn('unshare', ['-n', 'sh', '-c', 'echo ready; exec sleep 100000'], { stdio: ['ignore', 'pipe', 'ignore'] })
+      const holder = spawn('unshare', ['-n', 'sh', '-c', 'echo ready; exec sleep 100000'], {
+        stdio: ['ignore', 'pipe', 'ignore'],
+      })
       const enter = ['nsenter', `--net=/proc/${holder.pid}/ns/net`]
       const place = { host: `${NET}.${number}`, cable: `cable${number}`, enter, holder }
       places.set(name, place)
-      await new Promise((ready, failed) => { holder.stdout?.once('data', ready); holder.once('exit', failed) })
-      await ip('link', 'add', place.cable, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', String(holder.pid))
+      await new Promise((ready, failed) => {
+        holder.stdout?.once('data', ready)
+        holder.once('exit', failed)
+      })
+      await ip(
+        'link',
+        'add',
+        place.cable,
+        'type',
+        'veth',
+        'peer',
+        'name',
+        'eth0',
+        'netns',
+        String(holder.pid),
+      )
       await ip('link', 'set', place.cable, 'master', 'hub')
       await ip('link', 'set', place.cable, 'up')
       await inside(name, 'link', 'set', 'lo', 'up')
@@ -92,12 +135,30 @@ export async function bridged(): Promise<Net> {
     },
     part: async (one, other) => {
       // Each of the two sends what it has for the other to an address that nobody has.
-      for (const [from, to] of [[one, at(other).host], [other, at(one).host]] as const) {
-        await inside(from, 'neigh', 'replace', to, 'lladdr', NOBODY, 'dev', 'eth0', 'nud', 'permanent')
+      for (const [from, to] of [
+        [one, at(other).host],
+        [other, at(one).host],
+      ] as const) {
+        await inside(
+          from,
+          'neigh',
+          'replace',
+          to,
+          'lladdr',
+          NOBODY,
+          'dev',
+          'eth0',
+          'nud',
+          'permanent',
+        )
         undo.push(() => inside(from, 'neigh', 'del', to, 'dev', 'eth0'))
       }
     },
-    heal: async () => { for (const again of undo.splice(0)) await again() },
-    close: () => { for (const { holder } of places.values()) holder.kill('SIGKILL') },
+    heal: async () => {
+      for (const again of undo.splice(0)) await again()
+    },
+    close: () => {
+      for (const { holder } of places.values()) holder.kill('SIGKILL')
+    },
   }
 }

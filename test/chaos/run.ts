@@ -53,7 +53,10 @@ export async function runChaos(options: Options): Promise<Outcome> {
   }
 }
 
-async function live({ seconds, rate, seed, net, signal, say }: Options, stack: Stack): Promise<Outcome> {
+async function live(
+  { seconds, rate, seed, net, signal, say }: Options,
+  stack: Stack,
+): Promise<Outcome> {
   const { urls, key } = stack
   const began = performance.now()
   const now = () => performance.now() - began
@@ -69,7 +72,12 @@ async function live({ seconds, rate, seed, net, signal, say }: Options, stack: S
   const feeds = urls.map((_, i) => {
     const ends = new Map<string, boolean>()
     return follow({
-      name: `the feed, first through gateway ${i + 1}`, urls, key, path: '/projects/default/runs/events?since=0', first: i, signal: both,
+      name: `the feed, first through gateway ${i + 1}`,
+      urls,
+      key,
+      path: '/projects/default/runs/events?since=0',
+      first: i,
+      signal: both,
       on: ({ id, type, data }) => {
         if (type !== 'run_updated') return false
         const run = String(data['run_id'])
@@ -90,31 +98,60 @@ async function live({ seconds, rate, seed, net, signal, say }: Options, stack: S
     }
     open++
     const followed = follow({
-      name: `the timeline of ${run}`, urls, key, path: `/runs/${run}/events`, first: timelines.size, signal: both,
+      name: `the timeline of ${run}`,
+      urls,
+      key,
+      path: `/runs/${run}/events`,
+      first: timelines.size,
+      signal: both,
       on: ({ type }) => ['run.completed', 'run.failed', 'run.cancelled'].includes(type),
     })
     timelines.set(run, followed)
-    void followed.done.then(() => { open-- })
+    void followed.done.then(() => {
+      open--
+    })
   }
 
   const lag = monitorEventLoopDelay({ resolution: 10 })
   lag.enable()
   const progress = setInterval(() => {
-    say(`${(now() / 1000).toFixed(0).padStart(4)} s  ${load.starts.length} started  ${load.acknowledged} acknowledged  ${load.finished} ended  ${asker.open} requests open  ${told}`)
+    say(
+      `${(now() / 1000).toFixed(0).padStart(4)} s  ${load.starts.length} started  ${load.acknowledged} acknowledged  ${load.finished} ended  ${asker.open} requests open  ${told}`,
+    )
   }, TELL)
   const until = seconds * 1000
   let trouble: Error | undefined
   let drained = Number.POSITIVE_INFINITY
   try {
-    const troubled = bringTrouble({ stack, net, seed, now, until, signal, calm: () => asker.open <= rate, say: (line) => { told = line; say(`${(now() / 1000).toFixed(1).padStart(6)} s  ! ${line}`) } }, strikes)
-      .catch((error: unknown) => { trouble = error as Error })
+    const troubled = bringTrouble(
+      {
+        stack,
+        net,
+        seed,
+        now,
+        until,
+        signal,
+        calm: () => asker.open <= rate,
+        say: (line) => {
+          told = line
+          say(`${(now() / 1000).toFixed(1).padStart(6)} s  ! ${line}`)
+        },
+      },
+      strikes,
+    ).catch((error: unknown) => {
+      trouble = error as Error
+    })
     await load.run(rate, signal.aborted ? 0 : until)
     await troubled
     signal.throwIfAborted()
     lag.disable()
     told = 'calm'
     const calm = now()
-    for (let [ended, moved] = [0, now()]; now() < moved + PATIENCE && !(load.quiet && load.finished >= load.acknowledged); await pause(200)) {
+    for (
+      let [ended, moved] = [0, now()];
+      now() < moved + PATIENCE && !(load.quiet && load.finished >= load.acknowledged);
+      await pause(200)
+    ) {
       signal.throwIfAborted()
       if (load.finished > ended) [ended, moved] = [load.finished, now()]
     }
@@ -131,25 +168,78 @@ async function live({ seconds, rate, seed, net, signal, say }: Options, stack: S
   if (trouble) asides.push(`trouble: ${trouble.message}`)
 
   say('reading everything afresh')
-  await Promise.race([Promise.all([...feeds, ...timelines.values()].map((followed) => followed.done)), pause(CATCH_UP)])
+  await Promise.race([
+    Promise.all([...feeds, ...timelines.values()].map((followed) => followed.done)),
+    pause(CATCH_UP),
+  ])
   // Whoever waits for the end of a run that has none is let go; the judgement says so.
   followers.abort()
   const runs = await readRuns(asker)
   const [fresh, again] = [await readFeed(urls, key, 0, last), await readFeed(urls, key, 1, last)]
-  const streams: Stream[] = [{ name: 'the feed read afresh through the other gateway', followed: again.frames, recorded: fresh.frames, connections: again.connections }]
-  for (const feed of feeds) streams.push({ name: feed.name, followed: feed.frames, recorded: fresh.frames, connections: feed.connections, joints: feed.joints, vain: feed.vain })
+  const streams: Stream[] = [
+    {
+      name: 'the feed read afresh through the other gateway',
+      followed: again.frames,
+      recorded: fresh.frames,
+      connections: again.connections,
+    },
+  ]
+  for (const feed of feeds)
+    streams.push({
+      name: feed.name,
+      followed: feed.frames,
+      recorded: fresh.frames,
+      connections: feed.connections,
+      joints: feed.joints,
+      vain: feed.vain,
+    })
   const steps = new Map<string, string[]>()
   for (const [run, followed] of timelines) {
     const timeline = await readTimeline(asker, run)
-    streams.push({ name: followed.name, followed: followed.frames, recorded: timeline.frames, connections: followed.connections, joints: followed.joints, vain: followed.vain })
+    streams.push({
+      name: followed.name,
+      followed: followed.frames,
+      recorded: timeline.frames,
+      connections: followed.connections,
+      joints: followed.joints,
+      vain: followed.vain,
+    })
     steps.set(run, timeline.steps)
   }
   const every = Math.max(1, Math.ceil(others.length / READ))
-  for (const run of others.filter((_, i) => i % every === 0)) steps.set(run, (await readTimeline(asker, run)).steps)
+  for (const run of others.filter((_, i) => i % every === 0))
+    steps.set(run, (await readTimeline(asker, run)).steps)
 
-  const oddities = [...load.oddities, ...stack.deaths, ...asides, ...[...feeds, ...timelines.values()].flatMap((one) => one.oddities)]
-  const history: History = { settled: drained !== Number.POSITIVE_INFINITY, starts: load.starts, repeats: load.repeats, runs, courses: fresh.courses, retried: load.retried, steps, streams, requests: asker.requests, strikes, oddities }
+  const oddities = [
+    ...load.oddities,
+    ...stack.deaths,
+    ...asides,
+    ...[...feeds, ...timelines.values()].flatMap((one) => one.oddities),
+  ]
+  const history: History = {
+    settled: drained !== Number.POSITIVE_INFINITY,
+    starts: load.starts,
+    repeats: load.repeats,
+    runs,
+    courses: fresh.courses,
+    retried: load.retried,
+    steps,
+    streams,
+    requests: asker.requests,
+    strikes,
+    oddities,
+  }
   const violations = check(history)
-  for (const line of report({ history, violations, seconds, rate, heldBack: load.heldBack, again: asker.again, lag: lag.percentile(99) / 1e6, drained })) say(line)
+  for (const line of report({
+    history,
+    violations,
+    seconds,
+    rate,
+    heldBack: load.heldBack,
+    again: asker.again,
+    lag: lag.percentile(99) / 1e6,
+    drained,
+  }))
+    say(line)
   return { history, violations }
 }

@@ -46,7 +46,14 @@ type Running = Pick<Child, 'pid' | 'exited' | 'kill'>
 const worker = fileURLToPath(new URL('worker.ts', import.meta.url))
 const PORT = { client: 4222, route: 6222, http: 8080 }
 /** Leases long enough for a busy machine and short enough to be lost within a strike; streams that show soon when they are dead. */
-const timing = { BATON_WORKER_CADENCE: '2s', BATON_WORKER_LEASE: '8s', BATON_WORKER_POLL: '1s', BATON_WORKER_STALE: '10s', BATON_WORKER_TAKEOVER: '4s', BATON_KEEPALIVE: '3' }
+const timing = {
+  BATON_WORKER_CADENCE: '2s',
+  BATON_WORKER_LEASE: '8s',
+  BATON_WORKER_POLL: '1s',
+  BATON_WORKER_STALE: '10s',
+  BATON_WORKER_TAKEOVER: '4s',
+  BATON_KEEPALIVE: '3',
+}
 /** Jobs that one worker process does at the same time. */
 const SLOTS = 256
 
@@ -58,13 +65,20 @@ export async function startStack({ net, folder, binary, say }: Options): Promise
   const deaths: string[] = []
   let stopped = false
 
-  function member(name: string, role: Role, launch: (life: number, born: (one: Running) => void) => Promise<void>): Member {
+  function member(
+    name: string,
+    role: Role,
+    launch: (life: number, born: (one: Running) => void) => Promise<void>,
+  ): Member {
     let running: Running | undefined
     let expected = false
     let lives = 0
     const one: Member = {
-      name, role,
-      get pid() { return running?.pid ?? 0 },
+      name,
+      role,
+      get pid() {
+        return running?.pid ?? 0
+      },
       start: () => {
         expected = false
         return launch(lives++, (born) => {
@@ -91,33 +105,69 @@ export async function startStack({ net, folder, binary, say }: Options): Promise
   }
 
   const places = new Map<string, Place>()
-  const names = ['nats-1', 'nats-2', 'nats-3', 'gateway-1', 'gateway-2', 'shards-1', 'shards-2', 'views-1', 'views-2', 'executor-1', 'worker-1', 'worker-2']
+  const names = [
+    'nats-1',
+    'nats-2',
+    'nats-3',
+    'gateway-1',
+    'gateway-2',
+    'shards-1',
+    'shards-2',
+    'views-1',
+    'views-2',
+    'executor-1',
+    'worker-1',
+    'worker-2',
+  ]
   for (const name of names) places.set(name, await net.place(name))
   const at = (name: string): Place => places.get(name) ?? { host: '127.0.0.1', before: [] }
   const of = (role: Role) => names.filter((name) => name.startsWith(role))
 
   // Everybody at an address of its own can have the same port.
-  const ports = async (role: Role, usual: number) => Promise.all(of(role).map((name) => (net.cuts ? usual : freePort(at(name).host))))
-  const [clients, between, http] = [await ports('nats', PORT.client), await ports('nats', PORT.route), await ports('gateway', PORT.http)]
+  const ports = async (role: Role, usual: number) =>
+    Promise.all(of(role).map((name) => (net.cuts ? usual : freePort(at(name).host))))
+  const [clients, between, http] = [
+    await ports('nats', PORT.client),
+    await ports('nats', PORT.route),
+    await ports('gateway', PORT.http),
+  ]
   const routes = of('nats').map((name, i) => `${at(name).host}:${between[i]}`)
   for (const [i, name] of of('nats').entries()) {
     const { host, before } = at(name)
     const script = join(folder, `${name}.sh`)
     // Three servers and nine other processes share this machine: threads that wait for work actively would take it from them.
-    writeFileSync(script, `#!/bin/sh\nexport GOMAXPROCS=${Math.max(1, Math.floor(availableParallelism() / 2))}\nexec ${[...before, binary].join(' ')} "$@"\n`)
+    writeFileSync(
+      script,
+      `#!/bin/sh\nexport GOMAXPROCS=${Math.max(1, Math.floor(availableParallelism() / 2))}\nexec ${[...before, binary].join(' ')} "$@"\n`,
+    )
     chmodSync(script, 0o700)
     member(name, 'nats', async (_, born) => {
       const server = await startServer({
-        binary: script, data: join(folder, name), host, port: clients[i] ?? 0, sync: 'always', name,
+        binary: script,
+        data: join(folder, name),
+        host,
+        port: clients[i] ?? 0,
+        sync: 'always',
+        name,
         cluster: { name: 'chaos', port: between[i] ?? 0, routes: routes.filter((_, k) => k !== i) },
       })
-      born({ pid: server.pid, exited: server.exited.then(({ code, signal }) => signal ?? String(code)), kill: server.kill })
+      born({
+        pid: server.pid,
+        exited: server.exited.then(({ code, signal }) => signal ?? String(code)),
+        kill: server.kill,
+      })
     })
   }
   const servers = of('nats').map((name, i) => `nats://${at(name).host}:${clients[i]}`)
   const urls = of('gateway').map((name, i) => `http://${at(name).host}:${http[i]}`)
   const settings = {
-    ...timing, BATON_NATS: servers.join(','), BATON_REPLICAS: '3', BATON_ROOT_KEY: key, BATON_RATE_KEY: '0', BATON_RATE_ORG: '0', BATON_LOG_LEVEL: process.env['BATON_TEST_LOG'] ?? 'silent',
+    ...timing,
+    BATON_NATS: servers.join(','),
+    BATON_REPLICAS: '3',
+    BATON_ROOT_KEY: key,
+    BATON_RATE_KEY: '0',
+    BATON_RATE_ORG: '0',
+    BATON_LOG_LEVEL: process.env['BATON_TEST_LOG'] ?? 'silent',
   }
   const nodes: readonly Role[] = ['shards', 'views', 'executor', 'gateway']
   for (const role of nodes) {
@@ -126,7 +176,18 @@ export async function startStack({ net, folder, binary, say }: Options): Promise
       member(name, role, async (life, born) => {
         // A machine that comes back has its old name or, where names are given out, a new one; both are tried.
         const id = life % 2 === 0 ? name : `${name}-${life}`
-        const child = startNodeProcess(name, { ...settings, BATON_ROLES: role, BATON_NODE_ID: id, BATON_DATA: join(folder, name), BATON_HOST: host, BATON_PORT: String(role === 'gateway' ? http[i] : 0) }, before)
+        const child = startNodeProcess(
+          name,
+          {
+            ...settings,
+            BATON_ROLES: role,
+            BATON_NODE_ID: id,
+            BATON_DATA: join(folder, name),
+            BATON_HOST: host,
+            BATON_PORT: String(role === 'gateway' ? http[i] : 0),
+          },
+          before,
+        )
         born(child)
         await child.ready
       })
@@ -135,7 +196,17 @@ export async function startStack({ net, folder, binary, say }: Options): Promise
   for (const [i, name] of of('worker').entries()) {
     member(name, 'worker', async (life, born) => {
       const turned = i % 2 === 0 ? urls : [...urls].reverse()
-      const child = startChild(name, source(worker), { CHAOS_URLS: turned.join(','), CHAOS_KEY: key, CHAOS_SLOTS: String(SLOTS), CHAOS_NAME: `${name}-${life}` }, at(name).before)
+      const child = startChild(
+        name,
+        source(worker),
+        {
+          CHAOS_URLS: turned.join(','),
+          CHAOS_KEY: key,
+          CHAOS_SLOTS: String(SLOTS),
+          CHAOS_NAME: `${name}-${life}`,
+        },
+        at(name).before,
+      )
       born(child)
       await child.ready
     })
@@ -150,13 +221,19 @@ export async function startStack({ net, folder, binary, say }: Options): Promise
     net.close()
   }
   try {
-    const begin = async (role: Role) => { await Promise.all(members.filter((one) => one.role === role).map((one) => one.start())) }
+    const begin = async (role: Role) => {
+      await Promise.all(members.filter((one) => one.role === role).map((one) => one.start()))
+    }
     await begin('nats')
     say('three NATS servers run')
     await members.find((one) => one.name === 'shards-1')?.start()
-    await Promise.all(members.filter((one) => nodes.includes(one.role) && one.name !== 'shards-1').map((one) => one.start()))
+    await Promise.all(
+      members
+        .filter((one) => nodes.includes(one.role) && one.name !== 'shards-1')
+        .map((one) => one.start()),
+    )
     await begin('worker')
-    const connection = nats = await connectNats({ servers, name: 'chaos', log: silent })
+    const connection = (nats = await connectNats({ servers, name: 'chaos', log: silent }))
     return { members, urls, key, deaths, whole: (within) => whole(connection, within), stop }
   } catch (error) {
     await stop()
@@ -172,7 +249,14 @@ async function whole({ manager }: Nats, within: number): Promise<void> {
       const names: string[] = []
       for await (const name of manager.streams.names()) names.push(name)
       const infos = await Promise.all(names.map((name) => manager.streams.info(name)))
-      const bad = infos.filter(({ cluster }) => !cluster?.leader || (cluster.replicas ?? []).length < 2 || cluster.replicas?.some(({ current, offline, lag }) => !current || offline || (lag ?? 0) > 500))
+      const bad = infos.filter(
+        ({ cluster }) =>
+          !cluster?.leader ||
+          (cluster.replicas ?? []).length < 2 ||
+          cluster.replicas?.some(
+            ({ current, offline, lag }) => !current || offline || (lag ?? 0) > 500,
+          ),
+      )
       if (bad.length === 0 && names.length > 0) return
       missing = bad.map(({ config }) => config.name).join(', ')
     } catch (error) {

@@ -37,8 +37,23 @@ interface Options {
 const SILENCE = 8000
 
 /** Begin to follow. `done` resolves when `on` said so or the signal fired. */
-export function follow({ name, urls, key, path, first, signal, on }: Options): Followed & { readonly done: Promise<void> } {
-  const followed: Followed = { name, frames: [], connections: 0, joints: [], oddities: [], vain: [] }
+export function follow({
+  name,
+  urls,
+  key,
+  path,
+  first,
+  signal,
+  on,
+}: Options): Followed & { readonly done: Promise<void> } {
+  const followed: Followed = {
+    name,
+    frames: [],
+    connections: 0,
+    joints: [],
+    oddities: [],
+    vain: [],
+  }
   const began = performance.now()
   const seconds = (): string => ((performance.now() - began) / 1000).toFixed(1)
   let cursor = ''
@@ -50,23 +65,42 @@ export function follow({ name, urls, key, path, first, signal, on }: Options): F
     const timer = setTimeout(() => quiet.abort(), SILENCE)
     try {
       const answer = await fetch(`${url}/v1${path}`, {
-        headers: { authorization: `Bearer ${key}`, accept: 'text/event-stream', ...(cursor !== '' && { 'last-event-id': cursor }) }, signal: AbortSignal.any([signal, quiet.signal]),
+        headers: {
+          authorization: `Bearer ${key}`,
+          accept: 'text/event-stream',
+          ...(cursor !== '' && { 'last-event-id': cursor }),
+        },
+        signal: AbortSignal.any([signal, quiet.signal]),
       })
       if (!answer.ok || !answer.body) {
         why = String(answer.status)
-        if (answer.status < 500 && answer.status !== 429) followed.oddities.push(`${name} was answered ${answer.status} ${await answer.text()}`)
+        if (answer.status < 500 && answer.status !== 429)
+          followed.oddities.push(`${name} was answered ${answer.status} ${await answer.text()}`)
         return followed.oddities.length > 0
       }
       followed.connections++
       followed.joints.push(followed.frames.length)
-      const alive = new TransformStream<string, string>({ transform: (text, out) => { timer.refresh(); out.enqueue(text) } })
-      const frames = answer.body.pipeThrough(new TextDecoderStream()).pipeThrough(alive).pipeThrough(new EventSourceParserStream()) as unknown as AsyncIterable<{ id?: string; event?: string; data: string }>
+      const alive = new TransformStream<string, string>({
+        transform: (text, out) => {
+          timer.refresh()
+          out.enqueue(text)
+        },
+      })
+      const frames = answer.body
+        .pipeThrough(new TextDecoderStream())
+        .pipeThrough(alive)
+        .pipeThrough(new EventSourceParserStream()) as unknown as AsyncIterable<{
+        id?: string
+        event?: string
+        data: string
+      }>
       for await (const { id, event = 'message', data } of frames) {
         if (event === 'stream.reset') followed.oddities.push(`${name} was reset: ${data}`)
         if (id === undefined || id === '') continue
         cursor = id
         followed.frames.push(`${id}/${event}`)
-        if (on({ id: Number(id), type: event, data: JSON.parse(data) as SeenFrame['data'] })) return true
+        if (on({ id: Number(id), type: event, data: JSON.parse(data) as SeenFrame['data'] }))
+          return true
       }
       return false
     } catch (error) {

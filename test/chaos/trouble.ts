@@ -19,7 +19,14 @@ interface Options {
   readonly signal: AbortSignal
   readonly say: (line: string) => void
 }
-const likely: readonly (readonly [Role, number])[] = [['nats', 30], ['shards', 22], ['gateway', 20], ['views', 18], ['worker', 8], ['executor', 2]]
+const likely: readonly (readonly [Role, number])[] = [
+  ['nats', 30],
+  ['shards', 22],
+  ['gateway', 20],
+  ['views', 18],
+  ['worker', 8],
+  ['executor', 2],
+]
 /** Milliseconds: a paused process sleeps; a killed one stays away; a cut lasts; and the quiet between strikes. */
 const PAUSED = 10_000
 const AWAY = [200, 3000] as const
@@ -32,9 +39,15 @@ const DOUBLE = 0.2
 const WHOLE = 120_000
 
 /** Strike until the time has come. Fills `strikes` as it goes. @throws Error when something does not come back. */
-export async function bringTrouble({ stack, net, seed, now, until, calm, signal, say }: Options, strikes: Strike[]): Promise<void> {
+export async function bringTrouble(
+  { stack, net, seed, now, until, calm, signal, say }: Options,
+  strikes: Strike[],
+): Promise<void> {
   const dice = fork(seed, 'trouble')
-  const wait = async (ms: number) => { for (const end = Math.min(until, now() + ms); now() < end && !signal.aborted; ) await new Promise((next) => setTimeout(next, 20)) }
+  const wait = async (ms: number) => {
+    for (const end = Math.min(until, now() + ms); now() < end && !signal.aborted; )
+      await new Promise((next) => setTimeout(next, 20))
+  }
   const pickOf = (role: Role): Member => {
     const all = stack.members.filter((one) => one.role === role)
     return all[dice.below(all.length)] ?? fail(`nobody is ${role}`)
@@ -80,19 +93,28 @@ export async function bringTrouble({ stack, net, seed, now, until, calm, signal,
   async function cut(one: Member, alone: boolean): Promise<void> {
     const lasts = dice.between(...CUT)
     const others = stack.members.filter((other) => other.role === 'nats' && other !== one)
-    const other = one.role === 'worker' ? pickOf('gateway') : (others[dice.below(others.length)] ?? fail('no NATS server'))
+    const other =
+      one.role === 'worker'
+        ? pickOf('gateway')
+        : (others[dice.below(others.length)] ?? fail('no NATS server'))
     // A link to a NATS server touches that server, of which only one may be.
     const whole = dice.chance(0.4) || (!alone && other.role === 'nats')
     // A server that its peers cannot reach while its clients can goes on believing that it leads.
     const from = one.role === 'nats' && dice.chance(0.5) ? others : [other]
-    const strike = begin('cut', whole ? `${one.name} cut off` : `${one.name} cut from ${from.map(({ name }) => name).join(' and ')}`)
+    const strike = begin(
+      'cut',
+      whole
+        ? `${one.name} cut off`
+        : `${one.name} cut from ${from.map(({ name }) => name).join(' and ')}`,
+    )
     if (whole) await net.isolate(one.name)
     else for (const each of from) await net.part(one.name, each.name)
     await wait(lasts)
     await net.heal()
     strike.until = now()
   }
-  const hit = (one: Member, how: 'kill' | 'pause' | 'cut', alone: boolean) => (how === 'kill' ? kill(one) : how === 'pause' ? pause(one) : cut(one, alone))
+  const hit = (one: Member, how: 'kill' | 'pause' | 'cut', alone: boolean) =>
+    how === 'kill' ? kill(one) : how === 'pause' ? pause(one) : cut(one, alone)
 
   await wait(3000)
   while (now() < until - 2000 && !signal.aborted) {
@@ -101,13 +123,17 @@ export async function bringTrouble({ stack, net, seed, now, until, calm, signal,
     if (dice.chance(DOUBLE)) {
       let second = pickOf(role())
       while (second.role === first.role) second = pickOf(role())
-      await Promise.all([hit(first, how, false), hit(second, manner(net.cuts && how !== 'cut'), false)])
+      await Promise.all([
+        hit(first, how, false),
+        hit(second, manner(net.cuts && how !== 'cut'), false),
+      ])
     } else await hit(first, how, true)
     if (signal.aborted) return
     // A server that lags is as good as one that is away: striking another now would break more than is promised.
     await stack.whole(WHOLE)
     await wait(dice.between(...QUIET))
-    for (const end = Math.min(until, now() + SETTLING); !calm() && now() < end && !signal.aborted; ) await wait(100)
+    for (const end = Math.min(until, now() + SETTLING); !calm() && now() < end && !signal.aborted; )
+      await wait(100)
   }
 }
 

@@ -17,7 +17,13 @@ const unsteady: Action = async ({ n }, { job }) => {
   return { n }
 }
 
-const worker = new Worker({ url: CHAOS_URLS.split(','), key: CHAOS_KEY, concurrency: Number(CHAOS_SLOTS), instance: CHAOS_NAME, actions: { work, unsteady } })
+const worker = new Worker({
+  url: CHAOS_URLS.split(','),
+  key: CHAOS_KEY,
+  concurrency: Number(CHAOS_SLOTS),
+  instance: CHAOS_NAME,
+  actions: { work, unsteady },
+})
 // Whoever started this process is gone, so nobody would end it.
 process.once('disconnect', () => process.exit(0))
 await worker.start()

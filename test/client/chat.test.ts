@@ -7,14 +7,56 @@ import { Transcript, type TranscriptFrame } from '../../client/transcript.ts'
 
 type Open = Record<string, unknown>
 const at = (n: number): string => `2026-01-02T03:04:05.${String(n).padStart(3, '0')}Z`
-const message = (id: string, role: string, content: readonly Open[], sequence: number | null, turn = 1): TranscriptFrame => ({
-  event_type: 'message.upsert', id, session_id: 's', agent_id: 'a', turn_id: `turn${turn}`, role, content, entry_type: 'message', status: sequence === null ? 'streaming' : 'final', turn_index: 0, sequence, created_at: at(turn),
+const message = (
+  id: string,
+  role: string,
+  content: readonly Open[],
+  sequence: number | null,
+  turn = 1,
+): TranscriptFrame => ({
+  event_type: 'message.upsert',
+  id,
+  session_id: 's',
+  agent_id: 'a',
+  turn_id: `turn${turn}`,
+  role,
+  content,
+  entry_type: 'message',
+  status: sequence === null ? 'streaming' : 'final',
+  turn_index: 0,
+  sequence,
+  created_at: at(turn),
 })
-const turn = (n: number, status: string, more: Open = {}): TranscriptFrame => ({ event_type: 'turn.upsert', id: `turn${n}`, agent_id: 'a', session_id: 's', attempt: 1, status, phase: null, created_at: at(n), updated_at: at(n), ...more })
-const question = (id: string, call: string, status: string): TranscriptFrame => ({ event_type: 'interaction.upsert', id, kind: 'request_approval', status, title: `May I ${id}?`, target_user_ids: ['u'], consumer: { kind: 'agent_tool', agent_tool: { invocation_id: 'turn1', tool_call_id: call } }, resolution_policy: { type: 'any_of' }, responses: [], lifecycle: [], created_at: at(1), updated_at: at(1) })
+const turn = (n: number, status: string, more: Open = {}): TranscriptFrame => ({
+  event_type: 'turn.upsert',
+  id: `turn${n}`,
+  agent_id: 'a',
+  session_id: 's',
+  attempt: 1,
+  status,
+  phase: null,
+  created_at: at(n),
+  updated_at: at(n),
+  ...more,
+})
+const question = (id: string, call: string, status: string): TranscriptFrame => ({
+  event_type: 'interaction.upsert',
+  id,
+  kind: 'request_approval',
+  status,
+  title: `May I ${id}?`,
+  target_user_ids: ['u'],
+  consumer: { kind: 'agent_tool', agent_tool: { invocation_id: 'turn1', tool_call_id: call } },
+  resolution_policy: { type: 'any_of' },
+  responses: [],
+  lifecycle: [],
+  created_at: at(1),
+  updated_at: at(1),
+})
 const text = (said: string): Open => ({ type: 'text', text: said })
 const use = (id: string): Open => ({ type: 'tool_use', id, name: 'act', input: {} })
-const keys = (entries: readonly Entry[]): string[] => entries.map(({ kind, key }) => `${kind} ${key}`)
+const keys = (entries: readonly Entry[]): string[] =>
+  entries.map(({ kind, key }) => `${kind} ${key}`)
 
 t.test('messages, their questions, and the ends of turns', async (t) => {
   const transcript = new Transcript()
@@ -22,55 +64,124 @@ t.test('messages, their questions, and the ends of turns', async (t) => {
     for (const frame of frames) transcript.apply(frame)
     return entriesOf(transcript)
   }
-  t.strictSame(keys(show(message('m1', 'user', [text('go')], 1), turn(1, 'running'), message('m2', 'assistant', [], null)).entries), ['message m1', 'message m2'])
-  t.strictSame(keys(show(question('q1', 'c1', 'pending')).entries), ['message m1', 'message m2', 'question q1'], 'a question whose call is not here yet comes last')
-  t.strictSame(keys(show({ event_type: 'message.block', message_id: 'm2', content_index: 0, block: use('c1') }, question('q1', 'c1', 'completed')).entries), ['message m1', 'message m2', 'question q1'])
-  const { entries, results } = show(message('m2', 'assistant', [use('c1')], 2), message('m3', 'user', [{ type: 'tool_result', tool_use_id: 'c1', content: '{}' }], 3), message('m4', 'assistant', [text('Done.')], 4), turn(1, 'completed'))
-  t.strictSame(keys(entries), ['message m1', 'message m2', 'question q1', 'message m4', 'end end of turn1'], 'a row of results is no message of its own')
+  t.strictSame(
+    keys(
+      show(
+        message('m1', 'user', [text('go')], 1),
+        turn(1, 'running'),
+        message('m2', 'assistant', [], null),
+      ).entries,
+    ),
+    ['message m1', 'message m2'],
+  )
+  t.strictSame(
+    keys(show(question('q1', 'c1', 'pending')).entries),
+    ['message m1', 'message m2', 'question q1'],
+    'a question whose call is not here yet comes last',
+  )
+  t.strictSame(
+    keys(
+      show(
+        { event_type: 'message.block', message_id: 'm2', content_index: 0, block: use('c1') },
+        question('q1', 'c1', 'completed'),
+      ).entries,
+    ),
+    ['message m1', 'message m2', 'question q1'],
+  )
+  const { entries, results } = show(
+    message('m2', 'assistant', [use('c1')], 2),
+    message('m3', 'user', [{ type: 'tool_result', tool_use_id: 'c1', content: '{}' }], 3),
+    message('m4', 'assistant', [text('Done.')], 4),
+    turn(1, 'completed'),
+  )
+  t.strictSame(
+    keys(entries),
+    ['message m1', 'message m2', 'question q1', 'message m4', 'end end of turn1'],
+    'a row of results is no message of its own',
+  )
   t.match(results.get('c1'), { content: '{}' })
-  t.strictSame(keys(show(message('m5', 'user', [text('again')], 5, 2), message('m6', 'assistant', [use('c2')], null, 2), question('q2', 'c2', 'pending'), turn(2, 'running')).entries).slice(-3), ['message m5', 'message m6', 'question q2'])
-  t.strictSame(keys(show(question('q2', 'c2', 'cancelled'), turn(2, 'cancelled')).entries).slice(-2), ['message m5', 'end end of turn2'], 'what a cancelled turn had begun is gone with its question')
+  t.strictSame(
+    keys(
+      show(
+        message('m5', 'user', [text('again')], 5, 2),
+        message('m6', 'assistant', [use('c2')], null, 2),
+        question('q2', 'c2', 'pending'),
+        turn(2, 'running'),
+      ).entries,
+    ).slice(-3),
+    ['message m5', 'message m6', 'question q2'],
+  )
+  t.strictSame(
+    keys(show(question('q2', 'c2', 'cancelled'), turn(2, 'cancelled')).entries).slice(-2),
+    ['message m5', 'end end of turn2'],
+    'what a cancelled turn had begun is gone with its question',
+  )
 })
 
 t.test('rows never change places, whatever comes', async () => {
-  fc.assert(fc.property(fc.array(fc.tuple(fc.constantFrom('say', 'speak', 'grow', 'ask', 'settle', 'end'), fc.nat({ max: 3 })), { maxLength: 60 }), (steps) => {
-    const transcript = new Transcript()
-    let [sequence, turns, rows] = [0, 0, 0]
-    let open: { id: string; content: Open[] } | undefined
-    let before: readonly string[] = []
-    const apply = (frame: TranscriptFrame) => {
-      transcript.apply(frame)
-      const now = keys(entriesOf(transcript).entries)
-      const both = now.filter((key) => before.includes(key))
-      if (JSON.stringify(both) !== JSON.stringify(before.filter((key) => now.includes(key)))) throw new Error(`${before.join(', ')} became ${now.join(', ')}`)
-      if (new Set(now).size !== now.length) throw new Error(`twice: ${now.join(', ')}`)
-      before = now
-    }
-    const active = (): boolean => transcript.active() !== undefined
-    for (const [step, n] of steps) {
-      if (step === 'say' && !active()) {
-        apply(message(`m${++rows}`, 'user', [text('?')], ++sequence, ++turns))
-        apply(turn(turns, 'running'))
-      } else if (step === 'speak' && active() && !open) {
-        open = { id: `m${++rows}`, content: [] }
-        apply(message(open.id, 'assistant', [], null, turns))
-      } else if (step === 'grow' && open) {
-        const block = n > 1 ? use(`c${rows}.${open.content.length}`) : text('a')
-        open.content.push(block)
-        apply({ event_type: 'message.block', message_id: open.id, content_index: open.content.length - 1, block })
-      } else if (step === 'ask' && open?.content.some(({ type }) => type === 'tool_use')) {
-        const call = String(open.content.find(({ type }) => type === 'tool_use')?.['id'])
-        apply(question(`q ${call}`, call, n > 1 ? 'pending' : 'completed'))
-      } else if (step === 'settle' && open && open.content.length > 0) {
-        apply(message(open.id, 'assistant', open.content, ++sequence, turns))
-        apply(message(`m${++rows}`, 'user', [{ type: 'tool_result', tool_use_id: 'x' }], ++sequence, turns))
-        open = undefined
-      } else if (step === 'end' && active()) {
-        apply(turn(turns, n > 0 ? 'completed' : 'cancelled'))
-        open = undefined
-      }
-    }
-  }))
+  fc.assert(
+    fc.property(
+      fc.array(
+        fc.tuple(
+          fc.constantFrom('say', 'speak', 'grow', 'ask', 'settle', 'end'),
+          fc.nat({ max: 3 }),
+        ),
+        { maxLength: 60 },
+      ),
+      (steps) => {
+        const transcript = new Transcript()
+        let [sequence, turns, rows] = [0, 0, 0]
+        let open: { id: string; content: Open[] } | undefined
+        let before: readonly string[] = []
+        const apply = (frame: TranscriptFrame) => {
+          transcript.apply(frame)
+          const now = keys(entriesOf(transcript).entries)
+          const both = now.filter((key) => before.includes(key))
+          if (JSON.stringify(both) !== JSON.stringify(before.filter((key) => now.includes(key))))
+            throw new Error(`${before.join(', ')} became ${now.join(', ')}`)
+          if (new Set(now).size !== now.length) throw new Error(`twice: ${now.join(', ')}`)
+          before = now
+        }
+        const active = (): boolean => transcript.active() !== undefined
+        for (const [step, n] of steps) {
+          if (step === 'say' && !active()) {
+            apply(message(`m${++rows}`, 'user', [text('?')], ++sequence, ++turns))
+            apply(turn(turns, 'running'))
+          } else if (step === 'speak' && active() && !open) {
+            open = { id: `m${++rows}`, content: [] }
+            apply(message(open.id, 'assistant', [], null, turns))
+          } else if (step === 'grow' && open) {
+            const block = n > 1 ? use(`c${rows}.${open.content.length}`) : text('a')
+            open.content.push(block)
+            apply({
+              event_type: 'message.block',
+              message_id: open.id,
+              content_index: open.content.length - 1,
+              block,
+            })
+          } else if (step === 'ask' && open?.content.some(({ type }) => type === 'tool_use')) {
+            const call = String(open.content.find(({ type }) => type === 'tool_use')?.['id'])
+            apply(question(`q ${call}`, call, n > 1 ? 'pending' : 'completed'))
+          } else if (step === 'settle' && open && open.content.length > 0) {
+            apply(message(open.id, 'assistant', open.content, ++sequence, turns))
+            apply(
+              message(
+                `m${++rows}`,
+                'user',
+                [{ type: 'tool_result', tool_use_id: 'x' }],
+                ++sequence,
+                turns,
+              ),
+            )
+            open = undefined
+          } else if (step === 'end' && active()) {
+            apply(turn(turns, n > 0 ? 'completed' : 'cancelled'))
+            open = undefined
+          }
+        }
+      },
+    ),
+  )
 })
 
 t.test('what is told aloud: what is new, once', async (t) => {
@@ -80,10 +191,31 @@ t.test('what is told aloud: what is new, once', async (t) => {
     for (const frame of frames) transcript.apply(frame)
     return tell(entriesOf(transcript).entries)
   }
-  t.strictSame(told(message('m1', 'user', [text('hi')], 1), message('m2', 'assistant', [text('Hello.')], 2), turn(1, 'completed')), [], 'what was there is not new')
-  t.strictSame(told(message('m3', 'user', [text('go')], 3, 2), turn(2, 'running'), message('m4', 'assistant', [text('Half')], null, 2)), [], 'nothing is told in pieces')
+  t.strictSame(
+    told(
+      message('m1', 'user', [text('hi')], 1),
+      message('m2', 'assistant', [text('Hello.')], 2),
+      turn(1, 'completed'),
+    ),
+    [],
+    'what was there is not new',
+  )
+  t.strictSame(
+    told(
+      message('m3', 'user', [text('go')], 3, 2),
+      turn(2, 'running'),
+      message('m4', 'assistant', [text('Half')], null, 2),
+    ),
+    [],
+    'nothing is told in pieces',
+  )
   t.strictSame(told(question('q', 'c', 'pending')), ['Question: May I q?'])
-  t.strictSame(told(message('m4', 'assistant', [text('Half'), text('and half.')], 4, 2), turn(2, 'completed')), ['Agent: Half and half.'])
+  t.strictSame(
+    told(message('m4', 'assistant', [text('Half'), text('and half.')], 4, 2), turn(2, 'completed')),
+    ['Agent: Half and half.'],
+  )
   t.strictSame(told(turn(2, 'completed')), [])
-  t.strictSame(told(message('m5', 'user', [text('break')], 5, 3), turn(3, 'failed')), ['The turn failed.'])
+  t.strictSame(told(message('m5', 'user', [text('break')], 5, 3), turn(3, 'failed')), [
+    'The turn failed.',
+  ])
 })

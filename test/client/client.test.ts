@@ -3,79 +3,185 @@ import t from 'tap'
 import { client, type Client } from '../../client/client.ts'
 import type { BatonError, ClientOptions } from '../../client/transport.ts'
 
-interface Sent { readonly method: string; readonly url: string; readonly headers: Record<string, string>; readonly body: unknown }
-type Answer = { readonly status: number; readonly body?: unknown; readonly headers?: Record<string, string> } | 'broken'
+interface Sent {
+  readonly method: string
+  readonly url: string
+  readonly headers: Record<string, string>
+  readonly body: unknown
+}
+type Answer =
+  | { readonly status: number; readonly body?: unknown; readonly headers?: Record<string, string> }
+  | 'broken'
 
 /** A client whose requests are answered one after the other. */
-function answered(answers: readonly Answer[], options: Partial<ClientOptions> = {}): { client: Client; sent: Sent[]; waits: number[] } {
+function answered(
+  answers: readonly Answer[],
+  options: Partial<ClientOptions> = {},
+): { client: Client; sent: Sent[]; waits: number[] } {
   const sent: Sent[] = []
   const waits: number[] = []
   const fake = (async (url: string, { method = '', headers, body }: RequestInit) => {
     const answer = answers[sent.length] ?? 'broken'
-    sent.push({ method, url, headers: headers as Record<string, string>, body: body === undefined ? undefined : JSON.parse(body as string) })
-    if (answer === 'broken') throw Object.assign(new TypeError('fetch failed'), { cause: new Error('ECONNREFUSED') })
-    return new Response(answer.body === undefined ? null : JSON.stringify(answer.body), { status: answer.status, ...(answer.headers && { headers: answer.headers }) })
+    sent.push({
+      method,
+      url,
+      headers: headers as Record<string, string>,
+      body: body === undefined ? undefined : JSON.parse(body as string),
+    })
+    if (answer === 'broken')
+      throw Object.assign(new TypeError('fetch failed'), { cause: new Error('ECONNREFUSED') })
+    return new Response(answer.body === undefined ? null : JSON.stringify(answer.body), {
+      status: answer.status,
+      ...(answer.headers && { headers: answer.headers }),
+    })
   }) as typeof fetch
   const pause = async (ms: number) => void waits.push(Math.round(ms / 100) * 100)
-  return { client: client({ url: ['http://a.test/', 'http://b.test'], key: 'bat_k', fetch: fake, pause, ...options }), sent, waits }
+  return {
+    client: client({
+      url: ['http://a.test/', 'http://b.test'],
+      key: 'bat_k',
+      fetch: fake,
+      pause,
+      ...options,
+    }),
+    sent,
+    waits,
+  }
 }
-const refused = (status: number, code: string, details?: Record<string, unknown>) => ({ status, body: { error: { code, message: code, ...(details && { details }) } }, headers: { 'x-request-id': 'req_1' } })
+const refused = (status: number, code: string, details?: Record<string, unknown>) => ({
+  status,
+  body: { error: { code, message: code, ...(details && { details }) } },
+  headers: { 'x-request-id': 'req_1' },
+})
 
 t.test('slots fill the path, queries the query, the rest is the body', async (t) => {
-  const { client, sent } = answered([{ status: 200, body: { items: [] } }, { status: 200, body: {} }, { status: 204 }], { project: 'pay/ments' })
+  const { client, sent } = answered(
+    [{ status: 200, body: { items: [] } }, { status: 200, body: {} }, { status: 204 }],
+    { project: 'pay/ments' },
+  )
   await client.run.list({ status: ['running', 'failed'], limit: 5 })
   await client.workflow.update({ id: 'wf 1', name: 'x' })
   t.equal(await client.run.cancel({ id: 'run_1' }), undefined)
   t.match(sent, [
-    { method: 'GET', url: 'http://a.test/v1/projects/pay%2Fments/runs?status=running%2Cfailed&limit=5', headers: { authorization: 'Bearer bat_k' }, body: undefined },
-    { method: 'PATCH', url: 'http://a.test/v1/projects/pay%2Fments/workflows/wf%201', body: { name: 'x' } },
-    { method: 'POST', url: 'http://a.test/v1/projects/pay%2Fments/runs/run_1/cancellations', body: undefined },
+    {
+      method: 'GET',
+      url: 'http://a.test/v1/projects/pay%2Fments/runs?status=running%2Cfailed&limit=5',
+      headers: { authorization: 'Bearer bat_k' },
+      body: undefined,
+    },
+    {
+      method: 'PATCH',
+      url: 'http://a.test/v1/projects/pay%2Fments/workflows/wf%201',
+      body: { name: 'x' },
+    },
+    {
+      method: 'POST',
+      url: 'http://a.test/v1/projects/pay%2Fments/runs/run_1/cancellations',
+      body: undefined,
+    },
   ])
-  await t.rejects(client.run.get({} as { id: string }), /needs id/, 'a call without its id never goes out')
+  await t.rejects(
+    client.run.get({} as { id: string }),
+    /needs id/,
+    'a call without its id never goes out',
+  )
 })
 
-t.test('a request is sent again under the same key, at the next address when this one does not answer', async (t) => {
-  const { client, sent } = answered(['broken', { status: 503, headers: { 'retry-after': '3' } }, { status: 429 }, { status: 202, body: { source_event_id: 'sevt_1' } }])
-  t.strictSame(await client.run.signal({ id: 'run_1', name: 'go' }), { source_event_id: 'sevt_1' })
-  t.strictSame(sent.map(({ url }) => new URL(url).host), ['a.test', 'b.test', 'a.test', 'a.test'])
-  t.equal(new Set(sent.map(({ headers }) => headers['idempotency-key'])).size, 1)
-})
+t.test(
+  'a request is sent again under the same key, at the next address when this one does not answer',
+  async (t) => {
+    const { client, sent } = answered([
+      'broken',
+      { status: 503, headers: { 'retry-after': '3' } },
+      { status: 429 },
+      { status: 202, body: { source_event_id: 'sevt_1' } },
+    ])
+    t.strictSame(await client.run.signal({ id: 'run_1', name: 'go' }), {
+      source_event_id: 'sevt_1',
+    })
+    t.strictSame(
+      sent.map(({ url }) => new URL(url).host),
+      ['a.test', 'b.test', 'a.test', 'a.test'],
+    )
+    t.equal(new Set(sent.map(({ headers }) => headers['idempotency-key'])).size, 1)
+  },
+)
 
 t.test('waits longer each time, and as long as the service asks for', async (t) => {
-  const { client, waits } = answered([{ status: 503 }, { status: 503, headers: { 'retry-after': '30' } }, { status: 503 }, { status: 503 }])
+  const { client, waits } = answered([
+    { status: 503 },
+    { status: 503, headers: { 'retry-after': '30' } },
+    { status: 503 },
+    { status: 503 },
+  ])
   await t.rejects(client.run.get({ id: 'run_1' }), { message: /503/ })
   t.equal(waits.length, 3)
   t.ok((waits[1] ?? 0) >= 22_000)
 })
 
-t.test('a start is repeated under a key in its body, which is the caller\'s when there is one', async (t) => {
-  const { client, sent } = answered(['broken', { status: 202, body: { id: 'run_1' } }, { status: 202, body: { id: 'run_2' } }, refused(409, 'idempotency_key_conflict', { run_id: 'run_9' })])
-  await client.workflow.run({ id: 'tour' })
-  t.match(sent[0]?.body, { idempotency_key: /./ })
-  t.strictSame(sent[0]?.body, sent[1]?.body)
-  await client.run.start({ definition_id: 'tour', idempotency_key: 'mine' })
-  t.match(sent[2]?.body, { idempotency_key: 'mine' })
-  await t.rejects(client.workflow.run({ id: 'tour', idempotency_key: 'mine' }), { code: 'idempotency_key_conflict' })
-})
+t.test(
+  "a start is repeated under a key in its body, which is the caller's when there is one",
+  async (t) => {
+    const { client, sent } = answered([
+      'broken',
+      { status: 202, body: { id: 'run_1' } },
+      { status: 202, body: { id: 'run_2' } },
+      refused(409, 'idempotency_key_conflict', { run_id: 'run_9' }),
+    ])
+    await client.workflow.run({ id: 'tour' })
+    t.match(sent[0]?.body, { idempotency_key: /./ })
+    t.strictSame(sent[0]?.body, sent[1]?.body)
+    await client.run.start({ definition_id: 'tour', idempotency_key: 'mine' })
+    t.match(sent[2]?.body, { idempotency_key: 'mine' })
+    await t.rejects(client.workflow.run({ id: 'tour', idempotency_key: 'mine' }), {
+      code: 'idempotency_key_conflict',
+    })
+  },
+)
 
-t.test('a message to an agent carries a key where its row takes one, and is sent once where no key helps', async (t) => {
-  const input = { content: [{ type: 'text', text: 'pay' }] }
-  const { client, sent } = answered(['broken', { status: 202, body: {} }, 'broken', { status: 202, body: {} }])
-  await client.agent.invoke({ agent_ref: { name: 'helper' }, input })
-  t.equal(sent.length, 2)
-  t.match(sent[0]?.body, { input: { content: input.content, idempotency_key: /./ } })
-  t.strictSame(sent[1]?.body, sent[0]?.body)
-  await t.rejects(client.agent.invoke({ agent_ref: { name: 'helper' }, session: { mode: 'new' }, input }), { code: 'unreachable' })
-  t.equal(sent.length, 3)
-  await client.agent.invoke({ agent_ref: { name: 'helper' }, input: { ...input, idempotency_key: 'mine' } })
-  t.match(sent[3]?.body, { input: { idempotency_key: 'mine' } })
-})
+t.test(
+  'a message to an agent carries a key where its row takes one, and is sent once where no key helps',
+  async (t) => {
+    const input = { content: [{ type: 'text', text: 'pay' }] }
+    const { client, sent } = answered([
+      'broken',
+      { status: 202, body: {} },
+      'broken',
+      { status: 202, body: {} },
+    ])
+    await client.agent.invoke({ agent_ref: { name: 'helper' }, input })
+    t.equal(sent.length, 2)
+    t.match(sent[0]?.body, { input: { content: input.content, idempotency_key: /./ } })
+    t.strictSame(sent[1]?.body, sent[0]?.body)
+    await t.rejects(
+      client.agent.invoke({ agent_ref: { name: 'helper' }, session: { mode: 'new' }, input }),
+      { code: 'unreachable' },
+    )
+    t.equal(sent.length, 3)
+    await client.agent.invoke({
+      agent_ref: { name: 'helper' },
+      input: { ...input, idempotency_key: 'mine' },
+    })
+    t.match(sent[3]?.body, { input: { idempotency_key: 'mine' } })
+  },
+)
 
 t.test('a run that has ended before its start is repeated is read', async (t) => {
-  const { client, sent } = answered(['broken', refused(409, 'idempotency_key_conflict', { run_id: 'run_1', status: 'completed' }), { status: 200, body: { id: 'run_1', status: 'completed' } }])
+  const { client, sent } = answered([
+    'broken',
+    refused(409, 'idempotency_key_conflict', { run_id: 'run_1', status: 'completed' }),
+    { status: 200, body: { id: 'run_1', status: 'completed' } },
+  ])
   t.match(await client.loop.start({ id: 'loop_1' }), { id: 'run_1', status: 'completed' })
-  t.match(sent[2], { method: 'GET', url: 'http://b.test/v1/projects/default/runs/run_1', body: undefined })
-  const other = answered([{ status: 202, body: { id: 'run_2' } }, { status: 202, body: {} }])
+  t.match(sent[2], {
+    method: 'GET',
+    url: 'http://b.test/v1/projects/default/runs/run_1',
+    body: undefined,
+  })
+  const other = answered([
+    { status: 202, body: { id: 'run_2' } },
+    { status: 202, body: {} },
+  ])
   await other.client.loop.start({ id: 'loop_1', external_id: 'mine' })
   t.strictSame(other.sent[0]?.body, { external_id: 'mine' })
   await other.client.event.publish({ event_type: 'order.paid' })
@@ -83,7 +189,12 @@ t.test('a run that has ended before its start is repeated is read', async (t) =>
 })
 
 t.test('what cannot be repeated or mended is not', async (t) => {
-  const { client, sent } = answered([{ status: 503 }, refused(404, 'not_found'), { status: 503 }, { status: 404 }])
+  const { client, sent } = answered([
+    { status: 503 },
+    refused(404, 'not_found'),
+    { status: 503 },
+    { status: 404 },
+  ])
   await t.rejects(client.workflow.update({ id: 'w', name: 'x' }), { message: /503/ })
   const error = await client.run.get({ id: 'run_1' }).catch((caught: BatonError) => caught)
   t.match(error, { name: 'BatonError', status: 404, code: 'not_found', request_id: 'req_1' })
@@ -94,5 +205,8 @@ t.test('what cannot be repeated or mended is not', async (t) => {
 
 t.test('says which address does not answer and why', async (t) => {
   const { client } = answered([], { url: 'http://a.test', tries: 2 })
-  await t.rejects(client.run.get({ id: 'run_1' }), { code: 'unreachable', message: 'http://a.test does not answer: ECONNREFUSED' })
+  await t.rejects(client.run.get({ id: 'run_1' }), {
+    code: 'unreachable',
+    message: 'http://a.test does not answer: ECONNREFUSED',
+  })
 })

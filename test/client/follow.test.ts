@@ -8,42 +8,81 @@ import { followRun, timeline, type FollowOptions } from '../../client/follow.ts'
 import { BatonError } from '../../client/transport.ts'
 
 const run = 'run_1'
-const record = (sequence: number, event_type: string): RunEventRecord => ({ id: `${run}:evt:${sequence}`, run_id: run, sequence, event_type, created_at: '2031-02-03T04:05:06.000Z' })
-const frame = (event: RunEventRecord): string => `data: ${JSON.stringify(event)}\nevent: ${event.event_type}\nid: ${event.sequence}\n\n`
-const story = [record(1000, 'run.started'), record(1001, 'step.started'), record(2000, 'step.completed'), record(2001, 'run.completed')]
+const record = (sequence: number, event_type: string): RunEventRecord => ({
+  id: `${run}:evt:${sequence}`,
+  run_id: run,
+  sequence,
+  event_type,
+  created_at: '2031-02-03T04:05:06.000Z',
+})
+const frame = (event: RunEventRecord): string =>
+  `data: ${JSON.stringify(event)}\nevent: ${event.event_type}\nid: ${event.sequence}\n\n`
+const story = [
+  record(1000, 'run.started'),
+  record(1001, 'step.started'),
+  record(2000, 'step.completed'),
+  record(2001, 'run.completed'),
+]
 
 /** A service with one run. `stream` answers the n-th stream request with what follows its cursor. */
-async function service(t: Test, stream: (answer: ServerResponse, after: number, n: number) => void, all: readonly RunEventRecord[] = story) {
+async function service(
+  t: Test,
+  stream: (answer: ServerResponse, after: number, n: number) => void,
+  all: readonly RunEventRecord[] = story,
+) {
   const cursors: (number | undefined)[] = []
   let status = 'running'
   const handle = (request: IncomingMessage, answer: ServerResponse): void => {
     const url = new URL(request.url ?? '', 'http://x')
     const after = url.searchParams.get('after_sequence')
-    if (url.pathname.endsWith(`/projects/default/runs/${run}`)) return void answer.end(JSON.stringify({ id: run, status }))
+    if (url.pathname.endsWith(`/projects/default/runs/${run}`))
+      return void answer.end(JSON.stringify({ id: run, status }))
     if (!/text\/event-stream/.test(request.headers.accept ?? '')) {
       const limit = Number(url.searchParams.get('limit'))
-      return void answer.end(JSON.stringify({ items: all.filter(({ sequence }) => sequence > Number(after)).slice(0, limit) }))
+      return void answer.end(
+        JSON.stringify({
+          items: all.filter(({ sequence }) => sequence > Number(after)).slice(0, limit),
+        }),
+      )
     }
     cursors.push(after === null ? undefined : Number(after))
     stream(answer, Number(after ?? 0), cursors.length)
   }
   const server = createServer(handle)
   await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
-  t.teardown(() => new Promise<void>((done) => { server.closeAllConnections(); server.close(() => done()) }))
+  t.teardown(
+    () =>
+      new Promise<void>((done) => {
+        server.closeAllConnections()
+        server.close(() => done())
+      }),
+  )
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const end = () => { status = 'completed' }
+  const end = () => {
+    status = 'completed'
+  }
   return { url, cursors, end }
 }
-const open = (answer: ServerResponse) => answer.writeHead(200, { 'content-type': 'text/event-stream' }).write(': keepalive\n\n')
+const open = (answer: ServerResponse) =>
+  answer.writeHead(200, { 'content-type': 'text/event-stream' }).write(': keepalive\n\n')
 const pause = () => Promise.resolve()
-async function follow(url: string | readonly string[], options: FollowOptions = {}): Promise<number[]> {
+async function follow(
+  url: string | readonly string[],
+  options: FollowOptions = {},
+): Promise<number[]> {
   const seen: number[] = []
-  for await (const { id } of followRun(client({ url, key: 'k', pause }), run, options)) seen.push(id ?? -1)
+  for await (const { id } of followRun(client({ url, key: 'k', pause }), run, options))
+    seen.push(id ?? -1)
   return seen
 }
 
 t.test('gives every event once, in order, and ends with the run', async (t) => {
-  const { url, cursors, end } = await service(t, (answer) => { open(answer); for (const event of story) answer.write(frame(event)); end(); answer.end() })
+  const { url, cursors, end } = await service(t, (answer) => {
+    open(answer)
+    for (const event of story) answer.write(frame(event))
+    end()
+    answer.end()
+  })
   t.strictSame(await follow(url), [1000, 1001, 2000, 2001])
   t.strictSame(cursors, [undefined])
 })
@@ -53,47 +92,73 @@ t.test('continues after the last event it has seen when the connection breaks', 
     open(answer)
     const [next] = story.filter(({ sequence }) => sequence > after)
     if (next) answer.write(frame(next))
-    if (n === story.length) { end(); answer.end() } else setImmediate(() => answer.destroy())
+    if (n === story.length) {
+      end()
+      answer.end()
+    } else setImmediate(() => answer.destroy())
   })
   const reasons: string[] = []
-  t.strictSame(await follow(url, { onReconnect: (reason) => reasons.push(reason) }), [1000, 1001, 2000, 2001])
+  t.strictSame(
+    await follow(url, { onReconnect: (reason) => reasons.push(reason) }),
+    [1000, 1001, 2000, 2001],
+  )
   t.strictSame(cursors, [undefined, 1000, 1001, 2000])
   t.equal(reasons.length, 3)
 })
 
 t.test('starts after a cursor, and leaves out and tells what comes again', async (t) => {
-  const { url, cursors, end } = await service(t, (answer) => { open(answer); for (const event of story) answer.write(frame(event)); end(); answer.end() })
+  const { url, cursors, end } = await service(t, (answer) => {
+    open(answer)
+    for (const event of story) answer.write(frame(event))
+    end()
+    answer.end()
+  })
   const repeats: number[] = []
   t.strictSame(await follow(url, { after: 1001, onRepeat: (id) => repeats.push(id) }), [2000, 2001])
   t.strictSame(cursors, [1001])
   t.strictSame(repeats, [1000, 1001])
 })
 
-t.test('a stream that only ends is opened again; one that ends with nothing left to come is the end', async (t) => {
-  const { url, cursors, end } = await service(t, (answer, _, n) => {
-    open(answer)
-    if (n === 1) return answer.end(frame(story[0] as RunEventRecord))
-    end()
-    return answer.end(n === 2 ? story.slice(1).map(frame).join('') : '')
-  })
-  t.strictSame(await follow(url), [1000, 1001, 2000, 2001])
-  t.strictSame(await follow(url, { after: 2001 }), [], 'also for a run that had ended before')
-  t.strictSame(cursors, [undefined, 1000, 2001])
-})
+t.test(
+  'a stream that only ends is opened again; one that ends with nothing left to come is the end',
+  async (t) => {
+    const { url, cursors, end } = await service(t, (answer, _, n) => {
+      open(answer)
+      if (n === 1) return answer.end(frame(story[0] as RunEventRecord))
+      end()
+      return answer.end(n === 2 ? story.slice(1).map(frame).join('') : '')
+    })
+    t.strictSame(await follow(url), [1000, 1001, 2000, 2001])
+    t.strictSame(await follow(url, { after: 2001 }), [], 'also for a run that had ended before')
+    t.strictSame(cursors, [undefined, 1000, 2001])
+  },
+)
 
 t.test('a failed run that was retried is followed beyond its failure', async (t) => {
-  const failed = [record(1000, 'run.failed'), record(2000, 'run.resumed'), record(3000, 'run.completed')]
-  const { url, end } = await service(t, (answer, after) => {
-    open(answer)
-    const [next] = failed.filter(({ sequence }) => sequence > after)
-    if (next?.event_type === 'run.completed') end()
-    answer.end(next ? frame(next) : '')
-  }, failed)
+  const failed = [
+    record(1000, 'run.failed'),
+    record(2000, 'run.resumed'),
+    record(3000, 'run.completed'),
+  ]
+  const { url, end } = await service(
+    t,
+    (answer, after) => {
+      open(answer)
+      const [next] = failed.filter(({ sequence }) => sequence > after)
+      if (next?.event_type === 'run.completed') end()
+      answer.end(next ? frame(next) : '')
+    },
+    failed,
+  )
   t.strictSame(await follow(url), [1000, 2000, 3000])
 })
 
 t.test('turns to the next address when one does not answer or is unwell', async (t) => {
-  const well = await service(t, (answer) => { open(answer); end(); answer.end(story.map(frame).join('')) })
+  const well = await service(t, (answer) => {
+    open(answer)
+    end()
+    answer.end(story.map(frame).join(''))
+  })
   const { end } = well
   const unwell = await service(t, (answer) => answer.writeHead(503).end())
   t.strictSame(await follow(['http://127.0.0.1:9', unwell.url, well.url]), [1000, 1001, 2000, 2001])
@@ -101,7 +166,11 @@ t.test('turns to the next address when one does not answer or is unwell', async 
 })
 
 t.test('a refusal is an error, and says what the service said', async (t) => {
-  const { url } = await service(t, (answer) => answer.writeHead(404).end('{"error":{"code":"not_found","message":"There is no such record."}}'))
+  const { url } = await service(t, (answer) =>
+    answer
+      .writeHead(404)
+      .end('{"error":{"code":"not_found","message":"There is no such record."}}'),
+  )
   await t.rejects(follow(url), new BatonError(404, 'not_found', 'There is no such record.'))
 })
 
@@ -113,13 +182,19 @@ t.test('a stream without a sign of life is opened again', async (t) => {
     return answer.end(story.slice(1).map(frame).join(''))
   })
   const reasons: string[] = []
-  t.strictSame(await follow(url, { silence: 60, onReconnect: (reason) => reasons.push(reason) }), [1000, 1001, 2000, 2001])
+  t.strictSame(
+    await follow(url, { silence: 60, onReconnect: (reason) => reasons.push(reason) }),
+    [1000, 1001, 2000, 2001],
+  )
   t.strictSame(cursors, [undefined, 1000])
   t.match(reasons, [/nothing came/])
 })
 
 t.test('stops when it is told to', async (t) => {
-  const { url } = await service(t, (answer) => { open(answer); answer.write(frame(story[0] as RunEventRecord)) })
+  const { url } = await service(t, (answer) => {
+    open(answer)
+    answer.write(frame(story[0] as RunEventRecord))
+  })
   const stop = new AbortController()
   const seen: number[] = []
   for await (const { id } of followRun(client({ url, key: 'k' }), run, { signal: stop.signal })) {
@@ -132,5 +207,8 @@ t.test('stops when it is told to', async (t) => {
 t.test('the timeline is read page by page', async (t) => {
   const many = Array.from({ length: 250 }, (_, index) => record(1000 + index, 'step.retried'))
   const { url } = await service(t, () => {}, many)
-  t.strictSame((await timeline(client({ url, key: 'k' }), run)).map(({ sequence }) => sequence), many.map(({ sequence }) => sequence))
+  t.strictSame(
+    (await timeline(client({ url, key: 'k' }), run)).map(({ sequence }) => sequence),
+    many.map(({ sequence }) => sequence),
+  )
 })

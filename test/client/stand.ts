@@ -32,7 +32,10 @@ class ManualClock implements Clock {
     const end = this.#now + ms
     for (;;) {
       await settled()
-      const [id, due] = [...this.#timers].filter(([, { at }]) => at <= end).sort(([a, x], [b, y]) => x.at - y.at || a - b)[0] ?? []
+      const [id, due] =
+        [...this.#timers]
+          .filter(([, { at }]) => at <= end)
+          .sort(([a, x], [b, y]) => x.at - y.at || a - b)[0] ?? []
       if (id === undefined || !due) break
       this.#timers.delete(id)
       this.#now = due.at
@@ -76,7 +79,12 @@ class Peer {
   accept(token = 'wst_1', cadence = 20): void {
     this.events.opened()
     const { message_id } = this.last('worker.register')
-    this.say({ type: 'worker.registered', ...(message_id !== undefined && { message_id }), worker_session_token: token, lease: { lease_duration_seconds: cadence * 3, heartbeat_cadence_seconds: cadence } })
+    this.say({
+      type: 'worker.registered',
+      ...(message_id !== undefined && { message_id }),
+      worker_session_token: token,
+      lease: { lease_duration_seconds: cadence * 3, heartbeat_cadence_seconds: cadence },
+    })
   }
   /** Answer the latest claim with these jobs. */
   async give(...jobs: ClaimedJob[]): Promise<void> {
@@ -86,7 +94,8 @@ class Peer {
   }
   /** Acknowledge every report so far. */
   acknowledge(): void {
-    for (const { job_id, message_id } of this.all('job.report')) this.say({ type: 'job.report.ack', job_id, ...(message_id !== undefined && { message_id }) })
+    for (const { job_id, message_id } of this.all('job.report'))
+      this.say({ type: 'job.report.ack', job_id, ...(message_id !== undefined && { message_id }) })
   }
 }
 
@@ -114,17 +123,35 @@ export function stand(options: Partial<WorkerOptions> & Pick<WorkerOptions, 'act
       send: (text) => {
         const frame = JSON.parse(text) as Up
         peer.sent.push(frame)
-        if (frame.type === 'worker.draining' && peer.answersDraining) queueMicrotask(() => peer.say({ type: 'worker.draining.ack', ...(frame.message_id !== undefined && { message_id: frame.message_id }) }))
+        if (frame.type === 'worker.draining' && peer.answersDraining)
+          queueMicrotask(() =>
+            peer.say({
+              type: 'worker.draining.ack',
+              ...(frame.message_id !== undefined && { message_id: frame.message_id }),
+            }),
+          )
       },
       ping: () => void peer.pings++,
-      close: (code) => { peer.closedWith = code },
-      drop: () => { peer.closedWith ??= 'dropped' },
+      close: (code) => {
+        peer.closedWith = code
+      },
+      drop: () => {
+        peer.closedWith ??= 'dropped'
+      },
     }
   }
-  const worker = new Worker({
-    url: 'http://a.test', key: 'bat_k', instance: 'box-1', ...options,
-    onState: (state) => states.push(state), onJob: (event) => events.push(event), log: (line) => lines.push(line),
-  }, { clock, dial })
+  const worker = new Worker(
+    {
+      url: 'http://a.test',
+      key: 'bat_k',
+      instance: 'box-1',
+      ...options,
+      onState: (state) => states.push(state),
+      onJob: (event) => events.push(event),
+      log: (line) => lines.push(line),
+    },
+    { clock, dial },
+  )
   const peer = () => {
     const newest = peers.at(-1)
     if (!newest) throw new Error('nothing was dialled')
@@ -136,13 +163,30 @@ export function stand(options: Partial<WorkerOptions> & Pick<WorkerOptions, 'act
 let made = 0
 /** A job that a claim hands out. */
 export const jobOf = (action_name: string, more: Partial<ClaimedJob> = {}): ClaimedJob => ({
-  id: `job_${++made}`, kind: 'action_execution', origin: 'loop_action_step', executor_kind: 'customer_worker', queue: 'default', action_name, spec: { parameters: {} },
-  lease_token: `lt_${made}`, claim_attempt: 1, lease_duration_seconds: 60, heartbeat_cadence_seconds: 20, ...more,
+  id: `job_${++made}`,
+  kind: 'action_execution',
+  origin: 'loop_action_step',
+  executor_kind: 'customer_worker',
+  queue: 'default',
+  action_name,
+  spec: { parameters: {} },
+  lease_token: `lt_${made}`,
+  claim_attempt: 1,
+  lease_duration_seconds: 60,
+  heartbeat_cadence_seconds: 20,
+  ...more,
 })
 /** Something that the test finishes. */
-export function deferred<T>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void; readonly reject: (error: unknown) => void } {
+export function deferred<T>(): {
+  readonly promise: Promise<T>
+  readonly resolve: (value: T) => void
+  readonly reject: (error: unknown) => void
+} {
   let resolve!: (value: T) => void
   let reject!: (error: unknown) => void
-  const promise = new Promise<T>((done, failed) => { resolve = done; reject = failed })
+  const promise = new Promise<T>((done, failed) => {
+    resolve = done
+    reject = failed
+  })
   return { promise, resolve, reject }
 }

@@ -24,22 +24,53 @@ import { client } from '../../client/client.ts'
 import { jobOf } from './stand.ts'
 
 const never = new AbortController().signal
-const tree = { 'b.txt': 'one\ntwo\n', 'a.txt': 'no newline', empty: '', sub: { 'ö ä.txt': '\n\n\n', 'Z.bin': Buffer.from([0, 10, 255, 10]) }, node_modules: { 'x.js': 'no' }, '.baton': { 'root.key': 'no' } }
+const tree = {
+  'b.txt': 'one\ntwo\n',
+  'a.txt': 'no newline',
+  empty: '',
+  sub: { 'ö ä.txt': '\n\n\n', 'Z.bin': Buffer.from([0, 10, 255, 10]) },
+  node_modules: { 'x.js': 'no' },
+  '.baton': { 'root.key': 'no' },
+}
 
 t.test('lists regular files, sorted, without what tools keep', async (t) => {
   const folder = t.testdir(tree)
   symlinkSync('nowhere', join(folder, 'dangling'))
-  t.strictSame((await listFiles(folder)).map(({ path }) => path), ['a.txt', 'b.txt', 'empty', 'sub/Z.bin', 'sub/ö ä.txt'])
+  t.strictSame(
+    (await listFiles(folder)).map(({ path }) => path),
+    ['a.txt', 'b.txt', 'empty', 'sub/Z.bin', 'sub/ö ä.txt'],
+  )
 })
 
 t.test('a split has every file once, and no part is empty', async (t) => {
-  const files = fc.uniqueArray(fc.record({ path: fc.string({ minLength: 1 }), size: fc.nat(10_000) }), { selector: ({ path }) => path, minLength: 1, maxLength: 40 })
-  fc.assert(fc.property(files, fc.integer({ min: 1, max: 10 }), (files, parts) => {
-    const made = split(files, parts)
-    return made.length === Math.min(parts, files.length) && made.every((part) => part.length > 0) &&
-      JSON.stringify(made.flat().sort(byPath)) === JSON.stringify(files.map(({ path }) => path).sort(byPath))
-  }), { numRuns: 100 })
-  t.strictSame(split([{ path: 'a', size: 9 }, { path: 'b', size: 5 }, { path: 'c', size: 4 }], 2), [['a'], ['b', 'c']], 'about equal in size')
+  const files = fc.uniqueArray(
+    fc.record({ path: fc.string({ minLength: 1 }), size: fc.nat(10_000) }),
+    { selector: ({ path }) => path, minLength: 1, maxLength: 40 },
+  )
+  fc.assert(
+    fc.property(files, fc.integer({ min: 1, max: 10 }), (files, parts) => {
+      const made = split(files, parts)
+      return (
+        made.length === Math.min(parts, files.length) &&
+        made.every((part) => part.length > 0) &&
+        JSON.stringify(made.flat().sort(byPath)) ===
+          JSON.stringify(files.map(({ path }) => path).sort(byPath))
+      )
+    }),
+    { numRuns: 100 },
+  )
+  t.strictSame(
+    split(
+      [
+        { path: 'a', size: 9 },
+        { path: 'b', size: 5 },
+        { path: 'c', size: 4 },
+      ],
+      2,
+    ),
+    [['a'], ['b', 'c']],
+    'about equal in size',
+  )
 })
 
 t.test('measures what wc and sha256sum measure, in parts and as a whole', async (t) => {
@@ -47,8 +78,14 @@ t.test('measures what wc and sha256sum measure, in parts and as a whole', async 
   const files = await listFiles(folder)
   const parts = await Promise.all(split(files, 3).map((paths) => measure(folder, paths, never)))
   const whole = together(parts)
-  const tools = await fromTools(folder, files.map(({ path }) => path))
-  t.strictSame([whole.files, whole.lines, whole.sums, digestOf(whole.sums)], [5, tools.lines, tools.sums, tools.sha256])
+  const tools = await fromTools(
+    folder,
+    files.map(({ path }) => path),
+  )
+  t.strictSame(
+    [whole.files, whole.lines, whole.sums, digestOf(whole.sums)],
+    [5, tools.lines, tools.sums, tools.sha256],
+  )
   t.equal(whole.lines, 7)
   t.strictSame(differences(whole.sums, tools.sums), [])
   t.strictSame(differences(whole.sums, tools.sums.replace(/^[0-9a-f]/, 'x')), ['a.txt'])
@@ -56,9 +93,20 @@ t.test('measures what wc and sha256sum measure, in parts and as a whole', async 
 
 t.test('a worker of the tour looks only into its own folder', async (t) => {
   const folder = t.testdir(tree)
-  const run = (name: string, parameters: Record<string, unknown>) => Promise.resolve(tourActions(client({ url: 'http://x.test', key: 'k' }), folder, 'w')[name]?.(parameters, { signal: never, job: jobOf(name), log: () => {} }))
+  const run = (name: string, parameters: Record<string, unknown>) =>
+    Promise.resolve(
+      tourActions(client({ url: 'http://x.test', key: 'k' }), folder, 'w')[name]?.(parameters, {
+        signal: never,
+        job: jobOf(name),
+        log: () => {},
+      }),
+    )
   t.match(await run('tour.list', { folder, parts: '2' }), { files: 5, parts: [{}, {}] })
-  t.match(await run('tour.measure', { folder, files: '["b.txt"]' }), { files: 1, lines: 2, worker: 'w' })
+  t.match(await run('tour.measure', { folder, files: '["b.txt"]' }), {
+    files: 1,
+    lines: 2,
+    worker: 'w',
+  })
   await t.rejects(async () => run('tour.list', { folder: '/etc', parts: '2' }), /not \/etc/)
   await t.rejects(run('tour.measure', { folder, files: '["../x"]' }), /is not in/)
 })
@@ -68,7 +116,11 @@ t.test('tells what was missed, repeated or out of order', async (t) => {
   t.match(unequal('r', [1, 5], [1, 2, 5]), { missed: [2], repeated: [], disordered: false })
   t.match(unequal('r', [1, 2, 2, 5], [1, 2, 5]), { missed: [], repeated: [2] })
   t.match(unequal('r', [2, 1], [1, 2]), { disordered: true })
-  t.match(unequal('r', [1, 2], [1]), { disordered: true }, 'what is not on record should not have been seen')
+  t.match(
+    unequal('r', [1, 2], [1]),
+    { disordered: true },
+    'what is not on record should not have been seen',
+  )
 })
 
 t.test('its workflows are valid, and made, kept or changed as needed', async (t) => {
@@ -79,16 +131,31 @@ t.test('its workflows are valid, and made, kept or changed as needed', async (t)
   const fake = (async (url: string, { method = '', body }: RequestInit) => {
     sent.push(`${method} ${new URL(url).pathname}`)
     const input = JSON.parse(typeof body === 'string' ? body : '{}') as Record<string, unknown>
-    if (method === 'GET') return stored ? Response.json(stored) : Response.json({ error: { code: 'not_found', message: 'no' } }, { status: 404 })
+    if (method === 'GET')
+      return stored
+        ? Response.json(stored)
+        : Response.json({ error: { code: 'not_found', message: 'no' } }, { status: 404 })
     stored = { latest_version: 1, id: 'wfd_1', ...stored, ...input }
     return Response.json(stored)
   }) as typeof fetch
-  const at = client({ url: 'http://x.test', key: 'k', project: 'shop', fetch: fake, pause: async () => {} })
+  const at = client({
+    url: 'http://x.test',
+    key: 'k',
+    project: 'shop',
+    fetch: fake,
+    pause: async () => {},
+  })
   await ensureWorkflow(at, 'tour', tourSpec)
   await ensureWorkflow(at, 'tour', tourSpec)
   await ensureWorkflow(at, 'tour', partSpec)
   const P = '/v1/projects/shop/workflows'
-  t.strictSame(sent, [`GET ${P}/tour-shop`, `POST ${P}`, `GET ${P}/tour-shop`, `GET ${P}/tour-shop`, `PATCH ${P}/wfd_1`])
+  t.strictSame(sent, [
+    `GET ${P}/tour-shop`,
+    `POST ${P}`,
+    `GET ${P}/tour-shop`,
+    `GET ${P}/tour-shop`,
+    `PATCH ${P}/wfd_1`,
+  ])
 })
 
 t.test('without a terminal it writes plain lines and no bar', async (t) => {
@@ -100,34 +167,59 @@ t.test('without a terminal it writes plain lines and no bar', async (t) => {
   t.equal(written, 'a line\n')
 })
 
-t.test('the hook of the repository tells a trigger of each commit, signed, until it is answered', async (t) => {
-  const got: { path: string; headers: Record<string, unknown>; body: string }[] = []
-  const server = createServer((request, answer) => {
-    let body = ''
-    request.on('data', (bytes) => (body += bytes)).on('end', () => {
-      got.push({ path: request.url ?? '', headers: request.headers, body })
-      answer.writeHead(got.length === 1 ? 503 : 202).end('{}')
+t.test(
+  'the hook of the repository tells a trigger of each commit, signed, until it is answered',
+  async (t) => {
+    const got: { path: string; headers: Record<string, unknown>; body: string }[] = []
+    const server = createServer((request, answer) => {
+      let body = ''
+      request
+        .on('data', (bytes) => (body += bytes))
+        .on('end', () => {
+          got.push({ path: request.url ?? '', headers: request.headers, body })
+          answer.writeHead(got.length === 1 ? 503 : 202).end('{}')
+        })
     })
-  })
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-  t.teardown(() => server.close())
-  const key = Buffer.alloc(32, 'very secret')
-  const made = await repository({ url: [`http://127.0.0.1:${(server.address() as AddressInfo).port}`], handle: 'trig_1', secret: key.toString('base64'), header: 'X-Service-Signature' })
-  const { id, said } = await made.commit('Add "two" lines', { 'a.txt': 'one\ntwo\n' })
-  t.equal(said, '')
-  t.equal(got.length, 2, 'sent again after a 503')
-  const [, last] = got
-  t.match(last, { path: '/v1/triggers/http/trig_1', headers: { 'x-idempotency-key': id, 'x-service-signature': `sha256=${createHmac('sha256', key).update(last?.body ?? '').digest('hex')}` } })
-  t.strictSame(JSON.parse(last?.body ?? ''), { commit: id, author: 'Baton tour', subject: 'Add "two" lines' })
-  const actions = loopActions('x', made.folder)
-  const run = (name: string, parameters: Record<string, unknown>) => Promise.resolve(actions[name]?.(parameters, { signal: never, job: jobOf(name), log: () => {} }))
-  t.strictSame(await run('tour.count.x', { commit: id }), { files: 1, lines: 2 })
-  t.strictSame(await run('tour.total.x', {}), { commits: 1 })
-  await t.rejects(run('tour.count.x', { commit: '--help' }), /is not the id of a commit/)
-  t.strictSame((await git(made.folder, 'ls-files')).out, 'a.txt')
-  await made.remove()
-  t.notOk(existsSync(made.folder))
-})
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+    t.teardown(() => server.close())
+    const key = Buffer.alloc(32, 'very secret')
+    const made = await repository({
+      url: [`http://127.0.0.1:${(server.address() as AddressInfo).port}`],
+      handle: 'trig_1',
+      secret: key.toString('base64'),
+      header: 'X-Service-Signature',
+    })
+    const { id, said } = await made.commit('Add "two" lines', { 'a.txt': 'one\ntwo\n' })
+    t.equal(said, '')
+    t.equal(got.length, 2, 'sent again after a 503')
+    const [, last] = got
+    t.match(last, {
+      path: '/v1/triggers/http/trig_1',
+      headers: {
+        'x-idempotency-key': id,
+        'x-service-signature': `sha256=${createHmac('sha256', key)
+          .update(last?.body ?? '')
+          .digest('hex')}`,
+      },
+    })
+    t.strictSame(JSON.parse(last?.body ?? ''), {
+      commit: id,
+      author: 'Baton tour',
+      subject: 'Add "two" lines',
+    })
+    const actions = loopActions('x', made.folder)
+    const run = (name: string, parameters: Record<string, unknown>) =>
+      Promise.resolve(
+        actions[name]?.(parameters, { signal: never, job: jobOf(name), log: () => {} }),
+      )
+    t.strictSame(await run('tour.count.x', { commit: id }), { files: 1, lines: 2 })
+    t.strictSame(await run('tour.total.x', {}), { commits: 1 })
+    await t.rejects(run('tour.count.x', { commit: '--help' }), /is not the id of a commit/)
+    t.strictSame((await git(made.folder, 'ls-files')).out, 'a.txt')
+    await made.remove()
+    t.notOk(existsSync(made.folder))
+  },
+)
 
 t.test('the loop of the tour is valid, and without git the tour says what to do', async (t) => {
   const { steps = [], output = {} } = loopOf('x', 'very secret')
@@ -136,31 +228,43 @@ t.test('the loop of the tour is valid, and without git the tour says what to do'
   const { PATH } = process.env
   process.env['PATH'] = t.testdir()
   let said = ''
-  const asked = (() => { throw new Error('the service is not asked') }) as unknown as typeof fetch
-  const right = await tourOfCommits({ at: client({ url: 'http://x.test', key: 'k', fetch: asked }), url: ['http://x.test'], key: 'k', shown: show({ write: (text) => (said += text) }), signal: never })
+  const asked = (() => {
+    throw new Error('the service is not asked')
+  }) as unknown as typeof fetch
+  const right = await tourOfCommits({
+    at: client({ url: 'http://x.test', key: 'k', fetch: asked }),
+    url: ['http://x.test'],
+    key: 'k',
+    shown: show({ write: (text) => (said += text) }),
+    signal: never,
+  })
   process.env['PATH'] = PATH
   t.notOk(right)
   t.match(said, /needs git, which is not on the PATH.*--no-loop/)
 })
 
-t.test('the worker of the agent looks for files, counts lines, and writes answers down', async (t) => {
-  const folder = t.testdir({ ...tree, notes: {} })
-  const files = await listFiles(folder)
-  t.equal(commonEnding(files), '.txt')
-  t.equal(commonEnding([]), '')
-  t.equal(largestOf(files, '.bin')?.path, 'sub/Z.bin')
-  t.equal(largestOf(files, '.none'), undefined)
-  const used: string[] = []
-  const { find, lines, note } = toolsOf('x')
-  const does = agentActions('x', folder, join(folder, 'notes'), (name) => used.push(name))
-  const run = (name: string, parameters: Record<string, unknown>) => Promise.resolve(does[name]?.(parameters, { signal: never, job: jobOf(name), log: () => {} }))
-  t.match(await run(find, { ending: '.txt' }), { files: 3, largest: String })
-  t.match(await run(lines, { path: 'b.txt' }), { path: 'b.txt', lines: 2 })
-  await t.rejects(run(lines, { path: '../x' }), /is not in/)
-  await run(note, { text: 'b.txt has 2' })
-  t.equal(readFileSync(join(folder, 'notes', 'answer.txt'), 'utf8'), 'b.txt has 2\n')
-  t.strictSame(used, [find, lines, lines, note])
-})
+t.test(
+  'the worker of the agent looks for files, counts lines, and writes answers down',
+  async (t) => {
+    const folder = t.testdir({ ...tree, notes: {} })
+    const files = await listFiles(folder)
+    t.equal(commonEnding(files), '.txt')
+    t.equal(commonEnding([]), '')
+    t.equal(largestOf(files, '.bin')?.path, 'sub/Z.bin')
+    t.equal(largestOf(files, '.none'), undefined)
+    const used: string[] = []
+    const { find, lines, note } = toolsOf('x')
+    const does = agentActions('x', folder, join(folder, 'notes'), (name) => used.push(name))
+    const run = (name: string, parameters: Record<string, unknown>) =>
+      Promise.resolve(does[name]?.(parameters, { signal: never, job: jobOf(name), log: () => {} }))
+    t.match(await run(find, { ending: '.txt' }), { files: 3, largest: String })
+    t.match(await run(lines, { path: 'b.txt' }), { path: 'b.txt', lines: 2 })
+    await t.rejects(run(lines, { path: '../x' }), /is not in/)
+    await run(note, { text: 'b.txt has 2' })
+    t.equal(readFileSync(join(folder, 'notes', 'answer.txt'), 'utf8'), 'b.txt has 2\n')
+    t.strictSame(used, [find, lines, lines, note])
+  },
+)
 
 t.test('what happens in a session is told once, and text when it is whole', async (t) => {
   const told: string[] = []
@@ -170,7 +274,15 @@ t.test('what happens in a session is told once, and text when it is whole', asyn
     transcript.apply({ event_type, ...more })
     lines.show(transcript)
   }
-  const row = { session_id: 's', agent_id: 'a', turn_id: 't', role: 'assistant', entry_type: 'message', turn_index: 1, created_at: '' }
+  const row = {
+    session_id: 's',
+    agent_id: 'a',
+    turn_id: 't',
+    role: 'assistant',
+    entry_type: 'message',
+    turn_index: 1,
+    created_at: '',
+  }
   const use = { type: 'tool_use', id: 'c', name: 'look', input: { at: 1 }, status: 'pending' }
   apply('turn.upsert', { id: 't', status: 'running', created_at: '' })
   apply('message.upsert', { ...row, id: 'm', status: 'streaming', content: [], sequence: null })
@@ -180,7 +292,22 @@ t.test('what happens in a session is told once, and text when it is whole', asyn
   apply('message.block', { message_id: 'm', content_index: 1, block: use })
   apply('message.block.patch', { message_id: 'm', content_index: 1, status: 'running' })
   apply('message.block.patch', { message_id: 'm', content_index: 1, status: 'ok' })
-  apply('message.upsert', { ...row, id: 'm', status: 'final', content: [{ type: 'text', text: 'I look.' }, { ...use, status: 'ok' }], sequence: 1 })
+  apply('message.upsert', {
+    ...row,
+    id: 'm',
+    status: 'final',
+    content: [
+      { type: 'text', text: 'I look.' },
+      { ...use, status: 'ok' },
+    ],
+    sequence: 1,
+  })
   apply('turn.upsert', { id: 't', status: 'completed', created_at: '' })
-  t.strictSame(told, ['turn running', 'says I look.', 'tool look running {"at":1}', 'tool look ok', 'turn completed'])
+  t.strictSame(told, [
+    'turn running',
+    'says I look.',
+    'tool look running {"at":1}',
+    'tool look ok',
+    'turn completed',
+  ])
 })

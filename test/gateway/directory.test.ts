@@ -8,13 +8,19 @@ const reserved = (id: string, handle: string) => ({ reserved: { id, handle, orga
 /** A gate that the test opens. */
 const gate = () => {
   let open = () => {}
-  const closed = new Promise<void>((resolve) => { open = resolve })
+  const closed = new Promise<void>((resolve) => {
+    open = resolve
+  })
   return { closed, open }
 }
 
 t.test('configuration is read once and shared', async (t) => {
   const it = edge()
-  await Promise.all([it.directory.organization(), it.directory.organization(), it.directory.project(PRJ)])
+  await Promise.all([
+    it.directory.organization(),
+    it.directory.organization(),
+    it.directory.project(PRJ),
+  ])
   await it.directory.project(PRJ)
   t.same(it.asked, [`${ORG} directory`, `${PRJ} directory`])
   await it.directory.refreshProject(PRJ)
@@ -43,7 +49,11 @@ t.test('a load that was overtaken by a change is thrown away', async (t) => {
   it.change(PRJ, 'principal.create', { name: 'bot' })
   open()
   const known = await early
-  t.equal(isRefusal(known) ? 0 : Object.keys(known.principals).length, 1, 'who waited for it sees the change')
+  t.equal(
+    isRefusal(known) ? 0 : Object.keys(known.principals).length,
+    1,
+    'who waited for it sees the change',
+  )
   t.equal(it.asked.length, 2)
 })
 t.test('a failed load is not kept', async (t) => {
@@ -67,21 +77,24 @@ t.test('without a fresh lease nothing is known, and afterwards nothing old', asy
   t.match(await it.directory.project(PRJ), { id: PRJ })
   t.equal(it.asked.length, 2)
 })
-t.test('when another gateway has ended, nothing is believed that it may have changed', async (t) => {
-  const it = edge()
-  const heard: unknown[] = []
-  it.directory.onChange((id) => heard.push(id))
-  await it.directory.project(PRJ)
-  it.advance(1000)
-  t.same(heard, [])
-  it.ended++
-  it.advance(250)
-  t.same(heard, [undefined], 'whatever is open has to be looked at again')
-  await it.directory.project(PRJ)
-  it.advance(1000)
-  await it.directory.project(PRJ)
-  t.equal(it.asked.length, 2)
-})
+t.test(
+  'when another gateway has ended, nothing is believed that it may have changed',
+  async (t) => {
+    const it = edge()
+    const heard: unknown[] = []
+    it.directory.onChange((id) => heard.push(id))
+    await it.directory.project(PRJ)
+    it.advance(1000)
+    t.same(heard, [])
+    it.ended++
+    it.advance(250)
+    t.same(heard, [undefined], 'whatever is open has to be looked at again')
+    await it.directory.project(PRJ)
+    it.advance(1000)
+    await it.directory.project(PRJ)
+    t.equal(it.asked.length, 2)
+  },
+)
 t.test('a lease lost while a load is under way spoils it', async (t) => {
   const it = edge()
   const { closed, open } = gate()

@@ -11,8 +11,16 @@ import { edge, PRJ } from './given.ts'
 
 export const RUN = 'run_01AAAAAAAAAAAAAAAAAAAAAA0C'
 const settings: GatewaySettings = {
-  brand: 'Service', key_prefix: 'bat', shards: 4, deadline: 1000, rate: { key: 0, organization: 0, window_seconds: 60 }, timing: defaultTiming, keepalive: 15_000,
-  cors: ['https://console.example'], version: '0.1.0', models: { default_model: '', providers: [] },
+  brand: 'Service',
+  key_prefix: 'bat',
+  shards: 4,
+  deadline: 1000,
+  rate: { key: 0, organization: 0, window_seconds: 60 },
+  timing: defaultTiming,
+  keepalive: 15_000,
+  cors: ['https://console.example'],
+  version: '0.1.0',
+  models: { default_model: '', providers: [] },
   sessions: { age: 55_000, idle: 2000 },
 }
 
@@ -25,8 +33,13 @@ export interface Body {
   readonly next_cursor: string
   readonly items: readonly { readonly id: string }[]
   readonly results: readonly unknown[]
-  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly tags: readonly string[] }>>>>
-  readonly error: { readonly code: string; readonly details: { readonly fields: readonly FieldError[] } }
+  readonly paths: Readonly<
+    Record<string, Readonly<Record<string, { readonly tags: readonly string[] }>>>
+  >
+  readonly error: {
+    readonly code: string
+    readonly details: { readonly fields: readonly FieldError[] }
+  }
 }
 /** A question to a view. */
 interface Question {
@@ -70,7 +83,12 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
   const decided = base.command
   const sides = {
     settings: { ...settings, ...more },
-    id: (prefix: Prefix, from?: string) => makeId(prefix, base.now(), Buffer.from(from === undefined ? base.random(10) : base.seal(from))),
+    id: (prefix: Prefix, from?: string) =>
+      makeId(
+        prefix,
+        base.now(),
+        Buffer.from(from === undefined ? base.random(10) : base.seal(from)),
+      ),
     async command(command: Command): Promise<Outcome> {
       commands.push(command)
       const scripted = on[command.name]
@@ -78,8 +96,10 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
     },
     view: answer,
     everywhere: async (name: string, input: unknown) => [await answer('*', name, input)],
-    live: (project: string, kind: string, id: string, heard: (placed: Placed) => void) => listen(`${project} ${kind} ${id}`, heard),
-    moved: (project: string, heard: (cursor: number) => void) => listen(`${project} moved`, (placed) => heard(lastCursor(placed))),
+    live: (project: string, kind: string, id: string, heard: (placed: Placed) => void) =>
+      listen(`${project} ${kind} ${id}`, heard),
+    moved: (project: string, heard: (cursor: number) => void) =>
+      listen(`${project} moved`, (placed) => heard(lastCursor(placed))),
     async forget(project: string) {
       forgotten.push(project)
       it.directory.forget(project)
@@ -88,50 +108,144 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
       previewed.set(`${project} ${followed}`, heard)
       return () => void previewed.delete(`${project} ${followed}`)
     },
-    onMessage() {}, onOffer: () => () => {}, demand() {}, preview() {}, onPreviewed: () => () => {}, previewed: async () => undefined,
+    onMessage() {},
+    onOffer: () => () => {},
+    demand() {},
+    preview() {},
+    onPreviewed: () => () => {},
+    previewed: async () => undefined,
     unready: async () => [] as string[],
     metrics: async () => 'up 1\n',
-    log: { ...base.log, debug: (fields: object) => void logs.push(fields), warn: (fields: object) => void logs.push(fields) },
-    count: { request: (operation: string, status: number) => count(`${operation} ${status}`), open: (what: string, change: number) => count(what, change), inc: (name: string) => count(name) },
+    log: {
+      ...base.log,
+      debug: (fields: object) => void logs.push(fields),
+      warn: (fields: object) => void logs.push(fields),
+    },
+    count: {
+      request: (operation: string, status: number) => count(`${operation} ${status}`),
+      open: (what: string, change: number) => count(what, change),
+      inc: (name: string) => count(name),
+    },
   }
   const world = Object.assign(base, sides) as World
   const server: Gateway = createGateway(world, it.directory)
   const port = await server.listen('127.0.0.1', 0)
 
   /** One request; a body that is no text is sent as JSON. */
-  const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Got> =>
+  const call = (
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Got> =>
     new Promise((resolve, reject) => {
-      const content = body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
-      const request = http.request({ host: '127.0.0.1', port, method, path, agent: false, headers: {
-        authorization: `Bearer ${it.root}`, ...(content !== undefined && { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(content)) }), ...headers,
-      } }, (response) => {
-        let text = ''
-        response.on('data', (chunk) => { text += chunk })
-        response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body: /json/.test(response.headers['content-type'] ?? '') && text !== '' ? (JSON.parse(text) as Body) : ({} as Body) }))
-      })
+      const content =
+        body === undefined || typeof body === 'string' || Buffer.isBuffer(body)
+          ? body
+          : JSON.stringify(body)
+      const request = http.request(
+        {
+          host: '127.0.0.1',
+          port,
+          method,
+          path,
+          agent: false,
+          headers: {
+            authorization: `Bearer ${it.root}`,
+            ...(content !== undefined && {
+              'content-type': 'application/json',
+              'content-length': String(Buffer.byteLength(content)),
+            }),
+            ...headers,
+          },
+        },
+        (response) => {
+          let text = ''
+          response.on('data', (chunk) => {
+            text += chunk
+          })
+          response.on('end', () =>
+            resolve({
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              text,
+              body:
+                /json/.test(response.headers['content-type'] ?? '') && text !== ''
+                  ? (JSON.parse(text) as Body)
+                  : ({} as Body),
+            }),
+          )
+        },
+      )
       request.on('error', reject)
       request.end(content)
     })
   /** Open a stream; `text` grows as it arrives. */
   const stream = (path: string, headers: Record<string, string> = {}) => {
-    const opened = { text: '', status: 0, headers: {} as http.IncomingHttpHeaders, ended: false, close: () => {}, pause: () => {}, resume: () => {} }
+    const opened = {
+      text: '',
+      status: 0,
+      headers: {} as http.IncomingHttpHeaders,
+      ended: false,
+      close: () => {},
+      pause: () => {},
+      resume: () => {},
+    }
     return new Promise<typeof opened>((resolve, reject) => {
-      const request = http.get({ host: '127.0.0.1', port, path, agent: false, headers: { authorization: `Bearer ${it.root}`, accept: 'text/event-stream', ...headers } }, (response) => {
-        Object.assign(opened, { status: response.statusCode, headers: response.headers, close: () => request.destroy(), pause: () => response.pause(), resume: () => response.resume() })
-        response.on('data', (chunk) => { opened.text += chunk })
-        response.on('end', () => { opened.ended = true })
-        response.on('error', () => {})
-        resolve(opened)
-      })
+      const request = http.get(
+        {
+          host: '127.0.0.1',
+          port,
+          path,
+          agent: false,
+          headers: { authorization: `Bearer ${it.root}`, accept: 'text/event-stream', ...headers },
+        },
+        (response) => {
+          Object.assign(opened, {
+            status: response.statusCode,
+            headers: response.headers,
+            close: () => request.destroy(),
+            pause: () => response.pause(),
+            resume: () => response.resume(),
+          })
+          response.on('data', (chunk) => {
+            opened.text += chunk
+          })
+          response.on('end', () => {
+            opened.ended = true
+          })
+          response.on('error', () => {})
+          resolve(opened)
+        },
+      )
       request.on('error', reject)
     })
   }
   return {
-    ...it, edge: it, world, server, port, call, stream, on, views, commands, questions, forgotten, counted, logs, listeners, previewed,
+    ...it,
+    edge: it,
+    world,
+    server,
+    port,
+    call,
+    stream,
+    on,
+    views,
+    commands,
+    questions,
+    forgotten,
+    counted,
+    logs,
+    listeners,
+    previewed,
     /** Publish an entry to whoever listens. */
     publish(placed: Placed) {
       const { project, kind, id } = placed.entry
-      for (const key of [`${project} ${kind} ${id}`, ...((feedKinds as readonly string[]).includes(kind) ? [`${project} moved`] : [])]) for (const heard of listeners.get(key) ?? []) heard(placed)
+      for (const key of [
+        `${project} ${kind} ${id}`,
+        ...((feedKinds as readonly string[]).includes(kind) ? [`${project} moved`] : []),
+      ])
+        for (const heard of listeners.get(key) ?? []) heard(placed)
     },
     sent: (name: string) => commands.filter((command) => command.name === name),
   }

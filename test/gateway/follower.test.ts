@@ -7,87 +7,182 @@ import type { TranscriptPage } from '../../protocol/session/pages.ts'
 import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
 
 const row = (id: string, sequence: number | null): TranscriptMessage => ({
-  id, session_id: 'ses_1', agent_id: 'agt_1', turn_id: 'turn_1', role: 'assistant', content: [], entry_type: 'message', status: sequence === null ? 'streaming' : 'final', turn_index: 0, sequence,
+  id,
+  session_id: 'ses_1',
+  agent_id: 'agt_1',
+  turn_id: 'turn_1',
+  role: 'assistant',
+  content: [],
+  entry_type: 'message',
+  status: sequence === null ? 'streaming' : 'final',
+  turn_index: 0,
+  sequence,
   created_at: '2026-01-01T00:00:00.000Z',
 })
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-t.test('a client that waits for what a row has shown does not join a head that stands between two pages', async (t) => {
-  // Revision 1: a row that streams. Later, in one entry, the rows of revisions 2 and 3; one thing fits a page.
-  const page = (revision: number, after: number): TranscriptPage => {
-    const beyond = [2, 3].filter((of) => of > after && of <= revision)
-    const more = beyond.length > 1
-    const messages = beyond.slice(0, 1).map((of) => ({ revision: of, record: row(`m${of}`, of - 1) }))
-    return { after, through: more ? after + 1 : revision, more, revision, last: revision * 10, messages, turns: [], interactions: [], active: [], live: more ? [] : [{ revision: 1, record: row('m1', null) }], pending: [] }
-  }
-  const waiting: (() => void)[] = []
-  const next = async (): Promise<void> => {
-    waiting.shift()?.()
+t.test(
+  'a client that waits for what a row has shown does not join a head that stands between two pages',
+  async (t) => {
+    // Revision 1: a row that streams. Later, in one entry, the rows of revisions 2 and 3; one thing fits a page.
+    const page = (revision: number, after: number): TranscriptPage => {
+      const beyond = [2, 3].filter((of) => of > after && of <= revision)
+      const more = beyond.length > 1
+      const messages = beyond
+        .slice(0, 1)
+        .map((of) => ({ revision: of, record: row(`m${of}`, of - 1) }))
+      return {
+        after,
+        through: more ? after + 1 : revision,
+        more,
+        revision,
+        last: revision * 10,
+        messages,
+        turns: [],
+        interactions: [],
+        active: [],
+        live: more ? [] : [{ revision: 1, record: row('m1', null) }],
+        pending: [],
+      }
+    }
+    const waiting: (() => void)[] = []
+    const next = async (): Promise<void> => {
+      waiting.shift()?.()
+      await turn()
+    }
+    let answerShown = () => {}
+    const follower = new SessionFollower({
+      ask: ({ after = 0 }) => new Promise((resolve) => waiting.push(() => resolve(page(3, after)))),
+      shown: () =>
+        new Promise((resolve) => {
+          answerShown = () => resolve(undefined)
+        }),
+      now: () => 0,
+      later: () => () => {},
+      age: 1,
+      slow() {},
+      given() {},
+    })
+    const dialect: Dialect = {
+      name: 'v2',
+      caught: (caught) => caught.page.messages.map(({ record }) => `${record.id} `).join(''),
+      ready: (revision) => `ready at ${revision} `,
+      change: () => '',
+      end: () => 'end',
+      patience: () => 1,
+    }
+    let given = ''
+    void follower.join(
+      {
+        write: (piece) => {
+          given += Buffer.from(piece).toString()
+        },
+        full: false,
+        closed: false,
+        onDrain() {},
+        onClose() {},
+        end() {},
+      },
+      dialect,
+      page(1, 1),
+    )
     await turn()
-  }
-  let answerShown = () => {}
-  const follower = new SessionFollower({
-    ask: ({ after = 0 }) => new Promise((resolve) => waiting.push(() => resolve(page(3, after)))), shown: () => new Promise((resolve) => { answerShown = () => resolve(undefined) }),
-    now: () => 0, later: () => () => {}, age: 1, slow() {}, given() {},
-  })
-  const dialect: Dialect = { name: 'v2', caught: (caught) => caught.page.messages.map(({ record }) => `${record.id} `).join(''), ready: (revision) => `ready at ${revision} `, change: () => '', end: () => 'end', patience: () => 1 }
-  let given = ''
-  void follower.join({ write: (piece) => { given += Buffer.from(piece).toString() }, full: false, closed: false, onDrain() {}, onClose() {}, end() {} }, dialect, page(1, 1))
-  await turn()
-  void follower.notice(30)
-  await next()
-  answerShown()
-  await turn()
-  while (waiting.length > 0) await next()
-  t.match(given, /^m2 (ready at 2 )?m3 (ready at 3 )?$/)
-  t.equal(follower.clients, 1)
-})
+    void follower.notice(30)
+    await next()
+    answerShown()
+    await turn()
+    while (waiting.length > 0) await next()
+    t.match(given, /^m2 (ready at 2 )?m3 (ready at 3 )?$/)
+    t.equal(follower.clients, 1)
+  },
+)
 
-t.test('what was shown of a row is void when a page tells that the row was begun anew', async (t) => {
-  const live = new LiveRows()
-  const shows = () => live.rows().map(({ content }) => content)
-  const at = (revision: number) => live.set([{ revision, record: row('m1', null) }])
-  at(1)
-  live.hear({ session_id: 'ses_1', turn_id: 'turn_1', message_id: 'm1', base: 1, born: 1, n: 1, delta: { text: 'hello' }, job_id: 'job_1', at: 1 })
-  at(1)
-  t.same(shows(), [[{ type: 'text', text: 'hello' }]])
-  at(2)
-  t.same(shows(), [[]])
-  t.same(live.unsought(), ['m1'])
-})
+t.test(
+  'what was shown of a row is void when a page tells that the row was begun anew',
+  async (t) => {
+    const live = new LiveRows()
+    const shows = () => live.rows().map(({ content }) => content)
+    const at = (revision: number) => live.set([{ revision, record: row('m1', null) }])
+    at(1)
+    live.hear({
+      session_id: 'ses_1',
+      turn_id: 'turn_1',
+      message_id: 'm1',
+      base: 1,
+      born: 1,
+      n: 1,
+      delta: { text: 'hello' },
+      job_id: 'job_1',
+      at: 1,
+    })
+    at(1)
+    t.same(shows(), [[{ type: 'text', text: 'hello' }]])
+    at(2)
+    t.same(shows(), [[]])
+    t.same(live.unsought(), ['m1'])
+  },
+)
 
-t.test('the first piece of a generation is sent at once, those that come together then as one message', async (t) => {
-  const sent: string[] = []
-  const timers: (() => void)[] = []
-  const previews = openPreviews({
-    ask: async () => ({ turn_id: 'turn_1', message_id: 'm1', revision: 1 }), now: () => 0, onPreviewed: () => () => {},
-    later: (ms, run) => { if (ms === 0) timers.push(run); return () => {} },
-    preview: (_, session, pieces) => void sent.push(`${session}: ${pieces.map(({ n, delta }) => `${n} ${String(delta['text'])}`).join(', ')}`),
-  })
-  const say = (session_id: string, text: string) => previews.publish({ project: 'prj_1', session_id, job_id: `job of ${session_id}`, attempt: '1' }, { text })
-  say('a', 'one')
-  await turn()
-  t.strictSame(sent, ['a: 1 one'])
-  for (const text of ['two', 'three']) say('a', text)
-  say('b', 'one')
-  await turn()
-  say('a', 'four')
-  t.strictSame(sent, ['a: 1 one', 'b: 1 one'])
-  t.equal(timers.length, 1)
-  timers[0]?.()
-  t.strictSame(sent.slice(2), ['a: 2 two, 3 three, 4 four'])
-})
+t.test(
+  'the first piece of a generation is sent at once, those that come together then as one message',
+  async (t) => {
+    const sent: string[] = []
+    const timers: (() => void)[] = []
+    const previews = openPreviews({
+      ask: async () => ({ turn_id: 'turn_1', message_id: 'm1', revision: 1 }),
+      now: () => 0,
+      onPreviewed: () => () => {},
+      later: (ms, run) => {
+        if (ms === 0) timers.push(run)
+        return () => {}
+      },
+      preview: (_, session, pieces) =>
+        void sent.push(
+          `${session}: ${pieces.map(({ n, delta }) => `${n} ${String(delta['text'])}`).join(', ')}`,
+        ),
+    })
+    const say = (session_id: string, text: string) =>
+      previews.publish(
+        { project: 'prj_1', session_id, job_id: `job of ${session_id}`, attempt: '1' },
+        { text },
+      )
+    say('a', 'one')
+    await turn()
+    t.strictSame(sent, ['a: 1 one'])
+    for (const text of ['two', 'three']) say('a', text)
+    say('b', 'one')
+    await turn()
+    say('a', 'four')
+    t.strictSame(sent, ['a: 1 one', 'b: 1 one'])
+    t.equal(timers.length, 1)
+    timers[0]?.()
+    t.strictSame(sent.slice(2), ['a: 2 two, 3 three, 4 four'])
+  },
+)
 
-t.test('what a step of a run has asked for is sent to those who follow the run as well', async (t) => {
-  const sent: string[] = []
-  const timers: (() => void)[] = []
-  const previews = openPreviews({
-    ask: async () => ({ turn_id: 'turn_1', message_id: 'm1', run_id: 'run_1', revision: 1 }), now: () => 0, onPreviewed: () => () => {},
-    later: (ms, run) => { if (ms === 0) timers.push(run); return () => {} },
-    preview: (_, followed, pieces) => void sent.push(...pieces.map(({ run_id, n }) => `${followed}: ${run_id} ${n}`)),
-  })
-  for (let n = 0; n < 2; n++) previews.publish({ project: 'prj_1', session_id: 'a', job_id: 'job_1', attempt: '1' }, { text: 'x' })
-  await turn()
-  timers[0]?.()
-  t.strictSame(sent, ['a: run_1 1', 'run_1: run_1 1', 'a: run_1 2', 'run_1: run_1 2'])
-})
+t.test(
+  'what a step of a run has asked for is sent to those who follow the run as well',
+  async (t) => {
+    const sent: string[] = []
+    const timers: (() => void)[] = []
+    const previews = openPreviews({
+      ask: async () => ({ turn_id: 'turn_1', message_id: 'm1', run_id: 'run_1', revision: 1 }),
+      now: () => 0,
+      onPreviewed: () => () => {},
+      later: (ms, run) => {
+        if (ms === 0) timers.push(run)
+        return () => {}
+      },
+      preview: (_, followed, pieces) =>
+        void sent.push(...pieces.map(({ run_id, n }) => `${followed}: ${run_id} ${n}`)),
+    })
+    for (let n = 0; n < 2; n++)
+      previews.publish(
+        { project: 'prj_1', session_id: 'a', job_id: 'job_1', attempt: '1' },
+        { text: 'x' },
+      )
+    await turn()
+    timers[0]?.()
+    t.strictSame(sent, ['a: run_1 1', 'run_1: run_1 1', 'a: run_1 2', 'run_1: run_1 2'])
+  },
+)

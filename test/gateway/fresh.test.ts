@@ -15,14 +15,19 @@ t.test('they wait together until it is renewed, each for three seconds at most',
   const world = { fresh: () => it.fresh, later } as unknown as World
   const becomesFresh = openFreshness(world)
   const told: string[] = []
-  const come = (name: string) => void Promise.resolve(becomesFresh()).then((fresh) => told.push(`${name} ${fresh}`))
+  const come = (name: string) =>
+    void Promise.resolve(becomesFresh()).then((fresh) => told.push(`${name} ${fresh}`))
   for (let i = 0; i < 100; i++) come('early')
   await clock.advance(1500)
   come('late')
   await clock.advance(1450)
   t.same(told, [])
   await clock.advance(100)
-  t.same(told, Array.from({ length: 100 }, () => 'early false'), 'nobody waits for ever')
+  t.same(
+    told,
+    Array.from({ length: 100 }, () => 'early false'),
+    'nobody waits for ever',
+  )
   t.ok(timers <= 62, `${timers} looks for all of them`)
   it.fresh = true
   await clock.advance(50)

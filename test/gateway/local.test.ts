@@ -3,7 +3,11 @@ import { localQueries } from '../../gateway/local.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import { bearer, edge, ORG, PRJ, type TestEdge } from './given.ts'
 
-interface Item { readonly id: string; readonly name: string; readonly permissions: readonly string[] }
+interface Item {
+  readonly id: string
+  readonly name: string
+  readonly permissions: readonly string[]
+}
 /** An answer as these tests look at it. */
 interface Listed {
   readonly items: readonly Item[]
@@ -13,11 +17,19 @@ interface Listed {
   readonly presets: readonly (Item & { readonly label: string })[]
   readonly action_groups: readonly (Item & { readonly children: readonly string[] })[]
 }
-const as = (it: TestEdge, key = it.root) => async (name: string, input: object = {}, project?: string): Promise<Listed> => {
-  const caller = await it.authenticate(bearer(key))
-  if (isRefusal(caller)) throw new Error(caller.refused)
-  return (await localQueries[name]?.({ world: it.world, directory: it.directory, caller, input: { ...input }, ...(project !== undefined && { project }) })) as Listed
-}
+const as =
+  (it: TestEdge, key = it.root) =>
+  async (name: string, input: object = {}, project?: string): Promise<Listed> => {
+    const caller = await it.authenticate(bearer(key))
+    if (isRefusal(caller)) throw new Error(caller.refused)
+    return (await localQueries[name]?.({
+      world: it.world,
+      directory: it.directory,
+      caller,
+      input: { ...input },
+      ...(project !== undefined && { project }),
+    })) as Listed
+  }
 const names = ({ items }: Listed) => items.map(({ name }) => name)
 
 t.test('projects, newest first, in pages', async (t) => {
@@ -32,16 +44,30 @@ t.test('projects, newest first, in pages', async (t) => {
   t.equal(first.has_more, true)
   it.change(ORG, 'project.create', { name: 'newer' })
   const second = await ask('project.list', { limit: 3, cursor: first.next_cursor })
-  t.same(names(second), ['p2', 'p1', 'default'], 'what was added meanwhile neither repeats nor hides anything')
+  t.same(
+    names(second),
+    ['p2', 'p1', 'default'],
+    'what was added meanwhile neither repeats nor hides anything',
+  )
   t.strictSame([second.has_more, 'next_cursor' in second], [false, false])
-  t.match(await ask('project.list', { limit: 2, cursor: first.next_cursor, search: 'p' }), { refused: 'bad_request' })
-  t.match(await ask('key.list_organization', { cursor: first.next_cursor }), { refused: 'bad_request' })
+  t.match(await ask('project.list', { limit: 2, cursor: first.next_cursor, search: 'p' }), {
+    refused: 'bad_request',
+  })
+  t.match(await ask('key.list_organization', { cursor: first.next_cursor }), {
+    refused: 'bad_request',
+  })
 })
 t.test('projects are found by words and tags, and only where the key may look', async (t) => {
   const it = edge()
-  it.change(ORG, 'project.create', { name: 'Alpha', description: 'Billing of tenants', tags: { team: 'red', tier: '1' } })
+  it.change(ORG, 'project.create', {
+    name: 'Alpha',
+    description: 'Billing of tenants',
+    tags: { team: 'red', tier: '1' },
+  })
   it.change(ORG, 'project.create', { name: 'Beta', tags: { team: 'blue' } })
-  it.change(ORG, 'project.delete', { project: it.change(ORG, 'project.create', { name: 'Gone' }).id })
+  it.change(ORG, 'project.delete', {
+    project: it.change(ORG, 'project.create', { name: 'Gone' }).id,
+  })
   const ask = as(it)
   t.same(names(await ask('project.list', { search: 'BILL' })), ['Alpha'])
   t.same(names(await ask('project.list', { tag: 'team' })).sort(), ['Alpha', 'Beta'])
@@ -50,8 +76,14 @@ t.test('projects are found by words and tags, and only where the key may look', 
   t.same(names(await ask('project.list', {})).sort(), ['Alpha', 'Beta', 'default'])
   const { text } = it.projectKey(PRJ, 'mine')
   t.same(names(await as(it, text)('project.list', {})), ['default'])
-  t.same(await as(it, text)('project.capabilities', {}, PRJ), { can_manage_project: false, can_manage_access: false })
-  t.same(await ask('project.capabilities', {}, PRJ), { can_manage_project: true, can_manage_access: true })
+  t.same(await as(it, text)('project.capabilities', {}, PRJ), {
+    can_manage_project: false,
+    can_manage_access: false,
+  })
+  t.same(await ask('project.capabilities', {}, PRJ), {
+    can_manage_project: true,
+    can_manage_access: true,
+  })
   t.match(await ask('project.get', {}, PRJ), { handle: 'default' })
 })
 t.test('keys are shown without material, with their last use', async (t) => {
@@ -59,7 +91,14 @@ t.test('keys are shown without material, with their last use', async (t) => {
   const ask = as(it)
   const mine = it.projectKey(PRJ, 'mine')
   const { items } = await ask('key.list', {}, PRJ)
-  t.same(Object.keys(items[0] ?? {}).sort(), ['created_at', 'id', 'key_prefix', 'name', 'principal_id', 'updated_at'])
+  t.same(Object.keys(items[0] ?? {}).sort(), [
+    'created_at',
+    'id',
+    'key_prefix',
+    'name',
+    'principal_id',
+    'updated_at',
+  ])
   await as(it, mine.text)('key.get', { id: mine.id }, PRJ)
   it.advance(1000)
   t.equal((await ask('key.get', { id: mine.id }, PRJ)).last_used_at, '2026-01-01T00:00:01.000Z')
@@ -95,18 +134,58 @@ t.test('roles and permissions carry the brand', async (t) => {
   t.match(await ask('role.get', { id: 'role_x' }, PRJ), { refused: 'not_found' })
   const here = (name: string) => ({ reachable: true, action: { name, endpoint_kind: 'worker' } })
   const many = Array.from({ length: 250 }, (_, n) => here(`bulk.n${n}`))
-  Object.assign(it.world, { view: async (_: string, question: string) => (question === 'callable' ? { actions: [here('crm.sync'), here('crm.note.add'), here('plain'), ...many, ...Array.from({ length: 70 }, (_, n) => here(`w${n}.x`))], workflows: [{ handle: 'w', name: 'W' }] } : { items: [{ name: 'ledger.post', enabled: true }] }) })
+  Object.assign(it.world, {
+    view: async (_: string, question: string) =>
+      question === 'callable'
+        ? {
+            actions: [
+              here('crm.sync'),
+              here('crm.note.add'),
+              here('plain'),
+              ...many,
+              ...Array.from({ length: 70 }, (_, n) => here(`w${n}.x`)),
+            ],
+            workflows: [{ handle: 'w', name: 'W' }],
+          }
+        : { items: [{ name: 'ledger.post', enabled: true }] },
+  })
   const { items, presets, action_groups } = await ask('permission.list', {}, PRJ)
   const ids = items.map(({ id }) => id)
   t.ok(ids.includes('service.work.execute') && ids.includes('actions.execute.*'))
-  t.same(Object.keys(items[0] ?? {}).sort(), ['assignable', 'category', 'description', 'id', 'label', 'risk', 'scope', 'user_kinds'])
-  t.same(presets.map(({ label }) => label), ['Viewer', 'Operator', 'Editor', 'Admin', 'Owner'])
+  t.same(Object.keys(items[0] ?? {}).sort(), [
+    'assignable',
+    'category',
+    'description',
+    'id',
+    'label',
+    'risk',
+    'scope',
+    'user_kinds',
+  ])
+  t.same(
+    presets.map(({ label }) => label),
+    ['Viewer', 'Operator', 'Editor', 'Admin', 'Owner'],
+  )
   t.ok(presets.every(({ permissions }) => permissions.every((id) => ids.includes(id))))
   const group = (id: string) => action_groups.find((one) => one.id === id)
-  t.strictSame(group('actions.execute.crm.*'), { id: 'actions.execute.crm.*', label: 'Actions of crm', source: 'custom', children: ['actions.execute.crm.note.add', 'actions.execute.crm.sync'] })
+  t.strictSame(group('actions.execute.crm.*'), {
+    id: 'actions.execute.crm.*',
+    label: 'Actions of crm',
+    source: 'custom',
+    children: ['actions.execute.crm.note.add', 'actions.execute.crm.sync'],
+  })
   t.match(group('actions.execute.ledger.*'), { children: ['actions.execute.ledger.post'] })
   t.equal(action_groups[0]?.id, 'actions.execute.*')
-  t.same([group('actions.execute.*'), group('actions.execute.bulk.*')].map((one) => one?.children.length), [200, 200])
+  t.same(
+    [group('actions.execute.*'), group('actions.execute.bulk.*')].map(
+      (one) => one?.children.length,
+    ),
+    [200, 200],
+  )
   t.equal(action_groups.length, 64)
-  t.notMatch(JSON.stringify(action_groups), /execute\.(service|workflow)\./, 'what is not called by this permission')
+  t.notMatch(
+    JSON.stringify(action_groups),
+    /execute\.(service|workflow)\./,
+    'what is not called by this permission',
+  )
 })

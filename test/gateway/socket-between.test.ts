@@ -2,11 +2,17 @@
 import t from 'tap'
 import { hand, header, leased, PROJECT, scene, sessionOf } from './workers.ts'
 
-const claim = (message_id: string, available_slots = 4, more = {}) => ({ type: 'jobs.claim', message_id, available_slots, ...more })
+const claim = (message_id: string, available_slots = 4, more = {}) => ({
+  type: 'jobs.claim',
+  message_id,
+  available_slots,
+  ...more,
+})
 const ids = (jobs: readonly { readonly id: string }[] | undefined) => jobs?.map(({ id }) => id)
 
 t.test('between two claims', async (t) => {
-  const taken = (at: ReturnType<typeof scene>, n: number, more = {}) => ids(at.offer([header(n, more)])?.takes.map(({ job_id }) => ({ id: job_id }))) ?? []
+  const taken = (at: ReturnType<typeof scene>, n: number, more = {}) =>
+    ids(at.offer([header(n, more)])?.takes.map(({ job_id }) => ({ id: job_id }))) ?? []
   /** A worker that has claimed, got job 1, and claimed again after so many milliseconds. */
   const claiming = async (after: number, slots = 3, register = {}) => {
     const at = scene()
@@ -20,15 +26,26 @@ t.test('between two claims', async (t) => {
     return { at, worker }
   }
 
-  t.test('a worker that claims promptly is given what fits; its next claim is answered with it', async (t) => {
-    const { at, worker } = await claiming(5)
-    t.same(taken(at, 3), [header(3).id])
-    t.same(taken(at, 4), [], 'three slots are three jobs')
-    at.hub.receive({ type: 'assign', project: PROJECT, session: sessionOf(at), job: leased(header(3)) })
-    t.same(worker.of('jobs.claimed'), [], 'nothing is answered that was not asked')
-    await worker.say(claim('c', 1))
-    t.same(worker.of('jobs.claimed').map(({ message_id, jobs }) => [message_id, ids(jobs)]), [['c', [header(3).id]]])
-  })
+  t.test(
+    'a worker that claims promptly is given what fits; its next claim is answered with it',
+    async (t) => {
+      const { at, worker } = await claiming(5)
+      t.same(taken(at, 3), [header(3).id])
+      t.same(taken(at, 4), [], 'three slots are three jobs')
+      at.hub.receive({
+        type: 'assign',
+        project: PROJECT,
+        session: sessionOf(at),
+        job: leased(header(3)),
+      })
+      t.same(worker.of('jobs.claimed'), [], 'nothing is answered that was not asked')
+      await worker.say(claim('c', 1))
+      t.same(
+        worker.of('jobs.claimed').map(({ message_id, jobs }) => [message_id, ids(jobs)]),
+        [['c', [header(3).id]]],
+      )
+    },
+  )
   t.test('one that takes its time, or falls silent, is given nothing', async (t) => {
     t.same(taken((await claiming(60)).at, 3), [])
     const { at } = await claiming(5)
@@ -38,7 +55,12 @@ t.test('between two claims', async (t) => {
   t.test('one that reports its only job can have another', async (t) => {
     const at = scene()
     const worker = await at.worker({ concurrency_limit: 1 })
-    const report = (n: number) => worker.say({ type: 'job.report', job_id: header(n).id, lease_token: leased(header(n)).lease_token })
+    const report = (n: number) =>
+      worker.say({
+        type: 'job.report',
+        job_id: header(n).id,
+        lease_token: leased(header(n)).lease_token,
+      })
     for (const n of [1, 2]) {
       await worker.say(claim(`${n}`, 1))
       await hand(at, [header(n)])
@@ -56,9 +78,16 @@ t.test('between two claims', async (t) => {
     for (const id of ['a', 'b']) {
       await worker.say(claim(id, 3, { queues: ['fast'] }))
       at.offer([header(id === 'a' ? 1 : 2)], 'fast')
-      at.hub.receive({ type: 'assign', project: PROJECT, session: sessionOf(at), job: leased(header(id === 'a' ? 1 : 2), 'fast') })
+      at.hub.receive({
+        type: 'assign',
+        project: PROJECT,
+        session: sessionOf(at),
+        job: leased(header(id === 'a' ? 1 : 2), 'fast'),
+      })
     }
     t.same(taken(at, 3), [])
-    t.same(ids(at.offer([header(4)], 'fast')?.takes.map(({ job_id }) => ({ id: job_id }))), [header(4).id])
+    t.same(ids(at.offer([header(4)], 'fast')?.takes.map(({ job_id }) => ({ id: job_id }))), [
+      header(4).id,
+    ])
   })
 })

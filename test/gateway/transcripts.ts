@@ -12,7 +12,14 @@ import { snapshot } from '../../gateway/session/snapshot.ts'
 import { numberedDialect } from '../../gateway/session/v1.ts'
 import { transcriptDialect } from '../../gateway/session/v2.ts'
 import type { Sink } from '../../gateway/respond.ts'
-import { cursorOf, lastCursor, placed, sequenceOf, type Envelope, type Placed } from '../../protocol/entry.ts'
+import {
+  cursorOf,
+  lastCursor,
+  placed,
+  sequenceOf,
+  type Envelope,
+  type Placed,
+} from '../../protocol/entry.ts'
 import { isRefusal, refuse } from '../../protocol/errors.ts'
 import type { TranscriptQuestion } from '../../protocol/session/pages.ts'
 import type { Preview, Previewed } from '../../protocol/session/previews.ts'
@@ -28,11 +35,23 @@ type Open = Record<string, unknown>
 const LONG = 2000
 
 /** A frame as it arrives. `calm`: its gateway wrote it when nothing was lost or happened any more, and knew nothing older. */
-interface Arrived { readonly id?: string; readonly data: TranscriptFrame; readonly calm: boolean }
-const arrived = (text: string, calm: boolean): Arrived[] => text.split('\n\n').filter((frame) => frame.includes('data: ')).map((frame) => {
-  const [, id] = /^id: (.*)$/m.exec(frame) ?? []
-  return { ...(id !== undefined && { id }), calm, data: JSON.parse(/^data: (.*)$/m.exec(frame)?.[1] ?? '') as TranscriptFrame }
-})
+interface Arrived {
+  readonly id?: string
+  readonly data: TranscriptFrame
+  readonly calm: boolean
+}
+const arrived = (text: string, calm: boolean): Arrived[] =>
+  text
+    .split('\n\n')
+    .filter((frame) => frame.includes('data: '))
+    .map((frame) => {
+      const [, id] = /^id: (.*)$/m.exec(frame) ?? []
+      return {
+        ...(id !== undefined && { id }),
+        calm,
+        data: JSON.parse(/^data: (.*)$/m.exec(frame)?.[1] ?? '') as TranscriptFrame,
+      }
+    })
 
 /** A client of either version. */
 export interface Client {
@@ -59,7 +78,11 @@ export class Meeting {
   readonly #choose: (below: number) => number
   readonly #view = View.open(':memory:')
   readonly #journal: { readonly sequence: number; readonly data: Envelope }[] = []
-  readonly #gateways: { readonly follower: SessionFollower; readonly dialects: Record<Dialect['name'], Dialect>; readonly early: Set<object> }[]
+  readonly #gateways: {
+    readonly follower: SessionFollower
+    readonly dialects: Record<Dialect['name'], Dialect>
+    readonly early: Set<object>
+  }[]
   readonly #asked = new Map<string, Set<() => Previewed | undefined>>()
   readonly #timers = new Set<() => void>()
   readonly #previews
@@ -74,8 +97,11 @@ export class Meeting {
     this.#choose = choose
     const later = (ms: number, run: () => void): (() => void) => this.#later(ms, run)
     this.#previews = openPreviews({
-      ask: async (_, name, input) => this.#slowly(() => (this.story.session.ask(name, input) as unknown) ?? null),
-      now: () => this.#clock++, later, preview: (_, __, pieces) => this.#spread(pieces),
+      ask: async (_, name, input) =>
+        this.#slowly(() => (this.story.session.ask(name, input) as unknown) ?? null),
+      now: () => this.#clock++,
+      later,
+      preview: (_, __, pieces) => this.#spread(pieces),
       onPreviewed: (_, message, answer) => {
         const set = this.#asked.get(message) ?? new Set()
         this.#asked.set(message, set.add(answer))
@@ -85,9 +111,18 @@ export class Meeting {
     this.#gateways = [new Set<object>(), new Set<object>()].map((early) => ({
       early,
       follower: new SessionFollower({
-        ask: (question, fresh) => this.#ask({ session_id: 'ses_1', ...question }, early, fresh), shown: (message) => this.#shown(message), now: () => this.#clock, later, age: 55_000, slow() {}, given() {},
+        ask: (question, fresh) => this.#ask({ session_id: 'ses_1', ...question }, early, fresh),
+        shown: (message) => this.#shown(message),
+        now: () => this.#clock,
+        later,
+        age: 55_000,
+        slow() {},
+        given() {},
       }),
-      dialects: { v1: numberedDialect('ses_1', 5000), v2: transcriptDialect('ses_1', (revision) => this.seal(revision), 5000) },
+      dialects: {
+        v1: numberedDialect('ses_1', 5000),
+        v2: transcriptDialect('ses_1', (revision) => this.seal(revision), 5000),
+      },
     }))
   }
   seal(revision: number): string {
@@ -95,16 +130,27 @@ export class Meeting {
   }
   #later(ms: number, run: () => void): () => void {
     let over = false
-    const once = () => { if (!over) { over = true; this.#timers.delete(once); run() } }
+    const once = () => {
+      if (!over) {
+        over = true
+        this.#timers.delete(once)
+        run()
+      }
+    }
     if (ms > LONG) this.#timers.add(once)
     else this.pending.push(once)
-    return () => { over = true; this.#timers.delete(once) }
+    return () => {
+      over = true
+      this.#timers.delete(once)
+    }
   }
   #slowly<T>(make: () => T): Promise<T> {
-    return new Promise((resolve) => this.pending.push(() => {
-      const answer = make()
-      this.pending.push(() => resolve(answer))
-    }))
+    return new Promise((resolve) =>
+      this.pending.push(() => {
+        const answer = make()
+        this.pending.push(() => resolve(answer))
+      }),
+    )
   }
 
   /** Commit what the story did since; each gateway hears of it never, once or twice. */
@@ -113,33 +159,72 @@ export class Meeting {
     this.#read = this.story.log.length
     if (events.length === 0) return
     const sequence = this.#journal.length + 1
-    const entry = { project: PROJECT, kind: 'session' as const, id: 'ses_1', command: { id: `c${sequence}`, name: 'x' }, origin: { at: this.story.at, principal: { type: 'user' as const, id: 'user_1' } }, events, prev: this.#prev }
+    const entry = {
+      project: PROJECT,
+      kind: 'session' as const,
+      id: 'ses_1',
+      command: { id: `c${sequence}`, name: 'x' },
+      origin: { at: this.story.at, principal: { type: 'user' as const, id: 'user_1' } },
+      events,
+      prev: this.#prev,
+    }
     this.#prev = cursorOf(sequence, events.length - 1)
     const data: Envelope = { v: 1, epoch: 1, prev: sequence - 1, entries: [entry] }
     this.#journal.push({ sequence, data })
     const [place] = placed(sequence, data) as [Placed]
-    const shown: Placed = this.#choose(12) === 0 ? { ...place, entry: { ...place.entry, events: events.map(({ type }) => ({ type })) }, stripped: true } : place
-    for (const { follower } of this.#gateways) for (let n = this.lossy ? this.#choose(5) % 3 : 1; n > 0; n--) this.pending.push(() => follower.hear(shown))
+    const shown: Placed =
+      this.#choose(12) === 0
+        ? {
+            ...place,
+            entry: { ...place.entry, events: events.map(({ type }) => ({ type })) },
+            stripped: true,
+          }
+        : place
+    for (const { follower } of this.#gateways)
+      for (let n = this.lossy ? this.#choose(5) % 3 : 1; n > 0; n--)
+        this.pending.push(() => follower.hear(shown))
     // The queue forgets the jobs that the session took back.
-    for (const job of events.flatMap((event) => (event.type === 'message.upsert' && event.status === 'final' ? [event.id] : []))) this.#previews.end(job)
+    for (const job of events.flatMap((event) =>
+      event.type === 'message.upsert' && event.status === 'final' ? [event.id] : [],
+    ))
+      this.#previews.end(job)
   }
   #apply(to: number): void {
-    this.#view.apply(this.#journal.filter(({ sequence }) => sequence > this.#view.position() && sequence <= to))
+    this.#view.apply(
+      this.#journal.filter(({ sequence }) => sequence > this.#view.position() && sequence <= to),
+    )
   }
   /** @param early the gateway's questions from when things got lost, until it has taken in their answers. */
-  #ask(question: TranscriptQuestion, early: Set<object>, fresh?: number): ReturnType<SessionFollower['first']> {
+  #ask(
+    question: TranscriptQuestion,
+    early: Set<object>,
+    fresh?: number,
+  ): ReturnType<SessionFollower['first']> {
     if (this.lossy) early.add(question)
-    return patient(() => this.#answered(question, fresh), (ms) => new Promise((resolve) => this.#later(ms, resolve))).finally(() => setImmediate(() => early.delete(question)))
+    return patient(
+      () => this.#answered(question, fresh),
+      (ms) => new Promise((resolve) => this.#later(ms, resolve)),
+    ).finally(() => setImmediate(() => early.delete(question)))
   }
   #answered(question: TranscriptQuestion, fresh?: number): ReturnType<SessionFollower['first']> {
     const failure = this.lossy ? this.#choose(12) : 0
     const limit = 1 + this.#choose(6)
     // "By now" may be asked of a leader that was replaced; what is named by its cursor is there.
-    const needed = fresh === undefined ? (this.lossy && this.#choose(3) === 0 ? this.#choose(this.#journal.length + 1) : this.#journal.length) : sequenceOf(fresh)
+    const needed =
+      fresh === undefined
+        ? this.lossy && this.#choose(3) === 0
+          ? this.#choose(this.#journal.length + 1)
+          : this.#journal.length
+        : sequenceOf(fresh)
     return this.#slowly(() => {
       if (failure === 10) return refuse('service_unavailable')
-      this.#apply(Math.max(this.#view.position(), needed, this.#choose(2) === 0 ? this.#journal.length : 0))
-      return this.#view.ask('session.transcript', PROJECT, { ...question, limit: question.after === undefined && question.after_sequence === undefined ? 20 : limit }) as never
+      this.#apply(
+        Math.max(this.#view.position(), needed, this.#choose(2) === 0 ? this.#journal.length : 0),
+      )
+      return this.#view.ask('session.transcript', PROJECT, {
+        ...question,
+        limit: question.after === undefined && question.after_sequence === undefined ? 20 : limit,
+      }) as never
     }).then((answer) => {
       if (failure === 11) throw new Error('nobody answers')
       return answer
@@ -147,21 +232,50 @@ export class Meeting {
   }
   #shown(message: string): Promise<Previewed | undefined> {
     const lost = this.lossy && this.#choose(6) === 0
-    return this.#slowly(() => (lost ? undefined : [...(this.#asked.get(message) ?? [])].map((answer) => answer()).find((whole) => whole !== undefined)))
+    return this.#slowly(() =>
+      lost
+        ? undefined
+        : [...(this.#asked.get(message) ?? [])]
+            .map((answer) => answer())
+            .find((whole) => whole !== undefined),
+    )
   }
   #spread(pieces: readonly Preview[]): void {
-    for (const { follower } of this.#gateways) for (let n = this.lossy ? this.#choose(6) % 3 : 1; n > 0; n--) this.pending.push(() => follower.preview(pieces))
+    for (const { follower } of this.#gateways)
+      for (let n = this.lossy ? this.#choose(6) % 3 : 1; n > 0; n--)
+        this.pending.push(() => follower.preview(pieces))
   }
   /** The model of a generation under way says something. */
   speak(what: number, attempt = 0): void {
     const job = [...this.story.jobs.values()].find(({ kind }) => kind === 'llm_generation')
     if (!job) return
-    const delta = what % 5 === 0 ? { type: 'thinking', thinking: `think ${what} ` } : what % 11 === 0 ? { type: 'odd', what } : { text: `word ${what} ` }
-    this.#previews.publish({ project: PROJECT, session_id: 'ses_1', job_id: job.id, attempt: `a${attempt}` }, delta, this.#said++)
+    const delta =
+      what % 5 === 0
+        ? { type: 'thinking', thinking: `think ${what} ` }
+        : what % 11 === 0
+          ? { type: 'odd', what }
+          : { text: `word ${what} ` }
+    this.#previews.publish(
+      { project: PROJECT, session_id: 'ses_1', job_id: job.id, attempt: `a${attempt}` },
+      delta,
+      this.#said++,
+    )
   }
 
   client(version: Dialect['name'], from: 'start' | 'newest'): Client {
-    const client: Client = { version, transcript: new Transcript(from === 'start' ? this.seal(0) : undefined), numbers: [], inbox: [], ids: [], connected: false, idle: false, opening: false, close: () => {}, drain: () => {}, connections: 0 }
+    const client: Client = {
+      version,
+      transcript: new Transcript(from === 'start' ? this.seal(0) : undefined),
+      numbers: [],
+      inbox: [],
+      ids: [],
+      connected: false,
+      idle: false,
+      opening: false,
+      close: () => {},
+      drain: () => {},
+      connections: 0,
+    }
     this.clients.push(client)
     return client
   }
@@ -172,8 +286,17 @@ export class Meeting {
     if (!gateway) return
     client.opening = true
     const { cursor } = client.transcript
-    const after = cursor === undefined ? undefined : this.#revisions.get(cursor) ?? this.#open(cursor)
-    const first = await gateway.follower.first(client.version === 'v1' ? { after_sequence: client.numbers.at(-1) ?? 0 } : after === undefined ? {} : { after }).catch(() => refuse('service_unavailable'))
+    const after =
+      cursor === undefined ? undefined : (this.#revisions.get(cursor) ?? this.#open(cursor))
+    const first = await gateway.follower
+      .first(
+        client.version === 'v1'
+          ? { after_sequence: client.numbers.at(-1) ?? 0 }
+          : after === undefined
+            ? {}
+            : { after },
+      )
+      .catch(() => refuse('service_unavailable'))
     client.opening = false
     if (isRefusal(first)) return
     let closed = false
@@ -196,10 +319,23 @@ export class Meeting {
       close()
     }
     const sink: Sink = {
-      write: (piece) => { if (!closed) client.inbox.push(...arrived(Buffer.from(piece).toString(), !this.lossy && gateway.early.size === 0)) },
-      get full() { return client.inbox.length > 12 },
-      get closed() { return closed },
-      onDrain: (run) => { onDrain = run }, onClose: (run) => void closers.push(run), end: close,
+      write: (piece) => {
+        if (!closed)
+          client.inbox.push(
+            ...arrived(Buffer.from(piece).toString(), !this.lossy && gateway.early.size === 0),
+          )
+      },
+      get full() {
+        return client.inbox.length > 12
+      },
+      get closed() {
+        return closed
+      },
+      onDrain: (run) => {
+        onDrain = run
+      },
+      onClose: (run) => void closers.push(run),
+      end: close,
     }
     void gateway.follower.join(sink, gateway.dialects[client.version], first)
   }
@@ -226,7 +362,8 @@ export class Meeting {
   #place(client: Client, id: string): void {
     if (client.version === 'v1') return void client.numbers.push(Number(id))
     const [before, now] = [client.ids.at(-1), this.#revisions.get(id) ?? this.#open(id)]
-    if (before !== undefined && now < (this.#revisions.get(before) ?? 0)) throw new Error('a place went back')
+    if (before !== undefined && now < (this.#revisions.get(before) ?? 0))
+      throw new Error('a place went back')
     client.ids.push(id)
   }
   /** What is under way takes one step, whichever. */
@@ -262,13 +399,27 @@ export class Meeting {
   }
   /** A fresh transcript from pages. */
   async fresh(): Promise<Transcript> {
-    const world = { seal, view: async (_: string, name: string, input: object) => {
-      this.#apply(this.#journal.length)
-      return this.#view.ask(name, PROJECT, { ...input, session_id: 'ses_1' })
-    }, previewed: async (_: string, message: string) => [...(this.#asked.get(message) ?? [])].map((answer) => answer()).find((whole) => whole !== undefined) }
+    const world = {
+      seal,
+      view: async (_: string, name: string, input: object) => {
+        this.#apply(this.#journal.length)
+        return this.#view.ask(name, PROJECT, { ...input, session_id: 'ses_1' })
+      },
+      previewed: async (_: string, message: string) =>
+        [...(this.#asked.get(message) ?? [])]
+          .map((answer) => answer())
+          .find((whole) => whole !== undefined),
+    }
     const transcript = new Transcript(this.seal(0))
     for (let token: string | undefined, more = true; more; ) {
-      const call = { project: { id: PROJECT }, slots: { session_id: SESSION }, query: { limit: 3, ...(token === undefined ? { cursor: this.seal(0) } : { page_token: token }) } }
+      const call = {
+        project: { id: PROJECT },
+        slots: { session_id: SESSION },
+        query: {
+          limit: 3,
+          ...(token === undefined ? { cursor: this.seal(0) } : { page_token: token }),
+        },
+      }
       const page = (await snapshot({ world } as never, call as never)) as TranscriptSnapshot
       if (isRefusal(page)) throw new Error(JSON.stringify(page))
       transcript.page(page)
@@ -279,10 +430,16 @@ export class Meeting {
   }
   /** Numbers of the messages that clients see. */
   numbers(): number[] {
-    return this.story.log.flatMap((event) => (event.type === 'message.upsert' && event.status === 'final' && event.sequence !== null ? [event.sequence] : []))
+    return this.story.log.flatMap((event) =>
+      event.type === 'message.upsert' && event.status === 'final' && event.sequence !== null
+        ? [event.sequence]
+        : [],
+    )
   }
   last(): number {
-    return lastCursor(placed(this.#journal.length, this.#journal.at(-1)?.data as Envelope)[0] as Placed)
+    return lastCursor(
+      placed(this.#journal.length, this.#journal.at(-1)?.data as Envelope)[0] as Placed,
+    )
   }
   close(): void {
     this.#view.close()
@@ -290,5 +447,7 @@ export class Meeting {
 }
 /** What of a transcript everybody must agree on. */
 export const kept = (transcript: Transcript): Open => ({
-  rows: transcript.messages(), turns: [...transcript.turns.values()].sort((a, b) => (a.id < b.id ? -1 : 1)), pending: transcript.pending().sort((a, b) => (a.id < b.id ? -1 : 1)),
+  rows: transcript.messages(),
+  turns: [...transcript.turns.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),
+  pending: transcript.pending().sort((a, b) => (a.id < b.id ? -1 : 1)),
 })

@@ -21,7 +21,9 @@ class Clock {
   later = (ms: number, run: () => void): (() => void) => {
     const timer = { at: this.now + ms, run, off: false }
     this.#timers.push(timer)
-    return () => { timer.off = true }
+    return () => {
+      timer.off = true
+    }
   }
   async advance(ms: number): Promise<void> {
     const end = this.now + ms
@@ -119,11 +121,16 @@ export function scene(settings: Partial<World['settings']> = {}): Scene {
   const handlers = new Map<string, ((offer: Offer) => Taking | undefined)[]>()
   let counter = 0
   let generation = 0
-  const bytes = (length: number): Uint8Array => createHash('sha512').update(`${counter++}`).digest().subarray(0, length)
+  const bytes = (length: number): Uint8Array =>
+    createHash('sha512').update(`${counter++}`).digest().subarray(0, length)
   const on: Record<string, Script> = {
     'worker.register': ({ input }) => {
       const { given_token_hash: _, ...asked } = input as Record<string, unknown>
-      return { registration: { ...asked, generation: ++generation, connected_at: clock.now }, resumed: false, draining: false }
+      return {
+        registration: { ...asked, generation: ++generation, connected_at: clock.now },
+        resumed: false,
+        draining: false,
+      }
     },
     'worker.seen': () => ({ current: true }),
     'queue.heartbeat': () => ({ alive: true }),
@@ -132,26 +139,49 @@ export function scene(settings: Partial<World['settings']> = {}): Scene {
   const world = {
     node: 'gw1',
     settings: {
-      brand: 'Service', key_prefix: 'bat', shards: 4, deadline: 15_000, rate: { key: 0, organization: 0, window_seconds: 60 }, timing: defaultTiming,
-      keepalive: 15_000, sessions: { age: 55_000, idle: 2000 }, cors: [], version: '0', ...settings,
+      brand: 'Service',
+      key_prefix: 'bat',
+      shards: 4,
+      deadline: 15_000,
+      rate: { key: 0, organization: 0, window_seconds: 60 },
+      timing: defaultTiming,
+      keepalive: 15_000,
+      sessions: { age: 55_000, idle: 2000 },
+      cors: [],
+      version: '0',
+      ...settings,
     },
     now: () => clock.now,
     later: clock.later,
     random: bytes,
     hash: (text: string) => createHash('sha256').update(text).digest('hex'),
     seal: (text: string) => createHash('sha256').update(text).digest(),
-    id: (prefix: Prefix, from?: string) => makeId(prefix, from === undefined ? clock.now : 0, from === undefined ? bytes(10) : createHash('sha256').update(from).digest()),
+    id: (prefix: Prefix, from?: string) =>
+      makeId(
+        prefix,
+        from === undefined ? clock.now : 0,
+        from === undefined ? bytes(10) : createHash('sha256').update(from).digest(),
+      ),
     organization: () => 'org_1',
     command: async (command: Command): Promise<Outcome> => {
       commands.push(command)
       const answer = await on[command.name]?.(command)
-      return typeof answer === 'object' && answer !== null && 'refused' in answer ? (answer as Refusal) : { reply: answer }
+      return typeof answer === 'object' && answer !== null && 'refused' in answer
+        ? (answer as Refusal)
+        : { reply: answer }
     },
     view: async (_project: string, name: string, input: unknown) => {
       if (made.leases === 'down') throw new Error('no view')
-      return name === 'leases' ? { items: made.leases[(input as { session: string }).session] ?? [] } : undefined
+      return name === 'leases'
+        ? { items: made.leases[(input as { session: string }).session] ?? [] }
+        : undefined
     },
-    onOffer: (project: string, queue: string | undefined, capability: string | undefined, handler: (offer: Offer) => Taking | undefined) => {
+    onOffer: (
+      project: string,
+      queue: string | undefined,
+      capability: string | undefined,
+      handler: (offer: Offer) => Taking | undefined,
+    ) => {
       const subject = subjects.offerFilter(project, queue, capability)
       listening.set(subject, (listening.get(subject) ?? 0) + 1)
       handlers.set(subject, [...(handlers.get(subject) ?? []), handler])
@@ -160,42 +190,78 @@ export function scene(settings: Partial<World['settings']> = {}): Scene {
         handlers.delete(subject)
       }
     },
-    demand: () => { made.demands++ },
+    demand: () => {
+      made.demands++
+    },
     fresh: () => true,
-    log: { debug() {}, info() {}, warn() {}, error: (fields: object, message: string) => { throw new Error(`${message}: ${JSON.stringify(fields)}`) } },
+    log: {
+      debug() {},
+      info() {},
+      warn() {},
+      error: (fields: object, message: string) => {
+        throw new Error(`${message}: ${JSON.stringify(fields)}`)
+      },
+    },
     count: { request() {}, open() {}, inc() {} },
   } as unknown as World
   const hub = openHub(world)
   const made: Scene = {
-    clock, world, hub, commands, demands: 0, on, leases: {}, verdict: undefined, listening,
+    clock,
+    world,
+    hub,
+    commands,
+    demands: 0,
+    on,
+    leases: {},
+    verdict: undefined,
+    listening,
     offer(jobs, queue = 'default') {
       const [first] = jobs
       if (!first) return undefined
       const subject = subjects.offer(PROJECT, queue, offerCapability(first)).split('.')
-      const match = [...handlers].find(([filter]) => filter.split('.').every((token, index) => token === '*' || token === subject[index]))
+      const match = [...handlers].find(([filter]) =>
+        filter.split('.').every((token, index) => token === '*' || token === subject[index]),
+      )
       return match?.[1][0]?.({ project: PROJECT, queue, jobs })
     },
     named: (name) => commands.filter((command) => command.name === name),
     connect(grant = {}) {
       const worker = new Worker()
       const full: Grant = {
-        project: PROJECT, handle: 'demo', principal: { type: 'service_account', id: 'svc_1' }, credential: { type: 'api_key', id: 'key_1' }, key: 'k',
-        recheck: async () => made.verdict, ...grant,
+        project: PROJECT,
+        handle: 'demo',
+        principal: { type: 'service_account', id: 'svc_1' },
+        credential: { type: 'api_key', id: 'key_1' },
+        key: 'k',
+        recheck: async () => made.verdict,
+        ...grant,
       }
       worker.connection = hub.connect(full, {
         send: (text) => {
           if (worker.sending !== 'lost') worker.frames.push(JSON.parse(text))
           return worker.sending
         },
-        ping: () => { worker.pings++ },
-        close: (code, reason) => { worker.closed = { code, reason } },
-        drop: () => { worker.closed = 'dropped' },
+        ping: () => {
+          worker.pings++
+        },
+        close: (code, reason) => {
+          worker.closed = { code, reason }
+        },
+        drop: () => {
+          worker.closed = 'dropped'
+        },
       })
       return worker
     },
     async worker(register = {}, grant = {}) {
       const worker = made.connect(grant)
-      await worker.say({ type: 'worker.register', message_id: 'r', worker_instance_id: 'box', concurrency_limit: 4, ...register })
+      await worker.say({
+        type: 'worker.register',
+        message_id: 'r',
+        worker_instance_id: 'box',
+        concurrency_limit: 4,
+        ...register,
+      })
       return worker
     },
   }
@@ -203,20 +269,49 @@ export function scene(settings: Partial<World['settings']> = {}): Scene {
 }
 
 /** Session id that the registry was told of last. */
-export const sessionOf = (at: Scene): string => (at.named('worker.register').at(-1)?.input as { session: string } | undefined)?.session ?? ''
+export const sessionOf = (at: Scene): string =>
+  (at.named('worker.register').at(-1)?.input as { session: string } | undefined)?.session ?? ''
 
 export const header = (number: number, more: Partial<JobHeader> = {}): JobHeader => ({
-  id: makeId('job', 0, createHash('sha256').update(`job ${number}`).digest(), number), kind: 'action_execution', origin: 'loop_action_step', executor_kind: 'customer_worker',
-  action_name: 'mail', priority: 0, fairness_key: '', enqueued_at: 0, max_attempts: 1, max_losses: 1, ...more,
+  id: makeId('job', 0, createHash('sha256').update(`job ${number}`).digest(), number),
+  kind: 'action_execution',
+  origin: 'loop_action_step',
+  executor_kind: 'customer_worker',
+  action_name: 'mail',
+  priority: 0,
+  fairness_key: '',
+  enqueued_at: 0,
+  max_attempts: 1,
+  max_losses: 1,
+  ...more,
 })
-export const leased = (job: JobHeader, queue = 'default', attempt = 1, spec: Record<string, unknown> = { parameters: {} }): ClaimedJob => ({
-  id: job.id, kind: job.kind, origin: job.origin, executor_kind: job.executor_kind, queue,
-  ...(job.action_name !== undefined && { action_name: job.action_name }), ...(job.environment_id !== undefined && { environment_id: job.environment_id }),
-  ...(job.provider !== undefined && { provider: job.provider }), ...(job.model !== undefined && { model: job.model }),
-  spec, lease_token: leaseToken(`${job.id.slice(-6)}${attempt}`, queue), claim_attempt: attempt, lease_duration_seconds: 60, heartbeat_cadence_seconds: 20,
+export const leased = (
+  job: JobHeader,
+  queue = 'default',
+  attempt = 1,
+  spec: Record<string, unknown> = { parameters: {} },
+): ClaimedJob => ({
+  id: job.id,
+  kind: job.kind,
+  origin: job.origin,
+  executor_kind: job.executor_kind,
+  queue,
+  ...(job.action_name !== undefined && { action_name: job.action_name }),
+  ...(job.environment_id !== undefined && { environment_id: job.environment_id }),
+  ...(job.provider !== undefined && { provider: job.provider }),
+  ...(job.model !== undefined && { model: job.model }),
+  spec,
+  lease_token: leaseToken(`${job.id.slice(-6)}${attempt}`, queue),
+  claim_attempt: attempt,
+  lease_duration_seconds: 60,
+  heartbeat_cadence_seconds: 20,
 })
 /** What the engine does with an answered offer: it leases the jobs taken and sends them. Gives the answers of the mailbox. */
-export async function hand(at: Scene, jobs: JobHeader[], queue = 'default'): Promise<{ ok: boolean }[]> {
+export async function hand(
+  at: Scene,
+  jobs: JobHeader[],
+  queue = 'default',
+): Promise<{ ok: boolean }[]> {
   const taking = at.offer(jobs, queue)
   const answers = (taking?.takes ?? []).map(({ job_id, session }) => {
     const job = jobs.find(({ id }) => id === job_id) as JobHeader

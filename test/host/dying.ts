@@ -14,20 +14,39 @@ import { reply, type ToyWorld } from './toy.ts'
 
 export type Open = Record<string, unknown>
 type Answer = Parameters<typeof reply>[0]
-const silence = (): Promise<undefined> => settleAll().then(settleAll).then(() => undefined)
+const silence = (): Promise<undefined> =>
+  settleAll()
+    .then(settleAll)
+    .then(() => undefined)
 
 /**
  * A shard whose first owner dies at its `crashAt`-th step, or not at all for 0.
  * @param stays in `send` and `ask`: the owner of another shard, which lives on and is asked instead.
  */
-export async function dying(world: ToyWorld, bus: MemoryBus, crashAt: number, { project = 'prj_1', shard = 0 }: { project?: string; shard?: 0 | 1 } = {}) {
+export async function dying(
+  world: ToyWorld,
+  bus: MemoryBus,
+  crashAt: number,
+  { project = 'prj_1', shard = 0 }: { project?: string; shard?: 0 | 1 } = {},
+) {
   const first = mortal(world.deps(bus), crashAt)
   let owner: Shard | undefined
-  const replace = async () => { owner = await world.owner(shard, world.deps(bus)) }
-  try { owner = await world.owner(shard, first.deps) } catch { await replace() }
+  const replace = async () => {
+    owner = await world.owner(shard, world.deps(bus))
+  }
+  try {
+    owner = await world.owner(shard, first.deps)
+  } catch {
+    await replace()
+  }
   /** Have a living owner. */
-  const revive = async () => { if (first.dead() && owner?.deps === first.deps) await replace() }
-  const sure = async (ask: (owner: Shard) => Promise<Answer>, stays: Shard | undefined): Promise<unknown> => {
+  const revive = async () => {
+    if (first.dead() && owner?.deps === first.deps) await replace()
+  }
+  const sure = async (
+    ask: (owner: Shard) => Promise<Answer>,
+    stays: Shard | undefined,
+  ): Promise<unknown> => {
     for (;;) {
       const asked = stays ?? owner
       const answer = await Promise.race([asked && ask(asked).catch(() => undefined), silence()])
@@ -40,11 +59,31 @@ export async function dying(world: ToyWorld, bus: MemoryBus, crashAt: number, { 
     revive,
     steps: () => first.steps(),
     owner: () => owner,
-    send: (kind: Kind, to: string, name: string, input: object, stays?: Shard): Promise<unknown> => {
-      const command: Command = { project, kind, id: to, name, input, command_id: `c${++commands}`, origin: { at: 0, principal: { type: 'user', id: 'ann' } } }
+    send: (
+      kind: Kind,
+      to: string,
+      name: string,
+      input: object,
+      stays?: Shard,
+    ): Promise<unknown> => {
+      const command: Command = {
+        project,
+        kind,
+        id: to,
+        name,
+        input,
+        command_id: `c${++commands}`,
+        origin: { at: 0, principal: { type: 'user', id: 'ann' } },
+      }
       return sure((one) => one.submit(command), stays)
     },
-    ask: (kind: Kind, to: string, name: string, input: object = {}, stays?: Shard): Promise<unknown> => sure((one) => one.ask({ project, kind, id: to }, name, input), stays),
+    ask: (
+      kind: Kind,
+      to: string,
+      name: string,
+      input: object = {},
+      stays?: Shard,
+    ): Promise<unknown> => sure((one) => one.ask({ project, kind, id: to }, name, input), stays),
   }
 }
 
@@ -69,7 +108,9 @@ export class Told {
   }
   of(kind: Kind): readonly (Event & Open & { readonly of: string })[] {
     for (const { messages } = this.#world.journal; this.#read < messages.length; this.#read++) {
-      const { entries } = JSON.parse(new TextDecoder().decode(messages[this.#read]?.data)) as { entries: Entry[] }
+      const { entries } = JSON.parse(new TextDecoder().decode(messages[this.#read]?.data)) as {
+        entries: Entry[]
+      }
       for (const entry of entries) {
         const known = this.#events.get(entry.kind) ?? []
         this.#events.set(entry.kind, known)
@@ -80,10 +121,17 @@ export class Told {
   }
 }
 
-const each = function* (steps: number): Generator<number> { for (let at = 1; at <= steps; at++) yield at }
+const each = function* (steps: number): Generator<number> {
+  for (let at = 1; at <= steps; at++) yield at
+}
 
 /** Play a story with a death at each of its steps, or at those given: it must be as it was without one. */
-export async function dieAtEach<P extends { readonly steps: number }>(t: Pick<Test, 'equal' | 'strictSame'>, clean: P, play: (crashAt: number) => Promise<P>, steps: Iterable<number> = each(clean.steps)): Promise<void> {
+export async function dieAtEach<P extends { readonly steps: number }>(
+  t: Pick<Test, 'equal' | 'strictSame'>,
+  clean: P,
+  play: (crashAt: number) => Promise<P>,
+  steps: Iterable<number> = each(clean.steps),
+): Promise<void> {
   const story = (played: P) => JSON.stringify({ ...played, steps: 0 })
   let deaths = 0
   let different = 0

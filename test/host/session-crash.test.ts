@@ -15,11 +15,19 @@ import { ToyWorld } from './toy.ts'
 
 const id = makeId('agent_session', 0, new Uint8Array(10).fill(1), 0)
 const kinds = actorKinds({ brand: 'Service', timing: { ...defaultTiming, lease: 3600 } })
-const defined = definition([tool('act'), tool('rm', { destructive: true })], { timeout_seconds: 86_400 })
+const defined = definition([tool('act'), tool('rm', { destructive: true })], {
+  timeout_seconds: 86_400,
+})
 /** What the model says, one answer after the other. */
-const script = [[use('a', 'act', { n: 1 }), use('b', 'act', { n: 2 })], [use('c', 'rm', { path: '/' })], [say('done')]]
+const script = [
+  [use('a', 'act', { n: 1 }), use('b', 'act', { n: 2 })],
+  [use('c', 'rm', { path: '/' })],
+  [say('done')],
+]
 
-async function play(crashAt: number): Promise<{ steps: number; rows: string[]; status: unknown; done: Open }> {
+async function play(
+  crashAt: number,
+): Promise<{ steps: number; rows: string[]; status: unknown; done: Open }> {
   const world = new ToyWorld(undefined, kinds)
   const bus = new MemoryBus()
   const { ask, revive, send, steps } = await dying(world, bus, crashAt)
@@ -30,35 +38,75 @@ async function play(crashAt: number): Promise<{ steps: number; rows: string[]; s
   const ended = new Set<string>()
   const work = async (): Promise<void> => {
     for (;;) {
-      const { waiting, leased } = (await ask('queue', '0.default', 'depth')) as { waiting: number; leased: number }
+      const { waiting, leased } = (await ask('queue', '0.default', 'depth')) as {
+        waiting: number
+        leased: number
+      }
       if (waiting + leased === 0) return
       const jobs = (await ask('queue', '0.default', 'waiting', { limit: 10 })) as JobHeader[]
-      if (jobs.length > 0) await send('queue', '0.default', 'queue.claim', { gateway: 'g', takes: jobs.map((job) => ({ job_id: job.id, session: 'w', instance: 'w' })) })
+      if (jobs.length > 0)
+        await send('queue', '0.default', 'queue.claim', {
+          gateway: 'g',
+          takes: jobs.map((job) => ({ job_id: job.id, session: 'w', instance: 'w' })),
+        })
       await settleAll()
       await revive()
       for (const [token, job] of handed) {
         if (ended.has(token)) continue
         ended.add(token)
-        if (job.kind === 'action_execution') done[String(job.tool_call_id)] = (done[String(job.tool_call_id)] ?? 0) + 1
-        const result = job.kind === 'llm_generation' ? message(script[answered++] ?? [say('more')]) : { did: job.spec['parameters'] }
-        for (let n = 0; n < 2; n++) await send('queue', '0.default', 'queue.report', { job_id: job.id, lease_token: token, status: 'completed', result })
+        if (job.kind === 'action_execution')
+          done[String(job.tool_call_id)] = (done[String(job.tool_call_id)] ?? 0) + 1
+        const result =
+          job.kind === 'llm_generation'
+            ? message(script[answered++] ?? [say('more')])
+            : { did: job.spec['parameters'] }
+        for (let n = 0; n < 2; n++)
+          await send('queue', '0.default', 'queue.report', {
+            job_id: job.id,
+            lease_token: token,
+            status: 'completed',
+            result,
+          })
       }
     }
   }
   let answered = 0
   const place = { root: id, generation: 0, session_key: 'k', agent_id: 'agt_1', agent_name: 'Bot' }
-  await send('session', id, 'agent.invoke', { agent_ref: { id: 'agt_1' }, input: { content: [say('go')], idempotency_key: 'k' }, place, definition: defined })
-  await send('session', id, 'session.nudge', { session_id: id, content: 'hurry', content_hash: 'h', definition: defined })
+  await send('session', id, 'agent.invoke', {
+    agent_ref: { id: 'agt_1' },
+    input: { content: [say('go')], idempotency_key: 'k' },
+    place,
+    definition: defined,
+  })
+  await send('session', id, 'session.nudge', {
+    session_id: id,
+    content: 'hurry',
+    content_hash: 'h',
+    definition: defined,
+  })
   await work()
   await world.clock.advance(2100)
   await revive()
   const events = () => told.of('session')
-  const [question] = events().filter(({ type, status }) => type === 'interaction.upsert' && status === 'pending')
-  await send('interaction', String(question?.['id']), 'interaction.respond', { value: true, roles: [] })
+  const [question] = events().filter(
+    ({ type, status }) => type === 'interaction.upsert' && status === 'pending',
+  )
+  await send('interaction', String(question?.['id']), 'interaction.respond', {
+    value: true,
+    roles: [],
+  })
   await work()
   await world.clock.advance(2100)
-  const rows = events().flatMap((event) => (event['type'] === 'message.upsert' && event['status'] === 'final' ? [`${String(event['sequence'])} ${String(event['role'])} ${JSON.stringify(event['content'])}`] : []))
-  const status = events().filter(({ type }) => type === 'turn.upsert').map((event) => event['status'])
+  const rows = events().flatMap((event) =>
+    event['type'] === 'message.upsert' && event['status'] === 'final'
+      ? [
+          `${String(event['sequence'])} ${String(event['role'])} ${JSON.stringify(event['content'])}`,
+        ]
+      : [],
+  )
+  const status = events()
+    .filter(({ type }) => type === 'turn.upsert')
+    .map((event) => event['status'])
   const state = (await ask('session', id, 'standing')) as { session: SessionState['record'] }
   return { steps: steps(), rows: [...rows, `version ${state.session?.version}`], status, done }
 }

@@ -6,7 +6,10 @@ import { ManualClock, silent } from '../memory.ts'
 t.test('what goes wrong with every event is said once a minute', async (t) => {
   const clock = new ManualClock()
   const said: object[] = []
-  const warnings = new Warnings({ clock, log: { ...silent, warn: (fields: object) => said.push(fields) } })
+  const warnings = new Warnings({
+    clock,
+    log: { ...silent, warn: (fields: object) => said.push(fields) },
+  })
   const say = (about: string) => warnings.say({ about, message: 'odd', fields: { about } })
   for (let i = 0; i < 100; i++) say('a')
   say('b')

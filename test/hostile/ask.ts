@@ -21,23 +21,41 @@ const PATIENCE = 10
 export function openClient(url: string): { ask(asked: Asked): Promise<Answered>; close(): void } {
   const agent = new Agent({ keepAlive: true, maxSockets: 32 })
   const { hostname, port } = new URL(url)
-  const once = ({ method, path, headers, body }: Asked): Promise<Answered> => new Promise((done, failed) => {
-    const length: Record<string, string> = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-    const asked = request({ host: hostname, port, agent, method, path, headers: { ...length, ...headers }, timeout: 10_000 }, (response) => {
-      const parts: Buffer[] = []
-      const over = () => done({ status: response.statusCode ?? 0, headers: response.headers, text: Buffer.concat(parts).toString() })
-      if (/event-stream/.test(response.headers['content-type'] ?? '')) {
-        over()
-        asked.destroy()
-        return
-      }
-      response.on('data', (part: Buffer) => parts.push(part))
-      response.on('end', over)
+  const once = ({ method, path, headers, body }: Asked): Promise<Answered> =>
+    new Promise((done, failed) => {
+      const length: Record<string, string> =
+        body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+      const asked = request(
+        {
+          host: hostname,
+          port,
+          agent,
+          method,
+          path,
+          headers: { ...length, ...headers },
+          timeout: 10_000,
+        },
+        (response) => {
+          const parts: Buffer[] = []
+          const over = () =>
+            done({
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              text: Buffer.concat(parts).toString(),
+            })
+          if (/event-stream/.test(response.headers['content-type'] ?? '')) {
+            over()
+            asked.destroy()
+            return
+          }
+          response.on('data', (part: Buffer) => parts.push(part))
+          response.on('end', over)
+        },
+      )
+      asked.on('timeout', () => asked.destroy(new Error('no answer within 10 s')))
+      asked.on('error', failed)
+      asked.end(body)
     })
-    asked.on('timeout', () => asked.destroy(new Error('no answer within 10 s')))
-    asked.on('error', failed)
-    asked.end(body)
-  })
   return {
     ask: async (asked) => {
       for (let tries = 0; ; tries++) {

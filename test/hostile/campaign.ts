@@ -10,11 +10,19 @@ const factor = Number(process.env['HOSTILE_RUNS'] ?? 1)
 export const tries = (some: number): number => Math.ceil(some * factor)
 
 /** Try something often; a failure names the seed and the smallest input that was found for it. @param salt tells properties apart that share a seed. */
-export async function often<T>(what: string, salt: number, some: number, arbitrary: fc.Arbitrary<T>, holds: (value: T) => Promise<void>): Promise<void> {
+export async function often<T>(
+  what: string,
+  salt: number,
+  some: number,
+  arbitrary: fc.Arbitrary<T>,
+  holds: (value: T) => Promise<void>,
+): Promise<void> {
   const parameters = { seed: seed + salt, numRuns: tries(some), endOnFailure: factor > 1 }
   try {
     await fc.assert(fc.asyncProperty(arbitrary, holds), parameters)
   } catch (error) {
-    throw new Error(`${what} (HOSTILE_SEED=${seed}): ${(error as Error).message.slice(0, 3000)}\n${String((error as { cause?: unknown }).cause ?? '').slice(0, 2000)}`)
+    throw new Error(
+      `${what} (HOSTILE_SEED=${seed}): ${(error as Error).message.slice(0, 3000)}\n${String((error as { cause?: unknown }).cause ?? '').slice(0, 2000)}`,
+    )
   }
 }

@@ -29,45 +29,97 @@ export function fitting(schema: unknown, known: readonly string[] = []): fc.Arbi
   if (one.enum) return fc.constantFrom(...one.enum)
   if ('const' in one) return fc.constant(one.const)
   switch (one.type) {
-    case 'string': return textOf(one, known)
-    case 'integer': return fc.oneof(fc.integer(between(one)), fc.constantFrom(one.minimum ?? 0, one.maximum ?? Number.MAX_SAFE_INTEGER))
-    case 'number': return fc.double({ min: one.minimum ?? -1e9, max: one.maximum ?? 1e9, noNaN: true })
-    case 'boolean': return fc.boolean()
-    case 'array': return listOf(one, known)
-    case 'object': return recordOf(one, known)
-    default: return fc.jsonValue({ maxDepth: 3 })
+    case 'string':
+      return textOf(one, known)
+    case 'integer':
+      return fc.oneof(
+        fc.integer(between(one)),
+        fc.constantFrom(one.minimum ?? 0, one.maximum ?? Number.MAX_SAFE_INTEGER),
+      )
+    case 'number':
+      return fc.double({ min: one.minimum ?? -1e9, max: one.maximum ?? 1e9, noNaN: true })
+    case 'boolean':
+      return fc.boolean()
+    case 'array':
+      return listOf(one, known)
+    case 'object':
+      return recordOf(one, known)
+    default:
+      return fc.jsonValue({ maxDepth: 3 })
   }
 }
 
 /** The smallest value of a schema that has what is required. */
-export const exampleOf = (schema: unknown, known: readonly string[] = []): unknown => fc.sample(fitting(required(schema as Schema), known), { numRuns: 1, seed: 7 })[0]
+export const exampleOf = (schema: unknown, known: readonly string[] = []): unknown =>
+  fc.sample(fitting(required(schema as Schema), known), { numRuns: 1, seed: 7 })[0]
 function required(schema: Schema): Schema {
   if (!schema.properties) return schema
   const needed = new Set(schema.required)
-  return { ...schema, properties: Object.fromEntries(Object.entries(schema.properties).filter(([name]) => needed.has(name)).map(([name, part]) => [name, required(part)])) }
+  return {
+    ...schema,
+    properties: Object.fromEntries(
+      Object.entries(schema.properties)
+        .filter(([name]) => needed.has(name))
+        .map(([name, part]) => [name, required(part)]),
+    ),
+  }
 }
 
-const between = ({ minimum = -1_000_000, maximum = 1_000_000 }: Schema) => ({ min: minimum, max: Math.max(minimum, maximum) })
+const between = ({ minimum = -1_000_000, maximum = 1_000_000 }: Schema) => ({
+  min: minimum,
+  max: Math.max(minimum, maximum),
+})
 
-function textOf({ pattern, format, minLength = 0, maxLength = 1_000_000 }: Schema, known: readonly string[]): fc.Arbitrary<string> {
-  if (format === 'date-time') return fc.date({ min: new Date(0), max: new Date('9999-12-31T00:00:00Z'), noInvalidDate: true }).map((date) => date.toISOString())
-  const fits = (text: string) => text.length >= minLength && text.length <= maxLength && (pattern === undefined || new RegExp(pattern, 'u').test(text))
+function textOf(
+  { pattern, format, minLength = 0, maxLength = 1_000_000 }: Schema,
+  known: readonly string[],
+): fc.Arbitrary<string> {
+  if (format === 'date-time')
+    return fc
+      .date({ min: new Date(0), max: new Date('9999-12-31T00:00:00Z'), noInvalidDate: true })
+      .map((date) => date.toISOString())
+  const fits = (text: string) =>
+    text.length >= minLength &&
+    text.length <= maxLength &&
+    (pattern === undefined || new RegExp(pattern, 'u').test(text))
   const meaning = known.filter(fits)
-  const free = pattern !== undefined
-    ? fc.stringMatching(new RegExp(pattern, 'u')).filter(fits)
-    : fc.oneof(fc.string({ minLength, maxLength: Math.min(maxLength, minLength + 30) }), fc.string({ unit: 'grapheme', minLength, maxLength: Math.min(maxLength, minLength + 8) }), fc.constant('x'.repeat(Math.min(maxLength, 5000))))
+  const free =
+    pattern !== undefined
+      ? fc.stringMatching(new RegExp(pattern, 'u')).filter(fits)
+      : fc.oneof(
+          fc.string({ minLength, maxLength: Math.min(maxLength, minLength + 30) }),
+          fc.string({ unit: 'grapheme', minLength, maxLength: Math.min(maxLength, minLength + 8) }),
+          fc.constant('x'.repeat(Math.min(maxLength, 5000))),
+        )
   return meaning.length > 0 ? fc.oneof(free, fc.constantFrom(...meaning)) : free
 }
 
-function listOf({ items = {}, minItems = 0, maxItems = 5, uniqueItems }: Schema, known: readonly string[]): fc.Arbitrary<unknown[]> {
+function listOf(
+  { items = {}, minItems = 0, maxItems = 5, uniqueItems }: Schema,
+  known: readonly string[],
+): fc.Arbitrary<unknown[]> {
   const size = { minLength: minItems, maxLength: Math.max(minItems, Math.min(maxItems, 5)) }
   const item = fitting(items, known)
-  return uniqueItems ? fc.uniqueArray(item, { ...size, selector: (value) => JSON.stringify(value) }) : fc.array(item, size)
+  return uniqueItems
+    ? fc.uniqueArray(item, { ...size, selector: (value) => JSON.stringify(value) })
+    : fc.array(item, size)
 }
 
-function recordOf({ properties, required = [], patternProperties, maxProperties = 4 }: Schema, known: readonly string[]): fc.Arbitrary<unknown> {
+function recordOf(
+  { properties, required = [], patternProperties, maxProperties = 4 }: Schema,
+  known: readonly string[],
+): fc.Arbitrary<unknown> {
   const [rest] = Object.values(patternProperties ?? {})
-  if (!properties) return fc.dictionary(fc.string({ minLength: 1, maxLength: 12 }).filter((name) => name !== '__proto__' && name !== 'constructor'), rest ? fitting(rest, known) : fc.jsonValue({ maxDepth: 2 }), { maxKeys: Math.min(maxProperties, 4), noNullPrototype: true })
-  const members = Object.fromEntries(Object.entries(properties).map(([name, part]) => [name, fitting(part, known)]))
+  if (!properties)
+    return fc.dictionary(
+      fc
+        .string({ minLength: 1, maxLength: 12 })
+        .filter((name) => name !== '__proto__' && name !== 'constructor'),
+      rest ? fitting(rest, known) : fc.jsonValue({ maxDepth: 2 }),
+      { maxKeys: Math.min(maxProperties, 4), noNullPrototype: true },
+    )
+  const members = Object.fromEntries(
+    Object.entries(properties).map(([name, part]) => [name, fitting(part, known)]),
+  )
   return fc.record(members, { requiredKeys: [...required], noNullPrototype: true })
 }

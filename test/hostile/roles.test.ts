@@ -1,6 +1,14 @@
 /** Every role against every row: allowed exactly when the role has the row's permission, else told which one is missing; and roles of exactly one permission. */
 import t from 'tap'
-import { brandedPermission, organizationOnly, permissions, systemRoleId, systemRoleNames, systemRoles, type SystemRole } from '../../protocol/access.ts'
+import {
+  brandedPermission,
+  organizationOnly,
+  permissions,
+  systemRoleId,
+  systemRoleNames,
+  systemRoles,
+  type SystemRole,
+} from '../../protocol/access.ts'
 import { routeOf, type Row } from '../../protocol/contract.ts'
 import { service } from '../service.ts'
 import { openClient, type Answered } from './ask.ts'
@@ -9,78 +17,163 @@ import { bodyFor, furnish, placedPath, queryFor, rows, shownIn, type Place } fro
 
 const s = await service()
 const client = openClient(s.url)
-t.teardown(async () => { client.close(); await s.stop() })
+t.teardown(async () => {
+  client.close()
+  await s.stop()
+})
 t.setTimeout(120_000)
 
-interface Held { readonly what: string; readonly key: string; readonly may: ReadonlySet<string> }
+interface Held {
+  readonly what: string
+  readonly key: string
+  readonly may: ReadonlySet<string>
+}
 /** A key of each role: of the organization, and of a principal of the project, whole and capped. */
 async function keysFor({ handle }: Place): Promise<Held[]> {
   const held: Held[] = []
   for (const role of systemRoleNames) {
-    const inside = new Set<string>(systemRoles[role].filter((permission) => !organizationOnly.has(permission)))
-    held.push({ what: `organization ${role}`, key: String((await s.ok('key.create_organization', { name: `${handle} ${role}`, role }))['key']), may: new Set(systemRoles[role]) })
-    const principal = await s.ok('principal.create', { project: handle, name: role, role_ids: [systemRoleId(role)] })
-    const key = (name: string, more: object = {}) => s.ok('key.create', { project: handle, name, principal_id: principal['id'], ...more }).then((made) => String(made['key']))
+    const inside = new Set<string>(
+      systemRoles[role].filter((permission) => !organizationOnly.has(permission)),
+    )
+    held.push({
+      what: `organization ${role}`,
+      key: String(
+        (await s.ok('key.create_organization', { name: `${handle} ${role}`, role }))['key'],
+      ),
+      may: new Set(systemRoles[role]),
+    })
+    const principal = await s.ok('principal.create', {
+      project: handle,
+      name: role,
+      role_ids: [systemRoleId(role)],
+    })
+    const key = (name: string, more: object = {}) =>
+      s
+        .ok('key.create', { project: handle, name, principal_id: principal['id'], ...more })
+        .then((made) => String(made['key']))
     held.push({ what: `project ${role}`, key: await key(role), may: inside })
-    if (role === 'Owner' || role === 'Viewer') held.push({ what: `project ${role} capped`, key: await key(`${role} capped`, { scope_role_id: systemRoleId('Viewer') }), may: new Set(systemRoles.Viewer) })
+    if (role === 'Owner' || role === 'Viewer')
+      held.push({
+        what: `project ${role} capped`,
+        key: await key(`${role} capped`, { scope_role_id: systemRoleId('Viewer') }),
+        may: new Set(systemRoles.Viewer),
+      })
   }
-  const several = await s.ok('principal.create', { project: handle, name: 'several', role_ids: ['role_viewer', 'role_operator'] })
-  held.push({ what: 'project Viewer and Operator', key: String((await s.ok('key.create', { project: handle, name: 'several', principal_id: several['id'] }))['key']), may: new Set(systemRoles.Operator) })
+  const several = await s.ok('principal.create', {
+    project: handle,
+    name: 'several',
+    role_ids: ['role_viewer', 'role_operator'],
+  })
+  held.push({
+    what: 'project Viewer and Operator',
+    key: String(
+      (await s.ok('key.create', { project: handle, name: 'several', principal_id: several['id'] }))[
+        'key'
+      ],
+    ),
+    may: new Set(systemRoles.Operator),
+  })
   return held
 }
 
 const ask = (name: (typeof rows)[number][0], place: Place, key: string): Promise<Answered> => {
   const { method } = routeOf(rows.find(([other]) => other === name)?.[1] as never)
   const body = bodyFor(name, place)
-  return client.ask({ method, path: placedPath(name, place) + queryFor(name), headers: { authorization: `Bearer ${key}`, ...(body && { 'content-type': 'application/json' }) }, ...(body && { body: JSON.stringify(body) }) })
+  return client.ask({
+    method,
+    path: placedPath(name, place) + queryFor(name),
+    headers: {
+      authorization: `Bearer ${key}`,
+      ...(body && { 'content-type': 'application/json' }),
+    },
+    ...(body && { body: JSON.stringify(body) }),
+  })
 }
-const rank = (name: string): number => (name === 'project.delete' ? 2 : /delete|revoke/.test(name) ? 1 : 0)
+const rank = (name: string): number =>
+  name === 'project.delete' ? 2 : /delete|revoke/.test(name) ? 1 : 0
 /** Rows that end what others need come last; one that ends the project is the very last. */
 const order = [...rows].sort(([a], [b]) => rank(a) - rank(b))
 /** The permissions of a row; members leave with the row's own, but take another one for others, whom these requests are about. */
-const demands = (name: string, { shape: { permission } }: Row): readonly Row['shape']['permission'][] => (name === 'channel.remove_member' ? [permission, 'channel.write'] : [permission])
+const demands = (
+  name: string,
+  { shape: { permission } }: Row,
+): readonly Row['shape']['permission'][] =>
+  name === 'channel.remove_member' ? [permission, 'channel.write'] : [permission]
 /** What a refusal says is missing: to call an action, the permission for that one. */
-const named = (name: (typeof rows)[number][0], permission: string, place: Place): string => (permission === 'actions.execute.*' ? `actions.execute.${placedPath(name, place).split('/').at(-2)}` : brandedPermission(permission, 'service'))
+const named = (name: (typeof rows)[number][0], permission: string, place: Place): string =>
+  permission === 'actions.execute.*'
+    ? `actions.execute.${placedPath(name, place).split('/').at(-2)}`
+    : brandedPermission(permission, 'service')
 /** Only its targets answer an interaction, and only its reviewers review it; a key that is capped to less does neither. */
-const notAsked = (name: string, code: string, what = ''): boolean => (code === 'forbidden' || (code === 'permission_denied' && what.endsWith(' capped'))) && (name === 'interaction.respond' || name === 'interaction.review')
+const notAsked = (name: string, code: string, what = ''): boolean =>
+  (code === 'forbidden' || (code === 'permission_denied' && what.endsWith(' capped'))) &&
+  (name === 'interaction.respond' || name === 'interaction.review')
 /** What an allowed caller may still be refused: the records it acts on are used up by the callers before it, and nobody hands out a role above their own. */
-const spent = new Set(['not_found', 'conflict', 'already_exists', 'run_not_suspended', 'run_not_failed', 'session_turn_active'])
+const spent = new Set([
+  'not_found',
+  'conflict',
+  'already_exists',
+  'run_not_suspended',
+  'run_not_failed',
+  'session_turn_active',
+])
 /** In channels the membership decides further: most callers are no members of the channel, and none but its owner administers it. */
 const unjoined = new Set(['forbidden', 'not_channel_member', 'already_member'])
 
-t.test('the owner of everything is accepted on every row, so that every example is one', async (t) => {
-  // Rows of one resource get in each other's way, those of different ones do not: the nth of each share a project.
-  const places: Promise<Place>[] = []
-  const seen = new Map<string, number>()
-  for (const [name, row] of order) {
-    const nth = seen.get(row.shape.tag) ?? 0
-    seen.set(row.shape.tag, nth + 1)
-    const place = await (rank(name) > 0 ? furnish(s) : (places[nth] ??= furnish(s)))
-    const worker = name === 'worker.drain' ? await s.worker({ worker_instance_id: place.instance }, { project: place.handle }) : undefined
-    // Tokens of one's own are for people.
-    const own = name.startsWith('me.') && await s.ok('token.create', { project: place.handle, id: place.user, name: 'own' })
-    const answer = await ask(name, place, own ? String(own['key']) : s.key)
-    worker?.close()
-    if (row.shape.stream === 'socket') t.equal(answer.status, 426, name)
-    else if (answer.status >= 300) t.fail(`${name} answered ${answer.status} ${answer.text.slice(0, 300)}`)
-    else t.equal(bad(name, row, answer), undefined, name)
-  }
-})
+t.test(
+  'the owner of everything is accepted on every row, so that every example is one',
+  async (t) => {
+    // Rows of one resource get in each other's way, those of different ones do not: the nth of each share a project.
+    const places: Promise<Place>[] = []
+    const seen = new Map<string, number>()
+    for (const [name, row] of order) {
+      const nth = seen.get(row.shape.tag) ?? 0
+      seen.set(row.shape.tag, nth + 1)
+      const place = await (rank(name) > 0 ? furnish(s) : (places[nth] ??= furnish(s)))
+      const worker =
+        name === 'worker.drain'
+          ? await s.worker({ worker_instance_id: place.instance }, { project: place.handle })
+          : undefined
+      // Tokens of one's own are for people.
+      const own =
+        name.startsWith('me.') &&
+        (await s.ok('token.create', { project: place.handle, id: place.user, name: 'own' }))
+      const answer = await ask(name, place, own ? String(own['key']) : s.key)
+      worker?.close()
+      if (row.shape.stream === 'socket') t.equal(answer.status, 426, name)
+      else if (answer.status >= 300)
+        t.fail(`${name} answered ${answer.status} ${answer.text.slice(0, 300)}`)
+      else t.equal(bad(name, row, answer), undefined, name)
+    }
+  },
+)
 
 t.test('each role may do what it says, and nothing else', async (t) => {
   const place = await furnish(s)
   for (const { what, key, may } of await keysFor(place)) {
     // A project key acts in its project; one of the organization gets a project that it may use up.
     const at = what.startsWith('organization') ? await furnish(s) : place
-    const lacking = (name: string, row: Row) => demands(name, row).find((permission) => permission !== 'authenticated' && !may.has(permission))
+    const lacking = (name: string, row: Row) =>
+      demands(name, row).find(
+        (permission) => permission !== 'authenticated' && !may.has(permission),
+      )
     const allowed = order.filter(([name, row]) => lacking(name, row) === undefined)
     const before = await shownIn(s, at)
     for (const [name, row] of order) {
       if (row.shape.stream === 'socket' || allowed.some(([other]) => other === name)) continue
       const answer = await ask(name, at, key)
-      const { error } = JSON.parse(answer.text) as { error?: { code: string; details?: { permission?: string } } }
+      const { error } = JSON.parse(answer.text) as {
+        error?: { code: string; details?: { permission?: string } }
+      }
       const missing = named(name, lacking(name, row) ?? '', at)
-      if (answer.status !== 403 || error?.code !== 'permission_denied' || error.details?.permission !== missing) t.fail(`${what} lacks ${missing}, but ${name} answered ${answer.status} ${answer.text.slice(0, 200)}`)
+      if (
+        answer.status !== 403 ||
+        error?.code !== 'permission_denied' ||
+        error.details?.permission !== missing
+      )
+        t.fail(
+          `${what} lacks ${missing}, but ${name} answered ${answer.status} ${answer.text.slice(0, 200)}`,
+        )
     }
     t.strictSame(await shownIn(s, at), before, `${what} changed nothing with what it may not`)
     for (const [name, row] of allowed) {
@@ -88,70 +181,215 @@ t.test('each role may do what it says, and nothing else', async (t) => {
       if (row.shape.stream === 'socket' || (at === place && rank(name) > 0)) continue
       const answer = await ask(name, at, key)
       const fault = bad(name, row, answer)
-      const code = answer.status < 400 ? undefined : (JSON.parse(answer.text) as { error: { code: string } }).error.code
-      if (fault !== undefined || (code !== undefined && !spent.has(code) && !notAsked(name, code, what) && !(name.startsWith('channel.') && unjoined.has(code)))) t.fail(`${what} may call ${name}, which answered ${answer.status}: ${fault ?? answer.text.slice(0, 200)}`)
+      const code =
+        answer.status < 400
+          ? undefined
+          : (JSON.parse(answer.text) as { error: { code: string } }).error.code
+      if (
+        fault !== undefined ||
+        (code !== undefined &&
+          !spent.has(code) &&
+          !notAsked(name, code, what) &&
+          !(name.startsWith('channel.') && unjoined.has(code)))
+      )
+        t.fail(
+          `${what} may call ${name}, which answered ${answer.status}: ${fault ?? answer.text.slice(0, 200)}`,
+        )
     }
   }
 })
 
-t.test('a role of exactly one permission opens exactly the rows that ask for it, to keys and to people', async (t) => {
-  const place = await furnish(s)
-  const { handle } = place
-  /** Whom a key may be made for by somebody who has nothing else to give. */
-  const humble = await s.ok('principal.create', { project: handle, name: 'humble' })
-  const target = await s.ok('principal.create', { project: handle, name: 'target' })
-  const given = new Set<string>()
-  for (const permission of Object.keys(permissions).filter((id) => !organizationOnly.has(id))) {
-    const role = await s.ok('role.create', { project: handle, name: `only ${permission}`, permissions: [brandedPermission(permission, 'service')] })
-    const holder = await s.ok('principal.create', { project: handle, name: `only ${permission}`, role_ids: [role['id']] })
-    const person = await s.ok('user.create', { project: handle, name: `only ${permission}` })
-    await s.ok('assignment.create', { project: handle, principal_id: person['id'], role_id: role['id'] })
-    const keys = { key: String((await s.ok('key.create', { project: handle, name: `only ${permission}`, principal_id: holder['id'] }))['key']), token: String((await s.ok('token.create', { project: handle, id: person['id'], name: 'only' }))['key']) }
-    for (const [what, key] of Object.entries(keys)) for (const [name, row] of order) {
-      const { shape } = row
-      // Only the person, who comes last, ends what the row is about.
-      const spared = shape.permission === permission && rank(name) > 0 && what === 'key'
-      if (shape.stream === 'socket' || shape.permission === 'authenticated' || spared) continue
-      const body = name === 'key.create' ? { name: `by ${what} of ${permission}`, principal_id: humble['id'], allow_unassigned_principal: true } : name === 'role.create' ? { name: `by ${what} of ${permission}`, permissions: [] }
-        : name === 'assignment.create' ? { principal_id: target['id'], role_id: role['id'] } : bodyFor(name, place)
-      const { method } = routeOf(row)
-      const answer = await client.ask({ method, path: placedPath(name, place) + queryFor(name), headers: { authorization: `Bearer ${key}`, ...(body && { 'content-type': 'application/json' }) }, ...(body && { body: JSON.stringify(body) }) })
-      const { error } = answer.status === 204 || answer.status < 300 ? {} : JSON.parse(answer.text) as { error: { code: string; details?: { permission?: string } } }
-      const missing = demands(name, row).find((one) => one !== permission)
-      if (missing === undefined) {
-        given.add(name)
-        const fault = bad(name, row, answer)
-        if (fault !== undefined || (error && !spent.has(error.code) && !notAsked(name, error.code) && !(name.startsWith('channel.') && unjoined.has(error.code)))) t.fail(`${permission} opens ${name} to a ${what}, which answered ${answer.status}: ${fault ?? answer.text.slice(0, 200)}`)
-      } else if (answer.status !== 403 || error?.code !== 'permission_denied' || error.details?.permission !== named(name, missing, place)) t.fail(`${permission} does not open ${name}, but it answered a ${what} ${answer.status} ${answer.text.slice(0, 200)}`)
+t.test(
+  'a role of exactly one permission opens exactly the rows that ask for it, to keys and to people',
+  async (t) => {
+    const place = await furnish(s)
+    const { handle } = place
+    /** Whom a key may be made for by somebody who has nothing else to give. */
+    const humble = await s.ok('principal.create', { project: handle, name: 'humble' })
+    const target = await s.ok('principal.create', { project: handle, name: 'target' })
+    const given = new Set<string>()
+    for (const permission of Object.keys(permissions).filter((id) => !organizationOnly.has(id))) {
+      const role = await s.ok('role.create', {
+        project: handle,
+        name: `only ${permission}`,
+        permissions: [brandedPermission(permission, 'service')],
+      })
+      const holder = await s.ok('principal.create', {
+        project: handle,
+        name: `only ${permission}`,
+        role_ids: [role['id']],
+      })
+      const person = await s.ok('user.create', { project: handle, name: `only ${permission}` })
+      await s.ok('assignment.create', {
+        project: handle,
+        principal_id: person['id'],
+        role_id: role['id'],
+      })
+      const keys = {
+        key: String(
+          (
+            await s.ok('key.create', {
+              project: handle,
+              name: `only ${permission}`,
+              principal_id: holder['id'],
+            })
+          )['key'],
+        ),
+        token: String(
+          (await s.ok('token.create', { project: handle, id: person['id'], name: 'only' }))['key'],
+        ),
+      }
+      for (const [what, key] of Object.entries(keys))
+        for (const [name, row] of order) {
+          const { shape } = row
+          // Only the person, who comes last, ends what the row is about.
+          const spared = shape.permission === permission && rank(name) > 0 && what === 'key'
+          if (shape.stream === 'socket' || shape.permission === 'authenticated' || spared) continue
+          const body =
+            name === 'key.create'
+              ? {
+                  name: `by ${what} of ${permission}`,
+                  principal_id: humble['id'],
+                  allow_unassigned_principal: true,
+                }
+              : name === 'role.create'
+                ? { name: `by ${what} of ${permission}`, permissions: [] }
+                : name === 'assignment.create'
+                  ? { principal_id: target['id'], role_id: role['id'] }
+                  : bodyFor(name, place)
+          const { method } = routeOf(row)
+          const answer = await client.ask({
+            method,
+            path: placedPath(name, place) + queryFor(name),
+            headers: {
+              authorization: `Bearer ${key}`,
+              ...(body && { 'content-type': 'application/json' }),
+            },
+            ...(body && { body: JSON.stringify(body) }),
+          })
+          const { error } =
+            answer.status === 204 || answer.status < 300
+              ? {}
+              : (JSON.parse(answer.text) as {
+                  error: { code: string; details?: { permission?: string } }
+                })
+          const missing = demands(name, row).find((one) => one !== permission)
+          if (missing === undefined) {
+            given.add(name)
+            const fault = bad(name, row, answer)
+            if (
+              fault !== undefined ||
+              (error &&
+                !spent.has(error.code) &&
+                !notAsked(name, error.code) &&
+                !(name.startsWith('channel.') && unjoined.has(error.code)))
+            )
+              t.fail(
+                `${permission} opens ${name} to a ${what}, which answered ${answer.status}: ${fault ?? answer.text.slice(0, 200)}`,
+              )
+          } else if (
+            answer.status !== 403 ||
+            error?.code !== 'permission_denied' ||
+            error.details?.permission !== named(name, missing, place)
+          )
+            t.fail(
+              `${permission} does not open ${name}, but it answered a ${what} ${answer.status} ${answer.text.slice(0, 200)}`,
+            )
+        }
     }
-  }
-  const unopened = order.filter(([name, row]) => demands(name, row).length === 1 && !given.has(name)).filter(([, { shape }]) => shape.permission !== 'authenticated' && shape.stream !== 'socket' && !organizationOnly.has(shape.permission))
-  t.same(unopened.map(([name]) => name), [], 'every row was opened by its permission')
-})
+    const unopened = order
+      .filter(([name, row]) => demands(name, row).length === 1 && !given.has(name))
+      .filter(
+        ([, { shape }]) =>
+          shape.permission !== 'authenticated' &&
+          shape.stream !== 'socket' &&
+          !organizationOnly.has(shape.permission),
+      )
+    t.same(
+      unopened.map(([name]) => name),
+      [],
+      'every row was opened by its permission',
+    )
+  },
+)
 
 t.test('workers may connect exactly with the permission to work', async (t) => {
   const place = await furnish(s)
   for (const { what, key, may } of await keysFor(place)) {
-    const worker = await s.worker({ action_names: ['never'] }, { key, project: place.handle }).then((one) => one, (error: Error) => error)
+    const worker = await s.worker({ action_names: ['never'] }, { key, project: place.handle }).then(
+      (one) => one,
+      (error: Error) => error,
+    )
     t.equal(!(worker instanceof Error), may.has('work.execute'), what)
     if (worker instanceof Error) t.match(worker.message, /403/, what)
     else worker.close()
   }
 })
 
-t.test('nobody raises themselves, and what is taken away is gone with the next request', async (t) => {
-  const { handle } = await furnish(s)
-  for (const role of ['Viewer', 'Operator', 'Editor'] as const satisfies readonly SystemRole[]) {
-    const principal = await s.ok('principal.create', { project: handle, name: `climber ${role}`, role_ids: [systemRoleId(role)] })
-    const key = String((await s.ok('key.create', { project: handle, name: `climber ${role}`, principal_id: principal['id'] }))['key'])
-    const tries = [
-      s.call('principal.update', { project: handle, id: principal['id'], role_ids: ['role_owner'] }, { key }), s.call('principal.create', { project: handle, name: `owner by ${role}`, role_ids: ['role_owner'] }, { key }),
-      s.call('key.create_organization', { name: `by ${role} of ${handle}`, role: 'Viewer' }, { key }), s.call('project.create', { name: `by ${role} of ${handle}` }, { key }),
-    ]
-    for (const { status, body } of await Promise.all(tries)) t.ok(status === 403, `${role}: ${status} ${JSON.stringify(body).slice(0, 200)}`)
-    const climbing = await Promise.all([s.call('assignment.create', { project: handle, principal_id: principal['id'], role_name: 'Owner' }, { key }), s.call('role.create', { project: handle, name: `by ${role}`, permissions: ['service.project.admin'] }, { key })])
-    for (const { status } of climbing) t.equal(status, 403)
-    await s.ok('principal.update', { project: handle, id: principal['id'], role_ids: ['role_viewer'] })
-    await s.refused('run.cancel_many', { project: handle, run_ids: ['x'] }, 403, 'permission_denied', { key })
-  }
-})
+t.test(
+  'nobody raises themselves, and what is taken away is gone with the next request',
+  async (t) => {
+    const { handle } = await furnish(s)
+    for (const role of ['Viewer', 'Operator', 'Editor'] as const satisfies readonly SystemRole[]) {
+      const principal = await s.ok('principal.create', {
+        project: handle,
+        name: `climber ${role}`,
+        role_ids: [systemRoleId(role)],
+      })
+      const key = String(
+        (
+          await s.ok('key.create', {
+            project: handle,
+            name: `climber ${role}`,
+            principal_id: principal['id'],
+          })
+        )['key'],
+      )
+      const tries = [
+        s.call(
+          'principal.update',
+          { project: handle, id: principal['id'], role_ids: ['role_owner'] },
+          { key },
+        ),
+        s.call(
+          'principal.create',
+          { project: handle, name: `owner by ${role}`, role_ids: ['role_owner'] },
+          { key },
+        ),
+        s.call(
+          'key.create_organization',
+          { name: `by ${role} of ${handle}`, role: 'Viewer' },
+          { key },
+        ),
+        s.call('project.create', { name: `by ${role} of ${handle}` }, { key }),
+      ]
+      for (const { status, body } of await Promise.all(tries))
+        t.ok(status === 403, `${role}: ${status} ${JSON.stringify(body).slice(0, 200)}`)
+      const climbing = await Promise.all([
+        s.call(
+          'assignment.create',
+          { project: handle, principal_id: principal['id'], role_name: 'Owner' },
+          { key },
+        ),
+        s.call(
+          'role.create',
+          { project: handle, name: `by ${role}`, permissions: ['service.project.admin'] },
+          { key },
+        ),
+      ])
+      for (const { status } of climbing) t.equal(status, 403)
+      await s.ok('principal.update', {
+        project: handle,
+        id: principal['id'],
+        role_ids: ['role_viewer'],
+      })
+      await s.refused(
+        'run.cancel_many',
+        { project: handle, run_ids: ['x'] },
+        403,
+        'permission_denied',
+        { key },
+      )
+    }
+  },
+)

@@ -10,11 +10,24 @@ import { often, seed, tries } from './campaign.ts'
 import { fitting } from './generate.ts'
 import { bad } from './judge.ts'
 import { mutated } from './mutate.ts'
-import { bodyFor, furnish, idsOf, pathOf, placedPath, rows, shownIn, slotsOf, type Place } from './rows.ts'
+import {
+  bodyFor,
+  furnish,
+  idsOf,
+  pathOf,
+  placedPath,
+  rows,
+  shownIn,
+  slotsOf,
+  type Place,
+} from './rows.ts'
 
 const s = await service()
 const client = openClient(s.url)
-t.teardown(async () => { client.close(); await s.stop() })
+t.teardown(async () => {
+  client.close()
+  await s.stop()
+})
 const authorization = `Bearer ${s.key}`
 const json = 'application/json'
 /** Refusals of a path or a method, which come before any row. */
@@ -22,23 +35,159 @@ const nowhere: readonly Code[] = ['not_found', 'method_not_allowed']
 t.comment(`HOSTILE_SEED=${seed}`)
 t.setTimeout(tries(400_000))
 
-const oddTexts = ['', '%', '%zz', '%ff', '%c0%80', '%00', '%20', '%2e%2e%2f%2e%2e', '..%2f..', '.', '..', '*', '%3E', 'a%2Fb', '__proto__', 'constructor', 'toString', '-1', '1e400', '9007199254740993', '99999999999999999999', '0x10', '1.5', '%F0%9F%98%80', '%ED%A0%80', 'true', 'null', '%5B%5D', 'x'.repeat(1025), '%E2%80%AE', 'AAAA', 'run_00000000000000000000000000', 'run_01ARZ3NDEKTSV4RRFFQ69G5FAV', 'x%0d%0aX-Injected:%201', ',,,', 'a,b', '%2C']
+const oddTexts = [
+  '',
+  '%',
+  '%zz',
+  '%ff',
+  '%c0%80',
+  '%00',
+  '%20',
+  '%2e%2e%2f%2e%2e',
+  '..%2f..',
+  '.',
+  '..',
+  '*',
+  '%3E',
+  'a%2Fb',
+  '__proto__',
+  'constructor',
+  'toString',
+  '-1',
+  '1e400',
+  '9007199254740993',
+  '99999999999999999999',
+  '0x10',
+  '1.5',
+  '%F0%9F%98%80',
+  '%ED%A0%80',
+  'true',
+  'null',
+  '%5B%5D',
+  'x'.repeat(1025),
+  '%E2%80%AE',
+  'AAAA',
+  'run_00000000000000000000000000',
+  'run_01ARZ3NDEKTSV4RRFFQ69G5FAV',
+  'x%0d%0aX-Injected:%201',
+  ',,,',
+  'a,b',
+  '%2C',
+]
 const shortcut = (place: Place): string[] => [...idsOf(place), 'role_owner', 'default', ...oddTexts]
 
 /** Query strings: what the row knows, what it does not, repeated, broken. */
 function queries(row: Row, place: Place): fc.Arbitrary<string> {
-  const known = Object.keys((row.shape.query as { properties?: object } | undefined)?.properties ?? {})
-  const name = fc.constantFrom(...known, 'unknown', '__proto__', 'constructor', '', '%ff', 'cursor', 'limit')
-  const pair = fc.tuple(name, fc.constantFrom(...shortcut(place))).map(([key, value]) => `${key}=${value}`)
-  return fc.oneof(fc.array(pair, { maxLength: 4 }).map((pairs) => pairs.join('&')), fc.constantFrom('&&&', '=', '?', '%', 'limit', 'limit=5&limit=6', `queue=${'x'.repeat(3000)}`, 'a=b=c', 'limit=5;limit=6', '#x'.replace('#', '%23')))
+  const known = Object.keys(
+    (row.shape.query as { properties?: object } | undefined)?.properties ?? {},
+  )
+  const name = fc.constantFrom(
+    ...known,
+    'unknown',
+    '__proto__',
+    'constructor',
+    '',
+    '%ff',
+    'cursor',
+    'limit',
+  )
+  const pair = fc
+    .tuple(name, fc.constantFrom(...shortcut(place)))
+    .map(([key, value]) => `${key}=${value}`)
+  return fc.oneof(
+    fc.array(pair, { maxLength: 4 }).map((pairs) => pairs.join('&')),
+    fc.constantFrom(
+      '&&&',
+      '=',
+      '?',
+      '%',
+      'limit',
+      'limit=5&limit=6',
+      `queue=${'x'.repeat(3000)}`,
+      'a=b=c',
+      'limit=5;limit=6',
+      '#x'.replace('#', '%23'),
+    ),
+  )
 }
 const paths = (name: RowName, place: Place): fc.Arbitrary<string> =>
-  fc.tuple(...slotsOf(name).map((slot) => fc.tuple(fc.constant(slot), fc.constantFrom(...shortcut(place))))).map((slots) => pathOf(name, Object.fromEntries(slots as [string, string][])))
+  fc
+    .tuple(
+      ...slotsOf(name).map((slot) =>
+        fc.tuple(fc.constant(slot), fc.constantFrom(...shortcut(place))),
+      ),
+    )
+    .map((slots) => pathOf(name, Object.fromEntries(slots as [string, string][])))
 const headers: fc.Arbitrary<Record<string, string>> = fc.oneof(
-  fc.tuple(fc.constantFrom('idempotency-key', 'last-event-id', 'x-request-id', 'accept', 'origin', 'content-encoding', 'user-agent', 'expect-ct', 'if-none-match', 'range', 'cookie'),
-    fc.constantFrom('', ' ', 'x'.repeat(256), 'x'.repeat(3000), '\u00e9\u00ff', 'gzip', 'deflate, br', '-1', '1e9', '99999999999999999999', '0', 'text/event-stream', '*/*', 'null', '__proto__', 'bytes=0-1', '"a"', '../x')).map(([name, value]) => ({ [name]: value })),
-  fc.constantFrom('', 'text/html', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'application/json; charset=utf-16', 'application/jsonx', 'application/problem+json', 'text/plain', '\u00ff', ';', 'x'.repeat(2000)).map((type) => ({ 'content-type': type })),
-  fc.constantFrom('', 'Bearer', 'Bearer ', 'Basic eDp5', `bearer ${s.key}`, `Bearer  ${s.key}`, `Bearer ${s.key} x`, `Bearer ${s.key}.default`, `Bearer ${s.key}.nothing`, `Bearer ${'x'.repeat(3000)}`, 'Bearer \u00ff', 'Bearer __proto__', 'Bearer .default').map((value) => ({ authorization: value })),
+  fc
+    .tuple(
+      fc.constantFrom(
+        'idempotency-key',
+        'last-event-id',
+        'x-request-id',
+        'accept',
+        'origin',
+        'content-encoding',
+        'user-agent',
+        'expect-ct',
+        'if-none-match',
+        'range',
+        'cookie',
+      ),
+      fc.constantFrom(
+        '',
+        ' ',
+        'x'.repeat(256),
+        'x'.repeat(3000),
+        '\u00e9\u00ff',
+        'gzip',
+        'deflate, br',
+        '-1',
+        '1e9',
+        '99999999999999999999',
+        '0',
+        'text/event-stream',
+        '*/*',
+        'null',
+        '__proto__',
+        'bytes=0-1',
+        '"a"',
+        '../x',
+      ),
+    )
+    .map(([name, value]) => ({ [name]: value })),
+  fc
+    .constantFrom(
+      '',
+      'text/html',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+      'application/json; charset=utf-16',
+      'application/jsonx',
+      'application/problem+json',
+      'text/plain',
+      '\u00ff',
+      ';',
+      'x'.repeat(2000),
+    )
+    .map((type) => ({ 'content-type': type })),
+  fc
+    .constantFrom(
+      '',
+      'Bearer',
+      'Bearer ',
+      'Basic eDp5',
+      `bearer ${s.key}`,
+      `Bearer  ${s.key}`,
+      `Bearer ${s.key} x`,
+      `Bearer ${s.key}.default`,
+      `Bearer ${s.key}.nothing`,
+      `Bearer ${'x'.repeat(3000)}`,
+      'Bearer \u00ff',
+      'Bearer __proto__',
+      'Bearer .default',
+    )
+    .map((value) => ({ authorization: value })),
 )
 
 /** Requests of a row, each bad in one way or another. */
@@ -48,27 +197,64 @@ function hostile(name: RowName, row: Row, place: Place): fc.Arbitrary<Asked> {
   const base = { authorization, ...(row.verb === 'command' && { 'content-type': json }) }
   const body = row.shape.body ? JSON.stringify(bodyFor(name, place)) : undefined
   const good: Asked = { method, path, headers: base, ...(body !== undefined && { body }) }
-  const values = row.shape.body ? fc.oneof(fitting(row.shape.body, shortcut(place)), fc.constant(bodyFor(name, place))) : fc.jsonValue({ maxDepth: 2 })
+  const values = row.shape.body
+    ? fc.oneof(fitting(row.shape.body, shortcut(place)), fc.constant(bodyFor(name, place)))
+    : fc.jsonValue({ maxDepth: 2 })
   return fc.oneof(
-    { weight: row.shape.body ? 12 : 2, arbitrary: mutated(values).map((text) => ({ ...good, ...(method !== 'GET' && { body: text }) })) },
-    { weight: row.shape.query ? 5 : 2, arbitrary: queries(row, place).map((query) => ({ ...good, path: `${path}?${query}` })) },
-    { weight: slotsOf(name).length > 0 ? 4 : 0, arbitrary: slotsOf(name).length > 0 ? paths(name, place).map((other) => ({ ...good, path: other })) : fc.constant(good) },
+    {
+      weight: row.shape.body ? 12 : 2,
+      arbitrary: mutated(values).map((text) => ({
+        ...good,
+        ...(method !== 'GET' && { body: text }),
+      })),
+    },
+    {
+      weight: row.shape.query ? 5 : 2,
+      arbitrary: queries(row, place).map((query) => ({ ...good, path: `${path}?${query}` })),
+    },
+    {
+      weight: slotsOf(name).length > 0 ? 4 : 0,
+      arbitrary:
+        slotsOf(name).length > 0
+          ? paths(name, place).map((other) => ({ ...good, path: other }))
+          : fc.constant(good),
+    },
     { weight: 3, arbitrary: headers.map((more) => ({ ...good, headers: { ...base, ...more } })) },
-    { weight: 1, arbitrary: fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND').map((other) => ({ ...good, method: other })) },
+    {
+      weight: 1,
+      arbitrary: fc
+        .constantFrom('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND')
+        .map((other) => ({ ...good, method: other })),
+    },
   )
 }
-const told = ({ method, path, headers: given, body }: Asked): string => `${method} ${path.slice(0, 300)} ${JSON.stringify(given).slice(0, 300)} ${body === undefined ? '' : Buffer.from(body).toString().slice(0, 1500)}`
+const told = ({ method, path, headers: given, body }: Asked): string =>
+  `${method} ${path.slice(0, 300)} ${JSON.stringify(given).slice(0, 300)} ${body === undefined ? '' : Buffer.from(body).toString().slice(0, 1500)}`
 
 /** The fault of an answer, whatever the request was. */
 function faultOf(name: RowName, row: Row, asked: Asked, answer: Answered): string | undefined {
   const { method } = routeOf(row)
   const elsewhere = asked.method !== method || asked.path.split('?')[0] !== undefined
   if (answer.status === 204 && asked.method === 'OPTIONS') return undefined
-  if (asked.method === 'HEAD') return answer.status < 500 && answer.text === '' ? undefined : `${answer.status} to HEAD`
+  if (asked.method === 'HEAD')
+    return answer.status < 500 && answer.text === '' ? undefined : `${answer.status} to HEAD`
   if (answer.status === 426 && row.shape.stream === 'socket') return undefined
   if (answer.status < 300 && asked.method !== method) return undefined
-  const other = rows.find(([, candidate]) => candidate !== row && routeOf(candidate).method === asked.method && new RegExp(`^/v1${routeOf(candidate).path.replaceAll(/:\w+/g, '[^/]*')}$`).test(asked.path.split('?')[0] ?? ''))
-  const fault = bad(name, row, answer, asked.path.length + Buffer.byteLength(asked.body ?? ''), elsewhere ? nowhere : [])
+  const other = rows.find(
+    ([, candidate]) =>
+      candidate !== row &&
+      routeOf(candidate).method === asked.method &&
+      new RegExp(`^/v1${routeOf(candidate).path.replaceAll(/:\w+/g, '[^/]*')}$`).test(
+        asked.path.split('?')[0] ?? '',
+      ),
+  )
+  const fault = bad(
+    name,
+    row,
+    answer,
+    asked.path.length + Buffer.byteLength(asked.body ?? ''),
+    elsewhere ? nowhere : [],
+  )
   return fault !== undefined && other ? bad(other[0], other[1], answer, 0, nowhere) : fault
 }
 
@@ -87,24 +273,53 @@ for (const [index, [name, row]] of rows.entries()) {
     const made = new Set<string>()
     let accepted = 0
     await often(name, index, row.shape.body ? 14 : 7, hostile(name, row, place), async (asked) => {
-      const answer = await client.ask(asked).catch((error: Error): Answered => ({ status: 0, headers: {}, text: error.message }))
-      const fault = answer.status === 0 ? `no answer: ${answer.text}` : faultOf(name, row, asked, answer)
+      const answer = await client
+        .ask(asked)
+        .catch((error: Error): Answered => ({ status: 0, headers: {}, text: error.message }))
+      const fault =
+        answer.status === 0 ? `no answer: ${answer.text}` : faultOf(name, row, asked, answer)
       if (fault !== undefined) throw new Error(`${fault}\nasked ${told(asked)}`)
-      if (answer.status >= 300 || asked.method === 'GET' || asked.method === 'HEAD' || asked.method === 'OPTIONS') return
+      if (
+        answer.status >= 300 ||
+        asked.method === 'GET' ||
+        asked.method === 'HEAD' ||
+        asked.method === 'OPTIONS'
+      )
+        return
       accepted++
       if (answer.text === '') return
-      const { id, run_id, session, artifact } = JSON.parse(answer.text) as { id?: unknown; run_id?: unknown; session?: { id: unknown }; artifact?: { id: unknown } }
+      const { id, run_id, session, artifact } = JSON.parse(answer.text) as {
+        id?: unknown
+        run_id?: unknown
+        session?: { id: unknown }
+        artifact?: { id: unknown }
+      }
       made.add(String(id ?? session?.id ?? artifact?.id)).add(String(run_id))
     })
     const after = await shownIn(s, place)
-    if (accepted === 0 || (ADDS.test(name) && uses < REUSES)) kept = { place, uses: uses + (accepted > 0 ? 1 : 0) }
+    if (accepted === 0 || (ADDS.test(name) && uses < REUSES))
+      kept = { place, uses: uses + (accepted > 0 ? 1 : 0) }
     if (accepted === 0) t.strictSame(after, before, 'what was refused changed nothing')
-    else for (const [list, records] of Object.entries(after)) {
-      const grown = Object.keys(records).filter((id) => !Object.hasOwn(before[list] ?? {}, id))
-      t.strictSame(grown.filter((id) => !made.has(id) && !(list === 'principal.list' && name === 'key.create') && !(list === 'assignment.list' && givesRoles.test(name))), [], `${list} grew only by what was answered`)
-    }
+    else
+      for (const [list, records] of Object.entries(after)) {
+        const grown = Object.keys(records).filter((id) => !Object.hasOwn(before[list] ?? {}, id))
+        t.strictSame(
+          grown.filter(
+            (id) =>
+              !made.has(id) &&
+              !(list === 'principal.list' && name === 'key.create') &&
+              !(list === 'assignment.list' && givesRoles.test(name)),
+          ),
+          [],
+          `${list} grew only by what was answered`,
+        )
+      }
     const started = Date.now()
-    t.equal((await client.ask({ method: 'GET', path: '/v1/projects', headers: { authorization } })).status, 200)
+    t.equal(
+      (await client.ask({ method: 'GET', path: '/v1/projects', headers: { authorization } }))
+        .status,
+      200,
+    )
     t.ok(Date.now() - started < 2000, 'a good request is answered at once')
   })
 }

@@ -14,8 +14,12 @@ t.teardown(() => s.stop())
 const auth = `Authorization: Bearer ${s.key}`
 const RUNS = '/v1/projects/default/runs'
 const json = 'Content-Type: application/json'
-const post = (lines: readonly string[], body: string) => spoken('POST', '/v1/projects', [auth, json, ...lines], body)
-const names = async (): Promise<string[]> => ((await s.ok('project.list', { limit: 200 }))['items'] as unknown as { name: string }[]).map(({ name }) => name)
+const post = (lines: readonly string[], body: string) =>
+  spoken('POST', '/v1/projects', [auth, json, ...lines], body)
+const names = async (): Promise<string[]> =>
+  ((await s.ok('project.list', { limit: 200 }))['items'] as unknown as { name: string }[]).map(
+    ({ name }) => name,
+  )
 const good = async (): Promise<number> => {
   const started = Date.now()
   const { status } = await s.raw('GET', RUNS)
@@ -24,7 +28,10 @@ const good = async (): Promise<number> => {
 const base = await settled(s)
 const run = (await s.ok('run.start', { spec: sleeping() }))['id']
 /** Connections that nobody speaks on any more: they are looked at again at the end of this file. */
-const silent = new Map<string, { readonly socket: Socket; readonly said: ReturnType<typeof listen> }>()
+const silent = new Map<
+  string,
+  { readonly socket: Socket; readonly said: ReturnType<typeof listen> }
+>()
 async function leave(what: string, bytes: string): Promise<void> {
   const socket = await dial(s.url)
   socket.write(Buffer.from(bytes, 'latin1'))
@@ -34,9 +41,18 @@ async function leave(what: string, bytes: string): Promise<void> {
 // What the parser of uWebSockets.js cannot read it neither answers nor passes on: it waits, and gives the connection up after its idle time.
 await leave('a header that is folded', spoken('GET', RUNS, [auth, 'X-A: b\r\n c']))
 await leave('a NUL in a header', spoken('GET', RUNS, [auth, 'X-A: b\0c']))
-await leave('more headers than are read', spoken('GET', RUNS, [auth, ...Array.from({ length: 300 }, (_, n) => `X-${n}: 1`)]))
-await leave('a space before the colon', post(['Transfer-Encoding : chunked', 'Content-Length: 12'], '{"name":"u"}'))
-await leave('chunks with extensions', post(['Transfer-Encoding: chunked'], '2;a=b\r\n{}\r\n0\r\n\r\n'))
+await leave(
+  'more headers than are read',
+  spoken('GET', RUNS, [auth, ...Array.from({ length: 300 }, (_, n) => `X-${n}: 1`)]),
+)
+await leave(
+  'a space before the colon',
+  post(['Transfer-Encoding : chunked', 'Content-Length: 12'], '{"name":"u"}'),
+)
+await leave(
+  'chunks with extensions',
+  post(['Transfer-Encoding: chunked'], '2;a=b\r\n{}\r\n0\r\n\r\n'),
+)
 await leave('half a request line', 'GET /v1/pro')
 await leave('half a body', post(['Content-Length: 500'], '{"name":"half'))
 await leave('half a chunk', post(['Transfer-Encoding: chunked'], 'ff\r\n{"name":"half'))
@@ -46,7 +62,9 @@ await leave('nothing', '')
 const drip = async (what: string, bytes: string) => {
   const socket = await dial(s.url)
   let at = 0
-  const timer = setInterval(() => { if (socket.writable) socket.write(bytes[at++] ?? 'x') }, 500)
+  const timer = setInterval(() => {
+    if (socket.writable) socket.write(bytes[at++] ?? 'x')
+  }, 500)
   socket.once('close', () => clearInterval(timer))
   t.teardown(() => clearInterval(timer))
   silent.set(what, { socket, said: listen(socket, () => false, 40_000) })
@@ -58,24 +76,53 @@ silent.set('a half-open connection', { socket: half, said: listen(half, () => fa
 
 t.test('what is no request is refused, and nothing of it is done', async (t) => {
   const before = await names()
-  const smuggled = spoken('POST', '/v1/projects', [auth, json, 'Content-Length: 19'], '{"name":"smuggled"}')
+  const smuggled = spoken(
+    'POST',
+    '/v1/projects',
+    [auth, json, 'Content-Length: 19'],
+    '{"name":"smuggled"}',
+  )
   const refused: Readonly<Record<string, readonly [string, ...number[]]>> = {
-    'a length and chunks': [post(['Content-Length: 12', 'Transfer-Encoding: chunked'], `0\r\n\r\n${smuggled}`), 400],
-    'chunks and a length': [post(['Transfer-Encoding: chunked', 'Content-Length: 4'], `c\r\n{"name":"a"}\r\n0\r\n\r\n${smuggled}`), 400],
+    'a length and chunks': [
+      post(['Content-Length: 12', 'Transfer-Encoding: chunked'], `0\r\n\r\n${smuggled}`),
+      400,
+    ],
+    'chunks and a length': [
+      post(
+        ['Transfer-Encoding: chunked', 'Content-Length: 4'],
+        `c\r\n{"name":"a"}\r\n0\r\n\r\n${smuggled}`,
+      ),
+      400,
+    ],
     'a length that is no number': [post(['Content-Length: x'], '{}'), 400],
     'a length below zero': [post(['Content-Length: -5'], '{"name":"a"}'), 400],
     'a length with a sign': [post(['Content-Length: +12'], '{"name":"a"}'), 400],
     'a length in hex': [post(['Content-Length: 0xc'], '{"name":"a"}'), 400],
-    'a length beyond numbers': [post(['Content-Length: 99999999999999999999999'], '{"name":"a"}'), 400],
-    'another transfer encoding with a length': [post(['Transfer-Encoding: identity', 'Content-Length: 12'], '{"name":"a"}'), 400],
-    'a chunk size that is none': [post(['Transfer-Encoding: chunked'], 'zz\r\n{"name":"a"}\r\n0\r\n\r\n'), 400],
-    'a chunk size below zero': [post(['Transfer-Encoding: chunked'], '-1\r\n{"name":"a"}\r\n0\r\n\r\n'), 400],
-    'a chunk size beyond numbers': [post(['Transfer-Encoding: chunked'], 'FFFFFFFFFFFFFFFFF\r\n{"name":"a"}\r\n0\r\n\r\n'), 400],
+    'a length beyond numbers': [
+      post(['Content-Length: 99999999999999999999999'], '{"name":"a"}'),
+      400,
+    ],
+    'another transfer encoding with a length': [
+      post(['Transfer-Encoding: identity', 'Content-Length: 12'], '{"name":"a"}'),
+      400,
+    ],
+    'a chunk size that is none': [
+      post(['Transfer-Encoding: chunked'], 'zz\r\n{"name":"a"}\r\n0\r\n\r\n'),
+      400,
+    ],
+    'a chunk size below zero': [
+      post(['Transfer-Encoding: chunked'], '-1\r\n{"name":"a"}\r\n0\r\n\r\n'),
+      400,
+    ],
+    'a chunk size beyond numbers': [
+      post(['Transfer-Encoding: chunked'], 'FFFFFFFFFFFFFFFFF\r\n{"name":"a"}\r\n0\r\n\r\n'),
+      400,
+    ],
     'no host': [`GET ${RUNS} HTTP/1.1\r\n${auth}\r\n\r\n`, 400],
     'another version': [`GET ${RUNS} HTTP/1.0\r\nHost: x\r\n${auth}\r\n\r\n`, 505],
     'the preface of HTTP/2': ['PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 505],
     'lines without a carriage return': [`GET ${RUNS} HTTP/1.1\nHost: x\n${auth}\n\n`, 400, 505],
-    'bytes': ['\x00\x01\x02\xff\r\n\r\n', 400, 505],
+    bytes: ['\x00\x01\x02\xff\r\n\r\n', 400, 505],
     'a tunnel': [spoken('CONNECT', 'internal:22', [auth]), 400, 404, 505],
     'an address elsewhere': [spoken('GET', 'http://internal/v1/projects', [auth]), 400, 404, 505],
     'half a megabyte of header': [spoken('GET', RUNS, [auth, `X-A: ${'x'.repeat(500_000)}`]), 431],
@@ -84,7 +131,10 @@ t.test('what is no request is refused, and nothing of it is done', async (t) => 
     const { answers, text } = await say(s.url, bytes, { answers: 2, ms: 250 })
     const status = answers[0]?.status ?? Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1] ?? 0)
     t.ok(statuses.includes(status), `${what}: ${status}`)
-    t.notOk(answers.some((answer) => answer.status < 300), `${what} is not answered by a second request`)
+    t.notOk(
+      answers.some((answer) => answer.status < 300),
+      `${what} is not answered by a second request`,
+    )
   }
   t.strictSame(await names(), before)
   t.ok((await good()) < 2000)
@@ -93,75 +143,166 @@ t.test('what is no request is refused, and nothing of it is done', async (t) => 
 t.test('odd requests that are requests are answered in the one form of refusals', async (t) => {
   const all = Object.keys(errors) as Code[]
   const asked: Readonly<Record<string, readonly [string, number]>> = {
-    'a method of their own': [spoken('BREW', RUNS, [auth]), 405], 'a trace': [spoken('TRACE', RUNS, [auth]), 405],
-    'dots': [spoken('GET', '/v1/projects/../../../etc/passwd', [auth]), 404], 'encoded slashes': [spoken('GET', '/v1/projects/default%2fruns', [auth]), 404],
-    'doubled slashes': [spoken('GET', '//v1//projects', [auth]), 404], 'a NUL': [spoken('GET', '/v1/projects/a%00b/runs', [auth]), 404],
-    'two credentials, the wrong one first': [spoken('GET', RUNS, ['Authorization: Bearer nobody', auth]), 401],
-    'an upgrade without a key': [spoken('GET', '/v1/projects/default/workers/socket', [auth, 'Upgrade: websocket', 'Connection: Upgrade']), 400],
-    'a plain request to the socket': [spoken('GET', '/v1/projects/default/workers/socket', [auth]), 426],
-    'an expectation that cannot be met': [post(['Expect: 200-maybe', 'Content-Length: 2'], '{}'), 400],
-    'chunks': [post(['Transfer-Encoding: chunked'], '1\r\n{\r\n1\r\n}\r\n0\r\n\r\n'), 400],
-    'gzip that is none': [post(['Content-Encoding: gzip', 'Content-Length: 3'], '\x1f\x8b\x08'), 400],
+    'a method of their own': [spoken('BREW', RUNS, [auth]), 405],
+    'a trace': [spoken('TRACE', RUNS, [auth]), 405],
+    dots: [spoken('GET', '/v1/projects/../../../etc/passwd', [auth]), 404],
+    'encoded slashes': [spoken('GET', '/v1/projects/default%2fruns', [auth]), 404],
+    'doubled slashes': [spoken('GET', '//v1//projects', [auth]), 404],
+    'a NUL': [spoken('GET', '/v1/projects/a%00b/runs', [auth]), 404],
+    'two credentials, the wrong one first': [
+      spoken('GET', RUNS, ['Authorization: Bearer nobody', auth]),
+      401,
+    ],
+    'an upgrade without a key': [
+      spoken('GET', '/v1/projects/default/workers/socket', [
+        auth,
+        'Upgrade: websocket',
+        'Connection: Upgrade',
+      ]),
+      400,
+    ],
+    'a plain request to the socket': [
+      spoken('GET', '/v1/projects/default/workers/socket', [auth]),
+      426,
+    ],
+    'an expectation that cannot be met': [
+      post(['Expect: 200-maybe', 'Content-Length: 2'], '{}'),
+      400,
+    ],
+    chunks: [post(['Transfer-Encoding: chunked'], '1\r\n{\r\n1\r\n}\r\n0\r\n\r\n'), 400],
+    'gzip that is none': [
+      post(['Content-Encoding: gzip', 'Content-Length: 3'], '\x1f\x8b\x08'),
+      400,
+    ],
   }
   for (const [what, [bytes, status]] of Object.entries(asked)) {
-    const { answers: [answer], text } = await say(s.url, bytes)
+    const {
+      answers: [answer],
+      text,
+    } = await say(s.url, bytes)
     t.equal(answer?.status, status, `${what}: ${text.slice(0, 200)}`)
     // The socket's path answers before any row, so it has no request id.
-    if (answer) t.equal(badRefusal({ ...answer, status: answer.status === 426 ? 400 : answer.status, headers: { 'x-request-id': '-', ...answer.headers }, text: answer.body }, all)?.replace(/^no details.fields.*/, ''), answer.status === 426 || /socket/.test(bytes) ? '' : undefined, what)
+    if (answer)
+      t.equal(
+        badRefusal(
+          {
+            ...answer,
+            status: answer.status === 426 ? 400 : answer.status,
+            headers: { 'x-request-id': '-', ...answer.headers },
+            text: answer.body,
+          },
+          all,
+        )?.replace(/^no details.fields.*/, ''),
+        answer.status === 426 || /socket/.test(bytes) ? '' : undefined,
+        what,
+      )
   }
-  const continued = await say(s.url, post(['Expect: 100-continue', 'Content-Length: 2'], '{}'), { answers: 2 })
-  t.match(continued.answers.map(({ status }) => status), [100, 400])
-  t.equal((await say(s.url, spoken('GET', RUNS, [auth, ...Array.from({ length: 80 }, (_, n) => `X-${n}: 1`)]))).answers[0]?.status, 200, 'eighty headers')
-  t.equal((await say(s.url, spoken('GET', `${RUNS}?queue=${'x'.repeat(3000)}`, [auth]))).answers[0]?.status, 200, 'a long query')
+  const continued = await say(s.url, post(['Expect: 100-continue', 'Content-Length: 2'], '{}'), {
+    answers: 2,
+  })
+  t.match(
+    continued.answers.map(({ status }) => status),
+    [100, 400],
+  )
+  t.equal(
+    (
+      await say(
+        s.url,
+        spoken('GET', RUNS, [auth, ...Array.from({ length: 80 }, (_, n) => `X-${n}: 1`)]),
+      )
+    ).answers[0]?.status,
+    200,
+    'eighty headers',
+  )
+  t.equal(
+    (await say(s.url, spoken('GET', `${RUNS}?queue=${'x'.repeat(3000)}`, [auth]))).answers[0]
+      ?.status,
+    200,
+    'a long query',
+  )
 })
 
 t.test('a connection stays usable after every method and refusal', async (t) => {
   const body = '{"name":1}'
-  for (const method of ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'POST', 'PROPFIND']) for (const path of [RUNS, '/healthz', '/nothing', '/v1/openapi.json']) {
-    for (const lines of [[], [auth], [auth, json, `Content-Length: ${body.length}`]]) {
-      const socket = await dial(s.url)
-      socket.write(spoken(method, path, lines, lines.length === 3 ? body : ''))
-      const first = await listen(socket, (text) => text.includes('\r\n\r\n') && (method === 'HEAD' || /HTTP\/1\.1 204/.test(text) || answersIn(text).length > 0), 3000)
-      socket.write(spoken('GET', '/healthz', []))
-      const second = await listen(socket, (text) => text.includes('alive'), 3000)
-      if (!/^HTTP\/1\.1 [2-4]/.test(first.text) || !second.text.includes('alive')) t.fail(`${method} ${path} with ${lines.length} headers: ${first.text.slice(0, 60)}, then ${second.text.slice(0, 60) || 'nothing'}`)
-      socket.destroy()
+  for (const method of ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'POST', 'PROPFIND'])
+    for (const path of [RUNS, '/healthz', '/nothing', '/v1/openapi.json']) {
+      for (const lines of [[], [auth], [auth, json, `Content-Length: ${body.length}`]]) {
+        const socket = await dial(s.url)
+        socket.write(spoken(method, path, lines, lines.length === 3 ? body : ''))
+        const first = await listen(
+          socket,
+          (text) =>
+            text.includes('\r\n\r\n') &&
+            (method === 'HEAD' || /HTTP\/1\.1 204/.test(text) || answersIn(text).length > 0),
+          3000,
+        )
+        socket.write(spoken('GET', '/healthz', []))
+        const second = await listen(socket, (text) => text.includes('alive'), 3000)
+        if (!/^HTTP\/1\.1 [2-4]/.test(first.text) || !second.text.includes('alive'))
+          t.fail(
+            `${method} ${path} with ${lines.length} headers: ${first.text.slice(0, 60)}, then ${second.text.slice(0, 60) || 'nothing'}`,
+          )
+        socket.destroy()
+      }
     }
-  }
   t.pass('all of them')
 })
 
-t.test('requests sent before the answer to the first end the connection, or are answered in order', async (t) => {
-  for (const times of [2, 5, 50]) {
-    const { answers, closed } = await say(s.url, spoken('GET', RUNS, [auth]).repeat(times), { answers: times, ms: 1000 })
-    t.ok(closed || answers.length === times, `${answers.length} of ${times}`)
-    t.ok(answers.every(({ status }) => status === 200))
-  }
-})
+t.test(
+  'requests sent before the answer to the first end the connection, or are answered in order',
+  async (t) => {
+    for (const times of [2, 5, 50]) {
+      const { answers, closed } = await say(s.url, spoken('GET', RUNS, [auth]).repeat(times), {
+        answers: times,
+        ms: 1000,
+      })
+      t.ok(closed || answers.length === times, `${answers.length} of ${times}`)
+      t.ok(answers.every(({ status }) => status === 200))
+    }
+  },
+)
 
 t.test('clients that go away in the middle of a body or of a stream leave nothing', async (t) => {
   for (let n = 0; n < tries(150); n++) {
     const socket = await dial(s.url)
     if (n % 3 === 0) socket.write(post(['Content-Length: 400'], `{"name":"gone ${n}","desc`))
-    else if (n % 3 === 1) socket.write(spoken('GET', `/v1/runs/${run}/events`, [auth, 'Accept: text/event-stream']))
-    else socket.write(spoken('GET', `${RUNS}/events`, [auth, 'Accept: text/event-stream', 'Last-Event-ID: 0']))
-    if (n % 2 === 0) await listen(socket, (text) => text.includes('\r\n\r\n'), n % 3 === 0 ? 1 : 1000)
+    else if (n % 3 === 1)
+      socket.write(spoken('GET', `/v1/runs/${run}/events`, [auth, 'Accept: text/event-stream']))
+    else
+      socket.write(
+        spoken('GET', `${RUNS}/events`, [auth, 'Accept: text/event-stream', 'Last-Event-ID: 0']),
+      )
+    if (n % 2 === 0)
+      await listen(socket, (text) => text.includes('\r\n\r\n'), n % 3 === 0 ? 1 : 1000)
     if (n % 5 === 0) socket.resetAndDestroy()
     else socket.destroy()
   }
-  t.strictSame((await names()).filter((name) => name.startsWith('gone')), [])
+  t.strictSame(
+    (await names()).filter((name) => name.startsWith('gone')),
+    [],
+  )
   t.ok((await good()) < 2000)
 })
 
-t.test('connections that stay silent or drip are given up, without an effect', { timeout: 60_000 }, async (t) => {
-  for (const [what, { socket, said }] of silent) {
-    const { closed, answers } = await said
-    socket.destroy()
-    t.ok(closed, `${what}: closed by the server`)
-    t.ok(answers.every(({ status }) => status >= 400), what)
-  }
-  t.strictSame((await names()).filter((name) => /half|^u$/.test(name)), [])
-})
+t.test(
+  'connections that stay silent or drip are given up, without an effect',
+  { timeout: 60_000 },
+  async (t) => {
+    for (const [what, { socket, said }] of silent) {
+      const { closed, answers } = await said
+      socket.destroy()
+      t.ok(closed, `${what}: closed by the server`)
+      t.ok(
+        answers.every(({ status }) => status >= 400),
+        what,
+      )
+    }
+    t.strictSame(
+      (await names()).filter((name) => /half|^u$/.test(name)),
+      [],
+    )
+  },
+)
 
 t.test('and in the end no stream, socket or follower is left', async (t) => {
   const after = await settled(s, base)

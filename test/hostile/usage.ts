@@ -12,14 +12,21 @@ export interface Usage {
   readonly failed: number
 }
 
-const sum = (metrics: string, pattern: RegExp): number => metrics.split('\n').filter((line) => pattern.test(line)).reduce((total, line) => total + Number(line.split(' ').at(-1)), 0)
+const sum = (metrics: string, pattern: RegExp): number =>
+  metrics
+    .split('\n')
+    .filter((line) => pattern.test(line))
+    .reduce((total, line) => total + Number(line.split(' ').at(-1)), 0)
 
 /** The numbers now. */
 export async function usage(s: Service): Promise<Usage> {
   const { text } = await s.raw('GET', '/metrics')
   return {
-    sse: sum(text, /^baton_sse_streams_open /), sockets: sum(text, /^baton_worker_sockets_open /), followers: sum(text, /^baton_followers_open /),
-    files: sum(text, /^process_open_fds /), failed: sum(text, /^baton_request_seconds_count\{.*status="500"/),
+    sse: sum(text, /^baton_sse_streams_open /),
+    sockets: sum(text, /^baton_worker_sockets_open /),
+    followers: sum(text, /^baton_followers_open /),
+    files: sum(text, /^process_open_fds /),
+    failed: sum(text, /^baton_request_seconds_count\{.*status="500"/),
   }
 }
 
@@ -29,7 +36,12 @@ export async function settled(s: Service, base?: Usage): Promise<Usage> {
   for (const end = Date.now() + 15_000; Date.now() < end; ) {
     await new Promise((again) => setTimeout(again, base ? 200 : 500))
     const now = await usage(s)
-    const back = base ? now.sse === base.sse && now.sockets === base.sockets && now.followers === base.followers && now.files <= base.files + 8 : JSON.stringify(now) === JSON.stringify(last)
+    const back = base
+      ? now.sse === base.sse &&
+        now.sockets === base.sockets &&
+        now.followers === base.followers &&
+        now.files <= base.files + 8
+      : JSON.stringify(now) === JSON.stringify(last)
     last = now
     if (back) break
   }

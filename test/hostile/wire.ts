@@ -5,8 +5,16 @@
 import { connect, type Socket } from 'node:net'
 
 /** An answer as it came. `closed`: the server gave the connection up within the time that was waited. */
-export interface Said { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: string }
-export interface Heard { readonly answers: readonly Said[]; readonly closed: boolean; readonly text: string }
+export interface Said {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+export interface Heard {
+  readonly answers: readonly Said[]
+  readonly closed: boolean
+  readonly text: string
+}
 
 /** Open a connection. @param url of the service, with its port. */
 export function dial(url: string): Promise<Socket> {
@@ -25,7 +33,12 @@ export function answersIn(text: string): Said[] {
     const end = text.indexOf('\r\n\r\n', at)
     if (end < 0) return found
     const [line = '', ...lines] = text.slice(at, end).split('\r\n')
-    const headers = Object.fromEntries(lines.map((one) => [one.slice(0, one.indexOf(':')).toLowerCase(), one.slice(one.indexOf(':') + 1).trim()]))
+    const headers = Object.fromEntries(
+      lines.map((one) => [
+        one.slice(0, one.indexOf(':')).toLowerCase(),
+        one.slice(one.indexOf(':') + 1).trim(),
+      ]),
+    )
     const length = Number(headers['content-length'] ?? 0)
     const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(line)?.[1] ?? 0)
     if (end + 4 + length > text.length) return found
@@ -38,7 +51,11 @@ export function answersIn(text: string): Said[] {
  * Write these bytes on a new connection and listen until so many answers have come, the server has closed, or the time is over.
  * The connection is then given up. @param ms longest wait.
  */
-export async function say(url: string, bytes: string | Uint8Array, { answers = 1, ms = 3000 }: { answers?: number; ms?: number } = {}): Promise<Heard> {
+export async function say(
+  url: string,
+  bytes: string | Uint8Array,
+  { answers = 1, ms = 3000 }: { answers?: number; ms?: number } = {},
+): Promise<Heard> {
   const socket = await dial(url)
   try {
     socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes)
@@ -49,7 +66,11 @@ export async function say(url: string, bytes: string | Uint8Array, { answers = 1
 }
 
 /** Listen on a connection until `enough`, its end, or the time is over. */
-export function listen(socket: Socket, enough: (text: string) => boolean, ms: number): Promise<Heard> {
+export function listen(
+  socket: Socket,
+  enough: (text: string) => boolean,
+  ms: number,
+): Promise<Heard> {
   return new Promise((done) => {
     let text = ''
     const over = (closed: boolean) => {
@@ -69,4 +90,5 @@ export function listen(socket: Socket, enough: (text: string) => boolean, ms: nu
 }
 
 /** A request as text. @param lines headers besides Host. */
-export const spoken = (method: string, path: string, lines: readonly string[], body = ''): string => `${method} ${path} HTTP/1.1\r\nHost: test\r\n${lines.map((line) => `${line}\r\n`).join('')}\r\n${body}`
+export const spoken = (method: string, path: string, lines: readonly string[], body = ''): string =>
+  `${method} ${path} HTTP/1.1\r\nHost: test\r\n${lines.map((line) => `${line}\r\n`).join('')}\r\n${body}`

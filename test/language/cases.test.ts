@@ -5,7 +5,9 @@ import t from 'tap'
 import { tell } from './story.ts'
 
 const root = join(import.meta.dirname, 'cases')
-const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.txt')).sort()
+const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.txt'))
+  .sort()
 
 t.test('there are stories of every kind', async (t) => {
   t.ok(files.length >= 120, `${files.length} stories`)

@@ -23,21 +23,60 @@ import type { Definition } from '../../protocol/directory.ts'
 import { checkSpec, Spec } from '../../protocol/spec.ts'
 import { World } from './world.ts'
 
-const HIDDEN: ReadonlySet<string> = new Set(['step', 'wait_id', 'job_id', 'interaction_id', 'run_id', 'subject', 'deadline', 'expires_at', 'retry_at', 'source', 'definition_id', 'definition_version', 'worker_instance_id', 'source_event_id', 'status', 'turn_id', 'session_id', 'agent_turn_id'])
+const HIDDEN: ReadonlySet<string> = new Set([
+  'step',
+  'wait_id',
+  'job_id',
+  'interaction_id',
+  'run_id',
+  'subject',
+  'deadline',
+  'expires_at',
+  'retry_at',
+  'source',
+  'definition_id',
+  'definition_version',
+  'worker_instance_id',
+  'source_event_id',
+  'status',
+  'turn_id',
+  'session_id',
+  'agent_turn_id',
+])
 const compiled = Compile(Spec)
 type Values = Record<string, unknown>
 
 /** One line of the timeline. */
-export function lineOf({ type, step, payload = {} }: Pick<RunEvent, 'step' | 'payload'> & { readonly type: string }): string {
-  const shown = JSON.stringify(payload, (key, value: unknown) => (HIDDEN.has(key) ? undefined : value))
+export function lineOf({
+  type,
+  step,
+  payload = {},
+}: Pick<RunEvent, 'step' | 'payload'> & { readonly type: string }): string {
+  const shown = JSON.stringify(payload, (key, value: unknown) =>
+    HIDDEN.has(key) ? undefined : value,
+  )
   return `  ${type}${step === undefined ? '' : ` ${step}`}${shown === '{}' ? '' : ` ${shown}`}`
 }
 /** How a run stands. */
-const standing = ({ status, result, error_type, error_message }: { readonly status: string; readonly result?: Values; readonly error_type?: string; readonly error_message?: string }): string =>
+const standing = ({
+  status,
+  result,
+  error_type,
+  error_message,
+}: {
+  readonly status: string
+  readonly result?: Values
+  readonly error_type?: string
+  readonly error_message?: string
+}): string =>
   `= ${status}${result ? ` ${JSON.stringify(result, (key, value: unknown) => (key === 'run_id' ? undefined : value))}` : ''}${error_type === undefined ? '' : ` ${error_type}: ${error_message ?? ''}`}`
 
 /** A story without what came of it: its title, and its lines, long ones joined. */
-export function read(text: string): { readonly title: string; readonly head: string; readonly lines: readonly string[] } {
+export function read(text: string): {
+  readonly title: string
+  readonly head: string
+  readonly lines: readonly string[]
+} {
   const [title = '', ...rest] = text.split('\n')
   const lines: string[] = []
   let head = ''
@@ -52,7 +91,9 @@ export function read(text: string): { readonly title: string; readonly head: str
 
 /** Faults of a workflow, as a client is told of them. */
 const faultsOf = (spec: unknown): string[] =>
-  (compiled.Check(spec) ? checkSpec(spec, 'spec') : explain(Spec, spec, 'spec')).map(({ field, message }) => `  refused ${field}: ${message}`)
+  (compiled.Check(spec) ? checkSpec(spec, 'spec') : explain(Spec, spec, 'spec')).map(
+    ({ field, message }) => `  refused ${field}: ${message}`,
+  )
 
 /** Tell a story: the whole text as it should be. */
 export function tell(text: string): string {
@@ -72,9 +113,20 @@ export function tell(text: string): string {
       continue
     }
     const before = world.events.length
-    const refused = verb === 'start' ? world.start(spec as Spec, valuesOf(rest), definitions) : perform(world, verb, rest)
-    body.push(line, ...(refused ? [`  refused ${refused.refused}${refused.message === undefined ? '' : `: ${refused.message}`}`] : []))
-    for (const event of world.events.slice(before)) if (timelineTypes.has(event.type)) body.push(lineOf(event))
+    const refused =
+      verb === 'start'
+        ? world.start(spec as Spec, valuesOf(rest), definitions)
+        : perform(world, verb, rest)
+    body.push(
+      line,
+      ...(refused
+        ? [
+            `  refused ${refused.refused}${refused.message === undefined ? '' : `: ${refused.message}`}`,
+          ]
+        : []),
+    )
+    for (const event of world.events.slice(before))
+      if (timelineTypes.has(event.type)) body.push(lineOf(event))
   }
   if (world.events.length > 0) body.push(standing(world.record))
   return `${title}\n\n${head}${body.join('\n')}\n`
@@ -85,16 +137,34 @@ function perform(world: World, verb: string, rest: string): ReturnType<World['se
   const [name = '', ...words] = rest.split(' ')
   const more = words.join(' ')
   switch (verb) {
-    case 'job': return void world.job(name, words[0] ?? '', valuesOf(words.slice(1).join(' ')))
-    case 'turn': return void world.turn(name, words[0] ?? '', valuesOf(words.slice(1).join(' ')))
-    case 'signal': return world.send('run.signal', { name, ...(more && { payload: valuesOf(more) }) })
-    case 'event': return world.send('event.deliver', { source_event_id: `event ${world.events.length}`, event_type: name, event: valuesOf(more), meta: {} })
-    case 'complete': return world.send('run.signal', { step_key: name, ...(more && { result: valuesOf(more) }) })
-    case 'answer': return void world.answer(name, 'completed', JSON.parse(more))
-    case 'expire': return void world.answer(name, 'expired', undefined)
-    case 'dismiss': return void world.answer(name, 'cancelled', undefined)
-    case 'after': return void world.pass(parseDuration(name) ?? 0)
-    case 'cancel': case 'resume': case 'retry': return world.send(`run.${verb}`, valuesOf(rest))
-    default: throw new Error(`a story does not know ${verb}`)
+    case 'job':
+      return void world.job(name, words[0] ?? '', valuesOf(words.slice(1).join(' ')))
+    case 'turn':
+      return void world.turn(name, words[0] ?? '', valuesOf(words.slice(1).join(' ')))
+    case 'signal':
+      return world.send('run.signal', { name, ...(more && { payload: valuesOf(more) }) })
+    case 'event':
+      return world.send('event.deliver', {
+        source_event_id: `event ${world.events.length}`,
+        event_type: name,
+        event: valuesOf(more),
+        meta: {},
+      })
+    case 'complete':
+      return world.send('run.signal', { step_key: name, ...(more && { result: valuesOf(more) }) })
+    case 'answer':
+      return void world.answer(name, 'completed', JSON.parse(more))
+    case 'expire':
+      return void world.answer(name, 'expired', undefined)
+    case 'dismiss':
+      return void world.answer(name, 'cancelled', undefined)
+    case 'after':
+      return void world.pass(parseDuration(name) ?? 0)
+    case 'cancel':
+    case 'resume':
+    case 'retry':
+      return world.send(`run.${verb}`, valuesOf(rest))
+    default:
+      throw new Error(`a story does not know ${verb}`)
   }
 }

@@ -18,7 +18,12 @@ import type { Spec } from '../../protocol/spec.ts'
 const START = 1_767_225_600_000
 const actor = run as unknown as AnyActor
 type Values = Record<string, unknown>
-interface Held { readonly header: JobHeader; failures: number; taken: boolean; ended: boolean }
+interface Held {
+  readonly header: JobHeader
+  failures: number
+  taken: boolean
+  ended: boolean
+}
 
 export class World {
   now = START
@@ -29,7 +34,11 @@ export class World {
   readonly #counts = new Map<string, number>()
   readonly #id = 'run_main'
 
-  start(spec: Spec, input: Values, definitions: Readonly<Record<string, Definition>>): Refusal | undefined {
+  start(
+    spec: Spec,
+    input: Values,
+    definitions: Readonly<Record<string, Definition>>,
+  ): Refusal | undefined {
     return this.send('run.start', { ...input, spec, definitions })
   }
   get record(): WorkflowRun {
@@ -54,7 +63,9 @@ export class World {
   }
   /** The worker that has the job of a step says how it went. A failure is another attempt while the job has some left. */
   job(step: string, outcome: string, more: Values): void {
-    const held = [...this.#jobs.values()].findLast(({ header, ended }) => header.step_key === step && !ended)
+    const held = [...this.#jobs.values()].findLast(
+      ({ header, ended }) => header.step_key === step && !ended,
+    )
     if (!held) throw new Error(`no job of ${step} is waiting`)
     const { header } = held
     const attempt = held.failures + 1
@@ -63,7 +74,11 @@ export class World {
     if (outcome === 'taken') held.taken = true
     else if (outcome === 'failed' && attempt < header.max_attempts) {
       held.failures++
-      this.send('job.retried', { ...about, max_attempts: header.max_attempts, reason: 'failure', ...more }, header.run_id)
+      this.send(
+        'job.retried',
+        { ...about, max_attempts: header.max_attempts, reason: 'failure', ...more },
+        header.run_id,
+      )
     } else {
       held.ended = true
       this.send('job.settled', { ...about, outcome, ...result }, header.run_id)
@@ -71,18 +86,38 @@ export class World {
   }
   /** What becomes of the turn that a step waits for: it is opened, as it is before it ends; or what it runs with cannot be looked up. */
   turn(step: string, outcome: string, more: Values): void {
-    const found = placesOf(this.#runs.get(this.#id) as RunState).find(([, { wait }]) => wait?.kind === 'agent' && wait.step === step)?.[1].wait
+    const found = placesOf(this.#runs.get(this.#id) as RunState).find(
+      ([, { wait }]) => wait?.kind === 'agent' && wait.step === step,
+    )?.[1].wait
     if (found?.kind !== 'agent') throw new Error(`no agent is asked by ${step}`)
     const { turn_id, job_id, session_id = 'ses_1' } = found
-    if (outcome === 'unknown') return void this.send('job.settled', { job_id, outcome: 'failed', attempt: 1, ...more })
-    if (job_id !== undefined) this.send('turn.defined', { turn_id, session_id, place: {}, definition: { agent_id: 'agt_1' } })
-    if (outcome !== 'opened') this.send('turn.settled', { turn_id, session_id, status: outcome, ...(outcome === 'completed' && more['text'] === undefined ? { output: more } : more) })
+    if (outcome === 'unknown')
+      return void this.send('job.settled', { job_id, outcome: 'failed', attempt: 1, ...more })
+    if (job_id !== undefined)
+      this.send('turn.defined', {
+        turn_id,
+        session_id,
+        place: {},
+        definition: { agent_id: 'agt_1' },
+      })
+    if (outcome !== 'opened')
+      this.send('turn.settled', {
+        turn_id,
+        session_id,
+        status: outcome,
+        ...(outcome === 'completed' && more['text'] === undefined ? { output: more } : more),
+      })
   }
   /** Somebody answers, or nobody does, or it is withdrawn: the question of a step. */
   answer(step: string, status: string, value: unknown): void {
-    const found = placesOf(this.#runs.get(this.#id) as RunState).find(([, { wait }]) => wait?.kind === 'interaction' && wait.step === step)?.[1].wait
+    const found = placesOf(this.#runs.get(this.#id) as RunState).find(
+      ([, { wait }]) => wait?.kind === 'interaction' && wait.step === step,
+    )?.[1].wait
     if (found?.kind !== 'interaction') throw new Error(`nobody is asked by ${step}`)
-    const about = { interaction_id: found.interaction_id, ...(status === 'completed' && { value, responder: { user_id: 'ada' } }) }
+    const about = {
+      interaction_id: found.interaction_id,
+      ...(status === 'completed' && { value, responder: { user_id: 'ada' } }),
+    }
     this.send('interaction.settled', { ...about, signal_name: `interaction.${step}`, status })
   }
 
@@ -108,11 +143,13 @@ export class World {
     const { events, tells = [] } = decision as Decided<RunEvent, unknown>
     let state: unknown = this.#runs.get(id) ?? null
     // As it is after a restart: nothing but what the events say, in the form in which they are stored.
-    for (const event of JSON.parse(JSON.stringify(events)) as RunEvent[]) state = evolve(actor, state, event, this.now)
+    for (const event of JSON.parse(JSON.stringify(events)) as RunEvent[])
+      state = evolve(actor, state, event, this.now)
     this.#runs.set(id, state as RunState | null)
     if (id === this.#id) this.events.push(...events)
     for (const tell of tells) this.#tell(tell)
-    for (const { wait_id } of watching(state as RunState | null)) this.#decide(id, 'event.watched', { wait_id })
+    for (const { wait_id } of watching(state as RunState | null))
+      this.#decide(id, 'event.watched', { wait_id })
     return undefined
   }
   #tell({ to, name, input }: Tell): void {
@@ -121,18 +158,27 @@ export class World {
       const { job } = input as { job: JobHeader }
       if (job.kind === 'opening') return
       this.#jobs.set(job.id, { header: job, failures: 0, taken: false, ended: false })
-    } else if (name === 'queue.cancel') for (const id of (input as { job_ids: readonly string[] }).job_ids) this.#stop(id)
+    } else if (name === 'queue.cancel')
+      for (const id of (input as { job_ids: readonly string[] }).job_ids) this.#stop(id)
   }
   /** A job that no worker has ends at once; any other ends with its worker. */
   #stop(id: string): void {
     const held = this.#jobs.get(id)
     if (!held || held.taken || held.ended) return
     held.ended = true
-    this.#decide(held.header.run_id ?? '', 'job.settled', { job_id: id, attempt: held.failures, outcome: 'cancelled' })
+    this.#decide(held.header.run_id ?? '', 'job.settled', {
+      job_id: id,
+      attempt: held.failures,
+      outcome: 'cancelled',
+    })
   }
   #cause(id: string): Cause {
     return {
-      id: 'cmd', at: this.now, self: { project: 'prj', kind: 'run', id }, shard: 0, principal: { type: 'user', id: 'ada', name: 'Ada' },
+      id: 'cmd',
+      at: this.now,
+      self: { project: 'prj', kind: 'run', id },
+      shard: 0,
+      principal: { type: 'user', id: 'ada', name: 'Ada' },
       mint: (prefix) => {
         const count = (this.#counts.get(prefix) ?? 0) + 1
         this.#counts.set(prefix, count)

@@ -1,16 +1,39 @@
 /** The way in: what counts as installed, and how a test run is counted. */
 import t from 'tap'
 
-interface Dependencies { compareLocks(locked: object, installed: object): string }
-interface Tap { createReader(show: (line: string) => void): { result: object; line(line: string): void } }
-const { compareLocks } = (await import('../../nodes/boot/dependencies.mjs' as string)) as Dependencies
+interface Dependencies {
+  compareLocks(locked: object, installed: object): string
+}
+interface Tap {
+  createReader(show: (line: string) => void): { result: object; line(line: string): void }
+}
+const { compareLocks } = (await import(
+  '../../nodes/boot/dependencies.mjs' as string
+)) as Dependencies
 const { createReader } = (await import('../../nodes/boot/tap.mjs' as string)) as Tap
 
 t.test('packages count as installed when npm recorded what the lock names', async (t) => {
-  const locked = { '': { version: '0' }, 'node_modules/a': { version: '1' }, 'node_modules/d': { version: '2', dev: true }, 'node_modules/o': { version: '3', optional: true } }
-  t.equal(compareLocks(locked, { 'node_modules/a': { version: '1' }, 'node_modules/d': { version: '2' } }), 'all')
+  const locked = {
+    '': { version: '0' },
+    'node_modules/a': { version: '1' },
+    'node_modules/d': { version: '2', dev: true },
+    'node_modules/o': { version: '3', optional: true },
+  }
+  t.equal(
+    compareLocks(locked, {
+      'node_modules/a': { version: '1' },
+      'node_modules/d': { version: '2' },
+    }),
+    'all',
+  )
   t.equal(compareLocks(locked, { 'node_modules/a': { version: '1' } }), 'production')
-  t.equal(compareLocks(locked, { 'node_modules/a': { version: '2' }, 'node_modules/d': { version: '2' } }), 'stale')
+  t.equal(
+    compareLocks(locked, {
+      'node_modules/a': { version: '2' },
+      'node_modules/d': { version: '2' },
+    }),
+    'stale',
+  )
 })
 
 const read = (text: string) => {
@@ -46,12 +69,17 @@ not ok 1 - test/a.test.ts # time=5ms
 ok 2 - test/b.test.ts # time=1ms
 1..2`)
   t.match(result, { passed: 3, failed: 1, skipped: 2, files: 2 })
-  t.match(shown, /✗ test\/a.test.ts › outer › two\n +---\n +expected[\s\S]*✗ test\/a.test.ts \(5ms\)\n✓ test\/b.test.ts/)
+  t.match(
+    shown,
+    /✗ test\/a.test.ts › outer › two\n +---\n +expected[\s\S]*✗ test\/a.test.ts \(5ms\)\n✓ test\/b.test.ts/,
+  )
   t.notMatch(shown, /at: here/)
 })
 
 t.test('a file that failed without a failed assertion counts', async (t) => {
-  const { result, shown } = read('# Subtest: test/a.test.ts\n    ok 1 - fine\n    1..1\nnot ok 1 - test/a.test.ts # time=1ms\n  ---\n  exitCode: 3\n  ...\n1..1')
+  const { result, shown } = read(
+    '# Subtest: test/a.test.ts\n    ok 1 - fine\n    1..1\nnot ok 1 - test/a.test.ts # time=1ms\n  ---\n  exitCode: 3\n  ...\n1..1',
+  )
   t.match(result, { passed: 1, failed: 1, files: 1 })
   t.match(shown, /exitCode: 3/)
 })

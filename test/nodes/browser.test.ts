@@ -7,13 +7,37 @@ t.test('the chat page reaches what it needs, and only that', async (t) => {
   const modules = browserModules(CHAT)
   const addresses = [...modules.keys()]
   t.equal(addresses[0], '/modules/client/chat/main.ts', 'the one that begins comes first')
-  for (const address of ['/modules/client/transcript/fold.ts', '/modules/protocol/session/settled.ts', '/modules/packages/eventsource-parser/dist/stream.js']) t.ok(addresses.includes(address), address)
-  t.strictSame(addresses.filter((address) => !/^\/modules\/(client\/(chat\/|transcript)|protocol\/session\/|packages\/eventsource-parser\/)/.test(address)), [], 'no schemas, no server')
+  for (const address of [
+    '/modules/client/transcript/fold.ts',
+    '/modules/protocol/session/settled.ts',
+    '/modules/packages/eventsource-parser/dist/stream.js',
+  ])
+    t.ok(addresses.includes(address), address)
+  t.strictSame(
+    addresses.filter(
+      (address) =>
+        !/^\/modules\/(client\/(chat\/|transcript)|protocol\/session\/|packages\/eventsource-parser\/)/.test(
+          address,
+        ),
+    ),
+    [],
+    'no schemas, no server',
+  )
   for (const [address, text] of modules) {
     t.not(text, '', address)
-    const names = [...text.matchAll(/^\s*(?:import|export)\b[^'"()=;]*["']([^"']+)["']/gm)].map(([, name]) => name ?? '')
-    t.strictSame(names.filter((name) => !modules.has(name)), [], `${address} imports what is served`)
-    t.notMatch(text, /\b(require\(|import type |interface |as const\b|process\.)/, `${address} is a module without types`)
+    const names = [...text.matchAll(/^\s*(?:import|export)\b[^'"()=;]*["']([^"']+)["']/gm)].map(
+      ([, name]) => name ?? '',
+    )
+    t.strictSame(
+      names.filter((name) => !modules.has(name)),
+      [],
+      `${address} imports what is served`,
+    )
+    t.notMatch(
+      text,
+      /\b(require\(|import type |interface |as const\b|process\.)/,
+      `${address} is a module without types`,
+    )
   }
 })
 

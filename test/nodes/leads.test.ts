@@ -3,8 +3,15 @@ import t from 'tap'
 import { createSuccession, leads } from '../../nodes/nats/leader.ts'
 
 type Cluster = Parameters<typeof leads>[0]
-const replica = (name: string, milliseconds: number, offline = false) => ({ name, current: true, offline, active: milliseconds * 1e6, lag: 0 })
-const told = (...replicas: ReturnType<typeof replica>[]) => leads({ name: 'c', leader: 'a', replicas } as unknown as Cluster, 5)
+const replica = (name: string, milliseconds: number, offline = false) => ({
+  name,
+  current: true,
+  offline,
+  active: milliseconds * 1e6,
+  lag: 0,
+})
+const told = (...replicas: ReturnType<typeof replica>[]) =>
+  leads({ name: 'c', leader: 'a', replicas } as unknown as Cluster, 5)
 
 t.test('a single server leads', async (t) => {
   t.ok(leads(undefined, 5))
@@ -23,16 +30,27 @@ t.test('a server that others have not answered for long may have been replaced',
   t.notOk(told(replica('b', 10), replica('c', 9000), replica('d', 9000), replica('e', 9000)))
 })
 
-t.test('a leader that answers late may have stood still meanwhile, and its followers have elected another', async (t) => {
-  const cluster = { name: 'c', leader: 'a', replicas: [replica('b', 10), replica('c', 10)] } as unknown as Cluster
-  t.ok(leads(cluster, 900))
-  t.notOk(leads(cluster, 1100))
-})
+t.test(
+  'a leader that answers late may have stood still meanwhile, and its followers have elected another',
+  async (t) => {
+    const cluster = {
+      name: 'c',
+      leader: 'a',
+      replicas: [replica('b', 10), replica('c', 10)],
+    } as unknown as Cluster
+    t.ok(leads(cluster, 900))
+    t.notOk(leads(cluster, 1100))
+  },
+)
 
 t.test('a predecessor that wakes up is not believed while its successor is heard', async (t) => {
   let now = 0
   const believed = createSuccession(() => now)
-  const since = (second: number) => ({ leader: 'x', leader_since: `2026-01-01T00:00:${String(second).padStart(2, '0')}.123456789Z` }) as unknown as Cluster
+  const since = (second: number) =>
+    ({
+      leader: 'x',
+      leader_since: `2026-01-01T00:00:${String(second).padStart(2, '0')}.123456789Z`,
+    }) as unknown as Cluster
   t.ok(believed(0, since(10)))
   t.ok(believed(0, since(20)), 'a successor')
   now = 1900

@@ -12,10 +12,16 @@ import { createSnapshots } from '../../nodes/nats/snapshots.ts'
 import { startStore } from './store.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
-const words = (stored: { readonly data: Uint8Array } | undefined) => stored && new TextDecoder().decode(stored.data)
+const words = (stored: { readonly data: Uint8Array } | undefined) =>
+  stored && new TextDecoder().decode(stored.data)
 /** Wait for something that happens by itself. */
 const until = async (what: string, holds: () => boolean, within = 10_000) => {
-  for (const started = Date.now(); !holds(); await new Promise((resolve) => setTimeout(resolve, 10))) if (Date.now() - started > within) throw new Error(`not within ${within} ms: ${what}`)
+  for (
+    const started = Date.now();
+    !holds();
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  )
+    if (Date.now() - started > within) throw new Error(`not within ${within} ms: ${what}`)
 }
 
 const layout = { partitions: 1, shards: 4, replicas: 1 }
@@ -24,7 +30,10 @@ await Promise.all([provision(one, layout), provision(two, layout)])
 
 t.test('an installation keeps its layout', async (t) => {
   await provision(one, layout)
-  await t.rejects(provision(one, { ...layout, shards: 8 }), { name: 'Fault', message: /created with 4 shards.*BATON_SHARDS=4/ })
+  await t.rejects(provision(one, { ...layout, shards: 8 }), {
+    name: 'Fault',
+    message: /created with 4 shards.*BATON_SHARDS=4/,
+  })
   await t.rejects(provision(one, { ...layout, partitions: 2 }), Fault)
 })
 
@@ -38,58 +47,85 @@ t.test('appends of one shard exclude each other', async (t) => {
   const a = await journal.append(0, 0, bytes('a'), 0, 'm1')
   t.same(a, { sequence: 1 })
   t.equal(await journal.append(0, 0, bytes('x'), 0, 'm2'), 'conflict', 'somebody was first')
-  t.same(await journal.append(0, 1, bytes('other'), 0, 'm3'), { sequence: 2 }, 'another shard has a subject of its own')
+  t.same(
+    await journal.append(0, 1, bytes('other'), 0, 'm3'),
+    { sequence: 2 },
+    'another shard has a subject of its own',
+  )
   t.same(await journal.append(0, 0, bytes('b'), 1, 'm4'), { sequence: 3 })
-  t.same(await journal.append(0, 0, bytes('b'), 1, 'm4'), { sequence: 3 }, 'a repeat finds what it wrote')
+  t.same(
+    await journal.append(0, 0, bytes('b'), 1, 'm4'),
+    { sequence: 3 },
+    'a repeat finds what it wrote',
+  )
   const last = await journal.last(0, 0)
   t.match(last, { sequence: 3, message_id: 'm4' })
   t.equal(words(last), 'b')
   t.same(await journal.position(0), { first: 1, last: 3 })
-  const raced = await Promise.all([createJournal(one).append(0, 2, bytes('1'), 0, 'r1'), createJournal(two).append(0, 2, bytes('2'), 0, 'r2')])
+  const raced = await Promise.all([
+    createJournal(one).append(0, 2, bytes('1'), 0, 'r1'),
+    createJournal(two).append(0, 2, bytes('2'), 0, 'r2'),
+  ])
   t.equal(raced.filter((outcome) => outcome === 'conflict').length, 1, 'of two at once, one wins')
-  await t.rejects(journal.append(0, 3, new Uint8Array(9_000_000), 0, 'big'), 'what no server accepts is a bug, not an outcome')
+  await t.rejects(
+    journal.append(0, 3, new Uint8Array(9_000_000), 0, 'big'),
+    'what no server accepts is a bug, not an outcome',
+  )
 })
 
 t.test('a shard is read from a sequence to its end', async (t) => {
   const journal = createJournal(one)
   const read: string[] = []
-  for await (const stored of journal.read(0, 0, 1)) read.push(`${stored.sequence}${words(stored)}${stored.message_id}`)
+  for await (const stored of journal.read(0, 0, 1))
+    read.push(`${stored.sequence}${words(stored)}${stored.message_id}`)
   t.same(read, ['1am1', '3bm4'], 'only this shard, in order')
-  for await (const stored of journal.read(0, 0, 4)) t.fail(`nothing is behind the end, but ${stored.sequence}`)
+  for await (const stored of journal.read(0, 0, 4))
+    t.fail(`nothing is behind the end, but ${stored.sequence}`)
   for await (const stored of journal.read(0, 0, 2)) {
     t.equal(stored.sequence, 3)
     break
   }
 })
 
-t.test('many large envelopes are read without losing the connection, however slow the reader is', async (t) => {
-  const journal = createJournal(one)
-  const large = new Uint8Array(400_000)
-  let expected = (await journal.last(0, 1))?.sequence ?? 0
-  const before = expected
-  for (let i = 0; i < 250; i++) {
-    const appended = await journal.append(0, 1, large, expected, `large${i}`)
-    if (typeof appended !== 'object') throw new Error(`not stored: ${appended}`)
-    expected = appended.sequence
-  }
-  let connections = 0
-  const forget = two.onReconnect(() => { connections++ })
-  let read = 0
-  // The reader is busy with each of the first envelopes, so what is on its way piles up at the server.
-  for await (const { data } of createJournal(two).read(0, 1, before + 1)) {
-    read += data.length
-    if (read < 10 * large.length) for (const since = performance.now(); performance.now() - since < 100; );
-  }
-  forget()
-  t.equal(read, 250 * large.length)
-  t.equal(connections, 0, 'the server did not drop the reader')
-})
+t.test(
+  'many large envelopes are read without losing the connection, however slow the reader is',
+  async (t) => {
+    const journal = createJournal(one)
+    const large = new Uint8Array(400_000)
+    let expected = (await journal.last(0, 1))?.sequence ?? 0
+    const before = expected
+    for (let i = 0; i < 250; i++) {
+      const appended = await journal.append(0, 1, large, expected, `large${i}`)
+      if (typeof appended !== 'object') throw new Error(`not stored: ${appended}`)
+      expected = appended.sequence
+    }
+    let connections = 0
+    const forget = two.onReconnect(() => {
+      connections++
+    })
+    let read = 0
+    // The reader is busy with each of the first envelopes, so what is on its way piles up at the server.
+    for await (const { data } of createJournal(two).read(0, 1, before + 1)) {
+      read += data.length
+      if (read < 10 * large.length)
+        for (const since = performance.now(); performance.now() - since < 100; );
+    }
+    forget()
+    t.equal(read, 250 * large.length)
+    t.equal(connections, 0, 'the server did not drop the reader')
+  },
+)
 
 t.test('damage is told, never read', async (t) => {
   const journal = createJournal(one)
   await one.streams.publish('journal.0.3', bytes('not from here'))
   await t.rejects(journal.last(0, 3), /damaged/)
-  await t.rejects((async () => { for await (const _ of journal.read(0, 3, 1)) t.fail('it was read') })(), /damaged/)
+  await t.rejects(
+    (async () => {
+      for await (const _ of journal.read(0, 3, 1)) t.fail('it was read')
+    })(),
+    /damaged/,
+  )
   await one.manager.streams.purge('JOURNAL_0', { filter: 'journal.0.3' })
 })
 
@@ -106,7 +142,11 @@ t.test('snapshots may be small, large, replaced and deleted', async (t) => {
   t.equal(new TextDecoder().decode((await mine.get(0, key))?.data), 'later')
   const large = new Uint8Array(600_000).map((_, i) => i % 251)
   await mine.put(0, key, large)
-  t.same(Buffer.from((await theirs.get(0, key))?.data ?? []).equals(large), true, 'a large value comes back whole')
+  t.same(
+    Buffer.from((await theirs.get(0, key))?.data ?? []).equals(large),
+    true,
+    'a large value comes back whole',
+  )
   await theirs.put(0, key, new Uint8Array(0))
   t.equal((await mine.get(0, key))?.data.length, 0, 'an empty value is a value')
   await mine.delete(0, key)
@@ -124,7 +164,10 @@ t.test('snapshots may be small, large, replaced and deleted', async (t) => {
 })
 
 t.test('the registry replaces exactly the revision that was seen', async (t) => {
-  const [mine, theirs] = [createRegistry(one, 'CLUSTER', () => ensureCluster(one, 1)), createRegistry(two, 'CLUSTER')]
+  const [mine, theirs] = [
+    createRegistry(one, 'CLUSTER', () => ensureCluster(one, 1)),
+    createRegistry(two, 'CLUSTER'),
+  ]
   const revision = await mine.put('shard/0.1', 'one', 0)
   t.type(revision, 'number')
   t.equal(await theirs.put('shard/0.1', 'two', 0), undefined, 'it exists')
@@ -133,8 +176,17 @@ t.test('the registry replaces exactly the revision that was seen', async (t) => 
   t.ok(next !== undefined && next > (revision ?? 0))
   t.equal(await mine.put('shard/0.1', 'one', revision ?? 0), undefined, 'it has changed')
   await mine.put('node/ä', 'x', 0)
-  t.same((await theirs.list('')).map(({ key, value }) => [key, value]), [['node/ä', 'x'], ['shard/0.1', 'two']])
-  t.same((await theirs.list('shard/')).map(({ key }) => key), ['shard/0.1'])
+  t.same(
+    (await theirs.list('')).map(({ key, value }) => [key, value]),
+    [
+      ['node/ä', 'x'],
+      ['shard/0.1', 'two'],
+    ],
+  )
+  t.same(
+    (await theirs.list('shard/')).map(({ key }) => key),
+    ['shard/0.1'],
+  )
   await mine.delete('shard/0.1')
   t.equal(await theirs.get('shard/0.1'), undefined)
   t.ok(await theirs.put('shard/0.1', 'again', 0), 'a deleted key can be created')
@@ -145,13 +197,25 @@ t.test('the bus asks here first, then elsewhere', async (t) => {
   t.equal(await mine.request('ask.a', {}, 500), 'no_responders')
   const stop = theirs.subscribe('ask.*', (message, subject) => ({ from: 'two', message, subject }))
   await theirs.flush()
-  t.same(await mine.request('ask.a', { n: 1 }, 500), { answer: { from: 'two', message: { n: 1 }, subject: 'ask.a' } })
+  t.same(await mine.request('ask.a', { n: 1 }, 500), {
+    answer: { from: 'two', message: { n: 1 }, subject: 'ask.a' },
+  })
   const stopHere = mine.subscribe('ask.a', () => 'here')
   t.same(await mine.request('ask.a', {}, 500), { answer: 'here' })
   const stopPassing = mine.subscribe('ask.b', () => undefined)
-  t.match(await mine.request('ask.b', {}, 500), { answer: { from: 'two' } }, 'who passes lets others answer')
-  const stopFailing = mine.subscribe('ask.c', () => { throw new Error('expected') })
-  t.match(await mine.request('ask.c', {}, 500), { answer: { from: 'two' } }, 'who fails lets others answer')
+  t.match(
+    await mine.request('ask.b', {}, 500),
+    { answer: { from: 'two' } },
+    'who passes lets others answer',
+  )
+  const stopFailing = mine.subscribe('ask.c', () => {
+    throw new Error('expected')
+  })
+  t.match(
+    await mine.request('ask.c', {}, 500),
+    { answer: { from: 'two' } },
+    'who fails lets others answer',
+  )
   for (const end of [stop, stopHere, stopPassing, stopFailing]) end()
   await theirs.flush()
   t.equal(await mine.request('ask.b', {}, 500), 'no_responders')
@@ -165,8 +229,14 @@ t.test('every listener hears a message once, and one of each group', async (t) =
   const [mine, theirs] = [createBus(one), createBus(two)]
   const heard: string[] = []
   const hear = (name: string) => (message: unknown) => void heard.push(`${name}${String(message)}`)
-  const ends = [mine.subscribe('news.>', hear('a')), mine.subscribe('news.x', hear('b')), theirs.subscribe('news.*', hear('c')),
-    mine.subscribe('news.x', hear('g'), 'group'), mine.subscribe('news.*', hear('g'), 'group'), theirs.subscribe('news.x', hear('g'), 'group')]
+  const ends = [
+    mine.subscribe('news.>', hear('a')),
+    mine.subscribe('news.x', hear('b')),
+    theirs.subscribe('news.*', hear('c')),
+    mine.subscribe('news.x', hear('g'), 'group'),
+    mine.subscribe('news.*', hear('g'), 'group'),
+    theirs.subscribe('news.x', hear('g'), 'group'),
+  ]
   await Promise.all([mine.flush(), theirs.flush()])
   mine.publish('news.x', 1)
   t.same(heard, [], 'never within the call')
@@ -178,14 +248,21 @@ t.test('every listener hears a message once, and one of each group', async (t) =
   for (const end of ends) end()
 })
 
-t.test('a request to a group reaches a member that wants it, and hears at once when none does', async (t) => {
-  const [mine, theirs] = [createBus(one), createBus(two)]
-  const ends = [theirs.subscribe('offer.p.*', () => undefined, 'g'), theirs.subscribe('offer.p.q', (message) => (message === 'good' ? 'taken' : undefined), 'g')]
-  await theirs.flush()
-  for (let i = 0; i < 6; i++) t.same(await mine.request('offer.p.q', 'good', 1000), { answer: 'taken' })
-  t.equal(await mine.request('offer.p.q', 'bad', 60_000), 'no_responders')
-  for (const end of ends) end()
-})
+t.test(
+  'a request to a group reaches a member that wants it, and hears at once when none does',
+  async (t) => {
+    const [mine, theirs] = [createBus(one), createBus(two)]
+    const ends = [
+      theirs.subscribe('offer.p.*', () => undefined, 'g'),
+      theirs.subscribe('offer.p.q', (message) => (message === 'good' ? 'taken' : undefined), 'g'),
+    ]
+    await theirs.flush()
+    for (let i = 0; i < 6; i++)
+      t.same(await mine.request('offer.p.q', 'good', 1000), { answer: 'taken' })
+    t.equal(await mine.request('offer.p.q', 'bad', 60_000), 'no_responders')
+    for (const end of ends) end()
+  },
+)
 
 t.test('followers and appends survive a killed server', async (t) => {
   const journal = createJournal(two, { timeout: 500 })
@@ -210,7 +287,8 @@ t.test('followers and appends survive a killed server', async (t) => {
   }
   for (let i = 0; i < 700; i++) await append(`f${i}`)
   await until('the follower is there', () => seen.at(-1) === last)
-  for await (const { name } of two.manager.consumers.list('JOURNAL_0')) await two.manager.consumers.delete('JOURNAL_0', name)
+  for await (const { name } of two.manager.consumers.list('JOURNAL_0'))
+    await two.manager.consumers.delete('JOURNAL_0', name)
   await append('h')
   await until('the follower has a new consumer', () => seen.at(-1) === last)
   const restart = await kill()
@@ -218,17 +296,29 @@ t.test('followers and appends survive a killed server', async (t) => {
   await restart()
   for (let i = 0; i < 20; i++) await append(`g${i}`)
   await until('the follower is there again', () => seen.at(-1) === last)
-  t.same(seen, seen.slice().sort((a, b) => a - b), 'in order')
+  t.same(
+    seen,
+    seen.slice().sort((a, b) => a - b),
+    'in order',
+  )
   t.equal(most, 1, 'one batch at a time')
   t.equal(new Set(seen).size, seen.length, 'nothing twice')
   const all: number[] = []
   for await (const { sequence } of journal.read(0, 0, 1)) all.push(sequence)
-  t.same(all.filter((sequence) => !seen.includes(sequence)), [], 'nothing left out')
+  t.same(
+    all.filter((sequence) => !seen.includes(sequence)),
+    [],
+    'nothing left out',
+  )
   await stop()
 
   const registry = createRegistry(one, 'CLUSTER', () => ensureCluster(one, 1))
   await until('the first connection is back', () => one.connected())
   t.equal(await registry.get('shard/0.1'), undefined, 'leases are forgotten')
   t.ok(await registry.put('shard/0.1', 'one', 0), 'and taken again')
-  t.same(JSON.parse((await createRegistry(one, 'CONFIG').get('layout'))?.value ?? ''), layout, 'constants are kept')
+  t.same(
+    JSON.parse((await createRegistry(one, 'CONFIG').get('layout'))?.value ?? ''),
+    layout,
+    'constants are kept',
+  )
 })

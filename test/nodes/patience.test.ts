@@ -18,10 +18,19 @@ t.test('what fails for a while is done again', async (t) => {
 
 t.test('what waiting cannot mend is told at once', async (t) => {
   let tries = 0
-  await t.rejects(patiently(nats, 'a thing', () => { tries++; return Promise.reject(new Fault('the layout is another one')) }), { name: 'Fault', message: 'the layout is another one' })
+  await t.rejects(
+    patiently(nats, 'a thing', () => {
+      tries++
+      return Promise.reject(new Fault('the layout is another one'))
+    }),
+    { name: 'Fault', message: 'the layout is another one' },
+  )
   t.equal(tries, 1)
 })
 
 t.test('in the end it says what to check', async (t) => {
-  await t.rejects(patiently(nats, 'a thing', () => Promise.reject(new Error('no leader')), 50), { name: 'Fault', message: /a thing cannot be set up: no leader\. Check that all NATS servers/ })
+  await t.rejects(
+    patiently(nats, 'a thing', () => Promise.reject(new Error('no leader')), 50),
+    { name: 'Fault', message: /a thing cannot be set up: no leader\. Check that all NATS servers/ },
+  )
 })

@@ -31,11 +31,16 @@ export async function startStore(sync: string): Promise<Store> {
     await rm(folder, { recursive: true, force: true })
   })
   return {
-    one, two, connect, start,
+    one,
+    two,
+    connect,
+    start,
     kill: async () => {
       server.kill('SIGKILL')
       await server.exited
-      return async () => { server = await start(server.port) }
+      return async () => {
+        server = await start(server.port)
+      }
     },
   }
 }

@@ -3,91 +3,198 @@ import t from 'tap'
 import { applyDefaults } from '../../protocol/language/declared.ts'
 import { checkSpec, type Spec, type Step } from '../../protocol/spec.ts'
 
-const action = (parameters: Record<string, unknown> = {}, more: Partial<Step> = {}) => ({ kind: 'action', config: { action_name: 'send', parameters }, ...more }) as Step
-const wait = (config: object, more: Partial<Step> = {}) => ({ kind: 'wait_for_event', config, ...more }) as Step
+const action = (parameters: Record<string, unknown> = {}, more: Partial<Step> = {}) =>
+  ({ kind: 'action', config: { action_name: 'send', parameters }, ...more }) as Step
+const wait = (config: object, more: Partial<Step> = {}) =>
+  ({ kind: 'wait_for_event', config, ...more }) as Step
 const sleep = (config: object) => ({ kind: 'sleep', config }) as Step
-const faults = (steps: Step[], more: Partial<Spec> = {}) => checkSpec({ steps, ...more }, 'spec').map(({ field, message }) => `${field}: ${message}`)
+const faults = (steps: Step[], more: Partial<Spec> = {}) =>
+  checkSpec({ steps, ...more }, 'spec').map(({ field, message }) => `${field}: ${message}`)
 
 t.test('a sound workflow has no faults', async (t) => {
-  t.same(faults([
-    action({ to: '${{ input.to }}', n: 3, deep: [{ text: 'run ${{ meta.run_id }} of ${{ event.to }} in ${{ config.region }}' }] }, { id: 'send-mail', retry: { max_attempts: 3, delay: '1m30s' }, timeout: { duration: '1h' } }),
-    sleep({ duration: '0' }),
-    sleep({ until: '2030-01-31T12:00:00+02:00' }),
-    wait({ event_type: 'signal.approved', match: { 'event.payload.id': '${{ steps["send-mail"].output.id }}', kind: ['a', 'b'] }, payload_mapping: { by: 'event.payload.by', run: '${{ meta.run_id }}' } }, { id: 'approval', if: '${{ steps[0].output.ok and steps["1"].output == {} }}' }),
-    action({ by: '${{ steps.approval.output.by }}' }),
-  ], { output: { by: '${{ steps.approval.output.by }}', last: '${{ steps[4].output }}' }, limits: { wall_clock_timeout: '24h' }, input: { to: { type: 'string', required: true }, n: { type: 'integer', default: 1 } } }), [])
+  t.same(
+    faults(
+      [
+        action(
+          {
+            to: '${{ input.to }}',
+            n: 3,
+            deep: [{ text: 'run ${{ meta.run_id }} of ${{ event.to }} in ${{ config.region }}' }],
+          },
+          {
+            id: 'send-mail',
+            retry: { max_attempts: 3, delay: '1m30s' },
+            timeout: { duration: '1h' },
+          },
+        ),
+        sleep({ duration: '0' }),
+        sleep({ until: '2030-01-31T12:00:00+02:00' }),
+        wait(
+          {
+            event_type: 'signal.approved',
+            match: { 'event.payload.id': '${{ steps["send-mail"].output.id }}', kind: ['a', 'b'] },
+            payload_mapping: { by: 'event.payload.by', run: '${{ meta.run_id }}' },
+          },
+          { id: 'approval', if: '${{ steps[0].output.ok and steps["1"].output == {} }}' },
+        ),
+        action({ by: '${{ steps.approval.output.by }}' }),
+      ],
+      {
+        output: { by: '${{ steps.approval.output.by }}', last: '${{ steps[4].output }}' },
+        limits: { wall_clock_timeout: '24h' },
+        input: { to: { type: 'string', required: true }, n: { type: 'integer', default: 1 } },
+      },
+    ),
+    [],
+  )
 })
 
 t.test('ids are unique, counting the ones that steps have by default', async (t) => {
-  t.same(faults([action({}, { id: 'a' }), action(), action({}, { id: 'a' })]), ['spec.steps[2].id: the id a is already that of step 0'])
+  t.same(faults([action({}, { id: 'a' }), action(), action({}, { id: 'a' })]), [
+    'spec.steps[2].id: the id a is already that of step 0',
+  ])
 })
 
 t.test('a sleep has one end, in a form that can be read', async (t) => {
-  t.same(faults([sleep({}), sleep({ duration: '1s', until: '2030-01-01T00:00:00Z' }), sleep({ duration: 'soon' }), sleep({ until: 'tomorrow' }), sleep({ duration: '999999999h' })]), [
-    'spec.steps[0].config: give exactly one of duration and until',
-    'spec.steps[1].config: give exactly one of duration and until',
-    'spec.steps[2].config.duration: is not a duration; write for example 90s, 15m or 1h30m',
-    'spec.steps[3].config.until: is not an RFC 3339 time such as 2030-01-31T12:00:00.000Z',
-    'spec.steps[4].config.duration: is longer than ten years',
-  ])
-  t.match(faults([action({}, { retry: { delay: 'x' }, timeout: { duration: '-1s' } })], { limits: { wall_clock_timeout: 'x' } }), [/^spec.steps\[0\].retry.delay: /, /^spec.steps\[0\].timeout.duration: /, /^spec.limits.wall_clock_timeout: /])
+  t.same(
+    faults([
+      sleep({}),
+      sleep({ duration: '1s', until: '2030-01-01T00:00:00Z' }),
+      sleep({ duration: 'soon' }),
+      sleep({ until: 'tomorrow' }),
+      sleep({ duration: '999999999h' }),
+    ]),
+    [
+      'spec.steps[0].config: give exactly one of duration and until',
+      'spec.steps[1].config: give exactly one of duration and until',
+      'spec.steps[2].config.duration: is not a duration; write for example 90s, 15m or 1h30m',
+      'spec.steps[3].config.until: is not an RFC 3339 time such as 2030-01-31T12:00:00.000Z',
+      'spec.steps[4].config.duration: is longer than ten years',
+    ],
+  )
+  t.match(
+    faults([action({}, { retry: { delay: 'x' }, timeout: { duration: '-1s' } })], {
+      limits: { wall_clock_timeout: 'x' },
+    }),
+    [
+      /^spec.steps\[0\].retry.delay: /,
+      /^spec.steps\[0\].timeout.duration: /,
+      /^spec.limits.wall_clock_timeout: /,
+    ],
+  )
 })
 
 t.test('a step reads only steps before it', async (t) => {
-  t.same(faults([
-    action({ a: '${{ steps.two.output }}', b: { c: '${{ steps.one.output }}' } }, { id: 'one', if: 'steps[1].output.ok' }),
-    action({ a: ['${{ steps.none.output }}', '${{ steps["my-step"].output }}'] }, { id: 'two' }),
-    action({ a: '${{ steps.my.step.output }}' }, { id: 'my-step', if: 'steps["a"' }),
-  ], { output: { x: '${{ steps.two.output }}', y: '${{ steps[7].output }}' } }), [
-    'spec.steps[0].if: the step 1 comes later; only steps before this one have an output',
-    'spec.steps[0].config.parameters.a: the step two comes later; only steps before this one have an output (at character 5)',
-    'spec.steps[0].config.parameters.b.c: the step one cannot read its own output (at character 5)',
-    'spec.steps[1].config.parameters.a[0]: there is no step none (at character 5)',
-    'spec.steps[1].config.parameters.a[1]: the step my-step comes later; only steps before this one have an output (at character 5)',
-    'spec.steps[2].if: Expected RBRACKET, got EOF (at character 10)',
-    'spec.steps[2].config.parameters.a: there is no step my; an id with a dash is read as steps["my-step"] (at character 5)',
-    'spec.output.y: there is no step 7 (at character 5)',
-  ])
+  t.same(
+    faults(
+      [
+        action(
+          { a: '${{ steps.two.output }}', b: { c: '${{ steps.one.output }}' } },
+          { id: 'one', if: 'steps[1].output.ok' },
+        ),
+        action(
+          { a: ['${{ steps.none.output }}', '${{ steps["my-step"].output }}'] },
+          { id: 'two' },
+        ),
+        action({ a: '${{ steps.my.step.output }}' }, { id: 'my-step', if: 'steps["a"' }),
+      ],
+      { output: { x: '${{ steps.two.output }}', y: '${{ steps[7].output }}' } },
+    ),
+    [
+      'spec.steps[0].if: the step 1 comes later; only steps before this one have an output',
+      'spec.steps[0].config.parameters.a: the step two comes later; only steps before this one have an output (at character 5)',
+      'spec.steps[0].config.parameters.b.c: the step one cannot read its own output (at character 5)',
+      'spec.steps[1].config.parameters.a[0]: there is no step none (at character 5)',
+      'spec.steps[1].config.parameters.a[1]: the step my-step comes later; only steps before this one have an output (at character 5)',
+      'spec.steps[2].if: Expected RBRACKET, got EOF (at character 10)',
+      'spec.steps[2].config.parameters.a: there is no step my; an id with a dash is read as steps["my-step"] (at character 5)',
+      'spec.output.y: there is no step 7 (at character 5)',
+    ],
+  )
 })
 
 t.test('a wait is for a type of event or a pattern, and reads only the event', async (t) => {
-  t.same(faults([
-    wait({ event_type: 'schedule.tick' }), wait({ event_type: 'email.received' }), wait({ event_type: 'signal.' }), wait({ event_type: 'signal.*' }),
-    wait({ event_type: 'signal.go', match: { 'event..x': 1, 'event.y': '${{ foo }}' }, payload_mapping: { ok: 'event.a', 'not ok': 'input.a', bad: '(' } }),
-    wait({ event_type: 'table.row.*', condition: 'event.n > 1' }), wait({ event_type: '*' }), wait({ event_type: 'x.*.y', condition: 'input.n' }),
-  ]), [
-    'spec.steps[0].config.event_type: is an event that the service sends to itself; nobody can wait for it',
-    'spec.steps[2].config.event_type: is not the exact name of a signal, such as signal.approved',
-    'spec.steps[3].config.event_type: is not the exact name of a signal, such as signal.approved',
-    'spec.steps[4].config.match["event..x"]: is not a dotted path such as event.order.id',
-    'spec.steps[4].config.match["event.y"]: there is no foo here; known: input, event, config, meta, steps (at character 5)',
-    'spec.steps[4].config.payload_mapping["not ok"]: there is no input here; known: event, meta',
-    'spec.steps[4].config.payload_mapping.bad: Unexpected token: EOF (at character 2)',
-    'spec.steps[6].config.event_type: is not the type of an event, such as table.row.inserted or table.row.*',
-    'spec.steps[7].config.event_type: is not the type of an event, such as table.row.inserted or table.row.*',
-    'spec.steps[7].config.condition: there is no input here; known: event, meta',
-  ])
+  t.same(
+    faults([
+      wait({ event_type: 'schedule.tick' }),
+      wait({ event_type: 'email.received' }),
+      wait({ event_type: 'signal.' }),
+      wait({ event_type: 'signal.*' }),
+      wait({
+        event_type: 'signal.go',
+        match: { 'event..x': 1, 'event.y': '${{ foo }}' },
+        payload_mapping: { ok: 'event.a', 'not ok': 'input.a', bad: '(' },
+      }),
+      wait({ event_type: 'table.row.*', condition: 'event.n > 1' }),
+      wait({ event_type: '*' }),
+      wait({ event_type: 'x.*.y', condition: 'input.n' }),
+    ]),
+    [
+      'spec.steps[0].config.event_type: is an event that the service sends to itself; nobody can wait for it',
+      'spec.steps[2].config.event_type: is not the exact name of a signal, such as signal.approved',
+      'spec.steps[3].config.event_type: is not the exact name of a signal, such as signal.approved',
+      'spec.steps[4].config.match["event..x"]: is not a dotted path such as event.order.id',
+      'spec.steps[4].config.match["event.y"]: there is no foo here; known: input, event, config, meta, steps (at character 5)',
+      'spec.steps[4].config.payload_mapping["not ok"]: there is no input here; known: event, meta',
+      'spec.steps[4].config.payload_mapping.bad: Unexpected token: EOF (at character 2)',
+      'spec.steps[6].config.event_type: is not the type of an event, such as table.row.inserted or table.row.*',
+      'spec.steps[7].config.event_type: is not the type of an event, such as table.row.inserted or table.row.*',
+      'spec.steps[7].config.condition: there is no input here; known: event, meta',
+    ],
+  )
 })
 
 t.test('documents are bounded in depth and size, and faults in number', async (t) => {
   const deep = JSON.parse(`${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`) as Record<string, unknown>
-  t.match(faults([action(deep)]), [/^spec\.steps\[0\]\.config\.parameters\.a\.a.*: is nested deeper than 48 levels$/])
+  t.match(faults([action(deep)]), [
+    /^spec\.steps\[0\]\.config\.parameters\.a\.a.*: is nested deeper than 48 levels$/,
+  ])
   t.same(faults([action({ list: Array(30_000).fill(0) })]), ['spec: has more than 20000 values'])
   t.equal(faults(Array.from({ length: 200 }, () => sleep({}))).length, 50)
 })
 
 t.test('a start is completed by defaults and checked against the declared types', async (t) => {
-  const declared = { name: { type: 'string', required: true }, n: { type: 'integer', default: 3 }, list: { type: 'array' }, at: { type: 'date' }, flag: { type: 'boolean', required: true, default: false } }
-  t.strictSame(applyDefaults(declared, { name: 'x', other: 1 }, 'input'), { values: { name: 'x', other: 1, n: 3, flag: false } })
-  t.strictSame(applyDefaults(declared, { name: '', n: 0, list: null, at: 7, flag: true }, 'input'), { values: { name: '', n: 0, list: null, at: 7, flag: true } })
-  t.same(applyDefaults(declared, { n: 1.5, list: {}, flag: null }, 'input'), { faults: [
-    { field: 'input.name', message: 'is required' },
-    { field: 'input.n', message: 'must be of type integer, not number', expected: 'integer', actual: 1.5 },
-    { field: 'input.list', message: 'must be of type array, not object', expected: 'array', actual: {} },
-    { field: 'input.flag', message: 'is required' },
-  ] })
+  const declared = {
+    name: { type: 'string', required: true },
+    n: { type: 'integer', default: 3 },
+    list: { type: 'array' },
+    at: { type: 'date' },
+    flag: { type: 'boolean', required: true, default: false },
+  }
+  t.strictSame(applyDefaults(declared, { name: 'x', other: 1 }, 'input'), {
+    values: { name: 'x', other: 1, n: 3, flag: false },
+  })
+  t.strictSame(
+    applyDefaults(declared, { name: '', n: 0, list: null, at: 7, flag: true }, 'input'),
+    { values: { name: '', n: 0, list: null, at: 7, flag: true } },
+  )
+  t.same(applyDefaults(declared, { n: 1.5, list: {}, flag: null }, 'input'), {
+    faults: [
+      { field: 'input.name', message: 'is required' },
+      {
+        field: 'input.n',
+        message: 'must be of type integer, not number',
+        expected: 'integer',
+        actual: 1.5,
+      },
+      {
+        field: 'input.list',
+        message: 'must be of type array, not object',
+        expected: 'array',
+        actual: {},
+      },
+      { field: 'input.flag', message: 'is required' },
+    ],
+  })
   t.same(applyDefaults(undefined, undefined, 'config'), { values: {} })
-  t.same(applyDefaults({ x: { required: true } }, undefined, 'config'), { faults: [{ field: 'config.x', message: 'is required' }] })
-  t.strictSame(applyDefaults(JSON.parse('{"__proto__": {"default": {"polluted": true}}}'), {}, 'input'), { values: JSON.parse('{"__proto__": {"polluted": true}}') })
-  t.same(faults([action()], { input: { n: { type: 'integer', default: 'three' } } }), ['spec.input.n.default: must be of type integer, not text'])
+  t.same(applyDefaults({ x: { required: true } }, undefined, 'config'), {
+    faults: [{ field: 'config.x', message: 'is required' }],
+  })
+  t.strictSame(
+    applyDefaults(JSON.parse('{"__proto__": {"default": {"polluted": true}}}'), {}, 'input'),
+    { values: JSON.parse('{"__proto__": {"polluted": true}}') },
+  )
+  t.same(faults([action()], { input: { n: { type: 'integer', default: 'three' } } }), [
+    'spec.input.n.default: must be of type integer, not text',
+  ])
 })

@@ -9,7 +9,20 @@ t.test('a lease token names its queue, whatever the queue is called', async (t) 
   }
 })
 t.test('anything else names none', async (t) => {
-  for (const text of ['', 'lt_', 'lt_abc', 'lt_abc.', 'abc.default', 'lt_a b.default', 'lt_abc.de fault', 'lt_abc.=zz', 'lt_abc.=2', 'lt_abc.=ff', 'lt_abc.=61', `lt_abc.${'x'.repeat(5000)}`]) {
+  for (const text of [
+    '',
+    'lt_',
+    'lt_abc',
+    'lt_abc.',
+    'abc.default',
+    'lt_a b.default',
+    'lt_abc.de fault',
+    'lt_abc.=zz',
+    'lt_abc.=2',
+    'lt_abc.=ff',
+    'lt_abc.=61',
+    `lt_abc.${'x'.repeat(5000)}`,
+  ]) {
     t.equal(queueOfLease(text), undefined, text.slice(0, 40))
   }
 })

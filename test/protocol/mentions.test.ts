@@ -11,13 +11,34 @@ t.test('a name after an at sign calls its agent, in any case, as a whole word', 
   t.strictSame(called('(@ops)'), ['agt_1'])
   t.strictSame(called('@ada the helper: go'), ['agt_3'])
   t.strictSame(called('@agt_2 and @AGT_3'), ['agt_2', 'agt_3'])
-  for (const nobody of ['ops', '@ opsy', '@opsy', '@ops_x', 'mail@ops', 'x@ops.example', '@', '@@', '', '@nobody', '@ada']) t.strictSame(called(nobody), [], nobody)
+  for (const nobody of [
+    'ops',
+    '@ opsy',
+    '@opsy',
+    '@ops_x',
+    'mail@ops',
+    'x@ops.example',
+    '@',
+    '@@',
+    '',
+    '@nobody',
+    '@ada',
+  ])
+    t.strictSame(called(nobody), [], nobody)
   t.strictSame(called('@@ops'), ['agt_1'])
 })
 t.test('who can be called decides whose name is meant', async (t) => {
   const all = { agt_1: 'Ops', agt_2: 'ops', agt_3: 'data', agt_4: 'data team' }
   t.strictSame(mentionsOf('@ops', all), ['agt_1', 'agt_2'], 'names that differ only in case')
-  t.strictSame([isAmbiguous('@ops', all), isAmbiguous('@data team', all), isAmbiguous('@data, @agt_1', all), isAmbiguous('ops', all)], [true, true, false, false])
+  t.strictSame(
+    [
+      isAmbiguous('@ops', all),
+      isAmbiguous('@data team', all),
+      isAmbiguous('@data, @agt_1', all),
+      isAmbiguous('ops', all),
+    ],
+    [true, true, false, false],
+  )
   t.strictSame(mentionsOf('@data team', all), ['agt_4'])
   t.strictSame(mentionsOf('@data team', { agt_3: 'data' }), ['agt_3'])
 })

@@ -10,22 +10,53 @@ const SLOT = 30 * MINUTE
 
 /** Offset of a zone in minutes for each half hour; clocks change at these only. */
 function offsets(zone: string): Int16Array {
-  const format = new Intl.DateTimeFormat('en-CA', { timeZone: zone, year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', hourCycle: 'h23' })
+  const format = new Intl.DateTimeFormat('en-CA', {
+    timeZone: zone,
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    hourCycle: 'h23',
+  })
   return Int16Array.from({ length: (TO - FROM) / SLOT + 100 }, (_, slot) => {
     const at = FROM + slot * SLOT
-    const part = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, Number(value)]))
-    return (Date.UTC(part['year'] ?? 0, (part['month'] ?? 1) - 1, part['day'], part['hour'], part['minute']) - at) / MINUTE
+    const part = Object.fromEntries(
+      format.formatToParts(at).map(({ type, value }) => [type, Number(value)]),
+    )
+    return (
+      (Date.UTC(
+        part['year'] ?? 0,
+        (part['month'] ?? 1) - 1,
+        part['day'],
+        part['hour'],
+        part['minute'],
+      ) -
+        at) /
+      MINUTE
+    )
   })
 }
-interface Rule { readonly cron: string; readonly minutes: readonly number[]; readonly hours: readonly number[]; readonly day?: (date: Date) => boolean }
-const every = (step: number, below: number) => Array.from({ length: below / step }, (_, i) => i * step)
+interface Rule {
+  readonly cron: string
+  readonly minutes: readonly number[]
+  readonly hours: readonly number[]
+  readonly day?: (date: Date) => boolean
+}
+const every = (step: number, below: number) =>
+  Array.from({ length: below / step }, (_, i) => i * step)
 const rules: readonly Rule[] = [
   { cron: '30 2 * * *', minutes: [30], hours: [2] },
   { cron: '15 1 * * *', minutes: [15], hours: [1] },
   { cron: '0 2 * * 0', minutes: [0], hours: [2], day: (date) => date.getUTCDay() === 0 },
   { cron: '0 9 * * 1-5', minutes: [0], hours: [9], day: (date) => date.getUTCDay() % 6 !== 0 },
   { cron: '0,30 1-3 * * *', minutes: [0, 30], hours: [1, 2, 3] },
-  { cron: '45 */3 1,15 * *', minutes: [45], hours: every(3, 24), day: (date) => date.getUTCDate() === 1 || date.getUTCDate() === 15 },
+  {
+    cron: '45 */3 1,15 * *',
+    minutes: [45],
+    hours: every(3, 24),
+    day: (date) => date.getUTCDate() === 1 || date.getUTCDate() === 15,
+  },
 ]
 
 /** The fires of a rule: every minute whose wall shows one of its times; a single time fires once a day, after the gap when the day lacks it. */
@@ -40,49 +71,103 @@ function expected({ minutes, hours, day = () => true }: Rule, zone: Int16Array):
     const minute = Math.floor(wall / MINUTE) % 1440
     if (once) {
       // Days that had begun before are not looked at from their beginning.
-      if (minute < wanted || date === done || (fires.length === 0 && minute > wanted + 120)) continue
+      if (minute < wanted || date === done || (fires.length === 0 && minute > wanted + 120))
+        continue
       done = date
       if (day(new Date(wall))) fires.push(at)
-    } else if (minutes.includes(minute % 60) && hours.includes(Math.floor(minute / 60)) && day(new Date(wall))) fires.push(at)
+    } else if (
+      minutes.includes(minute % 60) &&
+      hours.includes(Math.floor(minute / 60)) &&
+      day(new Date(wall))
+    )
+      fires.push(at)
   }
   return fires
 }
 
 for (const zone of ['America/New_York', 'Europe/Berlin', 'Australia/Lord_Howe']) {
   const shifts = offsets(zone)
-  for (const rule of rules) t.test(`${rule.cron} in ${zone}`, async (t) => {
-    const fires = expected(rule, shifts)
-    const found: number[] = []
-    for (let at: number | undefined = (fires[0] ?? 0) - 1; ;) {
-      at = nextFire({ cron: rule.cron, timezone: zone }, at, 0)
-      if (at === undefined || at >= TO) break
-      found.push(at)
-    }
-    const index = fires.findIndex((at, i) => at !== found[i])
-    t.equal(index < 0 ? '' : `${new Date(fires[index] ?? 0).toISOString()} but ${new Date(found[index] ?? 0).toISOString()}`, '')
-    t.equal(found.length, fires.length)
-  })
+  for (const rule of rules)
+    t.test(`${rule.cron} in ${zone}`, async (t) => {
+      const fires = expected(rule, shifts)
+      const found: number[] = []
+      for (let at: number | undefined = (fires[0] ?? 0) - 1; ; ) {
+        at = nextFire({ cron: rule.cron, timezone: zone }, at, 0)
+        if (at === undefined || at >= TO) break
+        found.push(at)
+      }
+      const index = fires.findIndex((at, i) => at !== found[i])
+      t.equal(
+        index < 0
+          ? ''
+          : `${new Date(fires[index] ?? 0).toISOString()} but ${new Date(found[index] ?? 0).toISOString()}`,
+        '',
+      )
+      t.equal(found.length, fires.length)
+    })
 }
 
 t.test('the latest fire up to a time is the one that looking at all would find', async () => {
-  const schedule = fc.constantFrom({ cron: '30 2 * * *', timezone: 'Europe/Berlin' }, { cron: '* 9 * * 1' }, { cron: '@hourly' }, { interval: '10s' }, { interval: '7m' })
-  fc.assert(fc.property(schedule, fc.integer({ min: 0, max: 40 * 86_400_000 }), fc.integer({ min: 0, max: 3 * 86_400_000 }), (one, from, length) => {
-    const known = nextFire(one, FROM + from, FROM)
-    if (known === undefined) throw new Error('it never fires')
-    const now = known + length
-    let last = known
-    const step = 'interval' in one ? Math.max(0, Math.floor((now - known) / 10_000) - 5) : 0
-    if (one.interval === '10s') last = known + step * 10_000
-    for (let at = nextFire(one, last, FROM); at !== undefined && at <= now; at = nextFire(one, at, FROM)) last = at
-    if (latestFire(one, known, now, FROM) !== last) throw new Error(`${new Date(latestFire(one, known, now, FROM)).toISOString()} instead of ${new Date(last).toISOString()}`)
-  }), { numRuns: 40 })
+  const schedule = fc.constantFrom(
+    { cron: '30 2 * * *', timezone: 'Europe/Berlin' },
+    { cron: '* 9 * * 1' },
+    { cron: '@hourly' },
+    { interval: '10s' },
+    { interval: '7m' },
+  )
+  fc.assert(
+    fc.property(
+      schedule,
+      fc.integer({ min: 0, max: 40 * 86_400_000 }),
+      fc.integer({ min: 0, max: 3 * 86_400_000 }),
+      (one, from, length) => {
+        const known = nextFire(one, FROM + from, FROM)
+        if (known === undefined) throw new Error('it never fires')
+        const now = known + length
+        let last = known
+        const step = 'interval' in one ? Math.max(0, Math.floor((now - known) / 10_000) - 5) : 0
+        if (one.interval === '10s') last = known + step * 10_000
+        for (
+          let at = nextFire(one, last, FROM);
+          at !== undefined && at <= now;
+          at = nextFire(one, at, FROM)
+        )
+          last = at
+        if (latestFire(one, known, now, FROM) !== last)
+          throw new Error(
+            `${new Date(latestFire(one, known, now, FROM)).toISOString()} instead of ${new Date(last).toISOString()}`,
+          )
+      },
+    ),
+    { numRuns: 40 },
+  )
 })
 
-t.test('intervals are counted from their beginning, and what cannot be a schedule says why', async (t) => {
-  t.equal(nextFire({ interval: '15m' }, FROM, FROM), FROM + 15 * MINUTE)
-  t.equal(nextFire({ interval: '15m' }, FROM + 15 * MINUTE, FROM), FROM + 30 * MINUTE)
-  t.equal(nextFire({ interval: '15m' }, FROM + 100 * MINUTE, FROM), FROM + 105 * MINUTE)
-  t.equal(SHORTEST, 10_000)
-  for (const fine of [{ interval: '10s' }, { cron: '@weekly' }, { cron: '0 0 29 2 *' }, { cron: '0 9 * * MON-FRI', timezone: 'Asia/Kolkata' }]) t.equal(scheduleFault(fine), undefined)
-  for (const [bad, field] of [[{}, 'cron'], [{ cron: '@daily', interval: '1m' }, 'cron'], [{ interval: '9s' }, 'interval'], [{ interval: 'soon' }, 'interval'], [{ interval: '1m', timezone: 'UTC' }, 'timezone'], [{ cron: '* * * * * *' }, 'cron'], [{ cron: '@reboot' }, 'cron'], [{ cron: '0 0 31 4 *' }, 'cron'], [{ cron: '@daily', timezone: '../etc' }, 'timezone']] as const) t.equal(scheduleFault(bad)?.field, field, JSON.stringify(bad))
-})
+t.test(
+  'intervals are counted from their beginning, and what cannot be a schedule says why',
+  async (t) => {
+    t.equal(nextFire({ interval: '15m' }, FROM, FROM), FROM + 15 * MINUTE)
+    t.equal(nextFire({ interval: '15m' }, FROM + 15 * MINUTE, FROM), FROM + 30 * MINUTE)
+    t.equal(nextFire({ interval: '15m' }, FROM + 100 * MINUTE, FROM), FROM + 105 * MINUTE)
+    t.equal(SHORTEST, 10_000)
+    for (const fine of [
+      { interval: '10s' },
+      { cron: '@weekly' },
+      { cron: '0 0 29 2 *' },
+      { cron: '0 9 * * MON-FRI', timezone: 'Asia/Kolkata' },
+    ])
+      t.equal(scheduleFault(fine), undefined)
+    for (const [bad, field] of [
+      [{}, 'cron'],
+      [{ cron: '@daily', interval: '1m' }, 'cron'],
+      [{ interval: '9s' }, 'interval'],
+      [{ interval: 'soon' }, 'interval'],
+      [{ interval: '1m', timezone: 'UTC' }, 'timezone'],
+      [{ cron: '* * * * * *' }, 'cron'],
+      [{ cron: '@reboot' }, 'cron'],
+      [{ cron: '0 0 31 4 *' }, 'cron'],
+      [{ cron: '@daily', timezone: '../etc' }, 'timezone'],
+    ] as const)
+      t.equal(scheduleFault(bad)?.field, field, JSON.stringify(bad))
+  },
+)

@@ -14,62 +14,163 @@ await inBrowser(t, tryOut)
 
 async function tryOut(browser: Browser): Promise<void> {
   const s = await service()
-  t.teardown(async () => { await browser.close(); await s.stop() })
+  t.teardown(async () => {
+    await browser.close()
+    await s.stop()
+  })
   const [ada] = await people(s, 'ada')
   if (!ada) throw new Error('nobody came')
 
   /** Ask Ada, and open her link. */
-  const open = async (question: Record<string, unknown>, look: { colorScheme?: 'dark' | 'light'; width?: number } = {}): Promise<{ id: string; url: string; page: Page }> => {
-    const { id } = await s.ok('interaction.create', { title: 'A question', target_user_ids: [ada.id], ...question })
+  const open = async (
+    question: Record<string, unknown>,
+    look: { colorScheme?: 'dark' | 'light'; width?: number } = {},
+  ): Promise<{ id: string; url: string; page: Page }> => {
+    const { id } = await s.ok('interaction.create', {
+      title: 'A question',
+      target_user_ids: [ada.id],
+      ...question,
+    })
     const url = s.url + String(listOf(await s.ok('interaction.link', { id }))[0]?.['url'])
     // The page forbids foreign scripts; axe comes in past its policy.
-    const page = await browser.newPage({ bypassCSP: true, colorScheme: look.colorScheme ?? 'light', viewport: { width: look.width ?? 760, height: 720 } })
+    const page = await browser.newPage({
+      bypassCSP: true,
+      colorScheme: look.colorScheme ?? 'light',
+      viewport: { width: look.width ?? 760, height: 720 },
+    })
     await page.goto(url)
     return { id: String(id), url, page }
   }
-  const press = async (page: Page, ...keys: readonly string[]): Promise<void> => { for (const key of keys) await page.keyboard.press(key) }
+  const press = async (page: Page, ...keys: readonly string[]): Promise<void> => {
+    for (const key of keys) await page.keyboard.press(key)
+  }
   const send = async (page: Page): Promise<void> => {
     await tabTo(page, /^submit/)
     await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')])
   }
-  const options = ['red', 'green', 'blue'].map((value) => ({ value, label: `Paint it ${value}`, description: `as ${value} as can be` }))
-  const cases: readonly (readonly [string, Record<string, unknown>, (page: Page) => Promise<void>, unknown])[] = [
-    ['confirm', { kind: 'request_approval', spec: { mode: 'confirm' } }, async (page) => { await tabTo(page, /^value/); await press(page, 'Space', 'ArrowDown') }, false],
-    ['select', { kind: 'request_information', spec: { mode: 'select', options } }, async (page) => { await tabTo(page, /^value/); await press(page, 'ArrowDown', 'ArrowDown') }, 'blue'],
-    ['multi_select', { kind: 'request_information', spec: { mode: 'multi_select', options } }, async (page) => { await tabTo(page, /^value red/); await press(page, 'Space'); await tabTo(page, /^value blue/); await press(page, 'Space') }, ['red', 'blue']],
-    ['input of one line', { kind: 'request_information', spec: { mode: 'input', placeholder: 'one word' } }, async (page) => { await tabTo(page, /^value/); await page.keyboard.type('Grüße') }, 'Grüße'],
-    ['input of many lines', { kind: 'request_review', spec: { mode: 'input', multiline: true } }, async (page) => { await tabTo(page, /^value/); await page.keyboard.type('one'); await press(page, 'Enter'); await page.keyboard.type('two') }, 'one\ntwo'],
+  const options = ['red', 'green', 'blue'].map((value) => ({
+    value,
+    label: `Paint it ${value}`,
+    description: `as ${value} as can be`,
+  }))
+  const cases: readonly (readonly [
+    string,
+    Record<string, unknown>,
+    (page: Page) => Promise<void>,
+    unknown,
+  ])[] = [
+    [
+      'confirm',
+      { kind: 'request_approval', spec: { mode: 'confirm' } },
+      async (page) => {
+        await tabTo(page, /^value/)
+        await press(page, 'Space', 'ArrowDown')
+      },
+      false,
+    ],
+    [
+      'select',
+      { kind: 'request_information', spec: { mode: 'select', options } },
+      async (page) => {
+        await tabTo(page, /^value/)
+        await press(page, 'ArrowDown', 'ArrowDown')
+      },
+      'blue',
+    ],
+    [
+      'multi_select',
+      { kind: 'request_information', spec: { mode: 'multi_select', options } },
+      async (page) => {
+        await tabTo(page, /^value red/)
+        await press(page, 'Space')
+        await tabTo(page, /^value blue/)
+        await press(page, 'Space')
+      },
+      ['red', 'blue'],
+    ],
+    [
+      'input of one line',
+      { kind: 'request_information', spec: { mode: 'input', placeholder: 'one word' } },
+      async (page) => {
+        await tabTo(page, /^value/)
+        await page.keyboard.type('Grüße')
+      },
+      'Grüße',
+    ],
+    [
+      'input of many lines',
+      { kind: 'request_review', spec: { mode: 'input', multiline: true } },
+      async (page) => {
+        await tabTo(page, /^value/)
+        await page.keyboard.type('one')
+        await press(page, 'Enter')
+        await page.keyboard.type('two')
+      },
+      'one\ntwo',
+    ],
   ]
-  for (const [what, question, answer, value] of cases) await t.test(`${what}: answered with the keyboard alone`, async (t) => {
-    const { id, url, page } = await open(question)
-    t.strictSame(await faultsOf(page), [], 'axe: the form')
-    t.match(await page.textContent('main > .note'), /You answer as ada\./)
-    await page.reload()
-    await answer(page)
-    await tabTo(page, /^comment/)
-    await page.keyboard.type('because')
-    await send(page)
-    t.match(await page.textContent('h1'), /Thank you/)
-    t.strictSame(await faultsOf(page), [], 'axe: the thanks')
-    t.match(await s.ok('interaction.get', { id }), { status: 'completed', outcome: value, responses: [{ responder_user_id: ada.id, comment: 'because' }] })
-    const again = await page.goto(url)
-    t.equal(again?.status(), 410)
-    t.match(await page.textContent('main'), /This link is over.*already received/s)
-    t.strictSame(await faultsOf(page), [], 'axe: the end')
-    await page.close()
-  })
+  for (const [what, question, answer, value] of cases)
+    await t.test(`${what}: answered with the keyboard alone`, async (t) => {
+      const { id, url, page } = await open(question)
+      t.strictSame(await faultsOf(page), [], 'axe: the form')
+      t.match(await page.textContent('main > .note'), /You answer as ada\./)
+      await page.reload()
+      await answer(page)
+      await tabTo(page, /^comment/)
+      await page.keyboard.type('because')
+      await send(page)
+      t.match(await page.textContent('h1'), /Thank you/)
+      t.strictSame(await faultsOf(page), [], 'axe: the thanks')
+      t.match(await s.ok('interaction.get', { id }), {
+        status: 'completed',
+        outcome: value,
+        responses: [{ responder_user_id: ada.id, comment: 'because' }],
+      })
+      const again = await page.goto(url)
+      t.equal(again?.status(), 410)
+      t.match(await page.textContent('main'), /This link is over.*already received/s)
+      t.strictSame(await faultsOf(page), [], 'axe: the end')
+      await page.close()
+    })
 
   await t.test('a page with everything on it, light and dark, wide and narrow', async (t) => {
-    for (const look of [{ colorScheme: 'light', width: 760 }, { colorScheme: 'dark', width: 320 }] as const) {
-      const { page } = await open({
-        kind: 'request_approval', title: 'Deploy build 88 to production?', description: 'All checks passed. The migration takes about two minutes.\nNobody can sign in meanwhile.', context: { build: 88, branch: 'main', commit: 'a'.repeat(200) },
-        references: [{ kind: 'external_url', url: 'https://example.org/changes/88', label: 'Changes since build 87' }], spec: { mode: 'confirm' }, expires_at: new Date(Date.now() + 86_400_000).toISOString(),
-      }, look)
+    for (const look of [
+      { colorScheme: 'light', width: 760 },
+      { colorScheme: 'dark', width: 320 },
+    ] as const) {
+      const { page } = await open(
+        {
+          kind: 'request_approval',
+          title: 'Deploy build 88 to production?',
+          description:
+            'All checks passed. The migration takes about two minutes.\nNobody can sign in meanwhile.',
+          context: { build: 88, branch: 'main', commit: 'a'.repeat(200) },
+          references: [
+            {
+              kind: 'external_url',
+              url: 'https://example.org/changes/88',
+              label: 'Changes since build 87',
+            },
+          ],
+          spec: { mode: 'confirm' },
+          expires_at: new Date(Date.now() + 86_400_000).toISOString(),
+        },
+        look,
+      )
       t.strictSame(await faultsOf(page), [], `axe: ${look.colorScheme}`)
-      t.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `nothing sticks out of ${look.width} pixels`)
-      t.strictSame(await page.evaluate('[...document.scripts].filter((script) => script.src).length'), 0)
+      t.ok(
+        await page.evaluate('document.documentElement.scrollWidth <= innerWidth'),
+        `nothing sticks out of ${look.width} pixels`,
+      )
+      t.strictSame(
+        await page.evaluate('[...document.scripts].filter((script) => script.src).length'),
+        0,
+      )
       const path = process.env['BATON_SCREENSHOT']
-      if (path && look.colorScheme === 'light') { await tabTo(page, /^value/); await page.screenshot({ path, fullPage: true }) }
+      if (path && look.colorScheme === 'light') {
+        await tabTo(page, /^value/)
+        await page.screenshot({ path, fullPage: true })
+      }
       await page.close()
     }
   })

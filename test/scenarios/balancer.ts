@@ -22,11 +22,19 @@ export async function balancer(every: number): Promise<Balancer> {
   const ask = async (port: number): Promise<void> => {
     if (asking.has(port)) return
     asking.add(port)
-    const good = await fetch(`http://127.0.0.1:${port}/readyz`, { signal: AbortSignal.timeout(1000), headers: { connection: 'close' } }).then(({ status }) => status === 200, () => false)
+    const good = await fetch(`http://127.0.0.1:${port}/readyz`, {
+      signal: AbortSignal.timeout(1000),
+      headers: { connection: 'close' },
+    }).then(
+      ({ status }) => status === 200,
+      () => false,
+    )
     asking.delete(port)
     if (ready.has(port)) ready.set(port, good)
   }
-  const timer = setInterval(() => { for (const port of ready.keys()) void ask(port) }, every)
+  const timer = setInterval(() => {
+    for (const port of ready.keys()) void ask(port)
+  }, every)
   const open = () => [...ready].filter(([, good]) => good).map(([port]) => port)
   const server = createServer({ allowHalfOpen: true }, (client) => {
     const choice = open()
@@ -42,7 +50,10 @@ export async function balancer(every: number): Promise<Balancer> {
       socket.setNoDelay(true).once('close', () => sockets.delete(socket))
     }
     // A gateway that ends may close a connection that its peer is still saying farewell on: that turns nobody away.
-    gateway.on('error', (error) => { if (gateway.bytesRead === 0) faults.push(`${port}: ${error.message}`); client.destroy() })
+    gateway.on('error', (error) => {
+      if (gateway.bytesRead === 0) faults.push(`${port}: ${error.message}`)
+      client.destroy()
+    })
     client.on('error', () => gateway.destroy())
     client.pipe(gateway)
     gateway.pipe(client)
@@ -51,7 +62,8 @@ export async function balancer(every: number): Promise<Balancer> {
   const address = server.address()
   return {
     url: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`,
-    ready: open, faults,
+    ready: open,
+    faults,
     add: (port) => void ready.set(port, false),
     remove: (port) => void ready.delete(port),
     stop: () => {

@@ -7,8 +7,22 @@ import { freePort, startServer, type Server } from '../../nodes/nats/server.ts'
 export async function natsServers(data: string, count: number): Promise<Server[]> {
   const { path } = await findServer(process.env)
   const routes = await Promise.all(Array.from({ length: count }, () => freePort()))
-  return Promise.all(routes.map((port, i) => startServer({
-    binary: path, data: join(data, `nats-${i}`), port: 0, sync: '2m', name: `n${i}`,
-    ...(count > 1 && { cluster: { name: 'restored', port, routes: routes.filter((other) => other !== port).map((other) => `127.0.0.1:${other}`) } }),
-  })))
+  return Promise.all(
+    routes.map((port, i) =>
+      startServer({
+        binary: path,
+        data: join(data, `nats-${i}`),
+        port: 0,
+        sync: '2m',
+        name: `n${i}`,
+        ...(count > 1 && {
+          cluster: {
+            name: 'restored',
+            port,
+            routes: routes.filter((other) => other !== port).map((other) => `127.0.0.1:${other}`),
+          },
+        }),
+      }),
+    ),
+  )
 }

@@ -6,34 +6,60 @@ import { portsFor, processes } from './processes.ts'
 import { hasty } from './sockets.ts'
 
 type Json = Readonly<Record<string, unknown>>
-interface Event { readonly id: string; readonly event_type: string; readonly sequence: number }
+interface Event {
+  readonly id: string
+  readonly event_type: string
+  readonly sequence: number
+}
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 const TOTAL = 160
-const spec = { steps: ['first', 'second'].map((id) => ({ id, kind: 'action', retry: { max_attempts: 10 }, config: { action_name: 'work', parameters: { n: '${{ input.n }}' } } })) }
+const spec = {
+  steps: ['first', 'second'].map((id) => ({
+    id,
+    kind: 'action',
+    retry: { max_attempts: 10 },
+    config: { action_name: 'work', parameters: { n: '${{ input.n }}' } },
+  })),
+}
 
 t.setTimeout(100_000)
 t.test('processes are killed in the middle of a load', { timeout: 100_000 }, async (t) => {
   const started = performance.now()
-  const at = (what: string): void => { t.comment(`${((performance.now() - started) / 1000).toFixed(1)} s: ${what}`) }
+  const at = (what: string): void => {
+    t.comment(`${((performance.now() - started) / 1000).toFixed(1)} s: ${what}`)
+  }
   const it = await processes(hasty)
   t.teardown(() => it.stop())
   const ports = await portsFor(2)
   const urls = ports.map((port) => `http://127.0.0.1:${port}`)
   const [doomed] = await Promise.all([it.node('shards-a', 'shards'), it.node('shards-b', 'shards')])
-  const [views, gateway] = await Promise.all([it.node('views', 'views'), ...ports.map((port, i) => it.node(`gateway-${i}`, 'gateway', port))])
+  const [views, gateway] = await Promise.all([
+    it.node('views', 'views'),
+    ...ports.map((port, i) => it.node(`gateway-${i}`, 'gateway', port)),
+  ])
   if (!doomed || !views || !gateway) throw new Error('the nodes did not start')
   at('everything runs')
 
   /** Ask whichever gateway answers until the answer is final; the same request each time. */
-  async function call(method: string, path: string, body?: Json): Promise<{ status: number; body: Json }> {
+  async function call(
+    method: string,
+    path: string,
+    body?: Json,
+  ): Promise<{ status: number; body: Json }> {
     for (let attempt = 0; ; attempt++) {
       try {
         const answer = await fetch(`${urls[attempt % 2]}/v1${path}`, {
-          method, headers: { authorization: `Bearer ${it.key}`, ...(body && { 'content-type': 'application/json' }) },
-          ...(body && { body: JSON.stringify(body) }), signal: AbortSignal.timeout(20_000),
+          method,
+          headers: {
+            authorization: `Bearer ${it.key}`,
+            ...(body && { 'content-type': 'application/json' }),
+          },
+          ...(body && { body: JSON.stringify(body) }),
+          signal: AbortSignal.timeout(20_000),
         })
         const text = await answer.text()
-        if (answer.status < 500 && answer.status !== 429) return { status: answer.status, body: JSON.parse(text) as Json }
+        if (answer.status < 500 && answer.status !== 429)
+          return { status: answer.status, body: JSON.parse(text) as Json }
       } catch (error) {
         if (attempt > 400) throw error
       }
@@ -42,9 +68,14 @@ t.test('processes are killed in the middle of a load', { timeout: 100_000 }, asy
   }
   /** Start a run under a key. One that has ended meanwhile is told by a refusal. */
   async function start(n: number): Promise<string> {
-    const { status, body } = await call('POST', '/projects/default/runs', { spec, input: { n }, idempotency_key: `start-${n}` })
+    const { status, body } = await call('POST', '/projects/default/runs', {
+      spec,
+      input: { n },
+      idempotency_key: `start-${n}`,
+    })
     const ended = (body['error'] as { details?: { run_id?: string } } | undefined)?.details?.run_id
-    if (status !== 202 && ended === undefined) throw new Error(`start ${n} was answered ${status}: ${JSON.stringify(body)}`)
+    if (status !== 202 && ended === undefined)
+      throw new Error(`start ${n} was answered ${status}: ${JSON.stringify(body)}`)
     return ended ?? String(body['id'])
   }
   /** Follow a run to its end over any number of connections; every event that was given, in that order. */
@@ -53,9 +84,21 @@ t.test('processes are killed in the middle of a load', { timeout: 100_000 }, asy
     let cursor = ''
     for (let attempt = 0; attempt < 400; attempt++) {
       try {
-        const answer = await fetch(`${urls[(attempt + 1) % 2]}/v1/runs/${id}/events`, { headers: { authorization: `Bearer ${it.key}`, accept: 'text/event-stream', ...(cursor !== '' && { 'last-event-id': cursor }) } })
+        const answer = await fetch(`${urls[(attempt + 1) % 2]}/v1/runs/${id}/events`, {
+          headers: {
+            authorization: `Bearer ${it.key}`,
+            accept: 'text/event-stream',
+            ...(cursor !== '' && { 'last-event-id': cursor }),
+          },
+        })
         if (answer.ok && answer.body) {
-          for await (const frame of answer.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream()) as unknown as AsyncIterable<{ id?: string; event?: string; data: string }>) {
+          for await (const frame of answer.body
+            .pipeThrough(new TextDecoderStream())
+            .pipeThrough(new EventSourceParserStream()) as unknown as AsyncIterable<{
+            id?: string
+            event?: string
+            data: string
+          }>) {
             if (frame.id === undefined) continue
             cursor = frame.id
             given.push((JSON.parse(frame.data) as Event).id)
@@ -71,22 +114,35 @@ t.test('processes are killed in the middle of a load', { timeout: 100_000 }, asy
   }
 
   const performed: unknown[] = []
-  const worker = new Worker({ url: urls, key: it.key, concurrency: 8, actions: { work: async ({ n }) => { performed.push(n); await pause(30); return { n } } } })
+  const worker = new Worker({
+    url: urls,
+    key: it.key,
+    concurrency: 8,
+    actions: {
+      work: async ({ n }) => {
+        performed.push(n)
+        await pause(30)
+        return { n }
+      },
+    },
+  })
   await worker.start()
 
   const acknowledged = new Map<string, string>()
   const followers = new Map<string, Promise<string[]>>()
   let next = 0
   let allowed = TOTAL / 4
-  const load = Promise.all(Array.from({ length: 4 }, async () => {
-    while (next < TOTAL) {
-      const n = next++
-      while (n >= allowed) await pause(5)
-      const id = await start(n)
-      acknowledged.set(`start-${n}`, id)
-      if (n % 8 === 0) followers.set(id, follow(id))
-    }
-  }))
+  const load = Promise.all(
+    Array.from({ length: 4 }, async () => {
+      while (next < TOTAL) {
+        const n = next++
+        while (n >= allowed) await pause(5)
+        const id = await start(n)
+        acknowledged.set(`start-${n}`, id)
+        if (n % 8 === 0) followers.set(id, follow(id))
+      }
+    }),
+  )
   /** Let the load go on by a quarter, and wait until half of that is acknowledged: the rest is under way. */
   const quarter = async (index: number): Promise<void> => {
     allowed = (TOTAL * (index + 1)) / 4
@@ -102,7 +158,10 @@ t.test('processes are killed in the middle of a load', { timeout: 100_000 }, asy
   await quarter(2)
   await views.kill()
   at('the view node was killed')
-  await Promise.all([it.node('views-again', 'views'), it.node('gateway-again', 'gateway', ports[0])])
+  await Promise.all([
+    it.node('views-again', 'views'),
+    it.node('gateway-again', 'gateway', ports[0]),
+  ])
   at('view node and gateway run again')
   await quarter(3)
   await it.nats.kill()
@@ -113,7 +172,9 @@ t.test('processes are killed in the middle of a load', { timeout: 100_000 }, asy
   at('every start was acknowledged')
 
   t.equal(new Set(acknowledged.values()).size, TOTAL, 'one run for each key')
-  const followed = new Map(await Promise.all([...followers].map(async ([id, events]) => [id, await events] as const)))
+  const followed = new Map(
+    await Promise.all([...followers].map(async ([id, events]) => [id, await events] as const)),
+  )
   at('followed runs have ended')
   for (const [key, id] of acknowledged) {
     let run: Json = {}
@@ -125,19 +186,28 @@ t.test('processes are killed in the middle of a load', { timeout: 100_000 }, asy
     const events = (await call('GET', `/runs/${id}/events?limit=200`)).body['items'] as Event[]
     const faults = [
       run['status'] !== 'completed' && `is ${JSON.stringify(run)}`,
-      events.filter(({ event_type }) => event_type === 'run.completed').length !== 1 && 'was not completed exactly once',
-      events.filter(({ event_type }) => event_type === 'step.completed').length !== 2 && 'has not completed two steps once',
-      events.some((event, i) => i > 0 && event.sequence <= (events[i - 1]?.sequence ?? 0)) && 'has a timeline out of order',
-      followed.has(id) && JSON.stringify(followed.get(id)) !== JSON.stringify(events.map((event) => event.id)) && `was followed otherwise than told: ${followed.get(id)?.join(' ')} / ${events.map((event) => event.id).join(' ')}`,
+      events.filter(({ event_type }) => event_type === 'run.completed').length !== 1 &&
+        'was not completed exactly once',
+      events.filter(({ event_type }) => event_type === 'step.completed').length !== 2 &&
+        'has not completed two steps once',
+      events.some((event, i) => i > 0 && event.sequence <= (events[i - 1]?.sequence ?? 0)) &&
+        'has a timeline out of order',
+      followed.has(id) &&
+        JSON.stringify(followed.get(id)) !== JSON.stringify(events.map((event) => event.id)) &&
+        `was followed otherwise than told: ${followed.get(id)?.join(' ')} / ${events.map((event) => event.id).join(' ')}`,
     ].filter(Boolean)
     if (faults.length > 0) t.fail(`${key}: ${id} ${faults.join('; ')}`)
   }
   at('every run was looked at')
   t.equal(new Set(performed).size, TOTAL, 'every run had its work done')
-  const repeats = await Promise.all([...acknowledged].filter((_, i) => i % 5 === 0).map(async ([key, id]) => {
-    const n = Number(key.slice('start-'.length))
-    return (await start(n)) === id
-  }))
+  const repeats = await Promise.all(
+    [...acknowledged]
+      .filter((_, i) => i % 5 === 0)
+      .map(async ([key, id]) => {
+        const n = Number(key.slice('start-'.length))
+        return (await start(n)) === id
+      }),
+  )
   t.ok(repeats.every(Boolean), 'a start that is repeated answers the same run')
   const end = await worker.stop()
   t.equal(end.reason, 'stopped')

@@ -15,7 +15,11 @@ interface Answer {
   /** Pieces of the text; ten letters by default. */
   readonly size?: number
   readonly think?: string
-  readonly calls?: readonly { readonly id: string; readonly name: string; readonly pieces: readonly string[] }[]
+  readonly calls?: readonly {
+    readonly id: string
+    readonly name: string
+    readonly pieces: readonly string[]
+  }[]
   readonly usage?: Open
   /** Answer with this instead. */
   readonly status?: number
@@ -33,7 +37,12 @@ interface Answer {
 const seen: Open[] = []
 const counts = new Map<string, number>()
 
-const textOf = (content: unknown): string => (typeof content === 'string' ? content : Array.isArray(content) ? content.map((part) => String((part as Open)['text'] ?? '')).join('') : '')
+const textOf = (content: unknown): string =>
+  typeof content === 'string'
+    ? content
+    : Array.isArray(content)
+      ? content.map((part) => String((part as Open)['text'] ?? '')).join('')
+      : ''
 /** The play that the newest message with one asks for. */
 function playOf(messages: readonly Open[]): Answer {
   for (const message of [...messages].reverse()) {
@@ -48,14 +57,44 @@ function playOf(messages: readonly Open[]): Answer {
   }
   return { say: 'hello' }
 }
-function eventsOf({ say = '', size = 10, think = '', calls = [], usage = { prompt_tokens: 20, completion_tokens: 7, total_tokens: 27 }, finish }: Answer, model: unknown): string[] {
-  const chunk = (delta: Open, more: Open = {}) => JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model, choices: [{ index: 0, delta, finish_reason: null, ...more }] })
+function eventsOf(
+  {
+    say = '',
+    size = 10,
+    think = '',
+    calls = [],
+    usage = { prompt_tokens: 20, completion_tokens: 7, total_tokens: 27 },
+    finish,
+  }: Answer,
+  model: unknown,
+): string[] {
+  const chunk = (delta: Open, more: Open = {}) =>
+    JSON.stringify({
+      id: 'chatcmpl-1',
+      object: 'chat.completion.chunk',
+      created: 1,
+      model,
+      choices: [{ index: 0, delta, finish_reason: null, ...more }],
+    })
   const pieces = (text: string) => text.match(new RegExp(`[\\s\\S]{1,${size}}`, 'g')) ?? []
   return [
-    chunk({ role: 'assistant', content: '' }), ...pieces(think).map((reasoning_content) => chunk({ reasoning_content })), ...pieces(say).map((content) => chunk({ content })),
-    ...calls.flatMap(({ id, name, pieces: parts }, index) => [chunk({ tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] }), ...parts.map((part) => chunk({ tool_calls: [{ index, function: { arguments: part } }] }))]),
+    chunk({ role: 'assistant', content: '' }),
+    ...pieces(think).map((reasoning_content) => chunk({ reasoning_content })),
+    ...pieces(say).map((content) => chunk({ content })),
+    ...calls.flatMap(({ id, name, pieces: parts }, index) => [
+      chunk({ tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] }),
+      ...parts.map((part) => chunk({ tool_calls: [{ index, function: { arguments: part } }] })),
+    ]),
     chunk({}, { finish_reason: finish ?? (calls.length > 0 ? 'tool_calls' : 'stop') }),
-    JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model, choices: [], usage }), '[DONE]',
+    JSON.stringify({
+      id: 'chatcmpl-1',
+      object: 'chat.completion.chunk',
+      created: 1,
+      model,
+      choices: [],
+      usage,
+    }),
+    '[DONE]',
   ]
 }
 async function answer(answer: Answer, model: unknown, res: ServerResponse): Promise<void> {
@@ -79,7 +118,9 @@ async function answer(answer: Answer, model: unknown, res: ServerResponse): Prom
 
 const server = createServer((req, res) => {
   let text = ''
-  req.on('data', (part) => { text += part })
+  req.on('data', (part) => {
+    text += part
+  })
   req.on('end', () => {
     if (req.url === '/seen') return void res.end(JSON.stringify(seen))
     const body = JSON.parse(text) as Open
@@ -89,4 +130,9 @@ const server = createServer((req, res) => {
 })
 // Whoever started it has ended.
 process.stdin.on('end', () => process.exit()).resume()
-server.listen(0, '127.0.0.1', () => writeFileSync(process.argv[2] ?? '', `http://127.0.0.1:${(server.address() as AddressInfo).port}`))
+server.listen(0, '127.0.0.1', () =>
+  writeFileSync(
+    process.argv[2] ?? '',
+    `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+  ),
+)

@@ -13,18 +13,27 @@ export interface Person {
 }
 
 /** Make a person with a role. */
-export async function person(s: Service, name: string, role = 'role_operator', project = 'default'): Promise<Person> {
+export async function person(
+  s: Service,
+  name: string,
+  role = 'role_operator',
+  project = 'default',
+): Promise<Person> {
   const { id } = await s.ok('principal.create', { project, name, role_ids: [role] })
   const { key } = await s.ok('key.create', { project, name, principal_id: id })
   const options = { key: String(key) }
   return {
-    id: String(id), key: String(key),
-    ok: (row, input) => s.ok(row, { project, ...input }, options), call: (row, input) => s.call(row, { project, ...input }, options),
-    refused: (row, input, status, code) => s.refused(row, { project, ...input }, status, code, options),
+    id: String(id),
+    key: String(key),
+    ok: (row, input) => s.ok(row, { project, ...input }, options),
+    call: (row, input) => s.call(row, { project, ...input }, options),
+    refused: (row, input, status, code) =>
+      s.refused(row, { project, ...input }, status, code, options),
   }
 }
 /** Make several operators. */
-export const people = (s: Service, ...names: string[]): Promise<Person[]> => Promise.all(names.map((name) => person(s, name)))
+export const people = (s: Service, ...names: string[]): Promise<Person[]> =>
+  Promise.all(names.map((name) => person(s, name)))
 /** Make an editor: somebody who may post in channels. */
 export const editor = (s: Service, name: string): Promise<Person> => person(s, name, 'role_editor')
 /** Options of a call made by a person. */

@@ -7,9 +7,13 @@ import { findServer } from '../../nodes/nats/install.ts'
 import { freePort, startServer } from '../../nodes/nats/server.ts'
 
 /** A process that can be killed without warning. */
-interface Killable { kill(): Promise<void> }
+interface Killable {
+  kill(): Promise<void>
+}
 /** A node, which can also be told to end; gives its exit code. */
-interface Stoppable extends Killable { stop(): Promise<string> }
+interface Stoppable extends Killable {
+  stop(): Promise<string>
+}
 export interface Processes {
   readonly key: string
   readonly nats: Killable & { restart(): Promise<void> }
@@ -22,7 +26,8 @@ export interface Processes {
 export async function processes(settings: Record<string, string>): Promise<Processes> {
   const data = mkdtempSync(join(tmpdir(), 'baton-kill-'))
   const { path } = await findServer(process.env)
-  const start = (port: number) => startServer({ binary: path, data: join(data, 'nats'), port, sync: 'always' })
+  const start = (port: number) =>
+    startServer({ binary: path, data: join(data, 'nats'), port, sync: 'always' })
   let server = await start(0)
   const key = `bat_${'k'.repeat(32)}`
   const children = new Set<Child>()
@@ -33,22 +38,48 @@ export async function processes(settings: Record<string, string>): Promise<Proce
         server.kill('SIGKILL')
         await server.exited
       },
-      restart: async () => { server = await start(server.port) },
+      restart: async () => {
+        server = await start(server.port)
+      },
     },
     node: async (name, roles, port) => {
       const child = startNodeProcess(name, {
-        ...settings, BATON_NATS: server.url, BATON_ROLES: roles, BATON_NODE_ID: name, BATON_DATA: join(data, name), BATON_PORT: String(port ?? 0), BATON_ROOT_KEY: key, BATON_LOG_LEVEL: process.env['BATON_TEST_LOG'] ?? 'silent', BATON_RATE_KEY: '0', BATON_RATE_ORG: '0',
+        ...settings,
+        BATON_NATS: server.url,
+        BATON_ROLES: roles,
+        BATON_NODE_ID: name,
+        BATON_DATA: join(data, name),
+        BATON_PORT: String(port ?? 0),
+        BATON_ROOT_KEY: key,
+        BATON_LOG_LEVEL: process.env['BATON_TEST_LOG'] ?? 'silent',
+        BATON_RATE_KEY: '0',
+        BATON_RATE_ORG: '0',
       })
       children.add(child)
       void child.exited.then(() => children.delete(child))
       await child.ready
-      return { kill: async () => { child.kill('SIGKILL'); await child.exited }, stop: async () => { child.kill('SIGTERM'); return child.exited } }
+      return {
+        kill: async () => {
+          child.kill('SIGKILL')
+          await child.exited
+        },
+        stop: async () => {
+          child.kill('SIGTERM')
+          return child.exited
+        },
+      }
     },
     stop: async () => {
-      await Promise.all([...children].map((child) => { child.kill('SIGKILL'); return child.exited }))
+      await Promise.all(
+        [...children].map((child) => {
+          child.kill('SIGKILL')
+          return child.exited
+        }),
+      )
       await server.stop()
       rmSync(data, { recursive: true, force: true })
     },
   }
 }
-export const portsFor = (count: number): Promise<number[]> => Promise.all(Array.from({ length: count }, () => freePort()))
+export const portsFor = (count: number): Promise<number[]> =>
+  Promise.all(Array.from({ length: count }, () => freePort()))

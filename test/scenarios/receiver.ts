@@ -1,6 +1,13 @@
 /** A receiver of signed deliveries as its author would write one: it verifies what it gets and answers what it is told to. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 /** A delivery as it came. */
@@ -25,27 +32,51 @@ export interface Receiver {
 export function verified({ headers, text, at }: Delivery, secret: string): boolean {
   const header = (name: string) => String(headers[`x-service-${name}`] ?? '')
   const time = Number(header('timestamp'))
-  if (header('signature-version') !== 'v1' || !Number.isInteger(time) || Math.abs(at / 1000 - time) > 300 || !(Number(header('secret-version')) > 0) || header('secret-ref') === '') return false
-  const expected = createHmac('sha256', Buffer.from(secret, 'base64')).update(`v1.${header('delivery-id')}.${time}.${text}`).digest('hex')
+  if (
+    header('signature-version') !== 'v1' ||
+    !Number.isInteger(time) ||
+    Math.abs(at / 1000 - time) > 300 ||
+    !(Number(header('secret-version')) > 0) ||
+    header('secret-ref') === ''
+  )
+    return false
+  const expected = createHmac('sha256', Buffer.from(secret, 'base64'))
+    .update(`v1.${header('delivery-id')}.${time}.${text}`)
+    .digest('hex')
   const given = header('signature').replace(/^sha256=/, '')
-  return given.length === expected.length && timingSafeEqual(Buffer.from(given), Buffer.from(expected))
+  return (
+    given.length === expected.length && timingSafeEqual(Buffer.from(given), Buffer.from(expected))
+  )
 }
 
 /** Answer with JSON. */
-export const json = (value: unknown, status = 200, headers: Record<string, string> = {}): Receiver['answer'] => (_, res) => {
-  res.writeHead(status, { 'content-type': 'application/json', ...headers })
-  res.end(JSON.stringify(value))
-}
+export const json =
+  (value: unknown, status = 200, headers: Record<string, string> = {}): Receiver['answer'] =>
+  (_, res) => {
+    res.writeHead(status, { 'content-type': 'application/json', ...headers })
+    res.end(JSON.stringify(value))
+  }
 
 /** Start a receiver on this machine. @param serve how to make its server, for TLS. */
-export async function receiver(serve: (listener: RequestListener) => Server = createServer, scheme = 'http'): Promise<Receiver> {
+export async function receiver(
+  serve: (listener: RequestListener) => Server = createServer,
+  scheme = 'http',
+): Promise<Receiver> {
   const deliveries: Delivery[] = []
   const waiting = new Set<() => void>()
   const server = serve((req: IncomingMessage, res: ServerResponse) => {
     let text = ''
-    req.on('data', (part) => { text += part })
+    req.on('data', (part) => {
+      text += part
+    })
     req.on('end', () => {
-      const delivery: Delivery = { headers: req.headers, path: req.url ?? '', text, body: text === '' ? {} : JSON.parse(text), at: Date.now() }
+      const delivery: Delivery = {
+        headers: req.headers,
+        path: req.url ?? '',
+        text,
+        body: text === '' ? {} : JSON.parse(text),
+        at: Date.now(),
+      }
       deliveries.push(delivery)
       for (const look of [...waiting]) look()
       it.answer(delivery, res)
@@ -53,23 +84,30 @@ export async function receiver(serve: (listener: RequestListener) => Server = cr
   })
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
   const it: Receiver = {
-    url: `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`, deliveries, answer: json({ ok: true }),
-    delivery: (index) => new Promise((found, failed) => {
-      const timer = setTimeout(() => { waiting.delete(look); failed(new Error(`delivery ${index} did not come within 60 s; ${deliveries.length} came`)) }, 60_000)
-      const look = () => {
-        const delivery = deliveries[index]
-        if (!delivery) return
-        clearTimeout(timer)
-        waiting.delete(look)
-        found(delivery)
-      }
-      waiting.add(look)
-      look()
-    }),
-    close: () => new Promise((closed) => {
-      server.closeAllConnections()
-      server.close(() => closed())
-    }),
+    url: `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    deliveries,
+    answer: json({ ok: true }),
+    delivery: (index) =>
+      new Promise((found, failed) => {
+        const timer = setTimeout(() => {
+          waiting.delete(look)
+          failed(new Error(`delivery ${index} did not come within 60 s; ${deliveries.length} came`))
+        }, 60_000)
+        const look = () => {
+          const delivery = deliveries[index]
+          if (!delivery) return
+          clearTimeout(timer)
+          waiting.delete(look)
+          found(delivery)
+        }
+        waiting.add(look)
+        look()
+      }),
+    close: () =>
+      new Promise((closed) => {
+        server.closeAllConnections()
+        server.close(() => closed())
+      }),
   }
   return it
 }

@@ -16,14 +16,20 @@ async function deleteStates(): Promise<void> {
   const connection = await connect({ servers: s.server.url })
   const manager = await jetstreamManager(connection)
   const names: string[] = []
-  for await (const { config } of manager.streams.list()) if (config.name.startsWith('KV_STATE_')) names.push(config.name)
+  for await (const { config } of manager.streams.list())
+    if (config.name.startsWith('KV_STATE_')) names.push(config.name)
   for (const name of names) await manager.streams.delete(name)
   await connection.close()
   t.ok(names.length > 0, 'there were snapshots')
 }
 /** Delete what the views keep. */
 function deleteViews(): void {
-  const files = readdirSync(s.data).filter((name) => name.startsWith('node-')).flatMap((name) => readdirSync(join(s.data, name, 'views')).map((file) => join(name, 'views', file))).filter((name) => /\.sqlite/.test(name))
+  const files = readdirSync(s.data)
+    .filter((name) => name.startsWith('node-'))
+    .flatMap((name) =>
+      readdirSync(join(s.data, name, 'views')).map((file) => join(name, 'views', file)),
+    )
+    .filter((name) => /\.sqlite/.test(name))
   for (const name of files) rmSync(join(s.data, name))
   t.ok(files.length > 0, 'there were views')
 }
@@ -33,14 +39,21 @@ const { runs, early, asleep, inDay } = record
 const before = await everything(s, record)
 const compare = async (t: Tap, how: string) => {
   const after = await everything(s, record)
-  for (const [name, answer] of Object.entries(before)) t.equal(after[name], answer, `${how}: ${name}`)
+  for (const [name, answer] of Object.entries(before))
+    t.equal(after[name], answer, `${how}: ${name}`)
 }
 type Tap = { equal(found: unknown, wanted: unknown, message: string): boolean }
 
 t.test('the snapshot itself has something of every kind', async (t) => {
-  t.strictSame(Object.entries(before).filter(([, answer]) => /^[45]/.test(answer)), [])
+  t.strictSame(
+    Object.entries(before).filter(([, answer]) => /^[45]/.test(answer)),
+    [],
+  )
   const listed = new Set(listOf(await s.ok('run.list', { limit: 200 })).map(({ id }) => String(id)))
-  t.ok(runs.every((id) => listed.has(id)), 'beside those that calls of actions and loops made')
+  t.ok(
+    runs.every((id) => listed.has(id)),
+    'beside those that calls of actions and loops made',
+  )
 })
 t.test('a restart', async (t) => {
   await s.restart()
@@ -61,7 +74,11 @@ t.test('a restart without either, after which work goes on where it was', async 
   })
   await compare(t, 'without both')
   await s.ok('run.signal', { id: early, name: 'first' })
-  t.match(await s.ok('run.get', { id: early }), { status: 'completed', result: { b: { event: { payload: { n: 1 } } } } }, 'a stored signal is still there, once')
+  t.match(
+    await s.ok('run.get', { id: early }),
+    { status: 'completed', result: { b: { event: { payload: { n: 1 } } } } },
+    'a stored signal is still there, once',
+  )
   await s.ok('run.signal', { id: asleep, name: 'go' })
   t.match(await s.ok('run.get', { id: asleep }), { status: 'completed', definition_version: 2 })
   await s.ok('run.resume', { id: inDay })

@@ -15,13 +15,20 @@ const folder = mkdtempSync(join(tmpdir(), 'baton-restore-'))
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 t.setTimeout(120_000)
 const quiet = { begin: () => {}, moved: () => {}, end: () => {} }
-const stopping = (servers: readonly Server[]) => t.teardown(() => Promise.all(servers.map((server) => server.stop())))
+const stopping = (servers: readonly Server[]) =>
+  t.teardown(() => Promise.all(servers.map((server) => server.stop())))
 
 async function on<T>(servers: readonly Server[], run: (nats: Nats) => Promise<T>): Promise<T> {
-  const nats = await connectNats({ servers: servers.map(({ url }) => url), name: 'test', log: silent, within: 20_000 })
+  const nats = await connectNats({
+    servers: servers.map(({ url }) => url),
+    name: 'test',
+    log: silent,
+    within: 20_000,
+  })
   return run(nats).finally(() => nats.close())
 }
-const restore = (servers: readonly Server[], from: string, replicas: number) => on(servers, (nats) => restoreBackup(nats, from, { replicas, again: false }, quiet))
+const restore = (servers: readonly Server[], from: string, replicas: number) =>
+  on(servers, (nats) => restoreBackup(nats, from, { replicas, again: false }, quiet))
 
 t.test('from one server into a cluster that still elects', async (t) => {
   const s = await service()
@@ -32,13 +39,22 @@ t.test('from one server into a cluster that still elects', async (t) => {
   t.match(await restore(cluster, join(folder, 'one'), 3), { replicas: 3 })
 })
 
-t.test('from a cluster into one server, which tells the sequences of an empty stream otherwise', async (t) => {
-  const cluster = await natsServers(join(folder, 'cluster'), 3)
-  const s = await service({ BATON_NATS: cluster.map(({ url }) => url).join(','), BATON_REPLICAS: '3' }, { found: { servers: cluster, key: '' } })
-  const { streams } = await on(cluster, (nats) => takeBackup(nats, join(folder, 'three'), quiet))
-  await s.stop()
-  t.match(streams.find(({ stream }) => stream.startsWith('OBJ_')), { state: { messages: 0, first_seq: 0 } })
-  const single = await natsServers(join(folder, 'single'), 1)
-  stopping(single)
-  t.match(await restore(single, join(folder, 'three'), 1), { replicas: 1 })
-})
+t.test(
+  'from a cluster into one server, which tells the sequences of an empty stream otherwise',
+  async (t) => {
+    const cluster = await natsServers(join(folder, 'cluster'), 3)
+    const s = await service(
+      { BATON_NATS: cluster.map(({ url }) => url).join(','), BATON_REPLICAS: '3' },
+      { found: { servers: cluster, key: '' } },
+    )
+    const { streams } = await on(cluster, (nats) => takeBackup(nats, join(folder, 'three'), quiet))
+    await s.stop()
+    t.match(
+      streams.find(({ stream }) => stream.startsWith('OBJ_')),
+      { state: { messages: 0, first_seq: 0 } },
+    )
+    const single = await natsServers(join(folder, 'single'), 1)
+    stopping(single)
+    t.match(await restore(single, join(folder, 'three'), 1), { replicas: 1 })
+  },
+)

@@ -27,7 +27,11 @@ function isFor(wait: Awaited | Watch, event: Parameters<typeof fits>[1]): boolea
 }
 /** Ids of the waits for source events that a run has, open or not. */
 const waitsOf = (state: RunState): string[] =>
-  terminal.has(state.record.status) ? [] : placesOf(state).flatMap(([, { wait }]) => (wait?.kind === 'event' && !wait.event_type.startsWith('signal.') ? [wait.id] : []))
+  terminal.has(state.record.status)
+    ? []
+    : placesOf(state).flatMap(([, { wait }]) =>
+        wait?.kind === 'event' && !wait.event_type.startsWith('signal.') ? [wait.id] : [],
+      )
 
 export class EventRules {
   readonly #sim: Simulation
@@ -57,13 +61,24 @@ export class EventRules {
       } else if (event.type === 'wait.unwatched') waits.delete(event.wait_id)
       else if (event.type === 'triggers.changed') triggers.set(event.loop_id, event.triggers)
       else if (event.type === 'source.published') {
-        const say = (what: string) => this.#sim.violated(`event ${event.id} (${event.event_type}) at ${cursor} ${what}`)
-        const wanted = [...waits.values()].filter((wait) => isFor(wait, event)).map(({ wait_id }) => wait_id)
+        const say = (what: string) =>
+          this.#sim.violated(`event ${event.id} (${event.event_type}) at ${cursor} ${what}`)
+        const wanted = [...waits.values()]
+          .filter((wait) => isFor(wait, event))
+          .map(({ wait_id }) => wait_id)
         const woken = Object.values(event.wakes ?? {}).flat()
-        if (sorted(wanted) !== sorted(woken)) say(`was for ${sorted(wanted)}, but was given to ${sorted(woken)}`)
+        if (sorted(wanted) !== sorted(woken))
+          say(`was for ${sorted(wanted)}, but was given to ${sorted(woken)}`)
         for (const id of woken) this.#fitted.add(id)
-        const due = event.depth > DEEPEST ? [] : [...triggers.values()].flat().filter((trigger) => isFor(trigger, event)).map(({ trigger_id }) => trigger_id)
-        if (sorted(due) !== sorted(Object.values(event.fires ?? {}).flat())) say(`should fire ${sorted(due)}, but fires ${JSON.stringify(event.fires)}`)
+        const due =
+          event.depth > DEEPEST
+            ? []
+            : [...triggers.values()]
+                .flat()
+                .filter((trigger) => isFor(trigger, event))
+                .map(({ trigger_id }) => trigger_id)
+        if (sorted(due) !== sorted(Object.values(event.fires ?? {}).flat()))
+          say(`should fire ${sorted(due)}, but fires ${JSON.stringify(event.fires)}`)
         this.#loops.want(event.id, event.fires ?? {})
         if (event.dedup_key === undefined) continue
         const key = `${entry.project} ${event.dedup_key}`
@@ -76,21 +91,34 @@ export class EventRules {
   checkRun({ cursor, entry }: Placed): void {
     for (const { type, payload = {} } of entry.events as readonly RunEvent[]) {
       const { event_type, wait_id } = payload
-      if (type === 'wait.opened' && typeof event_type === 'string' && !event_type.startsWith('signal.') && !this.#known.has(String(wait_id))) {
-        this.#sim.violated(`run ${entry.id} at ${cursor} shows ${String(wait_id)} as open, which the matcher does not know`)
+      if (
+        type === 'wait.opened' &&
+        typeof event_type === 'string' &&
+        !event_type.startsWith('signal.') &&
+        !this.#known.has(String(wait_id))
+      ) {
+        this.#sim.violated(
+          `run ${entry.id} at ${cursor} shows ${String(wait_id)} as open, which the matcher does not know`,
+        )
       }
     }
   }
   /** Why the waits of a run are not at rest. */
   unsettledRun({ address, state }: Past): string | undefined {
     const missed = waitsOf(state as RunState).find((id) => this.#fitted.has(id))
-    return missed === undefined ? undefined : `run ${address.id} still has ${missed}, which an event was for`
+    return missed === undefined
+      ? undefined
+      : `run ${address.id} still has ${missed}, which an event was for`
   }
   /** Why the matcher of a project is not at rest: it knows the waits that there are, and no others. */
   unsettled({ address, state }: Past): string | undefined {
-    const runs = [...this.#sim.history.actors.values()].filter((past) => past.address.kind === 'run' && past.address.project === address.project)
+    const runs = [...this.#sim.history.actors.values()].filter(
+      (past) => past.address.kind === 'run' && past.address.project === address.project,
+    )
     const wanted = sorted(runs.flatMap((past) => waitsOf(past.state as RunState)))
     const known = sorted(Object.keys((state as SourcesState).waits))
-    return known === wanted ? undefined : `the matcher of ${address.project} knows ${known}, but there are ${wanted}`
+    return known === wanted
+      ? undefined
+      : `the matcher of ${address.project} knows ${known}, but there are ${wanted}`
   }
 }

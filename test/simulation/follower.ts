@@ -34,7 +34,8 @@ export class Follower {
     })
   }
   disconnected(machine: Machine): void {
-    if (this.#machine === machine) this.#sim.timeline.after(this.#sim.dice.between(0, 300), () => this.begin())
+    if (this.#machine === machine)
+      this.#sim.timeline.after(this.#sim.dice.between(0, 300), () => this.begin())
   }
   #hear(place: Placed): void {
     this.#sim.records.live.push(place)
@@ -46,7 +47,8 @@ export class Follower {
     const { journal } = this.#sim
     for (const message of journal.messages) {
       if (message.sequence * 1000 + 999 <= this.#last) continue
-      for (const place of placed(message.sequence, journal.envelope(message))) if (place.entry.id === this.run && place.cursor > this.#last) this.#take(place)
+      for (const place of placed(message.sequence, journal.envelope(message)))
+        if (place.entry.id === this.run && place.cursor > this.#last) this.#take(place)
     }
   }
   #take(place: Placed): void {

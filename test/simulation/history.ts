@@ -60,9 +60,14 @@ export class History {
       const envelope = journal.envelope(message)
       const owner = this.#owners.get(message.shard) ?? { epoch: 0, sequence: 0 }
       const fence = message.message_id.includes('-takeover-')
-      const say = (what: string) => this.#sim.violated(`journal ${message.sequence} (${message.message_id}) of shard ${message.shard}: ${what}`)
-      if (fence ? envelope.epoch <= owner.epoch : envelope.epoch !== owner.epoch) say(`epoch ${envelope.epoch} after epoch ${owner.epoch}`)
-      if (envelope.prev !== owner.sequence) say(`goes on after ${envelope.prev}, but the last one is ${owner.sequence}`)
+      const say = (what: string) =>
+        this.#sim.violated(
+          `journal ${message.sequence} (${message.message_id}) of shard ${message.shard}: ${what}`,
+        )
+      if (fence ? envelope.epoch <= owner.epoch : envelope.epoch !== owner.epoch)
+        say(`epoch ${envelope.epoch} after epoch ${owner.epoch}`)
+      if (envelope.prev !== owner.sequence)
+        say(`goes on after ${envelope.prev}, but the last one is ${owner.sequence}`)
       this.#owners.set(message.shard, { epoch: envelope.epoch, sequence: message.sequence })
       for (const place of placed(message.sequence, envelope)) this.#enter(place, message.at)
     }
@@ -71,13 +76,24 @@ export class History {
   #enter(place: Placed, at: number): void {
     const { entry } = place
     const key = cellKey(entry)
-    const past: Past = this.actors.get(key) ?? { address: { project: entry.project, kind: entry.kind, id: entry.id }, state: this.#sim.kinds[entry.kind].initial(), prev: 0, entries: [] }
+    const past: Past = this.actors.get(key) ?? {
+      address: { project: entry.project, kind: entry.kind, id: entry.id },
+      state: this.#sim.kinds[entry.kind].initial(),
+      prev: 0,
+      entries: [],
+    }
     this.actors.set(key, past)
     this.entries++
-    if (entry.prev !== past.prev) this.#sim.violated(`${key}: entry ${place.cursor} goes on after ${entry.prev}, but its last event is ${past.prev}`)
+    if (entry.prev !== past.prev)
+      this.#sim.violated(
+        `${key}: entry ${place.cursor} goes on after ${entry.prev}, but its last event is ${past.prev}`,
+      )
     const id = `${key} ${entry.command.id}`
     const before = this.commands.get(id)
-    if (before) this.#sim.violated(`${key}: command ${entry.command.id} (${entry.command.name}) took effect at ${before.place.cursor} and again at ${place.cursor}`)
+    if (before)
+      this.#sim.violated(
+        `${key}: command ${entry.command.id} (${entry.command.name}) took effect at ${before.place.cursor} and again at ${place.cursor}`,
+      )
     this.commands.set(id, { place, at })
     if (entry.kind === 'queue') this.#jobs.check(place)
     if (entry.kind === 'run') {
@@ -90,13 +106,23 @@ export class History {
     if (entry.kind === 'queue') this.sessions.checkQueue(place)
     if (entry.kind === 'session') this.sessions.check(place)
     try {
-      for (const event of entry.events) past.state = evolve(this.#sim.kinds[entry.kind], past.state, event, entry.origin.at)
+      for (const event of entry.events)
+        past.state = evolve(this.#sim.kinds[entry.kind], past.state, event, entry.origin.at)
     } catch (error) {
       this.#sim.violated(`${key}: entry ${place.cursor} cannot be folded: ${String(error)}`)
     }
     if (entry.kind === 'run') this.loops.checkRun(place, past.state as RunState)
     past.prev = lastCursor(place)
-    const record = entry.kind === 'run' || entry.kind === 'interaction' ? JSON.stringify(this.#sim.kinds[entry.kind].ask?.['get']?.(past.state as never, undefined as never, at) ?? null) : undefined
+    const record =
+      entry.kind === 'run' || entry.kind === 'interaction'
+        ? JSON.stringify(
+            this.#sim.kinds[entry.kind].ask?.['get']?.(
+              past.state as never,
+              undefined as never,
+              at,
+            ) ?? null,
+          )
+        : undefined
     past.entries.push({ place, at, ...(record !== undefined && { record }) })
   }
 }

@@ -36,7 +36,13 @@ export class Hub {
 
   /** A worker is connected under this session. */
   sit(worker: Worker, session: string, generation: number): void {
-    this.#seats.set(session, { worker, session, generation, held: new Map(worker.tokens()), reserved: new Map() })
+    this.#seats.set(session, {
+      worker,
+      session,
+      generation,
+      held: new Map(worker.tokens()),
+      reserved: new Map(),
+    })
     this.#settle(worker.project)
     this.#machine.world.demand(worker.project)
     this.#beat(session)
@@ -49,11 +55,23 @@ export class Hub {
     for (const cancel of seat.reserved.values()) cancel()
     this.#settle(seat.worker.project)
     const input = { session, generation: seat.generation, leases: seat.held.size }
-    void this.#command({ project: seat.worker.project, kind: 'worker', id: seat.worker.id }, 'worker.closed', input)
+    void this.#command(
+      { project: seat.worker.project, kind: 'worker', id: seat.worker.id },
+      'worker.closed',
+      input,
+    )
   }
   /** Renew a lease; undefined when nobody could decide. */
-  async heartbeat(worker: Worker, job_id: string, lease_token: string): Promise<boolean | undefined> {
-    const outcome = await this.#command(this.#queueOf(worker.project, job_id, lease_token), 'queue.heartbeat', { job_id, lease_token, gateway: this.#machine.id })
+  async heartbeat(
+    worker: Worker,
+    job_id: string,
+    lease_token: string,
+  ): Promise<boolean | undefined> {
+    const outcome = await this.#command(
+      this.#queueOf(worker.project, job_id, lease_token),
+      'queue.heartbeat',
+      { job_id, lease_token, gateway: this.#machine.id },
+    )
     if (isRefusal(outcome)) return undefined
     const { alive } = outcome.reply as { alive: boolean }
     if (!alive) this.#ended(worker, job_id, lease_token)
@@ -71,9 +89,14 @@ export class Hub {
         await new Promise<void>((again) => void this.#machine.clock.later(300, again))
         continue
       }
-      const verdict = isRefusal(outcome) ? 'lease_lost' : (outcome.reply as { outcome: Verdict }).outcome
+      const verdict = isRefusal(outcome)
+        ? 'lease_lost'
+        : (outcome.reply as { outcome: Verdict }).outcome
       records.verdicts.push({ id, verdict })
-      this.#machine.sim.note(() => `${this.#machine.name}: report ${id} of ${report.job_id} under ${report.lease_token}: ${verdict}`)
+      this.#machine.sim.note(
+        () =>
+          `${this.#machine.name}: report ${id} of ${report.job_id} under ${report.lease_token}: ${verdict}`,
+      )
       this.#ended(worker, report.job_id, report.lease_token)
       return verdict
     }
@@ -84,8 +107,13 @@ export class Hub {
       const seat = this.#seats.get(session)
       if (!seat) return
       const { worker, generation, held } = seat
-      void this.#command({ project: worker.project, kind: 'worker', id: worker.id }, 'worker.seen', { session, generation, leases: held.size }).then((outcome) => {
-        if (!isRefusal(outcome) && !(outcome.reply as { current: boolean }).current) this.#dismiss(seat)
+      void this.#command(
+        { project: worker.project, kind: 'worker', id: worker.id },
+        'worker.seen',
+        { session, generation, leases: held.size },
+      ).then((outcome) => {
+        if (!isRefusal(outcome) && !(outcome.reply as { current: boolean }).current)
+          this.#dismiss(seat)
       })
       this.#beat(session)
     })
@@ -98,24 +126,49 @@ export class Hub {
     seat.worker.disconnected(this.#machine)
   }
   #queueOf(project: string, job: string, token: string): Address {
-    return { project, kind: 'queue', id: `${shardOf('job', job, this.#machine.sim.shards)}.${queueOfLease(token)}` }
+    return {
+      project,
+      kind: 'queue',
+      id: `${shardOf('job', job, this.#machine.sim.shards)}.${queueOfLease(token)}`,
+    }
   }
-  #command(to: Address, name: string, input: unknown, command_id = `h:${this.#machine.sim.unique()}`): Promise<Outcome> {
-    return this.#machine.world.command({ ...to, name, input, command_id, origin: { at: this.#machine.world.now(), principal: { type: 'service_account', id: 'svc_worker' } } })
+  #command(
+    to: Address,
+    name: string,
+    input: unknown,
+    command_id = `h:${this.#machine.sim.unique()}`,
+  ): Promise<Outcome> {
+    return this.#machine.world.command({
+      ...to,
+      name,
+      input,
+      command_id,
+      origin: {
+        at: this.#machine.world.now(),
+        principal: { type: 'service_account', id: 'svc_worker' },
+      },
+    })
   }
   #free({ worker, held, reserved }: Seat): number {
     return worker.slots - held.size - reserved.size
   }
   #ended(worker: Worker, job: string, token: string): void {
-    for (const seat of this.#seats.values()) if (seat.worker === worker && seat.held.get(job) === token) seat.held.delete(job)
+    for (const seat of this.#seats.values())
+      if (seat.worker === worker && seat.held.get(job) === token) seat.held.delete(job)
     this.#settle(worker.project)
     this.#machine.world.demand(worker.project)
   }
   /** Listen exactly while a seat of the project is free. */
   #settle(project: string): void {
-    const free = [...this.#seats.values()].some((seat) => seat.worker.project === project && this.#free(seat) > 0)
+    const free = [...this.#seats.values()].some(
+      (seat) => seat.worker.project === project && this.#free(seat) > 0,
+    )
     const listening = this.#listening.get(project)
-    if (free && !listening) this.#listening.set(project, this.#machine.world.onOffer(project, undefined, undefined, (offer) => this.#take(offer)))
+    if (free && !listening)
+      this.#listening.set(
+        project,
+        this.#machine.world.onOffer(project, undefined, undefined, (offer) => this.#take(offer)),
+      )
     if (!free && listening) {
       this.#listening.delete(project)
       listening()
@@ -124,15 +177,23 @@ export class Hub {
   #take(offer: Offer): Taking {
     const takes: Taking['takes'][number][] = []
     for (const job of offer.jobs) {
-      const seats = [...this.#seats.values()].filter((seat) => seat.worker.project === offer.project && (this.#free(seat) > 0 || seat.reserved.has(job.id)))
-      const seat = seats.find(({ reserved }) => reserved.has(job.id)) ?? this.#machine.sim.dice.pick(seats)
+      const seats = [...this.#seats.values()].filter(
+        (seat) =>
+          seat.worker.project === offer.project &&
+          (this.#free(seat) > 0 || seat.reserved.has(job.id)),
+      )
+      const seat =
+        seats.find(({ reserved }) => reserved.has(job.id)) ?? this.#machine.sim.dice.pick(seats)
       if (!seat) continue
       seat.reserved.get(job.id)?.()
-      seat.reserved.set(job.id, this.#machine.clock.later(RESERVED, () => {
-        seat.reserved.delete(job.id)
-        this.#settle(offer.project)
-        this.#machine.world.demand(offer.project)
-      }))
+      seat.reserved.set(
+        job.id,
+        this.#machine.clock.later(RESERVED, () => {
+          seat.reserved.delete(job.id)
+          this.#settle(offer.project)
+          this.#machine.world.demand(offer.project)
+        }),
+      )
       takes.push({ job_id: job.id, session: seat.session, instance: seat.worker.instance })
     }
     this.#settle(offer.project)
@@ -159,8 +220,13 @@ export class Hub {
     if (!promised && !seat.held.has(job.id) && this.#free(seat) <= 0) return { ok: false }
     seat.held.set(job.id, job.lease_token)
     this.#settle(message.project)
-    this.#machine.sim.note(() => `${this.#machine.name}: ${job.id} goes to ${seat.worker.instance} under ${job.lease_token}`)
-    this.#machine.sim.timeline.after(this.#machine.sim.weather.travel(), () => { if (this.#machine.alive) seat.worker.given(job) })
+    this.#machine.sim.note(
+      () =>
+        `${this.#machine.name}: ${job.id} goes to ${seat.worker.instance} under ${job.lease_token}`,
+    )
+    this.#machine.sim.timeline.after(this.#machine.sim.weather.travel(), () => {
+      if (this.#machine.alive) seat.worker.given(job)
+    })
     return { ok: true }
   }
 }

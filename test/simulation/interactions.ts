@@ -12,10 +12,14 @@ import type { Interaction } from '../../protocol/interaction/shapes.ts'
 import type { Past } from './history.ts'
 import type { Simulation } from './simulation.ts'
 
-interface Course { readonly answered: Set<string>; ended?: string }
+interface Course {
+  readonly answered: Set<string>
+  ended?: string
+}
 
 /** The record of an interaction, as the journal has it. */
-export const interactionOf = ({ state }: Past): Interaction | undefined => (state as InteractionState | null)?.record
+export const interactionOf = ({ state }: Past): Interaction | undefined =>
+  (state as InteractionState | null)?.record
 
 export class InteractionRules {
   readonly #sim: Simulation
@@ -27,9 +31,11 @@ export class InteractionRules {
   /** Check the entry of an interaction. */
   check({ cursor, entry }: Placed): void {
     for (const event of entry.events as readonly InteractionEvent[]) {
-      const say = (what: string) => this.#sim.violated(`interaction ${entry.id}: ${event.type} at ${cursor} ${what}`)
+      const say = (what: string) =>
+        this.#sim.violated(`interaction ${entry.id}: ${event.type} at ${cursor} ${what}`)
       const known = this.#courses.get(entry.id)
-      if (event.type === 'interaction.created' ? known : !known) say(known ? 'a second time' : 'before it was created')
+      if (event.type === 'interaction.created' ? known : !known)
+        say(known ? 'a second time' : 'before it was created')
       const course: Course = known ?? { answered: new Set() }
       this.#courses.set(entry.id, course)
       if (course.ended !== undefined) say(`after it was ${course.ended}`)
@@ -44,14 +50,32 @@ export class InteractionRules {
 }
 
 /** Why an interaction is not at rest; undefined when it is. @param until Unix milliseconds up to which what is due must have happened. */
-export function unsettledInteraction(sim: Simulation, past: Past, until: number): string | undefined {
+export function unsettledInteraction(
+  sim: Simulation,
+  past: Past,
+  until: number,
+): string | undefined {
   const record = interactionOf(past)
   if (!record) return undefined
-  const { id, status, expires_at, consumer: { run } } = record
+  const {
+    id,
+    status,
+    expires_at,
+    consumer: { run },
+  } = record
   if (!sim.records.told.has(id)) return `nobody was told of interaction ${id}`
-  const asking = run && sim.history.of({ project: past.address.project, kind: 'run', id: run.run_id })?.state as RunState | undefined
-  const waits = asking?.engine.wait?.kind === 'interaction' && asking.engine.wait.interaction_id === id
-  if (status !== 'pending' && status !== 'in_review') return waits ? `run ${run?.run_id} waits for interaction ${id}, which is ${status}` : undefined
-  if (asking && (terminal.has(asking.record.status) || !waits)) return `interaction ${id} is ${status}, but its run does not wait for it`
-  return expires_at !== undefined && (parseTimestamp(expires_at) ?? 0) < until ? `interaction ${id} is due` : undefined
+  const asking =
+    run &&
+    (sim.history.of({ project: past.address.project, kind: 'run', id: run.run_id })?.state as
+      | RunState
+      | undefined)
+  const waits =
+    asking?.engine.wait?.kind === 'interaction' && asking.engine.wait.interaction_id === id
+  if (status !== 'pending' && status !== 'in_review')
+    return waits ? `run ${run?.run_id} waits for interaction ${id}, which is ${status}` : undefined
+  if (asking && (terminal.has(asking.record.status) || !waits))
+    return `interaction ${id} is ${status}, but its run does not wait for it`
+  return expires_at !== undefined && (parseTimestamp(expires_at) ?? 0) < until
+    ? `interaction ${id} is due`
+    : undefined
 }

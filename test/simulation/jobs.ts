@@ -3,7 +3,11 @@ import type { QueueEvent } from '../../protocol/api/jobs.ts'
 import type { Placed } from '../../protocol/entry.ts'
 import type { Simulation } from './simulation.ts'
 
-interface Job { lease?: string; last?: string; settled?: number }
+interface Job {
+  lease?: string
+  last?: string
+  settled?: number
+}
 
 export class JobRules {
   readonly #sim: Simulation
@@ -16,14 +20,17 @@ export class JobRules {
   check({ cursor, entry }: Placed): void {
     const reported = this.#sim.records.reports.get(entry.command.id)?.report
     for (const event of entry.events as readonly QueueEvent[]) {
-      const say = (what: string) => this.#sim.violated(`job ${event.id}: ${event.type} at ${cursor} ${what}`)
+      const say = (what: string) =>
+        this.#sim.violated(`job ${event.id}: ${event.type} at ${cursor} ${what}`)
       const job = this.#jobs.get(event.id) ?? {}
-      if (event.type === 'job.queued' ? this.#jobs.has(event.id) : !this.#jobs.has(event.id)) say('of a job in the wrong state')
+      if (event.type === 'job.queued' ? this.#jobs.has(event.id) : !this.#jobs.has(event.id))
+        say('of a job in the wrong state')
       this.#jobs.set(event.id, job)
       if (job.settled !== undefined) say(`after it ended at ${job.settled}`)
       if (reported && reported.job_id === event.id && event.type !== 'job.queued') {
         const speaks = job.lease ?? job.last
-        if (speaks !== reported.lease_token) say(`by a report under ${reported.lease_token}, but the lease is ${speaks}`)
+        if (speaks !== reported.lease_token)
+          say(`by a report under ${reported.lease_token}, but the lease is ${speaks}`)
       }
       if (event.type === 'job.claimed') {
         if (job.lease !== undefined) say(`while ${job.lease} holds it`)
@@ -32,7 +39,11 @@ export class JobRules {
         if (job.lease === undefined) say('without a lease')
         else job.last = job.lease
         delete job.lease
-      } else if (event.type === 'job.completed' || event.type === 'job.failed' || event.type === 'job.cancelled') {
+      } else if (
+        event.type === 'job.completed' ||
+        event.type === 'job.failed' ||
+        event.type === 'job.cancelled'
+      ) {
         job.settled = cursor
         if (job.lease !== undefined) job.last = job.lease
         delete job.lease

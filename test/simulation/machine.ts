@@ -62,7 +62,11 @@ export class Machine {
       elapsed: () => 1000 + (timeline.now - this.#started) * rate,
       later: (ms, run) => {
         let due = true
-        const cancel = timeline.after(Math.max(0, ms) / rate, () => this.enter(() => { if (due) run() }))
+        const cancel = timeline.after(Math.max(0, ms) / rate, () =>
+          this.enter(() => {
+            if (due) run()
+          }),
+        )
         return () => {
           due = false
           cancel()
@@ -72,22 +76,62 @@ export class Machine {
     const random = { bytes: (length: number) => sim.ids.bytes(length) }
     const registry = registryPort(this)
     const bus = sim.network.bus(this)
-    this.#membership = new Membership(registry, this.clock, { id, roles: ['gateway', 'shards'] }, { ...createNeighbours(bus), nobody: (other) => sim.network.nobody(this, other) })
+    this.#membership = new Membership(
+      registry,
+      this.clock,
+      { id, roles: ['gateway', 'shards'] },
+      { ...createNeighbours(bus), nobody: (other) => sim.network.nobody(this, other) },
+    )
     listenAs(bus, id, () => this.#membership.unsure())
     const fresh = () => this.#membership.fresh()
     const deps: HostDeps = {
-      node: id, kinds: sim.kinds, partitions: 1, shards: sim.shards, timing: sim.timing, journal: journalPort(this), snapshots: statePort(this), blobs, bus,
-      clock: this.clock, random, log: this.#log(), measure: { commit() {}, command() {}, offer() {} }, fresh, notify: (notice) => sim.tell(this, notice),
+      node: id,
+      kinds: sim.kinds,
+      partitions: 1,
+      shards: sim.shards,
+      timing: sim.timing,
+      journal: journalPort(this),
+      snapshots: statePort(this),
+      blobs,
+      bus,
+      clock: this.clock,
+      random,
+      log: this.#log(),
+      measure: { commit() {}, command() {}, offer() {} },
+      fresh,
+      notify: (notice) => sim.tell(this, notice),
     }
     this.host = new Host(sim.plant?.deps?.(deps) ?? deps, registry, this.#membership)
     const settings = {
-      brand: 'Sim', key_prefix: 'sim', shards: sim.shards, deadline: 5000, rate: { key: 0, organization: 0, window_seconds: 1 }, timing: sim.timing, keepalive: 1000, cors: [], version: '0', models: { default_model: '', providers: [] },
+      brand: 'Sim',
+      key_prefix: 'sim',
+      shards: sim.shards,
+      deadline: 5000,
+      rate: { key: 0, organization: 0, window_seconds: 1 },
+      timing: sim.timing,
+      keepalive: 1000,
+      cors: [],
+      version: '0',
+      models: { default_model: '', providers: [] },
       sessions: { age: 55_000, idle: 2000 },
     }
     this.world = createWorld({
       blobs,
-      node: id, settings, partitions: 1, shards: sim.shards, secret: new Uint8Array(32), organization: sim.organization, bus, clock: this.clock, random,
-      membership: this.#membership, log: deps.log, count: { request() {}, open() {}, inc() {} }, unready: async () => [], metrics: async () => '', unreachable: async () => undefined,
+      node: id,
+      settings,
+      partitions: 1,
+      shards: sim.shards,
+      secret: new Uint8Array(32),
+      organization: sim.organization,
+      bus,
+      clock: this.clock,
+      random,
+      membership: this.#membership,
+      log: deps.log,
+      count: { request() {}, open() {}, inc() {} },
+      unready: async () => [],
+      metrics: async () => '',
+      unreachable: async () => undefined,
     })
     this.hub = new Hub(this)
   }
@@ -124,7 +168,8 @@ export class Machine {
       const backlog = this.#backlog
       this.#backlog = []
       // What comes in from the sockets and what the timers hold is in no order among each other.
-      for (const run of backlog) this.sim.timeline.after(this.sim.weather.dice('pause').between(0, 2), () => this.enter(run))
+      for (const run of backlog)
+        this.sim.timeline.after(this.sim.weather.dice('pause').between(0, 2), () => this.enter(run))
     })
   }
   /** Set the wall clock. */
@@ -150,17 +195,29 @@ export class Machine {
   }
 
   #log(): Log {
-    const say = (fields: object, message: string) => this.sim.note(() => {
-      const { err, ...rest } = fields as { err?: unknown }
-      return `${this.name}: ${message} ${JSON.stringify(rest)}${err ? ` ${String(err)}` : ''}`
-    })
+    const say = (fields: object, message: string) =>
+      this.sim.note(() => {
+        const { err, ...rest } = fields as { err?: unknown }
+        return `${this.name}: ${message} ${JSON.stringify(rest)}${err ? ` ${String(err)}` : ''}`
+      })
     return {
-      debug() {}, info: say, warn: say,
+      debug() {},
+      info: say,
+      warn: say,
       error: (fields, message) => {
         say(fields, message)
-        if (message === 'an actor failed to decide' || message === 'an effect failed') this.sim.violated(`${message} on ${this.name}: ${String((fields as { err?: unknown }).err)}`)
+        if (message === 'an actor failed to decide' || message === 'an effect failed')
+          this.sim.violated(
+            `${message} on ${this.name}: ${String((fields as { err?: unknown }).err)}`,
+          )
       },
     }
   }
 }
-const blobs: Blobs = { put: async () => { throw new Error('nothing here is that large') }, get: async () => undefined, delete: async () => {} }
+const blobs: Blobs = {
+  put: async () => {
+    throw new Error('nothing here is that large')
+  },
+  get: async () => undefined,
+  delete: async () => {},
+}

@@ -18,7 +18,8 @@ const fits = (pattern: string, subject: string): boolean => {
   const [a, b] = [pattern.split('.'), subject.split('.')]
   return a.length === b.length && a.every((token, i) => token === '*' || token === b[i])
 }
-const copy = (message: unknown): unknown => (message === undefined ? undefined : JSON.parse(JSON.stringify(message)))
+const copy = (message: unknown): unknown =>
+  message === undefined ? undefined : JSON.parse(JSON.stringify(message))
 
 export class Network {
   readonly #sim: Simulation
@@ -33,7 +34,8 @@ export class Network {
   }
   /** The servers notice that a machine is gone. */
   forget(machine: Machine): void {
-    for (const listener of this.#listeners) if (listener.machine === machine) this.#listeners.delete(listener)
+    for (const listener of this.#listeners)
+      if (listener.machine === machine) this.#listeners.delete(listener)
     this.#known.clear()
   }
   /** Whether the servers know of nobody of this name. They may have dropped whoever is cut off or does not read, and may be wrong for a moment. */
@@ -44,12 +46,18 @@ export class Network {
       const cancel = machine.clock.later(300, () => resolve(false))
       if (machine.cut) return
       const lives = sim.machines.filter((other) => other.id === id && other.alive)
-      const dropped = lives.every(({ cut, paused }) => (cut && sim.weather.dice('cut').chance(0.5)) || (paused && sim.weather.dice('pause').chance(0.5)))
+      const dropped = lives.every(
+        ({ cut, paused }) =>
+          (cut && sim.weather.dice('cut').chance(0.5)) ||
+          (paused && sim.weather.dice('pause').chance(0.5)),
+      )
       const wrong = sim.weather.strikes('loss', 0.1)
-      sim.timeline.after(sim.weather.travel(), () => machine.enter(() => {
-        cancel()
-        resolve(dropped || wrong)
-      }))
+      sim.timeline.after(sim.weather.travel(), () =>
+        machine.enter(() => {
+          cancel()
+          resolve(dropped || wrong)
+        }),
+      )
     })
   }
   /** What the servers tell a machine besides its own calls, when it died: nothing. */
@@ -64,13 +72,17 @@ export class Network {
           this.#known.clear()
         }
       },
-      publish: (subject, message) => { if (machine.spend()) this.#publish(machine, subject, message) },
-      request: (subject, message, timeout) => (machine.spend() ? this.#request(machine, subject, message, timeout) : new Promise(() => {})),
+      publish: (subject, message) => {
+        if (machine.spend()) this.#publish(machine, subject, message)
+      },
+      request: (subject, message, timeout) =>
+        machine.spend() ? this.#request(machine, subject, message, timeout) : new Promise(() => {}),
       // In some lives nobody who listens is in the same process as the owners of shards.
       here: (subject, message) => {
         if (machine.apart || !machine.alive) return undefined
         for (const listener of this.#matching(subject)) {
-          const answer = listener.machine === machine ? listener.handler(message, subject) : undefined
+          const answer =
+            listener.machine === machine ? listener.handler(message, subject) : undefined
           if (answer !== undefined && !(answer instanceof Promise)) return answer
         }
         return undefined
@@ -87,13 +99,18 @@ export class Network {
     return found
   }
   /** Listeners elsewhere that get a message: all without a group, and one of each group. */
-  #elsewhere(machine: Machine, subject: string, served: ReadonlySet<string> = new Set()): Listener[] {
+  #elsewhere(
+    machine: Machine,
+    subject: string,
+    served: ReadonlySet<string> = new Set(),
+  ): Listener[] {
     const groups = new Map<string, Listener[]>()
     const chosen: Listener[] = []
     for (const listener of this.#matching(subject)) {
       if (listener.machine === machine) continue
       if (listener.group === undefined) chosen.push(listener)
-      else if (!served.has(listener.group)) groups.set(listener.group, [...(groups.get(listener.group) ?? []), listener])
+      else if (!served.has(listener.group))
+        groups.set(listener.group, [...(groups.get(listener.group) ?? []), listener])
     }
     for (const members of groups.values()) {
       const one = this.#sim.dice.pick(members)
@@ -110,13 +127,18 @@ export class Network {
     const arrival = weather.kinds.has('reorder') ? at : Math.max(at, this.#arrivals.get(key) ?? 0)
     this.#arrivals.set(key, arrival)
     timeline.after(arrival - timeline.now, () => to.enter(deliver))
-    if (weather.strikes('duplicate', 0.05)) timeline.after(arrival - timeline.now + weather.dice('duplicate').between(0, 400), () => to.enter(deliver))
+    if (weather.strikes('duplicate', 0.05))
+      timeline.after(arrival - timeline.now + weather.dice('duplicate').between(0, 400), () =>
+        to.enter(deliver),
+      )
   }
   async #call(listener: Listener, message: unknown, subject: string): Promise<unknown> {
     try {
       return await listener.handler(message, subject)
     } catch (error) {
-      this.#sim.note(() => `${listener.machine.name}: a listener of ${subject} failed: ${String(error)}`)
+      this.#sim.note(
+        () => `${listener.machine.name}: a listener of ${subject} failed: ${String(error)}`,
+      )
       return undefined
     }
   }
@@ -131,9 +153,15 @@ export class Network {
     const there = this.#elsewhere(machine, subject, served)
     if (there.length === 0) return
     const sent = copy(message)
-    for (const listener of there) this.#carry(machine, listener.machine, () => void this.#call(listener, sent, subject))
+    for (const listener of there)
+      this.#carry(machine, listener.machine, () => void this.#call(listener, sent, subject))
   }
-  async #request(machine: Machine, subject: string, message: unknown, timeout: number): Promise<{ readonly answer: unknown } | NoAnswer> {
+  async #request(
+    machine: Machine,
+    subject: string,
+    message: unknown,
+    timeout: number,
+  ): Promise<{ readonly answer: unknown } | NoAnswer> {
     const here = this.#matching(subject).filter((listener) => listener.machine === machine)
     if (here.length > 0) {
       const asked = (async () => {
@@ -157,7 +185,12 @@ export class Network {
       })
     })
   }
-  #ask(machine: Machine, subject: string, message: unknown, timeout: number): Promise<{ readonly answer: unknown } | NoAnswer> {
+  #ask(
+    machine: Machine,
+    subject: string,
+    message: unknown,
+    timeout: number,
+  ): Promise<{ readonly answer: unknown } | NoAnswer> {
     return new Promise((resolve) => {
       const there = this.#elsewhere(machine, subject)
       const cancel = machine.clock.later(timeout, () => resolve('timeout'))
@@ -165,16 +198,29 @@ export class Network {
         cancel()
         resolve(answer)
       }
-      if (there.length === 0 && !machine.cut) this.#sim.timeline.after(this.#sim.weather.travel(), () => machine.enter(() => answered('no_responders')))
+      if (there.length === 0 && !machine.cut)
+        this.#sim.timeline.after(this.#sim.weather.travel(), () =>
+          machine.enter(() => answered('no_responders')),
+        )
       for (const listener of there) {
         this.#carry(machine, listener.machine, () => {
-          const others = listener.group === undefined ? [] : this.#matching(subject).filter((other) => other.machine === listener.machine && other !== listener && other.group === listener.group)
+          const others =
+            listener.group === undefined
+              ? []
+              : this.#matching(subject).filter(
+                  (other) =>
+                    other.machine === listener.machine &&
+                    other !== listener &&
+                    other.group === listener.group,
+                )
           void (async () => {
             for (const one of [listener, ...others]) {
               const answer = copy(await this.#call(one, message, subject))
-              if (answer !== undefined) return this.#carry(listener.machine, machine, () => answered({ answer }))
+              if (answer !== undefined)
+                return this.#carry(listener.machine, machine, () => answered({ answer }))
             }
-            if (listener.group !== undefined) this.#carry(listener.machine, machine, () => answered('no_responders'))
+            if (listener.group !== undefined)
+              this.#carry(listener.machine, machine, () => answered('no_responders'))
           })()
         })
       }

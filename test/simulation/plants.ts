@@ -20,7 +20,9 @@ import type { Plant } from './simulation.ts'
 function replace<T extends object, K extends keyof T>(target: T, name: K, value: T[K]): () => void {
   const original = target[name]
   target[name] = value
-  return () => { target[name] = original }
+  return () => {
+    target[name] = original
+  }
 }
 
 /** The answer leaves before the append is acknowledged: it is decided on a copy, and the command goes its way. */
@@ -29,10 +31,16 @@ const early: Plant = {
   install: () => {
     const submit = Shard.prototype.submit
     return replace(Shard.prototype, 'submit', async function (this: Shard, command: Command) {
-      const cell = command.name === 'ledger.add' && this.open ? this.cells.loaded(command) : undefined
+      const cell =
+        command.name === 'ledger.add' && this.open ? this.cells.loaded(command) : undefined
       const real = submit.call(this, command)
       if (!cell) return real
-      const copy: Cell = { ...cell, state: structuredClone(cell.state), seen: new Map(cell.seen), taken: new Map(cell.taken) }
+      const copy: Cell = {
+        ...cell,
+        state: structuredClone(cell.state),
+        seen: new Map(cell.seen),
+        taken: new Map(cell.taken),
+      }
       return new Batch(this.deps, this.shard, 0, () => copy).decide(command)
     })
   },
@@ -58,9 +66,19 @@ const nameless: Plant = {
     bus: {
       ...deps.bus,
       request: (subject, message, timeout) => {
-        const { command, commands } = message as { command?: Command; commands?: readonly Command[] }
-        const renamed = (one: Command): Command => (one.command_id.startsWith('e:') ? { ...one, command_id: `x:${[...deps.random.bytes(8)].join('.')}` } : one)
-        const sent = commands ? { type: 'commands', commands: commands.map(renamed) } : command ? { type: 'command', command: renamed(command) } : message
+        const { command, commands } = message as {
+          command?: Command
+          commands?: readonly Command[]
+        }
+        const renamed = (one: Command): Command =>
+          one.command_id.startsWith('e:')
+            ? { ...one, command_id: `x:${[...deps.random.bytes(8)].join('.')}` }
+            : one
+        const sent = commands
+          ? { type: 'commands', commands: commands.map(renamed) }
+          : command
+            ? { type: 'command', command: renamed(command) }
+            : message
         return deps.bus.request(subject, sent, timeout)
       },
     },
@@ -75,14 +93,19 @@ const forgetful: Plant = {
     journal: {
       ...deps.journal,
       read: async function* (partition, shard, from) {
-        for await (const stored of deps.journal.read(partition, shard, from)) yield { ...stored, data: unsigned(stored) }
+        for await (const stored of deps.journal.read(partition, shard, from))
+          yield { ...stored, data: unsigned(stored) }
       },
     },
   }),
 }
 function unsigned({ data, sequence }: Stored): Uint8Array {
   const envelope = JSON.parse(new TextDecoder().decode(data)) as Envelope
-  const entries = envelope.entries.map(({ reply: _, ...entry }, i) => (entry.command.id.startsWith('e:') ? entry : { ...entry, command: { id: `gone:${sequence}.${i}`, name: entry.command.name } }))
+  const entries = envelope.entries.map(({ reply: _, ...entry }, i) =>
+    entry.command.id.startsWith('e:')
+      ? entry
+      : { ...entry, command: { id: `gone:${sequence}.${i}`, name: entry.command.name } },
+  )
   return new TextEncoder().encode(JSON.stringify({ ...envelope, entries }))
 }
 
@@ -90,12 +113,27 @@ function unsigned({ data, sequence }: Stored): Uint8Array {
 const credulous: Plant = {
   name: 'accepts superseded leases',
   kinds: (kinds) => {
-    const report = kinds.queue.decide['queue.report'] as unknown as (state: QueueState, input: JobReport, cause: never) => Decision<Event, unknown>
+    const report = kinds.queue.decide['queue.report'] as unknown as (
+      state: QueueState,
+      input: JobReport,
+      cause: never,
+    ) => Decision<Event, unknown>
     const believing = (state: QueueState, input: JobReport, cause: never) => {
-      const lease = Object.hasOwn(state.jobs, input.job_id) ? state.jobs[input.job_id]?.lease : undefined
+      const lease = Object.hasOwn(state.jobs, input.job_id)
+        ? state.jobs[input.job_id]?.lease
+        : undefined
       return report(state, lease ? { ...input, lease_token: lease.token } : input, cause)
     }
-    return { ...kinds, queue: { ...kinds.queue, decide: { ...kinds.queue.decide, 'queue.report': believing as unknown as AnyActor['decide'][string] } } }
+    return {
+      ...kinds,
+      queue: {
+        ...kinds.queue,
+        decide: {
+          ...kinds.queue.decide,
+          'queue.report': believing as unknown as AnyActor['decide'][string],
+        },
+      },
+    }
   },
 }
 
@@ -103,12 +141,25 @@ const credulous: Plant = {
 const deaf: Plant = {
   name: 'keeps answers from the run that waits for them',
   kinds: (kinds) => {
-    const respond = kinds.interaction.decide['interaction.respond'] as unknown as (state: unknown, input: unknown, cause: never) => Decision<Event, unknown>
+    const respond = kinds.interaction.decide['interaction.respond'] as unknown as (
+      state: unknown,
+      input: unknown,
+      cause: never,
+    ) => Decision<Event, unknown>
     const silent = (state: unknown, input: unknown, cause: never) => {
       const decided = respond(state, input, cause)
       return isRefusal(decided) ? decided : { ...decided, tells: [] }
     }
-    return { ...kinds, interaction: { ...kinds.interaction, decide: { ...kinds.interaction.decide, 'interaction.respond': silent as unknown as AnyActor['decide'][string] } } }
+    return {
+      ...kinds,
+      interaction: {
+        ...kinds.interaction,
+        decide: {
+          ...kinds.interaction.decide,
+          'interaction.respond': silent as unknown as AnyActor['decide'][string],
+        },
+      },
+    }
   },
 }
 
@@ -116,9 +167,23 @@ const deaf: Plant = {
 const greedy: Plant = {
   name: 'takes two answers of one person',
   kinds: (kinds) => {
-    const respond = kinds.interaction.decide['interaction.respond'] as unknown as (state: InteractionState | null, input: unknown, cause: never) => Decision<Event, unknown>
-    const forgiving = (state: InteractionState | null, input: unknown, cause: never) => respond(state && { ...state, record: { ...state.record, responses: [] } }, input, cause)
-    return { ...kinds, interaction: { ...kinds.interaction, decide: { ...kinds.interaction.decide, 'interaction.respond': forgiving as unknown as AnyActor['decide'][string] } } }
+    const respond = kinds.interaction.decide['interaction.respond'] as unknown as (
+      state: InteractionState | null,
+      input: unknown,
+      cause: never,
+    ) => Decision<Event, unknown>
+    const forgiving = (state: InteractionState | null, input: unknown, cause: never) =>
+      respond(state && { ...state, record: { ...state.record, responses: [] } }, input, cause)
+    return {
+      ...kinds,
+      interaction: {
+        ...kinds.interaction,
+        decide: {
+          ...kinds.interaction.decide,
+          'interaction.respond': forgiving as unknown as AnyActor['decide'][string],
+        },
+      },
+    }
   },
 }
 
@@ -126,23 +191,41 @@ const greedy: Plant = {
 const rash: Plant = {
   name: 'opens waits before the matcher knows of them',
   kinds: (kinds) => {
-    const start = kinds.run.decide['run.start'] as unknown as (state: unknown, input: unknown, cause: Cause) => Decision<Event, unknown>
+    const start = kinds.run.decide['run.start'] as unknown as (
+      state: unknown,
+      input: unknown,
+      cause: Cause,
+    ) => Decision<Event, unknown>
     const opening = (state: unknown, input: unknown, cause: Cause) => {
       const decided = start(state, input, cause)
       const at = isRefusal(decided) || !decided.next ? undefined : (decided.next as RunState)
       const { wait } = at?.engine ?? {}
       if (isRefusal(decided) || !at || wait?.kind !== 'event' || !wait.asked) return decided
       const opened = watched(at, { wait_id: wait.id }, cause)
-      return isRefusal(opened) ? decided : { ...decided, events: [...decided.events, ...opened.events], next: opened.next }
+      return isRefusal(opened)
+        ? decided
+        : { ...decided, events: [...decided.events, ...opened.events], next: opened.next }
     }
-    return { ...kinds, run: { ...kinds.run, decide: { ...kinds.run.decide, 'run.start': opening as unknown as AnyActor['decide'][string] } } }
+    return {
+      ...kinds,
+      run: {
+        ...kinds.run,
+        decide: {
+          ...kinds.run.decide,
+          'run.start': opening as unknown as AnyActor['decide'][string],
+        },
+      },
+    }
   },
 }
 
 /** What was published is stored, but nobody is told. */
 const mute: Plant = {
   name: 'keeps events from the runs that wait for them',
-  kinds: (kinds) => ({ ...kinds, events: { ...kinds.events, react: { ...kinds.events.react, 'source.published': () => [] } } }),
+  kinds: (kinds) => ({
+    ...kinds,
+    events: { ...kinds.events, react: { ...kinds.events.react, 'source.published': () => [] } },
+  }),
 }
 
 /** A run of a loop that was told to stop counts as gone before it has stopped. */
@@ -155,26 +238,72 @@ const hurried: Plant = {
       return state
     }
     // A decision keeps the state that its events gave: it has to forget, too.
-    return { ...kinds, loop: { ...kinds.loop, evolve: { ...kinds.loop.evolve, 'run.displaced': gone as unknown as AnyActor['evolve'][string] }, decide: unkept(kinds.loop.decide) } }
+    return {
+      ...kinds,
+      loop: {
+        ...kinds.loop,
+        evolve: {
+          ...kinds.loop.evolve,
+          'run.displaced': gone as unknown as AnyActor['evolve'][string],
+        },
+        decide: unkept(kinds.loop.decide),
+      },
+    }
   },
 }
-const unkept = (decide: AnyActor['decide']): AnyActor['decide'] => Object.fromEntries(Object.entries(decide).map(([name, arm]) => [name, ((state: never, input: never, cause: never) => {
-  const decided = arm(state, input, cause)
-  if (isRefusal(decided)) return decided
-  const { next: _, ...rest } = decided
-  return rest
-}) as AnyActor['decide'][string]]))
+const unkept = (decide: AnyActor['decide']): AnyActor['decide'] =>
+  Object.fromEntries(
+    Object.entries(decide).map(([name, arm]) => [
+      name,
+      ((state: never, input: never, cause: never) => {
+        const decided = arm(state, input, cause)
+        if (isRefusal(decided)) return decided
+        const { next: _, ...rest } = decided
+        return rest
+      }) as AnyActor['decide'][string],
+    ]),
+  )
 
 /** Whoever asks is given a place. */
 const generous: Plant = {
   name: 'gives places without counting',
-  kinds: (kinds) => ({ ...kinds, plan: { ...kinds.plan, decide: { ...kinds.plan.decide, 'place.ask': ((_: unknown, wanting: object) => ({ events: [{ ...wanting, type: 'place.given' }], reply: undefined })) as unknown as AnyActor['decide'][string] } } }),
+  kinds: (kinds) => ({
+    ...kinds,
+    plan: {
+      ...kinds.plan,
+      decide: {
+        ...kinds.plan.decide,
+        'place.ask': ((_: unknown, wanting: object) => ({
+          events: [{ ...wanting, type: 'place.given' }],
+          reply: undefined,
+        })) as unknown as AnyActor['decide'][string],
+      },
+    },
+  }),
 }
 
 /** Loops outlive their project. */
 const careless: Plant = {
   name: 'keeps the loops of a deleted project',
-  kinds: (kinds) => ({ ...kinds, project: { ...kinds.project, react: { ...kinds.project.react, 'project.ended': () => [] } } }),
+  kinds: (kinds) => ({
+    ...kinds,
+    project: { ...kinds.project, react: { ...kinds.project.react, 'project.ended': () => [] } },
+  }),
 }
 
-export const plants: readonly Plant[] = [early, unfenced, hasty, nameless, forgetful, credulous, deaf, greedy, rash, mute, hurried, generous, careless, ...sessionPlants]
+export const plants: readonly Plant[] = [
+  early,
+  unfenced,
+  hasty,
+  nameless,
+  forgetful,
+  credulous,
+  deaf,
+  greedy,
+  rash,
+  mute,
+  hurried,
+  generous,
+  careless,
+  ...sessionPlants,
+]

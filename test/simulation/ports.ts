@@ -17,7 +17,9 @@ function call<T>(machine: Machine, way: Way, act: () => T, missed?: T): Promise<
   if (!machine.spend()) return never()
   const { timeline, weather } = machine.sim
   return new Promise((resolve, reject) => {
-    const cancel = machine.clock.later(TIMEOUT, () => (missed === undefined ? reject(new Error('the servers do not answer')) : resolve(missed)))
+    const cancel = machine.clock.later(TIMEOUT, () =>
+      missed === undefined ? reject(new Error('the servers do not answer')) : resolve(missed),
+    )
     if (machine.cut || way.lost === 'request') return
     // One connection: what is sent later arrives later.
     const arrival = Math.max(timeline.now + weather.travel(), machine.arrived)
@@ -25,10 +27,12 @@ function call<T>(machine: Machine, way: Way, act: () => T, missed?: T): Promise<
     timeline.after(arrival - timeline.now + (way.slow ?? 0), () => {
       const outcome = act()
       if (machine.cut || way.lost === 'answer') return
-      timeline.after(weather.travel(), () => machine.enter(() => {
-        cancel()
-        resolve(outcome)
-      }))
+      timeline.after(weather.travel(), () =>
+        machine.enter(() => {
+          cancel()
+          resolve(outcome)
+        }),
+      )
     })
   })
 }
@@ -38,7 +42,10 @@ function stored({ name, sim: { journal } }: Machine, sequence: number): string {
   const message = journal.messages[sequence - 1]
   if (!message) return `${sequence} is missing`
   const { epoch, entries } = journal.envelope(message)
-  const lines = entries.map(({ kind, id, command, events }) => `\n             ${kind} ${id} ${command.name} ${command.id}: ${events.map(({ type }) => type).join(' ')}`)
+  const lines = entries.map(
+    ({ kind, id, command, events }) =>
+      `\n             ${kind} ${id} ${command.name} ${command.id}: ${events.map(({ type }) => type).join(' ')}`,
+  )
   return `${name} writes ${sequence} of shard ${message.shard}, epoch ${epoch}${entries.length === 0 ? ': fence' : ''}${lines.join('')}`
 }
 
@@ -48,32 +55,58 @@ export function journalPort(machine: Machine): Journal {
   const port: Journal = {
     append: (_, shard, data, expected, id) => {
       const store = (): Appended => {
-        const outcome = sim.plant?.append ? sim.plant.append(journal, shard, data, expected, id, timeline.now) : journal.append(shard, data, expected, id, timeline.now)
-        sim.note(() => typeof outcome === 'object' ? stored(machine, outcome.sequence) : `the journal refuses ${id}: expected ${expected}`)
+        const outcome = sim.plant?.append
+          ? sim.plant.append(journal, shard, data, expected, id, timeline.now)
+          : journal.append(shard, data, expected, id, timeline.now)
+        sim.note(() =>
+          typeof outcome === 'object'
+            ? stored(machine, outcome.sequence)
+            : `the journal refuses ${id}: expected ${expected}`,
+        )
         return outcome
       }
       if (weather.strikes('late', 0.02)) {
         if (!machine.spend()) return never()
         const dice = weather.dice('late')
         const wait = dice.between(0, 3000)
-        sim.note(() => `${machine.name}: append ${id} is stored ${Math.round(wait)} ms after its timeout`)
+        sim.note(
+          () => `${machine.name}: append ${id} is stored ${Math.round(wait)} ms after its timeout`,
+        )
         timeline.after(TIMEOUT + wait, store)
         return new Promise((resolve) => void machine.clock.later(TIMEOUT, () => resolve('unknown')))
       }
-      const lost = weather.strikes('append', 0.04) ? (weather.dice('append').chance(0.5) ? 'request' : 'answer') : undefined
+      const lost = weather.strikes('append', 0.04)
+        ? weather.dice('append').chance(0.5)
+          ? 'request'
+          : 'answer'
+        : undefined
       if (lost) sim.note(() => `${machine.name}: the ${lost} of append ${id} is lost`)
-      return call<Appended>(machine, { slow: weather.sync(), ...(lost && { lost }) }, store, 'unknown')
+      return call<Appended>(
+        machine,
+        { slow: weather.sync(), ...(lost && { lost }) },
+        store,
+        'unknown',
+      )
     },
-    last: (_, shard) => call<{ found: Stored | undefined }>(machine, weather.strikes('append', 0.03) ? { lost: 'answer' } : {}, () => ({ found: journal.last(shard) })).then(({ found }) => found),
+    last: (_, shard) =>
+      call<{ found: Stored | undefined }>(
+        machine,
+        weather.strikes('append', 0.03) ? { lost: 'answer' } : {},
+        () => ({ found: journal.last(shard) }),
+      ).then(({ found }) => found),
     read: async function* (_, shard, from) {
-      const all = await call(machine, {}, () => journal.messages.filter((message) => message.shard === shard && message.sequence >= from))
+      const all = await call(machine, {}, () =>
+        journal.messages.filter((message) => message.shard === shard && message.sequence >= from),
+      )
       for (const [i, message] of all.entries()) {
         if (i > 0 && i % 16 === 0) await call(machine, {}, () => true)
         yield message
       }
     },
     position: () => call(machine, {}, () => ({ first: 1, last: journal.messages.length })),
-    follow: () => { throw new Error('nothing follows the journal here') },
+    follow: () => {
+      throw new Error('nothing follows the journal here')
+    },
   }
   return port
 }
@@ -87,12 +120,20 @@ export function statePort(machine: Machine): Snapshots {
     if (!weather.strikes('state', 0.08)) return { slow: idle - timeline.now }
     const dice = weather.dice('state')
     if (dice.chance(0.5)) idle += dice.between(100, 3000)
-    return dice.chance(0.5) ? { slow: idle - timeline.now } : { slow: idle - timeline.now, lost: dice.chance(0.5) ? 'request' : 'answer' }
+    return dice.chance(0.5)
+      ? { slow: idle - timeline.now }
+      : { slow: idle - timeline.now, lost: dice.chance(0.5) ? 'request' : 'answer' }
   }
   return {
-    get: (_, key) => call(machine, way(), () => ({ found: state.get(key) })).then(({ found }) => found),
-    put: (_, key, data, revision) => call(machine, way(), () => ({ made: state.put(key, data, revision) })).then(({ made }) => made),
-    delete: async (_, key) => { await call(machine, way(), () => ({ done: state.delete(key) })) },
+    get: (_, key) =>
+      call(machine, way(), () => ({ found: state.get(key) })).then(({ found }) => found),
+    put: (_, key, data, revision) =>
+      call(machine, way(), () => ({ made: state.put(key, data, revision) })).then(
+        ({ made }) => made,
+      ),
+    delete: async (_, key) => {
+      await call(machine, way(), () => ({ done: state.delete(key) }))
+    },
   }
 }
 
@@ -101,12 +142,20 @@ export function registryPort(machine: Machine): Registry {
   const way = (): Way => {
     if (!weather.strikes('registry', 0.04)) return {}
     const dice = weather.dice('registry')
-    return dice.chance(0.5) ? { slow: dice.between(50, 900) } : { lost: dice.chance(0.5) ? 'request' : 'answer' }
+    return dice.chance(0.5)
+      ? { slow: dice.between(50, 900) }
+      : { lost: dice.chance(0.5) ? 'request' : 'answer' }
   }
   return {
-    get: (key) => call(machine, way(), () => ({ found: registry.get(key) })).then(({ found }) => found),
-    put: (key, value, revision) => call(machine, way(), () => ({ made: registry.put(key, value, revision) })).then(({ made }) => made),
-    delete: async (key) => { await call(machine, way(), () => ({ done: registry.delete(key) })) },
+    get: (key) =>
+      call(machine, way(), () => ({ found: registry.get(key) })).then(({ found }) => found),
+    put: (key, value, revision) =>
+      call(machine, way(), () => ({ made: registry.put(key, value, revision) })).then(
+        ({ made }) => made,
+      ),
+    delete: async (key) => {
+      await call(machine, way(), () => ({ done: registry.delete(key) }))
+    },
     list: (prefix) => call(machine, way(), () => registry.list(prefix)),
   }
 }

@@ -8,7 +8,13 @@ export interface Sent {
   readonly command: Command
   readonly answers: { readonly from: number; readonly at: number; readonly outcome: Outcome }[]
 }
-export interface Read { readonly to: Address; readonly name: string; readonly from: number; readonly at: number; readonly reply: unknown }
+export interface Read {
+  readonly to: Address
+  readonly name: string
+  readonly from: number
+  readonly at: number
+  readonly reply: unknown
+}
 
 export class Records {
   readonly sent = new Map<string, Sent>()

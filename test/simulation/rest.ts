@@ -14,10 +14,12 @@ const CLOCKS = 30_000
 /** Why the world is not at rest; undefined when it is. Looks at the journal as far as it was read. */
 export function unsettled(sim: Simulation): string | undefined {
   if (sim.clients.busy > 0) return `${sim.clients.busy} requests are under way`
-  for (const machine of sim.machines) if (!machine.alive || machine.paused || machine.stopping) return `${machine.name} does not run`
+  for (const machine of sim.machines)
+    if (!machine.alive || machine.paused || machine.stopping) return `${machine.name} does not run`
   for (let shard = 0; shard < sim.shards; shard++) {
     const owners = sim.machines.filter((machine) => machine.host.owned().includes(`0.${shard}`))
-    if (owners.length !== 1) return `shard ${shard} is owned by ${owners.map(({ name }) => name).join(' and ') || 'nobody'}`
+    if (owners.length !== 1)
+      return `shard ${shard} is owned by ${owners.map(({ name }) => name).join(' and ') || 'nobody'}`
   }
   const now = EPOCH + sim.timeline.now
   const sent = new Map<string, number>()
@@ -25,13 +27,19 @@ export function unsettled(sim: Simulation): string | undefined {
     const { id, kind } = past.address
     if (kind === 'queue') {
       const [job] = Object.values((past.state as QueueState).jobs)
-      if (job) return `${job.header.id} is still in queue ${id}${job.lease ? ` under ${job.lease.token}` : ''}`
+      if (job)
+        return `${job.header.id} is still in queue ${id}${job.lease ? ` under ${job.lease.token}` : ''}`
     } else if (kind === 'run') {
       const { record, engine } = past.state as RunState
       if (terminal.has(record.status)) continue
       if (engine.held) {
-        const of = record.loop_id === undefined ? undefined : (sim.history.of({ project: past.address.project, kind: 'loop', id: record.loop_id })?.state as LoopState | undefined)
-        if (of?.places[id] !== 'asked') return `run ${id} is kept waiting, and its loop does not know`
+        const of =
+          record.loop_id === undefined
+            ? undefined
+            : (sim.history.of({ project: past.address.project, kind: 'loop', id: record.loop_id })
+                ?.state as LoopState | undefined)
+        if (of?.places[id] !== 'asked')
+          return `run ${id} is kept waiting, and its loop does not know`
         continue
       }
       const { wait, wall_deadline } = engine
@@ -41,7 +49,10 @@ export function unsettled(sim: Simulation): string | undefined {
       if (wait.kind === 'loop') return `run ${id} waits for an answer of loop ${wait.loop_id}`
       if (wait.kind === 'worker') return `run ${id} waits for job ${wait.job_id}`
       if (record.cancel_requested) return `run ${id} was cancelled and has not ended`
-      const due = Math.min(wait.due ?? Number.POSITIVE_INFINITY, wall_deadline ?? Number.POSITIVE_INFINITY)
+      const due = Math.min(
+        wait.due ?? Number.POSITIVE_INFINITY,
+        wall_deadline ?? Number.POSITIVE_INFINITY,
+      )
       if (due < now + CLOCKS) return `run ${id} has a ${wait.kind} due in ${due - now} ms`
     } else if (kind === 'interaction') {
       const why = unsettledInteraction(sim, past, now + CLOCKS)
@@ -59,7 +70,10 @@ export function unsettled(sim: Simulation): string | undefined {
       const why = sim.history.sessions.unsettled(past)
       if (why) return why
     } else if (kind === 'project') {
-      for (const { place } of past.entries) for (const event of place.entry.events) if (event.type === 'ledger.added') sent.set((event as Added).to, (sent.get((event as Added).to) ?? 0) + 1)
+      for (const { place } of past.entries)
+        for (const event of place.entry.events)
+          if (event.type === 'ledger.added')
+            sent.set((event as Added).to, (sent.get((event as Added).to) ?? 0) + 1)
     }
   }
   for (const [to, count] of sent) {

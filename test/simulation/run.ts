@@ -15,15 +15,24 @@ async function shrink(failed: Outcome, options: Options): Promise<Outcome> {
     off.add(kind)
     smallest = outcome
   }
-  return runSeed(failed.seed, { ...options, off, trace: true }).then((outcome) => (outcome.violations.length > 0 ? outcome : smallest))
+  return runSeed(failed.seed, { ...options, off, trace: true }).then((outcome) =>
+    outcome.violations.length > 0 ? outcome : smallest,
+  )
 }
 
 /** A failing seed as text: what was violated, which faults it takes, and the end of the trace. */
 async function describe(failed: Outcome, options: Options = {}, lines = LINES): Promise<string> {
   const small = await shrink(failed, options)
   const from = small.trace.findIndex((line) => line.includes('VIOLATED'))
-  const trace = small.trace.slice(Math.max(0, (from < 0 ? small.trace.length : from + 1) - lines), from < 0 ? undefined : from + 1)
-  return [`seed ${failed.seed}: ${failed.violations[0]}`, `needs: ${small.faults.join(', ') || 'no fault at all'}; then: ${small.violations[0]}`, ...trace].join('\n')
+  const trace = small.trace.slice(
+    Math.max(0, (from < 0 ? small.trace.length : from + 1) - lines),
+    from < 0 ? undefined : from + 1,
+  )
+  return [
+    `seed ${failed.seed}: ${failed.violations[0]}`,
+    `needs: ${small.faults.join(', ') || 'no fault at all'}; then: ${small.violations[0]}`,
+    ...trace,
+  ].join('\n')
 }
 
 /** What came of some seeds. */
@@ -36,7 +45,17 @@ export interface Report {
 }
 
 /** Run seeds from a number on. Stops after `most` failures. */
-export async function simulate({ from, seeds, most = 1, lines }: { from: number; seeds: number; most?: number; lines?: number }): Promise<Report> {
+export async function simulate({
+  from,
+  seeds,
+  most = 1,
+  lines,
+}: {
+  from: number
+  seeds: number
+  most?: number
+  lines?: number
+}): Promise<Report> {
   const failures: string[] = []
   let [entries, time] = [0, 0]
   for (let seed = from; seed < from + seeds && failures.length < most; seed++) {

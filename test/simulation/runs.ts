@@ -3,7 +3,12 @@ import type { RunEvent } from '../../protocol/api/runs.ts'
 import type { Placed } from '../../protocol/entry.ts'
 import type { Simulation } from './simulation.ts'
 
-interface Course { ended?: string; readonly begun: Set<string>; readonly completed: Set<string>; readonly settled: Set<string> }
+interface Course {
+  ended?: string
+  readonly begun: Set<string>
+  readonly completed: Set<string>
+  readonly settled: Set<string>
+}
 const ends: ReadonlySet<string> = new Set(['run.completed', 'run.failed', 'run.cancelled'])
 
 export class RunRules {
@@ -16,9 +21,11 @@ export class RunRules {
   /** Check the entry of a run. */
   check({ cursor, entry }: Placed): void {
     for (const event of entry.events as readonly RunEvent[]) {
-      const say = (what: string) => this.#sim.violated(`run ${entry.id}: ${event.type} at ${cursor} ${what}`)
+      const say = (what: string) =>
+        this.#sim.violated(`run ${entry.id}: ${event.type} at ${cursor} ${what}`)
       const known = this.#runs.get(entry.id)
-      if (event.type === 'run.created' ? known : !known) say(known ? 'a second time' : 'before it was created')
+      if (event.type === 'run.created' ? known : !known)
+        say(known ? 'a second time' : 'before it was created')
       const run: Course = known ?? { begun: new Set(), completed: new Set(), settled: new Set() }
       this.#runs.set(entry.id, run)
       // What is answered after a failure is kept for a retry.
@@ -33,12 +40,18 @@ export class RunRules {
         if (run.begun.has(step)) say(`of ${step} a second time`)
         run.begun.add(step)
       }
-      if ((event.type === 'step.completed' || event.type === 'step.skipped') && step !== undefined) {
+      if (
+        (event.type === 'step.completed' || event.type === 'step.skipped') &&
+        step !== undefined
+      ) {
         if (run.completed.has(step)) say(`of ${step} a second time`)
         run.completed.add(step)
       }
       const job = event.payload?.['job_id']
-      if ((event.type === 'action.completed' || event.type === 'action.failed') && typeof job === 'string') {
+      if (
+        (event.type === 'action.completed' || event.type === 'action.failed') &&
+        typeof job === 'string'
+      ) {
         if (run.settled.has(job)) say(`of job ${job} a second time`)
         run.settled.add(job)
       }

@@ -32,7 +32,14 @@ export interface Plant {
   readonly name: string
   deps?(deps: HostDeps): HostDeps
   kinds?(kinds: Readonly<Record<Kind, AnyActor>>): Readonly<Record<Kind, AnyActor>>
-  append?(journal: JournalStore, shard: number, data: Uint8Array, expected: number, id: string, at: number): Appended
+  append?(
+    journal: JournalStore,
+    shard: number,
+    data: Uint8Array,
+    expected: number,
+    id: string,
+    at: number,
+  ): Appended
   /** Change something for the time of one simulation; gives what undoes it. */
   install?(): () => void
 }
@@ -63,7 +70,14 @@ export class Simulation {
   readonly dice: Dice
   readonly ids: Dice
   readonly shards: number
-  readonly timing: WorkerTiming = { cadence: 1, lease: 3, poll: 1, stale: 3, takeover: 2, register: 1 }
+  readonly timing: WorkerTiming = {
+    cadence: 1,
+    lease: 3,
+    poll: 1,
+    stale: 3,
+    takeover: 2,
+    register: 1,
+  }
   readonly kinds: Readonly<Record<Kind, AnyActor>>
   readonly organization: string
   readonly projects: readonly string[]
@@ -97,7 +111,11 @@ export class Simulation {
     this.shards = 1 + this.dice.below(3)
     const plan = fork(seed, 'plan')
     this.plan_limit = plan.chance(0.3) ? 1 + plan.below(3) : undefined
-    const kinds = actorKinds({ brand: 'Sim', timing: this.timing, ...(this.plan_limit !== undefined && { plan_concurrency: this.plan_limit }) })
+    const kinds = actorKinds({
+      brand: 'Sim',
+      timing: this.timing,
+      ...(this.plan_limit !== undefined && { plan_concurrency: this.plan_limit }),
+    })
     const extended = { ...kinds, project: withLedger(kinds.project) }
     this.kinds = plant?.kinds?.(extended) ?? extended
     const id = (slot: number) => makeId('project', 0, this.ids.bytes(10), slot)
@@ -129,7 +147,13 @@ export class Simulation {
     follower.begin()
   }
   hire(instance: string, project: string, slots: number): void {
-    const worker = new Worker(this, makeId('worker', 0, this.ids.bytes(10)), instance, project, slots)
+    const worker = new Worker(
+      this,
+      makeId('worker', 0, this.ids.bytes(10)),
+      instance,
+      project,
+      slots,
+    )
     this.workers.push(worker)
     worker.connect()
   }
@@ -137,7 +161,12 @@ export class Simulation {
   tell(machine: Machine, { of }: Notice): Promise<boolean> {
     const through = this.weather.calm || this.dice.chance(0.7)
     if (through) this.records.told.add(of.id)
-    return new Promise((done) => void this.timeline.after(this.dice.between(1, 40), () => machine.enter(() => done(through))))
+    return new Promise(
+      (done) =>
+        void this.timeline.after(this.dice.between(1, 40), () =>
+          machine.enter(() => done(through)),
+        ),
+    )
   }
   /** Start a machine. */
   boot(id: string): void {
@@ -151,7 +180,9 @@ export class Simulation {
   /** A machine died: its connections end, and after a while another takes its place. */
   died(machine: Machine): void {
     const { dice } = this
-    this.timeline.after(dice.chance(0.7) ? 0 : dice.between(0, 2500), () => this.network.forget(machine))
+    this.timeline.after(dice.chance(0.7) ? 0 : dice.between(0, 2500), () =>
+      this.network.forget(machine),
+    )
     for (const told of machine.onDeath.splice(0)) told()
     this.timeline.after(dice.between(0, 300), () => {
       for (const worker of this.workers) worker.disconnected(machine)
@@ -179,7 +210,10 @@ export class Simulation {
     const { dice, timeline, weather } = this
     const nodes = 1 + dice.below(3)
     for (let n = 1; n <= nodes; n++) timeline.after(dice.between(0, 200), () => this.boot(`n${n}`))
-    for (let w = 0; w < 1 + dice.below(3); w++) timeline.after(dice.between(500, 2000), () => this.hire(`w${w}`, dice.pick(this.projects) ?? '', 1 + dice.below(3)))
+    for (let w = 0; w < 1 + dice.below(3); w++)
+      timeline.after(dice.between(500, 2000), () =>
+        this.hire(`w${w}`, dice.pick(this.projects) ?? '', 1 + dice.below(3)),
+      )
     const end = dice.between(3000, 12_000)
     const acts = 5 + dice.below(30)
     for (let i = 0; i < acts; i++) timeline.after(dice.between(500, end), () => this.clients.act())
@@ -195,12 +229,21 @@ export class Simulation {
     }
     for (const [i, project] of this.projects.entries()) this.hire(`calm${i}`, project, 4)
     const until = end + PATIENCE
-    if (this.loops.any) await this.#wait('before the projects are deleted', until, () => (this.clients.busy > 0 ? 'requests are under way' : this.history.loops.unfired()))
+    if (this.loops.any)
+      await this.#wait('before the projects are deleted', until, () =>
+        this.clients.busy > 0 ? 'requests are under way' : this.history.loops.unfired(),
+      )
     this.loops.end()
     await this.#wait('at rest', until, () => unsettled(this))
     if (this.violations.length === 0) await checkAll(this)
     return {
-      seed: this.seed, violations: this.violations, faults: [...weather.kinds], trace: this.#trace ?? [], steps: timeline.steps, time: timeline.now, entries: this.history.entries,
+      seed: this.seed,
+      violations: this.violations,
+      faults: [...weather.kinds],
+      trace: this.#trace ?? [],
+      steps: timeline.steps,
+      time: timeline.now,
+      entries: this.history.entries,
     }
   }
 }

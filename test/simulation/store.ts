@@ -15,9 +15,16 @@ export class JournalStore {
   readonly #last = new Map<number, Message>()
   readonly #decoded = new WeakMap<Message, Envelope>()
 
-  append(shard: number, data: Uint8Array, expected: number, message_id: string, at: number): Appended {
+  append(
+    shard: number,
+    data: Uint8Array,
+    expected: number,
+    message_id: string,
+    at: number,
+  ): Appended {
     const last = this.#last.get(shard)
-    if ((last?.sequence ?? 0) !== expected) return last?.message_id === message_id ? { sequence: last.sequence } : 'conflict'
+    if ((last?.sequence ?? 0) !== expected)
+      return last?.message_id === message_id ? { sequence: last.sequence } : 'conflict'
     return this.force(shard, data, message_id, at)
   }
   /** Store without looking at what was expected. */
@@ -39,7 +46,10 @@ export class JournalStore {
   }
 }
 
-interface Value { readonly data: Uint8Array; readonly revision: number }
+interface Value {
+  readonly data: Uint8Array
+  readonly revision: number
+}
 /** Snapshots and checkpoints: the newest may be lost, or all. */
 export class StateStore {
   readonly #log: { readonly key: string; value: Value | undefined }[] = []
@@ -49,7 +59,8 @@ export class StateStore {
     return this.#values.get(key)
   }
   put(key: string, data: Uint8Array, revision?: number): number | undefined {
-    if (revision !== undefined && (this.#values.get(key)?.revision ?? 0) !== revision) return undefined
+    if (revision !== undefined && (this.#values.get(key)?.revision ?? 0) !== revision)
+      return undefined
     this.#log.push({ key, value: { data, revision: this.#log.length + 1 } })
     this.#set(key, this.#log.at(-1)?.value)
     return this.#log.length
@@ -94,7 +105,9 @@ export class RegistryStore {
     this.#values.delete(key)
   }
   list(prefix: string): { key: string; value: string; revision: number }[] {
-    return [...this.#values].filter(([key]) => key.startsWith(prefix)).map(([key, entry]) => ({ key, ...entry }))
+    return [...this.#values]
+      .filter(([key]) => key.startsWith(prefix))
+      .map(([key, entry]) => ({ key, ...entry }))
   }
   /** Start again from nothing, as a bucket in memory does when its servers restart. */
   forget(): void {

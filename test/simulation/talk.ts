@@ -24,7 +24,8 @@ export class Talk {
   /** Plan what is said. @param end milliseconds at which it is over. */
   plan(end: number): void {
     if (!this.#dice.chance(TALKING)) return
-    for (let i = 4 + this.#dice.below(12); i > 0; i--) this.#sim.timeline.after(this.#dice.between(500, end), () => this.#act())
+    for (let i = 4 + this.#dice.below(12); i > 0; i--)
+      this.#sim.timeline.after(this.#dice.between(500, end), () => this.#act())
   }
 
   #act(): void {
@@ -34,9 +35,16 @@ export class Talk {
     if (!session || what < 0.45) this.#invoke()
     else if (what < 0.65) this.#answer(session)
     else if (what < 0.8) this.#nudge(session)
-    else if (what < 0.87) this.#send(session, 'session.cancel_turn', { turn_id: dice.pick(Object.keys(this.#stateOf(session)?.turns ?? {})) ?? 'turn_x' })
+    else if (what < 0.87)
+      this.#send(session, 'session.cancel_turn', {
+        turn_id: dice.pick(Object.keys(this.#stateOf(session)?.turns ?? {})) ?? 'turn_x',
+      })
     else if (what < 0.9) this.#send(session, 'session.cancel', {})
-    else if (what < 0.96) this.#send(session, 'session.append', { messages: [{ role: 'user', content: [{ type: 'text', text: `noted ${++this.#said}` }] }], definition: definitionOf(dice) })
+    else if (what < 0.96)
+      this.#send(session, 'session.append', {
+        messages: [{ role: 'user', content: [{ type: 'text', text: `noted ${++this.#said}` }] }],
+        definition: definitionOf(dice),
+      })
     else this.#send(session, 'session.compact', { definition: definitionOf(dice) })
   }
   #invoke(): void {
@@ -50,25 +58,56 @@ export class Talk {
       if (dice.chance(0.5)) this.#sim.follow(new Follower(this.#sim, project, id, 'session'))
     }
     this.#sim.clients.send({
-      project, kind: 'session', id, name: 'agent.invoke', input: {
-        project, agent_ref: { id: AGENT.agent_id }, session: { session_key }, input: { content: [{ type: 'text', text: `message ${++this.#said}` }], ...(dice.chance(0.5) && { idempotency_key: `m${dice.below(4)}` }) },
-        place: { root: id, generation: 0, session_key, ...AGENT }, definition: definitionOf(dice),
+      project,
+      kind: 'session',
+      id,
+      name: 'agent.invoke',
+      input: {
+        project,
+        agent_ref: { id: AGENT.agent_id },
+        session: { session_key },
+        input: {
+          content: [{ type: 'text', text: `message ${++this.#said}` }],
+          ...(dice.chance(0.5) && { idempotency_key: `m${dice.below(4)}` }),
+        },
+        place: { root: id, generation: 0, session_key, ...AGENT },
+        definition: definitionOf(dice),
       },
     })
   }
   #nudge(session: Address): void {
     const dice = this.#dice
     const content = `nudge ${dice.below(3)}`
-    this.#send(session, 'session.nudge', { content, content_hash: content, definition: definitionOf(dice), wake: dice.chance(0.4), ...(dice.chance(0.5) && { idempotency_key: `n${dice.below(3)}` }) })
+    this.#send(session, 'session.nudge', {
+      content,
+      content_hash: content,
+      definition: definitionOf(dice),
+      wake: dice.chance(0.4),
+      ...(dice.chance(0.5) && { idempotency_key: `n${dice.below(3)}` }),
+    })
   }
   /** Answer a question of a session. */
   #answer({ id: session_id }: Address): void {
-    const asked = [...this.#sim.history.actors.values()].filter((past) => past.address.kind === 'interaction' && interactionOf(past)?.consumer.agent_tool?.session_id === session_id && interactionOf(past)?.status === 'pending')
+    const asked = [...this.#sim.history.actors.values()].filter(
+      (past) =>
+        past.address.kind === 'interaction' &&
+        interactionOf(past)?.consumer.agent_tool?.session_id === session_id &&
+        interactionOf(past)?.status === 'pending',
+    )
     const one = this.#dice.pick(asked)?.address
-    if (one) this.#sim.clients.send({ ...one, name: 'interaction.respond', input: { project: one.project, id: one.id, value: this.#dice.chance(0.7), roles: [] } })
+    if (one)
+      this.#sim.clients.send({
+        ...one,
+        name: 'interaction.respond',
+        input: { project: one.project, id: one.id, value: this.#dice.chance(0.7), roles: [] },
+      })
   }
   #send(to: Address, name: string, input: object): void {
-    this.#sim.clients.send({ ...to, name, input: { project: to.project, session_id: to.id, ...input } })
+    this.#sim.clients.send({
+      ...to,
+      name,
+      input: { project: to.project, session_id: to.id, ...input },
+    })
   }
   #stateOf(session: Address): SessionState | undefined {
     this.#sim.history.readOn()

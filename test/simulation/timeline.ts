@@ -7,7 +7,8 @@ interface Happening {
   readonly order: number
   run: (() => void) | undefined
 }
-const before = (a: Happening, b: Happening): boolean => a.at < b.at || (a.at === b.at && a.order < b.order)
+const before = (a: Happening, b: Happening): boolean =>
+  a.at < b.at || (a.at === b.at && a.order < b.order)
 /** Immediates queued at a time; the event loop drains microtasks between them. */
 const STRIDE = 64
 
@@ -23,7 +24,9 @@ export class Timeline {
   after(ms: number, run: () => void): () => void {
     const happening: Happening = { at: this.now + Math.max(0, ms), order: this.#order++, run }
     this.#push(happening)
-    return () => { happening.run = undefined }
+    return () => {
+      happening.run = undefined
+    }
   }
   /** Let time pass up to a moment, or until `enough` says so. It is asked before every happening. */
   pass(until: number, enough: () => boolean = () => false): Promise<void> {
@@ -78,7 +81,8 @@ export class Timeline {
     for (;;) {
       let child = 2 * i + 1
       if (child >= heap.length) break
-      if (child + 1 < heap.length && before(heap[child + 1] as Happening, heap[child] as Happening)) child++
+      if (child + 1 < heap.length && before(heap[child + 1] as Happening, heap[child] as Happening))
+        child++
       if (!before(heap[child] as Happening, item)) break
       heap[i] = heap[child] as Happening
       i = child

@@ -8,9 +8,15 @@ export function makeTrouble(sim: Simulation, end: number): void {
   const plan = (kind: FaultKind, most: number, happen: () => void) => {
     if (!weather.kinds.has(kind)) return
     const dice = weather.dice(kind)
-    for (let i = 1 + dice.below(most); i > 0; i--) timeline.after(dice.between(200, end), () => { if (!weather.calm) happen() })
+    for (let i = 1 + dice.below(most); i > 0; i--)
+      timeline.after(dice.between(200, end), () => {
+        if (!weather.calm) happen()
+      })
   }
-  const victim = (kind: FaultKind) => weather.dice(kind).pick(sim.machines.filter((machine) => machine.alive && !machine.paused && !machine.cut))
+  const victim = (kind: FaultKind) =>
+    weather
+      .dice(kind)
+      .pick(sim.machines.filter((machine) => machine.alive && !machine.paused && !machine.cut))
 
   plan('kill', 4, () => {
     const machine = victim('kill')
@@ -21,7 +27,13 @@ export function makeTrouble(sim: Simulation, end: number): void {
       machine.enter(() => void machine.stop())
     } else machine.fuse = 1 + dice.below(dice.chance(0.5) ? 10 : 120)
   })
-  plan('pause', 3, () => victim('pause')?.pause(weather.dice('pause').chance(0.3) ? weather.dice('pause').between(50, 1500) : weather.dice('pause').between(1500, 6000)))
+  plan('pause', 3, () =>
+    victim('pause')?.pause(
+      weather.dice('pause').chance(0.3)
+        ? weather.dice('pause').between(50, 1500)
+        : weather.dice('pause').between(1500, 6000),
+    ),
+  )
   plan('cut', 3, () => {
     const machine = victim('cut')
     if (!machine) return

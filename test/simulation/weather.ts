@@ -5,7 +5,25 @@
 import { fork, type Dice } from './dice.ts'
 
 const faultKinds = [
-  'kill', 'pause', 'cut', 'delay', 'loss', 'duplicate', 'reorder', 'append', 'late', 'disk', 'wipe', 'tail', 'state', 'registry', 'amnesia', 'skew', 'drift', 'jump', 'workers',
+  'kill',
+  'pause',
+  'cut',
+  'delay',
+  'loss',
+  'duplicate',
+  'reorder',
+  'append',
+  'late',
+  'disk',
+  'wipe',
+  'tail',
+  'state',
+  'registry',
+  'amnesia',
+  'skew',
+  'drift',
+  'jump',
+  'workers',
 ] as const
 /**
  * kill: processes die, at any outside call, and come back. pause: they stand still beyond their lease. cut: they lose the
@@ -45,6 +63,8 @@ export class Weather {
   }
   /** Milliseconds until an append is on disk. */
   sync(): number {
-    return this.strikes('disk', 0.1) ? this.dice('disk').between(100, 2500) : this.#usual.between(0.2, 4)
+    return this.strikes('disk', 0.1)
+      ? this.dice('disk').between(100, 2500)
+      : this.#usual.between(0.2, 4)
   }
 }

@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3'
 import t from 'tap'
-import { cursorOf, } from '../../protocol/entry.ts'
+import { cursorOf } from '../../protocol/entry.ts'
 import type { Message } from '../../views/view.ts'
 import { ids, world } from './following.ts'
 import { Journal, moved, started, type Answer } from './journal.ts'
@@ -24,73 +24,88 @@ t.test('a question waits until the view knows all that was committed before it',
   t.equal(timers.size, 0, 'no timer is left behind')
 })
 
-t.test('a process that is the only writer knows the end without a look, and waits for it all the same', async (t) => {
-  const { journal, follower, deliver, settle, ask, state } = world()
-  await follower.start()
-  const begun = state.asked
-  let last = 0
-  state.known = () => last
-  const one = journal.commit(0, started('run_1', 1))
-  last = one.sequence
-  const asked = ask()
-  await settle()
-  t.equal(asked.answer, undefined)
-  await deliver(one)
-  t.strictSame(ids(asked), ['run_1'])
-  state.known = () => undefined
-  t.equal(state.asked, begun)
-  const other = ask()
-  await settle()
-  t.strictSame(ids(other), ['run_1'])
-  t.equal(state.asked, begun + 1, 'when it is not sure, it looks')
-})
+t.test(
+  'a process that is the only writer knows the end without a look, and waits for it all the same',
+  async (t) => {
+    const { journal, follower, deliver, settle, ask, state } = world()
+    await follower.start()
+    const begun = state.asked
+    let last = 0
+    state.known = () => last
+    const one = journal.commit(0, started('run_1', 1))
+    last = one.sequence
+    const asked = ask()
+    await settle()
+    t.equal(asked.answer, undefined)
+    await deliver(one)
+    t.strictSame(ids(asked), ['run_1'])
+    state.known = () => undefined
+    t.equal(state.asked, begun)
+    const other = ask()
+    await settle()
+    t.strictSame(ids(other), ['run_1'])
+    t.equal(state.asked, begun + 1, 'when it is not sure, it looks')
+  },
+)
 
-t.test('questions that wait together share one look at the end; a look that has begun is too old for a later one', async (t) => {
-  const { journal, follower, deliver, settle, ask, state, end } = world()
-  await follower.start()
-  const begun = state.asked
-  const looks: (() => void)[] = []
-  state.end = () => new Promise((resolve) => {
-    const seen = end()
-    looks.push(() => resolve(seen))
-  })
-  const early = ask()
-  await settle()
-  const one = journal.commit(0, started('run_1', 1))
-  const [late, later] = [ask(), ask()]
-  await settle()
-  t.equal(state.asked - begun, 1)
-  looks[0]?.()
-  await settle()
-  t.strictSame([ids(early), late.answer], [[], undefined])
-  t.equal(state.asked - begun, 2)
-  looks[1]?.()
-  await settle()
-  t.equal(late.answer, undefined)
-  await deliver(one)
-  t.strictSame([ids(late), ids(later)], [['run_1'], ['run_1']])
-  t.equal(state.asked - begun, 2)
-})
+t.test(
+  'questions that wait together share one look at the end; a look that has begun is too old for a later one',
+  async (t) => {
+    const { journal, follower, deliver, settle, ask, state, end } = world()
+    await follower.start()
+    const begun = state.asked
+    const looks: (() => void)[] = []
+    state.end = () =>
+      new Promise((resolve) => {
+        const seen = end()
+        looks.push(() => resolve(seen))
+      })
+    const early = ask()
+    await settle()
+    const one = journal.commit(0, started('run_1', 1))
+    const [late, later] = [ask(), ask()]
+    await settle()
+    t.equal(state.asked - begun, 1)
+    looks[0]?.()
+    await settle()
+    t.strictSame([ids(early), late.answer], [[], undefined])
+    t.equal(state.asked - begun, 2)
+    looks[1]?.()
+    await settle()
+    t.equal(late.answer, undefined)
+    await deliver(one)
+    t.strictSame([ids(late), ids(later)], [['run_1'], ['run_1']])
+    t.equal(state.asked - begun, 2)
+  },
+)
 
-t.test('a question with a cursor waits for that cursor only, without looking at the end', async (t) => {
-  const { journal, follower, deliver, settle, ask, state } = world()
-  await follower.start()
-  const begun = state.asked
-  const one = journal.commit(0, started('run_1', 1))
-  journal.commit(0, started('run_2', 2))
-  const [any, exact] = [ask(0), ask(cursorOf(1, 7))]
-  await settle()
-  t.strictSame([ids(any), exact.answer], [[], undefined])
-  await deliver(one)
-  t.strictSame(ids(exact), ['run_1'])
-  t.equal(state.asked, begun)
-})
+t.test(
+  'a question with a cursor waits for that cursor only, without looking at the end',
+  async (t) => {
+    const { journal, follower, deliver, settle, ask, state } = world()
+    await follower.start()
+    const begun = state.asked
+    const one = journal.commit(0, started('run_1', 1))
+    journal.commit(0, started('run_2', 2))
+    const [any, exact] = [ask(0), ask(cursorOf(1, 7))]
+    await settle()
+    t.strictSame([ids(any), exact.answer], [[], undefined])
+    await deliver(one)
+    t.strictSame(ids(exact), ['run_1'])
+    t.equal(state.asked, begun)
+  },
+)
 
 t.test('bytes are decoded, and a large batch is applied in parts', async (t) => {
   const { journal, follower, deliver, view } = world()
   for (let i = 0; i < 1200; i++) journal.commit(0, moved('run_x', 'running'))
   await follower.start()
-  await deliver(...journal.messages.map(({ sequence, data }) => ({ sequence, data: new TextEncoder().encode(JSON.stringify(data)) })))
+  await deliver(
+    ...journal.messages.map(({ sequence, data }) => ({
+      sequence,
+      data: new TextEncoder().encode(JSON.stringify(data)),
+    })),
+  )
   t.equal(view.position(), 1200)
 })
 
@@ -113,28 +128,37 @@ t.test('a hole sounds the alarm, and following begins again where the view stand
   t.strictSame(ids(asked), ['run_3', 'run_2', 'run_1'])
 })
 
-t.test('a journal that is another one, or ends before the view, means that the view is built anew', async (t) => {
-  const first = world()
-  first.journal.commit(0, started('run_1', 1))
-  first.journal.commit(0, started('run_2', 2))
-  await first.follower.start()
-  await first.deliver(...first.journal.messages)
-  const other = new Journal()
-  other.commit(0, started('run_9', 1))
-  other.commit(0, started('run_8', 1))
-  const foreign = { ...(other.messages[1] as Message), message_id: 'foreign' }
-  await first.deliver(foreign)
-  t.strictSame(first.alarms, ['JournalReplaced'])
-  t.equal(first.view.position(), 0)
-  await first.pass(1000)
-  await first.deliver(...other.messages)
-  t.strictSame(ids({ answer: first.view.ask('run.list', 'prj_a', {}) as Answer }), ['run_9', 'run_8'])
+t.test(
+  'a journal that is another one, or ends before the view, means that the view is built anew',
+  async (t) => {
+    const first = world()
+    first.journal.commit(0, started('run_1', 1))
+    first.journal.commit(0, started('run_2', 2))
+    await first.follower.start()
+    await first.deliver(...first.journal.messages)
+    const other = new Journal()
+    other.commit(0, started('run_9', 1))
+    other.commit(0, started('run_8', 1))
+    const foreign = { ...(other.messages[1] as Message), message_id: 'foreign' }
+    await first.deliver(foreign)
+    t.strictSame(first.alarms, ['JournalReplaced'])
+    t.equal(first.view.position(), 0)
+    await first.pass(1000)
+    await first.deliver(...other.messages)
+    t.strictSame(ids({ answer: first.view.ask('run.list', 'prj_a', {}) as Answer }), [
+      'run_9',
+      'run_8',
+    ])
 
-  const shrunk = world()
-  shrunk.view.apply(first.journal.messages)
-  await shrunk.follower.start()
-  t.strictSame([shrunk.alarms, shrunk.view.position(), shrunk.state.from], [['JournalReplaced'], 0, [1]])
-})
+    const shrunk = world()
+    shrunk.view.apply(first.journal.messages)
+    await shrunk.follower.start()
+    t.strictSame(
+      [shrunk.alarms, shrunk.view.position(), shrunk.state.from],
+      [['JournalReplaced'], 0, [1]],
+    )
+  },
+)
 
 t.test('a damaged file is an alarm too: the view is built anew', async (t) => {
   const { journal, follower, deliver, settle, ask, pass, view, alarms, state } = world()
@@ -159,12 +183,21 @@ t.test('a damaged file is an alarm too: the view is built anew', async (t) => {
 
 t.test('a long batch lets questions be answered in between', async (t) => {
   const { journal, follower, deliver, settle, ask, view } = world()
-  for (let i = 0; i < 3; i++) journal.commit(0, ...Array.from({ length: 1500 }, () => ({ kind: 'run', project: 'prj_a', id: 'run_x', events: [] }) as const))
+  for (let i = 0; i < 3; i++)
+    journal.commit(
+      0,
+      ...Array.from(
+        { length: 1500 },
+        () => ({ kind: 'run', project: 'prj_a', id: 'run_x', events: [] }) as const,
+      ),
+    )
   await follower.start()
   const all = ask(cursorOf(3, 0))
   const some = ask(cursorOf(2, 0))
   const reached: number[] = []
-  void follower.ask('run.list', 'prj_a', {}, cursorOf(2, 0)).then(() => reached.push(view.position()))
+  void follower
+    .ask('run.list', 'prj_a', {}, cursorOf(2, 0))
+    .then(() => reached.push(view.position()))
   await deliver(...journal.messages)
   await settle()
   t.ok(all.answer && some.answer)
@@ -176,7 +209,10 @@ t.test('large messages let the loop turn in between, few entries as they may hav
   await follower.start()
   const runs = Array.from({ length: 12 }, (_, i) => journal.commit(0, started(`run_${i}`, i)))
   const padding = ' '.repeat(1_048_576)
-  const bytes = runs.map((message) => ({ ...message, data: new TextEncoder().encode(JSON.stringify(message.data) + padding) }))
+  const bytes = runs.map((message) => ({
+    ...message,
+    data: new TextEncoder().encode(JSON.stringify(message.data) + padding),
+  }))
   const seen = new Set<number>()
   let watching = true
   const watch = () => {

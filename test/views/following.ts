@@ -10,8 +10,18 @@ export function world(journal = new Journal()) {
   const alarms: string[] = []
   let now = 0
   let on: ((batch: readonly Message[]) => Promise<void> | void) | undefined
-  const state = { from: [] as number[], stopped: 0, asked: 0, end: undefined as (() => Promise<{ first: number; last: number }>) | undefined, known: undefined as (() => number | undefined) | undefined, lag: [] as number[] }
-  const end = () => ({ first: journal.messages[0]?.sequence ?? 1, last: journal.messages.at(-1)?.sequence ?? 0 })
+  const state = {
+    from: [] as number[],
+    stopped: 0,
+    asked: 0,
+    end: undefined as (() => Promise<{ first: number; last: number }>) | undefined,
+    known: undefined as (() => number | undefined) | undefined,
+    lag: [] as number[],
+  }
+  const end = () => ({
+    first: journal.messages[0]?.sequence ?? 1,
+    last: journal.messages.at(-1)?.sequence ?? 0,
+  })
   const port: ViewJournal = {
     follow: (from, handler) => {
       state.from.push(from)
@@ -30,7 +40,12 @@ export function world(journal = new Journal()) {
   }
   const view = View.open(':memory:')
   const follower = new ViewFollower(view, port, {
-    timeout: 10_000, pause: 1000, hooks: { alarm: (error) => alarms.push((error as Error).name), lag: (messages) => state.lag.push(messages) },
+    timeout: 10_000,
+    pause: 1000,
+    hooks: {
+      alarm: (error) => alarms.push((error as Error).name),
+      lag: (messages) => state.lag.push(messages),
+    },
     later: (ms, run) => {
       const timer = { at: now + ms, run }
       timers.add(timer)
@@ -39,7 +54,14 @@ export function world(journal = new Journal()) {
   })
   const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
   return {
-    journal, view, follower, state, alarms, end, settle, timers,
+    journal,
+    view,
+    follower,
+    state,
+    alarms,
+    end,
+    settle,
+    timers,
     deliver: async (...messages: readonly Message[]) => {
       await on?.(messages)
       await settle()
@@ -52,7 +74,9 @@ export function world(journal = new Journal()) {
     /** Ask for the runs; `answer` is undefined until it came. */
     ask: (fresh?: number, within?: number) => {
       const asked: { answer?: Answer } = {}
-      void follower.ask('run.list', 'prj_a', {}, fresh, within).then((answer) => (asked.answer = answer as Answer))
+      void follower
+        .ask('run.list', 'prj_a', {}, fresh, within)
+        .then((answer) => (asked.answer = answer as Answer))
       return asked
     },
   }

@@ -7,7 +7,8 @@ import t from 'tap'
 import { startLogs } from '../../views/logs.ts'
 
 const ROW = 'x'.repeat(1000)
-const rows = (db: Database.Database): number => (db.prepare('SELECT count(*) AS n FROM t').get() as { n: number }).n
+const rows = (db: Database.Database): number =>
+  (db.prepare('SELECT count(*) AS n FROM t').get() as { n: number }).n
 /** A database whose log SQLite leaves alone, with so many rows of 1 KB in it. */
 function filled(file: string, count: number): Database.Database {
   const db = new Database(file)
@@ -17,10 +18,14 @@ function filled(file: string, count: number): Database.Database {
   fill(db, count)
   return db
 }
-const fill = (db: Database.Database, count: number): void => db.transaction(() => { for (let i = 0; i < count; i++) db.prepare('INSERT INTO t VALUES (?)').run(ROW) })()
+const fill = (db: Database.Database, count: number): void =>
+  db.transaction(() => {
+    for (let i = 0; i < count; i++) db.prepare('INSERT INTO t VALUES (?)').run(ROW)
+  })()
 /** Until something holds that another thread does. */
 async function until(what: string, holds: () => boolean): Promise<void> {
-  for (const end = Date.now() + 10_000; !holds(); await new Promise((again) => setImmediate(again))) if (Date.now() > end) throw new Error(`${what} did not happen`)
+  for (const end = Date.now() + 10_000; !holds(); await new Promise((again) => setImmediate(again)))
+    if (Date.now() > end) throw new Error(`${what} did not happen`)
 }
 
 t.test('a long log is moved while its owner goes on writing; a short one is left', async (t) => {
@@ -39,7 +44,11 @@ t.test('a long log is moved while its owner goes on writing; a short one is left
   t.equal(rows(db), 6101)
   db.close()
   await logs.stop()
-  t.equal(statSync(`${file}-wal`, { throwIfNoEntry: false }), undefined, 'the log is gone when both have closed')
+  t.equal(
+    statSync(`${file}-wal`, { throwIfNoEntry: false }),
+    undefined,
+    'the log is gone when both have closed',
+  )
   const again = new Database(file)
   t.equal(rows(again), 6101)
   again.close()

@@ -71,39 +71,67 @@ t.test('a missing envelope of a shard is an alarm, and nothing of the batch is k
   t.equal(view.position(), 2)
   view.apply(journal.messages)
   t.strictSame(runs(view), ['run_4', 'run_3', 'run_2', 'run_1'])
-  t.throws(() => View.open(':memory:').apply([two, one]), { name: 'JournalHole' }, 'messages out of order')
+  t.throws(
+    () => View.open(':memory:').apply([two, one]),
+    { name: 'JournalHole' },
+    'messages out of order',
+  )
   t.end()
 })
 
-t.test('after an operator trimmed the journal, what is left is accepted and the rest is said to be gone', (t) => {
-  const journal = new Journal()
-  journal.commit(0, started('run_1', 1))
-  journal.commit(1, started('run_2', 2))
-  journal.commit(0, moved('run_1', 'running'), started('run_3', 3))
-  journal.commit(1, moved('run_2', 'running'))
-  const left = journal.messages.slice(2)
-  const view = View.open(':memory:')
-  t.throws(() => view.apply(left), { name: 'JournalHole' }, 'not unless it is told')
-  view.apply(left, 3)
-  t.strictSame(runs(view), ['run_3'])
-  t.match(ask(view, 'timeline', { run_id: 'run_3', after: 0, limit: 10 }), { oldest: cursorOf(3, 0), exists: true })
-  t.match(ask(view, 'feed', { after: 0, limit: 10 }), { oldest: cursorOf(3, 0) })
-  const kept = View.open(':memory:')
-  kept.apply(journal.messages.slice(0, 2))
-  kept.apply(left, 3)
-  t.match(ask(kept, 'feed', { after: 0, limit: 10 }), { oldest: 0 }, 'nothing is gone for a view that had applied it')
-  t.end()
-})
+t.test(
+  'after an operator trimmed the journal, what is left is accepted and the rest is said to be gone',
+  (t) => {
+    const journal = new Journal()
+    journal.commit(0, started('run_1', 1))
+    journal.commit(1, started('run_2', 2))
+    journal.commit(0, moved('run_1', 'running'), started('run_3', 3))
+    journal.commit(1, moved('run_2', 'running'))
+    const left = journal.messages.slice(2)
+    const view = View.open(':memory:')
+    t.throws(() => view.apply(left), { name: 'JournalHole' }, 'not unless it is told')
+    view.apply(left, 3)
+    t.strictSame(runs(view), ['run_3'])
+    t.match(ask(view, 'timeline', { run_id: 'run_3', after: 0, limit: 10 }), {
+      oldest: cursorOf(3, 0),
+      exists: true,
+    })
+    t.match(ask(view, 'feed', { after: 0, limit: 10 }), { oldest: cursorOf(3, 0) })
+    const kept = View.open(':memory:')
+    kept.apply(journal.messages.slice(0, 2))
+    kept.apply(left, 3)
+    t.match(
+      ask(kept, 'feed', { after: 0, limit: 10 }),
+      { oldest: 0 },
+      'nothing is gone for a view that had applied it',
+    )
+    t.end()
+  },
+)
 
 t.test('kinds, event types and fields of newer releases are passed over', (t) => {
   const journal = new Journal()
-  journal.commit(0, { ...started('run_1', 1), kind: 'session' as never }, started('run_2', 2), run('run_2', [{ type: 'run.admired' as never, run: { status: 'running' } }]))
-  journal.commit(0, { kind: 'queue', project: 'prj_a', id: '0.q', events: [{ type: 'queue.paused' }] }, { kind: 'project', project: 'prj_a', id: 'prj_a', events: [{ type: 'toString' }] }, { kind: 'worker', project: 'prj_a', id: 'wrk_1', events: [{ type: 'worker.sang' }] })
+  journal.commit(
+    0,
+    { ...started('run_1', 1), kind: 'session' as never },
+    started('run_2', 2),
+    run('run_2', [{ type: 'run.admired' as never, run: { status: 'running' } }]),
+  )
+  journal.commit(
+    0,
+    { kind: 'queue', project: 'prj_a', id: '0.q', events: [{ type: 'queue.paused' }] },
+    { kind: 'project', project: 'prj_a', id: 'prj_a', events: [{ type: 'toString' }] },
+    { kind: 'worker', project: 'prj_a', id: 'wrk_1', events: [{ type: 'worker.sang' }] },
+  )
   journal.commit(0)
   const view = View.open(':memory:')
   view.apply(journal.messages)
   t.equal(view.position(), 3)
-  t.strictSame(each(ask(view, 'run.list'), 'status'), ['running'], 'the patch of an unknown event still counts')
+  t.strictSame(
+    each(ask(view, 'run.list'), 'status'),
+    ['running'],
+    'the patch of an unknown event still counts',
+  )
   t.match(ask(view, 'poem.list'), { refused: 'service_unavailable' })
   t.match(ask(view, 'toString'), { refused: 'service_unavailable' })
   t.end()
@@ -113,9 +141,27 @@ t.test('what cannot be read is never skipped', (t) => {
   const view = View.open(':memory:')
   const journal = new Journal()
   const { data } = journal.commit(0, started('run_1', 1))
-  t.throws(() => view.apply([{ sequence: 1, data: new TextEncoder().encode('{"v":1,') }]), /message 1 is no JSON/)
-  t.throws(() => view.apply([{ sequence: 1, data: { ...data, v: 2 as never } }]), /no envelope of version 1/)
-  t.throws(() => view.apply([{ sequence: 1, data: { ...data, entries: [{ ...data.entries[0], events: { blob: 'b', count: 1 } }] as never } }]), /decode it/)
+  t.throws(
+    () => view.apply([{ sequence: 1, data: new TextEncoder().encode('{"v":1,') }]),
+    /message 1 is no JSON/,
+  )
+  t.throws(
+    () => view.apply([{ sequence: 1, data: { ...data, v: 2 as never } }]),
+    /no envelope of version 1/,
+  )
+  t.throws(
+    () =>
+      view.apply([
+        {
+          sequence: 1,
+          data: {
+            ...data,
+            entries: [{ ...data.entries[0], events: { blob: 'b', count: 1 } }] as never,
+          },
+        },
+      ]),
+    /decode it/,
+  )
   t.equal(view.position(), 0)
   t.end()
 })
@@ -147,7 +193,10 @@ t.test('a file of another schema, and a damaged one, is begun anew', (t) => {
   other.apply(journal.messages)
   t.strictSame(runs(other), ['run_1'])
   other.close()
-  writeFileSync(path, 'this is no database, but it is long enough to be read as the header of one: '.repeat(200))
+  writeFileSync(
+    path,
+    'this is no database, but it is long enough to be read as the header of one: '.repeat(200),
+  )
   const damaged = View.open(path)
   t.equal(damaged.position(), 0)
   damaged.apply(journal.messages)
@@ -156,14 +205,33 @@ t.test('a file of another schema, and a damaged one, is begun anew', (t) => {
   t.end()
 })
 
-t.test('an entry and its rows are one transaction: an event that cannot be stored leaves no trace', (t) => {
-  const journal = new Journal()
-  journal.commit(0, started('run_1', 1))
-  const view = View.open(':memory:')
-  view.apply(journal.messages)
-  const bad = journal.commit(0, moved('run_1', 'running'), run('run_1', [event('step.started', { step: 's', payload: { toJSON: () => { throw new Error('no') } } })]))
-  t.throws(() => view.apply([bad]), /no/)
-  t.strictSame(each(ask(view, 'run.list'), 'status'), ['queued'])
-  t.match(ask(view, 'timeline', { run_id: 'run_1', after: 0, limit: 10 }), { items: [], last: cursorOf(1, 0) })
-  t.end()
-})
+t.test(
+  'an entry and its rows are one transaction: an event that cannot be stored leaves no trace',
+  (t) => {
+    const journal = new Journal()
+    journal.commit(0, started('run_1', 1))
+    const view = View.open(':memory:')
+    view.apply(journal.messages)
+    const bad = journal.commit(
+      0,
+      moved('run_1', 'running'),
+      run('run_1', [
+        event('step.started', {
+          step: 's',
+          payload: {
+            toJSON: () => {
+              throw new Error('no')
+            },
+          },
+        }),
+      ]),
+    )
+    t.throws(() => view.apply([bad]), /no/)
+    t.strictSame(each(ask(view, 'run.list'), 'status'), ['queued'])
+    t.match(ask(view, 'timeline', { run_id: 'run_1', after: 0, limit: 10 }), {
+      items: [],
+      last: cursorOf(1, 0),
+    })
+    t.end()
+  },
+)

@@ -25,10 +25,18 @@ export type ActionStep = Extract<Step, { kind: 'action' }>
 /** Ask for the action to be done, and wait for it. */
 export function executeAction(on: Draft, step: ActionStep): void {
   const given = step.config.parameters ?? {}
-  const parameters = on.state.engine.invoked ? given : renderText(given, rootsOf(on)) as Open
+  const parameters = on.state.engine.invoked ? given : (renderText(given, rootsOf(on)) as Open)
   const size = sizeOf(JSON.stringify(specOf(step, parameters)), sizes.spec)
   if (size <= sizes.spec) call(on, step, parameters)
-  else failStep(on, { error_type: 'job_spec_too_large', error: `The job has ${size} bytes with its rendered parameters; it may have ${sizes.spec}` }, true)
+  else
+    failStep(
+      on,
+      {
+        error_type: 'job_spec_too_large',
+        error: `The job has ${size} bytes with its rendered parameters; it may have ${sizes.spec}`,
+      },
+      true,
+    )
 }
 
 function call(on: Draft, step: ActionStep, parameters: Open): void {
@@ -38,13 +46,33 @@ function call(on: Draft, step: ActionStep, parameters: Open): void {
   const job_id = on.cause.mint('job')
   const action = step.config.action_name
   const due = dueOf(on, step)
-  emit(on, 'action.called', { step: key, payload: { action, step: key, parameters, job_id, attempt: row.attempt } })
-  const wait: OpenWait = { kind: 'worker', step: key, id: on.cause.mint('wait'), job_id, base: row.attempt - 1, ...(due !== undefined && { due }) }
-  suspend(on, wait, { job_id, action, queue: on.state.record.queue, subject: job_id }, { job_id, inputs: parameters, waiting_on: null })
+  emit(on, 'action.called', {
+    step: key,
+    payload: { action, step: key, parameters, job_id, attempt: row.attempt },
+  })
+  const wait: OpenWait = {
+    kind: 'worker',
+    step: key,
+    id: on.cause.mint('wait'),
+    job_id,
+    base: row.attempt - 1,
+    ...(due !== undefined && { due }),
+  }
+  suspend(
+    on,
+    wait,
+    { job_id, action, queue: on.state.record.queue, subject: job_id },
+    { job_id, inputs: parameters, waiting_on: null },
+  )
   tellQueue(on, 'queue.enqueue', jobOf(on, step, key, job_id))
 }
 
-function jobOf(on: Draft, step: ActionStep, key: string, id: string): { job: JobHeader; record: Job } {
+function jobOf(
+  on: Draft,
+  step: ActionStep,
+  key: string,
+  id: string,
+): { job: JobHeader; record: Job } {
   const { record: run, engine } = on.state
   const attempts = attemptsOf(step) - placeOf(on).tries + 1
   const { environment_id, action_name } = step.config
@@ -53,12 +81,37 @@ function jobOf(on: Draft, step: ActionStep, key: string, id: string): { job: Job
   const step_id = `${run.id}:${key}`
   // Written out twice, because every run makes one of each: joining parts of objects takes several times as long.
   const job: Writable<JobHeader> = {
-    id, kind: 'action_execution', origin, executor_kind: 'customer_worker', action_name, run_id: run.id, step_id, step_key: key,
-    priority, max_attempts: attempts, fairness_key: fairness_key ?? '', enqueued_at: on.cause.at, max_losses: attempts,
+    id,
+    kind: 'action_execution',
+    origin,
+    executor_kind: 'customer_worker',
+    action_name,
+    run_id: run.id,
+    step_id,
+    step_key: key,
+    priority,
+    max_attempts: attempts,
+    fairness_key: fairness_key ?? '',
+    enqueued_at: on.cause.at,
+    max_losses: attempts,
   }
   const record: Writable<Job> = {
-    id, kind: 'action_execution', origin, executor_kind: 'customer_worker', action_name, run_id: run.id, step_id, step_key: key,
-    priority, max_attempts: attempts, queue: run.queue, status: 'queued', claim_attempt: 0, cancel_requested: false, created_at: now(on), updated_at: now(on),
+    id,
+    kind: 'action_execution',
+    origin,
+    executor_kind: 'customer_worker',
+    action_name,
+    run_id: run.id,
+    step_id,
+    step_key: key,
+    priority,
+    max_attempts: attempts,
+    queue: run.queue,
+    status: 'queued',
+    claim_attempt: 0,
+    cancel_requested: false,
+    created_at: now(on),
+    updated_at: now(on),
   }
   if (environment_id !== undefined) job.environment_id = record.environment_id = environment_id
   if (fairness_key !== undefined) record.fairness_key = fairness_key
@@ -73,5 +126,14 @@ export function abandon(on: Draft, fault: Fault): void {
   if (wait?.kind === 'run') tellRun(on, wait.run_id, 'child.cancel', { reason: fault.error_type })
   if (wait?.kind !== 'worker' || at?.step.kind !== 'action') return
   tellQueue(on, 'queue.cancel', { job_ids: [wait.job_id], reason: fault.error_type })
-  emit(on, 'action.failed', { step: wait.step, payload: { action: at.step.config.action_name, step: wait.step, job_id: wait.job_id, ...(at.row && { attempt: at.row.attempt }), ...fault } })
+  emit(on, 'action.failed', {
+    step: wait.step,
+    payload: {
+      action: at.step.config.action_name,
+      step: wait.step,
+      job_id: wait.job_id,
+      ...(at.row && { attempt: at.row.attempt }),
+      ...fault,
+    },
+  })
 }

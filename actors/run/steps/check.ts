@@ -24,18 +24,33 @@ type Assertion = CheckStep['config']['checks'][number]
 type Result = Open & { readonly name: string; readonly pass?: boolean }
 
 /** What a judge answers. */
-export const VERDICT: Open = { type: 'object', properties: { pass: { type: 'boolean' }, reason: { type: 'string' } }, required: ['pass', 'reason'], additionalProperties: false }
+export const VERDICT: Open = {
+  type: 'object',
+  properties: { pass: { type: 'boolean' }, reason: { type: 'string' } },
+  required: ['pass', 'reason'],
+  additionalProperties: false,
+}
 /** Characters of a step's output that a judge is shown. */
 const SHOWN = 65_536
 
 /** Assert, and go on, fail or ask. */
 export function executeCheck(on: Draft, step: CheckStep): void {
   const roots = rootsOf(on)
-  goOn(on, step, step.config.checks.map((assertion) => evaluated(assertion, roots)), 0)
+  goOn(
+    on,
+    step,
+    step.config.checks.map((assertion) => evaluated(assertion, roots)),
+    0,
+  )
 }
 
 function evaluated({ name, kind, expr = '', agent, evidence }: Assertion, roots: Open): Result {
-  const about = { name, kind, ...(kind === 'expr' ? { expr } : agent !== undefined && { agent }), ...(evidence && { evidence }) }
+  const about = {
+    name,
+    kind,
+    ...(kind === 'expr' ? { expr } : agent !== undefined && { agent }),
+    ...(evidence && { evidence }),
+  }
   if (kind === 'agent') return about
   try {
     return { ...about, pass: predicate(expr, roots) }
@@ -55,60 +70,150 @@ function goOn(on: Draft, step: CheckStep, results: readonly Result[], from: numb
   if (from > 0 && stopped(on)) return
   const { key = '', row } = current(on) ?? {}
   try {
-    const session = { scope: 'loop' as const, ref_id: scopeOf(on.state), name: `check:${on.state.record.id}:${key}:${index}:${row?.attempt ?? 1}`, title: `Check ${assertion.name}` }
-    askAgent(on, step, { ...(assertion.agent !== undefined && { agent: assertion.agent }), instructions: questionOf(assertion, rootsOf(on)), session }, index, { on_fail, checks: results })
+    const session = {
+      scope: 'loop' as const,
+      ref_id: scopeOf(on.state),
+      name: `check:${on.state.record.id}:${key}:${index}:${row?.attempt ?? 1}`,
+      title: `Check ${assertion.name}`,
+    }
+    askAgent(
+      on,
+      step,
+      {
+        ...(assertion.agent !== undefined && { agent: assertion.agent }),
+        instructions: questionOf(assertion, rootsOf(on)),
+        session,
+      },
+      index,
+      { on_fail, checks: results },
+    )
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error
     goOn(on, step, having(results, index, { pass: false, error: error.message }), index + 1)
   }
 }
-const having = (results: readonly Result[], index: number, more: Open): Result[] => results.map((result, i) => (i === index ? { ...result, ...more } : result))
+const having = (results: readonly Result[], index: number, more: Open): Result[] =>
+  results.map((result, i) => (i === index ? { ...result, ...more } : result))
 
 /** What a judge is asked: the author's words, and what the named steps gave. */
 function questionOf({ prompt = '', evidence = [] }: Assertion, roots: Open): string {
   const steps = roots['steps'] as Readonly<Record<string, { readonly output?: unknown }>>
   const shown = evidence.map((id) => {
-    const text = JSON.stringify(Object.hasOwn(steps, id) ? (steps[id]?.output ?? null) : null, null, 2)
+    const text = JSON.stringify(
+      Object.hasOwn(steps, id) ? (steps[id]?.output ?? null) : null,
+      null,
+      2,
+    )
     return `## ${id}\n\n${text.length > SHOWN ? `${text.slice(0, SHOWN)}\n(cut here)` : text}`
   })
-  return [String(renderText(prompt, roots)), ...(shown.length > 0 ? ['# Evidence: what earlier steps gave', ...shown] : []), 'Judge only this, and give pass (true or false) with a reason of one or two sentences.'].join('\n\n')
+  return [
+    String(renderText(prompt, roots)),
+    ...(shown.length > 0 ? ['# Evidence: what earlier steps gave', ...shown] : []),
+    'Judge only this, and give pass (true or false) with a reason of one or two sentences.',
+  ].join('\n\n')
 }
 
 /** A judge has answered, or has not: that counts as failed. */
-export function judged(on: Draft, step: CheckStep, { judges = 0, turn_id }: AgentWait, came: Open | Fault): void {
+export function judged(
+  on: Draft,
+  step: CheckStep,
+  { judges = 0, turn_id }: AgentWait,
+  came: Open | Fault,
+): void {
   const row = current(on)?.row
   const results = (row?.verdict_detail?.['checks'] ?? []) as readonly Result[]
-  const about = { ...(row?.agent_id !== undefined && { agent: row.agent_id }), agent_turn_id: turn_id }
+  const about = {
+    ...(row?.agent_id !== undefined && { agent: row.agent_id }),
+    agent_turn_id: turn_id,
+  }
   const { pass, reason, error } = came as Readonly<Record<string, unknown>>
-  goOn(on, step, having(results, judges, typeof pass === 'boolean' ? { ...about, pass, reason } : { ...about, pass: false, error: error ?? 'The judge gave no verdict' }), judges + 1)
+  goOn(
+    on,
+    step,
+    having(
+      results,
+      judges,
+      typeof pass === 'boolean'
+        ? { ...about, pass, reason }
+        : { ...about, pass: false, error: error ?? 'The judge gave no verdict' },
+    ),
+    judges + 1,
+  )
 }
 
 function conclude(on: Draft, step: CheckStep, results: readonly Result[]): void {
   const key = current(on)?.key ?? ''
   const { on_fail = 'fail', gate } = step.config
   const failed = results.filter(({ pass }) => pass !== true).map(({ name }) => name)
-  const verdict = failed.length === 0 ? 'pass' as const : 'fail' as const
+  const verdict = failed.length === 0 ? ('pass' as const) : ('fail' as const)
   const verdict_detail = { verdict, on_fail, checks: results, failed }
-  emit(on, verdict === 'pass' ? 'check.passed' : 'check.failed', { step: key, payload: { step: key, ...verdict_detail }, row: { verdict, verdict_detail }, note: { about: aboutOf(on.state) } })
+  emit(on, verdict === 'pass' ? 'check.passed' : 'check.failed', {
+    step: key,
+    payload: { step: key, ...verdict_detail },
+    row: { verdict, verdict_detail },
+    note: { about: aboutOf(on.state) },
+  })
   if (verdict === 'pass' || on_fail === 'continue') completeStep(on, verdict_detail)
-  else if (on_fail === 'fail' || !gate) failStep(on, { error_type: 'check_failed', error: `Failed: ${failed.join(', ')}` }, !step.retry, {}, 'check_failed')
+  else if (on_fail === 'fail' || !gate)
+    failStep(
+      on,
+      { error_type: 'check_failed', error: `Failed: ${failed.join(', ')}` },
+      !step.retry,
+      {},
+      'check_failed',
+    )
   else openGate(on, step, gate, failed)
 }
 
-function openGate(on: Draft, step: CheckStep, gate: NonNullable<CheckStep['config']['gate']>, failed: readonly string[]): void {
+function openGate(
+  on: Draft,
+  step: CheckStep,
+  gate: NonNullable<CheckStep['config']['gate']>,
+  failed: readonly string[],
+): void {
   const roots = rootsOf(on)
   const prompt = gate.prompt === undefined ? undefined : String(renderText(gate.prompt, roots))
   ask(on, step, (renderNative(gate.targets, roots) as unknown[]).flat(), {
-    kind: 'request_approval', resolution_policy: { type: 'any_of' }, spec: { mode: 'confirm' },
-    title: (prompt ?? `Go on although ${failed.join(', ')} failed?`).slice(0, 512), ...(prompt !== undefined && prompt.length > 512 && { description: prompt }),
+    kind: 'request_approval',
+    resolution_policy: { type: 'any_of' },
+    spec: { mode: 'confirm' },
+    title: (prompt ?? `Go on although ${failed.join(', ')} failed?`).slice(0, 512),
+    ...(prompt !== undefined && prompt.length > 512 && { description: prompt }),
   })
 }
 
 /** People have decided about what failed: `true` lets it pass, everything else ends the run. */
-export function settleGate(on: Draft, { status, value, responder, interaction_id, comment, reason }: InteractionSettled): void {
+export function settleGate(
+  on: Draft,
+  { status, value, responder, interaction_id, comment, reason }: InteractionSettled,
+): void {
   const detail = (current(on)?.row?.verdict_detail ?? {}) as Open
-  const gate = { interaction_id, status, ...(status === 'completed' && { value }), ...(responder && { responder }), ...(comment !== undefined && { comment }), ...(reason !== undefined && { reason }) }
-  const verdict_detail = { ...detail, ...(responder && value === true && { overridden_by: responder.user_id }), gate }
+  const gate = {
+    interaction_id,
+    status,
+    ...(status === 'completed' && { value }),
+    ...(responder && { responder }),
+    ...(comment !== undefined && { comment }),
+    ...(reason !== undefined && { reason }),
+  }
+  const verdict_detail = {
+    ...detail,
+    ...(responder && value === true && { overridden_by: responder.user_id }),
+    gate,
+  }
   if (status === 'completed' && value === true) completeStep(on, verdict_detail, { verdict_detail })
-  else failStep(on, { error_type: 'gate_rejected', error: status === 'completed' ? `Rejected by ${responder?.user_id ?? 'somebody'}` : `The approval was ${status}` }, true, { verdict_detail }, 'gate_rejected')
+  else
+    failStep(
+      on,
+      {
+        error_type: 'gate_rejected',
+        error:
+          status === 'completed'
+            ? `Rejected by ${responder?.user_id ?? 'somebody'}`
+            : `The approval was ${status}`,
+      },
+      true,
+      { verdict_detail },
+      'gate_rejected',
+    )
 }

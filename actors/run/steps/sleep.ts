@@ -11,10 +11,19 @@ export type SleepStep = Extract<Step, { kind: 'sleep' }>
 /** Sleep; a time that is already over does not suspend the run. */
 export function executeSleep(on: Draft, step: SleepStep): void {
   const { duration, until } = step.config
-  const time = until !== undefined ? parseTimestamp(until) : on.cause.at + (parseDuration(duration ?? '0') ?? 0)
+  const time =
+    until !== undefined
+      ? parseTimestamp(until)
+      : on.cause.at + (parseDuration(duration ?? '0') ?? 0)
   const due = Math.ceil(time ?? on.cause.at)
   const key = current(on)?.key ?? ''
   const at = timestamp(due)
   if (due <= on.cause.at) completeStep(on, {})
-  else suspend(on, { kind: 'timer', step: key, id: on.cause.mint('wait'), due }, {}, { waiting_on: { kind: 'timer', reason: `Sleeps until ${at}`, until: at, step_key: key } })
+  else
+    suspend(
+      on,
+      { kind: 'timer', step: key, id: on.cause.mint('wait'), due },
+      {},
+      { waiting_on: { kind: 'timer', reason: `Sleeps until ${at}`, until: at, step_key: key } },
+    )
 }

@@ -32,7 +32,12 @@ export function executeWait(on: Draft, step: WaitStep): void {
   const roots = rootsOf(on)
   const source = source_id === undefined ? undefined : String(renderText(source_id, roots))
   const wait: EventWait = {
-    kind: 'event', step: key, id: on.cause.mint('wait'), event_type, ...(source !== undefined && { source_id: source }), ...(match && { match: renderNative(match, roots) as Open }),
+    kind: 'event',
+    step: key,
+    id: on.cause.mint('wait'),
+    event_type,
+    ...(source !== undefined && { source_id: source }),
+    ...(match && { match: renderNative(match, roots) as Open }),
     ...(condition !== undefined && { condition }),
   }
   if (!event_type.startsWith('signal.')) {
@@ -45,7 +50,12 @@ export function executeWait(on: Draft, step: WaitStep): void {
     suspendFor(on, timed)
     return
   }
-  emit(on, 'wait.opened', { step: key, payload: { step: key, wait_id: wait.id, wait_kind: wait.kind, ...detailsOf(timed) }, row: { wait_id: wait.id }, place: { wait: timed } })
+  emit(on, 'wait.opened', {
+    step: key,
+    payload: { step: key, wait_id: wait.id, wait_kind: wait.kind, ...detailsOf(timed) },
+    row: { wait_id: wait.id },
+    place: { wait: timed },
+  })
   consume(on, early, step)
 }
 
@@ -59,12 +69,25 @@ function timedOf(on: Draft, step: Step, wait: EventWait): EventWait {
   return due === undefined ? wait : { ...wait, due }
 }
 const detailsOf = ({ event_type, source_id, match, condition, due }: EventWait): Open => ({
-  event_type, subject: event_type, ...(source_id !== undefined && { source_id }), ...(match && { match }), ...(condition !== undefined && { condition }), ...(due !== undefined && { expires_at: timestamp(due) }),
+  event_type,
+  subject: event_type,
+  ...(source_id !== undefined && { source_id }),
+  ...(match && { match }),
+  ...(condition !== undefined && { condition }),
+  ...(due !== undefined && { expires_at: timestamp(due) }),
 })
 function suspendFor(on: Draft, wait: EventWait): void {
   const { event_type, due, step: step_key } = wait
   const until = due !== undefined && { until: timestamp(due) }
-  suspend(on, wait, detailsOf(wait), { waiting_on: { kind: event_type.startsWith('signal.') ? 'signal' : 'event', event_type, reason: `Waits for ${event_type}`, ...until, step_key } })
+  suspend(on, wait, detailsOf(wait), {
+    waiting_on: {
+      kind: event_type.startsWith('signal.') ? 'signal' : 'event',
+      event_type,
+      reason: `Waits for ${event_type}`,
+      ...until,
+      step_key,
+    },
+  })
 }
 
 /** Give a stored signal to the first step that waits for it, if there is one. Returns whether it was consumed. */
@@ -96,19 +119,29 @@ export function consumeEvent(on: Draft, { event, meta }: Delivered): void {
   if (step?.kind === 'wait_for_event') take(on, { event, meta }, step)
 }
 
-const answers = (wait: EventWait, signal: StoredSignal, on: Draft): boolean => wait.event_type === `signal.${signal.name}` && holds(wait, sourceOf(on.state.record.id, signal))
+const answers = (wait: EventWait, signal: StoredSignal, on: Draft): boolean =>
+  wait.event_type === `signal.${signal.name}` && holds(wait, sourceOf(on.state.record.id, signal))
 
 function consume(on: Draft, signal: StoredSignal, step: WaitStep): void {
   const { event, meta } = sourceOf(on.state.record.id, signal)
   take(on, { event, meta }, step, signal.id)
 }
 
-function take(on: Draft, document: { event: Open; meta: Open }, step: WaitStep, signal?: string): void {
+function take(
+  on: Draft,
+  document: { event: Open; meta: Open },
+  step: WaitStep,
+  signal?: string,
+): void {
   const waited = current(on)?.row?.status === 'suspended'
   endWait(on, 'wait.resumed', { payload: document }, signal)
   attempting(on, () => {
     const mapping = step.config.payload_mapping
-    const output = mapping ? Object.fromEntries(Object.entries(mapping).map(([name, source]) => [name, evaluate(source, document)])) : document
+    const output = mapping
+      ? Object.fromEntries(
+          Object.entries(mapping).map(([name, source]) => [name, evaluate(source, document)]),
+        )
+      : document
     if (waited) resumeStep(on)
     completeStep(on, output)
   })

@@ -4,10 +4,23 @@ import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type { Called, Service } from './builtin.ts'
 
 /** Have a command decided as the agent; a repeat of the job repeats the command and changes nothing. */
-export async function act({ world }: Service, { job, call, agent }: Called, to: Address, name: string, input: object): Promise<{ readonly reply: unknown } | Refusal> {
+export async function act(
+  { world }: Service,
+  { job, call, agent }: Called,
+  to: Address,
+  name: string,
+  input: object,
+): Promise<{ readonly reply: unknown } | Refusal> {
   const outcome = await world.command({
-    ...to, command_id: `tool:${job.id}`, name, input,
-    origin: { at: world.now(), principal: { type: 'agent', id: call.actor.principal_id, name: agent }, credential: { type: 'internal', id: job.session_id ?? job.id, name: agent } },
+    ...to,
+    command_id: `tool:${job.id}`,
+    name,
+    input,
+    origin: {
+      at: world.now(),
+      principal: { type: 'agent', id: call.actor.principal_id, name: agent },
+      credential: { type: 'internal', id: job.session_id ?? job.id, name: agent },
+    },
   })
   return isRefusal(outcome) ? outcome : { reply: outcome.reply }
 }

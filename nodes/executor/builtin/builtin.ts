@@ -16,7 +16,10 @@ import { forget, recall, remember } from './memory.ts'
 import { callWorkflow, getRun, startRun } from './runs.ts'
 
 export interface Service {
-  readonly world: Pick<World, 'ask' | 'command' | 'id' | 'later' | 'live' | 'now' | 'settings' | 'view' | 'organization'>
+  readonly world: Pick<
+    World,
+    'ask' | 'command' | 'id' | 'later' | 'live' | 'now' | 'settings' | 'view' | 'organization'
+  >
   readonly directory: Directory
 }
 /** A call under way. */
@@ -29,16 +32,28 @@ export interface Called {
   readonly signal: AbortSignal
 }
 /** Gives the result, or the refusal that the model is told. */
-export type Does = (service: Service, called: Called) => Promise<Readonly<Record<string, unknown>> | Refusal>
+export type Does = (
+  service: Service,
+  called: Called,
+) => Promise<Readonly<Record<string, unknown>> | Refusal>
 
-const table: Readonly<Record<BuiltinName, Does>> = { 'memory.remember': remember, 'memory.recall': recall, 'memory.forget': forget, 'run.start': startRun, 'run.get': getRun }
+const table: Readonly<Record<BuiltinName, Does>> = {
+  'memory.remember': remember,
+  'memory.recall': recall,
+  'memory.forget': forget,
+  'run.start': startRun,
+  'run.get': getRun,
+}
 
 /** The handler of actions of the service, and of published workflows. */
 export function builtinActions(service: Service): Handler {
   const { world, directory } = service
   const brand = world.settings.brand.toLowerCase()
   return {
-    takes: (_, { executor_kind, action_name = '' }) => (executor_kind === 'server_worker' && builtinOf(brand, action_name) !== undefined ? {} : undefined),
+    takes: (_, { executor_kind, action_name = '' }) =>
+      executor_kind === 'server_worker' && builtinOf(brand, action_name) !== undefined
+        ? {}
+        : undefined,
     async perform({ project, job, signal }) {
       const which = builtinOf(brand, job.action_name ?? '')
       if (which === undefined) return NOT_OURS
@@ -48,9 +63,17 @@ export function builtinActions(service: Service): Handler {
       const home = await directory.project(project)
       if (isRefusal(home)) return refused(home)
       const agent = own(home.agents, call.actor.principal_id)
-      if (!agent) return { status: 'failed', error_type: 'not_found', error_message: 'The agent is not there any more.', final: true }
+      if (!agent)
+        return {
+          status: 'failed',
+          error_type: 'not_found',
+          error_message: 'The agent is not there any more.',
+          final: true,
+        }
       const called: Called = { project, job, call, agent: agent.name, signal }
-      const result = await (typeof which === 'string' ? table[which](service, called) : callWorkflow(which.workflow)(service, called))
+      const result = await (typeof which === 'string'
+        ? table[which](service, called)
+        : callWorkflow(which.workflow)(service, called))
       return isRefusal(result) ? refused(result) : { status: 'completed', result: { ...result } }
     },
   }

@@ -4,15 +4,25 @@ import type { MemoryEntry } from '../../../protocol/memory.ts'
 import { act } from './act.ts'
 import type { Called, Does } from './builtin.ts'
 
-const memoryOf = ({ project, call }: Called) => ({ project, kind: 'memory' as const, id: call.actor.principal_id })
-const from = ({ call }: Called) => ({ ...(call.run_id !== undefined && { source_run_id: call.run_id }) })
+const memoryOf = ({ project, call }: Called) => ({
+  project,
+  kind: 'memory' as const,
+  id: call.actor.principal_id,
+})
+const from = ({ call }: Called) => ({
+  ...(call.run_id !== undefined && { source_run_id: call.run_id }),
+})
 /** Entries that are recalled unless the call says how many. */
 const RECALLED = 10
 
 /** Save an entry. */
 export const remember: Does = async (service, called) => {
   const { key, ...wish } = called.call.parameters
-  const done = await act(service, called, memoryOf(called), 'memory.remember', { ...wish, memory_key: key, ...from(called) })
+  const done = await act(service, called, memoryOf(called), 'memory.remember', {
+    ...wish,
+    memory_key: key,
+    ...from(called),
+  })
   if (isRefusal(done)) return done
   const { version } = done.reply as MemoryEntry
   return { key, version }
@@ -20,12 +30,29 @@ export const remember: Does = async (service, called) => {
 /** Forget an entry, if it is there. */
 export const forget: Does = async (service, called) => {
   const { key } = called.call.parameters
-  const done = await act(service, called, memoryOf(called), 'memory.discard', { memory_key: key, ...from(called) })
+  const done = await act(service, called, memoryOf(called), 'memory.discard', {
+    memory_key: key,
+    ...from(called),
+  })
   return isRefusal(done) ? done : { key, ...(done.reply as object) }
 }
 /** Read entries. */
 export const recall: Does = async ({ world }, { project, call: { actor, parameters } }) => {
   const { query, limit = RECALLED } = parameters as { query?: string; limit?: number }
-  const page = (await world.view(project, 'memory.entries', { id: actor.principal_id, limit, ...(query !== undefined && { query }) })) as { items: readonly MemoryEntry[] } | Refusal
-  return isRefusal(page) ? page : { entries: page.items.map(({ key, kind, summary, content, updated_at }) => ({ key, kind, ...(summary !== undefined && { summary }), content, updated_at })) }
+  const page = (await world.view(project, 'memory.entries', {
+    id: actor.principal_id,
+    limit,
+    ...(query !== undefined && { query }),
+  })) as { items: readonly MemoryEntry[] } | Refusal
+  return isRefusal(page)
+    ? page
+    : {
+        entries: page.items.map(({ key, kind, summary, content, updated_at }) => ({
+          key,
+          kind,
+          ...(summary !== undefined && { summary }),
+          content,
+          updated_at,
+        })),
+      }
 }

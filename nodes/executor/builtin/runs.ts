@@ -12,20 +12,40 @@ const PATIENCE = 120_000
 const LOOK = 2000
 const over: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 
-async function begin(service: Service, called: Called, workflow: string, input: Open): Promise<{ readonly run_id: string } | Refusal> {
+async function begin(
+  service: Service,
+  called: Called,
+  workflow: string,
+  input: Open,
+): Promise<{ readonly run_id: string } | Refusal> {
   const { project, job, call } = called
   const found = await workflowNamed(service, project, workflow, 'workflow')
   if (isRefusal(found)) return found
   const run_id = service.world.id('run', `tool/${job.id}`)
   const { session_id, agent_turn_id, tool_call_id } = call
   const done = await act(service, called, { project, kind: 'run', id: run_id }, 'workflow.run', {
-    project, id: found.definition.id, input, metadata: { session_id, agent_turn_id, tool_call_id }, ...found, ...(call.run_id !== undefined && { parent_run_id: call.run_id }),
+    project,
+    id: found.definition.id,
+    input,
+    metadata: { session_id, agent_turn_id, tool_call_id },
+    ...found,
+    ...(call.run_id !== undefined && { parent_run_id: call.run_id }),
   })
   return isRefusal(done) ? done : { run_id }
 }
-const look = async ({ world }: Service, project: string, id: string): Promise<WorkflowRunDetail | Refusal> => (await world.view(project, 'run.get', { id })) as WorkflowRunDetail | Refusal
-const shown = ({ id, status, result: output, error_type, error_message }: WorkflowRunDetail) =>
-  ({ run_id: id, status, ...(output !== undefined && { output }), ...(error_type !== undefined && { error_type }), ...(error_message !== undefined && { error_message }) })
+const look = async (
+  { world }: Service,
+  project: string,
+  id: string,
+): Promise<WorkflowRunDetail | Refusal> =>
+  (await world.view(project, 'run.get', { id })) as WorkflowRunDetail | Refusal
+const shown = ({ id, status, result: output, error_type, error_message }: WorkflowRunDetail) => ({
+  run_id: id,
+  status,
+  ...(output !== undefined && { output }),
+  ...(error_type !== undefined && { error_type }),
+  ...(error_message !== undefined && { error_message }),
+})
 
 /** Start one and go on. */
 export const startRun: Does = async (service, called) => {
@@ -36,35 +56,51 @@ export const startRun: Does = async (service, called) => {
 /** Look at one of the project. */
 export const getRun: Does = async (service, { project, call }) => {
   const id = String(call.parameters['run_id'])
-  const run = isId(id, 'run') ? await look(service, project, id) : refuse('not_found', { resource: 'run' })
+  const run = isId(id, 'run')
+    ? await look(service, project, id)
+    : refuse('not_found', { resource: 'run' })
   return isRefusal(run) ? run : { ...shown(run) }
 }
 
 /** Call a published workflow: start it and wait for its output. One that takes longer goes on, and can be looked at later. */
-export const callWorkflow = (handle: string): Does => async (service, called) => {
-  const { world } = service
-  const { project, call, signal } = called
-  const begun = await begin(service, called, handle, call.parameters)
-  if (isRefusal(begun)) return begun
-  const { run_id } = begun
-  const until = world.now() + PATIENCE
-  let heard = () => {}
-  const deaf = world.live(project, 'run', run_id, () => heard())
-  try {
-    for (;;) {
-      const run = await look(service, project, run_id)
-      if (isRefusal(run) && run.refused !== 'not_found') return run
-      if (!isRefusal(run) && over.has(run.status)) return run.status === 'completed' ? { ...shown(run) } : refuse('conflict', { ...shown(run) }, `The run ${run_id} ${run.status === 'failed' ? `failed: ${run.error_message ?? run.error_type ?? ''}` : 'was cancelled'}`)
-      if (signal.aborted || world.now() >= until) return { run_id, status: isRefusal(run) ? 'queued' : run.status, note: 'It goes on; look at it later.' }
-      await new Promise<void>((again) => {
-        const cancel = world.later(LOOK, again)
-        heard = () => {
-          cancel()
-          again()
-        }
-      })
+export const callWorkflow =
+  (handle: string): Does =>
+  async (service, called) => {
+    const { world } = service
+    const { project, call, signal } = called
+    const begun = await begin(service, called, handle, call.parameters)
+    if (isRefusal(begun)) return begun
+    const { run_id } = begun
+    const until = world.now() + PATIENCE
+    let heard = () => {}
+    const deaf = world.live(project, 'run', run_id, () => heard())
+    try {
+      for (;;) {
+        const run = await look(service, project, run_id)
+        if (isRefusal(run) && run.refused !== 'not_found') return run
+        if (!isRefusal(run) && over.has(run.status))
+          return run.status === 'completed'
+            ? { ...shown(run) }
+            : refuse(
+                'conflict',
+                { ...shown(run) },
+                `The run ${run_id} ${run.status === 'failed' ? `failed: ${run.error_message ?? run.error_type ?? ''}` : 'was cancelled'}`,
+              )
+        if (signal.aborted || world.now() >= until)
+          return {
+            run_id,
+            status: isRefusal(run) ? 'queued' : run.status,
+            note: 'It goes on; look at it later.',
+          }
+        await new Promise<void>((again) => {
+          const cancel = world.later(LOOK, again)
+          heard = () => {
+            cancel()
+            again()
+          }
+        })
+      }
+    } finally {
+      deaf()
     }
-  } finally {
-    deaf()
   }
-}

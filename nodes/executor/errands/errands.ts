@@ -8,9 +8,17 @@ import { openExchange } from './exchange.ts'
 import { leaveChannels } from './leave.ts'
 
 /** Gives the result of an errand, or why it was not done. */
-export type Runs<E extends Errand['errand']> = (asking: Asking, project: string, errand: Extract<Errand, { errand: E }>) => Promise<Readonly<Record<string, unknown>> | Refusal>
+export type Runs<E extends Errand['errand']> = (
+  asking: Asking,
+  project: string,
+  errand: Extract<Errand, { errand: E }>,
+) => Promise<Readonly<Record<string, unknown>> | Refusal>
 
-const table: { readonly [E in Errand['errand']]: Runs<E> } = { exchange: openExchange, leave: leaveChannels, none: async () => ({}) }
+const table: { readonly [E in Errand['errand']]: Runs<E> } = {
+  exchange: openExchange,
+  leave: leaveChannels,
+  none: async () => ({}),
+}
 
 /** The handler of errands. */
 export const errands = (asking: Asking): Handler => ({

@@ -7,7 +7,11 @@ import { locate } from '../../../gateway/session/place.ts'
 import type { Asking } from '../../../gateway/equipment.ts'
 import type { ChannelMessage } from '../../../protocol/channels.ts'
 import { sessionKeyOf, type ExchangeOpening } from '../../../protocol/channels/exchange.ts'
-import { activePrincipal, type OrganizationDirectory, type ProjectDirectory } from '../../../protocol/directory.ts'
+import {
+  activePrincipal,
+  type OrganizationDirectory,
+  type ProjectDirectory,
+} from '../../../protocol/directory.ts'
 import { isRefusal, refuse, type Refusal } from '../../../protocol/errors.ts'
 import { own } from '../../../protocol/lookup.ts'
 import type { Block } from '../../../protocol/session/blocks.ts'
@@ -19,34 +23,69 @@ const PAGE = 100
 const SHOWN = { messages: 50, characters: 60_000 } as const
 
 /** Messages of the talk that the agent was not shown yet, oldest first. In a thread that is new to it, the root and what it said there itself belong to them. */
-async function unheard({ world }: Pick<Asking, 'world'>, project: string, { exchange, channel }: Errand): Promise<readonly ChannelMessage[] | Refusal> {
+async function unheard(
+  { world }: Pick<Asking, 'world'>,
+  project: string,
+  { exchange, channel }: Errand,
+): Promise<readonly ChannelMessage[] | Refusal> {
   const { agent_id, root, after_seq, through_seq } = exchange
-  const ask = (name: string, input: object) => world.view(project, name, { id: channel.id, viewer: { id: agent_id, admin: false }, ...input })
+  const ask = (name: string, input: object) =>
+    world.view(project, name, { id: channel.id, viewer: { id: agent_id, admin: false }, ...input })
   const fresh = after_seq === 0 && root !== undefined
   const found: ChannelMessage[] = []
   for (let after: unknown; ; ) {
-    const page = (await ask('channel.messages', { limit: PAGE, ...(root !== undefined && { reply_to: root }), ...(after !== undefined && { after }) })) as { items: readonly ChannelMessage[]; position?: unknown } | Refusal
+    const page = (await ask('channel.messages', {
+      limit: PAGE,
+      ...(root !== undefined && { reply_to: root }),
+      ...(after !== undefined && { after }),
+    })) as { items: readonly ChannelMessage[]; position?: unknown } | Refusal
     if (isRefusal(page)) return page
-    const own_thread = page.items.filter((message) => root !== undefined || message.reply_to === undefined)
-    found.push(...own_thread.filter(({ seq, sender_id }) => seq > after_seq && seq <= through_seq && (fresh || sender_id !== agent_id)))
-    if (page.position === undefined || found.length >= SHOWN.messages || (page.items.at(-1)?.seq ?? 0) <= after_seq) break
+    const own_thread = page.items.filter(
+      (message) => root !== undefined || message.reply_to === undefined,
+    )
+    found.push(
+      ...own_thread.filter(
+        ({ seq, sender_id }) =>
+          seq > after_seq && seq <= through_seq && (fresh || sender_id !== agent_id),
+      ),
+    )
+    if (
+      page.position === undefined ||
+      found.length >= SHOWN.messages ||
+      (page.items.at(-1)?.seq ?? 0) <= after_seq
+    )
+      break
     after = page.position
   }
-  const first = fresh ? ((await ask('channel.message', { message_id: root })) as ChannelMessage | Refusal) : undefined
+  const first = fresh
+    ? ((await ask('channel.message', { message_id: root })) as ChannelMessage | Refusal)
+    : undefined
   if (first && isRefusal(first)) return first
   const messages = [...found.slice(0, SHOWN.messages), ...(first ? [first] : [])]
   let left: number = SHOWN.characters
-  return messages.filter(({ content }, index) => index === 0 || (left -= content.length) > 0).reverse()
+  return messages
+    .filter(({ content }, index) => index === 0 || (left -= content.length) > 0)
+    .reverse()
 }
 
-const nameIn = ({ principals, agents }: ProjectDirectory, { keys }: OrganizationDirectory, id: string): string =>
-  own(agents, id)?.name ?? own(principals, id)?.name ?? Object.values(keys).find(({ principal_id }) => principal_id === id)?.name ?? id
+const nameIn = (
+  { principals, agents }: ProjectDirectory,
+  { keys }: OrganizationDirectory,
+  id: string,
+): string =>
+  own(agents, id)?.name ??
+  own(principals, id)?.name ??
+  Object.values(keys).find(({ principal_id }) => principal_id === id)?.name ??
+  id
 
 /** What the model is told of the channel, besides the agent's instructions. */
 function about({ channel, alone }: Errand, me: string, others: readonly string[]): string {
   if (alone) return 'You are in a direct message. What you answer is posted there.'
   const { kind, name, topic } = channel
-  const where = kind === 'dm' ? 'a direct message of several members' : `the channel "${name}"${topic === undefined ? '' : ` (topic: ${topic})`}`
+  const where =
+    kind === 'dm'
+      ? 'a direct message of several members'
+      : `the channel "${name}"${topic === undefined ? '' : ` (topic: ${topic})`}`
   return `You are ${me}, a member of ${where}. Each text begins with the name of who wrote it. What you answer is posted there.${others.length === 0 ? '' : ` Other agents there answer when you write @ and their name: ${others.join(', ')}.`}`
 }
 
@@ -54,32 +93,68 @@ function about({ channel, alone }: Errand, me: string, others: readonly string[]
 export const openExchange: Runs<'exchange'> = async (asking, project, errand) => {
   const { world, directory } = asking
   const { exchange, channel, agents, alone } = errand
-  const [home, organization] = await Promise.all([directory.project(project), directory.organization()])
+  const [home, organization] = await Promise.all([
+    directory.project(project),
+    directory.organization(),
+  ])
   if (isRefusal(home)) return home
   if (isRefusal(organization)) return organization
   const agent = await agentOf(asking, project, { id: exchange.agent_id })
   if (isRefusal(agent)) return agent
   if (!activePrincipal(home, organization, agent.id)) return refuse('agent_inactive')
-  const located = await locate(asking, project, agent, { session_key: sessionKeyOf(channel.id, exchange.root) })
+  const located = await locate(asking, project, agent, {
+    session_key: sessionKeyOf(channel.id, exchange.root),
+  })
   if (isRefusal(located)) return located
   const defined = await define(asking, project, agent, located.session, {})
   if (isRefusal(defined)) return defined
   const messages = await unheard(asking, project, errand)
   if (isRefusal(messages)) return messages
-  if (messages.length === 0) return refuse('conflict', undefined, 'There is nothing to answer any more.')
-  const content = messages.map((message): Block => ({ type: 'text', text: alone ? message.content : `${nameIn(home, organization, message.sender_id)}: ${message.content}` }))
-  const names = Object.fromEntries(agents.flatMap((id) => (id !== agent.id && own(home.agents, id) ? [[id, home.agents[id]?.name ?? id]] : [])))
+  if (messages.length === 0)
+    return refuse('conflict', undefined, 'There is nothing to answer any more.')
+  const content = messages.map(
+    (message): Block => ({
+      type: 'text',
+      text: alone
+        ? message.content
+        : `${nameIn(home, organization, message.sender_id)}: ${message.content}`,
+    }),
+  )
+  const names = Object.fromEntries(
+    agents.flatMap((id) =>
+      id !== agent.id && own(home.agents, id) ? [[id, home.agents[id]?.name ?? id]] : [],
+    ),
+  )
   const { definition } = defined
   const note = about(errand, agent.name, Object.values(names))
   const input: ExchangeOpening = {
-    place: located.place, exchange_id: exchange.id, turn_id: exchange.turn_id, asker: exchange.asker, content, channel: { id: channel.id, names }, ...(exchange.root !== undefined && { root: exchange.root }),
-    title: channel.kind === 'dm' ? 'Direct message' : `#${channel.name}`, private: channel.private,
-    definition: { ...definition, memory: definition.memory === undefined ? note : `${note}\n\n${definition.memory}` },
+    place: located.place,
+    exchange_id: exchange.id,
+    turn_id: exchange.turn_id,
+    asker: exchange.asker,
+    content,
+    channel: { id: channel.id, names },
+    ...(exchange.root !== undefined && { root: exchange.root }),
+    title: channel.kind === 'dm' ? 'Direct message' : `#${channel.name}`,
+    private: channel.private,
+    definition: {
+      ...definition,
+      memory: definition.memory === undefined ? note : `${note}\n\n${definition.memory}`,
+    },
   }
   const { asker } = exchange
   const outcome = await world.command({
-    project, kind: 'session', id: located.id, command_id: `exchange:${exchange.id}`, name: 'exchange.open', input,
-    origin: { at: world.now(), principal: asker, credential: { type: 'internal', id: exchange.id } },
+    project,
+    kind: 'session',
+    id: located.id,
+    command_id: `exchange:${exchange.id}`,
+    name: 'exchange.open',
+    input,
+    origin: {
+      at: world.now(),
+      principal: asker,
+      credential: { type: 'internal', id: exchange.id },
+    },
   })
   return isRefusal(outcome) ? outcome : { session_id: located.id, turn_id: exchange.turn_id }
 }

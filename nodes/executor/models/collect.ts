@@ -5,17 +5,34 @@ import { Fault } from '../faults.ts'
 import type { Counts, Delta, Spoken, StopReason } from '../speech.ts'
 
 type Part = TextStreamPart<ToolSet>
-interface Block { readonly key: string; readonly block: Record<string, unknown> }
+interface Block {
+  readonly key: string
+  readonly block: Record<string, unknown>
+}
 
-const isObject = (value: unknown): value is Open => typeof value === 'object' && value !== null && !Array.isArray(value)
-const stops: Readonly<Partial<Record<FinishReason, StopReason>>> = { stop: 'end_turn', length: 'max_tokens', 'tool-calls': 'tool_use', 'content-filter': 'refusal' }
+const isObject = (value: unknown): value is Open =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+const stops: Readonly<Partial<Record<FinishReason, StopReason>>> = {
+  stop: 'end_turn',
+  length: 'max_tokens',
+  'tool-calls': 'tool_use',
+  'content-filter': 'refusal',
+}
 
 const whole = (count: number): number => Math.max(0, Math.round(count) || 0)
 /** Token counts: what a cache had is no fresh input, and a count that a provider keeps to itself is 0. */
-function countsOf({ inputTokens = 0, inputTokenDetails: { noCacheTokens, cacheReadTokens = 0, cacheWriteTokens = 0 }, outputTokens = 0, outputTokenDetails: { reasoningTokens = 0 } }: LanguageModelUsage): Counts {
+function countsOf({
+  inputTokens = 0,
+  inputTokenDetails: { noCacheTokens, cacheReadTokens = 0, cacheWriteTokens = 0 },
+  outputTokens = 0,
+  outputTokenDetails: { reasoningTokens = 0 },
+}: LanguageModelUsage): Counts {
   return {
-    input_tokens: whole(noCacheTokens ?? inputTokens - cacheReadTokens - cacheWriteTokens), output_tokens: whole(outputTokens),
-    ...(cacheReadTokens > 0 && { cache_read_input_tokens: whole(cacheReadTokens) }), ...(cacheWriteTokens > 0 && { cache_creation_input_tokens: whole(cacheWriteTokens) }), ...(reasoningTokens > 0 && { reasoning_tokens: whole(reasoningTokens) }),
+    input_tokens: whole(noCacheTokens ?? inputTokens - cacheReadTokens - cacheWriteTokens),
+    output_tokens: whole(outputTokens),
+    ...(cacheReadTokens > 0 && { cache_read_input_tokens: whole(cacheReadTokens) }),
+    ...(cacheWriteTokens > 0 && { cache_creation_input_tokens: whole(cacheWriteTokens) }),
+    ...(reasoningTokens > 0 && { reasoning_tokens: whole(reasoningTokens) }),
   }
 }
 
@@ -23,7 +40,13 @@ function countsOf({ inputTokens = 0, inputTokenDetails: { noCacheTokens, cacheRe
  * Read a stream to its end. Throws what the stream throws, or a Fault when the answer is broken.
  * @param moved called with every part: the provider lives.
  */
-export async function collect(stream: AsyncIterable<Part>, provider: string, model: string, show: (delta: Delta) => void, moved: () => void): Promise<Spoken> {
+export async function collect(
+  stream: AsyncIterable<Part>,
+  provider: string,
+  model: string,
+  show: (delta: Delta) => void,
+  moved: () => void,
+): Promise<Spoken> {
   const blocks: Block[] = []
   const open = (kind: string, id: string, begin: Record<string, unknown>) => {
     const key = `${kind} ${id}`
@@ -32,11 +55,21 @@ export async function collect(stream: AsyncIterable<Part>, provider: string, mod
     blocks.push({ key, block: begin })
     return begin
   }
-  let end: { readonly reason: FinishReason; readonly raw: string | undefined; readonly usage: Counts; readonly id: string; readonly model: string } | undefined
+  let end:
+    | {
+        readonly reason: FinishReason
+        readonly raw: string | undefined
+        readonly usage: Counts
+        readonly id: string
+        readonly model: string
+      }
+    | undefined
   for await (const part of stream) {
     moved()
     switch (part.type) {
-      case 'text-start': open('text', part.id, { type: 'text', text: '' }); break
+      case 'text-start':
+        open('text', part.id, { type: 'text', text: '' })
+        break
       case 'text-delta': {
         const block = open('text', part.id, { type: 'text', text: '' })
         block['text'] += part.text
@@ -48,7 +81,8 @@ export async function collect(stream: AsyncIterable<Part>, provider: string, mod
       case 'reasoning-end': {
         const block = open('thinking', part.id, { type: 'thinking', thinking: '', provider })
         const { signature, redactedData } = part.providerMetadata?.['anthropic'] ?? {}
-        if (typeof redactedData === 'string') Object.assign(block, { type: 'redacted_thinking', data: redactedData })
+        if (typeof redactedData === 'string')
+          Object.assign(block, { type: 'redacted_thinking', data: redactedData })
         if (typeof signature === 'string' && signature !== '') block['signature'] = signature
         if (part.type === 'reasoning-delta' && part.text !== '') {
           block['thinking'] += part.text
@@ -57,19 +91,47 @@ export async function collect(stream: AsyncIterable<Part>, provider: string, mod
         break
       }
       case 'tool-call':
-        if (!isObject(part.input)) throw new Fault('invalid_response', `The arguments of a call of ${part.toolName} are no JSON object.`)
-        open('tool', part.toolCallId, { type: 'tool_use', id: part.toolCallId, name: part.toolName, input: part.input })
+        if (!isObject(part.input))
+          throw new Fault(
+            'invalid_response',
+            `The arguments of a call of ${part.toolName} are no JSON object.`,
+          )
+        open('tool', part.toolCallId, {
+          type: 'tool_use',
+          id: part.toolCallId,
+          name: part.toolName,
+          input: part.input,
+        })
         break
-      case 'finish-step': end = { reason: part.finishReason, raw: part.rawFinishReason, usage: countsOf(part.usage), id: part.response.id, model: part.response.modelId }; break
-      case 'error': throw part.error
-      case 'abort': throw new Fault('stopped', 'The generation was stopped.')
+      case 'finish-step':
+        end = {
+          reason: part.finishReason,
+          raw: part.rawFinishReason,
+          usage: countsOf(part.usage),
+          id: part.response.id,
+          model: part.response.modelId,
+        }
+        break
+      case 'error':
+        throw part.error
+      case 'abort':
+        throw new Fault('stopped', 'The generation was stopped.')
     }
   }
-  if (!end || end.reason === 'error' || (end.reason === 'other' && end.raw === undefined)) throw new Fault('invalid_response', 'The answer of the provider was cut off.')
-  const content = blocks.map(({ block }) => clean(block)).filter((block) => block['type'] !== 'text' || block['text'] !== '')
+  if (!end || end.reason === 'error' || (end.reason === 'other' && end.raw === undefined))
+    throw new Fault('invalid_response', 'The answer of the provider was cut off.')
+  const content = blocks
+    .map(({ block }) => clean(block))
+    .filter((block) => block['type'] !== 'text' || block['text'] !== '')
   const uses = content.some((block) => block['type'] === 'tool_use')
   const stop_reason = stops[end.reason] ?? 'end_turn'
-  return { id: end.id || 'unnamed', model: end.model || model, content, stop_reason: uses && stop_reason === 'end_turn' ? 'tool_use' : stop_reason, usage: end.usage }
+  return {
+    id: end.id || 'unnamed',
+    model: end.model || model,
+    content,
+    stop_reason: uses && stop_reason === 'end_turn' ? 'tool_use' : stop_reason,
+    usage: end.usage,
+  }
 }
 /** A redacted block has no text of its own. */
 function clean(block: Record<string, unknown>): Open {

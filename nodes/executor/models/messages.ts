@@ -8,56 +8,119 @@ import type { ModelMessage as Said } from '../../../protocol/session/request.ts'
 
 type AssistantPart = Exclude<AssistantContent, string>[number]
 type UserPart = Exclude<UserContent, string>[number]
-type Result = Extract<Extract<ModelMessage, { role: 'tool' }>['content'][number], { type: 'tool-result' }>
+type Result = Extract<
+  Extract<ModelMessage, { role: 'tool' }>['content'][number],
+  { type: 'tool-result' }
+>
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
-const object = (value: unknown): Open => (typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Open) : {})
+const object = (value: unknown): Open =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Open) : {}
 
 /** Messages, ready to be sent. @param provider whose thinking is sent. */
 export function toMessages(messages: readonly Said[], provider: string): ModelMessage[] {
   const tools = new Map<string, string>()
   return messages.flatMap(({ role, content }): ModelMessage[] => {
     if (role === 'assistant') {
-      for (const block of content) if (block['type'] === 'tool_use') tools.set(text(block['id']), text(block['name']))
+      for (const block of content)
+        if (block['type'] === 'tool_use') tools.set(text(block['id']), text(block['name']))
       const parts = content.flatMap((block) => assistantPart(block, provider))
       return parts.length > 0 ? [{ role, content: parts }] : []
     }
-    const results = content.filter((block) => block['type'] === 'tool_result').map((block) => resultOf(block, tools))
+    const results = content
+      .filter((block) => block['type'] === 'tool_result')
+      .map((block) => resultOf(block, tools))
     const rest = content.filter((block) => block['type'] !== 'tool_result').flatMap(userPart)
-    return [...(results.length > 0 ? [{ role: 'tool' as const, content: results }] : []), ...(rest.length > 0 ? [{ role: 'user' as const, content: rest }] : [])]
+    return [
+      ...(results.length > 0 ? [{ role: 'tool' as const, content: results }] : []),
+      ...(rest.length > 0 ? [{ role: 'user' as const, content: rest }] : []),
+    ]
   })
 }
 
 function assistantPart(block: Open, provider: string): AssistantPart[] {
   const { type } = block
-  if (type === 'text') return text(block['text']) === '' ? [] : [{ type, text: text(block['text']) }]
-  if (type === 'tool_use') return [{ type: 'tool-call', toolCallId: text(block['id']), toolName: text(block['name']), input: block['input'] ?? {} }]
+  if (type === 'text')
+    return text(block['text']) === '' ? [] : [{ type, text: text(block['text']) }]
+  if (type === 'tool_use')
+    return [
+      {
+        type: 'tool-call',
+        toolCallId: text(block['id']),
+        toolName: text(block['name']),
+        input: block['input'] ?? {},
+      },
+    ]
   if (block['provider'] !== provider) return []
   const signature = text(block['signature'])
-  if (type === 'thinking') return [{ type: 'reasoning', text: text(block['thinking']), ...(signature !== '' && { providerOptions: { anthropic: { signature } } }) }]
-  return type === 'redacted_thinking' ? [{ type: 'reasoning', text: '', providerOptions: { anthropic: { redactedData: text(block['data']) } } }] : []
+  if (type === 'thinking')
+    return [
+      {
+        type: 'reasoning',
+        text: text(block['thinking']),
+        ...(signature !== '' && { providerOptions: { anthropic: { signature } } }),
+      },
+    ]
+  return type === 'redacted_thinking'
+    ? [
+        {
+          type: 'reasoning',
+          text: '',
+          providerOptions: { anthropic: { redactedData: text(block['data']) } },
+        },
+      ]
+    : []
 }
 
 /** A result as text, which every provider takes. */
 function resultOf(block: Open, tools: ReadonlyMap<string, string>): Result {
   const { content, is_error } = block
   const id = text(block['tool_use_id'])
-  const value = typeof content === 'string' ? content : Array.isArray(content) ? content.map((part) => text(object(part)['text'])).join('') : ''
-  return { type: 'tool-result', toolCallId: id, toolName: tools.get(id) ?? 'tool', output: { type: is_error === true ? 'error-text' : 'text', value } }
+  const value =
+    typeof content === 'string'
+      ? content
+      : Array.isArray(content)
+        ? content.map((part) => text(object(part)['text'])).join('')
+        : ''
+  return {
+    type: 'tool-result',
+    toolCallId: id,
+    toolName: tools.get(id) ?? 'tool',
+    output: { type: is_error === true ? 'error-text' : 'text', value },
+  }
 }
 
 function userPart(block: Open): UserPart[] {
   const { type } = block
-  if (type === 'text') return text(block['text']) === '' ? [] : [{ type, text: text(block['text']) }]
+  if (type === 'text')
+    return text(block['text']) === '' ? [] : [{ type, text: text(block['text']) }]
   if (type !== 'image' && type !== 'document') return []
   const source = object(block['source'])
   const title = text(block['title']) || type
-  const mediaType = text(source['media_type']) || text(block['media_type']) || (type === 'image' ? 'image/png' : 'application/pdf')
+  const mediaType =
+    text(source['media_type']) ||
+    text(block['media_type']) ||
+    (type === 'image' ? 'image/png' : 'application/pdf')
   if (source['type'] === 'text' || (source['type'] === 'base64' && mediaType.startsWith('text/'))) {
     const data = text(source['data'])
-    return [{ type: 'text', text: `${title}:\n${source['type'] === 'text' ? data : Buffer.from(data, 'base64').toString('utf8')}` }]
+    return [
+      {
+        type: 'text',
+        text: `${title}:\n${source['type'] === 'text' ? data : Buffer.from(data, 'base64').toString('utf8')}`,
+      },
+    ]
   }
-  const data = source['type'] === 'base64' ? text(source['data']) : source['type'] === 'url' && URL.canParse(text(source['url'])) ? new URL(text(source['url'])) : undefined
-  if (data === undefined || data === '') return [{ type: 'text', text: `[${title}: cannot be read here]` }]
-  return [type === 'image' ? { type, image: data, mediaType } : { type: 'file', data, mediaType, filename: title }]
+  const data =
+    source['type'] === 'base64'
+      ? text(source['data'])
+      : source['type'] === 'url' && URL.canParse(text(source['url']))
+        ? new URL(text(source['url']))
+        : undefined
+  if (data === undefined || data === '')
+    return [{ type: 'text', text: `[${title}: cannot be read here]` }]
+  return [
+    type === 'image'
+      ? { type, image: data, mediaType }
+      : { type: 'file', data, mediaType, filename: title },
+  ]
 }

@@ -8,12 +8,18 @@ import type { ProviderAccess } from '../../models.ts'
 import { Fault } from '../faults.ts'
 
 /** The key that a reference means, read anew for every generation, so that a changed one counts at once. Undefined: there is no reference. */
-export async function readKey({ provider, key }: ProviderAccess, env: Readonly<Record<string, string | undefined>>): Promise<string | undefined> {
+export async function readKey(
+  { provider, key }: ProviderAccess,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<string | undefined> {
   if (key === undefined) return undefined
   const name = key.slice(key.indexOf(':') + 1)
-  const found = key.startsWith('env:') ? env[name] : await readFile(name, 'utf8').catch(() => undefined)
+  const found = key.startsWith('env:')
+    ? env[name]
+    : await readFile(name, 'utf8').catch(() => undefined)
   const value = found?.trim() ?? ''
-  if (value === '') throw new Fault('credentials_unavailable', `The key of the provider ${provider} is not there.`)
+  if (value === '')
+    throw new Fault('credentials_unavailable', `The key of the provider ${provider} is not there.`)
   return value
 }
 
@@ -21,14 +27,29 @@ export async function readKey({ provider, key }: ProviderAccess, env: Readonly<R
 const straight: typeof fetch = (input, init) => fetch(input, { ...init, redirect: 'error' })
 
 /** A model that can be asked. */
-export async function modelOf({ provider, kind, base_url }: ProviderAccess, model: string, key: string | undefined): Promise<LanguageModel> {
+export async function modelOf(
+  { provider, kind, base_url }: ProviderAccess,
+  model: string,
+  key: string | undefined,
+): Promise<LanguageModel> {
   if (kind === 'openai-compatible') {
     const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
-    return createOpenAICompatible({ name: provider, baseURL: base_url ?? '', includeUsage: true, fetch: straight, ...(key !== undefined && { apiKey: key }) })(model)
+    return createOpenAICompatible({
+      name: provider,
+      baseURL: base_url ?? '',
+      includeUsage: true,
+      fetch: straight,
+      ...(key !== undefined && { apiKey: key }),
+    })(model)
   }
   // Without a key these would take one from the environment by themselves.
-  if (key === undefined) throw new Fault('credentials_unavailable', `The provider ${provider} has no key.`)
-  const settings = { apiKey: key, fetch: straight, ...(base_url !== undefined && { baseURL: base_url }) }
+  if (key === undefined)
+    throw new Fault('credentials_unavailable', `The provider ${provider} has no key.`)
+  const settings = {
+    apiKey: key,
+    fetch: straight,
+    ...(base_url !== undefined && { baseURL: base_url }),
+  }
   if (kind === 'openai') {
     const { createOpenAI } = await import('@ai-sdk/openai')
     return createOpenAI(settings)(model)
@@ -38,14 +59,26 @@ export async function modelOf({ provider, kind, base_url }: ProviderAccess, mode
 }
 
 /** Tokens that Claude may think with, by effort. */
-const budgets: Readonly<Record<string, number>> = { low: 2048, medium: 8192, high: 16_384, xhigh: 24_576, max: 32_000 }
+const budgets: Readonly<Record<string, number>> = {
+  low: 2048,
+  medium: 8192,
+  high: 16_384,
+  xhigh: 24_576,
+  max: 32_000,
+}
 /** What only one kind of provider is told. */
-export function optionsOf({ provider, kind }: ProviderAccess, effort: string | undefined): Record<string, Record<string, JSONValue>> {
+export function optionsOf(
+  { provider, kind }: ProviderAccess,
+  effort: string | undefined,
+): Record<string, Record<string, JSONValue>> {
   if (kind === 'anthropic') {
     const budgetTokens = effort === undefined ? undefined : budgets[effort]
-    return budgetTokens === undefined ? {} : { anthropic: { thinking: { type: 'enabled', budgetTokens } } }
+    return budgetTokens === undefined
+      ? {}
+      : { anthropic: { thinking: { type: 'enabled', budgetTokens } } }
   }
   // Conversations are kept here, not there.
-  if (kind === 'openai') return { openai: { store: false, ...(effort !== undefined && { reasoningEffort: effort }) } }
+  if (kind === 'openai')
+    return { openai: { store: false, ...(effort !== undefined && { reasoningEffort: effort }) } }
   return effort === undefined ? {} : { [provider]: { reasoningEffort: effort } }
 }

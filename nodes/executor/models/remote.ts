@@ -35,7 +35,12 @@ export function remoteSpeaker({ access, env, silence, now, spread }: Remote): Sp
   }
 }
 
-async function speak({ request, provider, model, signal, show }: Asked, access: ProviderAccess, key: string | undefined, silence: number) {
+async function speak(
+  { request, provider, model, signal, show }: Asked,
+  access: ProviderAccess,
+  key: string | undefined,
+  silence: number,
+) {
   // The library's only way to keep what it warns of off the console.
   Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
   const { jsonSchema, streamText, tool } = await import('ai')
@@ -45,42 +50,90 @@ async function speak({ request, provider, model, signal, show }: Asked, access: 
     clearTimeout(timer)
     timer = setTimeout(() => quiet.abort(), silence)
   }
-  const tools: ToolSet = Object.fromEntries((request.tools ?? []).map(({ name, description, input_schema }) => [name, tool({ inputSchema: jsonSchema(input_schema), ...(description !== undefined && { description }) })]))
+  const tools: ToolSet = Object.fromEntries(
+    (request.tools ?? []).map(({ name, description, input_schema }) => [
+      name,
+      tool({
+        inputSchema: jsonSchema(input_schema),
+        ...(description !== undefined && { description }),
+      }),
+    ]),
+  )
   moved()
   try {
     const { fullStream } = streamText({
-      model: await modelOf(access, model, key), messages: toMessages(request.messages, provider), ...systemOf(request), ...(Object.keys(tools).length > 0 && { tools }),
-      ...(request.max_tokens !== undefined && { maxOutputTokens: request.max_tokens }), ...(request.temperature !== undefined && { temperature: request.temperature }),
-      maxRetries: 0, abortSignal: AbortSignal.any([signal, quiet.signal]), providerOptions: optionsOf(access, request.reasoning_effort),
+      model: await modelOf(access, model, key),
+      messages: toMessages(request.messages, provider),
+      ...systemOf(request),
+      ...(Object.keys(tools).length > 0 && { tools }),
+      ...(request.max_tokens !== undefined && { maxOutputTokens: request.max_tokens }),
+      ...(request.temperature !== undefined && { temperature: request.temperature }),
+      maxRetries: 0,
+      abortSignal: AbortSignal.any([signal, quiet.signal]),
+      providerOptions: optionsOf(access, request.reasoning_effort),
       // What goes wrong is a part of the stream as well; nothing is printed.
       onError: () => {},
       // The service fetches nothing that somebody put into a message: the provider gets the address or nothing.
-      experimental_download: async (wanted) => wanted.map(({ url, isUrlSupportedByModel }) => {
-        if (!isUrlSupportedByModel) throw new Fault('provider_refused', `The model does not read addresses such as ${url.origin}.`)
-        return null
-      }),
+      experimental_download: async (wanted) =>
+        wanted.map(({ url, isUrlSupportedByModel }) => {
+          if (!isUrlSupportedByModel)
+            throw new Fault(
+              'provider_refused',
+              `The model does not read addresses such as ${url.origin}.`,
+            )
+          return null
+        }),
     })
     return await collect(fullStream, provider, model, show, moved)
   } catch (error) {
-    throw quiet.signal.aborted && !signal.aborted ? new Fault('provider_timeout', `The provider was silent for ${silence / 1000} s.`) : error
+    throw quiet.signal.aborted && !signal.aborted
+      ? new Fault('provider_timeout', `The provider was silent for ${silence / 1000} s.`)
+      : error
   } finally {
     clearTimeout(timer)
   }
 }
-const systemOf = ({ system }: ModelRequest): { readonly system?: string } => (system && system.length > 0 ? { system: system.map(({ text }) => text).join('\n\n') } : {})
+const systemOf = ({ system }: ModelRequest): { readonly system?: string } =>
+  system && system.length > 0 ? { system: system.map(({ text }) => text).join('\n\n') } : {}
 
 /** Names of the library's errors that mean that an answer was not understood. */
-const broken = /JSONParse|TypeValidation|InvalidResponseData|EmptyResponseBody|NoContentGenerated|NoOutputGenerated/
+const broken =
+  /JSONParse|TypeValidation|InvalidResponseData|EmptyResponseBody|NoContentGenerated|NoOutputGenerated/
 /** What an error of the library or of the network means. */
 function faultOf(error: unknown, { signal, provider }: Asked, now: number): Fault {
   if (signal.aborted) return new Fault('stopped', 'The generation was stopped.')
   if (error instanceof Fault) return error
-  const { name = '', message = '', statusCode, responseHeaders, cause } = error as { name?: string; message?: string; statusCode?: number; responseHeaders?: Record<string, string>; cause?: unknown }
-  if (statusCode !== undefined && !(statusCode >= 200 && statusCode < 300)) return new Fault(faultOfStatus(statusCode), `${provider} answered ${statusCode}: ${message}`, pauseOf(responseHeaders?.['retry-after'], now))
+  const {
+    name = '',
+    message = '',
+    statusCode,
+    responseHeaders,
+    cause,
+  } = error as {
+    name?: string
+    message?: string
+    statusCode?: number
+    responseHeaders?: Record<string, string>
+    cause?: unknown
+  }
+  if (statusCode !== undefined && !(statusCode >= 200 && statusCode < 300))
+    return new Fault(
+      faultOfStatus(statusCode),
+      `${provider} answered ${statusCode}: ${message}`,
+      pauseOf(responseHeaders?.['retry-after'], now),
+    )
   if (cause instanceof Fault) return cause
-  if (broken.test(name)) return new Fault('invalid_response', `The answer of ${provider} was not understood.`)
+  if (broken.test(name))
+    return new Fault('invalid_response', `The answer of ${provider} was not understood.`)
   // What a provider says in the middle of its stream comes as it was said.
-  if (!(error instanceof Error)) return new Fault('provider_error', `${provider} broke off its answer: ${typeof error === 'string' ? error : JSON.stringify(error)}`)
+  if (!(error instanceof Error))
+    return new Fault(
+      'provider_error',
+      `${provider} broke off its answer: ${typeof error === 'string' ? error : JSON.stringify(error)}`,
+    )
   const reason = cause instanceof Error ? cause.message : message
-  return new Fault('provider_unreachable', `${provider} could not be reached, or the connection was lost: ${reason}`)
+  return new Fault(
+    'provider_unreachable',
+    `${provider} could not be reached, or the connection was lost: ${reason}`,
+  )
 }

@@ -26,7 +26,11 @@ const string = (value: unknown): string => (typeof value === 'string' ? value : 
 /** What the service adds for the model is no word of a person, except directions of one. */
 const reminder = /^<reminder name="([^"]*)"[^>]*>\n([\s\S]*)\n<\/reminder>$/
 const contentOf = ({ content }: { readonly content?: unknown }): string =>
-  typeof content === 'string' ? content : Array.isArray(content) ? (content as Open[]).map((part) => string(part['text'])).join('') : ''
+  typeof content === 'string'
+    ? content
+    : Array.isArray(content)
+      ? (content as Open[]).map((part) => string(part['text'])).join('')
+      : ''
 
 /** Read a conversation. */
 export function factsOf(messages: readonly ModelMessage[]): Facts {
@@ -38,11 +42,16 @@ export function factsOf(messages: readonly ModelMessage[]): Facts {
       for (const block of content) {
         if (block['type'] !== 'tool_use') continue
         const command = (block['input'] as Open | undefined)?.['command']
-        uses.set(string(block['id']), { tool: string(block['name']), ...(typeof command === 'string' && { command }) })
+        uses.set(string(block['id']), {
+          tool: string(block['name']),
+          ...(typeof command === 'string' && { command }),
+        })
       }
       continue
     }
-    const said = content.filter((block) => block['type'] === 'text').map((block) => string(block['text']))
+    const said = content
+      .filter((block) => block['type'] === 'text')
+      .map((block) => string(block['text']))
     const words = said.filter((one) => !reminder.test(one))
     const directions = said.flatMap((one) => {
       const [, name, inner = ''] = reminder.exec(one) ?? []
@@ -52,8 +61,14 @@ export function factsOf(messages: readonly ModelMessage[]): Facts {
     if (directions.length > 0) text = directions.join('\n')
   }
   const last = messages.at(-1)?.content ?? []
-  const results = last.filter((block) => block['type'] === 'tool_result').map((block): Result => ({
-    ...(uses.get(string(block['tool_use_id'])) ?? { tool: '' }), text: contentOf(block as { content?: unknown }), error: block['is_error'] === true,
-  }))
+  const results = last
+    .filter((block) => block['type'] === 'tool_result')
+    .map(
+      (block): Result => ({
+        ...(uses.get(string(block['tool_use_id'])) ?? { tool: '' }),
+        text: contentOf(block as { content?: unknown }),
+        error: block['is_error'] === true,
+      }),
+    )
   return { text, turn, step, results }
 }

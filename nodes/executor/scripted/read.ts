@@ -10,7 +10,10 @@ const begins = /^\s*(?:#.*\n\s*)*script\s*:/
 
 /** The rules in a text; those of an echo when it has none. `wrong`: a sentence about what is not understood. */
 export function readScript(instructions: string): Script | { readonly wrong: string } {
-  const source = [instructions, ...[...instructions.matchAll(fences)].map(([, inner = '']) => inner)].find((text) => begins.test(text))
+  const source = [
+    instructions,
+    ...[...instructions.matchAll(fences)].map(([, inner = '']) => inner),
+  ].find((text) => begins.test(text))
   if (source === undefined) return ECHO
   if (source.length > LONGEST) return { wrong: `has more than ${LONGEST} characters` }
   let value: unknown
@@ -18,9 +21,13 @@ export function readScript(instructions: string): Script | { readonly wrong: str
     // Anchors may be used, but not to make much out of little.
     value = parse(source, { maxAliasCount: 50, logLevel: 'error' })
   } catch (error) {
-    return { wrong: `is no YAML: ${(error instanceof Error ? error.message : String(error)).split('\n')[0]}` }
+    return {
+      wrong: `is no YAML: ${(error instanceof Error ? error.message : String(error)).split('\n')[0]}`,
+    }
   }
   if (Value.Check(Script, value)) return value.script
-  const [first] = [...Value.Errors(Script, value)].sort((a, b) => b.instancePath.length - a.instancePath.length)
+  const [first] = [...Value.Errors(Script, value)].sort(
+    (a, b) => b.instancePath.length - a.instancePath.length,
+  )
   return { wrong: `is not understood at ${first?.instancePath || '/'}: ${first?.message ?? ''}` }
 }

@@ -20,12 +20,14 @@ export function scriptedSpeaker(later: (ms: number, run: () => void) => () => vo
   }
   return async ({ id, request, attempt, signal, show }) => {
     const script = scriptOf(request.system?.[0]?.text ?? '')
-    if ('wrong' in script) return failedWith(new Fault('script_invalid', `The script ${script.wrong}.`), attempt, 0)
+    if ('wrong' in script)
+      return failedWith(new Fault('script_invalid', `The script ${script.wrong}.`), attempt, 0)
     const { delay, pace, pieces, fault, message } = play(script, request, attempt, id)
     await pause(delay)
     for (const [index, piece] of pieces.entries()) {
       if (index > 0) await pause(pace)
-      if (signal.aborted) return failedWith(new Fault('stopped', 'The generation was stopped.'), attempt, 0)
+      if (signal.aborted)
+        return failedWith(new Fault('stopped', 'The generation was stopped.'), attempt, 0)
       show(piece)
     }
     return fault ? failedWith(fault, attempt, 0) : answered(message)

@@ -13,7 +13,8 @@ export function starsIn(pattern: string, text: string): readonly string[] | unde
   const first = (parts[0] ?? '').toLowerCase()
   if (parts.length === 1) return low === first ? [] : undefined
   const last = (parts.at(-1) ?? '').toLowerCase()
-  if (low.length < first.length + last.length || !low.startsWith(first) || !low.endsWith(last)) return undefined
+  if (low.length < first.length + last.length || !low.startsWith(first) || !low.endsWith(last))
+    return undefined
   const end = low.length - last.length
   const found: string[] = []
   let from = first.length
@@ -37,16 +38,37 @@ const json = (text: string): unknown => {
 /** The values of a template. @param stars what the pattern of its rule found. */
 export function scopeOf({ text, turn, step, results }: Facts, stars: readonly string[]): Scope {
   const values = results.map((result) => json(result.text))
-  return { text, turn, step, results: values, result: values[0] ?? '', ...Object.fromEntries(stars.map((star, index) => [String(index + 1), star])) }
+  return {
+    text,
+    turn,
+    step,
+    results: values,
+    result: values[0] ?? '',
+    ...Object.fromEntries(stars.map((star, index) => [String(index + 1), star])),
+  }
 }
 
 const hole = /\{\{\s*([A-Za-z0-9_]+(?:\.[^\s{}.]+)*)\s*\}\}/g
 const at = (scope: Scope, path: string): unknown =>
-  path.split('.').reduce<unknown>((value, name) => (typeof value === 'object' && value !== null ? own(value as Record<string, unknown>, name) : undefined), scope)
-const shown = (value: unknown): string => (value === undefined || value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value))
+  path
+    .split('.')
+    .reduce<unknown>(
+      (value, name) =>
+        typeof value === 'object' && value !== null
+          ? own(value as Record<string, unknown>, name)
+          : undefined,
+      scope,
+    )
+const shown = (value: unknown): string =>
+  value === undefined || value === null
+    ? ''
+    : typeof value === 'object'
+      ? JSON.stringify(value)
+      : String(value)
 
 /** Fill a text. */
-export const fill = (template: string, scope: Scope): string => template.replace(hole, (_, path: string) => shown(at(scope, path)))
+export const fill = (template: string, scope: Scope): string =>
+  template.replace(hole, (_, path: string) => shown(at(scope, path)))
 /** Fill the texts of a value. */
 export function fillAll(value: unknown, scope: Scope): unknown {
   if (typeof value === 'string') {
@@ -54,5 +76,7 @@ export function fillAll(value: unknown, scope: Scope): unknown {
     return only && only[0] === value.trim() ? (at(scope, only[1] ?? '') ?? '') : fill(value, scope)
   }
   if (Array.isArray(value)) return value.map((one) => fillAll(one, scope))
-  return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, fillAll(one, scope)])) : value
+  return typeof value === 'object' && value !== null
+    ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, fillAll(one, scope)]))
+    : value
 }

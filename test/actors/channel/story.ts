@@ -9,12 +9,36 @@ import { given, START, type Outcome } from '../../given.ts'
 export const actor = channelActor({ brand: 'Service' }) as unknown as AnyActor
 export const CHANNEL = 'chan_1'
 const now = timestamp(START)
-export const settings = (more: Partial<ChannelSettings> = {}): ChannelSettings =>
-  ({ id: CHANNEL, name: 'ops', display_name: 'ops', kind: 'channel', private: false, created_by: 'ann', created_at: now, updated_at: now, ...more })
-export const member = (id: string, role: ChannelMember['role'] = 'member'): ChannelMember =>
-  ({ channel_id: CHANNEL, member_id: id, kind: 'user', role, user_id: id, added_by: 'ann', joined_at: now, last_read_seq: 0 })
+export const settings = (more: Partial<ChannelSettings> = {}): ChannelSettings => ({
+  id: CHANNEL,
+  name: 'ops',
+  display_name: 'ops',
+  kind: 'channel',
+  private: false,
+  created_by: 'ann',
+  created_at: now,
+  updated_at: now,
+  ...more,
+})
+export const member = (id: string, role: ChannelMember['role'] = 'member'): ChannelMember => ({
+  channel_id: CHANNEL,
+  member_id: id,
+  kind: 'user',
+  role,
+  user_id: id,
+  added_by: 'ann',
+  joined_at: now,
+  last_read_seq: 0,
+})
 /** The cause of a command by somebody. */
 export const by = (id: string) => ({ principal: { type: 'service_account' as const, id } })
 /** A channel of ann, its administrator, and bob. */
-export const opened = (more: Partial<ChannelSettings> = {}, members: readonly ChannelMember[] = [member('ann', 'admin'), member('bob')]): Outcome<ChannelState> =>
-  given<ChannelState>(actor).when('channel.open', { channel: settings(more), members, holder: 'chn_1' }, by('ann'))
+export const opened = (
+  more: Partial<ChannelSettings> = {},
+  members: readonly ChannelMember[] = [member('ann', 'admin'), member('bob')],
+): Outcome<ChannelState> =>
+  given<ChannelState>(actor).when(
+    'channel.open',
+    { channel: settings(more), members, holder: 'chn_1' },
+    by('ann'),
+  )

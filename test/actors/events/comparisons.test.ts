@@ -4,29 +4,71 @@ import { Listeners } from '../../../actors/events/listeners.ts'
 import { silent } from '../../../actors/events/state.ts'
 import type { Publication, Watch } from '../../../protocol/sources.ts'
 
-const said = (more: Partial<Publication> = {}): Publication => ({ event_type: 'order.paid', source_kind: 'custom', source_id: 'shop', event: { n: 1 }, meta: {}, depth: 0, ...more })
-const loop = (listeners: Listeners, triggers: readonly Omit<Watch, 'trigger_id'>[]) => listeners.addLoop('loop_1', triggers.map((one, i) => ({ trigger_id: `trg_${i}`, ...one })))
+const said = (more: Partial<Publication> = {}): Publication => ({
+  event_type: 'order.paid',
+  source_kind: 'custom',
+  source_id: 'shop',
+  event: { n: 1 },
+  meta: {},
+  depth: 0,
+  ...more,
+})
+const loop = (listeners: Listeners, triggers: readonly Omit<Watch, 'trigger_id'>[]) =>
+  listeners.addLoop(
+    'loop_1',
+    triggers.map((one, i) => ({ trigger_id: `trg_${i}`, ...one })),
+  )
 const thousand = <T>(make: (i: number) => T): T[] => Array.from({ length: 1000 }, (_, i) => make(i))
 
 t.test('of a thousand triggers, an event is compared with those of its type', async (t) => {
   const listeners = new Listeners(silent())
-  loop(listeners, thousand((i) => ({ event_type: `load.type${i % 100}`, condition: `event.n > ${i}` })))
+  loop(
+    listeners,
+    thousand((i) => ({ event_type: `load.type${i % 100}`, condition: `event.n > ${i}` })),
+  )
   t.equal(listeners.match(said({ event_type: 'load.type7' })).compared, 10)
   t.equal(listeners.match(said({ event_type: 'load.type700' })).compared, 0)
 })
 t.test('of those of one type, with those that want its source', async (t) => {
   const listeners = new Listeners(silent())
-  loop(listeners, thousand((i) => ({ event_type: 'http_trigger.received', source_id: `trig_${i}` })))
-  const matched = listeners.match(said({ event_type: 'http_trigger.received', source_kind: 'http_trigger', source_id: 'trig_5' }))
+  loop(
+    listeners,
+    thousand((i) => ({ event_type: 'http_trigger.received', source_id: `trig_${i}` })),
+  )
+  const matched = listeners.match(
+    said({ event_type: 'http_trigger.received', source_kind: 'http_trigger', source_id: 'trig_5' }),
+  )
   t.match([matched.compared, matched.fires], [1, { loop_1: ['trg_5'] }])
   const byScope = new Listeners(silent())
-  loop(byScope, [{ event_type: 'table.*', source_id: 'tbl_1' }, { event_type: 'table.*', source_id: 'orders' }, { event_type: 'table.*', source_id: 'other' }])
-  t.match(byScope.match(said({ event_type: 'table.row', source_kind: 'table_row', source_id: 'row_1', meta: { table_id: 'tbl_1', table_name: 'orders' } })), { compared: 2, fires: { loop_1: ['trg_0', 'trg_1'] } })
+  loop(byScope, [
+    { event_type: 'table.*', source_id: 'tbl_1' },
+    { event_type: 'table.*', source_id: 'orders' },
+    { event_type: 'table.*', source_id: 'other' },
+  ])
+  t.match(
+    byScope.match(
+      said({
+        event_type: 'table.row',
+        source_kind: 'table_row',
+        source_id: 'row_1',
+        meta: { table_id: 'tbl_1', table_name: 'orders' },
+      }),
+    ),
+    { compared: 2, fires: { loop_1: ['trg_0', 'trg_1'] } },
+  )
 })
 t.test('and with those that want to see its value first', async (t) => {
   const listeners = new Listeners(silent())
-  loop(listeners, thousand((i) => ({ event_type: 'order.*', condition: `event.n == ${i} && event.m == 2` })))
-  for (const i of thousand((one) => one)) listeners.addWait(`run_${i}`, { wait_id: `wait_${i}`, event_type: 'order.paid', match: { n: i } })
+  loop(
+    listeners,
+    thousand((i) => ({ event_type: 'order.*', condition: `event.n == ${i} && event.m == 2` })),
+  )
+  for (const i of thousand((one) => one))
+    listeners.addWait(`run_${i}`, {
+      wait_id: `wait_${i}`,
+      event_type: 'order.paid',
+      match: { n: i },
+    })
   t.match(listeners.match(said()), { compared: 2, fires: {}, wakes: { run_1: ['wait_1'] } })
   for (const i of thousand((one) => one)) listeners.removeWait(`wait_${i}`)
   t.equal(listeners.match(said()).compared, 1)

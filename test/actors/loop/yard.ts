@@ -1,6 +1,12 @@
 /** A loop with the least of its runs around it: who was told what, and a script that ends them. */
 import { loopActor } from '../../../actors/loop/loop.ts'
-import { evolve, type AnyActor, type Cause, type Decided, type Effect } from '../../../actors/actor.ts'
+import {
+  evolve,
+  type AnyActor,
+  type Cause,
+  type Decided,
+  type Effect,
+} from '../../../actors/actor.ts'
 import type { LoopState } from '../../../actors/loop/state.ts'
 import type { LoopEvent } from '../../../protocol/loop/events.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
@@ -18,13 +24,19 @@ export class Yard {
   now = START
   events: LoopEvent[] = []
   /** Every run that was opened: what it is now. */
-  readonly runs = new Map<string, { state: 'waiting' | 'running' | 'leaving' | 'ended'; opening: Values; trigger: string }>()
+  readonly runs = new Map<
+    string,
+    { state: 'waiting' | 'running' | 'leaving' | 'ended'; opening: Values; trigger: string }
+  >()
   /** Runs in the order in which they began. */
   readonly began: string[] = []
   #count: number
 
   /** @param n tells several yards apart. */
-  constructor({ n = 0, ...options }: { readonly n?: number; readonly plan_concurrency?: number } = {}) {
+  constructor({
+    n = 0,
+    ...options
+  }: { readonly n?: number; readonly plan_concurrency?: number } = {}) {
     this.actor = loopActor({ brand: 'Service', ...options })
     this.id = makeId('loop', 1, new Uint8Array(10).fill(n), 5)
     this.state = this.actor.initial() as LoopState
@@ -33,20 +45,36 @@ export class Yard {
 
   send(name: string, input: Values = {}): unknown {
     const cause: Cause = {
-      id: `c${++this.#count}`, at: this.now, self: { project: 'prj_1', kind: 'loop', id: this.id }, shard: 0, principal: { type: 'user', id: 'user_1', name: 'Ada' },
-      mint: (prefix) => makeId(prefix, this.now, Uint8Array.from([++this.#count >> 8, this.#count & 255, 1, 2, 3, 4, 5, 6, 7, 8]), 5), secret: () => 'secret',
+      id: `c${++this.#count}`,
+      at: this.now,
+      self: { project: 'prj_1', kind: 'loop', id: this.id },
+      shard: 0,
+      principal: { type: 'user', id: 'user_1', name: 'Ada' },
+      mint: (prefix) =>
+        makeId(
+          prefix,
+          this.now,
+          Uint8Array.from([++this.#count >> 8, this.#count & 255, 1, 2, 3, 4, 5, 6, 7, 8]),
+          5,
+        ),
+      secret: () => 'secret',
     }
     const arm = this.actor.decide[name]
     if (!arm) throw new Error(name)
     const before = JSON.stringify(this.state)
     const decided = arm(this.state as never, input as never, cause)
-    if (JSON.stringify(this.state) !== before) throw new Error(`${name} changed the state while deciding`)
+    if (JSON.stringify(this.state) !== before)
+      throw new Error(`${name} changed the state while deciding`)
     this.events = []
     if (isRefusal(decided)) return decided
     const { events, tells = [], reply, next } = decided as Decided<LoopEvent, unknown>
     this.events = [...events]
-    for (const event of JSON.parse(JSON.stringify(events)) as LoopEvent[]) this.state = evolve(this.actor, this.state, event, this.now) as LoopState
-    if (next !== undefined && JSON.stringify(next) !== JSON.stringify(this.state)) throw new Error(`${name} decided ${JSON.stringify(next)}, but its events give ${JSON.stringify(this.state)}`)
+    for (const event of JSON.parse(JSON.stringify(events)) as LoopEvent[])
+      this.state = evolve(this.actor, this.state, event, this.now) as LoopState
+    if (next !== undefined && JSON.stringify(next) !== JSON.stringify(this.state))
+      throw new Error(
+        `${name} decided ${JSON.stringify(next)}, but its events give ${JSON.stringify(this.state)}`,
+      )
     for (const { to, name: told, input: said } of tells) this.#tell(to.id, told, said as Values)
     return reply
   }
@@ -54,21 +82,51 @@ export class Yard {
     const run = this.runs.get(id)
     if (name === 'run.open') {
       const waits = said['queue_reason'] !== undefined
-      this.runs.set(id, { state: waits ? 'waiting' : 'running', opening: said, trigger: String((said['source'] as Values)['trigger_id'] ?? '') })
+      this.runs.set(id, {
+        state: waits ? 'waiting' : 'running',
+        opening: said,
+        trigger: String((said['source'] as Values)['trigger_id'] ?? ''),
+      })
       if (!waits) this.began.push(id)
     } else if (name === 'run.begin' && run) {
       run.state = 'running'
       this.began.push(id)
-    } else if (name === 'run.displace' && run && run.state !== 'ended') run.state = run.state === 'waiting' ? 'ended' : 'leaving'
+    } else if (name === 'run.displace' && run && run.state !== 'ended')
+      run.state = run.state === 'waiting' ? 'ended' : 'leaving'
   }
   create(more: Values = {}): Refusal | Values {
-    return this.send('loop.create', { name: 'L', steps: [{ id: 'a', kind: 'sleep', config: { duration: '1h' } }], organization: ORGANIZATION, ...more }) as Values
+    return this.send('loop.create', {
+      name: 'L',
+      steps: [{ id: 'a', kind: 'sleep', config: { duration: '1h' } }],
+      organization: ORGANIZATION,
+      ...more,
+    }) as Values
   }
   start(more: Values = {}): unknown {
-    return this.send('loop.start', { run_id: makeId('run', this.now, Uint8Array.from([++this.#count >> 8, this.#count & 255, 9, 9, 9, 9, 9, 9, 9, 9]), 5), ...more })
+    return this.send('loop.start', {
+      run_id: makeId(
+        'run',
+        this.now,
+        Uint8Array.from([++this.#count >> 8, this.#count & 255, 9, 9, 9, 9, 9, 9, 9, 9]),
+        5,
+      ),
+      ...more,
+    })
   }
   fire(key: string, id = `sevt_${++this.#count}`, depth = 0): unknown {
-    return this.send('trigger.fire', { trigger_id: this.state.trigger_ids[key], source: { id, event_type: 'order.paid', source_kind: 'custom', source_id: 'x', event: {}, meta: {}, depth, occurred_at: '' } })
+    return this.send('trigger.fire', {
+      trigger_id: this.state.trigger_ids[key],
+      source: {
+        id,
+        event_type: 'order.paid',
+        source_kind: 'custom',
+        source_id: 'x',
+        event: {},
+        meta: {},
+        depth,
+        occurred_at: '',
+      },
+    })
   }
   end(id: string, status = 'completed'): void {
     const run = this.runs.get(id)
@@ -77,7 +135,14 @@ export class Yard {
   }
   /** What the world does because of the last command. */
   effects(): readonly Effect[] {
-    return this.events.flatMap((event) => this.actor.react?.[event.type]?.(event as never, { project: 'prj_1', kind: 'loop', id: this.id }) ?? [])
+    return this.events.flatMap(
+      (event) =>
+        this.actor.react?.[event.type]?.(event as never, {
+          project: 'prj_1',
+          kind: 'loop',
+          id: this.id,
+        }) ?? [],
+    )
   }
   in(...states: string[]): string[] {
     return [...this.runs].filter(([, { state }]) => states.includes(state)).map(([id]) => id)

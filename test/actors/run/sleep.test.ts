@@ -4,13 +4,34 @@ import { payload, record, sleep, started, step } from './story.ts'
 
 t.test('a sleep suspends the run until its time', async (t) => {
   const asleep = started([sleep('a', '1h30m'), sleep('b', '0s')])
-  t.strictSame(payload(asleep, 'wait.opened'), { step: 'a', wait_id: 'wait_1', wait_kind: 'timer', deadline: '2026-01-01T01:30:00.000Z' })
-  t.match(step(asleep, 'a'), { status: 'suspended', wait_id: 'wait_1', waiting_on: { kind: 'timer', until: '2026-01-01T01:30:00.000Z', step_key: 'a' } })
+  t.strictSame(payload(asleep, 'wait.opened'), {
+    step: 'a',
+    wait_id: 'wait_1',
+    wait_kind: 'timer',
+    deadline: '2026-01-01T01:30:00.000Z',
+  })
+  t.match(step(asleep, 'a'), {
+    status: 'suspended',
+    wait_id: 'wait_1',
+    waiting_on: { kind: 'timer', until: '2026-01-01T01:30:00.000Z', step_key: 'a' },
+  })
   t.equal(asleep.deadline(), START + 5_400_000)
   t.strictSame(asleep.when('wake', {}, { at: START + 5_399_999 }).events, [], 'woken too early')
   const awake = asleep.when('wake', {}, { at: START + 5_400_000 })
-  t.strictSame(typesOf(awake), ['wait.resumed', 'step.resumed', 'step.completed', 'run.resumed', 'step.started', 'step.completed', 'run.completed'])
-  t.match(record(awake), { status: 'completed', result: { a: {}, b: {} }, completed_at: '2026-01-01T01:30:00.000Z' })
+  t.strictSame(typesOf(awake), [
+    'wait.resumed',
+    'step.resumed',
+    'step.completed',
+    'run.resumed',
+    'step.started',
+    'step.completed',
+    'run.completed',
+  ])
+  t.match(record(awake), {
+    status: 'completed',
+    result: { a: {}, b: {} },
+    completed_at: '2026-01-01T01:30:00.000Z',
+  })
   t.notOk(step(awake, 'a')?.waiting_on)
   t.strictSame(awake.when('wake').events, [], 'woken again')
 })

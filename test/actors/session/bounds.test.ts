@@ -22,28 +22,52 @@ const dialects = [numberedDialect('ses_1', 0), transcriptDialect('ses_1', String
 function longest(log: readonly SessionEvent[]): number {
   const sizes = new Map(log.map((event) => [event, JSON.stringify(event).length]))
   const largest = [...log].sort((a, b) => (sizes.get(b) ?? 0) - (sizes.get(a) ?? 0)).slice(0, 2)
-  const results = log.filter((event) => event.type === 'call.noted' && event.call.result).sort((a, b) => (sizes.get(b) ?? 0) - (sizes.get(a) ?? 0)).slice(0, 1)
-  return Math.max(...[...largest, ...results].flatMap(linesOf).map((line) => Buffer.byteLength(line)))
+  const results = log
+    .filter((event) => event.type === 'call.noted' && event.call.result)
+    .sort((a, b) => (sizes.get(b) ?? 0) - (sizes.get(a) ?? 0))
+    .slice(0, 1)
+  return Math.max(
+    ...[...largest, ...results].flatMap(linesOf).map((line) => Buffer.byteLength(line)),
+  )
 }
 function linesOf(event: SessionEvent): string[] {
   if (!isFrame(event)) {
     const note = told(event, 0, undefined)
     return note ? [spell(note.type, note.data)] : []
   }
-  const changes: Change[] = [{ kind: 'frame', revision: 1, frame: event, at: 0 }, ...(event.type === 'message.upsert' ? [{ kind: 'row' as const, row: rowIn(event), again: false, at: 0 }] : [])]
-  return dialects.flatMap((dialect) => changes.flatMap((change) => dialect.change(change).split('\n\n')))
+  const changes: Change[] = [
+    { kind: 'frame', revision: 1, frame: event, at: 0 },
+    ...(event.type === 'message.upsert'
+      ? [{ kind: 'row' as const, row: rowIn(event), again: false, at: 0 }]
+      : []),
+  ]
+  return dialects.flatMap((dialect) =>
+    changes.flatMap((change) => dialect.change(change).split('\n\n')),
+  )
 }
-const last = (s: Story): TranscriptMessage => s.log.flatMap((event) => (event.type === 'message.upsert' && event.status === 'final' ? [rowIn(event)] : [])).at(-1) as TranscriptMessage
+const last = (s: Story): TranscriptMessage =>
+  s.log
+    .flatMap((event) =>
+      event.type === 'message.upsert' && event.status === 'final' ? [rowIn(event)] : [],
+    )
+    .at(-1) as TranscriptMessage
 
-t.test('the results of one row are bounded together, those of one call as any result of a job', async (t) => {
-  const s = begun('go', {}, definition([tool('act')]))
-  s.answers(...Array.from({ length: 8 }, (_, n) => use(`c${n}`, 'act', { n })))
-  for (let n = 0; n < 8; n++) s.settle(s.job('action_execution'), { outcome: 'completed', result: n === 0 ? { text: 'short' } : { text: WIDE.repeat(most) } })
-  t.ok(longest(s.log) < LINE, String(longest(s.log)))
-  const [first, second] = last(s).content as { content: string }[]
-  t.equal(first?.content, '{"text":"short"}')
-  t.match(second?.content, /\n\[\d+ characters more were left out\]$/)
-})
+t.test(
+  'the results of one row are bounded together, those of one call as any result of a job',
+  async (t) => {
+    const s = begun('go', {}, definition([tool('act')]))
+    s.answers(...Array.from({ length: 8 }, (_, n) => use(`c${n}`, 'act', { n })))
+    for (let n = 0; n < 8; n++)
+      s.settle(s.job('action_execution'), {
+        outcome: 'completed',
+        result: n === 0 ? { text: 'short' } : { text: WIDE.repeat(most) },
+      })
+    t.ok(longest(s.log) < LINE, String(longest(s.log)))
+    const [first, second] = last(s).content as { content: string }[]
+    t.equal(first?.content, '{"text":"short"}')
+    t.match(second?.content, /\n\[\d+ characters more were left out\]$/)
+  },
+)
 t.test('one result alone is not cut, whatever a worker may report', async (t) => {
   const s = begun('go', {}, definition([tool('act')]))
   s.answers(use('c', 'act'))
@@ -53,7 +77,10 @@ t.test('one result alone is not cut, whatever a worker may report', async (t) =>
 })
 t.test('what is wrong with a call is said in few words', async (t) => {
   const s = begun('go', {}, definition([tool('act')]))
-  s.answers(use('c', `no ${WIDE.repeat(most)}`), use('d', 'service_invoke_skill', { name: WIDE.repeat(1000) }))
+  s.answers(
+    use('c', `no ${WIDE.repeat(most)}`),
+    use('d', 'service_invoke_skill', { name: WIDE.repeat(1000) }),
+  )
   t.ok(longest(s.log) < LINE, String(longest(s.log)))
 })
 t.test('an answer is bounded by its bytes, also where its arguments are shown twice', async (t) => {
@@ -69,7 +96,10 @@ t.test('a summary of summaries gives up its oldest part', async (t) => {
   for (let n = 0, summary = ''; n < 3; n++) {
     s.do('session.append', { messages: [{ role: 'user', content: [say(`${n}`)] }] })
     s.do('session.compact', { session_id: 'ses_1', definition: definition() })
-    s.settle(s.job(), { outcome: 'completed', result: message([say(`${summary}part ${n} ${WIDE.repeat(150_000)}`)]) as Open })
+    s.settle(s.job(), {
+      outcome: 'completed',
+      result: message([say(`${summary}part ${n} ${WIDE.repeat(150_000)}`)]) as Open,
+    })
     summary = (last(s).content as { text: string }[])[0]?.text ?? ''
   }
   const row = last(s)

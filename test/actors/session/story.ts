@@ -16,17 +16,50 @@ import { given, START, type Outcome, type Scene } from '../../given.ts'
 
 type Open = Record<string, unknown>
 const actor = sessionActor({ brand: 'Service' }) as unknown as AnyActor
-export const tool = (name: string, annotations: GrantedTool['annotations'] = {}, more: Partial<GrantedTool> = {}): GrantedTool => ({ name, annotations, kind: 'worker', ...more })
+export const tool = (
+  name: string,
+  annotations: GrantedTool['annotations'] = {},
+  more: Partial<GrantedTool> = {},
+): GrantedTool => ({ name, annotations, kind: 'worker', ...more })
 /** A definition with these tools, shown one by one. */
-export const definition = (tools: readonly GrantedTool[] = [], more: Partial<TurnDefinition> = {}): TurnDefinition => ({
-  agent_id: 'agt_1', agent_name: 'Bot', scope: { org_id: 'org_1', project_id: 'prj_1' }, instructions: 'Be brief.', route: { mode: 'worker', provider: 'local', model: 'm' }, timeout_seconds: 600,
-  tool_presentation: 'flat', tools, skills: [], compaction: { strategy: 'disabled', threshold_tokens: 1000 }, ...more,
+export const definition = (
+  tools: readonly GrantedTool[] = [],
+  more: Partial<TurnDefinition> = {},
+): TurnDefinition => ({
+  agent_id: 'agt_1',
+  agent_name: 'Bot',
+  scope: { org_id: 'org_1', project_id: 'prj_1' },
+  instructions: 'Be brief.',
+  route: { mode: 'worker', provider: 'local', model: 'm' },
+  timeout_seconds: 600,
+  tool_presentation: 'flat',
+  tools,
+  skills: [],
+  compaction: { strategy: 'disabled', threshold_tokens: 1000 },
+  ...more,
 })
 export const say = (text: string): Open => ({ type: 'text', text })
-export const use = (id: string, name: string, input: Open = {}): Open => ({ type: 'tool_use', id, name, input })
+export const use = (id: string, name: string, input: Open = {}): Open => ({
+  type: 'tool_use',
+  id,
+  name,
+  input,
+})
 const ASK = 'service_ask_person'
-export const ask = (id: string, more: Open = {}): Open => use(id, ASK, { title: 'Really?', kind: 'request_approval', ...more })
-export const message = (content: readonly Open[], more: Open = {}): Open => ({ llm_response: { id: 'm', type: 'message', role: 'assistant', model: 'm', content, stop_reason: content.some(({ type }) => type === 'tool_use') ? 'tool_use' : 'end_turn', usage: { input_tokens: 10, output_tokens: 5 }, ...more } })
+export const ask = (id: string, more: Open = {}): Open =>
+  use(id, ASK, { title: 'Really?', kind: 'request_approval', ...more })
+export const message = (content: readonly Open[], more: Open = {}): Open => ({
+  llm_response: {
+    id: 'm',
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    content,
+    stop_reason: content.some(({ type }) => type === 'tool_use') ? 'tool_use' : 'end_turn',
+    usage: { input_tokens: 10, output_tokens: 5 },
+    ...more,
+  },
+})
 
 export class Story {
   session: Scene<SessionState> = given<SessionState>(actor)
@@ -47,7 +80,11 @@ export class Story {
     return undefined
   }
   #session(name: string, input: unknown, cause: Partial<Cause> = {}): Outcome<SessionState> {
-    const after = this.session.when(name, input, { at: this.at, self: { project: 'prj_1', kind: 'session', id: 'ses_1' }, ...cause })
+    const after = this.session.when(name, input, {
+      at: this.at,
+      self: { project: 'prj_1', kind: 'session', id: 'ses_1' },
+      ...cause,
+    })
     this.session = after
     this.log.push(...(after.events as unknown as SessionEvent[]))
     return after
@@ -56,7 +93,8 @@ export class Story {
     for (const { to, name, input } of tells) {
       if (to.kind === 'queue') this.#queue(name, input as Open)
       else if (to.kind === 'interaction') this.question(to.id, name, input as Open)
-      else if (to.kind === 'session' && to.id === 'ses_1') this.#follow(this.#session(name, input).tells)
+      else if (to.kind === 'session' && to.id === 'ses_1')
+        this.#follow(this.#session(name, input).tells)
     }
   }
   #queue(name: string, input: Open): void {
@@ -68,8 +106,13 @@ export class Story {
   }
   /** A command to a question. */
   question(id: string, name: string, input: Open, cause: Partial<Cause> = {}): string | undefined {
-    const scene = this.questions.get(id) ?? given(interactionActor({ brand: 'Service' }) as unknown as AnyActor)
-    const after = scene.when(name, input, { at: this.at, self: { project: 'prj_1', kind: 'interaction', id }, ...cause })
+    const scene =
+      this.questions.get(id) ?? given(interactionActor({ brand: 'Service' }) as unknown as AnyActor)
+    const after = scene.when(name, input, {
+      at: this.at,
+      self: { project: 'prj_1', kind: 'interaction', id },
+      ...cause,
+    })
     this.questions.set(id, after)
     if (after.refused) return after.refused.refused
     this.#follow(after.tells)
@@ -79,12 +122,27 @@ export class Story {
   /** Send a message. */
   invoke(text = 'hello', more: Open = {}, use_: TurnDefinition = definition()): string | undefined {
     const { input, ...rest } = more
-    return this.do('agent.invoke', { agent_ref: { id: 'agt_1' }, input: { content: [say(text)], ...(input as Open) }, place: { root: 'ses_1', generation: 0, session_key: 'default', agent_id: 'agt_1', agent_name: 'Bot' }, definition: use_, ...rest })
+    return this.do('agent.invoke', {
+      agent_ref: { id: 'agt_1' },
+      input: { content: [say(text)], ...(input as Open) },
+      place: {
+        root: 'ses_1',
+        generation: 0,
+        session_key: 'default',
+        agent_id: 'agt_1',
+        agent_name: 'Bot',
+      },
+      definition: use_,
+      ...rest,
+    })
   }
   /** The oldest job of a kind. */
   job(kind: JobHeader['kind'] = 'llm_generation'): JobHeader {
     const job = [...this.jobs.values()].find((one) => one.kind === kind)
-    if (!job) throw new Error(`there is no ${kind}; there are ${[...this.jobs.values()].map((one) => one.kind).join()}`)
+    if (!job)
+      throw new Error(
+        `there is no ${kind}; there are ${[...this.jobs.values()].map((one) => one.kind).join()}`,
+      )
     return job
   }
   /** The model answers. */
@@ -101,14 +159,22 @@ export class Story {
   }
   /** The latest record of a turn. */
   turn(n = 1): TranscriptTurn {
-    const all = this.log.filter((event) => event.type === 'turn.upsert').filter(({ seq }) => seq === n)
+    const all = this.log
+      .filter((event) => event.type === 'turn.upsert')
+      .filter(({ seq }) => seq === n)
     const last = all.at(-1)
     if (!last) throw new Error(`there is no turn ${n}`)
     return last
   }
   /** The log as roles and blocks. */
   rows(): string[] {
-    return this.log.flatMap((event) => (event.type === 'message.upsert' && event.status === 'final' ? [`${event.role}: ${event.content.map((block) => ('text' in block ? block.text : 'name' in block ? block.name : 'tool_use_id' in block ? `${block.tool_use_id}=${String(block.content)}` : block.type)).join(' ')}`] : []))
+    return this.log.flatMap((event) =>
+      event.type === 'message.upsert' && event.status === 'final'
+        ? [
+            `${event.role}: ${event.content.map((block) => ('text' in block ? block.text : 'name' in block ? block.name : 'tool_use_id' in block ? `${block.tool_use_id}=${String(block.content)}` : block.type)).join(' ')}`,
+          ]
+        : [],
+    )
   }
   /** Types of events since a mark. */
   types(from = 0): string[] {

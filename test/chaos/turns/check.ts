@@ -21,11 +21,18 @@ export interface Violation {
   readonly what: string
 }
 
-const same = (a: readonly string[], b: readonly string[]): boolean => a.length === b.length && a.every((one, i) => one === b[i])
+const same = (a: readonly string[], b: readonly string[]): boolean =>
+  a.length === b.length && a.every((one, i) => one === b[i])
 
 /** Every broken promise. */
 export function checkTurns(history: TurnHistory): Violation[] {
-  return [...history.sent.flatMap((sent) => [...checkTurn(sent)]), ...checkTools(history), ...checkRecords(history), ...checkFollowers(history), ...history.oddities.map((what) => ({ kind: 'odd' as const, what }))]
+  return [
+    ...history.sent.flatMap((sent) => [...checkTurn(sent)]),
+    ...checkTools(history),
+    ...checkRecords(history),
+    ...checkFollowers(history),
+    ...history.oddities.map((what) => ({ kind: 'odd' as const, what })),
+  ]
 }
 
 function* checkTurn({ key, kind, n, turn, again, seen, recorded }: Sent): Generator<Violation> {
@@ -34,33 +41,50 @@ function* checkTurn({ key, kind, n, turn, again, seen, recorded }: Sent): Genera
     return
   }
   const other = again.find((one) => one !== turn)
-  if (other !== undefined) yield { kind: 'doubled', what: `${key} was answered ${turn} and then ${other}` }
+  if (other !== undefined)
+    yield { kind: 'doubled', what: `${key} was answered ${turn} and then ${other}` }
   const wanted = rowsOf(kind, n)
-  if (recorded?.status !== 'completed') yield { kind: 'unfinished', what: `${key}: ${turn} is ${recorded?.status ?? 'not on record'}: ${recorded?.rows.join(' | ') ?? ''}` }
-  else if (!same(recorded.rows, wanted)) yield { kind: 'result', what: `${key}: ${turn} is ${recorded.rows.join(' | ')}` }
+  if (recorded?.status !== 'completed')
+    yield {
+      kind: 'unfinished',
+      what: `${key}: ${turn} is ${recorded?.status ?? 'not on record'}: ${recorded?.rows.join(' | ') ?? ''}`,
+    }
+  else if (!same(recorded.rows, wanted))
+    yield { kind: 'result', what: `${key}: ${turn} is ${recorded.rows.join(' | ')}` }
   if (!seen) yield { kind: 'unseen', what: `${key}: ${turn}` }
-  else if (recorded && (seen.status !== recorded.status || !same(seen.rows, recorded.rows))) yield { kind: 'wrong', what: `${key}: ${turn} was shown as ${seen.status}: ${seen.rows.join(' | ')}` }
+  else if (recorded && (seen.status !== recorded.status || !same(seen.rows, recorded.rows)))
+    yield {
+      kind: 'wrong',
+      what: `${key}: ${turn} was shown as ${seen.status}: ${seen.rows.join(' | ')}`,
+    }
 }
 
 function* checkTools({ sent, executions }: TurnHistory): Generator<Violation> {
   const done = new Map<string, number>()
-  for (const { call, done: ended } of executions) if (ended) done.set(call, (done.get(call) ?? 0) + 1)
-  for (const [call, times] of done) if (times > 1) yield { kind: 'twice', what: `${call}, ${times} times` }
+  for (const { call, done: ended } of executions)
+    if (ended) done.set(call, (done.get(call) ?? 0) + 1)
+  for (const [call, times] of done)
+    if (times > 1) yield { kind: 'twice', what: `${call}, ${times} times` }
   for (const { key, kind, n, recorded } of sent) {
     if (recorded?.status !== 'completed') continue
-    for (const call of callsOf(kind, n)) if (!done.has(call)) yield { kind: 'skipped', what: `${key}: ${call}` }
+    for (const call of callsOf(kind, n))
+      if (!done.has(call)) yield { kind: 'skipped', what: `${key}: ${call}` }
   }
 }
 
 function* checkRecords({ sent, onRecord }: TurnHistory): Generator<Violation> {
   const known = new Set(sent.map(({ turn }) => turn))
-  for (const [session, turns] of onRecord) for (const turn of turns) if (!known.has(turn)) yield { kind: 'doubled', what: `${turn} of session ${session} belongs to no message` }
+  for (const [session, turns] of onRecord)
+    for (const turn of turns)
+      if (!known.has(turn))
+        yield { kind: 'doubled', what: `${turn} of session ${session} belongs to no message` }
 }
 
 function* checkFollowers({ followed }: TurnHistory): Generator<Violation> {
   for (const { session, folded, fresh, back } of followed) {
     const other = fresh.find((one) => one !== folded)
-    if (other !== undefined) yield { kind: 'differs', what: `session ${session}: ${firstDifference(folded, other)}` }
+    if (other !== undefined)
+      yield { kind: 'differs', what: `session ${session}: ${firstDifference(folded, other)}` }
     for (const turn of back) yield { kind: 'back', what: `session ${session}: ${turn}` }
   }
 }

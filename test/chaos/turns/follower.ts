@@ -34,10 +34,23 @@ export class SessionFollower {
     this.#signal = signal
     void this.#follow({ url: urls, key, session_id, signal })
   }
-  async #follow(source: { readonly url: readonly string[]; readonly key: string; readonly session_id: string; readonly signal: AbortSignal }): Promise<void> {
-    const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, Math.min(ms, PAUSE)))
+  async #follow(source: {
+    readonly url: readonly string[]
+    readonly key: string
+    readonly session_id: string
+    readonly signal: AbortSignal
+  }): Promise<void> {
+    const pause = (ms: number): Promise<void> =>
+      new Promise((done) => setTimeout(done, Math.min(ms, PAUSE)))
     try {
-      for await (const { frame } of followTranscript({ ...source, transcript: this.transcript, forever: true, silence: SILENCE, pause, onReconnect: (reason) => this.#again(reason) })) {
+      for await (const { frame } of followTranscript({
+        ...source,
+        transcript: this.transcript,
+        forever: true,
+        silence: SILENCE,
+        pause,
+        onReconnect: (reason) => this.#again(reason),
+      })) {
         if (!frame || frame.event_type === 'turn.upsert') this.#look()
       }
     } catch (error) {
@@ -74,10 +87,21 @@ export class SessionFollower {
 }
 
 /** A turn as a transcript shows it. */
-export const shownIn = (transcript: Transcript, turn: string): Shown =>
-  ({ status: transcript.turns.get(turn)?.status ?? 'not there', rows: transcript.messages().filter(({ turn_id, status }) => turn_id === turn && status === 'final').map(spell) })
+export const shownIn = (transcript: Transcript, turn: string): Shown => ({
+  status: transcript.turns.get(turn)?.status ?? 'not there',
+  rows: transcript
+    .messages()
+    .filter(({ turn_id, status }) => turn_id === turn && status === 'final')
+    .map(spell),
+})
 /** All of a transcript as one text. */
 export function textOf(transcript: Transcript): string {
-  const byId = (a: { readonly id: string }, b: { readonly id: string }): number => (a.id < b.id ? -1 : 1)
-  return canonicalJson([transcript.cursor, transcript.messages(), [...transcript.turns.values()].sort(byId), [...transcript.interactions.values()].sort(byId)])
+  const byId = (a: { readonly id: string }, b: { readonly id: string }): number =>
+    a.id < b.id ? -1 : 1
+  return canonicalJson([
+    transcript.cursor,
+    transcript.messages(),
+    [...transcript.turns.values()].sort(byId),
+    [...transcript.interactions.values()].sort(byId),
+  ])
 }

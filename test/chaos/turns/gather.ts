@@ -16,20 +16,48 @@ const CATCH_UP = 15_000
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
 /** Read all sessions, and how their turns stand; that goes into what was sent. */
-export async function readSessions({ load, asker, urls, key }: Options): Promise<Pick<TurnHistory, 'followed' | 'onRecord' | 'oddities'>> {
+export async function readSessions({
+  load,
+  asker,
+  urls,
+  key,
+}: Options): Promise<Pick<TurnHistory, 'followed' | 'onRecord' | 'oddities'>> {
   const followed: Followed[] = []
   const onRecord = new Map<number, readonly string[]>()
   const oddities: string[] = []
   for (const [session, { session_id, cursor, follower }] of load.sessions) {
     const readings: Transcript[] = []
-    for (const url of urls) readings.push(await patiently(() => readTranscript({ url, key, session_id }, new Transcript(cursor))))
+    for (const url of urls)
+      readings.push(
+        await patiently(() => readTranscript({ url, key, session_id }, new Transcript(cursor))),
+      )
     const fresh = readings[0] as Transcript
-    for (const end = performance.now() + CATCH_UP; follower.transcript.cursor !== fresh.cursor && performance.now() < end; ) await pause(20)
-    followed.push({ session, connections: follower.connections, lost: follower.lost, folded: textOf(follower.transcript), fresh: readings.map(textOf), back: follower.back })
-    if (follower.fault !== undefined) oddities.push(`the follower of session ${session} gave up: ${follower.fault}`)
-    for (const sent of load.sent) if (sent.session === session && sent.turn !== undefined) sent.recorded = shownIn(fresh, sent.turn)
-    const page = await asker.ask({ method: 'GET', path: `/projects/default/sessions/${session_id}/turns?limit=200` }, false)
-    onRecord.set(session, ((page?.body['items'] ?? []) as readonly Json[]).map((turn) => String(turn['id'])))
+    for (
+      const end = performance.now() + CATCH_UP;
+      follower.transcript.cursor !== fresh.cursor && performance.now() < end;
+    )
+      await pause(20)
+    followed.push({
+      session,
+      connections: follower.connections,
+      lost: follower.lost,
+      folded: textOf(follower.transcript),
+      fresh: readings.map(textOf),
+      back: follower.back,
+    })
+    if (follower.fault !== undefined)
+      oddities.push(`the follower of session ${session} gave up: ${follower.fault}`)
+    for (const sent of load.sent)
+      if (sent.session === session && sent.turn !== undefined)
+        sent.recorded = shownIn(fresh, sent.turn)
+    const page = await asker.ask(
+      { method: 'GET', path: `/projects/default/sessions/${session_id}/turns?limit=200` },
+      false,
+    )
+    onRecord.set(
+      session,
+      ((page?.body['items'] ?? []) as readonly Json[]).map((turn) => String(turn['id'])),
+    )
   }
   return { followed, onRecord, oddities }
 }

@@ -40,9 +40,12 @@ export class TurnLoad {
   }
   /** Say so many things over so many sessions. */
   async run(turns: number, sessions: number): Promise<void> {
-    await Promise.all(Array.from({ length: sessions }, async (_, session) => {
-      for (let n = session; n < turns && !this.#with.signal.aborted; n += sessions) await this.#turn(session, n)
-    }))
+    await Promise.all(
+      Array.from({ length: sessions }, async (_, session) => {
+        for (let n = session; n < turns && !this.#with.signal.aborted; n += sessions)
+          await this.#turn(session, n)
+      }),
+    )
     await Promise.all(this.#repeats)
   }
 
@@ -65,7 +68,13 @@ export class TurnLoad {
   async #invoke({ key, kind, n, session }: Sent): Promise<Json | undefined> {
     const { asker, agent } = this.#with
     const reply = await asker.ask({
-      method: 'POST', path: `${PROJECT}/agents/invoke`, body: { agent_ref: { id: agent }, session: { session_key: `chat ${session}` }, input: { content: [{ type: 'text', text: saidTo(kind, n) }], idempotency_key: key } },
+      method: 'POST',
+      path: `${PROJECT}/agents/invoke`,
+      body: {
+        agent_ref: { id: agent },
+        session: { session_key: `chat ${session}` },
+        input: { content: [{ type: 'text', text: saidTo(kind, n) }], idempotency_key: key },
+      },
     })
     if (!reply || reply.status < 300) return reply?.body
     this.oddities.push(`${key} was answered ${reply.status} ${JSON.stringify(reply.body)}`)
@@ -83,9 +92,16 @@ export class TurnLoad {
     const known = this.sessions.get(session)
     if (known) return known
     const { urls, key, signal } = this.#with
-    const [session_id, cursor] = [String((ack['session'] as Json)['id']), String(ack['resume_cursor'])]
+    const [session_id, cursor] = [
+      String((ack['session'] as Json)['id']),
+      String(ack['resume_cursor']),
+    ]
     const turned = session % 2 === 0 ? urls : [...urls].reverse()
-    const begun = { session_id, cursor, follower: new SessionFollower({ urls: turned, key, session_id, cursor, signal }) }
+    const begun = {
+      session_id,
+      cursor,
+      follower: new SessionFollower({ urls: turned, key, session_id, cursor, signal }),
+    }
     this.sessions.set(session, begun)
     return begun
   }

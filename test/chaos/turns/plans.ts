@@ -52,21 +52,51 @@ export const saidTo = (kind: Kind, n: number): string => `${kind} ${n}`
 
 const result = (call: string): string => JSON.stringify({ n: call })
 /** The tools that a turn has done to their end. */
-export const callsOf = (kind: Kind, n: number): readonly string[] => (kind === 'broken' ? [] : kind === 'one' ? [`${n}/a`] : [`${n}/a`, `${n}/b`])
+export const callsOf = (kind: Kind, n: number): readonly string[] =>
+  kind === 'broken' ? [] : kind === 'one' ? [`${n}/a`] : [`${n}/a`, `${n}/b`]
 /** The rows of a turn as `spell` spells them. */
 export function rowsOf(kind: Kind, n: number): readonly string[] {
   const [a, b] = [`${n}/a`, `${n}/b`]
   const [work, fail] = ['jobs_work', 'jobs_fail']
   const first = `user: ${saidTo(kind, n)}`
   switch (kind) {
-    case 'one': return [first, `assistant: I do ${n} and nothing else. ${work}`, `user: ${result(a)}`, `assistant: ${a} is done.`]
-    case 'pair': return [first, `assistant: Two things are to be done. I do both. ${work} ${work}`, `user: ${result(a)} ${result(b)}`, `assistant: ${a} and ${b} are done.`]
-    case 'chain': return [first, `assistant: First one. ${work}`, `user: ${result(a)}`, `assistant: Then the other. ${work}`, `user: ${result(b)}`, `assistant: ${b} is done.`]
-    case 'broken': return [first, `assistant: I try. ${fail}`, 'user: error', `assistant: ${n} failed, as it should.`]
+    case 'one':
+      return [
+        first,
+        `assistant: I do ${n} and nothing else. ${work}`,
+        `user: ${result(a)}`,
+        `assistant: ${a} is done.`,
+      ]
+    case 'pair':
+      return [
+        first,
+        `assistant: Two things are to be done. I do both. ${work} ${work}`,
+        `user: ${result(a)} ${result(b)}`,
+        `assistant: ${a} and ${b} are done.`,
+      ]
+    case 'chain':
+      return [
+        first,
+        `assistant: First one. ${work}`,
+        `user: ${result(a)}`,
+        `assistant: Then the other. ${work}`,
+        `user: ${result(b)}`,
+        `assistant: ${b} is done.`,
+      ]
+    case 'broken':
+      return [
+        first,
+        `assistant: I try. ${fail}`,
+        'user: error',
+        `assistant: ${n} failed, as it should.`,
+      ]
   }
 }
 
-interface Row { readonly role: string; readonly content: readonly object[] }
+interface Row {
+  readonly role: string
+  readonly content: readonly object[]
+}
 /** A row as a role and what its blocks say; errors of tools are only said to be some. */
 export const spell = ({ role, content }: Row): string =>
   `${role}: ${(content as readonly Readonly<Record<string, unknown>>[]).map((block) => (block['is_error'] === true ? 'error' : String(block['text'] ?? block['thinking'] ?? block['name'] ?? block['content']))).join(' ')}`

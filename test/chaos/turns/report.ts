@@ -17,22 +17,51 @@ const SHOWN = 5
 const row = (what: string, value: string | number): string => `  ${what.padEnd(60)} ${value}`
 
 /** The lines of the table, ending with the verdict. */
-export function reportTurns({ history: { sent, executions, followed, strikes }, violations, took, again, calls }: Told): string[] {
+export function reportTurns({
+  history: { sent, executions, followed, strikes },
+  violations,
+  took,
+  again,
+  calls,
+}: Told): string[] {
   const completed = sent.filter(({ recorded }) => recorded?.status === 'completed').length
   const done = executions.filter((one) => one.done).length
   const lines = [
-    '', row('turns / completed as scripted', `${sent.length} / ${completed}`), row('tools of the scripts / begun / done', `${calls} / ${executions.length} / ${done}`),
-    row('seconds', (took / 1000).toFixed(1)), row('messages sent again after their answer', sent.reduce((sum, one) => sum + one.again.length, 0)),
-    row('tries that had to be repeated', `${[...again.values()].reduce((sum, one) => sum + one, 0)} (${[...again].map(([why, times]) => `${why}: ${times}`).join(', ') || 'none'})`),
-    row('sessions followed / connections / of these broken', `${followed.length} / ${followed.reduce((sum, one) => sum + one.connections, 0)} / ${followed.reduce((sum, one) => sum + one.lost, 0)}`),
-    row('strikes', ['shards', 'gateway', 'executor'].map((role) => `${role}: ${strikes.filter(({ what }) => what.startsWith(role)).length}`).join(', ')), '',
-    ...Object.entries(meanings).map(([kind, meaning]) => row(meaning, violations.filter((one) => one.kind === kind).length)), '',
+    '',
+    row('turns / completed as scripted', `${sent.length} / ${completed}`),
+    row('tools of the scripts / begun / done', `${calls} / ${executions.length} / ${done}`),
+    row('seconds', (took / 1000).toFixed(1)),
+    row(
+      'messages sent again after their answer',
+      sent.reduce((sum, one) => sum + one.again.length, 0),
+    ),
+    row(
+      'tries that had to be repeated',
+      `${[...again.values()].reduce((sum, one) => sum + one, 0)} (${[...again].map(([why, times]) => `${why}: ${times}`).join(', ') || 'none'})`,
+    ),
+    row(
+      'sessions followed / connections / of these broken',
+      `${followed.length} / ${followed.reduce((sum, one) => sum + one.connections, 0)} / ${followed.reduce((sum, one) => sum + one.lost, 0)}`,
+    ),
+    row(
+      'strikes',
+      ['shards', 'gateway', 'executor']
+        .map((role) => `${role}: ${strikes.filter(({ what }) => what.startsWith(role)).length}`)
+        .join(', '),
+    ),
+    '',
+    ...Object.entries(meanings).map(([kind, meaning]) =>
+      row(meaning, violations.filter((one) => one.kind === kind).length),
+    ),
+    '',
   ]
   for (const [kind, meaning] of Object.entries(meanings)) {
     const found = violations.filter((one) => one.kind === kind)
     for (const { what } of found.slice(0, SHOWN)) lines.push(`  ${meaning.toUpperCase()}: ${what}`)
     if (found.length > SHOWN) lines.push(`    and ${found.length - SHOWN} more`)
   }
-  lines.push(violations.length === 0 ? 'Every promise was kept.' : `${violations.length} broken promises.`)
+  lines.push(
+    violations.length === 0 ? 'Every promise was kept.' : `${violations.length} broken promises.`,
+  )
   return lines
 }

@@ -47,7 +47,13 @@ export async function runTurns(options: TurnOptions): Promise<TurnOutcome> {
   const following = new AbortController()
   try {
     await worker.start()
-    return await live(options, stack, now, executions, AbortSignal.any([options.signal, following.signal]))
+    return await live(
+      options,
+      stack,
+      now,
+      executions,
+      AbortSignal.any([options.signal, following.signal]),
+    )
   } catch (error) {
     throw options.signal.aborted ? options.signal.reason : error
   } finally {
@@ -58,32 +64,80 @@ export async function runTurns(options: TurnOptions): Promise<TurnOutcome> {
 }
 
 /** A worker that writes down what it does. It is not killed: what it says about its own work is true. */
-function workerOf({ urls, key }: TurnStack, concurrency: number, dice: Dice, now: () => number, executions: Execution[]): Worker {
-  const work = (fails: boolean): Action => async ({ n }, { signal }) => {
-    const execution: Execution = { call: String(n), at: now(), done: false }
-    executions.push(execution)
-    await pause(dice.between(...WORK))
-    if (fails || signal.aborted) throw new Error('not done')
-    execution.done = true
-    return { n }
-  }
-  return new Worker({ url: urls, key, concurrency, actions: { [tools.work]: work(false), [tools.fail]: work(true) } })
+function workerOf(
+  { urls, key }: TurnStack,
+  concurrency: number,
+  dice: Dice,
+  now: () => number,
+  executions: Execution[],
+): Worker {
+  const work =
+    (fails: boolean): Action =>
+    async ({ n }, { signal }) => {
+      const execution: Execution = { call: String(n), at: now(), done: false }
+      executions.push(execution)
+      await pause(dice.between(...WORK))
+      if (fails || signal.aborted) throw new Error('not done')
+      execution.done = true
+      return { n }
+    }
+  return new Worker({
+    url: urls,
+    key,
+    concurrency,
+    actions: { [tools.work]: work(false), [tools.fail]: work(true) },
+  })
 }
 
-async function live({ turns, sessions, strikes: count, seed, signal, say }: TurnOptions, { urls, key, members }: TurnStack, now: () => number, executions: readonly Execution[], following: AbortSignal): Promise<TurnOutcome> {
+async function live(
+  { turns, sessions, strikes: count, seed, signal, say }: TurnOptions,
+  { urls, key, members }: TurnStack,
+  now: () => number,
+  executions: readonly Execution[],
+  following: AbortSignal,
+): Promise<TurnOutcome> {
   const asker = new Asker(urls, key, now)
-  const load = new TurnLoad({ asker, dice: fork(seed, 'load'), urls, key, agent: await agentFor(asker), now, signal: following })
-  const calls = Array.from({ length: turns }, (_, n) => callsOf(kindOf(n), n).length).reduce((sum, one) => sum + one, 0)
+  const load = new TurnLoad({
+    asker,
+    dice: fork(seed, 'load'),
+    urls,
+    key,
+    agent: await agentFor(asker),
+    now,
+    signal: following,
+  })
+  const calls = Array.from({ length: turns }, (_, n) => callsOf(kindOf(n), n).length).reduce(
+    (sum, one) => sum + one,
+    0,
+  )
   const strikes: Strike[] = []
   const oddities: string[] = []
   let calm = false
-  const troubled = strikeTurns({
-    members, dice: fork(seed, 'trouble'), now, count, say, enough: () => calm || signal.aborted, progress: () => executions.filter(({ done }) => done).length / calls,
-  }, strikes).catch((error: unknown) => { oddities.push(`trouble: ${String(error)}`) })
-  const telling = setInterval(() => say(`${(now() / 1000).toFixed(0).padStart(4)} s  ${load.sent.length} sent  ${load.ended} ended  ${executions.length} tools  ${asker.open} requests open`), TELL)
+  const troubled = strikeTurns(
+    {
+      members,
+      dice: fork(seed, 'trouble'),
+      now,
+      count,
+      say,
+      enough: () => calm || signal.aborted,
+      progress: () => executions.filter(({ done }) => done).length / calls,
+    },
+    strikes,
+  ).catch((error: unknown) => {
+    oddities.push(`trouble: ${String(error)}`)
+  })
+  const telling = setInterval(
+    () =>
+      say(
+        `${(now() / 1000).toFixed(0).padStart(4)} s  ${load.sent.length} sent  ${load.ended} ended  ${executions.length} tools  ${asker.open} requests open`,
+      ),
+    TELL,
+  )
   const from = now()
   try {
-    if (!(await ends(load, load.run(turns, sessions), now, signal))) oddities.push(`no turn has ended for ${PATIENCE / 1000} s`)
+    if (!(await ends(load, load.run(turns, sessions), now, signal)))
+      oddities.push(`no turn has ended for ${PATIENCE / 1000} s`)
   } finally {
     clearInterval(telling)
     calm = true
@@ -96,15 +150,29 @@ async function live({ turns, sessions, strikes: count, seed, signal, say }: Turn
 
   say('reading everything afresh')
   const read = await readSessions({ load, asker, urls, key })
-  const history: TurnHistory = { ...read, sent: load.sent, executions, strikes, oddities: [...oddities, ...load.oddities, ...read.oddities] }
+  const history: TurnHistory = {
+    ...read,
+    sent: load.sent,
+    executions,
+    strikes,
+    oddities: [...oddities, ...load.oddities, ...read.oddities],
+  }
   const violations = checkTurns(history)
-  for (const line of reportTurns({ history, violations, took, again: asker.again, calls })) say(line)
+  for (const line of reportTurns({ history, violations, took, again: asker.again, calls }))
+    say(line)
   return { history, violations }
 }
 /** Wait until all has been said and done. False: nothing moves any more. */
-async function ends(load: TurnLoad, all: Promise<void>, now: () => number, signal: AbortSignal): Promise<boolean> {
+async function ends(
+  load: TurnLoad,
+  all: Promise<void>,
+  now: () => number,
+  signal: AbortSignal,
+): Promise<boolean> {
   let over = false
-  const done = all.finally(() => { over = true })
+  const done = all.finally(() => {
+    over = true
+  })
   done.catch(() => {})
   for (let last = { ended: -1, at: now() }; !over; await pause(50)) {
     signal.throwIfAborted()
@@ -118,12 +186,24 @@ async function ends(load: TurnLoad, all: Promise<void>, now: () => number, signa
 /** An agent that follows the script and may use the tools. */
 async function agentFor(asker: Asker): Promise<string> {
   const make = async (method: 'POST' | 'PUT', path: string, body: Json): Promise<string> => {
-    const reply = await asker.ask({ method, path: `/projects/default${path}`, body, key: `made${path.replaceAll('/', '-')}` }, false)
-    if (!reply || reply.status >= 300) throw new Error(`${path} was answered ${reply?.status} ${JSON.stringify(reply?.body)}`)
+    const reply = await asker.ask(
+      { method, path: `/projects/default${path}`, body, key: `made${path.replaceAll('/', '-')}` },
+      false,
+    )
+    if (!reply || reply.status >= 300)
+      throw new Error(`${path} was answered ${reply?.status} ${JSON.stringify(reply?.body)}`)
     return String(reply.body['id'])
   }
-  const kit = await make('POST', '/toolkits', { name: 'jobs', actions: Object.values(tools).map((selector) => ({ selector_type: 'exact', selector })) })
-  const agent = await make('POST', '/agents', { name: 'chaos', system_prompt: script, tool_presentation: 'flat', memory_context: { mode: 'off' } })
+  const kit = await make('POST', '/toolkits', {
+    name: 'jobs',
+    actions: Object.values(tools).map((selector) => ({ selector_type: 'exact', selector })),
+  })
+  const agent = await make('POST', '/agents', {
+    name: 'chaos',
+    system_prompt: script,
+    tool_presentation: 'flat',
+    memory_context: { mode: 'off' },
+  })
   await make('PUT', `/agents/${agent}/toolkit-assignments`, { toolkit_ids: [kit] })
   return agent
 }

@@ -17,10 +17,23 @@ export interface TurnStack {
   stop(): Promise<void>
 }
 
-const timing = (lease: number): Record<string, string> => ({ BATON_WORKER_CADENCE: '1s', BATON_WORKER_LEASE: `${lease}s`, BATON_WORKER_POLL: '1s', BATON_WORKER_STALE: `${lease + 1}s`, BATON_WORKER_TAKEOVER: `${lease}s`, BATON_KEEPALIVE: '3' })
+const timing = (lease: number): Record<string, string> => ({
+  BATON_WORKER_CADENCE: '1s',
+  BATON_WORKER_LEASE: `${lease}s`,
+  BATON_WORKER_POLL: '1s',
+  BATON_WORKER_STALE: `${lease + 1}s`,
+  BATON_WORKER_TAKEOVER: `${lease}s`,
+  BATON_KEEPALIVE: '3',
+})
 
 /** Start it. @param small as few processes as the roles allow: the second gateway is the view node too, and is spared. @param lease seconds. */
-export async function startTurnStack({ small, lease }: { readonly small: boolean; readonly lease: number }): Promise<TurnStack> {
+export async function startTurnStack({
+  small,
+  lease,
+}: {
+  readonly small: boolean
+  readonly lease: number
+}): Promise<TurnStack> {
   const it: Processes = await processes(timing(lease))
   const members: Member[] = []
   try {
@@ -29,8 +42,11 @@ export async function startTurnStack({ small, lease }: { readonly small: boolean
       let lives = 0
       let running: { kill(): Promise<void> } | undefined
       const one: Member = {
-        name, role,
-        kill: async () => { await running?.kill() },
+        name,
+        role,
+        kill: async () => {
+          await running?.kill()
+        },
         // A machine that comes back has its old name or a new one; both are tried.
         start: async () => {
           running = await it.node(lives % 2 === 0 ? name : `${name}-${lives}`, role, port)
@@ -41,9 +57,24 @@ export async function startTurnStack({ small, lease }: { readonly small: boolean
       return one
     }
     await member('shards-1', 'shards').start()
-    const others = [member('shards-2', 'shards'), member('gateway-1', 'gateway', ports[0]), member('executor-1', 'executor'), ...(small ? [] : [member('gateway-2', 'gateway', ports[1]), member('executor-2', 'executor')])]
-    await Promise.all([...others.map((one) => one.start()), small ? it.node('gateway-2', 'gateway,views', ports[1]) : it.node('views-1', 'views')])
-    return { urls: ports.map((port) => `http://127.0.0.1:${port}`), key: it.key, members, stop: () => it.stop() }
+    const others = [
+      member('shards-2', 'shards'),
+      member('gateway-1', 'gateway', ports[0]),
+      member('executor-1', 'executor'),
+      ...(small
+        ? []
+        : [member('gateway-2', 'gateway', ports[1]), member('executor-2', 'executor')]),
+    ]
+    await Promise.all([
+      ...others.map((one) => one.start()),
+      small ? it.node('gateway-2', 'gateway,views', ports[1]) : it.node('views-1', 'views'),
+    ])
+    return {
+      urls: ports.map((port) => `http://127.0.0.1:${port}`),
+      key: it.key,
+      members,
+      stop: () => it.stop(),
+    }
   } catch (error) {
     await it.stop()
     throw error

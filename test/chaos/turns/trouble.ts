@@ -24,14 +24,20 @@ const AWAY = [100, 1500] as const
 const DOUBLE = 0.15
 
 /** Strike so many times. Fills `strikes` as it goes. @throws Error when something does not come back. */
-export async function strikeTurns({ members, dice, now, progress, count, enough, say }: Options, strikes: Strike[]): Promise<void> {
+export async function strikeTurns(
+  { members, dice, now, progress, count, enough, say }: Options,
+  strikes: Strike[],
+): Promise<void> {
   const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
   const first = dice.below(roles.length)
-  const pick = (role: Role): Member | undefined => dice.pick(members.filter((one) => one.role === role))
+  const pick = (role: Role): Member | undefined =>
+    dice.pick(members.filter((one) => one.role === role))
   async function strike(one: Member | undefined): Promise<void> {
     if (!one) return
     strikes.push({ at: now(), what: `${one.name} killed` })
-    say(`${(now() / 1000).toFixed(1).padStart(6)} s  ! ${one.name} killed, ${Math.round(progress() * 100)} % of the tools are done`)
+    say(
+      `${(now() / 1000).toFixed(1).padStart(6)} s  ! ${one.name} killed, ${Math.round(progress() * 100)} % of the tools are done`,
+    )
     await one.kill()
     await pause(dice.between(...AWAY))
     await one.start()
@@ -44,7 +50,10 @@ export async function strikeTurns({ members, dice, now, progress, count, enough,
     if (enough()) break
     const role = roles[(first + i) % roles.length] as Role
     const two = dice.chance(DOUBLE) && !few
-    under.push(strike(pick(role)), ...(two ? [strike(pick(roles[(first + i + 1) % roles.length] as Role))] : []))
+    under.push(
+      strike(pick(role)),
+      ...(two ? [strike(pick(roles[(first + i + 1) % roles.length] as Role))] : []),
+    )
     if (!few) await Promise.all(under.splice(0))
   }
   await Promise.all(under)
