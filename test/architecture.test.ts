@@ -98,7 +98,49 @@ t.test('no folder speaks words that break its promise', async (t) => {
   }
 })
 
-t.test('every file stays under 300 lines', async (t) => {
-  for (const file of files)
-    t.ok(readFileSync(join(root, file), 'utf8').split('\n').length <= 300, file)
+/** Files that were longer when the limit became one of formatted lines: each may only become shorter. */
+const long: Readonly<Record<string, number>> = {
+  'nodes/config.ts': 504,
+  'protocol/api/runs.ts': 609,
+  'protocol/internal.ts': 423,
+  'test/actors/interaction/interaction.test.ts': 435,
+  'test/actors/queue.test.ts': 514,
+  'test/actors/rights.test.ts': 543,
+  'test/actors/run/agent.test.ts': 482,
+  'test/actors/run/model.test.ts': 736,
+  'test/gateway/follow.test.ts': 444,
+  'test/gateway/http.test.ts': 594,
+  'test/gateway/socket-claims.test.ts': 438,
+  'test/gateway/socket-jobs.test.ts': 463,
+  'test/gateway/socket.test.ts': 473,
+  'test/gateway/transcripts.ts': 454,
+  'test/host/shard.test.ts': 437,
+  'test/hostile/rows.ts': 463,
+  'test/protocol/definition.test.ts': 412,
+  'test/protocol/language.test.ts': 558,
+  'test/scenarios/actions.test.ts': 631,
+  'test/scenarios/agent-steps.test.ts': 508,
+  'test/scenarios/agents.test.ts': 411,
+  'test/scenarios/attachments.test.ts': 552,
+  'test/scenarios/channels-visibility.test.ts': 477,
+  'test/scenarios/channels.test.ts': 516,
+  'test/scenarios/events.test.ts': 416,
+  'test/scenarios/interactions.test.ts': 824,
+  'test/scenarios/isolation.test.ts': 473,
+  'test/scenarios/loops-policies.test.ts': 509,
+  'test/scenarios/mcp.test.ts': 623,
+  'test/scenarios/people.test.ts': 451,
+  'test/scenarios/runs.test.ts': 450,
+  'test/scenarios/sessions.test.ts': 776,
+  'test/scenarios/toolkits.test.ts': 446,
+  'test/scenarios/transcripts.test.ts': 549,
+  'test/service.ts': 455,
+  'test/views/configuration.test.ts': 417,
+}
+
+t.test('every file has at most 400 formatted lines', async (t) => {
+  for (const file of files) {
+    const lines = readFileSync(join(root, file), 'utf8').split('\n').length
+    t.ok(lines <= (long[file] ?? 400), `${file} has ${lines}`)
+  }
 })

@@ -35,7 +35,7 @@ t.test('every frame of the worker socket occurs in a scenario', async (t) => {
   const text = read((name) => name.startsWith('worker'))
   const source = readFileSync(join(import.meta.dirname, '..', 'protocol', 'worker.ts'), 'utf8')
   const block = /export type Down =([\s\S]*?)\n\n/.exec(source)?.[1] ?? ''
-  const down = [...block.matchAll(/readonly type: ('[^}\n]*?)(?=[;}])/g)].flatMap(
+  const down = [...block.matchAll(/readonly type:((?:[\s|]*'[^'\n]+')+)/g)].flatMap(
     ([, types = '']) => [...types.matchAll(/'([^']+)'/g)].map(([, type]) => type ?? ''),
   )
   t.ok(
