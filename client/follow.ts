@@ -4,7 +4,7 @@
  */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { api, type Api } from '../protocol/api.ts'
-import { terminal, type ProjectRunEvent, type RunEventRecord } from '../protocol/api/runs.ts'
+import { terminal, type ProjectRunEvent, type RunEventRecord } from '../protocol/runs/schema.ts'
 import type { ChannelEventRecord } from '../protocol/channels.ts'
 import type { Client } from './client.ts'
 import { BatonError, reasonOf, refusal } from './transport.ts'

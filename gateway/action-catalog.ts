@@ -7,7 +7,7 @@ import type { Action, CatalogEntry } from '../protocol/api/actions.ts'
 import type { OrganizationAction } from '../protocol/api/organization-actions.ts'
 import type { Open } from '../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
-import type { ViewQuestions } from '../protocol/internal.ts'
+import type { ViewQuestions } from '../protocol/view-questions.ts'
 import { answer, type LocalQuery } from './listing.ts'
 import type { World } from './ports.ts'
 

@@ -15,7 +15,7 @@ import {
 import { timestamp } from '../protocol/common.ts'
 import { lastCursor, type Placed } from '../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
-import type { ViewQuestions } from '../protocol/internal.ts'
+import type { ViewQuestions } from '../protocol/view-questions.ts'
 import { homeOf, type Call, type Edge } from './call.ts'
 import { viewerOf } from './channels.ts'
 import { WITHIN, type Follower } from './follow.ts'

@@ -11,7 +11,7 @@ import {
 } from '../protocol/directory.ts'
 import type { Origin } from '../protocol/entry.ts'
 import { isRefusal, refuseFields, type Refusal } from '../protocol/errors.ts'
-import type { ViewQuestions } from '../protocol/internal.ts'
+import type { ViewQuestions } from '../protocol/view-questions.ts'
 import { isId } from '../protocol/ids.ts'
 import { own } from '../protocol/lookup.ts'
 import type { Caller } from './authenticate.ts'

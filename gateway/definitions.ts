@@ -2,7 +2,7 @@
 import type { Api, RowName } from '../protocol/api.ts'
 import type { Origin } from '../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
-import type { ViewQuestions } from '../protocol/internal.ts'
+import type { ViewQuestions } from '../protocol/view-questions.ts'
 import { own } from '../protocol/lookup.ts'
 import type { Reply } from '../protocol/contract.ts'
 import { homeOf, type Call, type Edge } from './call.ts'

@@ -3,7 +3,7 @@
  * sign that there is something new: the frames come from the view, which gives them their order.
  */
 import { isRefusal, type Refusal } from '../protocol/errors.ts'
-import type { ViewQuestions } from '../protocol/internal.ts'
+import type { ViewQuestions } from '../protocol/view-questions.ts'
 import { WITHIN, type Follower } from './follow.ts'
 import type { Item } from './piece.ts'
 import type { World } from './ports.ts'

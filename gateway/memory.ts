@@ -2,7 +2,7 @@
 import type { Api } from '../protocol/api.ts'
 import type { Reply } from '../protocol/contract.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
-import type { ViewQuestions } from '../protocol/internal.ts'
+import type { ViewQuestions } from '../protocol/view-questions.ts'
 import { own } from '../protocol/lookup.ts'
 import { homeOf, type Call, type Edge } from './call.ts'
 import { openCursor, sealCursor } from './cursor.ts'

@@ -12,11 +12,11 @@ import {
   type CallerRoles,
   type CreateInteraction,
 } from '../protocol/api/interactions.ts'
-import type { WorkflowRun } from '../protocol/api/runs.ts'
+import type { WorkflowRun } from '../protocol/runs/schema.ts'
 import type { ProjectDirectory } from '../protocol/directory.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { roleOf } from '../protocol/interaction/check.ts'
-import { terminal } from '../protocol/api/runs.ts'
+import { terminal } from '../protocol/runs/schema.ts'
 import { own } from '../protocol/lookup.ts'
 import { grantsOf, hasRole } from '../protocol/roles.ts'
 import type { Caller } from './authenticate.ts'

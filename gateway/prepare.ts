@@ -3,7 +3,7 @@
  * actor as it came.
  */
 import type { CreateInteraction } from '../protocol/api/interactions.ts'
-import type { Run } from '../protocol/api/runs.ts'
+import type { Run } from '../protocol/runs/schema.ts'
 import type { Holds } from '../protocol/api/access.ts'
 import type { Reserved } from '../protocol/configuration.ts'
 import type { Definition } from '../protocol/directory.ts'

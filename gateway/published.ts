@@ -1,6 +1,6 @@
 /** Publishing under a key that the project's matcher may have forgotten: a view remembers (K1, K2 of protocol/sources.ts). */
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
-import type { ViewQuestions } from '../protocol/internal.ts'
+import type { ViewQuestions } from '../protocol/view-questions.ts'
 import type { Published, Recalled } from '../protocol/sources.ts'
 import type { Outcome, World } from './ports.ts'
 

@@ -2,16 +2,12 @@
  * The timeline of one run as a sequence to follow: pages from the view, live entries from the run's owner. One subscription per
  * run and gateway, whatever the number of clients.
  */
-import {
-  timelineRecord,
-  timelineTypes,
-  type RunEvent,
-  type RunEventRecord,
-} from '../protocol/api/runs.ts'
+import { timelineRecord, timelineTypes, type RunEvent } from '../protocol/runs/events.ts'
+import type { RunEventRecord } from '../protocol/runs/schema.ts'
 import { timestamp } from '../protocol/common.ts'
 import { lastCursor, type Placed } from '../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
-import type { ViewQuestions } from '../protocol/internal.ts'
+import type { ViewQuestions } from '../protocol/view-questions.ts'
 import type { Preview } from '../protocol/session/previews.ts'
 import { WITHIN, type Follower } from './follow.ts'
 import type { Item } from './piece.ts'

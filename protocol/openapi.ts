@@ -12,7 +12,7 @@ import {
   RunStep,
   WorkflowRun,
   WorkflowRunDetail,
-} from './api/runs.ts'
+} from './runs/schema.ts'
 import { WaitingOn } from './api/waiting.ts'
 import { Workflow, WorkflowVersion } from './api/workflows.ts'
 import { api } from './api.ts'

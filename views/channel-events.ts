@@ -13,7 +13,7 @@ import { channelEventRecord } from '../protocol/channels.ts'
 import { parseTimestamp, timestamp, type Open } from '../protocol/common.ts'
 import { lastCursor, type Placed } from '../protocol/entry.ts'
 import type { Refusal } from '../protocol/errors.ts'
-import type { ViewQuestions } from '../protocol/internal.ts'
+import type { ViewQuestions } from '../protocol/view-questions.ts'
 import { patch } from '../protocol/patch.ts'
 import {
   aboutChannel,

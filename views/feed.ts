@@ -4,10 +4,11 @@
  * many to a row, and the newest ones are in memory as well, see `FeedTail`.
  */
 import type { Job } from '../protocol/api/jobs.ts'
-import { timelineTypes, type ProjectRunEvent, type RunEvent } from '../protocol/api/runs.ts'
+import { timelineTypes, type RunEvent } from '../protocol/runs/events.ts'
+import type { ProjectRunEvent } from '../protocol/runs/schema.ts'
 import { timestamp, type Open } from '../protocol/common.ts'
 import type { Placed } from '../protocol/entry.ts'
-import type { ViewQuestions } from '../protocol/internal.ts'
+import type { ViewQuestions } from '../protocol/view-questions.ts'
 import { actionEntry } from './actions.ts'
 import { CHARACTERS } from './page.ts'
 import { keptRuns, type RunRow } from './runs.ts'

@@ -1,7 +1,7 @@
 /** Records of calls of actions: one for each job that an attempt was made of, written once, when it has ended. */
 import { deliveryIdOf, invocationIdOf, type Invocation } from '../protocol/action/invocation.ts'
 import type { Job, QueueEvent } from '../protocol/api/jobs.ts'
-import type { RunStep } from '../protocol/api/runs.ts'
+import type { RunStep } from '../protocol/runs/schema.ts'
 import type { Open } from '../protocol/common.ts'
 import { definitionId } from './definitions.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'

@@ -1,10 +1,10 @@
 /** Jobs: the patches of queue events, folded. The result of a job comes from its run, which keeps it. */
 import { isUnlisted, type Job, type QueueEvent } from '../protocol/api/jobs.ts'
-import type { RunEvent } from '../protocol/api/runs.ts'
+import type { RunEvent } from '../protocol/runs/events.ts'
 import { parseTimestamp, timestamp, type Open } from '../protocol/common.ts'
 import type { Event, Placed } from '../protocol/entry.ts'
 import type { Refusal } from '../protocol/errors.ts'
-import type { ViewQuestions } from '../protocol/internal.ts'
+import type { ViewQuestions } from '../protocol/view-questions.ts'
 import { isOfLoop } from '../protocol/loop/record.ts'
 import { patch, type Patch } from '../protocol/patch.ts'
 import { feedJob } from './feed.ts'

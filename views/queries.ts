@@ -2,7 +2,7 @@
 import { api, type RowName } from '../protocol/api.ts'
 import type { OrganizationAction } from '../protocol/api/organization-actions.ts'
 import type { Refusal } from '../protocol/errors.ts'
-import type { ViewQuestions } from '../protocol/internal.ts'
+import type { ViewQuestions } from '../protocol/view-questions.ts'
 import { isOfLoop } from '../protocol/loop/record.ts'
 import type { Row } from '../protocol/contract.ts'
 import { actionLog } from './actions.ts'
@@ -52,7 +52,7 @@ import { liveRows, transcriptPage } from './transcript.ts'
 import { deliveryList, webhookGet, webhookList } from './webhooks.ts'
 import { watch, workerList, workerModels } from './workers.ts'
 import { workflowGet, workflowList, workflowVersions } from './workflows.ts'
-import type { RunStep } from '../protocol/api/runs.ts'
+import type { RunStep } from '../protocol/runs/schema.ts'
 
 /** Where and when a question is asked. */
 export interface Asked {

@@ -1,5 +1,5 @@
 /** Lists of runs, newest first. Every combination of filters is read along one index, chosen here and not by chance. */
-import type { Run, WorkflowRun } from '../protocol/api/runs.ts'
+import type { Run, WorkflowRun } from '../protocol/runs/schema.ts'
 import { runStatuses } from '../protocol/loop/run.ts'
 import { shownRun, type RunRecord } from '../protocol/loop/record.ts'
 import type { Refusal } from '../protocol/errors.ts'

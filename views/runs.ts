@@ -1,6 +1,7 @@
 /** Runs: the patches of run events, folded into one row for each run with what lists filter by. */
 import { createHash } from 'node:crypto'
-import { terminal, type Run, type RunEvent, type WorkflowRunDetail } from '../protocol/api/runs.ts'
+import { terminal, type Run, type WorkflowRunDetail } from '../protocol/runs/schema.ts'
+import type { RunEvent } from '../protocol/runs/events.ts'
 import { parseTimestamp } from '../protocol/common.ts'
 import { lastCursor, type Placed } from '../protocol/entry.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'

@@ -3,7 +3,7 @@ import { timestamp } from '../protocol/common.ts'
 import { channelOfKey } from '../protocol/channels/exchange.ts'
 import type { Viewer } from '../protocol/channels.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'
-import type { ViewQuestions } from '../protocol/internal.ts'
+import type { ViewQuestions } from '../protocol/view-questions.ts'
 import {
   agentTurn,
   sessionMessage,

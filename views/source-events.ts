@@ -2,7 +2,7 @@
 import type { SourceEventRecord } from '../protocol/api/events.ts'
 import { parseTimestamp } from '../protocol/common.ts'
 import type { Placed } from '../protocol/entry.ts'
-import type { ViewQuestions } from '../protocol/internal.ts'
+import type { ViewQuestions } from '../protocol/view-questions.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'
 import type { SourcesEvent } from '../protocol/sources.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'

@@ -1,5 +1,6 @@
 /** Steps of runs: the patches of run events, folded. */
-import type { RunEvent, RunStep } from '../protocol/api/runs.ts'
+import type { RunEvent } from '../protocol/runs/events.ts'
+import type { RunStep } from '../protocol/runs/schema.ts'
 import { patch } from '../protocol/patch.ts'
 import type { RunRow } from './runs.ts'
 import { Kept, type Store } from './store.ts'

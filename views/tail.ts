@@ -2,7 +2,7 @@
  * The newest frames of the feed in memory, so that whoever follows it at its end is answered without reading a table, and
  * those that wait to be stored. Frames lie in two generations; when the younger one is full, the older one is dropped.
  */
-import type { ProjectRunEvent } from '../protocol/api/runs.ts'
+import type { ProjectRunEvent } from '../protocol/runs/schema.ts'
 
 /** A frame of the feed. */
 export interface Frame {

@@ -1,14 +1,9 @@
 /** Events of runs as clients follow them: those of one entry kept as one row, spelled out when they are asked for. */
-import {
-  terminal,
-  timelineRecord,
-  timelineTypes,
-  type RunEvent,
-  type RunEventRecord,
-} from '../protocol/api/runs.ts'
+import { terminal, type RunEventRecord } from '../protocol/runs/schema.ts'
+import { timelineRecord, timelineTypes, type RunEvent } from '../protocol/runs/events.ts'
 import { timestamp, type Open } from '../protocol/common.ts'
 import type { Refusal } from '../protocol/errors.ts'
-import type { ViewQuestions } from '../protocol/internal.ts'
+import type { ViewQuestions } from '../protocol/view-questions.ts'
 import { limitOf } from './page.ts'
 import { missingRun, runRow, type RunRow } from './runs.ts'
 import type { Store } from './store.ts'

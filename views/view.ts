@@ -20,7 +20,7 @@ import {
   type Placed,
 } from '../protocol/entry.ts'
 import { refuse } from '../protocol/errors.ts'
-import type { ViewQuestions } from '../protocol/internal.ts'
+import type { ViewQuestions } from '../protocol/view-questions.ts'
 import { defaultTiming } from '../protocol/worker.ts'
 import { applyAgents } from './agents.ts'
 import { applyActions } from './definitions.ts'

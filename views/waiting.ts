@@ -3,7 +3,7 @@
  * the job it waits for, and from the workers that are connected.
  */
 import type { Job } from '../protocol/api/jobs.ts'
-import { terminal, type RunStep, type WorkflowRun } from '../protocol/api/runs.ts'
+import { terminal, type RunStep, type WorkflowRun } from '../protocol/runs/schema.ts'
 import type { WaitingOn } from '../protocol/api/waiting.ts'
 import { parseTimestamp } from '../protocol/common.ts'
 import type { Filters } from '../protocol/worker.ts'

@@ -1,7 +1,7 @@
 /** Starting runs: by a client, by a trigger, by a time, by a step of another run. All go through one admission. */
 import { actorOf } from '../../protocol/action/invocation.ts'
 import { startKeyOf, type StartLoopRun } from '../../protocol/api/loops.ts'
-import type { Run } from '../../protocol/api/runs.ts'
+import type { Run } from '../../protocol/runs/schema.ts'
 import { timestamp, type Open } from '../../protocol/common.ts'
 import {
   errors,

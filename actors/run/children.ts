@@ -2,7 +2,7 @@
  * What runs tell each other. A child begins, and a parent goes on, in a commit of its own: what one command causes stays bounded
  * however many runs are above and below each other.
  */
-import type { RunEvent } from '../../protocol/api/runs.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { RunCommands } from '../../protocol/internal.ts'
 import type { Cause, Decision } from '../actor.ts'

@@ -3,7 +3,8 @@
  * in place: finished steps keep their outputs, and the failed one runs again.
  */
 import type { Api } from '../../protocol/api.ts'
-import type { Run, RunEvent } from '../../protocol/api/runs.ts'
+import type { Run } from '../../protocol/runs/schema.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { timestamp } from '../../protocol/common.ts'

@@ -2,7 +2,7 @@
  * Source events: whatever happened elsewhere and was found to be what a run waits for. Each goes on with every step that waits
  * for it, at once and not later: unlike a signal it is not kept for a step that does not wait yet.
  */
-import type { RunEvent } from '../../protocol/api/runs.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { Delivered } from '../../protocol/internal.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance } from './advance.ts'

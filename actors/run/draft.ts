@@ -3,7 +3,8 @@
  * ones before it left; so a draft applies every event as it is emitted. `apply` never changes the state it is given, so
  * the actor's state stays as it was; the state of the finished draft is handed on with the decision, and need not be computed again.
  */
-import type { Run, RunEvent, RunEventType, RunStep } from '../../protocol/api/runs.ts'
+import type { Run, RunStep } from '../../protocol/runs/schema.ts'
+import type { RunEvent, RunEventType } from '../../protocol/runs/events.ts'
 import { timestamp, type Open } from '../../protocol/common.ts'
 import type { InteractionCommands } from '../../protocol/internal.ts'
 import type { LoopCommands } from '../../protocol/loop/events.ts'

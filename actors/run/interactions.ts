@@ -2,7 +2,7 @@
  * What interactions tell their run. The one that a step waits for goes on with the step; those that clients opened for the run
  * end as a signal of the name they were opened with.
  */
-import type { RunEvent } from '../../protocol/api/runs.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { RunCommands } from '../../protocol/internal.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance } from './advance.ts'

@@ -4,7 +4,7 @@
  */
 import type { ActionCall } from '../../protocol/action/invocation.ts'
 import type { actions } from '../../protocol/api/actions.ts'
-import type { RunEvent } from '../../protocol/api/runs.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
 import { parseDuration, type Open } from '../../protocol/common.ts'
 import type { Input, Reply } from '../../protocol/contract.ts'
 import type { Spec } from '../../protocol/spec.ts'

@@ -2,7 +2,7 @@
  * What the queue tells a run of its job. The job that the run waits for is the only one it hears: whatever comes late, twice
  * or about another job changes nothing.
  */
-import type { RunEvent } from '../../protocol/api/runs.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { RunCommands } from '../../protocol/internal.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance } from './advance.ts'

@@ -2,7 +2,8 @@
  * How events change what a run keeps of its branches. Bounded work for each event: branches under way are few, and what
  * branches gave is kept in chunks, so that adding one copies a chunk and not everything that came before.
  */
-import type { RunEvent, RunStep } from '../../protocol/api/runs.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
+import type { RunStep } from '../../protocol/runs/schema.ts'
 import { own } from '../../protocol/lookup.ts'
 import { patch } from '../../protocol/patch.ts'
 import type { Branch, Join, Note, RunState, Yield } from './state.ts'

@@ -2,7 +2,7 @@
  * A run of a loop. The loop decides whether it begins at once or waits its turn (`held`), and hears of its end in the commit that
  * ends it; so as many runs are under way as the loop says, whatever happens when.
  */
-import type { RunEvent } from '../../protocol/api/runs.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
 import { timestamp, type Open } from '../../protocol/common.ts'
 import type { RunCommands } from '../../protocol/internal.ts'
 import type { RunOpening } from '../../protocol/loop/events.ts'

@@ -6,7 +6,8 @@
  * O1. A step begins with `step.started` once; later attempts begin with `step.retried`.
  * O2. A step that fails for good fails the run; in a branch it marks the branch, and in the cleanup it is passed over.
  */
-import type { RunEventType, RunStep } from '../../protocol/api/runs.ts'
+import type { RunEventType } from '../../protocol/runs/events.ts'
+import type { RunStep } from '../../protocol/runs/schema.ts'
 import { parseDuration, timestamp, type Open } from '../../protocol/common.ts'
 import { ExpressionError } from '../../protocol/language/expression.ts'
 import type { StopReason } from '../../protocol/loop/run.ts'

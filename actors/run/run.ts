@@ -7,7 +7,7 @@
  *             suspended              queued
  */
 import type { Api } from '../../protocol/api.ts'
-import type { RunEvent } from '../../protocol/api/runs.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { RecoverExtra, StartExtra } from '../../protocol/directory.ts'
 import type { RunCommands } from '../../protocol/internal.ts'
 import type { Actor, Tell } from '../actor.ts'

@@ -3,7 +3,8 @@
  * By step: the suspended step is completed with the given result, whatever it waits for.
  */
 import type { Api } from '../../protocol/api.ts'
-import type { Run, RunEvent } from '../../protocol/api/runs.ts'
+import type { Run } from '../../protocol/runs/schema.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
 import { bodyKey, type Open } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'

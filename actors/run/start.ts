@@ -4,7 +4,8 @@
  */
 import { actorOf } from '../../protocol/action/invocation.ts'
 import type { Api } from '../../protocol/api.ts'
-import type { RunEvent, WorkflowRun } from '../../protocol/api/runs.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
+import type { WorkflowRun } from '../../protocol/runs/schema.ts'
 import { bodyKey, parseDuration, timestamp, type Open } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import type { StartExtra } from '../../protocol/directory.ts'

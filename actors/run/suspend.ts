@@ -1,6 +1,6 @@
 /** How a step begins to wait: the step, the wait and the run say so, in this order, with the same details. A branch waits alone: its run waits already. */
 import { timestamp, type Open } from '../../protocol/common.ts'
-import type { RunStep } from '../../protocol/api/runs.ts'
+import type { RunStep } from '../../protocol/runs/schema.ts'
 import type { Patch } from '../../protocol/patch.ts'
 import { emit, type Draft } from './draft.ts'
 import type { OpenWait } from './state.ts'

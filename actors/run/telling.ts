@@ -1,5 +1,5 @@
 /** What the source events of the project hear of a run: what it waits for, and what it says of itself. */
-import type { RunEvent } from '../../protocol/api/runs.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { Open } from '../../protocol/common.ts'
 import type { Address } from '../../protocol/entry.ts'
 import type { Awaited, Publication } from '../../protocol/sources.ts'

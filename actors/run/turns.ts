@@ -7,7 +7,7 @@
  * U2. A turn that was opened ends, and a run that was asked to cancel waits for that; one that was not opened is only forgotten.
  */
 import type { ActorOf } from '../../protocol/action/invocation.ts'
-import type { RunEvent } from '../../protocol/api/runs.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { RunCommands } from '../../protocol/internal.ts'
 import type { TurnWork } from '../../protocol/session/bookkeeping.ts'
 import type { TurnOpening } from '../../protocol/session/commands.ts'

@@ -2,7 +2,7 @@
  * What a run spends. A usage is recorded when it is known, whether the run still goes on or not; what it means for the run is
  * looked at before the next step (limits.ts), and at once when the run waits for an agent: that is what spends.
  */
-import type { RunEvent } from '../../protocol/api/runs.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { RunCommands } from '../../protocol/internal.ts'
 import { creditsOf } from '../../protocol/loop/credits.ts'
 import type { Cause, Decision } from '../actor.ts'

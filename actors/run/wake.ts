@@ -1,5 +1,5 @@
 /** A time has come: a sleep or a retry delay is over, a step has timed out, or the run as a whole. Waking early or twice is harmless. */
-import type { RunEvent } from '../../protocol/api/runs.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance } from './advance.ts'
 import { isFull, leaveBranches } from './branches.ts'

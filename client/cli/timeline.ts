@@ -1,5 +1,5 @@
 /** Events of runs and of channels as lines for a person. */
-import type { RunEventRecord } from '../../protocol/api/runs.ts'
+import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 import type { ChannelEventRecord } from '../../protocol/channels.ts'
 
 /** Payload members that the line says already, or that only programs want. */

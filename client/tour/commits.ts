@@ -4,7 +4,7 @@
  * Whatever happens, the loop is deleted and the repository is removed.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { terminal, type RunEventRecord } from '../../protocol/api/runs.ts'
+import { terminal, type RunEventRecord } from '../../protocol/runs/schema.ts'
 import { lineOf } from '../cli/timeline.ts'
 import type { Client } from '../client.ts'
 import { Worker } from '../worker.ts'

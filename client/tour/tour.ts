@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
-import type { RunEventRecord } from '../../protocol/api/runs.ts'
+import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 import { explain } from '../cli/explain.ts'
 import { lineOf } from '../cli/timeline.ts'
 import { client, type Client } from '../client.ts'

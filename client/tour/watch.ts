@@ -1,5 +1,5 @@
 /** Following a run while keeping count, so that afterwards it can be proved that nothing was missed and nothing came twice. */
-import type { RunEventRecord } from '../../protocol/api/runs.ts'
+import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 import type { Client } from '../client.ts'
 import { followRun, timeline } from '../follow.ts'
 import type { Show } from './show.ts'

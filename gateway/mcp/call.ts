@@ -5,7 +5,7 @@
  * C1. The row's own permission, checks and limits hold; nothing can be done here that the row would refuse.
  * C2. A request id repeats no call, because clients use ids again. A call with a key is made once: a repeat waits for the same run.
  */
-import type { WorkflowRun } from '../../protocol/api/runs.ts'
+import type { WorkflowRun } from '../../protocol/runs/schema.ts'
 import { isRefusal, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import {
   answered,

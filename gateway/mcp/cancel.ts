@@ -3,7 +3,7 @@
  * external id: whichever gateway hears of the cancellation finds it, and nothing is kept here.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
-import type { Run } from '../../protocol/api/runs.ts'
+import type { Run } from '../../protocol/runs/schema.ts'
 import type { RpcId } from '../../protocol/mcp.ts'
 import { authorize } from '../authorize.ts'
 import { homeOf, rows, type Call, type Edge } from '../call.ts'

@@ -1,5 +1,5 @@
 /** The timeline of a run as progress: one line for each event, and what of it is worth telling. */
-import type { RunEventRecord } from '../../protocol/api/runs.ts'
+import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 import type { Sink } from '../respond.ts'
 
 /** What a line says: the cursor of an event, and what is told of it. */

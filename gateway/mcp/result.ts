@@ -1,7 +1,7 @@
 /** What a call came to, in the words of the protocol: for the model as text, for programs as data, and whose run it was. */
 import type { Open } from '../../protocol/common.ts'
 import { errorBody, errors, isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import { terminal, type WorkflowRunDetail } from '../../protocol/api/runs.ts'
+import { terminal, type WorkflowRunDetail } from '../../protocol/runs/schema.ts'
 import type { McpResult, McpTool } from '../../protocol/mcp.ts'
 import type { World } from '../ports.ts'
 import { faultsOf } from '../schema.ts'

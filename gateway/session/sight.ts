@@ -3,7 +3,7 @@
  * read, change or follow that session either: for them it is not there. Any other session is open to the project.
  */
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import type { ViewQuestions } from '../../protocol/internal.ts'
+import type { ViewQuestions } from '../../protocol/view-questions.ts'
 import { viewerOf } from '../channels.ts'
 import type { Caller } from '../authenticate.ts'
 import type { World } from '../ports.ts'

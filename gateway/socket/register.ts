@@ -4,7 +4,8 @@
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { prefixes } from '../../protocol/ids.ts'
-import type { ViewQuestions, WorkerCommands } from '../../protocol/internal.ts'
+import type { ViewQuestions } from '../../protocol/view-questions.ts'
+import type { WorkerCommands } from '../../protocol/internal.ts'
 import { closeCodes, type Register } from '../../protocol/worker.ts'
 import { gained, settle } from './offers.ts'
 import type { Connection } from './connection.ts'

@@ -5,7 +5,8 @@ import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
 import { checkSpec, Spec } from '../spec.ts'
-import { StartWorkflowRun, WorkflowRun } from './runs.ts'
+import { StartWorkflowRun } from './runs.ts'
+import { WorkflowRun } from '../runs/schema.ts'
 
 export const Workflow = Type.Object({
   id: Type.String(),

@@ -2,7 +2,7 @@
  * The record of a run as the engine and the views keep it, whatever its origin: a run of a loop has a few members more. Clients get
  * it in the shape of its origin; `shownRun` is the only place that makes one of the two shapes.
  */
-import type { Run, WorkflowRun } from '../api/runs.ts'
+import type { Run, WorkflowRun } from '../runs/schema.ts'
 import type { LoopRun } from './run.ts'
 
 type OfLoop = 'loop_id' | 'loop_version_id' | 'loop_version'

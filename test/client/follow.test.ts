@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import type { RunEventRecord } from '../../protocol/api/runs.ts'
+import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 import { client } from '../../client/client.ts'
 import { followRun, timeline, type FollowOptions } from '../../client/follow.ts'
 import { BatonError } from '../../client/transport.ts'

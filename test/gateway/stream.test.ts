@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import type { Placed } from '../../protocol/entry.ts'
-import { timelineRecord, type RunEvent } from '../../protocol/api/runs.ts'
+import { timelineRecord, type RunEvent } from '../../protocol/runs/events.ts'
 import { timestamp } from '../../protocol/common.ts'
 import { refuse } from '../../protocol/errors.ts'
 import type { Preview } from '../../protocol/session/previews.ts'

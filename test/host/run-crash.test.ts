@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { actorKinds } from '../../actors/kinds.ts'
-import { timelineTypes } from '../../protocol/api/runs.ts'
+import { timelineTypes } from '../../protocol/runs/events.ts'
 import { makeId } from '../../protocol/ids.ts'
 import { defaultTiming } from '../../protocol/worker.ts'
 import { MemoryBus } from '../memory.ts'

@@ -17,7 +17,7 @@
  */
 import { Compile } from 'typebox/compile'
 import { explain } from '../../gateway/explain.ts'
-import { timelineTypes, type RunEvent } from '../../protocol/api/runs.ts'
+import { timelineTypes, type RunEvent } from '../../protocol/runs/events.ts'
 import { parseDuration } from '../../protocol/common.ts'
 import type { Definition } from '../../protocol/directory.ts'
 import { checkSpec, Spec } from '../../protocol/spec.ts'

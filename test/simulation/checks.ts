@@ -1,7 +1,8 @@
 /** What the outside saw must agree with the journal; and the owners, asked at rest, with both. */
 import type { QueueState } from '../../actors/queue/state.ts'
 import { waiting } from '../../actors/queue/line.ts'
-import { terminal, type RunEvent, type WorkflowRun } from '../../protocol/api/runs.ts'
+import { terminal, type WorkflowRun } from '../../protocol/runs/schema.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { Address, Command, Kind } from '../../protocol/entry.ts'
 import type { Interaction } from '../../protocol/interaction/shapes.ts'
 import { isRefusal } from '../../protocol/errors.ts'

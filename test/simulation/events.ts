@@ -5,7 +5,8 @@
  */
 import { placesOf, type RunState } from '../../actors/run/state.ts'
 import type { SourcesState } from '../../actors/events/state.ts'
-import { terminal, type RunEvent } from '../../protocol/api/runs.ts'
+import { terminal } from '../../protocol/runs/schema.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { Placed } from '../../protocol/entry.ts'
 import { ExpressionError } from '../../protocol/language/expression.ts'
 import { fits } from '../../protocol/matching.ts'

@@ -4,7 +4,7 @@
  */
 import type { RunState } from '../../actors/run/state.ts'
 import type { InteractionState } from '../../actors/interaction/state.ts'
-import { terminal } from '../../protocol/api/runs.ts'
+import { terminal } from '../../protocol/runs/schema.ts'
 import { parseTimestamp } from '../../protocol/common.ts'
 import type { Placed } from '../../protocol/entry.ts'
 import type { InteractionEvent } from '../../protocol/interaction/events.ts'

@@ -2,7 +2,7 @@
 import type { LoopState } from '../../actors/loop/state.ts'
 import type { QueueState } from '../../actors/queue/state.ts'
 import { isAsked, type RunState } from '../../actors/run/state.ts'
-import { terminal } from '../../protocol/api/runs.ts'
+import { terminal } from '../../protocol/runs/schema.ts'
 import { unsettledInteraction } from './interactions.ts'
 import type { Added, Ledger } from './ledger.ts'
 import { EPOCH } from './machine.ts'

@@ -1,5 +1,5 @@
 /** What must hold for the history of a run, event by event. */
-import type { RunEvent } from '../../protocol/api/runs.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { Placed } from '../../protocol/entry.ts'
 import type { Simulation } from './simulation.ts'
 

@@ -9,13 +9,8 @@ import { find, type QueueState } from '../../actors/queue/state.ts'
 import { run as runActor } from '../../actors/run/run.ts'
 import type { RunState } from '../../actors/run/state.ts'
 import type { Job, QueueEvent } from '../../protocol/api/jobs.ts'
-import {
-  terminal,
-  timelineTypes,
-  type RunEvent,
-  type RunStep,
-  type WorkflowRunDetail,
-} from '../../protocol/api/runs.ts'
+import { terminal, type RunStep, type WorkflowRunDetail } from '../../protocol/runs/schema.ts'
+import { timelineTypes, type RunEvent } from '../../protocol/runs/events.ts'
 import { shownRun } from '../../protocol/loop/record.ts'
 import type { Spec, Step } from '../../protocol/spec.ts'
 import { defaultTiming } from '../../protocol/worker.ts'

@@ -1,6 +1,7 @@
 /** Journals written by hand: commits of a few entries, with the sequences and predecessors a shard host would give them. */
 import type { Job, LeaseGrant, QueueEvent } from '../../protocol/api/jobs.ts'
-import type { RunEvent, RunStep, WorkflowRun } from '../../protocol/api/runs.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
+import type { RunStep, WorkflowRun } from '../../protocol/runs/schema.ts'
 import { timestamp, type Open } from '../../protocol/common.ts'
 import {
   cursorOf,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { WorkflowRun } from '../../protocol/api/runs.ts'
+import type { WorkflowRun } from '../../protocol/runs/schema.ts'
 import { planRuns } from '../../views/run-list.ts'
 import { View } from '../../views/view.ts'
 import {

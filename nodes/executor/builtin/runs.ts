@@ -1,6 +1,6 @@
 /** Runs that an agent starts and looks at. The id of a run comes from the job, so a job that is done twice starts one run. */
 import { workflowNamed } from '../../../gateway/prepare.ts'
-import type { WorkflowRunDetail } from '../../../protocol/api/runs.ts'
+import type { WorkflowRunDetail } from '../../../protocol/runs/schema.ts'
 import type { Open } from '../../../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'

@@ -1,7 +1,7 @@
 /** Taking somebody who is no active principal any more out of all channels, but for the direct messages of who was disabled. Who came back meanwhile stays. */
 import { activePrincipal } from '../../../protocol/directory.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
-import type { ViewQuestions } from '../../../protocol/internal.ts'
+import type { ViewQuestions } from '../../../protocol/view-questions.ts'
 import { own } from '../../../protocol/lookup.ts'
 import type { Runs } from './errands.ts'
 

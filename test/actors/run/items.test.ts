@@ -3,7 +3,7 @@ import t from 'tap'
 import { evolve, type AnyActor, type Cause, type Decided } from '../../../actors/actor.ts'
 import { run } from '../../../actors/run/run.ts'
 import { placesOf, type RunState } from '../../../actors/run/state.ts'
-import type { RunEvent } from '../../../protocol/api/runs.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { prefixes } from '../../../protocol/ids.ts'
 
 const ITEMS = 10_000

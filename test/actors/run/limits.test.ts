@@ -2,7 +2,7 @@ import t from 'tap'
 import { MAX_EXECUTED } from '../../../actors/run/limits.ts'
 import { run } from '../../../actors/run/run.ts'
 import type { Engine, RunState } from '../../../actors/run/state.ts'
-import type { RunEvent } from '../../../protocol/api/runs.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { given, START, typesOf } from '../../given.ts'
 import { action, failed, payload, record, settle, sleep, started, step } from './story.ts'
 

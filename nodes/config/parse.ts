@@ -1,0 +1,81 @@
+/** How the texts of settings are read: each parser gives the value, or a sentence that says what is accepted. */
+import { parseDuration } from '../../protocol/common.ts'
+import { wrongNetwork } from '../outbound/guard.ts'
+
+/** A faulty text gives a sentence that says what is accepted. */
+export interface Fault {
+  readonly wrong: string
+}
+export type Parse<T> = (text: string) => T | Fault
+export const wrong = (sentence: string): Fault => ({ wrong: sentence })
+
+export const integer =
+  (from: number, to: number): Parse<number> =>
+  (text) =>
+    /^\d+$/.test(text) && Number(text) >= from && Number(text) <= to
+      ? Number(text)
+      : wrong(`must be a whole number from ${from} to ${to}`)
+/** A number of `unit` milliseconds, or a duration such as `15s`. The result counts units. */
+export const duration =
+  (unit: 1 | 1000, from: number, to: number): Parse<number> =>
+  (text) => {
+    const ms = /^\d+(\.\d+)?$/.test(text) ? Number(text) * unit : parseDuration(text)
+    const amount = ms === undefined ? Number.NaN : ms / unit
+    return amount >= from && amount <= to
+      ? amount
+      : wrong(
+          `must be from ${from} to ${to} ${unit === 1 ? 'milliseconds' : 'seconds'}, or a duration such as 15s`,
+        )
+  }
+export const matching =
+  (pattern: RegExp, sentence: string): Parse<string> =>
+  (text) =>
+    pattern.test(text) ? text : wrong(sentence)
+export const oneOf =
+  <const T extends string>(...values: readonly T[]): Parse<T> =>
+  (text) =>
+    values.find((value) => value === text) ?? wrong(`must be one of ${values.join(', ')}`)
+export const each =
+  <T>(parse: Parse<T>): Parse<T[]> =>
+  (text) => {
+    const items = text
+      .split(',')
+      .map((item) => item.trim())
+      .filter(Boolean)
+      .map(parse)
+    return (
+      (items.find((item) => typeof item === 'object' && item !== null && 'wrong' in item) as
+        | Fault
+        | undefined) ?? (items as T[])
+    )
+  }
+/** `on` stands for the given text, `off` for nothing. */
+export const switched =
+  (on: string, pattern: RegExp): Parse<string> =>
+  (text) =>
+    /^(on|true|1|yes)$/i.test(text)
+      ? on
+      : /^(off|false|0|no)$/i.test(text)
+        ? ''
+        : pattern.test(text)
+          ? text
+          : wrong('must be on, off or an id')
+export const any = matching(/^[^\0]+$/, 'must not be empty')
+export const address = matching(
+  /^((nats|tls|ws|wss):\/\/)?[^\s/]+(:\d+)?$/,
+  'must be addresses such as nats://10.0.0.1:4222, comma-separated',
+)
+export const origin = matching(
+  /^(\*|https?:\/\/[^\s/,]+)$/,
+  'must be origins such as https://example.org, or *',
+)
+export const network: Parse<string> = (text) => {
+  const sentence = wrongNetwork(text)
+  return sentence === undefined ? text : wrong(sentence)
+}
+export const sync: Parse<string> = (text) =>
+  text === 'always' || (parseDuration(text) ?? 0) >= 1000
+    ? text
+    : wrong('must be always or a duration of at least 1s, such as 2m')
+export const replicas: Parse<number> = (text) =>
+  [1, 3, 5].includes(Number(text)) ? Number(text) : wrong('must be 1, 3 or 5')

@@ -1,0 +1,129 @@
+/** Records of runs: a run in the shape of its origin, its steps, its timeline, the frames of the project-wide stream. */
+import { Type, type Static } from 'typebox'
+import { Open, Timestamp } from '../common.ts'
+import { LoopRun, runStatuses } from '../loop/run.ts'
+import { Spec } from '../spec.ts'
+import { WaitingOn } from '../api/waiting.ts'
+
+/** Statuses that never change again, unless a failed run is retried. */
+export const terminal: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
+
+/** A run of a workflow. `name` and `description` are ours, like those of loops' runs. */
+export const WorkflowRun = Type.Object({
+  id: Type.String(),
+  status: Type.Enum([...runStatuses]),
+  definition_id: Type.String({ description: 'Empty for a run of an inline spec' }),
+  definition_version: Type.Integer({ description: '0 for a run of an inline spec' }),
+  cancel_requested: Type.Boolean(),
+  cancel_requested_at: Type.Optional(Timestamp),
+  workflow_type: Type.Optional(Type.String()),
+  queue: Type.String(),
+  external_id: Type.Optional(Type.String()),
+  parent_run_id: Type.Optional(Type.String()),
+  name: Type.Optional(Type.String({ description: 'By run_name of the workflow' })),
+  description: Type.Optional(Type.String()),
+  initiated_by: Type.Optional(Type.String()),
+  input: Type.Optional(Open),
+  result: Type.Optional(Open),
+  error_message: Type.Optional(Type.String()),
+  error_type: Type.Optional(Type.String()),
+  created_at: Timestamp,
+  started_at: Type.Optional(Timestamp),
+  completed_at: Type.Optional(Timestamp),
+  updated_at: Timestamp,
+})
+export type WorkflowRun = Static<typeof WorkflowRun>
+/** A run in the shape of its origin. */
+export const Run = Type.Union([WorkflowRun, LoopRun])
+export type Run = Static<typeof Run>
+export const WorkflowRunDetail = Type.Object({
+  ...WorkflowRun.properties,
+  spec: Spec,
+  step_counts: Type.Record(Type.String(), Type.Integer()),
+  path_counts: Type.Optional(
+    Type.Object({
+      total: Type.Integer(),
+      working: Type.Integer(),
+      waiting: Type.Integer(),
+      completed: Type.Integer(),
+      failed: Type.Integer(),
+    }),
+  ),
+  paths: Type.Optional(
+    Type.Array(
+      Type.Object({
+        path_id: Type.String(),
+        state: Type.String(),
+        error_message: Type.Optional(Type.String()),
+        waiting_on: Type.Optional(WaitingOn),
+      }),
+    ),
+  ),
+})
+export type WorkflowRunDetail = Static<typeof WorkflowRunDetail>
+
+const stepStatuses = [
+  'pending',
+  'running',
+  'suspended',
+  'completed',
+  'failed',
+  'skipped',
+  'cancelled',
+] as const
+/** A step. `waiting_on` is ours, and told of workflows' runs only: clients that know loops take no other members than the contract's. */
+export const RunStep = Type.Object({
+  id: Type.String({ description: '<run_id>:<step_key>' }),
+  run_id: Type.String(),
+  step_key: Type.String(),
+  step_name: Type.Optional(Type.String()),
+  kind: Type.String(),
+  status: Type.Enum([...stepStatuses]),
+  seq: Type.Integer(),
+  attempt: Type.Integer(),
+  inputs: Type.Optional(Open),
+  parameters: Type.Optional(Open),
+  result: Type.Optional(Type.Unknown()),
+  job_id: Type.Optional(Type.String()),
+  wait_id: Type.Optional(Type.String()),
+  error_type: Type.Optional(Type.String()),
+  error_message: Type.Optional(Type.String()),
+  waiting_on: Type.Optional(WaitingOn),
+  session_id: Type.Optional(Type.String({ description: 'Where an agent works for the step' })),
+  agent_id: Type.Optional(Type.String()),
+  agent_turn_id: Type.Optional(Type.String({ description: 'The turn of the latest attempt' })),
+  verdict: Type.Optional(Type.Enum(['pass', 'fail'], { description: 'Of a check' })),
+  verdict_detail: Type.Optional(Open),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  started_at: Type.Optional(Timestamp),
+  completed_at: Type.Optional(Timestamp),
+})
+export type RunStep = Static<typeof RunStep>
+
+export const RunEventRecord = Type.Object({
+  id: Type.String({ description: '<run_id>:evt:<sequence>' }),
+  run_id: Type.String(),
+  sequence: Type.Integer({ description: 'The cursor: increasing, not gap-free' }),
+  event_type: Type.String(),
+  step_id: Type.Optional(Type.String()),
+  step_key: Type.Optional(Type.String()),
+  payload: Type.Optional(Open),
+  created_at: Timestamp,
+})
+export type RunEventRecord = Static<typeof RunEventRecord>
+export const RunEventPage = Type.Object({
+  items: Type.Array(RunEventRecord),
+  next_sequence: Type.Optional(Type.Integer()),
+  has_more: Type.Optional(Type.Boolean()),
+})
+
+/** A frame of the project-wide stream. */
+export const ProjectRunEvent = Type.Object({
+  type: Type.Enum(['run_updated', 'job_updated', 'action_appended']),
+  run_id: Type.String(),
+  seq: Type.Integer(),
+  timestamp: Timestamp,
+  data: Open,
+})
+export type ProjectRunEvent = Static<typeof ProjectRunEvent>
