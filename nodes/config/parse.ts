@@ -7,7 +7,7 @@ export interface Fault {
   readonly wrong: string
 }
 export type Parse<T> = (text: string) => T | Fault
-export const wrong = (sentence: string): Fault => ({ wrong: sentence })
+const wrong = (sentence: string): Fault => ({ wrong: sentence })
 
 export const integer =
   (from: number, to: number): Parse<number> =>
