@@ -3,7 +3,7 @@
  * derived ids. Created once, by whichever node is first; every other node and every later start reads it.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { World } from '../gateway/ports.ts'
 import { isRefusal } from '../protocol/errors.ts'
@@ -30,6 +30,23 @@ export const newOwnerKey = (prefix: string): string =>
   `${prefix}_${randomBytes(24).toString('base64url').replace(/[-_]/g, 'x')}`
 
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/**
+ * What the owner-key file of a data folder says about an installation: it holds its key, the key of another installation (as
+ * after a restore into a folder that was in use), or there is no file that can be read.
+ */
+export function ownerKeyFile(
+  data: string,
+  { root_hash }: Pick<Installation, 'root_hash'>,
+): { readonly file: string; readonly holds: 'the key' | 'another key' | 'nothing' } {
+  const file = resolve(join(data, 'root.key'))
+  try {
+    const key = readFileSync(file, 'utf8').trim()
+    return { file, holds: hash(key) === root_hash ? 'the key' : 'another key' }
+  } catch {
+    return { file, holds: 'nothing' }
+  }
+}
 
 /** Read the installation, or create it. @param rootKey the owner key to use; generated and stored under `data` when absent. */
 export async function install(

@@ -1,6 +1,7 @@
 /** The program: `baton <command>`. Serving commands read the settings table; the others talk to a server. */
 import { Command } from 'commander'
 import { addClientCommands } from '../client/cli/commands.ts'
+import { oneLineErrors } from '../client/cli/usage.ts'
 import { addBackupCommands } from './commands/backup.ts'
 import { benchmarks, runBench } from './commands/bench.ts'
 import { runChaosCommand } from './commands/chaos.ts'
@@ -33,7 +34,6 @@ function configured(argv: readonly string[]): Config {
 const program = new Command('baton')
   .description('Work coordination for humans, systems and AI agents, over NATS.')
   .version(version)
-  .showHelpAfterError()
 const serving = (name: string, description: string, run: (config: Config) => Promise<void>) =>
   program
     .command(name)
@@ -70,9 +70,8 @@ program
     'Run a workflow over the files of this checkout with two workers, then a loop beside a git repository, then an agent that answers a question, and check the outcome of each',
   )
   .option(
-    '--url <urls>',
-    'address of the server, or several, comma-separated',
-    process.env['BATON_URL'] ?? 'http://127.0.0.1:8080',
+    '--server <urls>',
+    'address of the server, or several, comma-separated (BATON_URL; http://127.0.0.1:8080, or the port of BATON_PORT)',
   )
   .option(
     '--key <key>',
@@ -126,6 +125,7 @@ program
   )
   .action(runChaosCommand)
 addClientCommands(program, process.env)
+oneLineErrors(program)
 
 try {
   await program.parseAsync()

@@ -236,7 +236,9 @@ export const Worker = Type.Object({
   worker_instance_id: Type.String(),
   name: Type.Optional(Type.String()),
   version: Type.Optional(Type.String()),
-  state: Type.Enum(['online', 'draining', 'stale']),
+  state: Type.Enum(['online', 'draining', 'stale', 'ended'], {
+    description: 'stale: its connection was lost; ended: it has drained and left in order',
+  }),
   concurrency_limit: Type.Integer(),
   leased: Type.Integer(),
   queues: Type.Array(Type.String()),

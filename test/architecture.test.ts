@@ -22,7 +22,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
   },
   client: {
     folders: ['client', 'protocol'],
-    packages: /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$/,
+    packages: /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$|^cli-table3$|^yaml$/,
   },
 }
 /** Words that break a folder's promise, each with the reason. */
@@ -45,8 +45,11 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]better-sqlite3['"]/, /^views\//],
   [/['"]croner['"]/, /^protocol\/schedule\.ts$/],
   [/['"]nodemailer['"]/, /^nodes\/notify\//],
-  // Front matter of skills and scripts of the scripted model, and nothing else that clients send, are YAML.
-  [/['"]yaml['"]/, /^gateway\/front-matter\.ts$|^nodes\/executor\/scripted\/read\.ts$/],
+  // Front matter of skills and scripts of the scripted model, and nothing else that clients send, are YAML; the command line writes it.
+  [
+    /from ['"]yaml['"]/,
+    /^client\/cli\/output\.ts$|^gateway\/front-matter\.ts$|^nodes\/executor\/scripted\/read\.ts$/,
+  ],
   // Providers of models are spoken to in one place.
   [/['"](ai|@ai-sdk\/[a-z-]+)['"]/, /^nodes\/executor\/models\//],
   [/['"]ipaddr\.js['"]/, /^nodes\/outbound\//],

@@ -63,12 +63,23 @@ export function applyWorker(store: Store, { entry }: Placed): void {
 
 interface WorkerRow {
   readonly session: string
+  readonly connected: number
   readonly draining: number
   readonly gone_at: number | null
   readonly last_seen: number
   readonly registration: string
   readonly leased: number
 }
+
+/** A worker that drained and then closed its connection without a lease has ended; any other that is gone was lost. */
+const stateOf = ({ gone_at, draining, connected, leased }: WorkerRow): Worker['state'] =>
+  gone_at === null
+    ? draining
+      ? 'draining'
+      : 'online'
+    : draining && !connected && leased === 0
+      ? 'ended'
+      : 'stale'
 
 /** Connected workers, and for a while those whose connection was lost. @param now and @param lasting in milliseconds: how long a lost worker is still shown as stale. */
 export function workerList(
@@ -78,7 +89,7 @@ export function workerList(
   lasting: number,
 ): { items: Worker[] } {
   const rows = store.all<WorkerRow>(
-    `SELECT session, draining, gone_at, last_seen, registration,
+    `SELECT session, connected, draining, gone_at, last_seen, registration,
        (SELECT count(*) FROM jobs WHERE jobs.project = workers.project AND jobs.session = workers.session) AS leased
      FROM workers WHERE project = ? AND (gone_at IS NULL OR gone_at > ?) ORDER BY id`,
     project,
@@ -102,7 +113,7 @@ export function workerList(
       worker_instance_id: instance,
       ...(name !== undefined && { name }),
       ...(version !== undefined && { version }),
-      state: row.gone_at !== null ? 'stale' : row.draining ? 'draining' : 'online',
+      state: stateOf(row),
       concurrency_limit,
       leased: row.leased,
       queues: [...(queues ?? [])],

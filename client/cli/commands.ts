@@ -3,7 +3,10 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { followChannel, followRun } from '../follow.ts'
 import { isId } from '../../protocol/ids.ts'
 import { addCall, addGroups } from './derived.ts'
-import { clientFor, placed, type Environment } from './place.ts'
+import { addCompletion } from './completion.ts'
+import { clientFor, connected } from './connection.ts'
+import type { Environment } from './mistake.ts'
+import { addProfiles } from './profile.ts'
 import { processShell, type Shell } from './shell.ts'
 import { channelLine, lineOf } from './timeline.ts'
 import { addWorker } from './work.ts'
@@ -18,10 +21,12 @@ export function addClientCommands(
   addFollow(program, shell)
   addCall(program, shell)
   addGroups(program, shell)
+  addProfiles(program, shell)
+  addCompletion(program, shell)
 }
 
 function addFollow(program: Command, shell: Shell): void {
-  const command = placed(
+  const command = connected(
     program
       .command('follow')
       .description('Follow the timeline of a run until it ends, or a channel from now on')

@@ -13,7 +13,10 @@ import {
   readValue,
   type Field,
 } from './fields.ts'
-import { Mistake, clientFor, placed } from './place.ts'
+import { clientFor, connected, connectionFlags } from './connection.ts'
+import { Mistake } from './mistake.ts'
+import { resolveNames } from './names.ts'
+import { type Format, formats, itemsOf, shown } from './output.ts'
 import type { Shell } from './shell.ts'
 
 const read = (file: string, encoding: 'utf8' | 'base64' = 'utf8'): string => {
@@ -51,8 +54,8 @@ const operationsOf = (group: string): string =>
 function addRow(parent: Command, name: string, operation: string, row: Row, shell: Shell): void {
   const slots = slotsOf(name, row)
   const fields = fieldsOf(row).filter((field) => !slots.includes(field.name))
-  const command = placed(
-    parent.command(operation, { hidden: isOld(row) }).description(row.shape.summary),
+  const command = formatted(
+    connected(parent.command(operation, { hidden: isOld(row) }).description(row.shape.summary)),
   )
   for (const slot of slots) command.argument(`<${kebab(slot)}>`)
   for (const field of fields) command.addOption(optionOf(field))
@@ -70,7 +73,7 @@ function addRow(parent: Command, name: string, operation: string, row: Row, shel
       for (const field of fields)
         if (options[keyOf(field)] !== undefined)
           input[field.name] = options[keyOf(field)] === NULL ? null : options[keyOf(field)]
-      await call(command, row, input, shell)
+      await call(command, name, row, input, shell)
     }),
   )
 }
@@ -81,7 +84,7 @@ const NULL = Symbol('null')
 /** Where commander keeps the value of a field's flag: names apart from those of the flags that every command has. */
 const keyOf = ({ name }: Field): string => `field_${name}`
 function optionOf(field: Field): Option {
-  const reserved = ['url', 'key', 'project', 'help'].includes(field.name)
+  const reserved = [...connectionFlags, 'format', 'help'].includes(field.name)
   const help = [
     field.form === 'list' && field.choices ? field.choices.join(', ') : '',
     field.help,
@@ -148,7 +151,9 @@ export function addCall(program: Command, shell: Shell): void {
     )
     .action(() => shell.print(catalog()))
   for (const [name, row] of callable) {
-    const command = placed(parent.command(name, { hidden: true }).description(row.shape.summary))
+    const command = formatted(
+      connected(parent.command(name, { hidden: true }).description(row.shape.summary)),
+    )
       .option(
         '--set <field=value...>',
         'a field; JSON fields take JSON or @file',
@@ -171,7 +176,7 @@ export function addCall(program: Command, shell: Shell): void {
             ? whole
             : inputOf(fieldsOf(row), slotsOf(name, row), set, whole.value, read)
         if ('fault' in made) throw new Mistake(`${made.fault}. See: baton call ${name} --help`)
-        await call(command, row, made.input, shell)
+        await call(command, name, row, made.input, shell)
       }),
     )
   }
@@ -214,13 +219,54 @@ export function described(name: string, row: Row): string {
   return `Fields:\n${lines.map(([field = '', form = '', help = '']) => `  ${field.padEnd(width)}  ${form}${help === '' ? '' : `  ${help}`}`).join('\n')}\n`
 }
 
+/** Add the flag that says how an answer is shown. */
+const formatted = (command: Command): Command =>
+  command.addOption(
+    new Option(
+      '-o, --format <format>',
+      'how the answer is shown (on a terminal a table or YAML, else JSON)',
+    ).choices(formats),
+  )
+
+/** Columns of a table that does not go to a terminal. */
+const DEFAULT_COLUMNS = 160
+
 async function call(
   command: Command,
+  name: string,
   row: Row,
   input: Record<string, unknown>,
   shell: Shell,
 ): Promise<void> {
-  const reply = await clientFor(command, shell.env).transport.call(row, input)
-  if (reply === undefined) shell.note(`${routeOf(row).method === 'DELETE' ? 'Deleted' : 'Done'}.`)
-  else shell.print(JSON.stringify(reply, null, 2))
+  const { transport } = clientFor(command, shell.env)
+  const reply = await transport.call(row, await resolveNames(transport, name, row, input))
+  if (reply === undefined) {
+    shell.note(`${routeOf(row).method === 'DELETE' ? 'Deleted' : 'Done'}.`)
+    return
+  }
+  const format = command.opts<{ format?: Format }>().format
+  const items = itemsOf(reply)
+  const used = format ?? (shell.columns === undefined ? 'json' : 'table')
+  const empty = items?.length === 0 && row.verb === 'query'
+  if (empty) shell.note(noneOf(name, command))
+  // Programs that read the output are given the empty list, too.
+  if (!empty || used === 'json' || used === 'yaml')
+    shell.print(shown(reply, used, shell.columns ?? DEFAULT_COLUMNS))
+  const next = (reply as { next_cursor?: unknown }).next_cursor
+  if (typeof next === 'string' && shell.columns !== undefined && format === undefined)
+    shell.note(`There are more: repeat the command with --cursor ${next}`)
+}
+
+/** What an empty list says: which filters matched nothing. */
+function noneOf(name: string, command: Command): string {
+  const given = command.options.flatMap((option) => {
+    const value: unknown = command.getOptionValue(option.attributeName())
+    const filter = option.attributeName().startsWith('field_') && value !== undefined
+    return filter && !['--limit', '--cursor'].includes(option.long ?? '')
+      ? [`${option.long} ${String(value)}`]
+      : []
+  })
+  return given.length > 0
+    ? `Nothing in ${name} matches ${given.join(' ')}.`
+    : `There is nothing in ${name}.`
 }

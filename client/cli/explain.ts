@@ -1,7 +1,8 @@
 /** What went wrong, in words that say what to do next. */
 import { BatonError } from '../transport.ts'
 import { WorkerError } from '../worker/options.ts'
-import { Mistake, keyFiles, type Environment } from './place.ts'
+import { keyFiles } from './connection.ts'
+import { Mistake, type Environment } from './mistake.ts'
 
 interface Field {
   readonly field?: unknown
@@ -19,7 +20,7 @@ export function explain(error: unknown, env: Environment): string | undefined {
   if (!(error instanceof BatonError)) return undefined
   const { code, status, message, details, request_id } = error
   if (code === 'unreachable')
-    return `${message}\nIs the server running? Start it with: npm start. Another address is given with --url or BATON_URL.`
+    return `${message}\nIs the server running? Start it with: npm start. Another address is given with --server, BATON_URL or BATON_PORT.`
   const lines = [`${code}: ${message}`]
   const fields = Array.isArray(details?.['fields']) ? (details['fields'] as Field[]) : []
   for (const { field, message: fault } of fields) {

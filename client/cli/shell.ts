@@ -1,9 +1,11 @@
-/** What commands have of the terminal: a place for results, one for remarks, and an end that says what went wrong. */
+/** The terminal as commands see it: standard output for results, standard error for remarks, and errors explained. */
 import { explain } from './explain.ts'
-import type { Environment } from './place.ts'
+import type { Environment } from './mistake.ts'
 
 export interface Shell {
   readonly env: Environment
+  /** Columns of the terminal that results go to; absent: they go to a file or a program. */
+  readonly columns?: number
   /** Results: standard output. */
   print(line: string): void
   /** Remarks: standard error. */
@@ -17,13 +19,14 @@ export interface Shell {
 /** The shell of this process. */
 export const processShell = (env: Environment): Shell => {
   const note = (line: string) => void process.stderr.write(`${line}\n`)
-  // Whoever reads our output has heard enough, as `head` does.
+  // The reader of the output has closed it, as `head` does.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
     process.exit(0)
   })
   return {
     env,
+    ...(process.stdout.isTTY && { columns: process.stdout.columns || 80 }),
     note,
     print: (line) => void process.stdout.write(`${line}\n`),
     guarded:

@@ -3,7 +3,8 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { stockActions } from '../actions.ts'
 import { Worker } from '../worker.ts'
 import type { JobEvent } from '../worker/options.ts'
-import { Mistake, placeOf, placed } from './place.ts'
+import { connectionOf, connected } from './connection.ts'
+import { Mistake } from './mistake.ts'
 import type { Shell } from './shell.ts'
 
 interface Flags {
@@ -15,7 +16,7 @@ interface Flags {
 
 /** Add the command; rows of the group `worker` become its subcommands. */
 export function addWorker(program: Command, shell: Shell): void {
-  const command = placed(
+  const command = connected(
     program
       .command('worker')
       .description('Run a worker with the stock actions, or list and drain workers'),
@@ -60,9 +61,9 @@ export function actionsOf(names: string | undefined): typeof stockActions {
 
 async function run(command: Command, { env, note }: Shell): Promise<void> {
   const { actions, concurrency, queue, instance } = command.opts<Flags>()
-  const place = placeOf(command.optsWithGlobals(), env)
+  const connection = connectionOf(command.optsWithGlobals(), env)
   const worker = new Worker({
-    ...place,
+    ...connection,
     concurrency,
     actions: actionsOf(actions),
     name: 'baton worker',
@@ -83,7 +84,7 @@ async function run(command: Command, { env, note }: Shell): Promise<void> {
     await worker.start().then(
       () =>
         note(
-          `Worker ${worker.instance} takes jobs of project ${place.project} at ${place.url.join(', ')}.`,
+          `Worker ${worker.instance} takes jobs of project ${connection.project} at ${connection.url.join(', ')}.`,
         ),
       () => {},
     )

@@ -9,6 +9,7 @@
  */
 import { names } from '../../protocol/subjects.ts'
 import { Fault } from '../fault.ts'
+import type { Installation } from '../installation.ts'
 import type { Registry } from '../host/ports.ts'
 import type { Nats } from '../nats/connect.ts'
 import { baseStreams, deleteStream, dropSnapshotObjects, restoreStream } from '../nats/copy.ts'
@@ -32,7 +33,7 @@ export async function restoreBackup(
   from: string,
   { replicas, again }: RestoreOptions,
   progress: Progress,
-): Promise<Manifest> {
+): Promise<Manifest & Pick<Installation, 'root_hash'>> {
   const archive = await readArchive(from)
   const manifest = await readManifest(archive, from)
   progress.begin(
@@ -80,7 +81,8 @@ export async function restoreBackup(
   })
   for (const [key, value] of Object.entries(records)) await registry.put(key, value, 0)
   await registry.delete(RESTORING)
-  return { ...manifest, replicas: copies }
+  const { root_hash } = JSON.parse(records['installation'] ?? '{}') as Partial<Installation>
+  return { ...manifest, replicas: copies, root_hash: root_hash ?? '' }
 }
 
 /** Say that this restore is under way, unless another one is. */

@@ -6,6 +6,7 @@ import { takeBackup, type Progress } from '../backup/backup.ts'
 import { restoreBackup } from '../backup/restore.ts'
 import { readConfig, type Config } from '../config.ts'
 import { Fault } from '../fault.ts'
+import { ownerKeyFile } from '../installation.ts'
 import { createLog } from '../log.ts'
 import { runningIn } from '../nats/claim.ts'
 import { connectNats, type Nats } from '../nats/connect.ts'
@@ -128,11 +129,21 @@ async function restore(given: RestoreGiven): Promise<void> {
       partitions,
       shards,
       replicas: kept,
+      root_hash,
     } = await restoreBackup(nats, given.from, { replicas, again: given.again === true }, shown())
     process.stdout.write(
-      `Restored in ${((performance.now() - started) / 1000).toFixed(1)} s. Start the nodes with BATON_PARTITIONS=${partitions} BATON_SHARDS=${shards} BATON_REPLICAS=${kept}; keys are those of the backed up system.\n`,
+      `Restored in ${((performance.now() - started) / 1000).toFixed(1)} s. Start the nodes with BATON_PARTITIONS=${partitions} BATON_SHARDS=${shards} BATON_REPLICAS=${kept}; keys are those of the backed-up system.\n${ownerKeyNote(config, root_hash)}`,
     )
   })
+}
+
+/** What becomes of the owner key: a backup has only its hash, and the data folder may hold the key of another system. */
+function ownerKeyNote({ data }: Config, root_hash: string): string {
+  const { file, holds } = ownerKeyFile(data, { root_hash })
+  if (holds === 'the key') return `The owner key is the one in ${file}.\n`
+  return holds === 'another key'
+    ? `The owner key in ${file} is of another system and is not accepted: replace it with that of the backed-up system.\n`
+    : 'The owner key is not in a backup: use the one of the backed-up system.\n'
 }
 
 /** Add both commands to the program. */

@@ -144,6 +144,6 @@ export async function runCluster(config: Config): Promise<void> {
   )
   if (config.root_key === undefined) say(`The owner key is in ${join(folder, 'root.key')}`)
   say(
-    `Try next:  npm run tour -- --url http://${config.host}:${config.port},http://${config.host}:${config.port + 1}`,
+    `Try next:  npm run tour -- --server http://${config.host}:${config.port},http://${config.host}:${config.port + 1}`,
   )
 }

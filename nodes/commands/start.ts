@@ -6,6 +6,7 @@ import type { Config } from '../config.ts'
 import { createLog } from '../log.ts'
 import { findServer } from '../nats/install.ts'
 import { startServer, type Server } from '../nats/server.ts'
+import { ownerKeyFile } from '../installation.ts'
 import { startNode, type RunningNode } from '../node.ts'
 
 /** A NATS server that is started again when it dies, on the same port and store. */
@@ -119,6 +120,15 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
   if (greet) process.stdout.write(greeting(node, config))
 }
 
+/** Where the owner key of this installation is, as far as this node knows. */
+function whereOwnerKey({ data }: Config, installed: RunningNode['installed']): string {
+  const { file, holds } = ownerKeyFile(data, installed)
+  if (holds === 'the key') return `The owner key is in ${file}`
+  return holds === 'another key'
+    ? `The owner key in ${file} is of another installation: use the owner key of the system that was backed up`
+    : 'The owner key is not stored on this machine: use the one that the first start printed'
+}
+
 function greeting({ url, installed }: RunningNode, config: Config): string {
   const key = installed.generated
   const lines = [
@@ -130,7 +140,7 @@ function greeting({ url, installed }: RunningNode, config: Config): string {
           `  It is stored in:         ${key.file} (mode 0600)`,
         ]
       : config.root_key === undefined
-        ? [`  The owner key is in ${config.data}/root.key`]
+        ? [`  ${whereOwnerKey(config, installed)}`]
         : []),
     '',
     `  API reference:  ${url}/docs`,

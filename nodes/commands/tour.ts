@@ -1,6 +1,7 @@
 /** `baton tour`: against a running server, else one is started for it. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { addressesOf, isLoopback, keyFiles, serverOf } from '../../client/cli/connection.ts'
 import { runTour } from '../../client/tour/tour.ts'
 import { readConfig } from '../config.ts'
 import { Fault } from '../fault.ts'
@@ -9,11 +10,13 @@ import { findServer } from '../nats/install.ts'
 import { startServer } from '../nats/server.ts'
 import { startNode } from '../node.ts'
 
-/** Keys stored by servers that were started here. */
-const stored = (data: string): string[] =>
-  [join(data, 'root.key'), join(data, 'cluster', 'root.key')]
-    .filter((file) => existsSync(file))
-    .map((file) => readFileSync(file, 'utf8').trim())
+/** Owner keys of servers that were started here; they are sent to this machine only. */
+const stored = (urls: readonly string[]): string[] =>
+  urls.every(isLoopback)
+    ? keyFiles(process.env)
+        .filter((file) => existsSync(file))
+        .map((file) => readFileSync(file, 'utf8').trim())
+    : []
 
 /** The first of the keys that the server accepts. */
 async function accepted(url: string, keys: readonly string[]): Promise<string> {
@@ -24,7 +27,7 @@ async function accepted(url: string, keys: readonly string[]): Promise<string> {
     )
       return key
   throw new Fault(
-    `${url} accepts none of the keys found (BATON_KEY, .baton/root.key, .baton/cluster/root.key). Give one with --key.`,
+    `${url} accepts none of the keys found (BATON_KEY, ${keyFiles(process.env).join(', ')}). Give one with --key.`,
   )
 }
 const answers = async (url: string): Promise<boolean> =>
@@ -35,13 +38,13 @@ const answers = async (url: string): Promise<boolean> =>
 
 /** Run the tour; the exit code says whether its totals were right. */
 export async function runTourCommand({
-  url,
+  server,
   key,
   folder,
   loop,
   agent,
 }: {
-  url: string
+  server?: string
   key?: string
   folder: string
   loop: boolean
@@ -57,35 +60,35 @@ export async function runTourCommand({
     out: process.stdout,
     signal: stop.signal,
   }
-  const urls = url.split(',').map((address) => address.trim().replace(/\/$/, ''))
+  const urls = addressesOf(server ?? serverOf(process.env))
   const read = readConfig(process.env, [])
   if (!('config' in read)) throw new Fault(read.faults.join('\n'))
   const { config } = read
   const given = key ?? process.env['BATON_KEY']
   const reached = (await Promise.all(urls.map(answers))).indexOf(true)
   if (reached >= 0) {
-    const used = given ?? (await accepted(urls[reached] ?? '', stored(config.data)))
+    const used = given ?? (await accepted(urls[reached] ?? '', stored(urls)))
     process.exitCode = (await runTour({ ...common, url: urls, key: used })) ? 0 : 1
     return
   }
   process.stdout.write(`No server answers at ${urls.join(', ')}; starting one for the tour.\n`)
   const log = createLog({ level: 'warn' })
   const { path } = await findServer(process.env, (line) => process.stderr.write(`${line}\n`))
-  const server = await startServer({
+  const nats = await startServer({
     binary: path,
     data: join(config.data, 'nats'),
     port: 0,
     sync: config.sync,
   })
-  const node = await startNode({ ...config, nats: [], port: 0 }, [server.url], log)
+  const node = await startNode({ ...config, nats: [], port: 0 }, [nats.url], log)
   try {
     const used =
       given ??
       node.installed.generated?.key ??
-      (await accepted(node.url ?? '', stored(config.data)))
+      (await accepted(node.url ?? '', stored([node.url ?? ''])))
     process.exitCode = (await runTour({ ...common, url: [node.url ?? ''], key: used })) ? 0 : 1
   } finally {
     await node.stop()
-    await server.stop()
+    await nats.stop()
   }
 }

@@ -9,7 +9,8 @@ import { addClientCommands } from '../../client/cli/commands.ts'
 import { callable, catalog, described, exampleOf } from '../../client/cli/derived.ts'
 import { explain } from '../../client/cli/explain.ts'
 import { fieldsOf, inputOf, slotsOf, readValue, type Field } from '../../client/cli/fields.ts'
-import { Mistake, placeOf } from '../../client/cli/place.ts'
+import { connectionOf } from '../../client/cli/connection.ts'
+import { Mistake } from '../../client/cli/mistake.ts'
 import { lineOf } from '../../client/cli/timeline.ts'
 import { actionsOf } from '../../client/cli/work.ts'
 import { BatonError } from '../../client/transport.ts'
@@ -154,7 +155,7 @@ t.test('short forms and calls send the same request', async (t) => {
     return new Response('{"ok":true}', { status: 200 })
   }) as typeof fetch
   const { run, printed, errors } = program()
-  const at = ['--key', 'k', '--project', 'shop', '--url', 'http://c.test']
+  const at = ['--key', 'k', '--project', 'shop', '--server', 'http://c.test']
   await run('run', 'signal', 'run_1', '--name', 'go', '--payload', '{"n":1}', ...at)
   await run(
     'call',
@@ -220,34 +221,34 @@ t.test(
   'the key comes from the flag, the environment, or the file of a server started here',
   async (t) => {
     const data = t.testdir({ 'root.key': 'bat_root\n' })
-    t.strictSame(placeOf({}, { BATON_DATA: data }), {
+    t.strictSame(connectionOf({}, { BATON_DATA: data }), {
       url: ['http://127.0.0.1:8080'],
       key: 'bat_root',
       project: 'default',
     })
     t.strictSame(
-      placeOf(
-        { url: 'http://a:1, http://b:2' },
+      connectionOf(
+        { server: 'http://a:1, http://b:2' },
         { BATON_KEY: 'k', BATON_PROJECT: 'p', BATON_DATA: data },
       ),
       { url: ['http://a:1', 'http://b:2'], key: 'k', project: 'p' },
     )
     t.strictSame(
-      placeOf(
+      connectionOf(
         { key: 'mine', project: 'q' },
         { BATON_URL: 'http://c:3', BATON_KEY: 'k', BATON_PROJECT: 'p' },
       ),
       { url: ['http://c:3'], key: 'mine', project: 'q' },
     )
-    t.throws(() => placeOf({}, { BATON_DATA: join(data, 'none') }), {
+    t.throws(() => connectionOf({}, { BATON_DATA: join(data, 'none') }), {
       name: 'Mistake',
       message: /--key.*npm start/,
     })
-    t.throws(() => placeOf({ url: 'localhost:8080', key: 'k' }, {}), Mistake)
+    t.throws(() => connectionOf({ server: 'localhost:8080', key: 'k' }, {}), Mistake)
     const cluster = t.testdir({})
     mkdirSync(join(cluster, 'cluster'))
     writeFileSync(join(cluster, 'cluster', 'root.key'), 'bat_cluster')
-    t.match(placeOf({}, { BATON_DATA: cluster }), { key: 'bat_cluster' })
+    t.match(connectionOf({}, { BATON_DATA: cluster }), { key: 'bat_cluster' })
   },
 )
 
@@ -308,4 +309,22 @@ t.test('an event of a timeline is a line', async (t) => {
       created_at: '2031-02-03T04:05:06.007Z',
     }).length < 180,
   )
+})
+
+t.test('the address and the fields of an operation do not share a name', async (t) => {
+  const sent: string[] = []
+  const real = globalThis.fetch
+  t.teardown(() => {
+    globalThis.fetch = real
+  })
+  globalThis.fetch = (async (url: string, init: RequestInit) => {
+    sent.push(`${url} ${String(init.body)}`)
+    return new Response('{"id":"wbh_1"}', { status: 201 })
+  }) as typeof fetch
+  const hook = ['webhook', 'create', '--name', 'w', '--url', 'https://receiver.test/hook']
+  await program().run(...hook, '--server', 'http://baton.test', '--key', 'k')
+  t.match(sent[0], /^http:\/\/baton\.test\/v1\/.*"url":"https:\/\/receiver\.test\/hook"/)
+  await t.rejects(program().run('run', 'list', '--url', 'http://baton.test', '--key', 'k'), {
+    code: 'commander.unknownOption',
+  })
 })

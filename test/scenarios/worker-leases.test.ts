@@ -156,7 +156,7 @@ t.test(
   },
 )
 
-t.test('worker.list shows online, draining and stale workers with what they hold', async (t) => {
+t.test('worker.list shows online, draining and ended workers with what they hold', async (t) => {
   const worker = await s.worker({
     worker_instance_id: 'seen',
     action_names: ['list'],
@@ -176,8 +176,8 @@ t.test('worker.list shows online, draining and stale workers with what they hold
   worker.close()
   await until(
     () => listed('seen'),
-    (item) => item?.['state'] === 'stale',
-    'stale after the end of its connection',
+    (item) => item?.['state'] === 'ended',
+    'ended after it has drained and closed its connection',
   )
 })
 

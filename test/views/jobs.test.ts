@@ -272,10 +272,12 @@ t.test('workers are listed with what they take and hold', (t) => {
     ['w2', 'online'],
   ])
   say('worker.disconnected', 10)
-  t.match(list()[0], { state: 'stale', last_seen_at: at(10) })
+  t.match(list()[0], { state: 'stale', last_seen_at: at(10) }, 'it left with a lease')
+  commit(queue([ended('job_1', 'completed', { completed_at: at(11) })]))
+  t.match(list()[0], { state: 'ended', leased: 0 }, 'drained, gone and without a lease')
   clock.seconds = 99
   t.strictSame(states(), [
-    ['w1', 'stale'],
+    ['w1', 'ended'],
     ['w2', 'online'],
   ])
   clock.seconds = 100

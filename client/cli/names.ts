@@ -1,0 +1,168 @@
+/**
+ * Names where the API takes ids: `baton agent get support` finds the agent of that name. What is an id already is sent as it
+ * is; a name that fits several records, or none, is a mistake that lists what there is.
+ */
+import { api } from '../../protocol/api.ts'
+import type { Row } from '../../protocol/contract.ts'
+import { prefixes } from '../../protocol/ids.ts'
+import { BatonError, type Transport } from '../transport.ts'
+import { Mistake } from './mistake.ts'
+import { closest } from './suggest.ts'
+
+/** A kind of record that people name: its list, the query that narrows it, and the members that hold its names. */
+interface Named {
+  readonly noun: string
+  readonly list: Row
+  readonly by: readonly string[]
+}
+const named = {
+  agent: { noun: 'agent', list: api['agent.list'], by: ['name'] },
+  channel: { noun: 'channel', list: api['channel.list'], by: ['name', 'display_name'] },
+  key: { noun: 'API key', list: api['key.list'], by: ['name'] },
+  organizationKey: { noun: 'API key', list: api['key.list_organization'], by: ['name'] },
+  loop: { noun: 'loop', list: api['loop.list'], by: ['name'] },
+  organizationAction: { noun: 'action', list: api['organization_action.list'], by: ['name'] },
+  organizationSkill: { noun: 'skill', list: api['skill.list_organization'], by: ['name'] },
+  principal: { noun: 'principal', list: api['principal.list'], by: ['name'] },
+  role: { noun: 'role', list: api['role.list'], by: ['name'] },
+  skill: { noun: 'skill', list: api['skill.list'], by: ['name'] },
+  toolkit: { noun: 'toolkit', list: api['toolkit.list'], by: ['name'] },
+  user: { noun: 'person', list: api['user.list'], by: ['name', 'email'] },
+  webhook: { noun: 'webhook', list: api['webhook.list'], by: ['name'] },
+} as const satisfies Readonly<Record<string, Named>>
+type Kind = keyof typeof named
+
+/** The slot `id` of a row means a record of the row's group. Workflows are found by their handle on the server. */
+const groups: Readonly<Record<string, readonly Kind[]>> = {
+  agent: ['agent'],
+  memory: ['agent'],
+  channel: ['channel'],
+  key: ['key'],
+  loop: ['loop'],
+  principal: ['principal'],
+  role: ['role'],
+  skill: ['skill'],
+  token: ['user'],
+  toolkit: ['toolkit'],
+  user: ['user'],
+}
+/** Members and slots whose name says what they mean, in every row. */
+const fields: Readonly<Record<string, readonly Kind[]>> = {
+  action_id: ['organizationAction'],
+  agent_id: ['agent'],
+  channel_id: ['channel'],
+  loop_id: ['loop'],
+  member_id: ['user', 'agent', 'principal'],
+  member_ids: ['user', 'agent', 'principal'],
+  owner_id: ['user', 'principal'],
+  principal_id: ['user', 'principal', 'agent'],
+  role_id: ['role'],
+  role_ids: ['role'],
+  scope_role_id: ['role'],
+  sender_agent_id: ['agent'],
+  sender_id: ['user', 'agent', 'principal'],
+  skill_ids: ['skill'],
+  target_user_id: ['user', 'agent', 'principal'],
+  target_user_ids: ['user', 'agent', 'principal'],
+  toolkit_ids: ['toolkit'],
+  user_id: ['user', 'agent', 'principal'],
+  webhook_id: ['webhook'],
+}
+/** Rows of the organization use the names of its own records. */
+const ofOrganization: Readonly<Partial<Record<Kind, Kind>>> = {
+  key: 'organizationKey',
+  skill: 'organizationSkill',
+}
+
+const PREFIX = new RegExp(`^(${Object.values(prefixes).join('|')})_[0-9A-Za-z]{20,}$`)
+/** Pages of a list that are looked through for a name. */
+const PAGES = 25
+
+/** The kinds that a member of a row's input may name; none for a member that holds no id of a named record. */
+function kindsOf(name: string, row: Row, field: string): readonly Kind[] {
+  const group = name.split('.')[0] ?? ''
+  // Filters of the audit log and of invocations also name what is gone: only ids say that.
+  if (['audit', 'invocation'].includes(group)) return []
+  const kinds = field === 'id' ? (groups[group] ?? []) : (fields[field] ?? [])
+  return row.route.includes('/projects/:project')
+    ? kinds
+    : kinds.map((kind) => ofOrganization[kind] ?? kind)
+}
+
+/**
+ * The input with the ids of what is named in it.
+ * @param name of the row. @throws Mistake for a name without a record, or with several.
+ */
+export async function resolveNames(
+  transport: Transport,
+  name: string,
+  row: Row,
+  input: Readonly<Record<string, unknown>>,
+): Promise<Record<string, unknown>> {
+  const resolved: Record<string, unknown> = { ...input }
+  const project = typeof input['project'] === 'string' ? { project: input['project'] } : {}
+  for (const [field, value] of Object.entries(input)) {
+    const kinds = kindsOf(name, row, field)
+    if (kinds.length === 0) continue
+    const idOf = (text: unknown) =>
+      typeof text === 'string' ? resolve(transport, kinds, text, project) : text
+    resolved[field] = Array.isArray(value) ? await Promise.all(value.map(idOf)) : await idOf(value)
+  }
+  return resolved
+}
+
+/** The id of what a text names among some kinds. Texts that are ids, or `role:<name>` targets, stay. */
+async function resolve(
+  transport: Transport,
+  kinds: readonly Kind[],
+  text: string,
+  project: { readonly project?: string },
+): Promise<string> {
+  if (PREFIX.test(text) || text.includes(':')) return text
+  const known: string[] = []
+  for (const kind of kinds) {
+    const { list, by, noun }: Named = named[kind]
+    const found: string[] = []
+    try {
+      for await (const item of all(transport, list, project)) {
+        if (item['id'] === text) return text
+        const names = by.map((member) => item[member]).filter((one) => typeof one === 'string')
+        if (names.includes(text) && typeof item['id'] === 'string') found.push(item['id'])
+        known.push(...names)
+      }
+    } catch (error) {
+      // Who may not list these records may still use one by its id.
+      if (error instanceof BatonError && error.status === 403) return text
+      throw error
+    }
+    if (found.length > 1)
+      throw new Mistake(
+        `The name ${text} belongs to ${found.length} ${noun}s: ${found.slice(0, 5).join(', ')}. Give the id of one.`,
+      )
+    if (found[0] !== undefined) return found[0]
+  }
+  const near = closest(text, known)
+  const nouns = kinds.map((kind) => named[kind].noun).join(', ')
+  throw new Mistake(
+    `There is no ${nouns} named ${JSON.stringify(text)}.${near === undefined ? '' : ` Did you mean ${JSON.stringify(near)}?`}`,
+  )
+}
+
+/** The records of a list, page by page. */
+async function* all(
+  transport: Transport,
+  list: Row,
+  project: { readonly project?: string },
+): AsyncGenerator<Readonly<Record<string, unknown>>> {
+  let cursor: string | undefined
+  for (let page = 0; page < PAGES; page++) {
+    const reply = (await transport.call(list, {
+      ...project,
+      limit: 200,
+      ...(cursor !== undefined && { cursor }),
+    })) as { items?: readonly Record<string, unknown>[]; next_cursor?: string }
+    yield* reply.items ?? []
+    cursor = reply.next_cursor
+    if (cursor === undefined) return
+  }
+}

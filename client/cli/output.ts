@@ -1,0 +1,107 @@
+/**
+ * How an answer is shown: a table or YAML on a terminal, JSON everywhere else, or the format that was asked for. Tables are
+ * made from the records alone: a new resource is shown without code of its own.
+ */
+import Table from 'cli-table3'
+import { stringify } from 'yaml'
+
+/** Formats of `-o`. `table` leaves out the columns that do not fit the terminal, `wide` shows every plain member. */
+export const formats = ['table', 'wide', 'json', 'yaml'] as const
+export type Format = (typeof formats)[number]
+
+/** Members that identify a record, then those that say how it stands; all others keep the order of the answer. */
+const FIRST = ['id', 'worker_instance_id', 'handle', 'name', 'display_name', 'title']
+const SECOND = ['status', 'state', 'kind', 'type', 'event_type', 'enabled', 'role', 'email']
+const LAST = ['created_at', 'updated_at']
+/** Columns of a cell in a `table`; longer texts are cut. */
+const CELL = 44
+const GAP = 2
+
+type Record_ = Readonly<Record<string, unknown>>
+const isRecord = (value: unknown): value is Record_ =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The records of a list answer; undefined for an answer that is no list. */
+export function itemsOf(reply: unknown): readonly Record_[] | undefined {
+  const items = isRecord(reply) ? (reply['items'] ?? reply['data']) : undefined
+  return Array.isArray(items) && items.every(isRecord) ? items : undefined
+}
+
+/** Text of an answer in a format. @param width columns of the terminal. @param zone time zone of times in tables. */
+export function shown(reply: unknown, format: Format, width: number, zone?: string): string {
+  if (format === 'json') return JSON.stringify(reply, null, 2)
+  const items = itemsOf(reply)
+  if (format === 'yaml' || items === undefined)
+    return stringify(reply, { lineWidth: format === 'yaml' ? 0 : width }).trimEnd()
+  return tableOf(items, format === 'wide' ? Number.POSITIVE_INFINITY : width, zone)
+}
+
+/** Records as a table; plain members are columns, lists of texts are joined. @param width columns that there are; what does not fit is left out. */
+function tableOf(items: readonly Record_[], width: number, zone?: string): string {
+  const cut = Number.isFinite(width) ? CELL : Number.POSITIVE_INFINITY
+  const cell = (item: Record_, name: string): string => clipped(textOf(item[name], zone), cut)
+  const widths = columnsOf(items).map(
+    (name) =>
+      [
+        name,
+        Math.max(heading(name).length, ...items.map((item) => cell(item, name).length)),
+      ] as const,
+  )
+  let left = width
+  const columns: string[] = []
+  for (const [name, wide] of widths) {
+    if (columns.length > 0 && wide > left) continue
+    columns.push(name)
+    left -= wide + GAP
+  }
+  const table = new Table({
+    head: columns.map(heading),
+    chars: Object.fromEntries(BORDERS.map((part) => [part, ''])),
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': GAP, compact: true },
+  })
+  for (const item of items) table.push(columns.map((name) => cell(item, name)))
+  return table
+    .toString()
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n')
+}
+const BORDERS = [
+  ...['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left'],
+  ...['bottom-right', 'left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid', 'middle'],
+]
+const heading = (name: string): string => name.replaceAll('_', ' ').toUpperCase()
+
+/** Members that have a plain value in some record, the most telling first. */
+function columnsOf(items: readonly Record_[]): string[] {
+  const names = new Set(items.flatMap((item) => Object.keys(item)))
+  const plain = [...names].filter((name) => items.some((item) => isPlain(item[name])))
+  const rank = (name: string): number => {
+    const first = FIRST.indexOf(name)
+    if (first >= 0) return first
+    const second = SECOND.indexOf(name)
+    if (second >= 0) return 10 + second
+    const last = LAST.indexOf(name)
+    // Times of creation are worth more than members that only some resources have.
+    return last >= 0 ? 30 + last : name.endsWith('_id') ? 60 : 50
+  }
+  return plain.sort((a, b) => rank(a) - rank(b))
+}
+const isPlain = (value: unknown): boolean =>
+  ['string', 'number', 'boolean'].includes(typeof value) ||
+  (Array.isArray(value) && value.length > 0 && value.every((part) => typeof part === 'string'))
+
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/
+/** A value as text; times are local, to the second. */
+function textOf(value: unknown, zone?: string): string {
+  if (value === undefined || value === null) return ''
+  if (typeof value === 'string' && TIME.test(value))
+    return new Date(value).toLocaleString('sv-SE', zone === undefined ? {} : { timeZone: zone })
+  if (Array.isArray(value))
+    return value.every((part) => typeof part === 'string') ? value.join(',') : ''
+  return typeof value === 'object'
+    ? ''
+    : String(value).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
+}
+const clipped = (text: string, most: number): string =>
+  text.length > most ? `${text.slice(0, most - 1)}…` : text
