@@ -253,7 +253,9 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
       entries.flatMap(({ name, endpoint_kind }) => (endpoint_kind === 'builtin' ? [] : [name])),
     )
   }),
-  'catalog.events': answer<'catalog.events'>(() => eventCatalog),
+  'catalog.events': answer<'catalog.events'>(({ world }) =>
+    eventCatalog(world.settings.inbound_mail === true),
+  ),
   'catalog.models': answer<'catalog.models'>(
     async ({
       world: {

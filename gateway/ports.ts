@@ -148,4 +148,6 @@ export interface GatewaySettings {
   readonly models: Models
   /** Domain of the addresses of agents; absent: they have none. */
   readonly inbox_domain?: string
+  /** Whether e-mail for these addresses is taken, so that `email.received` happens. */
+  readonly inbound_mail?: boolean
 }

@@ -75,6 +75,16 @@ export interface Config {
   readonly models: ModelSettings
   /** Domain of the addresses of agents; absent: they have none. */
   readonly inbox_domain?: string
+  /** Where e-mail for agents is taken; absent: nowhere. Certificate and key are files. */
+  readonly mail?: {
+    readonly host: string
+    readonly port: number
+    readonly domain: string
+    readonly limit: number
+    /** DNS servers for SPF, DKIM and DMARC; none: those of this machine. */
+    readonly dns: readonly string[]
+    readonly tls?: { readonly cert: string; readonly key: string }
+  }
   /** Runs of loops that may be under way in the whole installation; absent: any number. */
   readonly plan_concurrency?: number
 }
@@ -151,7 +161,9 @@ export function readConfig(
   const { BATON_NOTIFY_SMTP: smtp, BATON_NOTIFY_FROM: from } = v
   if (smtp !== undefined && from === undefined)
     faults.push('BATON_NOTIFY_SMTP is set: name the sender of letters in BATON_NOTIFY_FROM')
-  if (faults.length > 0 || 'wrong' in models) return { faults }
+  const mail = mailOf(v)
+  if (typeof mail === 'string') faults.push(mail)
+  if (faults.length > 0 || 'wrong' in models || typeof mail === 'string') return { faults }
   return {
     config: {
       host: v.BATON_HOST,
@@ -199,9 +211,29 @@ export function readConfig(
       ...(v.BATON_ROOT_KEY !== undefined && { root_key: v.BATON_ROOT_KEY }),
       ...(v.BATON_ANONYMOUS_WORKER !== '' && { anonymous_worker: v.BATON_ANONYMOUS_WORKER }),
       ...(v.BATON_INBOX_DOMAIN !== undefined && { inbox_domain: v.BATON_INBOX_DOMAIN }),
+      ...(mail && { mail }),
       ...(v.BATON_PLAN_CONCURRENCY > 0 && { plan_concurrency: v.BATON_PLAN_CONCURRENCY }),
       ...(v.BATON_NODE_ID !== undefined && { node_id: v.BATON_NODE_ID }),
     },
+  }
+}
+
+/** Where e-mail is taken; undefined: nowhere. A text says which setting is missing. */
+function mailOf(v: Values): Config['mail'] | string {
+  const { BATON_SMTP_PORT: port, BATON_INBOX_DOMAIN: domain } = v
+  const { BATON_SMTP_TLS_CERT: cert, BATON_SMTP_TLS_KEY: key } = v
+  if (port === undefined) return undefined
+  if (domain === undefined)
+    return 'BATON_SMTP_PORT is set: name the domain of the addresses of agents in BATON_INBOX_DOMAIN'
+  if ((cert === undefined) !== (key === undefined))
+    return 'BATON_SMTP_TLS_CERT and BATON_SMTP_TLS_KEY belong together: set both or none'
+  return {
+    host: v.BATON_SMTP_HOST,
+    port,
+    domain,
+    limit: v.BATON_SMTP_MAX_BYTES,
+    dns: v.BATON_SMTP_DNS,
+    ...(cert !== undefined && key !== undefined && { tls: { cert, key } }),
   }
 }
 

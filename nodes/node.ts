@@ -20,6 +20,7 @@ import { createNeighbours, listenAs } from './host/neighbours.ts'
 import type { Bus, Clock, Random } from './host/ports.ts'
 import { Recent } from './host/recent.ts'
 import { initialise, install, type Installed } from './installation.ts'
+import { startMail } from './mail/start.ts'
 import { createMetrics } from './metrics.ts'
 import { createBlobs } from './nats/blobs.ts'
 import { createBus } from './nats/bus.ts'
@@ -46,6 +47,8 @@ export interface RunningNode {
   readonly url?: string
   /** Address of `/healthz`, `/readyz` and `/metrics` of a node without a gateway, when it has one. */
   readonly status?: string
+  /** Port on which it takes e-mail, when it does. */
+  readonly mail_port?: number
   readonly installed: Installed
   /** Names (`<partition>.<shard>`) of the shards it serves. */
   owned(): readonly string[]
@@ -168,6 +171,7 @@ export async function startNode(
       version,
       models: config.models.models,
       ...(config.inbox_domain !== undefined && { inbox_domain: config.inbox_domain }),
+      inbound_mail: config.mail !== undefined,
       ...(publicUrl !== undefined && { public_url: publicUrl }),
       ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),
       sessions: config.sessions,
@@ -283,6 +287,8 @@ export async function startNode(
         stop,
       }
     }
+    const mail = config.mail && (await startMail(world, config.mail))
+    if (mail) stops.push(() => mail.stop())
     const gateway = createGateway(world, directory, { modules: browserModules(CHAT) })
     const port = await gateway.listen(config.host, config.port)
     stops.push(() => gateway.stop())
@@ -291,6 +297,7 @@ export async function startNode(
       installed,
       owned: () => host.owned(),
       url: urlOf(config, port),
+      ...(mail && { mail_port: mail.port }),
       leave: () => gateway.leave(),
       stop,
     }

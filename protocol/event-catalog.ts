@@ -35,6 +35,12 @@ const described: Readonly<Record<string, Described>> = {
   },
   'check.passed': check('A check step has passed'),
   'check.failed': check('A check step has failed'),
+  'email.received': {
+    about: 'E-mail arrived at the address of an agent',
+    event:
+      'message_id agent_id from to:array cc:array subject text html? truncated?:boolean in_reply_to? references:array attachments:array authentication:object received_at',
+    meta: 'agent_id',
+  },
   'http_trigger.received': {
     about: 'A request reached the URL of an HTTP trigger; the event is its body',
     event: '',
@@ -99,21 +105,27 @@ function schemaOf(members: Members): Record<string, unknown> {
   }
 }
 
-/** The catalog of a service without integrations. */
-export const eventCatalog: EventCatalog = {
-  items: Object.entries(capabilities).map(([prefix, display_name]) => ({
-    prefix,
-    kind: 'capability',
-    display_name,
-    readiness: 'ready',
-    event_types: Object.entries(described)
-      .filter(([name]) => name.startsWith(`${prefix}.`))
-      .map(([name, { about, event, meta }]) => ({
-        name,
-        description: about,
-        event_schema: schemaOf(event),
-        meta_schema: schemaOf(meta),
-      })),
-  })),
-  reserved_prefixes: Object.entries(reservedPrefixes).map(([prefix, kind]) => ({ prefix, kind })),
-}
+const EMAIL = 'email'
+/** The catalog of a service without integrations. @param inboundMail whether e-mail is taken; else its prefix is reserved. */
+export const eventCatalog = (inboundMail: boolean): EventCatalog => ({
+  items: Object.entries(capabilities)
+    .filter(([prefix]) => prefix !== EMAIL || inboundMail)
+    .map(([prefix, display_name]) => ({
+      prefix,
+      kind: 'capability',
+      display_name,
+      readiness: 'ready',
+      event_types: Object.entries(described)
+        .filter(([name]) => name.startsWith(`${prefix}.`))
+        .map(([name, { about, event, meta }]) => ({
+          name,
+          description: about,
+          event_schema: schemaOf(event),
+          meta_schema: schemaOf(meta),
+        })),
+    })),
+  reserved_prefixes: [
+    ...Object.entries(reservedPrefixes),
+    ...(inboundMail ? [] : [[EMAIL, 'capability'] as const]),
+  ].map(([prefix, kind]) => ({ prefix, kind })),
+})

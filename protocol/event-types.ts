@@ -22,6 +22,7 @@ const internal: ReadonlySet<string> = new Set([
 export const capabilities: Readonly<Record<string, string>> = {
   artifact: 'Artifacts',
   check: 'Checks',
+  email: 'E-mail',
   http_trigger: 'HTTP triggers',
   interaction: 'Interactions',
   loop: 'Loops',
@@ -35,7 +36,6 @@ export const reservedPrefixes: Readonly<Record<string, 'capability' | 'utility'>
   loop_run: 'capability',
   schedule: 'capability',
   channel: 'capability',
-  email: 'capability',
   test: 'utility',
 }
 

@@ -30,6 +30,8 @@ export interface ViewQuestions {
   }
   /** The project a run belongs to. */
   locate: { input: { run_id: string }; reply: { project?: string } }
+  /** The project of an agent; none: this partition has no such agent. */
+  agent_home: { input: { agent_id: string }; reply: { project?: string } }
   /** A run of the project whose id begins so (`stemOf`). */
   run_of_key: { input: { stem: string }; reply: { id?: string } }
   /** Events of a channel after a cursor, oldest first; `last` is the cursor of its newest applied event, and may lie beyond the last item; `more`: the limit, or a megabyte, was reached before it. */

@@ -18,7 +18,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
   nodes: {
     folders: ['nodes', 'actors', 'gateway', 'views', 'protocol', 'client'],
     packages:
-      /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^nodemailer$|^typebox\/value$|^typebox$|^ai$|^@ai-sdk\/|^yaml$|^ipaddr\.js$|^@oxc-node\/core$|^esbuild$/,
+      /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^nodemailer$|^smtp-server$|^mailparser$|^mailauth$|^typebox\/value$|^typebox$|^ai$|^@ai-sdk\/|^yaml$|^ipaddr\.js$|^@oxc-node\/core$|^esbuild$/,
   },
   client: {
     folders: ['client', 'protocol'],
@@ -45,6 +45,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]better-sqlite3['"]/, /^views\//],
   [/['"]croner['"]/, /^protocol\/schedule\.ts$/],
   [/['"]nodemailer['"]/, /^nodes\/notify\//],
+  [/['"](smtp-server|mailparser|mailauth)['"]/, /^nodes\/mail\//],
   // Front matter of skills and scripts of the scripted model, and nothing else that clients send, are YAML; the command line writes it.
   [
     /from ['"]yaml['"]/,

@@ -48,6 +48,14 @@ const find = (store: Store, project: number, id: string): Agent | undefined => {
 /** Whether a project has an agent. */
 export const hasAgent = (store: Store, project: number, id: string): boolean =>
   store.one('SELECT 1 FROM agents WHERE id = ? AND project = ?', id, project) !== undefined
+/** The project that an agent of any project belongs to. */
+export function agentHome(store: Store, id: string): { project?: string } {
+  const row = store.one<{ project: string }>(
+    'SELECT projects.id AS project FROM agents JOIN projects ON projects.n = agents.project WHERE agents.id = ?',
+    id,
+  )
+  return row ? { project: row.project } : {}
+}
 /** One agent. */
 export const agentGet = (
   store: Store,

@@ -6,7 +6,7 @@ import type { ViewQuestions } from '../protocol/view-questions.ts'
 import { isOfLoop } from '../protocol/loop/record.ts'
 import type { Row } from '../protocol/contract.ts'
 import { actionLog } from './actions.ts'
-import { agentGet, agentList, type AgentFilters } from './agents.ts'
+import { agentGet, agentHome, agentList, type AgentFilters } from './agents.ts'
 import { auditList, type AuditFilters } from './audit.ts'
 import { channelEventPage, channelEvents } from './channel-events.ts'
 import {
@@ -236,6 +236,9 @@ const queries = {
   ),
   channels_of: define<ViewQuestions['channels_of']['input']>(({ store, project }, { member_id }) =>
     channelsOf(store, project, member_id),
+  ),
+  agent_home: define<ViewQuestions['agent_home']['input']>(({ store }, { agent_id }) =>
+    agentHome(store, agent_id),
   ),
   locate: define<ViewQuestions['locate']['input']>(({ store }, { run_id }) =>
     locate(store, run_id),

@@ -44,7 +44,10 @@ const APART = [
   '@oxc-node/core',
   'better-sqlite3',
   'esbuild',
+  'mailauth',
+  'mailparser',
   'pino',
+  'smtp-server',
   'swagger-ui-dist',
   'uWebSockets.js',
 ]

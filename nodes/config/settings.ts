@@ -205,6 +205,26 @@ export const table = {
     ),
     'Domain of the e-mail addresses of agents; absent: agents get none',
   ),
+  BATON_SMTP_PORT: optional(
+    integer(0, 65_535),
+    'Port on which a gateway takes e-mail for agents; absent: none is taken. Needs BATON_INBOX_DOMAIN',
+  ),
+  BATON_SMTP_HOST: setting('127.0.0.1', any, 'Address on which e-mail is taken; 0.0.0.0 for all'),
+  BATON_SMTP_DNS: setting(
+    '',
+    each(matching(/^[0-9a-f.:[\]]+$/i, 'must be addresses such as 10.0.0.2 or 10.0.0.2:53')),
+    'DNS servers that are asked for SPF, DKIM and DMARC records, comma-separated; empty: those of this machine',
+  ),
+  BATON_SMTP_TLS_CERT: optional(
+    any,
+    'File with the certificate chain (PEM) for STARTTLS on the e-mail port',
+  ),
+  BATON_SMTP_TLS_KEY: optional(any, 'File with the private key (PEM) of that certificate'),
+  BATON_SMTP_MAX_BYTES: setting(
+    '10485760',
+    integer(1024, 104_857_600),
+    'Largest e-mail message that is taken, in bytes',
+  ),
   BATON_PLAN_CONCURRENCY: setting(
     '0',
     integer(0, 100_000),

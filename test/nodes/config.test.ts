@@ -198,3 +198,14 @@ t.test('every node counts for itself', async (t) => {
     t.ok(text.includes(line), line)
   t.notMatch(await b.text(), /accepted/)
 })
+
+t.test('e-mail is taken only for a domain, and a certificate has its key', async (t) => {
+  const faultsOf = (env: Record<string, string>) => {
+    const read = readConfig(env, [])
+    return 'faults' in read ? read.faults.join(' ') : ''
+  }
+  t.match(faultsOf({ BATON_SMTP_PORT: '2525' }), /BATON_INBOX_DOMAIN/)
+  const mail = { BATON_SMTP_PORT: '2525', BATON_INBOX_DOMAIN: 'agents.test' }
+  t.match(faultsOf({ ...mail, BATON_SMTP_TLS_CERT: 'a.pem' }), /BATON_SMTP_TLS_KEY/)
+  t.equal(faultsOf(mail), '')
+})

@@ -410,6 +410,7 @@ t.test('the catalog names what triggers and waits can name', async (t) => {
   ])
   t.strictSame(
     listOf(catalog, 'reserved_prefixes').map(({ prefix }) => prefix),
-    ['signal', 'loop_run', 'schedule', 'channel', 'email', 'test'],
+    ['signal', 'loop_run', 'schedule', 'channel', 'test', 'email'],
+    'e-mail is reserved where none is taken',
   )
 })

@@ -1,0 +1,65 @@
+/**
+ * What is known of who sent a message: SPF (RFC 7208), DKIM (RFC 6376) and DMARC (RFC 7489). The results are recorded, not
+ * enforced: a condition of the trigger decides what a failure means.
+ */
+import { Resolver } from 'node:dns/promises'
+import { type AuthenticateResult, authenticate, type DNSResolver } from 'mailauth'
+
+/** Result words of the standards: `pass`, `fail`, `softfail`, `neutral`, `none`, `policy`, `temperror`, `permerror`. */
+export interface Authenticity {
+  readonly spf: string
+  /** One for each signature, with the domain that signed. */
+  readonly dkim: readonly { readonly domain: string; readonly result: string }[]
+  readonly dmarc: string
+}
+
+/** What the SMTP transaction says of the sender. */
+export interface Transaction {
+  /** Address of the client. */
+  readonly ip: string
+  readonly helo: string
+  /** The address of `MAIL FROM`; empty for a bounce. */
+  readonly sender: string
+  /** Name of this server. */
+  readonly mta: string
+}
+
+/** Milliseconds that all look-ups of a message may take together. */
+const TIMEOUT_MS = 5000
+const SIGNATURES = 10
+
+/** Looks names up at DNS servers (`host` or `host:port`); at those of this machine when none are named. */
+export function resolverOf(servers: readonly string[]): DNSResolver {
+  const resolver = new Resolver({ timeout: 2000, tries: 2 })
+  if (servers.length > 0) resolver.setServers(servers)
+  return (name, type) => resolver.resolve(name, type) as Promise<string[][] | string[]>
+}
+
+/** Judge a message. It never throws: what cannot be looked up in time is a `temperror`. */
+export async function authenticityOf(
+  raw: Buffer,
+  transaction: Transaction,
+  resolver: DNSResolver,
+): Promise<Authenticity> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>((done) => {
+    timer = setTimeout(() => done(undefined), TIMEOUT_MS)
+  })
+  try {
+    const judged = authenticate(raw, { ...transaction, trustReceived: false, resolver })
+    return shown(await Promise.race([judged, late]))
+  } catch {
+    return shown(undefined)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const shown = (judged: AuthenticateResult | undefined): Authenticity => ({
+  spf: judged ? (judged.spf ? judged.spf.status.result : 'none') : 'temperror',
+  dkim: (judged?.dkim.results ?? [])
+    .filter(({ signingDomain }) => signingDomain)
+    .slice(0, SIGNATURES)
+    .map(({ signingDomain, status }) => ({ domain: signingDomain ?? '', result: status.result })),
+  dmarc: judged ? (judged.dmarc ? judged.dmarc.status.result : 'none') : 'temperror',
+})

@@ -1,0 +1,219 @@
+/**
+ * Inbound e-mail: an SMTP server that takes messages for addresses of agents and publishes each as `email.received`.
+ *
+ * Invariants:
+ * M1. A message is acknowledged (250) only after its event is committed for every recipient. What fails is answered 451, and
+ *     the sender repeats it; a repeat publishes nothing again, because the event's key is the message and the agent.
+ * M2. Only addresses that the service gave to active agents are taken: it relays nothing, and sends nothing back.
+ * M3. Size, recipients, connections and time of a transaction are bounded.
+ */
+import { createHash } from 'node:crypto'
+import type { Readable } from 'node:stream'
+import type { DNSResolver } from 'mailauth'
+import { SMTPServer, type SMTPServerSession } from 'smtp-server'
+import type { World } from '../../gateway/ports.ts'
+import { published } from '../../gateway/published.ts'
+import type { Agent } from '../../protocol/agents.ts'
+import { isRefusal } from '../../protocol/errors.ts'
+import type { Publication } from '../../protocol/sources.ts'
+import { authenticityOf } from './authenticity.ts'
+import { eventOf, messageIdOf, parseMessage } from './message.ts'
+
+export interface MailSettings {
+  readonly host: string
+  /** 0: any free port. */
+  readonly port: number
+  /** Domain of the addresses of agents. */
+  readonly domain: string
+  /** Largest message in bytes. */
+  readonly limit: number
+  /** Certificate and key in PEM; STARTTLS is offered with them. */
+  readonly tls?: { readonly cert: string; readonly key: string }
+}
+export interface MailListener {
+  readonly port: number
+  /** Take no new connections, and finish or end those that are open. */
+  stop(): Promise<void>
+}
+type Needs = Pick<
+  World,
+  'ask' | 'command' | 'everywhere' | 'id' | 'log' | 'now' | 'organization' | 'view'
+>
+
+const MAX_CLIENTS = 100
+const MAX_RECIPIENTS = 20
+/** Milliseconds of silence after which a connection ends. */
+const IDLE_MS = 60_000
+const CLOSE_MS = 5000
+
+/** An agent that has an address, and where it lives. */
+interface Recipient {
+  readonly project: string
+  readonly agent: Agent
+}
+
+/** An answer of SMTP that is no success (RFC 5321, 4.2). */
+const answer = (code: number, message: string): Error =>
+  Object.assign(new Error(message), { responseCode: code })
+const later = (): Error => answer(451, '4.3.0 The message cannot be stored now; try again later')
+
+/** Listen for messages. @param resolver looks names up for SPF, DKIM and DMARC. @throws when the port is taken. */
+export async function listenForMail(
+  world: Needs,
+  settings: MailSettings,
+  resolver: DNSResolver,
+): Promise<MailListener> {
+  const { domain, limit, tls, host } = settings
+  const server = new SMTPServer({
+    name: domain,
+    banner: 'ready',
+    authOptional: true,
+    disabledCommands: ['AUTH', ...(tls ? [] : ['STARTTLS'])],
+    ...(tls ?? {}),
+    size: limit,
+    maxClients: MAX_CLIENTS,
+    socketTimeout: IDLE_MS,
+    closeTimeout: CLOSE_MS,
+    disableReverseLookup: true,
+    hideENHANCEDSTATUSCODES: true,
+    onRcptTo: ({ address }, session, done) => {
+      if (session.envelope.rcptTo.length >= MAX_RECIPIENTS)
+        return done(answer(452, '4.5.3 Too many recipients'))
+      recipientOf(world, domain, address).then(
+        (found) => done(found instanceof Error ? found : undefined),
+        (error: unknown) => {
+          world.log.error(
+            { event: 'mail_recipient_failed', err: error },
+            'a recipient cannot be looked up',
+          )
+          done(later())
+        },
+      )
+    },
+    onData: (stream, session, done) => {
+      receive(world, settings, resolver, stream, session).then(
+        () => done(null, 'OK: committed'),
+        (error: unknown) => {
+          if (!(error instanceof Error && 'responseCode' in error))
+            world.log.error({ event: 'mail_failed', err: error }, 'a message cannot be taken')
+          done(error instanceof Error && 'responseCode' in error ? error : later())
+        },
+      )
+    },
+  })
+  server.on('error', (error) =>
+    world.log.warn({ event: 'mail_connection_failed', err: error }, 'an SMTP connection failed'),
+  )
+  const port = await new Promise<number>((open, fail) => {
+    server.once('error', fail)
+    server.listen(settings.port, host, () => {
+      server.off('error', fail)
+      const address = server.server.address()
+      open(typeof address === 'object' && address ? address.port : settings.port)
+    })
+  })
+  world.log.info({ event: 'mail_listening', host, port, domain }, 'listening for e-mail')
+  return { port, stop: () => new Promise((closed) => server.close(() => closed())) }
+}
+
+/** The agent of an address, or the answer that refuses it. */
+async function recipientOf(
+  world: Needs,
+  domain: string,
+  address: string,
+): Promise<Recipient | Error> {
+  const at = address.lastIndexOf('@')
+  if (address.slice(at + 1).toLowerCase() !== domain)
+    return answer(550, '5.7.1 This server takes mail of its own domain only')
+  const id = agentIdOf(address.slice(0, at))
+  const unknown = answer(550, '5.1.1 There is no such address')
+  if (id === undefined) return unknown
+  const answers = await world.everywhere('agent_home', { agent_id: id })
+  const project = answers
+    .map((one) => (isRefusal(one) ? undefined : (one as { project?: string }).project))
+    .find((one) => one !== undefined)
+  if (project === undefined) return answers.some(isRefusal) ? later() : unknown
+  const agent = (await world.view(project, 'agent.get', { id })) as Agent | { refused: string }
+  if (isRefusal(agent)) return agent.refused === 'not_found' ? unknown : later()
+  return 'email_address' in agent && agent.status === 'active' ? { project, agent } : unknown
+}
+
+/** The id in the local part of an address. Mail servers may change its case; ids have upper-case letters after their prefix. */
+const agentIdOf = (local: string): string | undefined => {
+  const match = /^(agt)_([0-9a-z]{26})$/i.exec(local)
+  return match ? `agt_${(match[2] ?? '').toUpperCase()}` : undefined
+}
+
+/** Take a message: read it whole (M3), judge it, publish it for each recipient (M1). */
+async function receive(
+  world: Needs,
+  { domain, limit }: MailSettings,
+  resolver: DNSResolver,
+  stream: Readable & { sizeExceeded?: boolean },
+  session: SMTPServerSession,
+): Promise<void> {
+  const raw = await read(stream, limit)
+  if (raw === undefined) throw answer(552, `5.3.4 The message is larger than ${limit} bytes`)
+  const mail = await parseMessage(raw).catch(() => undefined)
+  if (!mail) throw answer(554, '5.6.0 The message cannot be read')
+  const { mailFrom, rcptTo } = session.envelope
+  const authenticity = await authenticityOf(
+    raw,
+    {
+      ip: session.remoteAddress,
+      helo: session.hostNameAppearsAs || '',
+      sender: mailFrom ? mailFrom.address : '',
+      mta: domain,
+    },
+    resolver,
+  )
+  const message_id =
+    messageIdOf(mail) ?? `${createHash('sha256').update(raw).digest('hex')}@${domain}`
+  const named = new Set(rcptTo.map(({ address }) => address.toLowerCase()))
+  for (const address of named) {
+    const recipient = await recipientOf(world, domain, address)
+    if (recipient instanceof Error) throw recipient
+    const { project, agent } = recipient
+    await publish(world, project, {
+      event_type: 'email.received',
+      source_kind: 'email',
+      source_id: message_id,
+      event: eventOf(mail, message_id, { agent_id: agent.id, at: world.now(), authenticity }),
+      meta: { agent_id: agent.id },
+      depth: 0,
+      dedup_key: `email:${agent.id}:${createHash('sha256').update(message_id).digest('hex')}`,
+    })
+  }
+}
+
+/** Everything of a stream; undefined when it is larger than the limit, and then the rest is read and dropped. */
+async function read(stream: Readable, limit: number): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of stream) {
+    size += (chunk as Buffer).length
+    if (size <= limit) chunks.push(chunk as Buffer)
+    else chunks.length = 0
+  }
+  return size <= limit ? Buffer.concat(chunks) : undefined
+}
+
+/** Commit the event. @throws an answer of SMTP when it cannot be committed now. */
+async function publish(world: Needs, project: string, publication: Publication): Promise<void> {
+  const command = {
+    project,
+    kind: 'events',
+    id: project,
+    command_id: `email:${world.id('source_event')}`,
+    name: 'source.publish',
+    origin: {
+      at: world.now(),
+      principal: { type: 'system', id: 'email', name: 'E-mail' },
+      credential: { type: 'internal', id: 'email' },
+    },
+  } as const
+  const outcome = await published(world, project, (recalled) =>
+    world.command({ ...command, input: { ...publication, ...(recalled && { recalled }) } }),
+  )
+  if (isRefusal(outcome)) throw later()
+}

@@ -1,0 +1,114 @@
+/**
+ * An e-mail message as the payload of `email.received`. The raw message is bounded by the listener; here every member that
+ * reaches the event is bounded, too. HTML is passed on as it came and is never rendered here.
+ */
+import { type AddressObject, type ParsedMail, simpleParser } from 'mailparser'
+import type { Open } from '../../protocol/common.ts'
+import type { Authenticity } from './authenticity.ts'
+
+/** Bounds of what an event carries of a message, in characters and in number. */
+const MAX = {
+  text: 100_000,
+  html: 60_000,
+  header: 998,
+  addresses: 100,
+  references: 100,
+  files: 100,
+}
+
+/** What the envelope of the SMTP transaction says, which counts more than the headers. */
+export interface Received {
+  readonly agent_id: string
+  /** Unix milliseconds. */
+  readonly at: number
+  readonly authenticity: Authenticity
+}
+
+/** Parse a message. HTML is not converted by the parser: its converter walks nested elements recursively. */
+export const parseMessage = (raw: Buffer): Promise<ParsedMail> =>
+  simpleParser(raw, {
+    skipHtmlToText: true,
+    skipTextToHtml: true,
+    skipImageLinks: true,
+    skipTextLinks: true,
+    checksumAlgo: 'sha256',
+  })
+
+/** The identity of a message: its `Message-ID` (RFC 5322, 3.6.4), without the angle brackets; undefined when it has none. */
+export const messageIdOf = ({ messageId }: ParsedMail): string | undefined => {
+  const id = messageId?.trim().replace(/^<|>$/g, '')
+  return id ? id.slice(0, MAX.header) : undefined
+}
+
+/** The payload of the event. @param message_id what identifies the message; of a message without one, made from its content. */
+export function eventOf(
+  mail: ParsedMail,
+  message_id: string,
+  { agent_id, at, authenticity }: Received,
+): Open {
+  const html = typeof mail.html === 'string' ? mail.html : undefined
+  const text = mail.text || (html === undefined ? '' : plainTextOf(html))
+  const references = [mail.references ?? []].flat().slice(0, MAX.references)
+  const cut = text.length > MAX.text || (html?.length ?? 0) > MAX.html
+  return {
+    message_id,
+    agent_id,
+    from: addressesOf(mail.from)[0] ?? '',
+    to: addressesOf(mail.to),
+    cc: addressesOf(mail.cc),
+    subject: header(mail.subject ?? ''),
+    text: text.slice(0, MAX.text),
+    ...(html !== undefined && { html: html.slice(0, MAX.html) }),
+    ...(cut && { truncated: true }),
+    ...(mail.inReplyTo !== undefined && { in_reply_to: header(mail.inReplyTo) }),
+    references: references.map(header),
+    attachments: mail.attachments.slice(0, MAX.files).map((file) => ({
+      name: header(file.filename ?? 'attachment'),
+      content_type: header(file.contentType),
+      size_bytes: file.size,
+      sha256: file.checksum,
+    })),
+    authentication: { ...authenticity },
+    received_at: new Date(at).toISOString(),
+  }
+}
+
+const header = (text: string): string => text.slice(0, MAX.header)
+const addressesOf = (given: AddressObject | readonly AddressObject[] | undefined): string[] =>
+  [given ?? []]
+    .flat()
+    .flatMap(({ value }) => value)
+    .flatMap(({ address }) => (address ? [header(address.toLowerCase())] : []))
+    .slice(0, MAX.addresses)
+
+/** The words of an HTML text in one pass, for messages that have no plain part: tags and what scripts and styles hold are left out. */
+export function plainTextOf(html: string): string {
+  const lower = html.toLowerCase()
+  let text = ''
+  let at = 0
+  while (at < html.length && text.length <= MAX.text) {
+    const open = html.indexOf('<', at)
+    if (open < 0) return clean(text + html.slice(at))
+    text += html.slice(at, open)
+    const hidden = ['script', 'style'].find((name) => lower.startsWith(name, open + 1))
+    const from = hidden === undefined ? open : lower.indexOf(`</${hidden}`, open)
+    const close = from < 0 ? -1 : html.indexOf('>', from)
+    if (close < 0) break
+    text += /^<\/?(br|p|div|li|tr|h\d)\b/.test(lower.slice(open, open + 8)) ? '\n' : ' '
+    at = close + 1
+  }
+  return clean(text)
+}
+const ENTITIES: Readonly<Record<string, string>> = {
+  amp: '&',
+  lt: '<',
+  gt: '>',
+  quot: '"',
+  nbsp: ' ',
+}
+const clean = (text: string): string =>
+  text
+    .replace(/&(amp|lt|gt|quot|nbsp);/g, (_, name: string) => ENTITIES[name] ?? '')
+    .replace(/[^\S\n]+/g, ' ')
+    .replace(/ ?\n[ \n]*/g, '\n')
+    .trim()

@@ -1,0 +1,37 @@
+/** Starts the listener for e-mail with the settings of a node: reads its certificate, and says in one sentence what is wrong. */
+import { readFileSync } from 'node:fs'
+import type { World } from '../../gateway/ports.ts'
+import type { Config } from '../config.ts'
+import { Fault } from '../fault.ts'
+import { resolverOf } from './authenticity.ts'
+import { listenForMail, type MailListener } from './listener.ts'
+
+/** Listen for e-mail. @throws Fault when the port is taken or a file cannot be read. */
+export async function startMail(
+  world: World,
+  { tls, dns, ...settings }: NonNullable<Config['mail']>,
+): Promise<MailListener> {
+  const files = tls && { cert: read(tls.cert), key: read(tls.key) }
+  try {
+    return await listenForMail(
+      world,
+      { ...settings, ...(files && { tls: files }) },
+      resolverOf(dns),
+    )
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new Fault(
+      `E-mail cannot be taken at ${settings.host}:${settings.port}: ${code === 'EADDRINUSE' ? 'the port is in use; choose another with BATON_SMTP_PORT' : message}`,
+    )
+  }
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new Fault(
+      `${file} cannot be read (${(error as NodeJS.ErrnoException).code}); see BATON_SMTP_TLS_CERT and BATON_SMTP_TLS_KEY`,
+    )
+  }
+}
