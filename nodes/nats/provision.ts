@@ -7,6 +7,7 @@ import {
   PersistMode,
   RetentionPolicy,
   StorageType,
+  StoreCompression,
   type StreamConfig,
 } from '@nats-io/jetstream'
 import { Objm } from '@nats-io/obj'
@@ -40,6 +41,7 @@ const journalConfig = (partition: number, replicas: number): Configured => ({
   max_msgs: -1,
   max_bytes: -1,
   max_age: 0,
+  compression: StoreCompression.S2,
   deny_delete: false,
   allow_direct: false,
 })
@@ -63,6 +65,7 @@ const bucketConfig = (
   max_msgs: -1,
   max_bytes: -1,
   max_age: 0,
+  ...(storage === StorageType.File && { compression: StoreCompression.S2 }),
   allow_rollup_hdrs: true,
   deny_delete: true,
   allow_direct: false,
@@ -80,7 +83,10 @@ const stateConfig = (partition: number, replicas: number): Configured => ({
   ...(replicas === 1 && { persist_mode: PersistMode.Async }),
 })
 
-/** Create a stream when it is absent; give it more replicas when it has fewer. Safe to run in many processes at once. */
+/**
+ * Create a stream when it is absent; raise its replicas and switch its compression when they differ. What is stored stays as
+ * it is: compression holds for blocks that are filled from then on. Safe to run in many processes at once.
+ */
 async function ensureStream({ manager, log }: Nats, config: Configured): Promise<void> {
   const found = await manager.streams.info(config.name).catch((error: unknown) => {
     if (codeOf(error) === codes.streamNotFound) return undefined
@@ -89,21 +95,18 @@ async function ensureStream({ manager, log }: Nats, config: Configured): Promise
   if (!found) {
     await manager.streams.add(config)
     log.info({ stream: config.name, replicas: config.num_replicas }, 'created')
-  } else if (found.config.num_replicas < (config.num_replicas ?? 1)) {
-    if (found.config.persist_mode === PersistMode.Async) {
-      // A replicated stream cannot write lazily, and the mode cannot change; what it holds is a cache.
-      await manager.streams.delete(config.name)
-      await manager.streams.add(config)
-    } else
-      await manager.streams.update(config.name, {
-        ...found.config,
-        num_replicas: config.num_replicas ?? 1,
-      })
-    log.info(
-      { stream: config.name, from: found.config.num_replicas, to: config.num_replicas },
-      'replicas raised',
-    )
+    return
   }
+  const { num_replicas: before, compression = StoreCompression.None } = found.config
+  const replicas = Math.max(before, config.num_replicas ?? 1)
+  const wanted = { num_replicas: replicas, compression: config.compression ?? compression }
+  if (replicas === before && wanted.compression === compression) return
+  if (replicas > before && found.config.persist_mode === PersistMode.Async) {
+    // A replicated stream cannot write lazily, and the mode cannot change; what it holds is a cache.
+    await manager.streams.delete(config.name)
+    await manager.streams.add(config)
+  } else await manager.streams.update(config.name, { ...found.config, ...wanted })
+  log.info({ stream: config.name, replicas, compression: wanted.compression }, 'stream updated')
 }
 
 /** The bucket of leases, which is kept in memory: it is gone after a restart of all servers, and made again. */
@@ -207,8 +210,16 @@ export async function provision(nats: Nats, layout: Layout, within = WITHIN): Pr
     nats,
     names.blobs,
     async () => {
-      await new Objm(nats.streams).create(names.blobs, { storage: StorageType.File, replicas })
-      await ensureStream(nats, { name: `OBJ_${names.blobs}`, num_replicas: replicas })
+      await new Objm(nats.streams).create(names.blobs, {
+        storage: StorageType.File,
+        replicas,
+        compression: true,
+      })
+      await ensureStream(nats, {
+        name: `OBJ_${names.blobs}`,
+        num_replicas: replicas,
+        compression: StoreCompression.S2,
+      })
     },
     within,
   )
