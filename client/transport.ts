@@ -1,6 +1,6 @@
 /**
  * Sending: addresses, credentials, retries. Invariant: a request is sent again only when that cannot act twice: reads and
- * deletions always, a POST because each carries an idempotency key of its own, in its body where rows take it there, a PATCH never.
+ * deletions always, a POST because each carries an Idempotency-Key of its own, a PATCH never.
  */
 import { randomUUID } from 'node:crypto'
 import { routeOf, type Row } from '../protocol/contract.ts'
@@ -123,10 +123,6 @@ export class Transport {
         query.set(name, Array.isArray(value) ? value.join(',') : String(value))
       delete rest[name]
     }
-    const keyed =
-      row.shape.key !== undefined &&
-      row.shape.key(rest as never) === undefined &&
-      withKey(row, rest, key)
     const body =
       row.shape.body && (Object.keys(rest).length > 0 || !row.shape.bodyOptional)
         ? JSON.stringify(rest)
@@ -137,17 +133,17 @@ export class Transport {
       ...(key !== undefined && { 'idempotency-key': key }),
     }
     const sent = this.#send({
-      once: method === 'PATCH' || row.shape.anew?.(rest as never) === true,
+      once: method === 'PATCH',
       method,
       path: `${path}${query.size > 0 ? `?${query}` : ''}`,
       headers,
       ...(body !== undefined && { body }),
     })
-    return keyed ? sent.catch((error: unknown) => this.#begun(path, error)) : sent
+    return row.shape.key ? sent.catch((error: unknown) => this.#startedRun(path, error)) : sent
   }
 
-  /** A run that has ended under a key which only this call has was started by a try whose answer was lost. */
-  #begun(path: string, error: unknown): Promise<unknown> {
+  /** The run that the key of a refused start names: it was started under the key before, and has ended. */
+  #startedRun(path: string, error: unknown): Promise<unknown> {
     const run =
       error instanceof BatonError && error.code === 'idempotency_key_conflict'
         ? error.details?.['run_id']
@@ -193,19 +189,6 @@ export class Transport {
   }
 }
 
-/** Put a key where the body of a row takes one; false when it takes none. */
-function withKey(
-  { shape: { body } }: Row,
-  rest: Record<string, unknown>,
-  idempotency_key: string | undefined,
-): boolean {
-  const members = membersOf(body)
-  if ('idempotency_key' in members) rest['idempotency_key'] = idempotency_key
-  else if ('idempotency_key' in membersOf(members['input']))
-    rest['input'] = { ...(rest['input'] as object | undefined), idempotency_key }
-  else return false
-  return true
-}
 const membersOf = (schema: unknown): Readonly<Record<string, unknown>> =>
   (schema as { properties?: Record<string, unknown> } | undefined)?.properties ?? {}
 

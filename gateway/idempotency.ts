@@ -38,7 +38,10 @@ export function keyOf({
       })
 }
 
-/** The identity of a call. What has a key in its body goes by that alone: where it names no run, the actor remembers it. */
+/**
+ * The identity of a call. A key in the body counts alone: it names the run that is started, or the record remembers it. Without
+ * one the header makes the request repeatable, whatever its row.
+ */
 export function identify(edge: Edge, call: Call): Identity | Refusal {
   const { world } = edge
   const { caller, incoming, row, body } = call
@@ -49,8 +52,8 @@ export function identify(edge: Edge, call: Call): Identity | Refusal {
   const key = inBody?.(body)
   if (key !== undefined && starts.has(meaning(call)))
     return { ...fresh, seed: JSON.stringify(['run', homeOf(edge, call), key]) }
-  if (header === undefined || byActor.has(meaning(call)) || (inBody && call.key === undefined))
-    return fresh
+  const repeatedByBody = key !== undefined && call.key === undefined
+  if (header === undefined || repeatedByBody || byActor.has(meaning(call))) return fresh
   const { method, path } = incoming
   const seed = JSON.stringify([
     'request',

@@ -35,10 +35,8 @@ export interface Shape {
   readonly bodyOptional?: true
   /** What a schema cannot say about the body: a pure check, giving every faulty place. */
   readonly check?: (body: never) => readonly FieldError[]
-  /** Commands: the key of a body by which a repeat is told. On these rows the header Idempotency-Key, which clients mirror, tells none. */
+  /** Commands: the key in a body by which a repeat is recognised. When it is given, the header Idempotency-Key counts for nothing. */
   readonly key?: (body: never) => string | undefined
-  /** Whether a body of this row acts anew each time, whatever its key: clients send it once. */
-  readonly anew?: (body: never) => boolean
   readonly query?: TSchema
   /** Lists: the parameter that names the wanted items; beside it cursor, order and limit count for nothing, whatever they say. */
   readonly exact?: string

@@ -112,7 +112,7 @@ function parametersOf(row: Row): Json[] {
       schema: plain(schema),
       ...described(schema),
     })),
-    ...(method === 'POST' && !row.shape.key ? [header('IdempotencyKey')] : []),
+    ...(method === 'POST' ? [header('IdempotencyKey')] : []),
     ...(row.verb === 'stream' && row.shape.stream !== 'socket' ? [header('LastEventID')] : []),
   ]
 }
@@ -161,7 +161,7 @@ export function refusalsOf({ shape, verb, route }: Row): Code[] {
   ]
   // A command that takes no body says so to one that is sent.
   if (verb === 'command') codes.push('payload_too_large', 'unsupported_media_type')
-  if (route.startsWith('POST ') && !shape.key) codes.push('idempotency_key_conflict')
+  if (route.startsWith('POST ')) codes.push('idempotency_key_conflict')
   if (route.includes('/:project')) codes.push('not_found')
   return [...new Set([...codes, ...(shape.errors ?? [])])]
 }
@@ -287,7 +287,7 @@ export function openapi({
           in: 'header',
           schema: { type: 'string', minLength: 1, maxLength: 255 },
           description:
-            'A repeat with the same key answers what the first request answered; with another body it is refused. What takes an `idempotency_key` in its body goes by that alone.',
+            'A repeat with the same key answers what the first request answered; with another body it is refused. Where the body has an `idempotency_key`, that counts alone.',
         },
         LastEventID: {
           name: 'Last-Event-ID',

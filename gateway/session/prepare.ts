@@ -78,7 +78,11 @@ function orRepeat(
     : { unfit: defined }
 }
 
-async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
+async function invoke(
+  edge: Edge,
+  call: Call,
+  { seed: repeatable }: Identity,
+): Promise<Prepared | Refusal> {
   const {
     agent_ref,
     session: seed = {},
@@ -86,12 +90,12 @@ async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   } = call.body as { agent_ref: { id?: string; name?: string }; session?: SessionSeed; input: Said }
   const agent = await findAgent(edge, homeOf(edge, call), agent_ref)
   if (isRefusal(agent)) return agent
-  const located = await locate(edge, homeOf(edge, call), agent, seed)
+  const located = await locate(edge, homeOf(edge, call), agent, seed, undefined, repeatable)
   if (isRefusal(located)) return located
   const { id, place, session, born } = located
   const defined = orRepeat(
     await define(edge, homeOf(edge, call), agent, session ?? seeded(seed), call.body as Wanted),
-    input.idempotency_key,
+    input.idempotency_key?.trim() || repeatable,
     call.body as Wanted,
   )
   return isRefusal(defined)
@@ -152,13 +156,15 @@ async function definedIn(
 /** Rows that may begin a turn in a session that there is. @param joins they may join the turn under way, which has its definition. */
 const turning =
   (more: (edge: Edge, call: Call) => Prepared, joins?: 'joins'): Prepare =>
-  async (edge, call) => {
+  async (edge, call, { seed }) => {
     const session = await sessionOf(edge, call)
     if (isRefusal(session)) return session
     const { operation, idempotency_key } = call.body as Wanted & Partial<Said>
     const found = await definedIn(edge, call, session, operation ? { operation } : {})
     const defined =
-      joins && isRefusal(found) ? { unfit: found } : orRepeat(found, idempotency_key, {})
+      joins && isRefusal(found)
+        ? { unfit: found }
+        : orRepeat(found, idempotency_key?.trim() || seed, {})
     if (isRefusal(defined)) return defined
     const { input, ...rest } = more(edge, call)
     return { ...rest, input: { ...defined, ...input } }

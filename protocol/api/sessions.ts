@@ -230,9 +230,11 @@ export const sessions = {
     to: { kind: 'session', found: 'agent_session' },
     body: Invoke,
     check: checkInvoke,
-    key: ({ input }: Static<typeof Invoke>) => bodyKey(input),
-    anew: ({ session = {} }: Static<typeof Invoke>) =>
-      session.mode === 'new' && !(session.session_key ?? session.scope_name)?.trim(),
+    // The key belongs to a session: it recognises nothing where each request makes a session of its own.
+    key: ({ input, session = {} }: Static<typeof Invoke>) =>
+      session.mode === 'new' && !(session.session_key ?? session.scope_name)?.trim()
+        ? undefined
+        : bodyKey(input),
     reply: TurnAck,
     status: 202,
     stream: 'accept',
