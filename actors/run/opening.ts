@@ -40,7 +40,7 @@ export function open(
   const record = recordOf(opening, cause)
   const { spec, event, meta, config } = opening
   const on = birth(
-    { ...record, ...nameOf(spec, event, { ...meta }, config) },
+    { ...record, ...nameOf(spec, record, event, { ...meta }, config) },
     spec,
     engineOf(opening),
     cause,
@@ -81,7 +81,11 @@ function recordOf(
     name: cut(loop.name, 160),
     attempt: 1,
     input: event,
-    meta: { ...meta, run_id: id, loop_id: loop.id, source },
+    // The event that triggered the run may name another one: its own ids are at the root `run`.
+    meta:
+      source.trigger_id !== undefined
+        ? { run_id: id, loop_id: loop.id, ...meta, source }
+        : { ...meta, run_id: id, loop_id: loop.id, source },
     config,
     source,
     credit_spent: 0,

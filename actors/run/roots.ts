@@ -1,11 +1,12 @@
 /** What expressions and templates of a run can see. */
 import type { Open } from '../../protocol/common.ts'
+import type { RunRecord } from '../../protocol/loop/record.ts'
 import type { Draft } from './draft.ts'
 import { keyBelow, stepsAt } from './places.ts'
 import { branchAt, keyOf, rowOf, type RunState } from './state.ts'
 
 /**
- * The roots: `input` and `event` (the same), `config`, `meta`, and `steps` by key and by index; in a branch also the steps of
+ * The roots: `input` and `event` (the same), `config`, `meta`, `run` (its own ids), and `steps` by key and by index; in a branch also the steps of
  * the branch before this one, and for an item `item` and `index`. Only completed steps are there: a skipped one is as
  * unknown as one that is still to come.
  */
@@ -14,6 +15,7 @@ export function rootsOf({ state, at }: Pick<Draft, 'state' | 'at'>): Open {
   const input = record.input ?? {}
   const config = record.config ?? engine.config
   const meta = record.meta ?? engine.meta
+  const run = runRoot(record, engine.attempt)
   const steps = outputs(state).flatMap(
     ([key, output, index]) =>
       [
@@ -22,7 +24,7 @@ export function rootsOf({ state, at }: Pick<Draft, 'state' | 'at'>): Open {
       ] as const,
   )
   if (at === undefined)
-    return { input, event: input, config, meta, steps: Object.fromEntries(steps) }
+    return { input, event: input, config, meta, run, steps: Object.fromEntries(steps) }
   const inner = outputsAt(state, at).map(([key, output]) => [key, { output }] as const)
   const index = branchAt(state, at)?.index ?? 0
   return {
@@ -30,10 +32,17 @@ export function rootsOf({ state, at }: Pick<Draft, 'state' | 'at'>): Open {
     event: input,
     config,
     meta,
+    run,
     steps: Object.fromEntries([...steps, ...inner]),
     ...(state.join?.items && { item: state.join.items[index] ?? null, index }),
   }
 }
+
+/** What the root `run` says: the run that evaluates the expression, whatever `meta` says of others. @param attempt how often it began. */
+export const runRoot = (
+  { id, loop_id, name }: Pick<RunRecord, 'id' | 'loop_id' | 'name'>,
+  attempt = 1,
+): Open => ({ id, loop_id: loop_id ?? null, name: name ?? null, attempt })
 
 /** Key, output and index of the completed steps, in order. */
 export const outputs = (state: RunState): [key: string, output: unknown, index: number][] =>

@@ -20,6 +20,7 @@ import { cut } from '../../protocol/naming.ts'
 import type { Spec } from '../../protocol/spec.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance, pause } from './advance.ts'
+import { runRoot } from './roots.ts'
 import { current, draft, emit, type Draft } from './draft.ts'
 import { created, hasEnded, note, type Engine, type RunState } from './state.ts'
 
@@ -55,7 +56,7 @@ export function start(
   const record = recordOf(input, spec, given.values, cause)
   const engine = engineOf(input, record, config.values ?? {}, cause)
   const run = spec.run_name
-    ? { ...record, ...nameOf(spec, given.values ?? {}, engine.meta, engine.config) }
+    ? { ...record, ...nameOf(spec, record, given.values ?? {}, engine.meta, engine.config) }
     : record
   const on = birth(run, spec, engine, cause)
   begin(
@@ -182,9 +183,10 @@ const engineOf = (input: Start, record: RunRecord, config: Open, cause: Cause): 
     Object.keys(input.definitions).length > 0 && { definitions: input.definitions }),
 })
 
-/** What the workflow calls its runs. What cannot be made is left out: a name is no reason to refuse a start. */
+/** What the workflow calls its runs. @param run the record of the run, which has no name yet. What cannot be made is left out: a name is no reason to refuse a start. */
 export function nameOf(
   { run_name }: Spec,
+  run: RunRecord,
   input: Open,
   meta: Open,
   config: Open,
@@ -192,7 +194,12 @@ export function nameOf(
   if (!run_name) return {}
   const made = (template: string, length: number): string => {
     try {
-      return cut(String(renderText(template, { input, event: input, config, meta })).trim(), length)
+      return cut(
+        String(
+          renderText(template, { input, event: input, config, meta, run: runRoot(run) }),
+        ).trim(),
+        length,
+      )
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error
       return ''

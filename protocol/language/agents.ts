@@ -14,7 +14,7 @@ type AgentConfig = Extract<Step, { kind: 'agent' }>['config']
 type Assertion = Extract<Step, { kind: 'check' }>['config']['checks'][number]
 
 /** Names that the name and the title of a session may read besides those of every expression. */
-const SESSION_ROOTS = ['agent', 'loop', 'run', 'source', 'step'] as const
+const SESSION_ROOTS = ['agent', 'loop', 'source', 'step'] as const
 
 /** Faults of a session policy; `scope`: what its templates may read where it stands. */
 export const checkSessionPolicy = (

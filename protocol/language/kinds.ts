@@ -8,7 +8,7 @@ import type { Step } from '../steps.ts'
 import { checkAgentConfig, checkJudge } from './agents.ts'
 import { checkDuration, checkTime } from './bounds.ts'
 import { below } from './path.ts'
-import { EVENT_ROOTS, type Scope } from './scope.ts'
+import { EVENT_ROOTS, MAPPING_ROOTS, type Scope } from './scope.ts'
 import { checkExpression, checkTemplate, hasTemplate } from './template.ts'
 
 type Of<K extends Step['kind']> = Extract<Step, { kind: K }>['config']
@@ -43,7 +43,7 @@ const waits: Check<'wait_for_event'> = (
     ? []
     : checkExpression(condition, EVENT_ROOTS, below(path, 'condition'))),
   ...Object.entries(payload_mapping ?? {}).flatMap(([name, source]) =>
-    checkExpression(source, EVENT_ROOTS, below(below(path, 'payload_mapping'), name)),
+    checkExpression(source, MAPPING_ROOTS, below(below(path, 'payload_mapping'), name)),
   ),
 ]
 

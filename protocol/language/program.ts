@@ -42,7 +42,14 @@ export interface Fault {
 const MAX_SOURCE = 4096
 const REMEMBERED = 1024
 /** Roots that exist everywhere in principle: where one is not given, it is null. */
-const WELL_KNOWN: ReadonlySet<string> = new Set(['input', 'event', 'config', 'meta', 'steps'])
+const WELL_KNOWN: ReadonlySet<string> = new Set([
+  'input',
+  'event',
+  'config',
+  'meta',
+  'run',
+  'steps',
+])
 const cel = new Environment({
   unlistedVariablesAreDyn: true,
   homogeneousAggregateLiterals: false,

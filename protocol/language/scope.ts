@@ -3,11 +3,13 @@ import type { Step } from '../steps.ts'
 import type { StepRule } from './template.ts'
 
 /** Names that every expression of a workflow may read; `event` is another name of `input`. */
-export const ROOTS = ['input', 'event', 'config', 'meta', 'steps'] as const
-/** Names that the mapping of an awaited event may read. */
+export const ROOTS = ['input', 'event', 'config', 'meta', 'run', 'steps'] as const
+/** Names that the condition of an awaited event may read. */
 export const EVENT_ROOTS = ['event', 'meta'] as const
+/** Names that the mapping of an awaited event may read. */
+export const MAPPING_ROOTS = ['event', 'meta', 'run'] as const
 /** Names that the name of a run may read: it is made when the run is. */
-export const NAME_ROOTS = ['input', 'event', 'config', 'meta'] as const
+export const NAME_ROOTS = ['input', 'event', 'config', 'meta', 'run'] as const
 /** Names that the steps of a `for_each` may read besides. */
 export const ITEM_ROOTS = ['item', 'index'] as const
 

@@ -334,3 +334,31 @@ t.test('a schedule starts runs by itself while its loop is active', async (t) =>
     )
   }
 })
+
+t.test(
+  'a run that another run triggered reads that one in meta, and itself at the root run',
+  async (t) => {
+    const watching = await s.ok('loop.create', {
+      name: 'Watching',
+      steps: nap(),
+      triggers: [{ kind: 'event', config: { event_type: 'run.failed' } }],
+      run_name: { template: 'after ${{ meta.run_id }} in ${{ run.loop_id }}' },
+      output: { failed: '${{ meta.run_id }}', me: '${{ run.id }}', loop: '${{ run.loop_id }}' },
+    })
+    const broken = await s.ok('loop.create', {
+      name: 'Broken',
+      steps: [{ kind: 'sleep', config: { duration: '0' }, if: '1 / 0 == 1' }],
+    })
+    const failed = await s.ok('loop.start', { id: broken['id'], meta: { run_id: 'mine' } })
+    t.match(await ended(s, failed['id']), { status: 'failed', meta: { run_id: failed['id'] } })
+    const [run] = await until(
+      async () => listOf(await s.ok('run.list', { loop_id: watching['id'] })),
+      (runs) => runs.length > 0,
+    )
+    t.match(await ended(s, run?.['id']), {
+      name: `after ${String(failed['id'])} in ${String(watching['id'])}`,
+      meta: { run_id: failed['id'], loop_id: broken['id'] },
+      result: { failed: failed['id'], me: run?.['id'], loop: watching['id'] },
+    })
+  },
+)

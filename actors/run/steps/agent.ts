@@ -164,7 +164,6 @@ function sessionFor(
     ...rootsOf(on),
     agent: { id: agent },
     loop: { id: record.loop_id ?? null, name: record.loop_name ?? null },
-    run: { id: record.id, name: record.name ?? null, attempt: engine.attempt },
     source: record.source ?? engine.meta['source'] ?? null,
     step: { id: key ?? null, name: step_name ?? null, kind, attempt: row?.attempt ?? 1 },
   }

@@ -14,7 +14,7 @@ import { current, emit, type Draft } from '../draft.ts'
 import type { Delivered } from '../../../protocol/internal.ts'
 import { fits } from '../../../protocol/matching.ts'
 import { attempting, completeStep, endWait, resumeStep } from '../outcome.ts'
-import { rootsOf } from '../roots.ts'
+import { rootsOf, runRoot } from '../roots.ts'
 import { waitingAt } from '../places.ts'
 import { isAsked, type OpenWait, type StoredSignal, type Wait } from '../state.ts'
 import { suspend } from '../suspend.ts'
@@ -137,9 +137,13 @@ function take(
   endWait(on, 'wait.resumed', { payload: document }, signal)
   attempting(on, () => {
     const mapping = step.config.payload_mapping
+    const run = runRoot(on.state.record, on.state.engine.attempt)
     const output = mapping
       ? Object.fromEntries(
-          Object.entries(mapping).map(([name, source]) => [name, evaluate(source, document)]),
+          Object.entries(mapping).map(([name, source]) => [
+            name,
+            evaluate(source, { ...document, run }),
+          ]),
         )
       : document
     if (waited) resumeStep(on)

@@ -87,6 +87,13 @@ t.test('a run that waits its turn does nothing until it comes', async (t) => {
   ])
 })
 
+t.test('the routing fields of the event that triggered a run win in its meta', async (t) => {
+  const meta = { run_id: 'run_failed', loop_id: 'loop_other' }
+  const triggered = open([], { meta, source: { type: 'trigger', trigger_id: 'trig_1' } })
+  t.match(shown(triggered), { meta })
+  t.match(shown(open([], { meta })), { meta: { run_id: 'run_1', loop_id: 'loop_1' } })
+})
+
 t.test('a run that never began has nothing to clean up', async (t) => {
   const displaced = open(
     [action('a')],
