@@ -1,7 +1,7 @@
 /** The journal of a data folder, beside the server that owns it. */
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Log } from '../gateway/ports.ts'
+import { runningIn } from '../nodes/nats/claim.ts'
 import { connectNats, type Nats } from '../nodes/nats/connect.ts'
 import { createJournal } from '../nodes/nats/journal.ts'
 import type { Entry } from '../protocol/entry.ts'
@@ -11,10 +11,10 @@ const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 export const SHARDS = 4
 
 /** Connect to the NATS server that runs in a data folder. */
-export const connectTo = (data: string): Promise<Nats> => {
-  const port =
-    /^port: (\d+)/m.exec(readFileSync(join(data, 'nats', 'nats.conf'), 'utf8'))?.[1] ?? ''
-  return connectNats({ servers: [`nats://127.0.0.1:${port}`], name: 'bench', log: silent })
+export const connectTo = async (data: string): Promise<Nats> => {
+  const access = runningIn(join(data, 'nats'))
+  if (!access) throw new Error(`no NATS server runs in ${data}`)
+  return connectNats({ access, name: 'bench', log: silent, role: 'bench' })
 }
 /** Everything that the journal holds, shard by shard. */
 export async function journalOf(data: string): Promise<Entry[]> {

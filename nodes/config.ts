@@ -16,6 +16,8 @@ import {
   table,
   type Values,
 } from './config/settings.ts'
+import { natsAccessOf } from './config/nats.ts'
+import type { Access } from './nats/access.ts'
 import { readModels, type ModelSettings } from './models.ts'
 
 /** What a node runs with. */
@@ -28,6 +30,8 @@ export interface Config {
   readonly status_port?: number
   /** Addresses of the NATS servers; empty: run one beside this process. */
   readonly nats: readonly string[]
+  /** Credentials, TLS, domain and prefix for those servers. */
+  readonly nats_access: Omit<Access, 'servers'>
   /** Binary of the server beside this process, and its port (0: any). */
   readonly nats_server?: string
   readonly nats_port: number
@@ -163,13 +167,22 @@ export function readConfig(
     faults.push('BATON_NOTIFY_SMTP is set: name the sender of letters in BATON_NOTIFY_FROM')
   const mail = mailOf(v)
   if (typeof mail === 'string') faults.push(mail)
-  if (faults.length > 0 || 'wrong' in models || typeof mail === 'string') return { faults }
+  const access = natsAccessOf(v)
+  if (typeof access === 'string') faults.push(access)
+  if (
+    faults.length > 0 ||
+    'wrong' in models ||
+    typeof mail === 'string' ||
+    typeof access === 'string'
+  )
+    return { faults }
   return {
     config: {
       host: v.BATON_HOST,
       port: v.BATON_PORT,
       data: v.BATON_DATA,
       nats: v.BATON_NATS,
+      nats_access: access,
       nats_port: v.BATON_NATS_PORT,
       sync: v.BATON_SYNC,
       roles: [...new Set(v.BATON_ROLES)],

@@ -3,13 +3,14 @@
  * derived ids. Created once, by whichever node is first; every other node and every later start reads it.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { World } from '../gateway/ports.ts'
 import { isRefusal } from '../protocol/errors.ts'
 import { makeId } from '../protocol/ids.ts'
 import { Fault } from './fault.ts'
 import type { Registry } from './host/ports.ts'
+import { privateFolder, writePrivate } from './private.ts'
 
 export interface Installation {
   readonly organization: string
@@ -69,9 +70,8 @@ export async function install(
   const file = resolve(join(options.data, 'root.key'))
   if (options.rootKey === undefined) {
     // The key is on disk before it counts: an installation whose key nobody has could never be used.
-    mkdirSync(options.data, { recursive: true })
-    writeFileSync(file, `${raw}\n`, { mode: 0o600 })
-    chmodSync(file, 0o600)
+    privateFolder(options.data)
+    writePrivate(file, `${raw}\n`)
   }
   if ((await registry.put('installation', JSON.stringify(made), 0)) === undefined)
     return install(registry, options)

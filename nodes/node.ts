@@ -3,6 +3,7 @@
  * gateway), stopping from the outside in, so that nobody is asked who has already left.
  */
 import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
 import { actorKinds } from '../actors/kinds.ts'
 import { CHAT } from '../gateway/chat.ts'
 import { openDirectory } from '../gateway/directory.ts'
@@ -22,6 +23,7 @@ import { Recent } from './host/recent.ts'
 import { initialise, install, type Installed } from './installation.ts'
 import { startMail } from './mail/start.ts'
 import { createMetrics } from './metrics.ts'
+import type { Access } from './nats/access.ts'
 import { createBlobs } from './nats/blobs.ts'
 import { createBus } from './nats/bus.ts'
 import { connectNats } from './nats/connect.ts'
@@ -32,6 +34,7 @@ import { createSnapshots } from './nats/snapshots.ts'
 import { openTelling } from './notify/open.ts'
 import { createGuard } from './outbound/guard.ts'
 import { createVet } from './outbound/vet.ts'
+import { privateFile, privateFolder } from './private.ts'
 import { readiness } from './ready.ts'
 import { startExecutorRole } from './roles/executor.ts'
 import { startSweeping } from './roles/sweep.ts'
@@ -86,17 +89,24 @@ function systemRandom(): Random {
 }
 
 /**
- * Start a node. @param servers addresses of the NATS servers. @throws Fault with what to do when it cannot.
+ * Start a node. @param access how it reaches the NATS servers. @throws Fault with what to do when it cannot.
  * @param fail told once when the node, running already, meets something that its release cannot read: it is to be stopped.
  */
 export async function startNode(
   config: Config,
-  servers: readonly string[],
+  access: Access,
   log: Log,
   fail: (fault: Fault) => void = () => {},
 ): Promise<RunningNode> {
+  privateFolder(config.data)
+  privateFile(join(config.data, 'root.key'))
   const id = config.node_id ?? `n${randomBytes(6).toString('hex')}`
-  const nats = await connectNats({ servers, name: `baton ${id}`, log })
+  const nats = await connectNats({
+    access,
+    name: `baton ${id}`,
+    log,
+    role: roles.filter((role) => config.roles.includes(role)).join('-'),
+  })
   const stops: (() => Promise<void>)[] = [() => nats.close()]
   let doom: (error: Error) => void = () => {}
   const doomed = new Promise<never>((_, reject) => {

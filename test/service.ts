@@ -199,7 +199,7 @@ export async function service(
     const config: Config = read.config
     const node = await startNode(
       config,
-      servers.map((one) => one.url),
+      { ...server.access, ...config.nats_access, servers: servers.map((one) => one.url) },
       log,
     )
     nodes.push(node)

@@ -109,6 +109,7 @@ async function copy(
     baton: version,
     nats_server: nats.version,
     ...layout,
+    ...(nats.space.prefix !== '' && { prefix: nats.space.prefix }),
     installation: { file, ...installation },
     streams,
   }

@@ -17,6 +17,8 @@ export interface Manifest {
   readonly partitions: number
   readonly shards: number
   readonly replicas: number
+  /** What names began with on the NATS servers; absent: nothing. Stored messages carry it, so a restore needs the same. */
+  readonly prefix?: string
   readonly streams: readonly StreamCopy[]
   /** The records of the installation, which is a file of its own. */
   readonly installation: Written & { readonly file: string }

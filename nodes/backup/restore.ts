@@ -42,6 +42,11 @@ export async function restoreBackup(
   )
   await verify(archive, manifest, (bytes) => progress.moved(bytes))
   progress.end(`whole, taken ${manifest.created_at} with Baton ${manifest.baton}`)
+  const { prefix = '' } = manifest
+  if (prefix !== nats.space.prefix)
+    throw new Fault(
+      `The backup was taken ${prefix === '' ? 'without a prefix: leave BATON_NATS_PREFIX out' : `under the prefix ${prefix}: set BATON_NATS_PREFIX=${prefix}`}.`,
+    )
   const copies = replicas ?? manifest.replicas
   const registry = createRegistry(nats, names.config)
 

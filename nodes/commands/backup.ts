@@ -46,30 +46,32 @@ async function connected(
   const log = createLog({ level: 'error' })
   const folder = resolve(join(config.data, 'nats'))
   const running =
-    config.nats.length > 0 ? config.nats : [runningIn(folder)].filter((url) => url !== undefined)
-  if (running.length === 0 && !mayBeNew && !existsSync(join(folder, 'store'))) {
+    config.nats.length > 0 ? { servers: config.nats, ...config.nats_access } : runningIn(folder)
+  if (!running && !mayBeNew && !existsSync(join(folder, 'store'))) {
     throw new Fault(
       `There is nothing in ${folder}. Name the NATS servers with --nats, or the folder of the node with --data.`,
     )
   }
-  const server =
-    running.length > 0
-      ? undefined
-      : await startServer({
-          binary: (await findServer(process.env, (line) => process.stderr.write(`${line}\n`))).path,
-          data: folder,
-          port: 0,
-          sync: config.sync,
-        })
+  const prefix =
+    config.nats_access.prefix === undefined ? {} : { prefix: config.nats_access.prefix }
+  const server = running
+    ? undefined
+    : await startServer({
+        binary: (await findServer(process.env, (line) => process.stderr.write(`${line}\n`))).path,
+        data: folder,
+        port: 0,
+        sync: config.sync,
+      })
   try {
     const nats = await connectNats({
-      servers: server ? [server.url] : running,
+      access: { ...(running ?? server?.access ?? { servers: [] }), ...prefix },
       name: 'baton backup',
       log,
+      role: mayBeNew ? 'restore' : 'backup',
       within: 10_000,
     })
     try {
-      await run(nats)
+      await nats.permitted(run(nats))
     } finally {
       await nats.close()
     }

@@ -3,13 +3,15 @@
  * two shard nodes and one node for views and HTTP actions, each a process of its own. Whoever dies is started again, so that any of them can be
  * killed to see that nothing is lost.
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { newOwnerKey } from '../installation.ts'
 import { createLog } from '../log.ts'
+import { createIdentity, seedFile } from '../nats/identity.ts'
 import { findServer } from '../nats/install.ts'
 import { freePort, startServer, type Server } from '../nats/server.ts'
+import { privateFolder, writePrivate } from '../private.ts'
 import { startNodeProcess, type Child } from './child.ts'
 
 interface Member {
@@ -21,9 +23,9 @@ interface Member {
 /** The owner key all nodes are given: made at the first start, kept in the folder with mode 0600. */
 function ownerKey(folder: string, prefix: string): string {
   const file = join(folder, 'root.key')
+  privateFolder(folder)
   if (!existsSync(file)) {
-    mkdirSync(folder, { recursive: true })
-    writeFileSync(file, `${newOwnerKey(prefix)}\n`, { mode: 0o600 })
+    writePrivate(file, `${newOwnerKey(prefix)}\n`)
   }
   return readFileSync(file, 'utf8').trim()
 }
@@ -34,6 +36,7 @@ export async function runCluster(config: Config): Promise<void> {
   const folder = join(config.data, 'cluster')
   const { path } = await findServer(process.env, (line) => process.stderr.write(`${line}\n`))
   const key = config.root_key ?? ownerKey(folder, config.key_prefix)
+  const identity = createIdentity()
   const members: Member[] = []
   let stopping = false
   const say = (line: string) => process.stdout.write(`${line}\n`)
@@ -46,6 +49,7 @@ export async function runCluster(config: Config): Promise<void> {
   const addresses = ports.map(({ client }) => `nats://127.0.0.1:${client}`).join(',')
   const common = {
     BATON_NATS: addresses,
+    BATON_NATS_NKEY: `@${seedFile(join(folder, 'nats-1'))}`,
     BATON_REPLICAS: '3',
     BATON_DRAIN: '0',
     BATON_SHARDS: String(config.shards),
@@ -62,6 +66,7 @@ export async function runCluster(config: Config): Promise<void> {
         data: join(folder, name),
         port: ports[i]?.client ?? 0,
         sync: config.sync,
+        identity,
         name,
         cluster: {
           name: 'baton',

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import type { Log } from '../../gateway/ports.ts'
 import type { Config } from '../config.ts'
 import { createLog } from '../log.ts'
+import type { Access } from '../nats/access.ts'
+import { createIdentity } from '../nats/identity.ts'
 import { findServer } from '../nats/install.ts'
 import { startServer, type Server } from '../nats/server.ts'
 import { ownerKeyFile } from '../installation.ts'
@@ -13,7 +15,7 @@ import { startNode, type RunningNode } from '../node.ts'
 async function keepServer(
   config: Config,
   log: Log,
-): Promise<{ url: string; stop(): Promise<void> }> {
+): Promise<{ access: Access; stop(): Promise<void> }> {
   const { path } = await findServer(
     {
       ...process.env,
@@ -21,33 +23,39 @@ async function keepServer(
     },
     (line) => process.stderr.write(`${line}\n`),
   )
+  // The same for every life of the server: the node comes back with it.
+  const identity = createIdentity()
   let stopped = false
   let server: Server
-  const start = async (port: number): Promise<void> => {
+  const start = async (port: number): Promise<Server> => {
     server = await startServer({
       binary: path,
       data: join(config.data, 'nats'),
       port,
       sync: config.sync,
+      identity,
       warn: (line) => log.warn({ nats: line }, 'the NATS server warns'),
       unexpected: (reason) => void again(reason),
     })
+    return server
   }
   const again = async (reason: string): Promise<void> => {
     log.error({ reason }, 'the NATS server is started again')
     for (let wait = 100; !stopped; wait = Math.min(wait * 2, 5000)) {
       try {
-        return await start(server.port)
+        await start(server.port)
+        return
       } catch (error) {
         log.error({ err: error }, 'the NATS server does not start')
         await new Promise((done) => setTimeout(done, wait))
       }
     }
   }
-  await start(config.nats_port)
+  const { access } = await start(config.nats_port)
   return {
-    get url() {
-      return server.url
+    access: {
+      ...access,
+      ...(config.nats_access.prefix !== undefined && { prefix: config.nats_access.prefix }),
     },
     stop: async () => {
       stopped = true
@@ -99,7 +107,8 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal))
   try {
-    node = await startNode(config, server ? [server.url] : config.nats, log, (fault) => {
+    const access = server?.access ?? { servers: config.nats, ...config.nats_access }
+    node = await startNode(config, access, log, (fault) => {
       log.error({ err: fault }, 'the node cannot go on')
       process.exitCode = 1
       void stop('fault')

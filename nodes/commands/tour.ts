@@ -80,7 +80,7 @@ export async function runTourCommand({
     port: 0,
     sync: config.sync,
   })
-  const node = await startNode({ ...config, nats: [], port: 0 }, [nats.url], log)
+  const node = await startNode({ ...config, nats: [], port: 0 }, nats.access, log)
   try {
     const used =
       given ??

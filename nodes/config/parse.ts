@@ -1,4 +1,5 @@
 /** How the texts of settings are read: each parser gives the value, or a sentence that says what is accepted. */
+import { accessSync, constants, readFileSync } from 'node:fs'
 import { parseDuration } from '../../protocol/common.ts'
 import { wrongNetwork } from '../outbound/guard.ts'
 
@@ -79,3 +80,39 @@ export const sync: Parse<string> = (text) =>
     : wrong('must be always or a duration of at least 1s, such as 2m')
 export const replicas: Parse<number> = (text) =>
   [1, 3, 5].includes(Number(text)) ? Number(text) : wrong('must be 1, 3 or 5')
+
+const why = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+/** The path of a file that this process may read. */
+export const readable: Parse<string> = (text) => {
+  try {
+    accessSync(text, constants.R_OK)
+    return text
+  } catch (error) {
+    return wrong(`must be a file that can be read (${why(error)})`)
+  }
+}
+/** The text of the file of this path. */
+export const fileText: Parse<string> = (text) => {
+  try {
+    return readFileSync(text, 'utf8')
+  } catch (error) {
+    return wrong(`must be a file that can be read (${why(error)})`)
+  }
+}
+/** A secret, or `@` and the path of a file that holds it; a line break at its end does not count. */
+export const secret =
+  (parse: Parse<string>): Parse<string> =>
+  (text) => {
+    if (!text.startsWith('@')) return parse(text)
+    const found = fileText(text.slice(1))
+    return typeof found === 'string' ? parse(found.replace(/\r?\n$/, '')) : found
+  }
+/** Words that subjects begin with (protocol/subjects.ts) would make an installation hear what is meant for another. */
+const SUBJECT_WORD =
+  /^(journal|shard|live|moved|offer|serve|demand|node|gateway|gateways|view|preview|previewed)$/
+export const natsPrefix: Parse<string> = (text) =>
+  /^[A-Za-z][A-Za-z0-9-]{0,31}$/.test(text) && !SUBJECT_WORD.test(text)
+    ? text
+    : wrong(
+        'must be letters, digits and -, beginning with a letter, and no word that subjects begin with, such as journal',
+      )

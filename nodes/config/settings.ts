@@ -5,12 +5,16 @@ import {
   any,
   duration,
   each,
+  fileText,
   integer,
   matching,
+  natsPrefix,
   network,
   oneOf,
   origin,
+  readable,
   replicas,
+  secret,
   switched,
   sync,
   type Parse,
@@ -71,6 +75,31 @@ export const table = {
     '0',
     integer(0, 65_535),
     'Port of the NATS server beside this process; 0 for any free one',
+  ),
+  BATON_NATS_USER: optional(any, 'User name for the NATS servers'),
+  BATON_NATS_PASSWORD: optional(secret(any), 'Password of that user'),
+  BATON_NATS_TOKEN: optional(secret(any), 'Token for the NATS servers, instead of a user'),
+  BATON_NATS_NKEY: optional(
+    secret(matching(/^SU[A-Z2-7]{56}$/, 'must be the seed of a user, which begins with SU')),
+    'Seed of the key pair that the NATS servers know the public key of',
+  ),
+  BATON_NATS_CREDS: optional(
+    fileText,
+    'Credentials file (.creds) of a user of NATS servers in operator mode',
+  ),
+  BATON_NATS_CA: optional(
+    readable,
+    'File with the certificate authority of the NATS servers (PEM); a connection without TLS is then refused',
+  ),
+  BATON_NATS_CERT: optional(readable, 'File with the certificate of this client (PEM)'),
+  BATON_NATS_KEY: optional(readable, 'File with the key of that certificate (PEM)'),
+  BATON_NATS_DOMAIN: optional(
+    matching(/^[A-Za-z0-9_-]{1,64}$/, 'must be up to 64 letters, digits, - or _'),
+    'JetStream domain of the streams, when it is not that of the NATS servers',
+  ),
+  BATON_NATS_PREFIX: optional(
+    natsPrefix,
+    'What subjects, streams and buckets begin with, so that several installations share NATS servers; the same on all nodes, fixed once the store exists',
   ),
   BATON_SYNC: setting(
     'always',
@@ -242,6 +271,9 @@ export type Values = { [N in Name]: (typeof table)[N] extends Setting<infer T> ?
 /** Settings that hold secrets. */
 export const secrets: ReadonlySet<Name> = new Set([
   'BATON_ROOT_KEY',
+  'BATON_NATS_PASSWORD',
+  'BATON_NATS_TOKEN',
+  'BATON_NATS_NKEY',
   'BATON_NOTIFY_SECRET',
   'BATON_NOTIFY_SMTP',
 ])

@@ -13,7 +13,6 @@
  */
 import {
   ClosedConnectionError,
-  createInbox,
   NoRespondersError,
   TimeoutError,
   type Msg,
@@ -22,13 +21,14 @@ import {
 } from '@nats-io/transport-node'
 import type { Log } from '../../gateway/ports.ts'
 import { Disconnected, sentence } from './failures.ts'
+import type { Namespace } from './namespace.ts'
 import { Overdue, type Limited } from './overdue.ts'
 
 export interface Asking {
   /**
    * Ask, and give the answer.
    * @param timeout milliseconds to wait for it.
-   * @throws NoRespondersError when nobody listens, TimeoutError, Disconnected, ClosedConnectionError; InvalidArgumentError when
+   * @throws Forbidden when the account lacks the permission, NoRespondersError when nobody listens, TimeoutError, Disconnected, ClosedConnectionError; InvalidArgumentError when
    * it is larger than the server accepts.
    */
   ask(
@@ -41,6 +41,8 @@ export interface Asking {
   tell(subject: string, data: Uint8Array, headers?: MsgHdrs): void
   /** Resolves when everything told and asked before has been handed to the connection. */
   sent(): Promise<void>
+  /** The server refused what was sent to a subject: its open questions fail. */
+  refused(subject: string, reason: Error): void
   /** The connection does not stand any more. */
   lost(): void
   /** The connection stands again. */
@@ -48,16 +50,17 @@ export interface Asking {
 }
 
 interface Question extends Limited {
+  readonly subject: string
   readonly send: () => void
   readonly answered: (message: Msg) => void
   readonly failed: (error: Error) => void
 }
 
-/** Questions and messages over a connection that stands. */
-export function createAsking(connection: NatsConnection, log: Log): Asking {
+/** Questions and messages over a connection that stands. Subjects are those of the servers. */
+export function createAsking(connection: NatsConnection, space: Namespace, log: Log): Asking {
   const open = new Map<string, Question>()
   const overdue = new Overdue<Question>()
-  const inbox = createInbox()
+  const inbox = space.newInbox()
   let held: (() => void)[] | undefined
   let leaving: (() => void)[] = []
   let counter = 0
@@ -96,6 +99,7 @@ export function createAsking(connection: NatsConnection, log: Log): Asking {
         const number = (counter++).toString(36)
         const reply = `${inbox}.${number}`
         const question: Question = {
+          subject,
           until: performance.now() + timeout,
           failed,
           over: () => {
@@ -134,6 +138,10 @@ export function createAsking(connection: NatsConnection, log: Log): Asking {
         }
       }),
     sent: () => new Promise((done) => soon(done)),
+    refused: (subject, reason) => {
+      for (const [number, question] of open)
+        if (question.subject === subject) close(number)?.failed(reason)
+    },
     lost: () => {
       if (held) return
       leave()

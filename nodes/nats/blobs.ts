@@ -5,18 +5,18 @@ import { names } from '../../protocol/subjects.ts'
 import type { Blobs } from '../host/ports.ts'
 import type { Nats } from './connect.ts'
 
-const STREAM = `OBJ_${names.blobs}`
 /** Subject of what is known of a value, as object stores of NATS spell it (nats-architecture-and-design, ADR-20). */
-const aboutOf = (name: string): string =>
-  `$O.${names.blobs}.M.${Buffer.from(name).toString('base64').replaceAll('+', '-').replaceAll('/', '_')}`
+const aboutOf = (bucket: string, name: string): string =>
+  `$O.${bucket}.M.${Buffer.from(name).toString('base64').replaceAll('+', '-').replaceAll('/', '_')}`
 
 /** The values of the installation. Throws when the servers do not answer, or a value is damaged. */
 export function createBlobs(nats: Nats): Blobs {
   // Else each piece is hashed in JavaScript: 3 to 5 % of the time of a shard node whose queues are long.
   setSha256Backend('native')
+  const bucket = nats.space.bucket(names.blobs)
   let opened: Promise<ObjectStore> | undefined
   const store = () => {
-    opened ??= new Objm(nats.streams).open(names.blobs)
+    opened ??= new Objm(nats.streams).open(bucket)
     // A store that could not be opened is opened again by the next caller.
     opened.catch(() => void (opened = undefined))
     return opened
@@ -31,7 +31,7 @@ export function createBlobs(nats: Nats): Blobs {
       if (!(await at.info(name))) return
       await at.delete(name)
       // Nothing needs to know that there once was one.
-      await nats.manager.streams.purge(STREAM, { filter: aboutOf(name) })
+      await nats.manager.streams.purge(`OBJ_${bucket}`, { filter: aboutOf(bucket, name) })
     },
   }
 }
@@ -71,21 +71,23 @@ async function read(at: ObjectStore, name: string): Promise<Uint8Array | undefin
  * @param age milliseconds that a piece must be old: a younger one may be of a value that is being written.
  */
 export async function sweepPieces(nats: Nats, now: number, age: number): Promise<number> {
-  const { manager } = nats
-  const prefix = `$O.${names.blobs}.C.`
-  const { state } = await manager.streams.info(STREAM, { subjects_filter: `${prefix}*` })
+  const { manager, space } = nats
+  const bucket = space.bucket(names.blobs)
+  const stream = `OBJ_${bucket}`
+  const prefix = `$O.${bucket}.C.`
+  const { state } = await manager.streams.info(stream, { subjects_filter: `${prefix}*` })
   const found = Object.keys(state.subjects ?? {})
   if (found.length === 0) return 0
   const known = new Set(
-    (await (await new Objm(nats.streams).open(names.blobs)).list()).map(
+    (await (await new Objm(nats.streams).open(bucket)).list()).map(
       ({ nuid }) => `${prefix}${nuid}`,
     ),
   )
   let swept = 0
   for (const subject of found.filter((one) => !known.has(one))) {
-    const last = await manager.streams.getMessage(STREAM, { last_by_subj: subject })
+    const last = await manager.streams.getMessage(stream, { last_by_subj: subject })
     if (!last || now - last.time.getTime() < age) continue
-    await manager.streams.purge(STREAM, { filter: subject })
+    await manager.streams.purge(stream, { filter: subject })
     swept++
   }
   return swept

@@ -37,7 +37,7 @@ const header = (name: string, value: string): MsgHdrs => {
  * @param alone whether no other process can be listening: then nothing is encoded and nothing is sent.
  */
 export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
-  const { connection, log } = nats
+  const { connection, log, space } = nats
   const listeners = createListeners()
 
   const overdue = new Overdue<Limited>()
@@ -89,7 +89,7 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
     timeout: number,
   ): Promise<{ readonly answer: unknown } | NoAnswer> => {
     try {
-      const reply = await nats.ask(subject, encode(message), undefined, timeout)
+      const reply = await nats.ask(space.subject(subject), encode(message), undefined, timeout)
       return reply.headers?.has(DECLINED) ? 'no_responders' : { answer: decode(reply) }
     } catch (error) {
       if (isNoResponders(error)) return 'no_responders'
@@ -110,9 +110,9 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
       group === undefined || !message.reply
         ? []
         : listeners
-            .matching(message.subject)
+            .matching(space.plain(message.subject))
             .filter((other) => other.group === group && other !== listener)
-    const answer = await first([listener, ...others], decode(message), message.subject)
+    const answer = await first([listener, ...others], decode(message), space.plain(message.subject))
     if (!message.reply || connection.isClosed()) return
     if (answer !== undefined) nats.tell(message.reply, encode(answer))
     else if (group !== undefined) decline(message)
@@ -140,7 +140,7 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
       for (const listener of listening) queueMicrotask(() => void call(listener, message, subject))
       if (!alone())
         nats.tell(
-          subject,
+          space.subject(subject),
           text ? encoder.encode(text()) : encode(message),
           groups.length > 0 ? header(SERVED, groups.join(' ')) : undefined,
         )
@@ -149,7 +149,7 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
       const listener: Listener = { subject, handler, group }
       const remove = listeners.add(listener)
       let left = false
-      const subscription = connection.subscribe(subject, {
+      const subscription = connection.subscribe(space.subject(subject), {
         ...(group !== undefined && { queue: group }),
         callback: (error, message) => {
           if (error) log.error({ subject, error }, 'a subscription ended')

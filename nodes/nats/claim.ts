@@ -4,10 +4,13 @@
  * A process is known by its id and its command line: ids are reused.
  */
 import { execFileSync } from 'node:child_process'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Fault } from '../fault.ts'
+import { writePrivate } from '../private.ts'
+import type { Access } from './access.ts'
+import { keptSeed } from './identity.ts'
 
 interface Known {
   readonly pid: number
@@ -41,16 +44,22 @@ const lives = ({ pid, command }: Known): boolean => command !== '' && commandOf(
 
 /** Write down that this process runs `server` in the folder, and where it listens. */
 export const claimFolder = (folder: string, server: number, url: string): void =>
-  writeFileSync(
+  writePrivate(
     file(folder),
     JSON.stringify({ owner: known(process.pid), server: known(server), url } satisfies Claim),
   )
-/** Address of the server that a living process runs in the folder; undefined when there is none. */
-export function runningIn(folder: string): string | undefined {
+/** How to reach the server that a living process runs in the folder; undefined when there is none. @throws Fault when the folder belongs to another user. */
+export function runningIn(folder: string): Access | undefined {
   try {
     const { owner, server, url } = JSON.parse(readFileSync(file(folder), 'utf8')) as Claim
-    return lives(owner) && lives(server) ? url : undefined
-  } catch {
+    if (!lives(owner) || !lives(server)) return undefined
+    const seed = keptSeed(folder)
+    return { servers: [url], ...(seed !== undefined && { credentials: { type: 'nkey', seed } }) }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EACCES')
+      throw new Fault(
+        `${folder} belongs to another user: run this as the user who runs Baton, or name the NATS servers with --nats.`,
+      )
     return undefined
   }
 }

@@ -8,11 +8,14 @@ import {
   type JetStreamClient,
   type JetStreamManager,
 } from '@nats-io/jetstream'
-import { connect, type NatsConnection } from '@nats-io/transport-node'
+import { connect, PermissionViolationError, type NatsConnection } from '@nats-io/transport-node'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../gateway/ports.ts'
 import { Fault } from '../fault.ts'
+import { authenticatorOf, lastingFailure, tlsOf, unreachable, type Access } from './access.ts'
 import { createAsking, type Asking } from './asking.ts'
+import { Forbidden } from './failures.ts'
+import { createNamespace, type Namespace } from './namespace.ts'
 import { createPublisher, type Publish } from './publish.ts'
 import { isAccepted, MINIMUM } from './version.ts'
 
@@ -20,6 +23,8 @@ export interface Nats {
   readonly connection: NatsConnection
   readonly streams: JetStreamClient
   readonly manager: JetStreamManager
+  /** How names of the program are spelled on the servers. */
+  readonly space: Namespace
   /** Asks and tells; for all that is not rare. */
   readonly ask: Asking['ask']
   readonly tell: Asking['tell']
@@ -29,6 +34,8 @@ export interface Nats {
   /** Version of the server first connected to. */
   readonly version: string
   readonly log: Log
+  /** Rejects with `Forbidden` when the servers refuse something for want of a permission before the work is done: for a start or a command, which would wait in vain. */
+  permitted<T>(work: Promise<T>): Promise<T>
   /** Whether the connection stands now. */
   connected(): boolean
   /** Run after every reconnection; the returned function ends that. */
@@ -37,11 +44,13 @@ export interface Nats {
   close(): Promise<void>
 }
 export interface ConnectOptions {
-  readonly servers: readonly string[]
+  readonly access: Access
   /** Name that the server lists this connection under. */
   readonly name: string
   readonly log: Log
-  /** Milliseconds to try until there is a first connection; 30 s by default. */
+  /** What answers to this client are addressed to, as in `baton nats-permissions`: its roles, joined by `-`. */
+  readonly role: string
+  /** Milliseconds to try until there is a first connection; 4 s by default. */
   readonly within?: number
 }
 
@@ -56,46 +65,52 @@ export const STORING = 4000
  */
 const PINGS = { pingInterval: 1000, maxPingOut: 2 } as const
 
-async function firstConnection({
-  servers,
-  name,
-  log,
-  within = 30_000,
-}: ConnectOptions): Promise<NatsConnection> {
-  const started = Date.now()
+/** Milliseconds for which a start waits for servers: they may be started at the same time. */
+const FIRST = 4000
+
+async function firstConnection(
+  { access, name, log, within = FIRST }: ConnectOptions,
+  inboxPrefix: string,
+): Promise<NatsConnection> {
+  const started = performance.now()
+  const left = () => within - (performance.now() - started)
+  const { servers, credentials } = access
+  const tls = tlsOf(access)
   for (let attempt = 0; ; attempt++) {
     try {
       return await connect({
         servers: [...servers],
         name,
         noEcho: true,
+        inboxPrefix,
         maxReconnectAttempts: -1,
         reconnectTimeWait: 200,
         reconnectJitter: 200,
         ignoreAuthErrorAbort: true,
+        ...(credentials && { authenticator: authenticatorOf(credentials) }),
+        ...(tls && { tls }),
         ...PINGS,
-        timeout: 5000,
+        timeout: Math.max(500, Math.min(5000, left())),
         noAsyncTraces: true,
       })
     } catch (error) {
-      if (Date.now() - started > within) {
-        throw new Fault(
-          `No NATS server answers at ${servers.join(', ')} (${(error as Error).message}). Start it, or correct BATON_NATS.`,
-        )
-      }
+      const lasting = lastingFailure(access, error)
+      if (lasting !== undefined) throw new Fault(lasting)
+      if (left() <= 0) throw new Fault(unreachable(access, error))
       if (attempt % 10 === 0) log.info({ servers }, 'waiting for NATS')
-      await sleep(Math.min(100 * 2 ** attempt, 2000))
+      await sleep(Math.max(0, Math.min(100 * 2 ** attempt, 1000, left())))
     }
   }
 }
 
 /**
  * Connect.
- * @throws Fault when no server answers in time, or it is too old, or it has no JetStream.
+ * @throws Fault when no server answers in time or it refuses the credentials, or it is too old, or it has no JetStream.
  */
 export async function connectNats(options: ConnectOptions): Promise<Nats> {
-  const { log } = options
-  const connection = await firstConnection(options)
+  const { log, access } = options
+  const space = createNamespace(access, options.role)
+  const connection = await firstConnection(options, space.inbox)
   const refuseServer = async (message: string): Promise<never> => {
     await connection.close()
     throw new Fault(message)
@@ -111,7 +126,14 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
       `${which} runs without JetStream. Give its configuration a jetstream block, as in nats.conf.`,
     )
 
-  const asking = createAsking(connection, log)
+  const { tls_required, tls_available } = connection.info
+  if (access.tls && !tls_required && !tls_available)
+    return refuseServer(
+      `${which} offers no TLS, which BATON_NATS_CA, BATON_NATS_CERT and BATON_NATS_KEY ask for. Configure it there, or leave these settings out.`,
+    )
+
+  const asking = createAsking(connection, space, log)
+  const forbidden = createForbidden(log)
   let up = true
   const waiting = new Set<() => void>()
   const watch = async () => {
@@ -125,6 +147,9 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
         asking.found()
         log.info({ server: status.server }, 'connected to NATS again')
         for (const run of [...waiting]) run()
+      } else if (status.type === 'error' && status.error instanceof PermissionViolationError) {
+        const reason = forbidden.tell(status.error)
+        if (status.error.operation === 'publish') asking.refused(status.error.subject, reason)
       } else if (status.type === 'error')
         log.warn({ error: status.error }, 'NATS reported an error')
       else if (status.type === 'slowConsumer')
@@ -132,10 +157,13 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
     }
   }
   void watch()
+  const domain = access.domain === undefined ? {} : { domain: access.domain }
   return {
     connection,
-    streams: jetstream(connection, { timeout: STORING }),
-    manager: await jetstreamManager(connection, { timeout: QUESTION, checkAPI: false }),
+    streams: jetstream(connection, { timeout: STORING, ...domain }),
+    manager: await jetstreamManager(connection, { timeout: QUESTION, checkAPI: false, ...domain }),
+    space,
+    permitted: forbidden.race,
     ask: asking.ask,
     tell: asking.tell,
     sent: asking.sent,
@@ -156,6 +184,40 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
         drained.catch(() => {}),
         sleep(2000, undefined, { ref: false }).then(() => connection.close()),
       ])
+    },
+  }
+}
+
+/** Milliseconds for which one missing permission is logged once. */
+const REPEATED = 60_000
+
+/** Violations of permissions, which the server reports beside the requests that they concern. */
+function createForbidden(log: Log) {
+  const waiting = new Set<(reason: Forbidden) => void>()
+  const logged = new Map<string, number>()
+  return {
+    /** A violation was reported. Gives what names the permission. */
+    tell: (violation: PermissionViolationError): Forbidden => {
+      const reason = new Forbidden(violation)
+      const now = performance.now()
+      for (const [message, at] of logged) if (now - at > REPEATED) logged.delete(message)
+      if (!logged.has(reason.message)) {
+        logged.set(reason.message, now)
+        log.error(
+          { operation: violation.operation, subject: violation.subject },
+          `a NATS permission is missing: ${reason.message}`,
+        )
+      }
+      for (const refuse of [...waiting]) refuse(reason)
+      return reason
+    },
+    race: async <T>(work: Promise<T>): Promise<T> => {
+      let refuse: (reason: Forbidden) => void = () => {}
+      const refused = new Promise<never>((_, reject) => {
+        refuse = reject
+      })
+      waiting.add(refuse)
+      return Promise.race([work, refused]).finally(() => waiting.delete(refuse))
     },
   }
 }

@@ -3,7 +3,6 @@
  * snapshot is a prefix of its stream that holds at least what was acknowledged when it was asked for.
  */
 import { Objm } from '@nats-io/obj'
-import { createInbox } from '@nats-io/transport-node'
 import type { StreamConfig, StreamInfo, StreamState } from '@nats-io/jetstream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { names } from '../../protocol/subjects.ts'
@@ -33,31 +32,36 @@ const SILENCE = 60_000
 const FINISH = 600_000
 
 async function ask<T>(
-  { connection }: Nats,
-  subject: string,
+  { connection, space }: Nats,
+  operation: string,
   body: unknown,
   timeout: number,
 ): Promise<T> {
   const answer = JSON.parse(
-    (await connection.request(subject, JSON.stringify(body), { timeout })).string(),
+    (
+      await connection.request(`${space.api}.${operation}`, JSON.stringify(body), { timeout })
+    ).string(),
   ) as T & ApiAnswer
   if (answer.error) throw new Error(`${answer.error.description} (${answer.error.code})`)
   return answer
 }
 
-/** Every stream of these servers that bears a name of the service. */
-export async function baseStreams({ manager }: Nats): Promise<string[]> {
+/** Every stream of these servers that bears a name of the installation, as the program knows it. */
+export async function baseStreams({ manager, space }: Nats): Promise<string[]> {
   const found: string[] = []
-  for await (const name of manager.streams.names())
+  for await (const stream of manager.streams.names()) {
+    const name = space.plainStream(stream)
     if (
-      /^(JOURNAL_\d+|KV_STATE_\d+)$/.test(name) ||
-      [`KV_${names.config}`, `KV_${names.cluster}`, `OBJ_${names.blobs}`].includes(name)
+      name !== undefined &&
+      (/^(JOURNAL_\d+|KV_STATE_\d+)$/.test(name) ||
+        [`KV_${names.config}`, `KV_${names.cluster}`, `OBJ_${names.blobs}`].includes(name))
     )
       found.push(name)
+  }
   return found.sort()
 }
-export const deleteStream = async ({ manager }: Nats, name: string): Promise<void> =>
-  void (await manager.streams.delete(name))
+export const deleteStream = async ({ manager, space }: Nats, name: string): Promise<void> =>
+  void (await manager.streams.delete(space.stream(name)))
 
 /**
  * The snapshot of a stream: what it holds at least, and its bytes, to be read once. The server checks what it reads.
@@ -67,14 +71,14 @@ export async function snapshotStream(
   nats: Nats,
   stream: string,
 ): Promise<Copied & { readonly chunks: AsyncIterable<Uint8Array> }> {
-  const { connection } = nats
-  const inbox = createInbox()
+  const { connection, space } = nats
+  const inbox = space.newInbox()
   const subscription = connection.subscribe(inbox)
   let asked: Copied
   try {
     asked = await ask<Copied>(
       nats,
-      `$JS.API.STREAM.SNAPSHOT.${stream}`,
+      `STREAM.SNAPSHOT.${space.stream(stream)}`,
       { deliver_subject: inbox, no_consumers: true, chunk_size: CHUNK, jsck: true },
       BEGIN,
     )
@@ -129,7 +133,7 @@ export async function restoreStream(
   const wanted = { ...config, num_replicas: replicas } as unknown as StreamConfig
   const { deliver_subject: subject } = await ask<{ deliver_subject: string }>(
     nats,
-    `$JS.API.STREAM.RESTORE.${stream}`,
+    `STREAM.RESTORE.${nats.space.stream(stream)}`,
     { config: wanted, state: copied.state },
     BEGIN,
   )
@@ -157,9 +161,15 @@ export async function restoreStream(
 }
 
 /** Wait until all replicas of a stream have it whole. */
-async function inStep({ manager }: Nats, stream: string, replicas: number): Promise<StreamState> {
+async function inStep(
+  { manager, space }: Nats,
+  stream: string,
+  replicas: number,
+): Promise<StreamState> {
   for (const end = Date.now() + FINISH; ; await sleep(100)) {
-    const info: StreamInfo | undefined = await manager.streams.info(stream).catch(() => undefined)
+    const info: StreamInfo | undefined = await manager.streams
+      .info(space.stream(stream))
+      .catch(() => undefined)
     const followers = info?.cluster?.replicas ?? []
     if (
       info &&
@@ -177,7 +187,7 @@ async function inStep({ manager }: Nats, stream: string, replicas: number): Prom
 
 /** Remove objects that only lost snapshots referred to. */
 export async function dropSnapshotObjects(nats: Nats): Promise<void> {
-  const store = await new Objm(nats.streams).open(names.blobs)
+  const store = await new Objm(nats.streams).open(nats.space.bucket(names.blobs))
   for (const { name } of await store.list())
     if (name.startsWith('snapshot/')) await store.delete(name)
 }

@@ -1,6 +1,12 @@
 /** What the errors of the NATS client mean. */
 import { JetStreamApiError } from '@nats-io/jetstream'
-import { NoRespondersError, RequestError, TimeoutError } from '@nats-io/transport-node'
+import {
+  NoRespondersError,
+  PermissionViolationError,
+  RequestError,
+  TimeoutError,
+} from '@nats-io/transport-node'
+import { Fault } from '../fault.ts'
 
 /** The connection was lost before the answer came. */
 export class Disconnected extends Error {
@@ -10,9 +16,27 @@ export class Disconnected extends Error {
   }
 }
 
+/** The account that this process uses lacks a permission. The message names it. */
+export class Forbidden extends Fault {
+  constructor({ operation, subject, queue }: PermissionViolationError) {
+    const what = operation === 'publish' ? 'publish to' : 'subscribe to'
+    const group = queue === undefined ? '' : ` in the queue group "${queue}"`
+    super(
+      `The NATS account of this process may not ${what} "${subject}"${group}: give it that permission; \`baton nats-permissions\` prints those of each role.`,
+    )
+  }
+}
+/** What names the missing permission, when an error is about one. */
+export function forbidden(error: unknown): Forbidden | undefined {
+  if (error instanceof Forbidden) return error
+  if (error instanceof PermissionViolationError) return new Forbidden(error)
+  return error instanceof Error && error.cause !== undefined ? forbidden(error.cause) : undefined
+}
+
 /** Codes of the JetStream API that are acted upon (nats-server, server/errors.json). */
 export const codes = {
   streamNotFound: 10059,
+  notEnabledForAccount: 10039,
   noMessageFound: 10037,
   wrongLastSequence: 10071,
   wrongLastSequenceUnknown: 10164,

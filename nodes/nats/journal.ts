@@ -37,6 +37,10 @@ export function createJournal(
   nats: Nats,
   { timeout = 3000, appended = () => {}, doubted = () => {} }: JournalOptions = {},
 ): Journal {
+  const { space } = nats
+  const streamOf = (partition: number) => space.stream(names.journal(partition))
+  const subjectOf = (partition: number, shard: number) =>
+    space.subject(subjects.journal(partition, shard))
   const relief = createRelief(nats)
   const succession = createSuccession(() => performance.now())
   /** The server compares before it looks for duplicates: a repeat of what was stored looks like a conflict with oneself. */
@@ -49,7 +53,7 @@ export function createJournal(
     try {
       const stored = await last(partition, shard)
       if ((stored?.sequence ?? 0) === expected)
-        relief(names.journal(partition), subjects.journal(partition, shard))
+        relief(streamOf(partition), subjectOf(partition, shard))
       return stored?.message_id === message_id ? { sequence: stored.sequence } : 'conflict'
     } catch (error) {
       nats.log.warn(
@@ -70,7 +74,7 @@ export function createJournal(
     for (let attempt = 0; ; attempt++) {
       try {
         const sequence = await nats.publish(
-          subjects.journal(partition, shard),
+          subjectOf(partition, shard),
           data,
           sealed(data, message_id, expected),
           timeout,
@@ -103,8 +107,8 @@ export function createJournal(
   }
 
   const last = async (partition: number, shard: number): Promise<Stored | undefined> => {
-    const stream = names.journal(partition)
-    const found = await newest(nats, stream, subjects.journal(partition, shard), QUESTION)
+    const stream = streamOf(partition)
+    const found = await newest(nats, stream, subjectOf(partition, shard), QUESTION)
     return found && opened(stream, found.sequence, found.data, found.headers)
   }
 
@@ -113,7 +117,7 @@ export function createJournal(
     shard: number,
     from: number,
   ): AsyncGenerator<Stored, void> {
-    const stream = names.journal(partition)
+    const stream = streamOf(partition)
     const end = (await last(partition, shard))?.sequence ?? 0
     let next = from
     for (let failures = 0; next <= end; ) {
@@ -122,7 +126,7 @@ export function createJournal(
       let source: Pulling | undefined
       try {
         source = await pull(nats, stream, next, {
-          subject: subjects.journal(partition, shard),
+          subject: subjectOf(partition, shard),
           idle: 2000,
           first: Math.max(1, Math.min(end - next + 1, AT_FIRST)),
         })
@@ -153,11 +157,11 @@ export function createJournal(
     read,
     position: async (partition) => {
       const asked = performance.now()
-      const { state, cluster } = await nats.manager.streams.info(names.journal(partition))
+      const { state, cluster } = await nats.manager.streams.info(streamOf(partition))
       if (!leads(cluster, performance.now() - asked) || !succession(partition, cluster))
-        throw new Error(`who told the end of ${names.journal(partition)} may not lead it any more`)
+        throw new Error(`who told the end of ${streamOf(partition)} may not lead it any more`)
       return { first: state.first_seq, last: state.last_seq }
     },
-    follow: (partition, from, on) => follow(nats, names.journal(partition), from, on),
+    follow: (partition, from, on) => follow(nats, streamOf(partition), from, on),
   }
 }

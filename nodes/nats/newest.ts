@@ -31,7 +31,7 @@ export async function newest(
   timeout: number,
 ): Promise<Newest | undefined> {
   const answer = await nats.ask(
-    `$JS.API.STREAM.MSG.GET.${stream}`,
+    `${nats.space.api}.STREAM.MSG.GET.${stream}`,
     encoder.encode(JSON.stringify({ last_by_subj: subject })),
     undefined,
     timeout,

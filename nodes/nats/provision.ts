@@ -16,7 +16,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { names, subjects } from '../../protocol/subjects.ts'
 import { Fault } from '../fault.ts'
 import type { Nats } from './connect.ts'
-import { codeOf, codes, sentence } from './failures.ts'
+import { codeOf, codes, forbidden, sentence } from './failures.ts'
+import type { Namespace } from './namespace.ts'
 import { createRegistry } from './registry.ts'
 
 /** What is fixed at creation; `replicas` may be raised later. */
@@ -30,9 +31,9 @@ type Configured = Partial<StreamConfig> & { readonly name: string }
 /** Duplicates are recognised for this long; a helper only, the actors remember their commands. */
 const DUPLICATES = nanos(120_000)
 
-const journalConfig = (partition: number, replicas: number): Configured => ({
-  name: names.journal(partition),
-  subjects: [subjects.journals(partition)],
+const journalConfig = (space: Namespace, partition: number, replicas: number): Configured => ({
+  name: space.stream(names.journal(partition)),
+  subjects: [space.subject(subjects.journals(partition))],
   storage: StorageType.File,
   retention: RetentionPolicy.Limits,
   discard: DiscardPolicy.New,
@@ -78,8 +79,8 @@ const bucketConfig = (
  * before they are acknowledged. One server can be told so (measured with fsync: 500 against 12,900 writes/s on a busy
  * disk); a replicated stream cannot.
  */
-const stateConfig = (partition: number, replicas: number): Configured => ({
-  ...bucketConfig(names.state(partition), StorageType.File, replicas),
+const stateConfig = (space: Namespace, partition: number, replicas: number): Configured => ({
+  ...bucketConfig(space.bucket(names.state(partition)), StorageType.File, replicas),
   ...(replicas === 1 && { persist_mode: PersistMode.Async }),
 })
 
@@ -111,7 +112,10 @@ async function ensureStream({ manager, log }: Nats, config: Configured): Promise
 
 /** The bucket of leases, which is kept in memory: it is gone after a restart of all servers, and made again. */
 export const ensureCluster = (nats: Nats, replicas: number): Promise<void> =>
-  ensureStream(nats, bucketConfig(names.cluster, StorageType.Memory, replicas, Date.now()))
+  ensureStream(
+    nats,
+    bucketConfig(nats.space.bucket(names.cluster), StorageType.Memory, replicas, Date.now()),
+  )
 
 /** Milliseconds that a node waits for each thing while the servers elect. */
 const WITHIN = 60_000
@@ -131,6 +135,12 @@ export async function patiently<T>(
       return await run()
     } catch (error) {
       if (error instanceof Fault) throw error
+      const missing = forbidden(error)
+      if (missing) throw missing
+      if (codeOf(error) === codes.notEnabledForAccount)
+        throw new Fault(
+          'JetStream is not enabled for the NATS account of this process: give that account JetStream limits.',
+        )
       const now = Date.now()
       if (now - started > within) {
         const check =
@@ -153,7 +163,8 @@ export const ensureConfig = (nats: Nats, replicas: number, within: number): Prom
   patiently(
     nats,
     `KV_${names.config}`,
-    () => ensureStream(nats, bucketConfig(names.config, StorageType.File, replicas)),
+    () =>
+      ensureStream(nats, bucketConfig(nats.space.bucket(names.config), StorageType.File, replicas)),
     within,
   )
 
@@ -202,21 +213,21 @@ export async function provision(nats: Nats, layout: Layout, within = WITHIN): Pr
   await ensureConfig(nats, replicas, within)
   await patiently(nats, 'the stored layout', () => settleLayout(nats, layout), within)
   for (let partition = 0; partition < partitions; partition++) {
-    await make(journalConfig(partition, replicas))
-    await make(stateConfig(partition, replicas))
+    await make(journalConfig(nats.space, partition, replicas))
+    await make(stateConfig(nats.space, partition, replicas))
   }
   await patiently(nats, names.cluster, () => ensureCluster(nats, replicas), within)
   await patiently(
     nats,
     names.blobs,
     async () => {
-      await new Objm(nats.streams).create(names.blobs, {
+      await new Objm(nats.streams).create(nats.space.bucket(names.blobs), {
         storage: StorageType.File,
         replicas,
         compression: true,
       })
       await ensureStream(nats, {
-        name: `OBJ_${names.blobs}`,
+        name: nats.space.stream(`OBJ_${names.blobs}`),
         num_replicas: replicas,
         compression: StoreCompression.S2,
       })

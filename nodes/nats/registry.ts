@@ -16,14 +16,12 @@ const untoken = (key: string): string =>
 
 /**
  * The registry over one bucket.
+ * @param name of the bucket.
  * @param restore makes the bucket again when the servers have lost it, as they lose buckets in memory.
  * All functions throw when the leader cannot be asked; the outcome of a `put` is then unknown.
  */
-export function createRegistry(
-  nats: Nats,
-  bucket: string,
-  restore?: () => Promise<void>,
-): Registry {
+export function createRegistry(nats: Nats, name: string, restore?: () => Promise<void>): Registry {
+  const bucket = nats.space.bucket(name)
   let opened: Promise<KV> | undefined
   const store = () => (opened ??= new Kvm(nats.streams).open(bucket, { allow_direct: false }))
   const stream = `KV_${bucket}`

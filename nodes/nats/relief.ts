@@ -20,7 +20,7 @@ export type Relief = (stream: string, subject: string) => void
 
 /** @param now elapsed milliseconds. */
 export function createRelief(
-  nats: Pick<Nats, 'ask' | 'log'>,
+  nats: Pick<Nats, 'ask' | 'log' | 'space'>,
   now = () => performance.now(),
 ): Relief {
   const refused = new Map<string, { since: number; last: number; times: number }>()
@@ -45,7 +45,7 @@ export function createRelief(
       'the leader refuses what follows the newest message; it is asked to step down',
     )
     nats
-      .ask(`$JS.API.STREAM.LEADER.STEPDOWN.${stream}`, Empty, undefined, QUESTION)
+      .ask(`${nats.space.api}.STREAM.LEADER.STEPDOWN.${stream}`, Empty, undefined, QUESTION)
       .catch((error: unknown) =>
         nats.log.warn({ stream, reason: sentence(error) }, 'the leader did not step down'),
       )

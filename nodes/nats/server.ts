@@ -1,14 +1,18 @@
 /**
- * The embedded NATS server: a child process that keeps its data in one folder. It runs in a process group of its own, so
+ * The embedded NATS server: a child process that keeps its data in one folder and serves those only who
+ * hold its credential (identity.ts). It runs in a process group of its own, so
  * that Ctrl-C reaches the service first and the service decides when its server stops.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { endWithUs } from '../ending.ts'
 import { Fault } from '../fault.ts'
+import { privateFile, privateFiles, privateFolder, writePrivate } from '../private.ts'
+import type { Access } from './access.ts'
 import { claimFolder, clearFolder, unclaimFolder } from './claim.ts'
+import { createIdentity, keepSeed, seedFile, type Identity } from './identity.ts'
 
 export interface ServerOptions {
   /** Path of nats-server. */
@@ -20,6 +24,8 @@ export interface ServerOptions {
   /** `always`, or how long acknowledged data may stay unwritten, such as `2m`. */
   readonly sync: string
   readonly host?: string
+  /** The credential that clients and the other servers of its cluster show; a new one when absent. */
+  readonly identity?: Identity
   /** Name of the server, unique in its cluster. */
   readonly name?: string
   /** Join a cluster: its name, the own port for routes, and the addresses `host:port` of the others. */
@@ -39,6 +45,10 @@ interface Ended {
 }
 export interface Server {
   readonly url: string
+  /** How this process reaches it. */
+  readonly access: Access
+  /** Settings of a node process of the same user that is to reach it; the credential is in a file. */
+  readonly settings: { readonly BATON_NATS: string; readonly BATON_NATS_NKEY: string }
   readonly port: number
   readonly pid: number
   /** End it orderly; after ten seconds, hard. Resolves when it has ended. */
@@ -63,8 +73,15 @@ export const freePort = (host = '127.0.0.1'): Promise<number> =>
 
 const text = (value: string): string => JSON.stringify(value)
 
+const ROUTE_USER = 'baton'
+
 /** The configuration: `nats.conf` of the project with its names filled in. */
-function configuration(options: ServerOptions, host: string, port: number): string {
+function configuration(
+  options: ServerOptions,
+  { public_key, route_password }: Identity,
+  host: string,
+  port: number,
+): string {
   const names: Readonly<Record<string, string>> = {
     BATON_NATS_NAME: text(options.name ?? `baton-${port}`),
     BATON_NATS_HOST: text(host),
@@ -72,6 +89,7 @@ function configuration(options: ServerOptions, host: string, port: number): stri
     BATON_NATS_PID: text(join(options.data, 'nats.pid')),
     BATON_NATS_STORE: text(join(options.data, 'store')),
     BATON_NATS_SYNC: text(options.sync),
+    BATON_NATS_PUBLIC_KEY: text(public_key),
   }
   const template = readFileSync(new URL('../../nats.conf', import.meta.url), 'utf8').replace(
     /^#.*\n/gm,
@@ -80,8 +98,11 @@ function configuration(options: ServerOptions, host: string, port: number): stri
   const filled = template.replace(/\$(BATON_\w+)/g, (whole, name: string) => names[name] ?? whole)
   const { cluster } = options
   if (!cluster) return filled
-  const routes = cluster.routes.map((route) => text(`nats-route://${route}`)).join(', ')
-  return `${filled}\ncluster {\n  name: ${text(cluster.name)}\n  host: ${text(host)}\n  port: ${cluster.port}\n  routes: [${routes}]\n}\n`
+  const routes = cluster.routes
+    .map((route) => text(`nats-route://${ROUTE_USER}:${route_password}@${route}`))
+    .join(', ')
+  const login = `authorization { user: ${ROUTE_USER}, password: ${text(route_password)} }`
+  return `${filled}\ncluster {\n  name: ${text(cluster.name)}\n  host: ${text(host)}\n  port: ${cluster.port}\n  ${login}\n  routes: [${routes}]\n}\n`
 }
 
 /** Resolves when the server says that it is ready; rejects with its last words when it ends before, or takes too long. */
@@ -132,11 +153,15 @@ const readiness = (child: ChildProcess, warn: (line: string) => void): Promise<v
 export async function startServer(given: ServerOptions): Promise<Server> {
   const options = { ...given, data: resolve(given.data) }
   const host = options.host ?? '127.0.0.1'
-  mkdirSync(options.data, { recursive: true })
+  const identity = given.identity ?? createIdentity()
+  privateFiles(options.data)
+  privateFolder(join(options.data, 'store'))
   await clearFolder(options.data)
   const port = options.port || (await freePort(host))
+  const url = `nats://${host}:${port}`
   const path = join(options.data, 'nats.conf')
-  writeFileSync(path, configuration(options, host, port))
+  writePrivate(path, configuration(options, identity, host, port))
+  keepSeed(options.data, identity)
 
   const child = spawn(options.binary, ['-c', path], {
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -149,7 +174,7 @@ export async function startServer(given: ServerOptions): Promise<Server> {
   })
   const release = endWithUs(child)
   const isReady = readiness(child, options.warn ?? (() => {}))
-  if (child.pid !== undefined) claimFolder(options.data, child.pid, `nats://${host}:${port}`)
+  if (child.pid !== undefined) claimFolder(options.data, child.pid, url)
   void exited.then(() => {
     release()
     unclaimFolder(options.data)
@@ -164,6 +189,7 @@ export async function startServer(given: ServerOptions): Promise<Server> {
   }
   try {
     await isReady
+    privateFile(join(options.data, 'nats.pid'))
   } catch (error) {
     await stop()
     throw error
@@ -173,7 +199,9 @@ export async function startServer(given: ServerOptions): Promise<Server> {
       options.unexpected?.(`the NATS server ended by itself (${signal ?? `code ${code}`})`)
   })
   return {
-    url: `nats://${host}:${port}`,
+    url,
+    access: { servers: [url], credentials: { type: 'nkey', seed: identity.seed } },
+    settings: { BATON_NATS: url, BATON_NATS_NKEY: `@${seedFile(options.data)}` },
     port,
     pid: child.pid ?? 0,
     stop,

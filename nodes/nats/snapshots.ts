@@ -19,13 +19,13 @@ const LARGE = 256 * 1024
 const HERE = Buffer.of(0)
 const ELSEWHERE = Buffer.of(1)
 
-const subjectOf = (partition: number, key: string): string =>
-  `$KV.${names.state(partition)}.${token(key)}`
-
 /** The snapshots of all partitions. Functions throw when the servers do not answer. */
 export function createSnapshots(nats: Nats): Snapshots {
   const blobs = createBlobs(nats)
   const relief = createRelief(nats)
+  const streamOf = (partition: number): string => nats.space.stream(`KV_${names.state(partition)}`)
+  const subjectOf = (partition: number, key: string): string =>
+    `$KV.${nats.space.bucket(names.state(partition))}.${token(key)}`
   /** Object that a key refers to, of the keys whose value was seen to be large. */
   const objects = new Map<string, string>()
   const place = (partition: number, key: string) => `${partition}/${key}`
@@ -46,12 +46,7 @@ export function createSnapshots(nats: Nats): Snapshots {
   return {
     get: async (partition, key) => {
       for (let attempt = 0; attempt < 3; attempt++) {
-        const entry = await newest(
-          nats,
-          `KV_${names.state(partition)}`,
-          subjectOf(partition, key),
-          QUESTION,
-        )
+        const entry = await newest(nats, streamOf(partition), subjectOf(partition, key), QUESTION)
         if (!entry || isMarker(entry)) return undefined
         const data = entry.data.subarray(1)
         if (entry.data[0] === HERE[0]) return { data, revision: entry.sequence }
@@ -76,7 +71,7 @@ export function createSnapshots(nats: Nats): Snapshots {
           )
         } catch (error) {
           if (!isWrongSequence(error)) throw error
-          const [stream, subject] = [`KV_${names.state(partition)}`, subjectOf(partition, key)]
+          const [stream, subject] = [streamOf(partition), subjectOf(partition, key)]
           if (
             revision === undefined ||
             ((await newest(nats, stream, subject, QUESTION))?.sequence ?? 0) !== revision
@@ -105,7 +100,7 @@ export function createSnapshots(nats: Nats): Snapshots {
     },
     delete: async (partition, key) => {
       // A purge instead of a delete marker: ended actors leave nothing behind.
-      await nats.manager.streams.purge(`KV_${names.state(partition)}`, {
+      await nats.manager.streams.purge(streamOf(partition), {
         filter: subjectOf(partition, key),
       })
       const at = place(partition, key)

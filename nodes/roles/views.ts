@@ -1,5 +1,4 @@
 /** The view role: one SQLite file per partition, fed by the journal, asked over the bus. */
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { subjects } from '../../protocol/subjects.ts'
 import { startLogs, type Logs } from '../../views/logs.ts'
@@ -8,6 +7,7 @@ import { decode, NewerRelease } from '../host/codec.ts'
 import type { Blobs, Bus, Clock, Journal } from '../host/ports.ts'
 import type { Recent } from '../host/recent.ts'
 import type { Metrics } from '../metrics.ts'
+import { privateFiles } from '../private.ts'
 import { serveApart } from './apart.ts'
 import { serveView, type Question, type ServedView, type ViewTerms } from './view.ts'
 
@@ -35,7 +35,7 @@ interface ViewParts {
 /** Start the views of every partition. Returns a function that stops them and closes their files. */
 export async function startViews(parts: ViewParts): Promise<() => Promise<void>> {
   const { data, partitions, journal, recent, bus, log, metrics } = parts
-  mkdirSync(join(data, 'views'), { recursive: true })
+  privateFiles(join(data, 'views'))
   const warn = (error: Error) => log.warn({ err: error }, 'the logs of views are left to SQLite')
   const logs = recent && startLogs(warn)
   const running = await Promise.all(

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { source, startChild, startNodeProcess, type Child } from '../../nodes/commands/child.ts'
 import { connectNats, type Nats } from '../../nodes/nats/connect.ts'
+import { createIdentity, seedFile } from '../../nodes/nats/identity.ts'
 import { freePort, startServer } from '../../nodes/nats/server.ts'
 import { silent } from '../memory.ts'
 import type { Net, Place } from './net.ts'
@@ -59,6 +60,7 @@ const SLOTS = 256
 
 /** Start everything. */
 export async function startStack({ net, folder, binary, say }: Options): Promise<Stack> {
+  const identity = createIdentity()
   const key = `bat_${'c'.repeat(32)}`
   const members: Member[] = []
   const alive = new Set<Running>()
@@ -148,6 +150,7 @@ export async function startStack({ net, folder, binary, say }: Options): Promise
         host,
         port: clients[i] ?? 0,
         sync: 'always',
+        identity,
         name,
         cluster: { name: 'chaos', port: between[i] ?? 0, routes: routes.filter((_, k) => k !== i) },
       })
@@ -158,11 +161,13 @@ export async function startStack({ net, folder, binary, say }: Options): Promise
       })
     })
   }
+  const nkey = seedFile(join(folder, 'nats-1'))
   const servers = of('nats').map((name, i) => `nats://${at(name).host}:${clients[i]}`)
   const urls = of('gateway').map((name, i) => `http://${at(name).host}:${http[i]}`)
   const settings = {
     ...timing,
     BATON_NATS: servers.join(','),
+    BATON_NATS_NKEY: `@${nkey}`,
     BATON_REPLICAS: '3',
     BATON_ROOT_KEY: key,
     BATON_RATE_KEY: '0',
@@ -233,7 +238,12 @@ export async function startStack({ net, folder, binary, say }: Options): Promise
         .map((one) => one.start()),
     )
     await begin('worker')
-    const connection = (nats = await connectNats({ servers, name: 'chaos', log: silent }))
+    const connection = (nats = await connectNats({
+      access: { servers, credentials: { type: 'nkey', seed: identity.seed } },
+      name: 'chaos',
+      log: silent,
+      role: 'chaos',
+    }))
     return { members, urls, key, deaths, whole: (within) => whole(connection, within), stop }
   } catch (error) {
     await stop()

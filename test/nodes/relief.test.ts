@@ -1,5 +1,6 @@
 /** When the leader of a stream is asked to step down. */
 import t from 'tap'
+import { createNamespace } from '../../nodes/nats/namespace.ts'
 import { createRelief } from '../../nodes/nats/relief.ts'
 
 function given() {
@@ -12,6 +13,7 @@ function given() {
         return {} as never
       },
       log: { warn: () => {} } as never,
+      space: createNamespace({}, 'test'),
     },
     () => clock.now,
   )

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { connectNats, type Nats } from '../../nodes/nats/connect.ts'
+import { createIdentity } from '../../nodes/nats/identity.ts'
 import { findServer } from '../../nodes/nats/install.ts'
 import { startServer, type Server } from '../../nodes/nats/server.ts'
 import { silent } from '../memory.ts'
@@ -21,9 +22,11 @@ export interface Store {
 export async function startStore(sync: string): Promise<Store> {
   const folder = await mkdtemp(join(tmpdir(), 'baton-store-'))
   const { path: binary } = await findServer(process.env)
-  const start = (port: number) => startServer({ binary, data: folder, port, sync })
+  const identity = createIdentity()
+  const start = (port: number) => startServer({ binary, data: folder, port, sync, identity })
   let server = await start(0)
-  const connect = (name: string) => connectNats({ servers: [server.url], name, log: silent })
+  const connect = (name: string) =>
+    connectNats({ access: server.access, name, log: silent, role: 'test' })
   const [one, two] = [await connect('one'), await connect('two')]
   t.teardown(async () => {
     await Promise.all([one.close(), two.close()])

@@ -19,7 +19,7 @@ import { agentOf, answer, invoke, modelOf, placeOf, says, text, turnIn, use } fr
 t.setTimeout(60_000)
 const there = await provider()
 const s = await service({ BATON_MODELS: there.setting, BATON_OUTBOUND_ALLOW: '127.0.0.1/32' })
-const nats = await connectNats({ servers: [s.server.url], name: 'test', log: silent })
+const nats = await connectNats({ access: s.server.access, name: 'test', log: silent, role: 'test' })
 const blobs = createBlobs(nats)
 t.teardown(() => s.stop())
 t.teardown(() => nats.close())

@@ -20,10 +20,11 @@ import { connectNats } from '../../nodes/nats/connect.ts'
 import { baseStreams, deleteStream } from '../../nodes/nats/copy.ts'
 import { RESTORING } from '../../nodes/nats/provision.ts'
 import { createRegistry } from '../../nodes/nats/registry.ts'
+import type { Server } from '../../nodes/nats/server.ts'
 import { names } from '../../protocol/subjects.ts'
 import { silent } from '../memory.ts'
 import { service, type Frame } from '../service.ts'
-import { natsServers } from './clusters.ts'
+import { accessTo, natsServers, settingsFor } from './clusters.ts'
 import { instant, listOf, waiting } from './given.ts'
 import { everything, fill } from './record.ts'
 
@@ -34,10 +35,11 @@ const quiet = { begin: () => {}, moved: () => {}, end: () => {} }
 
 /** The command line, as a user calls it. */
 async function baton(
+  settings: Readonly<Record<string, string>>,
   ...args: string[]
 ): Promise<{ code: number | null; out: string; err: string }> {
   const { BATON_NATS: _, BATON_DATA: __, ...env } = process.env
-  const child = spawn(process.execPath, [...program(), ...args], { env })
+  const child = spawn(process.execPath, [...program(), ...args], { env: { ...env, ...settings } })
   let [out, err] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     out += text
@@ -48,8 +50,14 @@ async function baton(
   const code = await new Promise<number | null>((done) => child.once('close', done))
   return { code, out, err }
 }
-const nats = (urls: readonly string[]) =>
-  connectNats({ servers: urls, name: 'test', log: silent, within: 20_000 })
+const nats = (servers: readonly Server[]) =>
+  connectNats({
+    access: accessTo(servers),
+    name: 'test',
+    log: silent,
+    role: 'test',
+    within: 20_000,
+  })
 
 const s = await service()
 const record = await fill(s)
@@ -90,7 +98,7 @@ const reach = async (count: number): Promise<void> => {
 await reach(40)
 const certain = [...acknowledged.entries()].filter(([, id]) => id !== undefined)
 const place = join(folder, 'all.tar')
-const told = await baton('backup', '--data', s.data, '--to', place)
+const told = await baton({}, 'backup', '--data', s.data, '--to', place)
 await reach(acked() + 20)
 loading = false
 await load
@@ -100,7 +108,7 @@ const newest = Number(
 const feedOf = (on: typeof s, since: number, until: number): Promise<Frame[]> =>
   on.follow('run.feed', { project, since }, ({ id }) => Number(id) >= until)
 const feed = await feedOf(s, 0, newest)
-const live = await nats([s.server.url])
+const live = await nats([s.server])
 const refusal = await restoreBackup(live, place, { replicas: 1, again: false }, quiet).catch(
   (error: Error) => error.message,
 )
@@ -110,6 +118,7 @@ await s.stop()
 const servers = await natsServers(folder, 3)
 const urls = servers.map(({ url }) => url)
 const restored = await baton(
+  settingsFor(servers),
   'restore',
   '--nats',
   urls.join(','),
@@ -119,7 +128,7 @@ const restored = await baton(
   '3',
 )
 const r = await service(
-  { BATON_NATS: urls.join(','), BATON_REPLICAS: '3' },
+  { ...settingsFor(servers), BATON_REPLICAS: '3' },
   { found: { servers, key: s.key } },
 )
 t.teardown(() => r.stop())
@@ -226,13 +235,13 @@ t.test('work goes on', async (t) => {
 })
 
 t.test('from the cluster back into one server; and what a restore refuses', async (t) => {
-  const [cluster, [single]] = [await nats(urls), await natsServers(join(folder, 'single'), 1)]
+  const [cluster, [single]] = [await nats(servers), await natsServers(join(folder, 'single'), 1)]
   if (!single) return
   t.teardown(() => single.stop())
   const whole = join(folder, 'whole')
   const { streams } = await takeBackup(cluster, whole, quiet)
   await cluster.close()
-  const target = await nats([single.url])
+  const target = await nats([single])
   t.teardown(() => target.close())
   const attempt = (from: string, replicas: number, again = false) =>
     restoreBackup(target, from, { replicas, again }, quiet).then(

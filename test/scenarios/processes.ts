@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startNodeProcess, type Child } from '../../nodes/commands/child.ts'
+import { createIdentity } from '../../nodes/nats/identity.ts'
 import { findServer } from '../../nodes/nats/install.ts'
 import { freePort, startServer } from '../../nodes/nats/server.ts'
 
@@ -26,8 +27,9 @@ export interface Processes {
 export async function processes(settings: Record<string, string>): Promise<Processes> {
   const data = mkdtempSync(join(tmpdir(), 'baton-kill-'))
   const { path } = await findServer(process.env)
+  const identity = createIdentity()
   const start = (port: number) =>
-    startServer({ binary: path, data: join(data, 'nats'), port, sync: 'always' })
+    startServer({ binary: path, data: join(data, 'nats'), port, sync: 'always', identity })
   let server = await start(0)
   const key = `bat_${'k'.repeat(32)}`
   const children = new Set<Child>()
@@ -45,7 +47,7 @@ export async function processes(settings: Record<string, string>): Promise<Proce
     node: async (name, roles, port) => {
       const child = startNodeProcess(name, {
         ...settings,
-        BATON_NATS: server.url,
+        ...server.settings,
         BATON_ROLES: roles,
         BATON_NODE_ID: name,
         BATON_DATA: join(data, name),

@@ -2,8 +2,9 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
-import { connect } from '@nats-io/transport-node'
 import t from 'tap'
+import { connectNats } from '../../nodes/nats/connect.ts'
+import { silent } from '../memory.ts'
 import { service } from '../service.ts'
 import { ended, instant, listOf, waiting } from './given.ts'
 
@@ -12,7 +13,9 @@ t.teardown(() => s.stop())
 
 /** Drop the whole journal, and the views that still know it. */
 async function forgetAll(): Promise<void> {
-  const connection = await connect({ servers: s.server.url })
+  const connection = (
+    await connectNats({ access: s.server.access, name: 'test', log: silent, role: 'test' })
+  ).connection
   const { purged } = await (await jetstreamManager(connection)).streams.purge('JOURNAL_0')
   await connection.close()
   if (purged === 0) throw new Error('there was no journal')

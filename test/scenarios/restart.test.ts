@@ -2,8 +2,9 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
-import { connect } from '@nats-io/transport-node'
 import t from 'tap'
+import { connectNats } from '../../nodes/nats/connect.ts'
+import { silent } from '../memory.ts'
 import { service } from '../service.ts'
 import { ids, listOf } from './given.ts'
 import { everything, fill } from './record.ts'
@@ -13,7 +14,9 @@ t.teardown(() => s.stop())
 
 /** Delete the buckets of snapshots and checkpoints. */
 async function deleteStates(): Promise<void> {
-  const connection = await connect({ servers: s.server.url })
+  const connection = (
+    await connectNats({ access: s.server.access, name: 'test', log: silent, role: 'test' })
+  ).connection
   const manager = await jetstreamManager(connection)
   const names: string[] = []
   for await (const { config } of manager.streams.list())

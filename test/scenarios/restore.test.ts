@@ -9,7 +9,7 @@ import { connectNats, type Nats } from '../../nodes/nats/connect.ts'
 import type { Server } from '../../nodes/nats/server.ts'
 import { silent } from '../memory.ts'
 import { service } from '../service.ts'
-import { natsServers } from './clusters.ts'
+import { accessTo, natsServers, settingsFor } from './clusters.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'baton-restore-'))
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
@@ -20,9 +20,10 @@ const stopping = (servers: readonly Server[]) =>
 
 async function on<T>(servers: readonly Server[], run: (nats: Nats) => Promise<T>): Promise<T> {
   const nats = await connectNats({
-    servers: servers.map(({ url }) => url),
+    access: accessTo(servers),
     name: 'test',
     log: silent,
+    role: 'test',
     within: 20_000,
   })
   return run(nats).finally(() => nats.close())
@@ -44,7 +45,7 @@ t.test(
   async (t) => {
     const cluster = await natsServers(join(folder, 'cluster'), 3)
     const s = await service(
-      { BATON_NATS: cluster.map(({ url }) => url).join(','), BATON_REPLICAS: '3' },
+      { ...settingsFor(cluster), BATON_REPLICAS: '3' },
       { found: { servers: cluster, key: '' } },
     )
     const { streams } = await on(cluster, (nats) => takeBackup(nats, join(folder, 'three'), quiet))

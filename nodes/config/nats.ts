@@ -1,0 +1,41 @@
+/** The settings that say how NATS servers are reached, as one value. */
+import type { Access } from '../nats/access.ts'
+import type { Values } from './settings.ts'
+
+/** How the servers are reached, without their addresses; a text says which settings do not go together. */
+export function natsAccessOf(values: Values): Omit<Access, 'servers'> | string {
+  const {
+    BATON_NATS_USER: user,
+    BATON_NATS_PASSWORD: password,
+    BATON_NATS_TOKEN: token,
+    BATON_NATS_NKEY: seed,
+    BATON_NATS_CREDS: creds,
+    BATON_NATS_CA: ca,
+    BATON_NATS_CERT: cert,
+    BATON_NATS_KEY: key,
+    BATON_NATS_DOMAIN: domain,
+    BATON_NATS_PREFIX: prefix,
+  } = values
+  if ((user === undefined) !== (password === undefined))
+    return 'BATON_NATS_USER and BATON_NATS_PASSWORD belong together: set both or none'
+  if ((cert === undefined) !== (key === undefined))
+    return 'BATON_NATS_CERT and BATON_NATS_KEY belong together: set both or none'
+  if ([user, token, seed, creds].filter((one) => one !== undefined).length > 1)
+    return 'BATON_NATS_USER, BATON_NATS_TOKEN, BATON_NATS_NKEY and BATON_NATS_CREDS exclude each other: set one of them'
+  return {
+    ...(user !== undefined &&
+      password !== undefined && { credentials: { type: 'password', user, password } }),
+    ...(token !== undefined && { credentials: { type: 'token', token } }),
+    ...(seed !== undefined && { credentials: { type: 'nkey', seed } }),
+    ...(creds !== undefined && { credentials: { type: 'creds', creds } }),
+    ...((ca ?? cert) !== undefined && {
+      tls: {
+        ...(ca !== undefined && { ca }),
+        ...(cert !== undefined && { cert }),
+        ...(key !== undefined && { key }),
+      },
+    }),
+    ...(domain !== undefined && { domain }),
+    ...(prefix !== undefined && { prefix }),
+  }
+}

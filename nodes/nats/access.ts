@@ -1,0 +1,104 @@
+/**
+ * How a process reaches NATS servers and proves who it is, and what a failed attempt means to an operator: one sentence that
+ * names the setting to correct. No sentence repeats a secret.
+ */
+import {
+  AuthorizationError,
+  credsAuthenticator,
+  nkeyAuthenticator,
+  tokenAuthenticator,
+  UserAuthenticationExpiredError,
+  usernamePasswordAuthenticator,
+  type Authenticator,
+  type TlsOptions,
+} from '@nats-io/transport-node'
+
+/** What proves who a client is. `seed` is that of a user's key pair, `creds` the text of a credentials file. */
+export type Credentials =
+  | { readonly type: 'password'; readonly user: string; readonly password: string }
+  | { readonly type: 'token'; readonly token: string }
+  | { readonly type: 'nkey'; readonly seed: string }
+  | { readonly type: 'creds'; readonly creds: string }
+
+export interface Access {
+  readonly servers: readonly string[]
+  readonly credentials?: Credentials
+  /** Paths of files (PEM): the authority of the servers' certificates, and the certificate and key of this client. */
+  readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string }
+  /** JetStream domain; absent: that of the servers. */
+  readonly domain?: string
+  /** What names of subjects, streams and buckets begin with; absent: nothing. */
+  readonly prefix?: string
+}
+
+/** The settings of each kind of credential. */
+const settingsOf: Readonly<Record<Credentials['type'], string>> = {
+  password: 'BATON_NATS_USER and BATON_NATS_PASSWORD',
+  token: 'BATON_NATS_TOKEN',
+  nkey: 'BATON_NATS_NKEY',
+  creds: 'BATON_NATS_CREDS',
+}
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+/** The authenticator of credentials. */
+export function authenticatorOf(credentials: Credentials): Authenticator {
+  switch (credentials.type) {
+    case 'password':
+      return usernamePasswordAuthenticator(credentials.user, credentials.password)
+    case 'token':
+      return tokenAuthenticator(credentials.token)
+    case 'nkey':
+      return nkeyAuthenticator(bytes(credentials.seed))
+    case 'creds':
+      return credsAuthenticator(bytes(credentials.creds))
+  }
+}
+
+/** The options of TLS; undefined: TLS is used when an address or a server asks for it, with the system's authorities. */
+export const tlsOf = ({ tls }: Access): TlsOptions | undefined =>
+  tls && {
+    ...(tls.ca !== undefined && { caFile: tls.ca }),
+    ...(tls.cert !== undefined && { certFile: tls.cert }),
+    ...(tls.key !== undefined && { keyFile: tls.key }),
+  }
+
+/** An error and what caused it, as one text. */
+function told(error: unknown): string {
+  const texts: string[] = []
+  for (let at = error; at instanceof Error && texts.length < 5; at = at.cause)
+    texts.push(`${(at as NodeJS.ErrnoException).code ?? ''} ${at.message}`.trim())
+  return texts.join('; ')
+}
+
+/** Whether the server refused the credentials: trying again cannot help. */
+const isRefused = (error: unknown): boolean =>
+  error instanceof AuthorizationError ||
+  error instanceof UserAuthenticationExpiredError ||
+  (error instanceof Error && error.cause !== undefined && isRefused(error.cause))
+
+/** What to do about a connection that failed for good; undefined: it may succeed when it is tried again. */
+export function lastingFailure(access: Access, error: unknown): string | undefined {
+  const { servers, credentials, tls } = access
+  const where = servers.join(', ')
+  const text = told(error)
+  if (isRefused(error)) {
+    const refused = credentials
+      ? `refuses the credentials of ${settingsOf[credentials.type]}: correct them`
+      : 'asks for credentials: give them with BATON_NATS_CREDS, BATON_NATS_NKEY, BATON_NATS_TOKEN, or BATON_NATS_USER and BATON_NATS_PASSWORD'
+    return `The NATS server at ${where} ${refused}.`
+  }
+  if (/certificate required|bad certificate|handshake failure|CERTIFICATE_REQUIRED/i.test(text))
+    return `The NATS server at ${where} ${tls?.cert === undefined ? 'asks for' : 'refuses'} the certificate of this client: name one that it accepts in BATON_NATS_CERT and BATON_NATS_KEY.`
+  if (/self.signed|unable to (verify|get)|UNABLE_TO|altname|CERT_/i.test(text))
+    return `The certificate of the NATS server at ${where} is not trusted (${text}): name the file of its authority in BATON_NATS_CA, and the server as its certificate does in BATON_NATS.`
+  if (credentials && /seed|nkey|checksum|creds|unable to parse/i.test(text))
+    return `${settingsOf[credentials.type]} cannot be used: ${text}.`
+  if (/\bENOENT\b|\bEACCES\b|PEM|no start line/i.test(text) && tls)
+    return `A file of BATON_NATS_CA, BATON_NATS_CERT or BATON_NATS_KEY cannot be used: ${text}.`
+  return undefined
+}
+
+/** What to do when no server was reached in time. */
+export const unreachable = ({ servers }: Access, error: unknown): string =>
+  `No NATS server answers at ${servers.join(', ')} (${told(error)}). Start it, or correct BATON_NATS.`
