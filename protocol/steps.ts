@@ -7,7 +7,13 @@ import { Type, type Static, type TSchema } from 'typebox'
 import { Closed, Duration, Open, Timestamp } from './common.ts'
 import { InteractionKind, Policy, Question } from './interaction/shapes.ts'
 
-const id = Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_-]{0,63}$' })
+const StepId = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+  description: 'Any text without control characters, unique in its list; the index by default',
+})
+const BranchId = Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_-]{0,63}$' })
 const Expression = Type.String({ maxLength: 4096 })
 const Targets = Type.Array(
   Type.String({
@@ -19,7 +25,7 @@ const Targets = Type.Array(
   { minItems: 1, maxItems: 100 },
 )
 const step = {
-  id: Type.Optional(id),
+  id: Type.Optional(StepId),
   name: Type.Optional(Type.String({ maxLength: 160 })),
   if: Type.Optional(Expression),
   retry: Type.Optional(
@@ -228,7 +234,7 @@ const nested = {
 const ParallelStep = kindOf(
   'parallel',
   Closed({
-    branches: Type.Array(Closed({ id, ...nested }), { minItems: 1, maxItems: 20 }),
+    branches: Type.Array(Closed({ id: BranchId, ...nested }), { minItems: 1, maxItems: 20 }),
     ...joining,
   }),
 )

@@ -14,7 +14,7 @@ import { current, emit, now, placeOf, tellQueue, tellRun, withdraw, type Draft }
 import type { Fault } from './ending.ts'
 import { yieldOf } from './kept.ts'
 import { attempting, completeStep, endWait, failStep, resumeStep } from './outcome.ts'
-import { bodyOf, mainStep } from './places.ts'
+import { bodyOf, mainStep, prefixBelow } from './places.ts'
 import { outputsAt, rootsOf } from './roots.ts'
 import { branchAt, isAsked, unwatching, type Branch, type Join, type Yield } from './state.ts'
 
@@ -70,7 +70,7 @@ function open(on: Draft, step: JoinStep, join: Join): void {
     step: join.step,
     payload: { step: join.step, branch: nameOf(step, index) },
     note: {
-      at: `${join.step}.${nameOf(step, index)}`,
+      at: prefixBelow(on.state.spec.steps, join.step) + nameOf(step, index),
       place: { index, position: 0, tries: 0 },
       join: { next: join.next + 1 },
     },

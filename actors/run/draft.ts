@@ -12,7 +12,7 @@ import { shownRun, type RunRecord } from '../../protocol/loop/record.ts'
 import type { Patch } from '../../protocol/patch.ts'
 import type { Step } from '../../protocol/spec.ts'
 import type { Cause, Decided, Tell } from '../actor.ts'
-import { stepsAt } from './places.ts'
+import { cleanupPrefix, keyBelow, stepsAt } from './places.ts'
 import {
   apply,
   branchAt,
@@ -103,8 +103,10 @@ export function current(
   const { position } = placeOf(on)
   const step = stepsAt(state, at)[position]
   if (!step) return undefined
-  const own = keyOf(step, position)
-  const key = at !== undefined ? `${at}.${own}` : state.engine.ending ? `cleanup.${own}` : own
+  const key =
+    at === undefined && state.engine.ending
+      ? cleanupPrefix(state.spec) + keyOf(step, position)
+      : keyBelow(at, step, position)
   return { step, key, row: rowOf(state, key, at) }
 }
 

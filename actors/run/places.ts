@@ -1,6 +1,6 @@
 /** Where in its spec a run stands: the lists of steps that its places take, and which place waits for what. */
 import type { Open } from '../../protocol/common.ts'
-import type { Step } from '../../protocol/spec.ts'
+import type { Spec, Step } from '../../protocol/spec.ts'
 import { branchAt, keyOf, rowOf, type Place, type RunState, type Wait } from './state.ts'
 
 /** The step of the run itself. */
@@ -64,3 +64,21 @@ export const specOf = (
 /** The key of the step at an index of a list, below that of its branch. */
 export const keyBelow = (at: string | undefined, step: Step, index: number): string =>
   at === undefined ? keyOf(step, index) : `${at}.${keyOf(step, index)}`
+/**
+ * What keys below a step of the run begin with. No id of the list begins with it, and no prefix of another step does: a dot is
+ * followed by as many tildes as it takes, and then by the name of a branch or the index of an item, which never begin with one.
+ */
+export function prefixBelow(steps: readonly Step[], key: string): string {
+  let prefix = `${key}.`
+  while (steps.some((step, index) => keyOf(step, index).startsWith(prefix))) prefix += '~'
+  return prefix
+}
+/** What keys of the cleanup begin with. Only where a step `cleanup` has branches could their keys be the same. */
+export function cleanupPrefix({ steps, cleanup = [] }: Spec): string {
+  const prefix = prefixBelow(steps, 'cleanup')
+  const branches = steps.some(
+    (step, index) =>
+      (step.kind === 'parallel' || step.kind === 'for_each') && keyOf(step, index) === 'cleanup',
+  )
+  return branches && cleanup.some(({ id = '' }) => id.includes('.')) ? `${prefix}~` : prefix
+}

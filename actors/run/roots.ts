@@ -16,13 +16,12 @@ export function rootsOf({ state, at }: Pick<Draft, 'state' | 'at'>): Open {
   const config = record.config ?? engine.config
   const meta = record.meta ?? engine.meta
   const run = runRoot(record, engine.attempt)
-  const steps = outputs(state).flatMap(
-    ([key, output, index]) =>
-      [
-        [key, { output }],
-        [String(index), { output }],
-      ] as const,
-  )
+  const done = outputs(state)
+  // An id may be the index of another step: ids win.
+  const steps = [
+    ...done.map(([, output, index]) => [String(index), { output }] as const),
+    ...done.map(([key, output]) => [key, { output }] as const),
+  ]
   if (at === undefined)
     return { input, event: input, config, meta, run, steps: Object.fromEntries(steps) }
   const inner = outputsAt(state, at).map(([key, output]) => [key, { output }] as const)

@@ -102,7 +102,7 @@ const Signal = Closed({
         'Of a named signal: one with this name and key counts once. A step is completed once anyway',
     }),
   ),
-  step_key: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  step_key: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
   result: Type.Optional(Open),
 })
 const checkSignal = ({ name, payload, step_key, result }: Static<typeof Signal>) => [

@@ -14,6 +14,8 @@ import { idOf, ITEM_ROOTS, NAME_ROOTS, ROOTS, scopeAt, type Scope } from './scop
 import { checkExpression, checkTemplate } from './template.ts'
 
 const MAX_FAULTS = 50
+/** What the ids of steps begin with that prepare repositories. */
+const RESERVED = 'prepare_repository'
 
 /** Check a list of steps at a path. @param outer the scope of the step that holds the list. */
 function checkSteps(
@@ -36,6 +38,15 @@ function checkSteps(
             {
               field: below(at, 'id'),
               message: `the id ${id} is already that of step ${first}`,
+              actual: id,
+            },
+          ]
+        : []),
+      ...(step.id?.startsWith(RESERVED)
+        ? [
+            {
+              field: below(at, 'id'),
+              message: `ids that begin with ${RESERVED} are reserved`,
               actual: id,
             },
           ]

@@ -50,8 +50,10 @@ export function scopeAt(
         ? `the step ${name} cannot read its own output`
         : `the step ${name} comes later; only steps before this one have an output`
     if (outer) return outer.rule(step)
-    const dashed = ids.find((id) => id.startsWith(`${name}-`))
-    return `there is no step ${name}${dashed === undefined ? '' : `; an id with a dash is read as steps[${JSON.stringify(dashed)}]`}`
+    const quoted = ids.find(
+      (id) => id.startsWith(name) && /^[^A-Za-z0-9_]/.test(id.slice(name.length)),
+    )
+    return `there is no step ${name}${quoted === undefined ? '' : `; an id that is no identifier is read as steps[${JSON.stringify(quoted)}]`}`
   }
   return { roots, rule, knows }
 }

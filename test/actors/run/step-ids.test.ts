@@ -1,0 +1,47 @@
+import t from 'tap'
+import fc from 'fast-check'
+import { cleanupPrefix, prefixBelow } from '../../../actors/run/places.ts'
+import type { Spec, Step } from '../../../protocol/spec.ts'
+
+const nap = (id: string): Step => ({ id, kind: 'sleep', config: { duration: '0' } })
+const branching = (id: string): Step =>
+  ({ id, kind: 'for_each', config: { items: [1], steps: [nap('x')] } }) as Step
+
+t.test('ids without dots give the keys that they always gave', async (t) => {
+  const steps = [nap('a'), branching('b')]
+  t.equal(prefixBelow(steps, 'b'), 'b.')
+  t.equal(cleanupPrefix({ steps } as Spec), 'cleanup.')
+  t.equal(
+    cleanupPrefix({ steps: [branching('cleanup')], cleanup: [nap('tidy')] } as unknown as Spec),
+    'cleanup.',
+  )
+})
+
+t.test('no key below a step is an id, or a key below another step', async () => {
+  const piece = fc.constantFrom('a', 'b', '.', '~', '0', '.0.a', '.~', 'cleanup')
+  const id = fc.array(piece, { minLength: 1, maxLength: 5 }).map((parts) => parts.join(''))
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(id, { minLength: 1, maxLength: 8 }),
+      fc.uniqueArray(id, { maxLength: 4 }),
+      (ids, tidying) => {
+        const steps = ids.map(branching)
+        const keys = [
+          ...ids,
+          ...ids.flatMap((own) =>
+            ['0', '1'].flatMap((item) =>
+              ['a', 'b', '0.a', '~0.a', '.a'].map(
+                (inner) => `${prefixBelow(steps, own)}${item}.${inner}`,
+              ),
+            ),
+          ),
+          ...tidying.map(
+            (own) => cleanupPrefix({ steps, cleanup: tidying.map(nap) } as unknown as Spec) + own,
+          ),
+        ]
+        return new Set(keys).size === keys.length
+      },
+    ),
+    { numRuns: 2000 },
+  )
+})
