@@ -2,6 +2,7 @@
 import { builtinOf } from '../protocol/action/builtin.ts'
 import { refuseFields, type Refusal } from '../protocol/errors.ts'
 import { actionPlaces } from '../protocol/language/actions.ts'
+import { publishedHandle } from '../protocol/naming.ts'
 import type { Spec } from '../protocol/spec.ts'
 import type { Edge } from './call.ts'
 
@@ -12,12 +13,22 @@ export function builtinSteps(
   path = '',
 ): Refusal | undefined {
   const brand = world.settings.brand.toLowerCase()
-  const faults = actionPlaces(definition, path)
-    .filter(({ name }) => typeof builtinOf(brand, name) === 'string')
-    .map(({ field, name }) => ({
-      field,
-      message: 'only agents call this; a step cannot',
-      actual: name,
-    }))
+  const { cleanup = [] } = definition
+  const faults = [
+    ...actionPlaces(definition, path)
+      .filter(({ name }) => typeof builtinOf(brand, name) === 'string')
+      .map(({ field, name }) => ({
+        field,
+        message: 'only agents call this; a step cannot',
+        actual: name,
+      })),
+    ...actionPlaces({ cleanup }, path)
+      .filter(({ name }) => publishedHandle(name) !== undefined)
+      .map(({ field, name }) => ({
+        field,
+        message: 'a step of the cleanup cannot call a workflow',
+        actual: name,
+      })),
+  ]
   return faults.length > 0 ? refuseFields(...faults.slice(0, 50)) : undefined
 }

@@ -4,9 +4,11 @@
  */
 import type { Invoke } from '../protocol/api/actions.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
+import { publishedHandle } from '../protocol/naming.ts'
 import { findEntry } from './action-catalog.ts'
 import { homeOf, meaning, type Call, type Edge } from './call.ts'
 import type { Identity } from './idempotency.ts'
+import { childrenOf } from './children.ts'
 import type { Prepare, Prepared } from './prepare.ts'
 import type { Sink } from './respond.ts'
 import { faultsOf, unusable } from './schema.ts'
@@ -51,13 +53,12 @@ async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const { input = {}, timeout_seconds = PATIENCE, dry_run } = call.body as Invoke
   const entry = await findEntry(edge.world, project.id, call.slots['action_name'] ?? '')
   if (isRefusal(entry)) return entry
-  if (entry.endpoint_kind === 'builtin')
+  const workflow = publishedHandle(entry.name)
+  if (entry.endpoint_kind === 'builtin' && workflow === undefined)
     return refuse(
       'conflict',
       { endpoint_kind: entry.endpoint_kind },
-      entry.source === 'platform'
-        ? 'Agents call this; clients have endpoints for it.'
-        : 'A published workflow is not called directly: start a run of it.',
+      'Agents call this; clients have endpoints for it.',
     )
   const faults = entry.input_schema ? faultsOf(entry.input_schema, input, 'input') : []
   if (faults.length > 0) return refuseFields(...faults)
@@ -73,7 +74,15 @@ async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
       { readiness: entry.readiness, readiness_reason: entry.readiness_reason },
       `The action is not ready: ${entry.readiness_reason}.`,
     )
+  const definitions =
+    workflow === undefined
+      ? undefined
+      : await childrenOf(edge, project.id, {
+          steps: [{ kind: 'action', config: { action_name: entry.name } }],
+        })
+  if (definitions && isRefusal(definitions)) return definitions
   return {
+    ...(definitions && { input: { ...definitions } }),
     answer: (reply) =>
       resultOf(edge, project.id, (reply as { run_id: string }).run_id, timeout_seconds * 1000),
   }

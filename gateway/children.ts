@@ -1,7 +1,8 @@
-/** The workflows that a definition names in its `loop` steps, looked up in this gateway's directories. */
-import type { Definition } from '../protocol/directory.ts'
+/** The workflows that a definition names in its steps, looked up in this gateway's directories. */
+import type { Definition, ProjectDirectory } from '../protocol/directory.ts'
 import { isRefusal, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
+import { publishedHandle } from '../protocol/naming.ts'
 import { workflowsNamed, type Spec } from '../protocol/spec.ts'
 import type { Edge } from './call.ts'
 
@@ -11,7 +12,17 @@ export interface Children {
 }
 /** Workflows that one run and its children may name. */
 const MAX_NAMED = 50
-/** The workflows that the `loop` steps of a spec name, with those that theirs name: as they are now, for the whole family of runs. A name that is not known yet is the step's own fault. */
+/** The id of the workflow that a step means: by id or handle, or by the name of its action if it is published. */
+function workflowId(known: ProjectDirectory, name: string): string | undefined {
+  const handle = publishedHandle(name)
+  if (handle === undefined && own(known.workflows, name)) return name
+  return Object.entries(known.workflows).find(
+    ([, one]) =>
+      one.handle === (handle ?? name) && (handle === undefined || one.published_as_tool !== false),
+  )?.[0]
+}
+
+/** The workflows that the steps of a spec name, with those that theirs name: as they are now, for the whole family of runs. A name that is not known yet is the step's own fault. */
 export async function childrenOf(
   { directory }: Pick<Edge, 'directory'>,
   project: string,
@@ -24,9 +35,7 @@ export async function childrenOf(
   const definitions: Record<string, Definition> = {}
   for (let name = todo.pop(); name !== undefined; name = todo.pop()) {
     if (Object.hasOwn(definitions, name)) continue
-    const id = own(known.workflows, name)
-      ? name
-      : Object.entries(known.workflows).find(([, { handle }]) => handle === name)?.[0]
+    const id = workflowId(known, name)
     const definition = id === undefined ? undefined : await directory.definition(project, id)
     if (definition === undefined) continue
     if (isRefusal(definition)) return definition

@@ -56,8 +56,8 @@ function unknownWorkflow(
   if (!step) return undefined
   const name = workflowsNamed({ steps: [step] }).find((one) => !Object.hasOwn(known, one))
   return refuseFields({
-    field: `steps[${index}].config${step.kind === 'loop' ? '.workflow_id' : ''}`,
-    message: `there is no workflow ${name}`,
+    field: `steps[${index}].config${step.kind === 'loop' ? '.workflow_id' : step.kind === 'action' ? '.action_name' : ''}`,
+    message: `there is no ${step.kind === 'action' ? 'published ' : ''}workflow ${name}`,
     actual: name,
   })
 }

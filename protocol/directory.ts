@@ -36,7 +36,15 @@ export interface ProjectDirectory {
   readonly assignments: readonly RoleAssignment[]
   /** Workflows by id; the spec of a version is asked for when a run starts. */
   readonly workflows: Readonly<
-    Record<string, { readonly handle: string; readonly latest_version: number }>
+    Record<
+      string,
+      {
+        readonly handle: string
+        readonly latest_version: number
+        /** Absent from an owner of an older release. */
+        readonly published_as_tool?: boolean
+      }
+    >
   >
   /** Agents by id; what a turn of one needs is asked for when it begins. */
   readonly agents: Readonly<Record<string, AgentEntry>>

@@ -36,6 +36,11 @@ export const reservedTags = (
       actual: key,
     }))
 
+const PUBLISHED = 'workflow.'
+/** The handle of the workflow that an action's name stands for; undefined: it is another action. */
+export const publishedHandle = (action: string): string | undefined =>
+  action.startsWith(PUBLISHED) ? action.slice(PUBLISHED.length) : undefined
+
 /** Names of actions that only the service itself defines: those below the brand, and those of published workflows. @param brand header brand in any case. */
 export const reservedActionName = (name: string, brand: string): FieldError[] =>
   [`${brand.toLowerCase()}.`, 'workflow.']

@@ -4,6 +4,7 @@
  */
 import { Type, type Static } from 'typebox'
 import { Closed, Duration, Open } from './common.ts'
+import { publishedHandle } from './naming.ts'
 import { CleanupStep, SessionPolicy, Step } from './steps.ts'
 
 const Declared = Type.Record(
@@ -78,10 +79,16 @@ export const Spec = Closed({
 })
 export type Spec = Static<typeof Spec>
 
-/** The workflows that `loop` steps of a spec name, each once. Cheap when there are none. */
+/** The workflows that steps of a spec name, each once, by what the steps call them: id or handle, or the name of the action. Cheap when there are none. */
 export const workflowsNamed = ({ steps }: Pick<Spec, 'steps'>): string[] => [
   ...new Set(
-    namesIn(steps, ({ kind, config }) => (kind === 'loop' ? config.workflow_id : undefined)),
+    namesIn(steps, ({ kind, config }) =>
+      kind === 'loop'
+        ? config.workflow_id
+        : kind === 'action' && publishedHandle(config.action_name) !== undefined
+          ? config.action_name
+          : undefined,
+    ),
   ),
 ]
 /** The actions that steps and cleanup of a spec name, each once. */

@@ -108,7 +108,11 @@ export function directoryOf(
     workflows: Object.fromEntries(
       Object.values(workflows).map(({ workflow }) => [
         workflow.id,
-        { handle: workflow.handle, latest_version: workflow.latest_version },
+        {
+          handle: workflow.handle,
+          latest_version: workflow.latest_version,
+          published_as_tool: workflow.published_as_tool,
+        },
       ]),
     ),
     agents: Object.fromEntries(

@@ -8,8 +8,8 @@ import type { RunCommands } from '../../protocol/internal.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance } from './advance.ts'
 import { leave } from './branches.ts'
-import { draft, emit, nothing, placeOf, silently, type Draft } from './draft.ts'
-import { cancelRun } from './ending.ts'
+import { current, draft, emit, nothing, placeOf, silently, type Draft } from './draft.ts'
+import { cancelRun, type Fault } from './ending.ts'
 import { completeStep, endWait, failStep, resumeStep } from './outcome.ts'
 import { holdsWork, waitingAt } from './places.ts'
 import { start } from './start.ts'
@@ -74,17 +74,32 @@ function goOn(
   { run_id, status, result, error_type, error_message }: Told<'child.settled'>,
 ): void {
   const { wait } = placeOf(on)
+  const at = current(on)
+  const call = at?.step.kind === 'action' && {
+    action: at.step.config.action_name,
+    step: at.key,
+    run_id,
+    attempt: at.row?.attempt ?? 1,
+  }
   if (on.state.record.cancel_requested && status !== 'completed') {
     if (on.at === undefined) endWait(on, 'wait.closed', { reason: 'cancelled' })
     return
   }
+  const fault: Fault = {
+    error_type: status === 'cancelled' ? 'child_cancelled' : 'child_failed',
+    error: `The run ${run_id} of ${wait?.step ?? ''} ${status === 'cancelled' ? 'was cancelled' : `failed: ${error_message ?? error_type ?? ''}`}`,
+  }
+  if (call)
+    emit(on, status === 'completed' ? 'action.completed' : 'action.failed', {
+      step: call.step,
+      payload: { ...call, ...(status === 'completed' ? { result: result ?? {} } : fault) },
+    })
   endWait(on, status === 'completed' ? 'wait.resumed' : 'wait.closed', { run_id, status })
   on.why = { reason: `child ${status}`, run_id }
   resumeStep(on)
-  if (status === 'completed') completeStep(on, { run_id, status, output: result ?? {} })
-  else
-    failStep(on, {
-      error_type: status === 'cancelled' ? 'child_cancelled' : 'child_failed',
-      error: `The run ${run_id} of ${wait?.step ?? ''} ${status === 'cancelled' ? 'was cancelled' : `failed: ${error_message ?? error_type ?? ''}`}`,
-    })
+  if (status === 'completed') {
+    completeStep(on, call ? (result ?? {}) : { run_id, status, output: result ?? {} })
+    return
+  }
+  failStep(on, fault)
 }

@@ -7,6 +7,7 @@ import type { actions } from '../../protocol/api/actions.ts'
 import type { RunEvent } from '../../protocol/runs/events.ts'
 import { parseDuration, type Open } from '../../protocol/common.ts'
 import type { Input, Reply } from '../../protocol/contract.ts'
+import type { Definition } from '../../protocol/directory.ts'
 import type { Spec } from '../../protocol/spec.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { stepsAt, waitingAt } from './places.ts'
@@ -23,12 +24,20 @@ const PATIENCE = 30
 export interface InvokeExtra {
   /** By which the caller finds the run again. */
   readonly external_id?: string
+  /** The workflow that the action stands for, with those that it names. */
+  readonly definitions?: Readonly<Record<string, Definition>>
 }
 
 /** Begin a direct call. The input was checked by the edge; it is no template. */
 export function invoke(
   state: RunState | null,
-  { action_name, input = {}, timeout_seconds = 0, external_id }: Input<Row> & InvokeExtra,
+  {
+    action_name,
+    input = {},
+    timeout_seconds = 0,
+    external_id,
+    definitions,
+  }: Input<Row> & InvokeExtra,
   cause: Cause,
 ): Decision<RunEvent, Reply<Row>> {
   const spec: Spec = {
@@ -40,6 +49,7 @@ export function invoke(
     {
       spec,
       ...(external_id !== undefined && { external_id }),
+      ...(definitions && { definitions }),
       invoked: { timeout: Math.max(PATIENCE, timeout_seconds) * 1000 },
     },
     cause,

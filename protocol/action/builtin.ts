@@ -4,6 +4,7 @@
  */
 import type { Open } from '../common.ts'
 import { memoryLimits } from '../memory.ts'
+import { publishedHandle } from '../naming.ts'
 
 export interface Builtin {
   readonly name: string
@@ -101,7 +102,8 @@ export function builtinOf(
   brand: string,
   name: string,
 ): BuiltinName | { readonly workflow: string } | undefined {
-  if (name.startsWith('workflow.')) return { workflow: name.slice('workflow.'.length) }
+  const workflow = publishedHandle(name)
+  if (workflow !== undefined) return { workflow }
   return name.startsWith(`${brand}.`)
     ? builtinNames.find((one) => name === `${brand}.${one}`)
     : undefined

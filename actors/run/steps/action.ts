@@ -1,5 +1,5 @@
 /**
- * An action step: work that a worker does. The run keeps the parameters; the queue gets the header of a job and does the
+ * An action step: work that a worker does, or the run of a published workflow. The run keeps the parameters; the queue gets the header of a job and does the
  * attempts. The job moves to the queue in the commit that suspends the run, so neither exists without the other.
  *
  * The retry policy of the step bounds both failed attempts and lost leases. Without one, each is allowed once: nothing says
@@ -8,6 +8,7 @@
 import type { Job, JobHeader } from '../../../protocol/api/jobs.ts'
 import { sizeOf, type Open } from '../../../protocol/common.ts'
 import { renderText } from '../../../protocol/language/template.ts'
+import { publishedHandle } from '../../../protocol/naming.ts'
 import type { Step } from '../../../protocol/spec.ts'
 import { sizes } from '../../../protocol/worker.ts'
 import { current, emit, now, placeOf, tellQueue, tellRun, type Draft } from '../draft.ts'
@@ -17,6 +18,7 @@ import { specOf } from '../places.ts'
 import { rootsOf } from '../roots.ts'
 import type { OpenWait } from '../state.ts'
 import { suspend } from '../suspend.ts'
+import { childOf, isDeepest, startChild, tooDeep } from './child.ts'
 import { dueOf } from './timeout.ts'
 
 /** The action step of the vocabulary. */
@@ -27,7 +29,9 @@ export function executeAction(on: Draft, step: ActionStep): void {
   const given = step.config.parameters ?? {}
   const parameters = on.state.engine.invoked ? given : (renderText(given, rootsOf(on)) as Open)
   const size = sizeOf(JSON.stringify(specOf(step, parameters)), sizes.spec)
-  if (size <= sizes.spec) call(on, step, parameters)
+  if (size <= sizes.spec)
+    if (publishedHandle(step.config.action_name) === undefined) call(on, step, parameters)
+    else callWorkflow(on, step, parameters)
   else
     failStep(
       on,
@@ -37,6 +41,23 @@ export function executeAction(on: Draft, step: ActionStep): void {
       },
       true,
     )
+}
+
+/** Run the published workflow that the action stands for: its run is a child, whose result is that of the step. */
+function callWorkflow(on: Draft, step: ActionStep, parameters: Open): void {
+  const { key, row } = current(on) ?? {}
+  const action = step.config.action_name
+  const child = isDeepest(on) ? tooDeep : childOf(on, action, parameters, {})
+  if ('error' in child) {
+    failStep(on, child, true)
+    return
+  }
+  const run_id = on.cause.mint('run')
+  emit(on, 'action.called', {
+    ...(key !== undefined && { step: key }),
+    payload: { action, step: key, parameters, run_id, attempt: row?.attempt ?? 1 },
+  })
+  startChild(on, child, true, dueOf(on, step), run_id)
 }
 
 function call(on: Draft, step: ActionStep, parameters: Open): void {
