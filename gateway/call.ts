@@ -211,7 +211,7 @@ const again = (edge: Edge, call: Call): Promise<Call | Refusal> =>
   admitted(edge, call).then((refused) => refused ?? call)
 /** The call, unless it is about a session that its caller does not see. */
 function seen(edge: Edge, call: Call): Soon<Call | Refusal> {
-  const of = call.project && namedIn(call.slots)
+  const of = call.project && namedIn(call.slots, call.row.shape.as ?? call.name)
   return of && call.project
     ? edge.sight.check(call.project.id, of, call.caller).then((refused) => refused ?? call)
     : call

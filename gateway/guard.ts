@@ -29,7 +29,7 @@ export async function admitted(edge: Edge, call: Call): Promise<Refusal | undefi
     !(speaksForItself(meaning(call), caller) && (await ownAgent(edge, { ...call, caller })))
   )
     return refused
-  const of = project && namedIn(slots)
+  const of = project && namedIn(slots, meaning(call))
   return of && sight.check(project.id, of, caller)
 }
 

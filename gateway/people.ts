@@ -118,3 +118,13 @@ export async function rolesOf(
     ]),
   }
 }
+
+/** The names under which interactions ask a caller: the caller's id, and `role:<name>` of the roles that the caller holds. */
+export async function namesOf(
+  edge: Pick<Edge, 'directory'>,
+  project: string,
+  caller: Pick<Caller, 'scope' | 'principal'>,
+): Promise<readonly string[] | Refusal> {
+  const held = await rolesOf(edge, project, caller)
+  return isRefusal(held) ? held : [caller.principal.id, ...held.roles.map((role) => `role:${role}`)]
+}

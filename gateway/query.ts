@@ -7,7 +7,7 @@ import { homeOf, meaning, type Call, type Edge } from './call.ts'
 import { viewerOf } from './channels.ts'
 import { openCursor, sealCursor } from './cursor.ts'
 import { localQueries } from './local.ts'
-import { rolesOf } from './people.ts'
+import { namesOf } from './people.ts'
 import type { Answer } from './respond.ts'
 import { listSessions, readSession } from './session/list.ts'
 import { liveTurn, snapshot } from './session/snapshot.ts'
@@ -33,6 +33,8 @@ function cut({ query: { limit } }: Call, reply: unknown): unknown {
     : reply
 }
 
+/** Rows whose answer depends on what the caller may read. */
+const VIEWED = /^(channel\.|invocation\.list$)/
 function read(edge: Edge, call: Call): Soon<unknown> {
   const { world, directory } = edge
   const { caller, project } = call
@@ -47,14 +49,14 @@ function read(edge: Edge, call: Call): Soon<unknown> {
       ...(project && { project: project.id }),
     })
   if (name === 'audit.list') return paged(edge, call, (question) => audit(edge, call, question))
-  if (name === 'interaction.list' && project && call.query['inbox'] === true)
-    return paged(edge, call, (question) => inbox(edge, call, project.id, question))
+  if (name === 'interaction.list' && project)
+    return paged(edge, call, (question) => listInteractions(edge, call, project.id, question))
   if (name === 'session.list')
     return paged(edge, call, (question) => listSessions(edge, call, question))
   if (name === 'session.get') return readSession(edge, call)
   if (name === 'session.transcript') return snapshot(edge, call)
   if (name === 'session.turn_live') return liveTurn(edge, call)
-  const asking = name.startsWith('channel.') ? { viewer: viewerOf(caller) } : undefined
+  const asking = VIEWED.test(name) ? { viewer: viewerOf(caller) } : undefined
   return paged(edge, call, (question) =>
     world.view(homeOf(edge, call), name, asking ? { ...question, ...asking } : question),
   )
@@ -90,19 +92,21 @@ function paged(edge: Edge, call: Call, ask: Ask): Soon<unknown> {
   )
 }
 
-/** What the caller is asked: by name, or through a role. */
-async function inbox(
+/** Interactions that the caller may read; with `inbox` those that ask the caller, by id or through a role. */
+async function listInteractions(
   edge: Edge,
   { caller }: Call,
   project: string,
   question: Readonly<Record<string, unknown>>,
 ): Promise<unknown> {
-  const held = await rolesOf(edge, project, caller)
-  if (isRefusal(held)) return held
-  return edge.world.view(project, 'interaction.list', {
-    ...question,
-    caller: [caller.principal.id, ...held.roles.map((role) => `role:${role}`)],
-  })
+  const names = await namesOf(edge, project, caller)
+  return isRefusal(names)
+    ? names
+    : edge.world.view(project, 'interaction.list', {
+        ...question,
+        ...(question['inbox'] === true && { caller: names }),
+        viewer: { ...viewerOf(caller), names },
+      })
 }
 
 /** The audit log of all partitions, newest first. The path of a project, and a project key, see that project's part. */

@@ -80,7 +80,7 @@ export function createGateway(
     limits: createLimits(world),
     followers: openFollowers(world),
     room: openRoom(),
-    sight: openSight(world),
+    sight: openSight({ world, directory }),
   }
   const { followers } = edge
   const sessions = openFollowedSessions(world)

@@ -255,7 +255,7 @@ export type InteractionCommands = {
   /** From a turn of a session of the same shard: ask, and tell the session of every change. */
   'interaction.ask': {
     input: Omit<InteractionOpening, 'run_id' | 'signal_name' | 'step' | 'depth'> &
-      Pick<Interaction, 'consumer'> & { depth?: number }
+      Pick<Interaction, 'consumer'> & { depth?: number; withheld?: true }
     reply: undefined
   }
   /** From the run that waits: it does not want an answer any more. Nothing happens to one that is over. */

@@ -50,10 +50,17 @@ export interface ViewQuestions {
     input: { id: string; viewer: Viewer }
     reply: { private: boolean; member: boolean; at: number } | Refusal
   }
-  /** The channel that a session is of, if it is of one, and whether it is closed to somebody because they may not read that; `known`: there is such a session. */
+  /** Whether a session exists (`known`), is closed to the viewer, is private (`restricted`), and of which channel it is. */
   session_access: {
-    input: { of: { readonly session_id: string } | { readonly turn_id: string }; viewer: Viewer }
-    reply: { known: boolean; closed: boolean; channel?: string } | Refusal
+    input: {
+      of:
+        | { readonly session_id: string }
+        | { readonly turn_id: string }
+        /** `names`: the viewer's id, and `role:<name>` of the roles that the viewer holds. */
+        | { readonly interaction_id: string; readonly names: readonly string[] }
+      viewer: Viewer
+    }
+    reply: { known: boolean; closed: boolean; restricted: boolean; channel?: string } | Refusal
   }
   /** What never changes about a message; `thread`: agents that began its thread or were called in it. */
   channel_facts: {

@@ -5,6 +5,8 @@ import { reviewersOf } from '../protocol/interaction/resolve.ts'
 import { parseTimestamp } from '../protocol/common.ts'
 import type { Placed } from '../protocol/entry.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'
+import type { Viewer } from '../protocol/channels.ts'
+import { interactionVisibleTo, viewerValues } from './session-visibility.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
 import { changeRecord, keptRecords } from './records.ts'
 import type { Store, Value } from './store.ts'
@@ -98,6 +100,8 @@ export interface InteractionFilters extends Paging {
   readonly target_user_id?: string
   readonly inbox?: boolean
   readonly caller?: readonly string[]
+  /** Who asks, with the names under which interactions ask them; absent: the service itself. */
+  readonly viewer?: Viewer & { readonly names: readonly string[] }
 }
 interface ListRow {
   readonly id: string
@@ -120,6 +124,12 @@ function planOf(project: number, input: InteractionFilters): { sql: string; valu
   const statuses = input.status === undefined ? undefined : list(input.status)
   if (input.kind !== undefined)
     where(`+i.kind IN (${marks(list(input.kind))})`, ...list(input.kind))
+  if (input.viewer)
+    where(
+      interactionVisibleTo('i', input.viewer.names),
+      ...viewerValues(input.viewer),
+      ...input.viewer.names,
+    )
   if (input.run_id !== undefined) where('i.run = ?', input.run_id)
   if (input.session_id !== undefined) where('i.session = ?', input.session_id)
   const tail = `${after.sql} ORDER BY i.created_at DESC, i.id DESC LIMIT ?`

@@ -1,4 +1,6 @@
 /** Records of calls of actions: one for each job that an attempt was made of, written once, when it has ended. */
+import type { Viewer } from '../protocol/channels.ts'
+import { viewerValues, visibleTo } from './session-visibility.ts'
 import { deliveryIdOf, invocationIdOf, type Invocation } from '../protocol/action/invocation.ts'
 import type { Job, QueueEvent } from '../protocol/api/jobs.ts'
 import type { RunStep } from '../protocol/runs/schema.ts'
@@ -94,6 +96,8 @@ export interface InvocationFilters extends Paging {
   readonly delivery_id?: string
   readonly correlation_id?: string
   readonly status?: string
+  /** Who asks; absent: the service itself. */
+  readonly viewer?: Viewer
 }
 const columns = {
   run_id: 'run',
@@ -121,6 +125,12 @@ export function invocationList(
     if (value === undefined) continue
     conditions.push(`${column} = ?`)
     values.push(value)
+  }
+  if (input.viewer) {
+    conditions.push(
+      `NOT EXISTS (SELECT 1 FROM sessions s WHERE s.project = invocations.project AND s.id = json_extract(invocations.record, '$.session_id') AND NOT ${visibleTo('s')})`,
+    )
+    values.push(...viewerValues(input.viewer))
   }
   const after = beyond(['cursor'], 'DESC', input.after)
   const rows = store.all<{ cursor: number; record: string }>(

@@ -10,7 +10,7 @@
 import type { Database } from 'better-sqlite3'
 
 /** Raise it with every change of the schema or of what is derived into it. */
-export const SCHEMA_VERSION = 11
+export const SCHEMA_VERSION = 12
 
 // A row that is larger than a quarter of a page has no room in a table WITHOUT ROWID: each would have a page of its own, as the
 // rows of the timeline had (https://www.sqlite.org/fileformat2.html, payload overflow). So those tables hold small rows.
@@ -169,10 +169,11 @@ CREATE INDEX memory_first ON memory (project, agent, pinned, importance, updated
 CREATE TABLE memory_changes (project INTEGER NOT NULL, agent TEXT NOT NULL, cursor INTEGER NOT NULL, at INTEGER NOT NULL, record TEXT NOT NULL, PRIMARY KEY (project, agent, cursor)) WITHOUT ROWID;
 CREATE INDEX agents_name ON agents (project, name);
 CREATE TABLE sessions (
-  n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, project INTEGER NOT NULL, agent TEXT NOT NULL, session_key TEXT NOT NULL, scope TEXT NOT NULL, status TEXT NOT NULL, provider TEXT, integration TEXT,
+  n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, project INTEGER NOT NULL, agent TEXT NOT NULL, session_key TEXT NOT NULL, scope TEXT NOT NULL, status TEXT NOT NULL, provider TEXT, integration TEXT, private INTEGER NOT NULL,
   active_at INTEGER NOT NULL, revision INTEGER NOT NULL, gone INTEGER NOT NULL, last INTEGER NOT NULL DEFAULT 0, record TEXT NOT NULL, compaction TEXT NOT NULL,
   UNIQUE (project, id)
 );
+CREATE TABLE session_people (session INTEGER NOT NULL, person TEXT NOT NULL, PRIMARY KEY (session, person)) WITHOUT ROWID;
 CREATE INDEX sessions_active ON sessions (project, status, active_at, id);
 CREATE INDEX sessions_agent ON sessions (project, agent, session_key);
 CREATE TABLE session_messages (

@@ -17,7 +17,7 @@ import {
   type TranscriptTurn,
   type TurnExtra,
 } from '../protocol/session/shapes.ts'
-import { readable } from './channels.ts'
+import { interactionVisibleTo, viewerValues, visibleTo } from './session-visibility.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
 import { recordOf, sessionRow, type CompactionNote, type SessionRow } from './sessions.ts'
 import type { Store, Value } from './store.ts'
@@ -32,35 +32,50 @@ type Found<T> = T | Refusal
 const found = (store: Store, project: number, { session_id }: Of): SessionRow | undefined =>
   sessionRow(store, project, session_id)
 
-/** Whether a session is closed to somebody. One that is not there is open. */
+/** Whether a session is closed to a viewer. A session that does not exist is open. */
 export function sessionAccess(
   store: Store,
   project: number,
   { of, viewer }: ViewQuestions['session_access']['input'],
-): { known: boolean; closed: boolean; channel?: string } {
-  const known =
+): { known: boolean; closed: boolean; restricted: boolean; channel?: string } {
+  if ('interaction_id' in of) return interactionAccess(store, project, of, viewer)
+  const select = `SELECT s.session_key, s.private, ${visibleTo('s')} AS visible FROM`
+  const known = store.one<{ session_key: string; private: number; visible: number }>(
     'session_id' in of
-      ? store.one<{ session_key: string }>(
-          'SELECT session_key FROM sessions WHERE id = ? AND project = ?',
-          of.session_id,
-          project,
-        )
-      : store.one<{ session_key: string }>(
-          'SELECT s.session_key FROM session_turns t JOIN sessions s ON s.n = t.session WHERE t.id = ? AND t.project = ?',
-          of.turn_id,
-          project,
-        )
+      ? `${select} sessions s WHERE s.id = ? AND s.project = ?`
+      : `${select} session_turns t JOIN sessions s ON s.n = t.session WHERE t.id = ? AND t.project = ?`,
+    ...viewerValues(viewer),
+    'session_id' in of ? of.session_id : of.turn_id,
+    project,
+  )
   const channel = known && channelOfKey(known.session_key)
   return {
     known: known !== undefined,
-    closed: channel !== undefined && !readable(store, project, { id: channel, viewer }),
+    closed: known?.visible === 0,
+    restricted: known?.private === 1,
     ...(channel !== undefined && { channel }),
   }
 }
-/** Holds of sessions that somebody sees; its parameter is their id. */
-const SEEN = `(session_key NOT GLOB 'channel:chan_*' OR EXISTS (
-  SELECT 1 FROM channels c WHERE c.project = sessions.project AND c.id = substr(session_key, 9, instr(substr(session_key, 9) || ':', ':') - 1)
-    AND (c.private = 0 OR EXISTS (SELECT 1 FROM channel_members m WHERE m.channel = c.n AND m.member = ?))))`
+/** The same of the session that an interaction was asked in; those that it asks may read it in any case. */
+function interactionAccess(
+  store: Store,
+  project: number,
+  { interaction_id, names }: { readonly interaction_id: string; readonly names: readonly string[] },
+  viewer: Viewer,
+): { known: boolean; closed: boolean; restricted: boolean } {
+  const known = store.one<{ session: string | null; visible: number }>(
+    `SELECT i.session, ${interactionVisibleTo('i', names)} AS visible FROM interactions i WHERE i.id = ? AND i.project = ?`,
+    ...viewerValues(viewer),
+    ...names,
+    interaction_id,
+    project,
+  )
+  return {
+    known: known !== undefined,
+    closed: known?.visible === 0,
+    restricted: typeof known?.session === 'string',
+  }
+}
 
 /** One session; at how many tokens it compacts is for the edge to add. @param now Unix milliseconds. */
 export function sessionGet(
@@ -124,8 +139,8 @@ export function sessionList(store: Store, project: number, input: SessionFilters
     values.push(since)
   }
   if (viewer) {
-    conditions.push(SEEN)
-    values.push(viewer.id)
+    conditions.push(visibleTo('sessions'))
+    values.push(...viewerValues(viewer))
   }
   const select = `SELECT n, id, revision, gone, last, active_at, record, compaction FROM sessions WHERE project = ? AND ${conditions.join(' AND ')}`
   if (agent_id !== undefined && session_key !== undefined && scope === 'agent') {

@@ -22,6 +22,7 @@ import type {
   TranscriptTurn,
   TurnExtra,
 } from '../protocol/session/shapes.ts'
+import { isPrivate, withVisibility } from '../protocol/session/visibility.ts'
 import type { Store } from './store.ts'
 
 /** What of a compaction is shown: the pass under way, and the last summary. */
@@ -67,7 +68,8 @@ export function applySession(store: Store, place: Placed): void {
   const project = store.numberOf(entry.project)
   const events = entry.events as readonly SessionEvent[]
   const [first] = events
-  if (first?.type === 'session.created') create(store, project, first.session)
+  if (first?.type === 'session.created')
+    create(store, project, withVisibility(first.session, first.visibility_requested))
   const row = sessionRow(store, project, entry.id)
   if (!row) return
   const on: Applying = {
@@ -79,6 +81,8 @@ export function applySession(store: Store, place: Placed): void {
     gone: row.gone,
     compaction: JSON.parse(row.compaction) as CompactionNote,
   }
+  for (const person of speakersIn(events, entry.origin.principal.id))
+    store.run('INSERT OR IGNORE INTO session_people (session, person) VALUES (?, ?)', row.n, person)
   for (const event of events) {
     if (isFrame(event)) frame(on, event, ++on.revision)
     else keep(on, event)
@@ -96,6 +100,23 @@ export function applySession(store: Store, place: Placed): void {
     on.n,
   )
 }
+/** Principals that made the session or spoke in it with these events. @param caller who sent the command. */
+const speakersIn = (events: readonly SessionEvent[], caller: string): string[] =>
+  events.flatMap((event) => {
+    switch (event.type) {
+      case 'session.created':
+        return event.session.created_by === undefined ? [] : [event.session.created_by]
+      case 'turn.admitted':
+        return [event.work.asker.id]
+      case 'nudge.queued':
+        return [event.nudge.sender_principal_id]
+      // Rows of a turn are written for its asker; an appended row belongs to no turn.
+      case 'message.upsert':
+        return event.turn_id === undefined && event.entry_type === 'message' ? [caller] : []
+      default:
+        return []
+    }
+  })
 interface Applying {
   readonly store: Store
   readonly project: number
@@ -108,11 +129,12 @@ interface Applying {
 
 function create(store: Store, project: number, record: Session): void {
   const { id, agent_id, session_key, scope, status, created_at, metadata } = record
+  const closed = isPrivate(record) ? 1 : 0
   const at = parseTimestamp(created_at) ?? 0
   const text = (name: string): string | null =>
     typeof metadata?.[name] === 'string' ? metadata[name] : null
   store.run(
-    'INSERT OR IGNORE INTO sessions (id, project, agent, session_key, scope, status, provider, integration, active_at, revision, gone, record, compaction) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?)',
+    'INSERT OR IGNORE INTO sessions (id, project, agent, session_key, scope, status, provider, integration, private, active_at, revision, gone, record, compaction) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?)',
     id,
     project,
     agent_id,
@@ -121,6 +143,7 @@ function create(store: Store, project: number, record: Session): void {
     status,
     text('provider'),
     text('integration_id'),
+    closed,
     at,
     JSON.stringify(record),
     '{}',

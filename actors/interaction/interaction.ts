@@ -21,20 +21,18 @@ import { cancel, remove, wake, withdraw } from './settle.ts'
 import { apply, expiry, isSettled, opened, type InteractionState } from './state.ts'
 
 const publish = (
-  { type, source }: Extract<InteractionEvent, { readonly source: Source }>,
+  { type, source, withheld }: Extract<InteractionEvent, { readonly source: Source }>,
   { id, project }: Address,
-): Effect => ({
-  tell: {
-    to: { kind: 'events', id: project },
-    name: 'source.publish',
-    input: {
-      event_type: type,
-      source_kind: 'interaction',
-      source_id: id,
-      ...source,
-    } satisfies Publication,
-  },
-})
+): readonly Effect[] => {
+  if (withheld) return []
+  const input: Publication = {
+    event_type: type,
+    source_kind: 'interaction',
+    source_id: id,
+    ...source,
+  }
+  return [{ tell: { to: { kind: 'events', id: project }, name: 'source.publish', input } }]
+}
 
 /** The interaction actor. @param brand as configured. */
 export const interactionActor = ({
@@ -79,11 +77,11 @@ export const interactionActor = ({
   react: {
     'interaction.created': (event, self) => [
       { notify: { about: 'requested' } },
-      publish(event, self),
+      ...publish(event, self),
     ],
     'interaction.submitted': () => [{ notify: { about: 'submitted' } }],
     'interaction.reviewed': () => [{ notify: { about: 'changes_requested' } }],
-    'interaction.resolved': (event, self) => [publish(event, self)],
+    'interaction.resolved': publish,
   },
   ask: {
     /** The record, or null. */

@@ -61,13 +61,14 @@ export function open(
 /** Ask on behalf of a turn. */
 export function ask(
   state: InteractionState | null,
-  { depth, ...input }: InteractionCommands['interaction.ask']['input'],
+  { depth, withheld, ...input }: InteractionCommands['interaction.ask']['input'],
   cause: Cause,
 ): Decided<InteractionEvent, undefined> {
   if (state) return { events: [], reply: undefined }
   const record: Interaction = { ...born(cause), ...input, ...firstRound(input.resolution_policy) }
+  const { events } = asked(record, undefined, input.consumer.agent_tool?.session_id, depth)
   return {
-    ...asked(record, undefined, input.consumer.agent_tool?.session_id, depth),
+    events: withheld ? events.map((event) => ({ ...event, withheld })) : events,
     reply: undefined,
   }
 }
@@ -92,7 +93,7 @@ const asked = (
   step?: string,
   session?: string,
   depth = 0,
-): { events: InteractionEvent[] } => ({
+): { events: Extract<InteractionEvent, { type: 'interaction.created' }>[] } => ({
   events: [
     {
       type: 'interaction.created',

@@ -27,7 +27,7 @@ export const recordReply = (after: InteractionState): Interaction => after.recor
  * @param silent the run that waits ended it itself.
  */
 export function conclude(
-  { record, depth }: InteractionState,
+  { record, depth, withheld }: InteractionState,
   change: Change,
   cause: Cause,
   silent = false,
@@ -44,6 +44,7 @@ export function conclude(
         was: record.status,
         ...full,
         source: { ...sourceOf(after), depth },
+        ...(withheld && { withheld }),
         ...(dispatch && { dispatch }),
       },
     ],
@@ -64,11 +65,11 @@ export function cancel(
   if (record.status === 'cancelled') return { events: [], reply: record }
   const status = statusAt(state, cause.at)
   if (settledStatuses.has(status))
-    return refuseFields({
-      field: 'id',
-      message: `the interaction is ${status}; only an open one can be cancelled`,
-      actual: status,
-    })
+    return refuse(
+      'conflict',
+      { status },
+      `The interaction is ${status}; only an open one can be cancelled.`,
+    )
   return {
     ...conclude(state, cancellation(reason, cause, cause.principal.id), cause),
     reply: recordReply,

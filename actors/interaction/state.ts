@@ -17,16 +17,24 @@ export interface InteractionState {
   readonly deleted?: true
   /** The session that asks, and hears of every change. */
   readonly session?: string
+  /** Asked in a private session: no source event tells of it. */
+  readonly withheld?: true
 }
 
 /** Begin the state. */
 export const opened = (
   _: InteractionState | null,
-  { interaction, source, session }: Extract<InteractionEvent, { type: 'interaction.created' }>,
+  {
+    interaction,
+    source,
+    session,
+    withheld,
+  }: Extract<InteractionEvent, { type: 'interaction.created' }>,
 ): InteractionState => ({
   record: interaction,
   depth: source.depth,
   ...(session !== undefined && { session }),
+  ...(withheld && { withheld }),
 })
 /** Apply a change of the record. */
 export function apply(state: InteractionState | null, event: Change, at: number): InteractionState {

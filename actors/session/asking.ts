@@ -10,6 +10,8 @@ import type { SessionCommands } from '../../protocol/session/commands.ts'
 import type { GrantedTool } from '../../protocol/session/definition.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
 import { valueFaults } from '../../protocol/session/schema.ts'
+import { isPrivate } from '../../protocol/session/visibility.ts'
+import { patch } from '../../protocol/patch.ts'
 import { askSchema } from '../../protocol/session/tools.ts'
 import type { Cause, Decision } from '../actor.ts'
 import {
@@ -58,6 +60,7 @@ function ask(
   tellInteraction(on, interaction_id, 'interaction.ask', {
     ...question,
     depth: depthOf(turnOf(on, id) as Turn),
+    ...(isPrivate(patch(on.state.record, on.change)) && { withheld: true }),
     consumer: {
       kind: 'agent_tool',
       agent_tool: { invocation_id: id, tool_call_id: call, session_id: on.state.record.id },

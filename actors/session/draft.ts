@@ -17,6 +17,7 @@ import {
   type TranscriptMessage,
   type TranscriptTurn,
 } from '../../protocol/session/shapes.ts'
+import { isPrivate, withVisibility } from '../../protocol/session/visibility.ts'
 import type { Cause, Decided, Tell } from '../actor.ts'
 import { evolve } from './evolve.ts'
 import { isLive, type Live, type SessionState, type Turn } from './state.ts'
@@ -32,11 +33,13 @@ export interface Draft {
   change: Patch<Session>
 }
 
-/** Begin a decision. */
+/** Begin a decision. A snapshot of an earlier release may hold a visibility that nobody asked for. */
 export const draft = (state: Live, cause: Cause, brand: string): Draft => ({
   cause,
   brand,
-  state,
+  state: state.record
+    ? { ...state, record: withVisibility(state.record, state.visibility_requested) }
+    : state,
   events: [],
   tells: [],
   change: {},
@@ -155,7 +158,9 @@ function saidIn(
 ): { said?: Said } {
   if (role !== 'user' && role !== 'assistant') return {}
   const turn = turn_id === undefined ? undefined : state.turns[turn_id]
-  const { session_key, visibility } = patch(state.record, changed)
+  const session = patch(state.record, changed)
+  if (isPrivate(session)) return {}
+  const { session_key, visibility } = session
   const closed = visibility === 'private' && channelOfKey(session_key) !== undefined
   return { said: { session_key, depth: turn ? depthOf(turn) : 0, ...(closed && { closed }) } }
 }

@@ -8,6 +8,7 @@ import {
   type SessionFrame,
 } from '../../protocol/session/events.ts'
 import { limits } from '../../protocol/session/limits.ts'
+import { withVisibility } from '../../protocol/session/visibility.ts'
 import { settledTurns } from '../../protocol/session/settled.ts'
 import type { SessionNudge, TranscriptMessage } from '../../protocol/session/shapes.ts'
 import { patch } from '../../protocol/patch.ts'
@@ -176,9 +177,10 @@ const EMPTY: Pick<
 
 /** The arms of a session. */
 export const evolve: Arms = {
-  'session.created': (state, { session, root, generation }) => ({
+  'session.created': (state, { session, root, generation, visibility_requested }) => ({
     ...state,
-    record: session,
+    record: withVisibility(session, visibility_requested),
+    ...(visibility_requested && { visibility_requested }),
     root,
     generation,
     newest: Math.max(state.newest, generation),

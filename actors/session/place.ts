@@ -10,6 +10,7 @@ import type { Input } from '../../protocol/contract.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import type { Place, Placing, Standing } from '../../protocol/session/commands.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
+import { withVisibility } from '../../protocol/session/visibility.ts'
 import type { Session } from '../../protocol/session/shapes.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { answering, change, draft, emit, tell, type Draft } from './draft.ts'
@@ -60,6 +61,7 @@ export function place(
     session: born(seed, at, cause),
     root: at.root,
     generation: at.generation,
+    ...(seed.visibility && { visibility_requested: true }),
   })
   if (at.generation > 0)
     tell(on, 'session', at.root, 'session.succeed', { generation: at.generation })
@@ -81,7 +83,7 @@ function born(
 ): Session {
   const now = timestamp(cause.at)
   const shared = {
-    visibility: visibility ?? (at.of_run ? 'project' : 'private'),
+    visibility: visibility ?? 'project',
     origin: at.of_run ? 'loop' : 'api',
     scope: at.scope_ref_id === undefined ? 'agent' : 'loop',
     scope_ref_id: at.scope_ref_id ?? at.agent_id,
@@ -157,5 +159,5 @@ export const standing = (state: SessionState, _: unknown, at: number): Standing 
   exists: state.record !== undefined,
   gone: state.record !== undefined && !isLive(state, at),
   generation: state.newest,
-  ...(state.record && { session: state.record }),
+  ...(state.record && { session: withVisibility(state.record, state.visibility_requested) }),
 })

@@ -59,6 +59,8 @@ interface Compacting {
 export interface SessionState extends Window {
   /** Absent before it was created. */
   readonly record?: Session
+  /** The request that made the session named its visibility. */
+  readonly visibility_requested?: true
   /** The first session of the same key, and how many were before this one. */
   readonly root: string
   readonly generation: number

@@ -5,6 +5,8 @@ import { channelOfKey } from '../../protocol/channels/exchange.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import type { TurnDefined, TurnWanted } from '../../protocol/internal.ts'
 import { own } from '../../protocol/lookup.ts'
+import { isPrivate } from '../../protocol/session/visibility.ts'
+import type { ViewQuestions } from '../../protocol/view-questions.ts'
 import type { Asking } from '../equipment.ts'
 import { agentOf, define } from './definition.ts'
 import { locate } from './place.ts'
@@ -73,6 +75,19 @@ export async function turnFor(
     scope === 'loop' ? { scope_ref_id: ref_id } : {},
   )
   if (isRefusal(located)) return located
+  if (scope === 'agent' && located.session && isPrivate(located.session)) {
+    const access = (await asking.world.view(project, 'session_access', {
+      of: { session_id: located.session.id },
+      viewer: { id: asker, admin: false },
+    })) as ViewQuestions['session_access']['reply']
+    if (isRefusal(access)) return access
+    if (access.closed)
+      return refuse(
+        'forbidden',
+        { session: name },
+        'The session is private, and the starter of the run may not read it.',
+      )
+  }
   const defined = await define(
     asking,
     project,

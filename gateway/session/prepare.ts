@@ -17,7 +17,10 @@ import type { Identity } from '../idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { attachmentPreparations } from './attach.ts'
 import { define, findAgent, inUse, type Wanted } from './definition.ts'
-import { locate, standingOf } from './place.ts'
+import { api } from '../../protocol/api.ts'
+import { authorize } from '../authorize.ts'
+import { locate, standingOf, type Located } from './place.ts'
+import { isPrivate } from '../../protocol/session/visibility.ts'
 import { sealRevision } from './boundary.ts'
 
 const missing: Refusal = refuse(
@@ -65,6 +68,27 @@ async function acknowledged(
   }
 }
 
+/** The session of a key, unless it is private and the caller may not read it. */
+async function readable(
+  edge: Edge,
+  call: Call,
+  located: Located | Refusal,
+): Promise<Located | Refusal> {
+  if (isRefusal(located) || !located.session || !isPrivate(located.session)) return located
+  const refused = await edge.sight.check(
+    homeOf(edge, call),
+    { session_id: located.session.id },
+    call.caller,
+  )
+  return refused ?? located
+}
+
+/** To delete a session needs the permission of its DELETE row, whichever row does it. */
+const update = ({ world }: Edge, { body, caller }: Call): Prepared | Refusal =>
+  (body['status'] === 'deleted'
+    ? authorize(world.settings.brand, api['session.delete'].shape.permission, caller)
+    : undefined) ?? {}
+
 /** What a command goes with whose turn has no definition: a repeat needs none, and whether it is one its session knows. A wrong config of its own is refused before that. */
 function orRepeat(
   defined: Defined | Refusal,
@@ -90,7 +114,11 @@ async function invoke(
   } = call.body as { agent_ref: { id?: string; name?: string }; session?: SessionSeed; input: Said }
   const agent = await findAgent(edge, homeOf(edge, call), agent_ref)
   if (isRefusal(agent)) return agent
-  const located = await locate(edge, homeOf(edge, call), agent, seed, undefined, repeatable)
+  const located = await readable(
+    edge,
+    call,
+    await locate(edge, homeOf(edge, call), agent, seed, undefined, repeatable),
+  )
   if (isRefusal(located)) return located
   const { id, place, session, born } = located
   const defined = orRepeat(
@@ -118,13 +146,10 @@ const seeded = ({
 async function create(edge: Edge, call: Call, { seed }: Identity): Promise<Prepared | Refusal> {
   const agent = await findAgent(edge, homeOf(edge, call), { id: String(call.body['agent_id']) })
   if (isRefusal(agent)) return agent
-  const located = await locate(
+  const located = await readable(
     edge,
-    homeOf(edge, call),
-    agent,
-    call.body as SessionSeed,
-    undefined,
-    seed,
+    call,
+    await locate(edge, homeOf(edge, call), agent, call.body as SessionSeed, undefined, seed),
   )
   if (isRefusal(located)) return located
   // A session that there is begins nothing by being found.
@@ -233,6 +258,7 @@ export const sessionPreparations: Readonly<Record<string, Prepare>> = {
     'joins',
   ),
   'session.append': append,
+  'session.update': update,
   ...attachmentPreparations,
   'session.compact': turning((edge, call) => ({ answer: () => compacted(edge, call) })),
   'session.cancel_turn': (edge, call) => ({

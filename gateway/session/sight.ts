@@ -1,23 +1,31 @@
 /**
- * Who sees a session. What is said to an agent in a channel is said in a session, and whoever may not read the channel may not
- * read, change or follow that session either: for them it is not there. Any other session is open to the project.
+ * Who may read a session. A session of a channel follows the channel; a private session is readable as
+ * protocol/session/visibility.ts says; any other session is open to the project. For other callers the session does not exist.
  */
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import type { ViewQuestions } from '../../protocol/view-questions.ts'
 import { viewerOf } from '../channels.ts'
 import type { Caller } from '../authenticate.ts'
+import type { Directory } from '../directory.ts'
+import { namesOf } from '../people.ts'
 import type { World } from '../ports.ts'
 
 /** A session, or a turn whose session nobody named. */
-export type Named = ViewQuestions['session_access']['input']['of']
-/** The session that the slots of a path name. */
-export const namedIn = ({
-  session_id,
-  turn_id,
-}: Readonly<Record<string, string>>): Named | undefined =>
-  session_id !== undefined ? { session_id } : turn_id !== undefined ? { turn_id } : undefined
+export type Named =
+  | { readonly session_id: string }
+  | { readonly turn_id: string }
+  | { readonly interaction_id: string }
+/** The session that a path names: by its id, by a turn of it, or by a question that was asked in it. @param row its name. */
+export const namedIn = (
+  { session_id, turn_id, id }: Readonly<Record<string, string>>,
+  row: string,
+): Named | undefined => {
+  if (session_id !== undefined) return { session_id }
+  if (turn_id !== undefined) return { turn_id }
+  return id !== undefined && row.startsWith('interaction.') ? { interaction_id: id } : undefined
+}
 
-/** Sessions that are remembered to be of no channel, which they always are. */
+/** Sessions remembered to be open to the project. They stay so: neither key nor visibility changes. */
 const REMEMBERED = 10_000
 
 export interface Sight {
@@ -32,27 +40,31 @@ export interface Sight {
   ): Promise<() => void>
 }
 /** Begin to look. */
-export function openSight(world: Pick<World, 'view' | 'live'>): Sight {
+export function openSight({
+  world,
+  directory,
+}: {
+  readonly world: Pick<World, 'view' | 'live'>
+  readonly directory: Directory
+}): Sight {
   const plain = new Set<string>()
   const keyOf = (project: string, of: Named) => `${project}/${Object.values(of).join()}`
-  const ask = async (project: string, of: Named, caller: Caller) =>
-    (await world.view(project, 'session_access', {
-      of,
+  const ask = async (project: string, of: Named, caller: Caller) => {
+    const names = 'interaction_id' in of ? await namesOf({ directory }, project, caller) : []
+    if (isRefusal(names)) return names
+    return (await world.view(project, 'session_access', {
+      of: 'interaction_id' in of ? { ...of, names } : of,
       viewer: viewerOf(caller),
     })) as ViewQuestions['session_access']['reply']
+  }
   return {
     check: async (project, of, caller) => {
       const key = keyOf(project, of)
       if (plain.has(key)) return undefined
       const found = await ask(project, of, caller)
       if (isRefusal(found)) return found
-      if (found.closed)
-        return refuse(
-          'not_found',
-          { resource: 'session' },
-          'There is no such session in this project.',
-        )
-      if (!found.known || found.channel !== undefined) return undefined
+      if (found.closed) return 'interaction_id' in of ? missing('interaction') : missing('session')
+      if (!found.known || found.restricted || found.channel !== undefined) return undefined
       if (plain.size >= REMEMBERED) plain.clear()
       plain.add(key)
       return undefined
@@ -67,5 +79,7 @@ export function openSight(world: Pick<World, 'view' | 'live'>): Sight {
     },
   }
 }
+const missing = (resource: 'session' | 'interaction'): Refusal =>
+  refuse('not_found', { resource }, `There is no such ${resource} in this project.`)
 /** Events of a channel that may change who reads it. */
 const SIGHT: ReadonlySet<string> = new Set(['member.removed', 'channel.updated', 'channel.deleted'])

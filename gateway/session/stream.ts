@@ -1,7 +1,7 @@
 /** Streams of sessions: where a client begins, in either version, and the answer of a command that is a stream. */
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
-import { homeOf, type Call, type Edge } from '../call.ts'
+import { homeOf, meaning, type Call, type Edge } from '../call.ts'
 import { guardOf } from '../guard.ts'
 import type { Answer, Exchange, Sink } from '../respond.ts'
 import { cursorOfText, openStream } from '../sse.ts'
@@ -80,7 +80,7 @@ async function follow(
   const sink: Sink = openStream(edge.world, exchange, ': keepalive', () => void guard.look())
   // A session that was found by its key is of no channel: such keys are refused.
   const sight =
-    namedIn(call.slots) &&
+    namedIn(call.slots, meaning(call)) &&
     edge.sight.onChange(homeOf(edge, call), session_id, call.caller, () => void guard.look())
   sink.onClose(() => {
     guard.stop()

@@ -290,7 +290,7 @@ export const interactions = {
     body: Cancel,
     bodyOptional: true,
     reply: Interaction,
-    errors: ['not_found'],
+    errors: ['not_found', 'conflict'],
   }),
   'interaction.delete': command(`DELETE ${P}/:id`, {
     summary: 'Take an ended interaction off the lists',
@@ -323,7 +323,7 @@ export const interactions = {
     body: Cancel,
     bodyOptional: true,
     reply: Interaction,
-    errors: ['not_found'],
+    errors: ['not_found', 'conflict'],
   }),
 } as const
 

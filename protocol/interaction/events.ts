@@ -35,6 +35,8 @@ export type InteractionEvent =
       readonly source: Source
       readonly step?: string
       readonly session?: string
+      /** Asked in a private session: no source event tells of it. */
+      readonly withheld?: true
     })
   | Changed<'interaction.responded'>
   | Changed<'interaction.submitted'>
@@ -45,6 +47,8 @@ export type InteractionEvent =
         readonly type: 'interaction.resolved'
         readonly id: string
         readonly was?: Interaction['status']
+        /** See `interaction.created`. */
+        readonly withheld?: true
         readonly source: Source
         readonly dispatch?: Dispatch
       })

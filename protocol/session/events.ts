@@ -84,6 +84,8 @@ export type SessionEvent =
       readonly session: Session
       readonly root: string
       readonly generation: number
+      /** The request named the visibility; see visibility.ts. Absent in journals of earlier releases. */
+      readonly visibility_requested?: true
     })
   | (Event & { readonly type: 'session.updated'; readonly session: Patch<Session> })
   /** Told to the first session of a key: the sessions before this generation are gone. */

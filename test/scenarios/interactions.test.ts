@@ -477,7 +477,7 @@ t.test('cancel, delete, and what they refuse', async (t) => {
   await s.refused('interaction.respond', { id: one['id'], value: true }, 409, 'conflict', as(ada))
   const two = await ask()
   await answer(two['id'], true)
-  await s.refused('interaction.cancel', { id: two['id'] }, 400, 'bad_request')
+  await s.refused('interaction.cancel', { id: two['id'] }, 409, 'conflict')
   await s.ok('interaction.delete', { id: two['id'] })
   await s.refused('interaction.get', { id: two['id'] }, 404, 'not_found')
   await s.refused('interaction.delete', { id: two['id'] }, 404, 'not_found')

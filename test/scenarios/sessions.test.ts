@@ -402,7 +402,7 @@ t.test('sessions are found by key, listed, changed, filled and deleted', async (
   t.match(made, {
     session_key: 'a',
     title: 'A',
-    visibility: 'private',
+    visibility: 'project',
     message_count: 0,
     version: 1,
   })
