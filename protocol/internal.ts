@@ -221,6 +221,8 @@ interface Usage {
   /** Agent turns that it took. */
   readonly agent_turns?: number
   readonly step_key?: string
+  /** The turn that spent it has ended, and its end is told next: what was paid for is kept. */
+  readonly ends?: boolean
 }
 /** A source event as a run is given it. */
 export interface Delivered

@@ -1,6 +1,7 @@
 /**
  * What a run spends. A usage is recorded when it is known, whether the run still goes on or not; what it means for the run is
- * looked at before the next step (limits.ts), and at once when the run waits for an agent: that is what spends.
+ * looked at before the next step (limits.ts), and at once when an agent goes on with tools. An answer that ends its turn was
+ * paid for: it completes its step first.
  */
 import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { RunCommands } from '../../protocol/internal.ts'
@@ -29,6 +30,7 @@ export function recordUsage(
     budget_cost_milli: counted = milli,
     agent_turns = 0,
     step_key,
+    ends = false,
   } = usage
   if (!state || state.engine.usages?.includes(usage_id)) return nothing
   const on = draft(state, cause)
@@ -53,12 +55,13 @@ export function recordUsage(
     note: { engine: { usages: [...(state.engine.usages ?? []), usage_id].slice(-REMEMBERED) } },
   })
   if (counted > 0) tellLoop(on, 'run.spent', { run_id: state.record.id, milli: counted })
-  const busy =
+  const goesOn =
+    !ends &&
     !hasEnded(state) &&
     !state.record.cancel_requested &&
     !state.engine.ending &&
     waitingAt(state, ({ kind }) => kind === 'agent') !== undefined
-  if (busy && overspent(on)) advance(on)
+  if (goesOn && overspent(on)) advance(on)
   return silently(on)
 }
 

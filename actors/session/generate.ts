@@ -9,12 +9,13 @@ import {
   type Answer,
 } from '../../protocol/session/request.ts'
 import { textOf, toolUses } from '../../protocol/session/blocks.ts'
+import type { TurnSpending } from '../../protocol/session/commands.ts'
 import { limits } from '../../protocol/session/limits.ts'
 import { valueFaults } from '../../protocol/session/schema.ts'
 import type { Open } from '../../protocol/common.ts'
 import { costOf } from '../../protocol/loop/credits.ts'
 import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
-import { change, count, emit, note, now, stream, turnOf, write, type Draft } from './draft.ts'
+import { change, count, note, now, stream, turnOf, write, type Draft } from './draft.ts'
 import { enqueue, queueOf, type Settled } from './jobs.ts'
 import { deliverNudges } from './nudges.ts'
 import { openSegment } from './segment.ts'
@@ -112,15 +113,27 @@ export function answered(
     )
   const answer = readAnswer(result)
   if (typeof answer === 'string') return void fail(on, id, 'InvalidResult', answer)
-  spend(on, id, answer)
+  const before = on.events.length
+  const spending = spend(on, id, answer)
+  proceed(on, id, answer)
+  if (!spending) return
+  // The run is told what was spent before it is told how the turn ended, and whether that follows.
+  const ends = on.events.slice(before).some(({ type }) => type === 'turn.reported')
+  on.events.splice(before, 0, {
+    type: 'turn.spent',
+    spending: { ...spending, ...(ends && { ends }) },
+  })
+}
+function proceed(on: Draft, id: string, answer: Answer): void {
   const uses = toolUses(answer.content)
-  if (uses.length === 0) return void said(on, id, answer)
-  if (answer.stop_reason === 'max_tokens')
-    return void fail(on, id, 'max_tokens', 'The answer was cut off within a tool call.')
-  openSegment(on, id, answer.content)
+  if (uses.length === 0) said(on, id, answer)
+  else if (answer.stop_reason === 'max_tokens')
+    fail(on, id, 'max_tokens', 'The answer was cut off within a tool call.')
+  else openSegment(on, id, answer.content)
 }
 
-function spend(on: Draft, id: string, { usage, model }: Answer): void {
+/** Count what an answer cost. @returns what the run is told of it, when a run has the turn. */
+function spend(on: Draft, id: string, { usage, model }: Answer): TurnSpending | undefined {
   const {
     work,
     record: { run_id, step_key = '' },
@@ -130,18 +143,6 @@ function spend(on: Draft, id: string, { usage, model }: Answer): void {
     (usage.output_tokens ?? 0) +
     (usage.cache_read_input_tokens ?? 0) +
     (usage.cache_creation_input_tokens ?? 0)
-  if (run_id !== undefined && work.generation) {
-    emit(on, {
-      type: 'turn.spent',
-      spending: {
-        run_id,
-        usage_id: work.generation.job_id,
-        step_key,
-        tokens,
-        milli: work.definition.price ? costOf(usage, work.definition.price) : 0,
-      },
-    })
-  }
   note(on, id, { usage: addUsage(work.usage, usage) }, tokens)
   count(on, {
     token_input_total: usage.input_tokens,
@@ -150,6 +151,14 @@ function spend(on: Draft, id: string, { usage, model }: Answer): void {
     cache_creation_input_total: usage.cache_creation_input_tokens,
   })
   change(on, { model, model_provider: work.definition.route.provider })
+  if (run_id === undefined || !work.generation) return undefined
+  return {
+    run_id,
+    usage_id: work.generation.job_id,
+    step_key,
+    tokens,
+    milli: work.definition.price ? costOf(usage, work.definition.price) : 0,
+  }
 }
 
 /** The model used no tool: this is its answer, unless something was said to it meanwhile. */

@@ -47,7 +47,7 @@ export const tellEnd = (
 ): Effect[] => toRun(run_id, 'turn.settled', { ...rest, session_id })
 /** Tell a run what its turn spent. */
 export const tellSpending = ({
-  spending: { run_id, usage_id, step_key, tokens, milli },
+  spending: { run_id, usage_id, step_key, tokens, milli, ends },
 }: Of<'turn.spent'>): Effect[] =>
   toRun(run_id, 'usage.record', {
     usage_id,
@@ -55,4 +55,5 @@ export const tellSpending = ({
     quantity: tokens,
     credit_cost_milli: milli,
     step_key,
+    ...(ends && { ends }),
   })

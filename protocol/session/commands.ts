@@ -84,6 +84,8 @@ export interface TurnSpending {
   readonly tokens: number
   /** Thousandths of a credit. */
   readonly milli: number
+  /** The answer ended the turn: the run is told of that next. */
+  readonly ends?: boolean
 }
 
 /** The session that a request is about, found by the edge. `generation`: how many sessions of the key were before it. */

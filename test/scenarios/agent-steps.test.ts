@@ -333,6 +333,26 @@ t.test('tools, turns and money are limited', async (t) => {
   const spent = await ended(s, (await s.ok('loop.start', { id: loop['id'] }))['id'])
   t.match(spent, { status: 'failed', stop_reason: 'budget_exceeded', agent_turns_used: 1 })
   t.ok(Number(spent['credit_spent']) >= 1, `${spent['credit_spent']} credits`)
+  t.match(
+    listOf(await s.ok('run.steps', { id: spent['id'] })),
+    [{ step_key: 'ask', status: 'completed', result: { text: /./ } }],
+    'the answer that was paid for is kept',
+  )
+  await s.ok('loop.update', {
+    id: loop['id'],
+    steps: [
+      asking({
+        agent_id: 'memo',
+        instructions: 'Spend',
+        model_route: { mode: 'managed', provider: 'priced', model: 'dear' },
+      }),
+    ],
+  })
+  t.match(
+    await ended(s, (await s.ok('loop.start', { id: loop['id'] }))['id']),
+    { status: 'completed' },
+    'nothing comes after the last step',
+  )
 })
 
 t.test('an agent judges a check', async (t) => {
