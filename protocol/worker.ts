@@ -199,6 +199,7 @@ export const sizes = {
   frame: 16 * 1_048_576,
   result: 1_048_576,
   output: 4 * 1_048_576,
+  outputs: 6 * 1_048_576,
   spec: 768 * 1024,
   outbound: 900 * 1024,
 } as const

@@ -15,7 +15,8 @@ import type { Patch } from '../../protocol/patch.ts'
 import type { Step } from '../../protocol/spec.ts'
 import { current, emit, now, placeOf, type Draft, type Parts } from './draft.ts'
 import { failRun, type Fault } from './ending.ts'
-import { isAsked, unwatching, type Wait } from './state.ts'
+import { countedSize, tooMuch } from './retained.ts'
+import { branchAt, isAsked, unwatching, type Wait } from './state.ts'
 
 /** Total attempts that a step allows; also bounded by the service. */
 export const attemptsOf = (step: Step): number => Math.min(step.retry?.max_attempts ?? 1, 10)
@@ -137,13 +138,29 @@ export function skipStep(on: Draft): void {
   })
 }
 
-/** The current step is done. @param row what its record shows besides. */
+/** The place after a completed step, with what the run then keeps. A step with branches forgets what they gave. */
+function counting(on: Draft, key: string, size: number, { place }: Parts): Parts {
+  const joined = on.at === undefined && on.state.join?.step === key && { join: null }
+  if (size === 0) return { ...(place && { place }), ...(joined && { note: joined }) }
+  if (on.at !== undefined)
+    return { place: { ...place, size: (branchAt(on.state, on.at)?.size ?? 0) + size } }
+  const sizes = { ...on.state.engine.sizes, [key]: size }
+  return { ...(place && { place }), note: { ...joined, engine: { sizes } } }
+}
+
+/** The current step is done; one whose output is too much for the run fails. @param row what its record shows besides. */
 export function completeStep(on: Draft, output: Open, row: Patch<RunStep> = {}): void {
   const key = current(on)?.key ?? ''
+  const size = countedSize(output)
+  const fault = tooMuch(on, key, size)
+  if (fault) {
+    failStep(on, fault, true)
+    return
+  }
   emit(on, 'step.completed', {
     step: key,
     payload: { step: key, output },
-    ...past(on),
+    ...counting(on, key, size, past(on)),
     row: {
       status: 'completed',
       result: output,
@@ -152,7 +169,6 @@ export function completeStep(on: Draft, output: Open, row: Patch<RunStep> = {}):
       ...cleared,
       ...row,
     },
-    ...(on.at === undefined && on.state.join?.step === key && { note: { join: null } }),
   })
 }
 

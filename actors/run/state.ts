@@ -103,6 +103,8 @@ export interface Branch extends Place {
   readonly index: number
   /** Records of its steps, by their own keys. */
   readonly rows: Readonly<Record<string, RunStep>>
+  /** Bytes of the large outputs of its steps. */
+  readonly size?: number
   /** A step of it has failed for good. */
   readonly fault?: { readonly error_type: string; readonly error: string }
 }
@@ -152,6 +154,8 @@ export interface Engine extends Place {
   readonly executed: number
   /** Those of them that were steps of branches. */
   readonly aside?: number
+  /** Bytes of large outputs, by step key: retained.ts. */
+  readonly sizes?: Readonly<Record<string, number>>
   /** 1, and one more for every recovery. */
   readonly attempt: number
   /** Unix milliseconds. */

@@ -81,6 +81,50 @@ t.test('an output that is too large fails the run, and the steps keep theirs', a
   t.match(record(over.when('run.retry')).error_type, 'output_too_large')
 })
 
+t.test(
+  'the outputs that a run keeps are bounded, and the step that is too much fails',
+  async (t) => {
+    const steps = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((id) => action(id))
+    const text = 'x'.repeat(1_000_000)
+    const over = steps
+      .slice(0, 7)
+      .reduce(
+        (before, _, n) => settle(before, `job_${n + 1}`, 'completed', { result: { text } }),
+        started(steps),
+      )
+    t.match(record(over), {
+      status: 'failed',
+      error_type: 'outputs_too_large',
+      error_message:
+        'The output of the step g has 1000011 bytes, and those of the steps before it 6000066; a run keeps 6291456 bytes of outputs',
+    })
+    t.match(step(over, 'g'), { status: 'failed', result: undefined })
+    t.match(step(over, 'f'), { status: 'completed' })
+    const again = settle(over.when('run.retry', { from_step: 'f' }), 'job_8', 'completed', {
+      result: { text: 'small' },
+    })
+    t.match(
+      step(settle(again, 'job_9', 'completed', { result: { n: 1 } }), 'g'),
+      { status: 'completed' },
+      'what is taken again counts once',
+    )
+    const items = started([
+      {
+        id: 'each',
+        kind: 'for_each',
+        config: { items: [1], steps: [...steps], output: { done: true } },
+      } as never,
+    ])
+    const inside = steps
+      .slice(0, 7)
+      .reduce(
+        (before, _, n) => settle(before, `job_${n + 1}`, 'completed', { result: { text } }),
+        items,
+      )
+    t.match(record(inside), { status: 'failed', error_message: /step each\.0\.g has/ })
+  },
+)
+
 t.test('the nearest time counts', async (t) => {
   t.equal(started([sleep('a', '10m')], hour).deadline(), START + 600_000)
   t.equal(started([sleep('a', '10h')], hour).deadline(), START + 3_600_000)
