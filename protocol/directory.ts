@@ -51,6 +51,8 @@ export interface ProjectDirectory {
   /** Its actions by name; absent from an owner of an older release. */
   readonly actions?: Readonly<Record<string, ActionSketch>>
 }
+/** Leases of a job that may be lost when its action is repeatable and its step says nothing. */
+export const REPEATABLE_LOSSES = 3
 /** What must be known of an action to say who does it; `repeatable`: it may safely be called again when nobody knows whether it was. */
 export interface ActionSketch {
   readonly kind: 'http' | 'worker'

@@ -93,7 +93,7 @@ export function queueActor(
             type: 'job.claimed',
             id: job_id,
             header:
-              losses > held.header.max_losses
+              losses > held.header.max_losses && !held.header.strict
                 ? { ...held.header, max_losses: losses }
                 : held.header,
             lease: {

@@ -18,7 +18,7 @@ export function countedSize(output: Open): number {
 }
 
 /** Bytes of counted outputs that the run keeps: those of its completed steps and of branches under way. */
-export function retained(state: RunState): number {
+function retained(state: RunState): number {
   let sum = 0
   for (const [key, size] of Object.entries(state.engine.sizes ?? {}))
     if (rowOf(state, key)?.status === 'completed') sum += size

@@ -59,7 +59,12 @@ export const limits = {
 } as const
 
 /** Whether a job is work that the service does itself, so that no worker gets it; a refusal when that cannot be known now. */
-export type Serves = (project: string, job: JobHeader) => Soon<boolean | Refusal>
+export type Serves = (project: string, job: JobHeader) => Soon<Served | Refusal>
+/** Who does a job. `losses`: how many of its leases may be lost, where that is more than its header says. */
+export interface Served {
+  readonly byService: boolean
+  readonly losses?: number
+}
 
 export interface Edge {
   readonly world: World

@@ -35,7 +35,7 @@ const verdicts: { readonly [C in Code]?: readonly [code: number, reason: string]
 }
 
 /** A hub without connections. It looks after credentials by itself until it is stopped. @param serves what no worker gets; nothing by default. */
-export function openHub(world: World, serves: Serves = () => false): Hub {
+export function openHub(world: World, serves: Serves = () => ({ byService: false })): Hub {
   const edge = openEdge(world, serves)
   /** Grants in use by their key, with how many connections have each: workers that share a credential share what is known of it. */
   const grants = new Map<string, { readonly grant: Grant; users: number }>()

@@ -14,7 +14,7 @@ import { offerCapability } from '../../protocol/subjects.ts'
 import type { Offer, Taking } from '../../protocol/worker.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import { soon, type Soon } from '../soon.ts'
-import { limits, type Edge } from './edge.ts'
+import { limits, type Edge, type Served } from './edge.ts'
 import { eligible, type Interest, type Wants } from './eligible.ts'
 import { remind } from './hint.ts'
 import { claims, free, room, takes, type Session } from './session.ts'
@@ -121,12 +121,14 @@ function take(edge: Edge, offer: Offer): Soon<Taking | undefined> {
   if (!first) return undefined
   return soon(edge.serves(offer.project, first), (served) => {
     if (isRefusal(served)) return undefined
-    return served ? { gateway: edge.world.node, takes: [], served: true } : takeSome(edge, offer)
+    return served.byService
+      ? { gateway: edge.world.node, takes: [], served: true }
+      : takeSome(edge, offer, served)
   })
 }
 
 /** Take jobs, each for a session. Nothing taken is said as `busy`, so that another gateway is asked. */
-function takeSome(edge: Edge, offer: Offer): Taking {
+function takeSome(edge: Edge, offer: Offer, { losses }: Served): Taking {
   const market = marketOf(edge, offer.project)
   const listened = listenedFor(market, offer)
   const touched = new Set<Session>()
@@ -141,7 +143,8 @@ function takeSome(edge: Edge, offer: Offer): Taking {
     }
     reserve(edge, market, session, job.id)
     touched.add(session)
-    takes.push({ job_id: job.id, session: session.id, instance: session.instance })
+    const take = { job_id: job.id, session: session.id, instance: session.instance }
+    takes.push(losses === undefined ? take : { ...take, losses })
   }
   for (const session of touched) settle(edge, session)
   if (left.length > 0) {

@@ -1,9 +1,9 @@
 /** Which jobs are the service's own work, as this node's directory knows it now. */
-import { actionNamed, type ActionSketch } from '../../protocol/directory.ts'
+import { actionNamed, REPEATABLE_LOSSES, type ActionSketch } from '../../protocol/directory.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { Directory } from '../directory.ts'
 import { soon, type Soon } from '../soon.ts'
-import type { Serves } from './edge.ts'
+import type { Served, Serves } from './edge.ts'
 
 /** The action of this name; undefined: nobody defined one. */
 export const knownAction = (
@@ -19,14 +19,22 @@ export const knownAction = (
         ),
   )
 
+const SERVICE: Served = { byService: true }
+const WORKERS: Served = { byService: false }
+const REPEATED: Served = { byService: false, losses: REPEATABLE_LOSSES }
 /** Actions that are HTTP endpoints, and whatever is for no worker to begin with. What is pinned to an environment is done there. */
 export const servedBy =
   (directory: Directory): Serves =>
   (project, { kind, executor_kind, action_name, environment_id }) => {
-    if (executor_kind === 'server_worker') return true
-    if (kind !== 'action_execution' || action_name === undefined || environment_id !== undefined)
-      return false
+    if (executor_kind === 'server_worker') return SERVICE
+    if (kind !== 'action_execution' || action_name === undefined) return WORKERS
     return soon(knownAction(directory, project, action_name), (action) =>
-      action !== undefined && isRefusal(action) ? action : action?.kind === 'http',
+      action !== undefined && isRefusal(action)
+        ? action
+        : action?.kind === 'http' && environment_id === undefined
+          ? SERVICE
+          : action?.repeatable
+            ? REPEATED
+            : WORKERS,
     )
   }

@@ -3,6 +3,7 @@
  * looked up for every attempt; delivery id and Idempotency-Key stay those of the job.
  */
 import type { Directory } from '../../gateway/directory.ts'
+import { REPEATABLE_LOSSES } from '../../protocol/directory.ts'
 import type { Log, World } from '../../gateway/ports.ts'
 import { knownAction } from '../../gateway/socket/served.ts'
 import { soon } from '../../gateway/soon.ts'
@@ -43,8 +44,8 @@ interface Target {
     readonly home: string
   }
 }
-/** Milliseconds an attempt may last unless its step says otherwise, bytes of an answer, leases of a repeatable action that may be lost. */
-const LIMITS = { timeout: 30_000, answer: sizes.result, losses: 3 } as const
+/** Milliseconds an attempt may last unless its step says otherwise, bytes of an answer. */
+const LIMITS = { timeout: 30_000, answer: sizes.result } as const
 
 const failed = (error_type: string, error_message: string): Outcome => ({
   status: 'failed',
@@ -216,7 +217,7 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
       return soon(knownAction(directory, project, job.action_name), (sketch) => {
         if (sketch === undefined || isRefusal(sketch) || sketch.kind !== 'http')
           return isRefusal(sketch) ? sketch : undefined
-        return sketch.repeatable ? { losses: LIMITS.losses } : {}
+        return sketch.repeatable ? { losses: REPEATABLE_LOSSES } : {}
       })
     },
     async perform({ project, job, signal }) {

@@ -118,6 +118,8 @@ export interface JobHeader {
   /** Reported failures that are allowed, and lost leases that are allowed (wire default: both from the step's retry). */
   readonly max_attempts: number
   readonly max_losses: number
+  /** The author said how many attempts there are: what is known of the action allows no further loss. */
+  readonly strict?: true
 }
 
 /** An event of a queue. `job` is the patch of the job's record that views apply; `header` enters the queue. */

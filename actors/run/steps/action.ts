@@ -2,8 +2,8 @@
  * An action step: work that a worker does, or the run of a published workflow. The run keeps the parameters; the queue gets the header of a job and does the
  * attempts. The job moves to the queue in the commit that suspends the run, so neither exists without the other.
  *
- * The retry policy of the step bounds both failed attempts and lost leases. Without one, each is allowed once: nothing says
- * that the action may safely run again.
+ * The retry policy of the step bounds both failed attempts and lost leases. Without one, each is allowed once, unless the action
+ * is annotated as one that may safely run again: whoever takes the job knows that, and three of its leases may be lost.
  */
 import type { Job, JobHeader } from '../../../protocol/api/jobs.ts'
 import { sizeOf, type Open } from '../../../protocol/common.ts'
@@ -135,6 +135,7 @@ function jobOf(
     updated_at: now(on),
   }
   if (environment_id !== undefined) job.environment_id = record.environment_id = environment_id
+  if (step.retry?.max_attempts !== undefined) job.strict = true
   if (fairness_key !== undefined) record.fairness_key = fairness_key
   return { job, record }
 }

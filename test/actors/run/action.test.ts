@@ -59,6 +59,7 @@ t.test(
             fairness_key: 'acme',
             enqueued_at: START,
             max_losses: 3,
+            strict: true,
           },
           record: {
             id: 'job_1',

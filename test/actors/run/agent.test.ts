@@ -342,28 +342,6 @@ t.test('turns and money are bounded', async (t) => {
     [record(over), told(over, 'turn.stop')],
     [{ status: 'failed', stop_reason: 'budget_exceeded' }, { input: { turn_id: 'turn_1' } }],
   )
-  for (const steps of [[agent()], [agent(), { ...agent(), id: 'b' }]]) {
-    const paid = define(begun(steps as Step[], { limits: { credit_budget: 2 } })).when(
-      'usage.record',
-      {
-        usage_id: 'job_9',
-        category: 'llm.tokens',
-        quantity: 10,
-        credit_cost_milli: 2000,
-        step_key: 'a',
-        ends: true,
-      },
-    )
-    t.match(record(paid), { status: 'suspended' }, 'the end of the turn is told next')
-    const after = settle(paid, { status: 'completed', text: 'done' })
-    t.match(payload(after, 'step.completed'), { step: 'a', output: { text: 'done' } })
-    t.match(
-      record(after),
-      steps.length === 1
-        ? { status: 'completed' }
-        : { status: 'failed', stop_reason: 'budget_exceeded' },
-    )
-  }
   const stalled = settle(define(begun()), {
     status: 'failed',
     error_type: 'progress_stalled',
