@@ -87,10 +87,17 @@ export interface World {
   ended?(): number
   /** What is not usable, empty when ready. */
   unready(): Promise<readonly string[]>
+  /** Whether changes can be stored; absent: nothing is known against it. */
+  storage?(): StorageReport
   /** Prometheus text. */
   metrics(): Promise<string>
   readonly log: Log
   readonly count: Counters
+}
+/** Why nothing can be changed now, and what will lead to that before long, as short texts. */
+export interface StorageReport {
+  readonly stops: readonly string[]
+  readonly warnings: readonly string[]
 }
 /** Bytes under names that the service makes. Everything throws when the store cannot be reached. */
 export interface Files {

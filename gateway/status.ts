@@ -1,22 +1,46 @@
 /** What the machines around a gateway ask: whether it lives, whether it can work, and its numbers. */
-import type { World } from './ports.ts'
+import type { StorageReport, World } from './ports.ts'
+import type { Incoming } from './request.ts'
 import type { Answer } from './respond.ts'
+
+/** What readiness is judged by. */
+export interface Readiness {
+  unready(): Promise<readonly string[]>
+  storage?(): StorageReport
+}
+
+/**
+ * The answer of `/readyz`: 200 with warnings, or 503 with the reasons.
+ * @param stopping whether no new work is taken.
+ * @param query of the request. With `for=reads` it does not count that nothing can be changed: all gateways say that at the
+ * same moment, and a load balancer that left them all would end the reads as well.
+ */
+export async function readyAnswer(
+  readiness: Readiness,
+  stopping: boolean,
+  query: string,
+): Promise<{ readonly status: 200 | 503; readonly body: Record<string, unknown> }> {
+  if (stopping) return { status: 503, body: { status: 'not ready', reasons: ['stopping'] } }
+  const { stops, warnings } = readiness.storage?.() ?? { stops: [], warnings: [] }
+  const unready = await readiness
+    .unready()
+    .catch((error: unknown) => [error instanceof Error ? error.message : String(error)])
+  const readsOnly = new URLSearchParams(query).get('for') === 'reads'
+  const reasons = readsOnly ? unready : [...unready, ...stops]
+  if (reasons.length > 0) return { status: 503, body: { status: 'not ready', reasons } }
+  const all = readsOnly ? [...stops, ...warnings] : warnings
+  return { status: 200, body: { status: 'ready', ...(all.length > 0 && { warnings: all }) } }
+}
 
 /** Answers by path. @param stopping whether the gateway takes no new work. */
 export const openStatus = (
   world: World,
   stopping: () => boolean,
-): Readonly<Record<string, () => Promise<Answer>>> => ({
+): Readonly<Record<string, (incoming: Incoming) => Promise<Answer>>> => ({
   '/healthz': async () => ({ status: 200, body: { status: 'alive' } }),
-  '/readyz': async () => {
-    const reasons = stopping()
-      ? ['stopping']
-      : await world
-          .unready()
-          .catch((error: unknown) => [error instanceof Error ? error.message : String(error)])
-    return reasons.length === 0
-      ? { status: 200, body: { status: 'ready' } }
-      : { status: 503, headers: { 'Retry-After': '1' }, body: { status: 'not ready', reasons } }
+  '/readyz': async (incoming) => {
+    const answer = await readyAnswer(world, stopping(), incoming.query)
+    return answer.status === 200 ? answer : { ...answer, headers: { 'Retry-After': '1' } }
   },
   '/metrics': async () => ({
     status: 200,

@@ -36,6 +36,8 @@ export interface Config {
   readonly nats_server?: string
   readonly nats_port: number
   readonly sync: string
+  /** Bytes that its store may have on the disk; absent: most of the disk. */
+  readonly nats_max_store?: number
   readonly roles: readonly Role[]
   /** Whether views run in threads of their own. */
   readonly view_threads: boolean
@@ -220,6 +222,7 @@ export function readConfig(
       }),
       ...(smtp !== undefined && from !== undefined && { letters: { url: smtp, from } }),
       ...(v.BATON_STATUS_PORT !== undefined && { status_port: v.BATON_STATUS_PORT }),
+      ...(v.BATON_NATS_MAX_STORE !== undefined && { nats_max_store: v.BATON_NATS_MAX_STORE }),
       ...(v.BATON_NATS_SERVER !== undefined && { nats_server: v.BATON_NATS_SERVER }),
       ...(v.BATON_ROOT_KEY !== undefined && { root_key: v.BATON_ROOT_KEY }),
       ...(v.BATON_ANONYMOUS_WORKER !== '' && { anonymous_worker: v.BATON_ANONYMOUS_WORKER }),

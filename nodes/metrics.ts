@@ -29,6 +29,10 @@ export interface Metrics extends Counters {
   shardGauges(shards: readonly ShardGauges[]): void
   /** What this node knows of its installation: live nodes by role, whether it is connected and its own lease fresh (1 or 0). */
   standing(nodes: Readonly<Record<string, number>>, connected: boolean, fresh: boolean): void
+  /** Bytes that are stored, and that may be. */
+  storage(used: number, limit: number): void
+  /** Whether this node takes no writes, by reason. */
+  writesStopped(reasons: Readonly<Record<string, boolean>>): void
   /** Jobs were offered: `taken` of `offered`. */
   offer(offered: number, taken: number): void
   /** All numbers as text. */
@@ -120,6 +124,11 @@ export function createMetrics(version: string): Metrics {
     jobs_waiting: gauge('jobs_waiting', 'Jobs that wait for a worker', 'shard'),
     jobs_leased: gauge('jobs_leased', 'Jobs that workers hold', 'shard'),
   }
+  const storage = {
+    used: gauge('storage_used_bytes', 'Bytes in use where the journal is stored'),
+    limit: gauge('storage_limit_bytes', 'Bytes from which on writes stop'),
+  }
+  const stopped = gauge('writes_stopped', 'Whether writes are refused, by reason', 'reason')
   const looks: (() => Promise<void> | void)[] = []
 
   const known = new Map<string, Map<string, Counter.Internal>>()
@@ -166,6 +175,13 @@ export function createMetrics(version: string): Metrics {
       for (const [role, number] of Object.entries(live)) nodes.set({ role }, number)
       states.connected.set(connected ? 1 : 0)
       states.fresh.set(fresh ? 1 : 0)
+    },
+    storage: (used, limit) => {
+      storage.used.set(used)
+      storage.limit.set(limit)
+    },
+    writesStopped: (reasons) => {
+      for (const [reason, now] of Object.entries(reasons)) stopped.set({ reason }, now ? 1 : 0)
     },
     text: async () => {
       // What cannot be looked up now keeps its last value.

@@ -40,6 +40,8 @@ import { startExecutorRole } from './roles/executor.ts'
 import { startSweeping } from './roles/sweep.ts'
 import { startViews } from './roles/views.ts'
 import { serveStatus } from './status.ts'
+import { accountUse } from './nats/account.ts'
+import { type EmbeddedStore, type StorageWatch, watchStorage } from './storage/watch.ts'
 import { version } from './version.ts'
 import { createWorld } from './world.ts'
 
@@ -90,6 +92,7 @@ function systemRandom(): Random {
 
 /**
  * Start a node. @param access how it reaches the NATS servers. @throws Fault with what to do when it cannot.
+ * @param embedded the NATS server that this process runs, when it does.
  * @param fail told once when the node, running already, meets something that its release cannot read: it is to be stopped.
  */
 export async function startNode(
@@ -97,6 +100,7 @@ export async function startNode(
   access: Access,
   log: Log,
   fail: (fault: Fault) => void = () => {},
+  embedded?: EmbeddedStore,
 ): Promise<RunningNode> {
   privateFolder(config.data)
   privateFile(join(config.data, 'root.key'))
@@ -130,7 +134,24 @@ export async function startNode(
       }),
     )
     const metrics = createMetrics(version)
-    const journal = createJournal(nats, { appended: metrics.append, doubted: metrics.doubted })
+    const journal = createJournal(nats, {
+      appended: (seconds, bytes) => {
+        metrics.append(seconds, bytes)
+        storage.stored(bytes)
+      },
+      doubted: metrics.doubted,
+      refused: (reason) => storage.refused(reason),
+    })
+    const storage: StorageWatch = await watchStorage({
+      partitions: config.partitions,
+      journal,
+      clock: systemClock,
+      log,
+      metrics,
+      account: () => accountUse(nats),
+      ...(embedded && { embedded }),
+    })
+    stops.push(async () => storage.stop())
     const snapshots = createSnapshots(nats)
     const blobs = createBlobs(nats)
     const cluster = createRegistry(nats, names.cluster, () => ensureCluster(nats, config.replicas))
@@ -140,6 +161,7 @@ export async function startNode(
     // One that is away keeps silent: whoever replaces it may have its name.
     if (await neighbours.there(id))
       throw new Fault(`another node is running as ${id}: give each its own BATON_NODE_ID, or none`)
+    membership.report(() => storage.stops())
     listenAs(bus, id, () => membership.unsure())
     nats.onReconnect(() => membership.unsure())
     const random = systemRandom()
@@ -164,6 +186,8 @@ export async function startNode(
       log,
       measure: metrics,
       fresh: () => membership.fresh(),
+      stopped: (partition) => storage.stopped(partition),
+      damaged: (partition, reason) => storage.damaged(partition, reason),
       doomed: doom,
       ...(recent && { recent }),
     }
@@ -196,6 +220,7 @@ export async function startNode(
       partitions: config.partitions,
       shards: config.shards,
     })
+    const report = () => ({ stops: membership.stops(), warnings: storage.warnings() })
     const guard = createGuard(config.outbound_allow)
     const world = createWorld({
       node: id,
@@ -212,6 +237,7 @@ export async function startNode(
       log,
       count: metrics,
       unready,
+      storage: report,
       metrics: metrics.text,
       unreachable: createVet(guard),
     })
@@ -285,6 +311,7 @@ export async function startNode(
         return { id, installed, owned: () => host.owned(), leave: () => {}, stop }
       const status = await serveStatus(config.host, config.status_port, {
         unready,
+        storage: report,
         metrics: metrics.text,
       })
       stops.push(status.close)

@@ -1,9 +1,9 @@
 /** What the machines around a node without a gateway ask: the same paths that a gateway answers, and nothing else. */
 import { createServer } from 'node:http'
+import { type Readiness, readyAnswer } from '../gateway/status.ts'
 import { Fault } from './fault.ts'
 
-interface Asked {
-  unready(): Promise<readonly string[]>
+interface Asked extends Readiness {
   metrics(): Promise<string>
 }
 
@@ -11,30 +11,29 @@ interface Asked {
 export async function serveStatus(
   host: string,
   port: number,
-  { unready, metrics }: Asked,
+  asked: Asked,
 ): Promise<{ readonly url: string; leave(): void; close(): Promise<void> }> {
   let leaving = false
   const answers: Readonly<
-    Record<string, () => Promise<{ status: number; text: string; type: string }>>
+    Record<string, (query: string) => Promise<{ status: number; text: string; type: string }>>
   > = {
     '/healthz': async () => json(200, { status: 'alive' }),
-    '/readyz': async () => {
-      const reasons = leaving ? ['stopping'] : await unready()
-      return reasons.length === 0
-        ? json(200, { status: 'ready' })
-        : json(503, { status: 'not ready', reasons })
+    '/readyz': async (query) => {
+      const { status, body } = await readyAnswer(asked, leaving, query)
+      return json(status, body)
     },
     '/metrics': async () => ({
       status: 200,
-      text: await metrics(),
+      text: await asked.metrics(),
       type: 'text/plain; version=0.0.4; charset=utf-8',
     }),
   }
   const server = createServer((request, response) => {
-    const answer = answers[request.url?.split('?')[0] ?? '']
+    const [path = '', query = ''] = request.url?.split('?') ?? []
+    const answer = answers[path]
     const given =
       answer && request.method === 'GET'
-        ? answer()
+        ? answer(query)
         : Promise.resolve(
             json(404, {
               error: {

@@ -1,6 +1,13 @@
 /** The edge's world over the bus: commands and reads find the owner of a shard, however often it moves. */
 import { createHash, createHmac } from 'node:crypto'
-import type { Counters, GatewaySettings, Log, Outcome, World } from '../gateway/ports.ts'
+import type {
+  Counters,
+  GatewaySettings,
+  Log,
+  Outcome,
+  StorageReport,
+  World,
+} from '../gateway/ports.ts'
 import type { Address, Command, Placed } from '../protocol/entry.ts'
 import { refuse } from '../protocol/errors.ts'
 import { makeId } from '../protocol/ids.ts'
@@ -30,6 +37,7 @@ export interface WorldParts {
   readonly count: Counters
   unreachable(url: string): Promise<string | undefined>
   unready(): Promise<readonly string[]>
+  storage?(): StorageReport
   metrics(): Promise<string>
 }
 
@@ -204,6 +212,7 @@ export function createWorld(parts: WorldParts): World {
     fresh: () => parts.membership.fresh(),
     ended: () => parts.membership.ended(),
     unready: parts.unready,
+    ...(parts.storage && { storage: parts.storage }),
     metrics: parts.metrics,
     log: parts.log,
     count: parts.count,

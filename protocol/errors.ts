@@ -134,6 +134,18 @@ export const errors = {
     message: 'Something failed inside the service; the request id is in X-Request-ID.',
     retryable: true,
   },
+  storage_full: {
+    status: 503,
+    message:
+      'The storage of the service is full: nothing can be changed, reading works. Its operator has to make space.',
+    retryable: true,
+  },
+  journal_damaged: {
+    status: 503,
+    message:
+      'Stored entries are missing: nothing can be changed until the operator has restored them.',
+    retryable: true,
+  },
   service_unavailable: {
     status: 503,
     message: 'The service cannot answer right now; retry after Retry-After seconds.',

@@ -8,6 +8,7 @@ import type {
   Bus,
   Clock,
   Journal,
+  JournalPosition,
   NoAnswer,
   Random,
   Registry,
@@ -64,8 +65,10 @@ export class MemoryJournal implements Journal {
     data: Uint8Array
   }[] = []
   readonly tick: Tick
-  /** What the next appends do: `lost` stores nothing and says unknown, `stored` stores and says unknown. */
-  faults: ('lost' | 'stored')[] = []
+  /** What the next appends do: `lost` stores nothing and says unknown, `stored` stores and says unknown, `full` is refused. */
+  faults: ('lost' | 'stored' | 'full')[] = []
+  /** Sequences that the stream says it lacks. */
+  missing = 0
   first = 1
   constructor(tick: Tick = () => {}) {
     this.tick = tick
@@ -80,6 +83,7 @@ export class MemoryJournal implements Journal {
     await this.tick('append')
     const fault = this.faults.shift()
     if (fault === 'lost') return 'unknown'
+    if (fault === 'full') return 'refused'
     const known = this.messages.find((message) => message.id === id)
     if (known) return { sequence: known.sequence }
     if ((this.#last(partition, shard)?.sequence ?? 0) !== expected) return 'conflict'
@@ -104,8 +108,9 @@ export class MemoryJournal implements Journal {
       if (message.partition === partition && message.shard === shard && message.sequence >= from)
         yield { sequence: message.sequence, message_id: message.id, data: message.data }
   }
-  async position(): Promise<{ first: number; last: number }> {
-    return { first: this.first, last: this.messages.at(-1)?.sequence ?? 0 }
+  async position(): Promise<JournalPosition> {
+    const last = this.messages.at(-1)?.sequence ?? 0
+    return { first: this.first, last, missing: this.missing }
   }
   follow(): () => Promise<void> {
     throw new Error('nothing follows the journal in memory')

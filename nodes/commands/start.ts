@@ -3,19 +3,25 @@ import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import type { Log } from '../../gateway/ports.ts'
 import type { Config } from '../config.ts'
+import { Fault } from '../fault.ts'
 import { createLog } from '../log.ts'
 import type { Access } from '../nats/access.ts'
 import { createIdentity } from '../nats/identity.ts'
 import { findServer } from '../nats/install.ts'
 import { startServer, type Server } from '../nats/server.ts'
+import { createDiskGauge, keepCushion, releaseCushion } from '../storage/disk.ts'
+import type { EmbeddedStore } from '../storage/watch.ts'
 import { ownerKeyFile } from '../installation.ts'
 import { startNode, type RunningNode } from '../node.ts'
+
+/** What nats-server says when it could not write: it stores nothing in that stream until it is started again. */
+const FULL_DISK = /no space left on device|critical write error/i
 
 /** A NATS server that is started again when it dies, on the same port and store. */
 async function keepServer(
   config: Config,
   log: Log,
-): Promise<{ access: Access; stop(): Promise<void> }> {
+): Promise<{ access: Access; store: EmbeddedStore; stop(): Promise<void> }> {
   const { path } = await findServer(
     {
       ...process.env,
@@ -26,15 +32,21 @@ async function keepServer(
   // The same for every life of the server: the node comes back with it.
   const identity = createIdentity()
   let stopped = false
+  let frozen = false
   let server: Server
+  const data = join(config.data, 'nats')
+  releaseCushion(data)
   const start = async (port: number): Promise<Server> => {
     server = await startServer({
       binary: path,
-      data: join(config.data, 'nats'),
+      data,
       port,
       sync: config.sync,
       identity,
-      warn: (line) => log.warn({ nats: line }, 'the NATS server warns'),
+      warn: (line) => {
+        log.warn({ nats: line }, 'the NATS server warns')
+        if (FULL_DISK.test(line)) frozen = true
+      },
       unexpected: (reason) => void again(reason),
     })
     return server
@@ -52,7 +64,22 @@ async function keepServer(
     }
   }
   const { access } = await start(config.nats_port)
+  const gauge = createDiskGauge(join(data, 'store'), config.nats_max_store)
   return {
+    store: {
+      use: async () => {
+        releaseCushion(data)
+        keepCushion(data)
+        return gauge()
+      },
+      frozen: () => frozen,
+      restart: async () => {
+        frozen = false
+        // `unexpected` is not told of an end that was asked for.
+        await server.stop()
+        if (!stopped) await start(server.port).catch((error: Error) => again(error.message))
+      },
+    },
     access: {
       ...access,
       ...(config.nats_access.prefix !== undefined && { prefix: config.nats_access.prefix }),
@@ -63,6 +90,16 @@ async function keepServer(
     },
   }
 }
+
+/** A disk without a single byte: said in a sentence. */
+const diskFull =
+  ({ data }: Config) =>
+  (error: NodeJS.ErrnoException): never => {
+    if (error.code !== 'ENOSPC') throw error
+    throw new Fault(
+      `The disk of ${data} is full to its last byte, so nothing can be started. Make some 10 MiB of space there, or move the folder to a larger disk and name it in BATON_DATA.`,
+    )
+  }
 
 /**
  * Niceness of a process that only has views. On a machine that it shares with nodes that decide, those go first: an answer to
@@ -86,7 +123,8 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
   })
   const started = performance.now()
   standBack(config, log)
-  const server = config.nats.length === 0 ? await keepServer(config, log) : undefined
+  const server =
+    config.nats.length === 0 ? await keepServer(config, log).catch(diskFull(config)) : undefined
   let node: RunningNode | undefined
   let hurry: (() => void) | undefined
   const stop = async (signal: string) => {
@@ -108,11 +146,12 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal))
   try {
     const access = server?.access ?? { servers: config.nats, ...config.nats_access }
-    node = await startNode(config, access, log, (fault) => {
+    const fail = (fault: Fault) => {
       log.error({ err: fault }, 'the node cannot go on')
       process.exitCode = 1
       void stop('fault')
-    })
+    }
+    node = await startNode(config, access, log, fail, server?.store)
   } catch (error) {
     await server?.stop()
     throw error

@@ -78,6 +78,21 @@ export const sync: Parse<string> = (text) =>
   text === 'always' || (parseDuration(text) ?? 0) >= 1000
     ? text
     : wrong('must be always or a duration of at least 1s, such as 2m')
+const UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  KiB: 2 ** 10,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  TiB: 2 ** 40,
+}
+/** A size of at least 16 MiB. The result counts bytes. */
+export const bytes: Parse<number> = (text) => {
+  const [, digits = '', unit = ''] = /^(\d{1,16}(?:\.\d+)?)((?:[KMGT]iB)?)$/.exec(text) ?? []
+  const size = Math.floor(Number(digits || Number.NaN) * (UNITS[unit] ?? Number.NaN))
+  return size >= 16 * 2 ** 20 && Number.isSafeInteger(size)
+    ? size
+    : wrong('must be a size of at least 16MiB, such as 500MiB or 20GiB')
+}
 export const replicas: Parse<number> = (text) =>
   [1, 3, 5].includes(Number(text)) ? Number(text) : wrong('must be 1, 3 or 5')
 

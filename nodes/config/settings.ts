@@ -3,6 +3,7 @@ import { defaultTiming, type WorkerTiming } from '../../protocol/worker.ts'
 import {
   address,
   any,
+  bytes,
   duration,
   each,
   fileText,
@@ -105,6 +106,10 @@ export const table = {
     'always',
     sync,
     'When the NATS server beside this process writes to disk: before it acknowledges, or every so often',
+  ),
+  BATON_NATS_MAX_STORE: optional(
+    bytes,
+    'Size that the store of the NATS server beside this process may reach on the disk, such as 20GiB; absent: 90 % of the disk that it has',
   ),
   BATON_PARTITIONS: setting(
     '1',

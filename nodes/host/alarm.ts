@@ -2,6 +2,7 @@
 import type { Command, Kind } from '../../protocol/entry.ts'
 import { addressOf, type Cell } from './cell.ts'
 import type { Shard } from './shard.ts'
+import { GATE_CHECK_MS } from './write-gate.ts'
 
 export class Alarm {
   readonly #shard: Shard
@@ -36,6 +37,10 @@ export class Alarm {
       deadlines,
       deps: { clock },
     } = this.#shard
+    if (this.#shard.gate.closed()) {
+      this.#timer = { at: 0, cancel: clock.later(GATE_CHECK_MS, () => this.#ring()) }
+      return
+    }
     this.#timer = undefined
     const now = clock.now()
     for (const key of deadlines.due(now)) void this.#wake(key, now)

@@ -107,6 +107,8 @@ const EFFECT = /^e:(\d+\.\d+):(\d+)\.(\d+)$/
 /** The id of an effect's command: its source shard, and the place in its journal. */
 export const effectId = (partition: number, shard: number, cursor: number, index: number): string =>
   `e:${partition}.${shard}:${cursor}.${index}`
+/** Whether a command follows from an entry of a shard. */
+export const isEffectId = (commandId: string): boolean => EFFECT.test(commandId)
 /** Whether an effect's command was taken before; effects of one source arrive in order. */
 export function alreadyTaken(cell: Cell, commandId: string): boolean {
   const match = EFFECT.exec(commandId)

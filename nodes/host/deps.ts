@@ -2,7 +2,7 @@
 import type { AnyActor } from '../../actors/actor.ts'
 import type { Log } from '../../gateway/ports.ts'
 import type { Address, Command, Kind } from '../../protocol/entry.ts'
-import type { Refusal } from '../../protocol/errors.ts'
+import type { Code, Refusal } from '../../protocol/errors.ts'
 import type { WorkerTiming } from '../../protocol/worker.ts'
 import type { Aside } from './aside.ts'
 import type { Blobs, Bus, Clock, Journal, Random, Snapshots } from './ports.ts'
@@ -29,10 +29,19 @@ export interface HostDeps {
   doomed?(error: Error): void
   /** Actors of this node that are left alone for a while; absent: none is. */
   readonly aside?: Aside
+  /** Why nothing may be appended to the journal of a partition now; absent or undefined: it may. */
+  stopped?(partition: number): WriteStop | undefined
+  /** Told that a partition's journal lacks entries, and how that shows. */
+  damaged?(partition: number, reason: string): void
   /** Where views of this process find what was committed. */
   readonly recent?: Recent
   /** Whether this node's own lease is fresh: only then may it answer reads. */
   fresh(): boolean
+}
+/** Why changes are refused: the code that clients are answered with, and a sentence for the operator. */
+export interface WriteStop {
+  readonly code: Extract<Code, 'storage_full' | 'journal_damaged'>
+  readonly reason: string
 }
 /** Something that people should hear of. `id` is the same however often it is told. */
 export interface Notice {

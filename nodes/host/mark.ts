@@ -77,10 +77,10 @@ export class Checkpoint implements Covered {
     this.#mark = found
     return texts.flatMap((text) => (text ? parse<T>(text.data) : []))
   }
-  /** Store that nothing is known, for an owner that replays everything. */
+  /** Store that nothing is known, for an owner that replays everything. One that takes no writes stores no checkpoint either. */
   async reset(): Promise<void> {
     this.#mark = { v: 1, sequence: 0, epoch: this.#shard.epoch, parts: [] }
-    await this.#again()
+    if (!this.#shard.gate.latched) await this.#again()
   }
   /** Look whether everything stored up to the checkpoint is still there. Throws `LostState` when it is not. */
   async confirm(): Promise<void> {

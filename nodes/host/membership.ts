@@ -32,11 +32,15 @@ export interface Member {
   readonly id: string
   readonly roles: readonly RoleName[]
 }
-/** `listens`: it answers when asked whether it is there; releases that do not are not asked. `shards`: those it serves. */
+/**
+ * `listens`: it answers when asked whether it is there; releases that do not are not asked. `shards`: those it serves. `stops`:
+ * why it takes no writes.
+ */
 interface NodeRecord extends Member {
   readonly beat: number
   readonly listens?: true
   readonly shards?: readonly string[]
+  readonly stops?: readonly string[]
 }
 interface Observed {
   readonly member: Member
@@ -45,6 +49,7 @@ interface Observed {
   readonly changed: number
   readonly listens: boolean
   readonly shards: readonly string[]
+  readonly stops: readonly string[]
   gone: boolean
 }
 /** How nodes reach each other, past the registry. */
@@ -62,6 +67,7 @@ export class Membership {
   readonly #neighbours: Neighbours | undefined
   #observed = new Map<string, Observed>()
   #serves: () => readonly string[] = () => []
+  #stops: () => readonly string[] = () => []
   #revision = 0
   #beat = 0
   #renewed = Number.NEGATIVE_INFINITY
@@ -115,6 +121,15 @@ export class Membership {
   /** Have the own record name the shards that this node serves, from the next renewal on. */
   serve(shards: () => readonly string[]): void {
     this.#serves = shards
+  }
+  /** Have the own record say why this node takes no writes. */
+  report(stops: () => readonly string[]): void {
+    this.#stops = stops
+  }
+  /** Why live nodes, this one included, take no writes. */
+  stops(): readonly string[] {
+    const live = [...this.#observed.values()].filter((seen) => this.#alive(seen))
+    return [...new Set([...this.#stops(), ...live.flatMap((seen) => seen.stops)])]
   }
   /** Whether another live node says that it serves a shard. */
   served(shard: string): boolean {
@@ -257,11 +272,13 @@ export class Membership {
     const started = this.#clock.elapsed()
     const key = `node.${this.#self.id}`
     const shards = this.#serves()
+    const stops = this.#stops()
     const value = JSON.stringify({
       ...this.#self,
       beat: ++this.#beat,
       ...(this.#neighbours && { listens: true }),
       ...(shards.length > 0 && { shards }),
+      ...(stops.length > 0 && { stops }),
     } satisfies NodeRecord)
     let revision = await this.#registry.put(key, value, this.#revision)
     if (revision === undefined)
@@ -284,13 +301,23 @@ export class Membership {
     const next = new Map<string, Observed>()
     for (const { key, value } of entries) {
       const before = this.#observed.get(key)
-      const { id, roles, beat, listens = false, shards = [] } = JSON.parse(value) as NodeRecord
+      const record = JSON.parse(value) as NodeRecord
+      const { id, roles, beat, listens = false, shards = [], stops = [] } = record
       if (before && beat < before.beat && before.member.roles.includes('gateway')) this.#ended++
       next.set(
         key,
         before?.value === value
           ? before
-          : { member: { id, roles }, beat, value, changed: now, listens, shards, gone: false },
+          : {
+              member: { id, roles },
+              beat,
+              value,
+              changed: now,
+              listens,
+              shards,
+              stops,
+              gone: false,
+            },
       )
     }
     for (const [key, seen] of this.#observed)

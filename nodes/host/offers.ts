@@ -156,7 +156,7 @@ export class Offers {
     return matching
   }
   #kick(matching: Matching): void {
-    if (this.#stopped) return
+    if (this.#stopped || this.#shard.gate.closed()) return
     if (matching.running) {
       matching.again = true
       return

@@ -3,13 +3,23 @@
  * faults; the host itself never sees a clock, a socket or a random source.
  */
 
-/** Outcome of an append: its stream sequence; another owner wrote (`conflict`); or nobody knows (`unknown`). */
-export type Appended = { readonly sequence: number } | 'conflict' | 'unknown'
+/**
+ * Outcome of an append: its stream sequence; another owner wrote (`conflict`); the storage takes nothing (`refused`, and
+ * nothing was stored); or nobody knows (`unknown`).
+ */
+export type Appended = { readonly sequence: number } | 'conflict' | 'refused' | 'unknown'
 /** A stored envelope: its stream sequence, the message id it was appended with, its bytes. */
 export interface Stored {
   readonly sequence: number
   readonly message_id: string
   readonly data: Uint8Array
+}
+
+/** First kept and last sequence of a stream; `missing`: how many sequences between them have no entry, 0 when absent. */
+export interface JournalPosition {
+  readonly first: number
+  readonly last: number
+  readonly missing?: number
 }
 
 /** The journal: one stream per partition, one subject per shard. */
@@ -26,8 +36,8 @@ export interface Journal {
   last(partition: number, shard: number): Promise<Stored | undefined>
   /** The shard's envelopes with a sequence ≥ `from`, in order, up to the last one at the time of the call. */
   read(partition: number, shard: number, from: number): AsyncIterable<Stored>
-  /** First kept and last sequence of the partition's stream, as its leader knows them. */
-  position(partition: number): Promise<{ readonly first: number; readonly last: number }>
+  /** What the partition's stream holds, as its leader knows it. */
+  position(partition: number): Promise<JournalPosition>
   /**
    * Hand every envelope of the partition with a sequence ≥ `from` to `on`, in order, without end, in batches of what has
    * arrived; the next batch waits for the promise. Recovers by itself from lost consumers. Returns a function that stops.

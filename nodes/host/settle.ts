@@ -4,20 +4,29 @@
  */
 import type { Shard } from './shard.ts'
 
-/** The sequence of the appended envelope, or undefined when another owner wrote first. Waits as long as the journal cannot be asked. */
+/** Appends without an outcome, though the leader answers, after which the storage counts as unable to take any. */
+const UNANSWERED = 3
+
+/**
+ * The sequence of the appended envelope; `conflict`: another owner wrote first; `refused`: the storage takes nothing, and the
+ * envelope is not stored. Waits as long as the journal cannot be asked.
+ */
 export async function settle(
   shard: Shard,
   data: Uint8Array,
   id: string,
-): Promise<number | undefined> {
+): Promise<number | 'conflict' | 'refused'> {
   const { journal, clock, log } = shard.deps
+  let unanswered = 0
   for (let attempt = 0; ; attempt++) {
     const outcome = await journal.append(shard.partition, shard.shard, data, shard.sequence, id)
     if (typeof outcome === 'object') return outcome.sequence
     try {
       const last = await journal.last(shard.partition, shard.shard)
       if (last?.message_id === id) return last.sequence
-      if ((last?.sequence ?? 0) !== shard.sequence) return undefined
+      if ((last?.sequence ?? 0) !== shard.sequence) return 'conflict'
+      if (outcome === 'unknown') unanswered++
+      if (outcome === 'refused' || unanswered >= UNANSWERED || shard.gate.closed()) return 'refused'
     } catch (error) {
       log.debug({ err: error, shard: shard.name }, 'the journal cannot be asked yet')
     }

@@ -26,6 +26,7 @@ import { Mailbox } from './mailbox.ts'
 import { Offers } from './offers.ts'
 import { settle } from './settle.ts'
 import { takeOver } from './takeover.ts'
+import { refusalOf, WriteGate } from './write-gate.ts'
 
 export class Shard {
   readonly partition: number
@@ -36,6 +37,7 @@ export class Shard {
   readonly effects: Effects
   readonly offers: Offers
   readonly keeper: Keeper
+  readonly gate: WriteGate
   /** Whether the record of ownership still names this owner. */
   readonly held: () => Promise<boolean>
   /** Sequence of the last envelope of the shard's subject, and the epoch this owner writes. */
@@ -83,6 +85,7 @@ export class Shard {
     this.effects = new Effects(this)
     this.offers = new Offers(this)
     this.keeper = new Keeper(this)
+    this.gate = new WriteGate(this)
   }
   get name(): string {
     return `${this.partition}.${this.shard}`
@@ -93,12 +96,10 @@ export class Shard {
   get letters(): number {
     return this.#mailbox.length
   }
-  /** Take over: fence older owners, replay, then listen. @param epoch higher than any epoch this shard was owned under. */
+  /** Take over: fence older owners, replay, then listen. Without a fence, only reads are answered (`gate`). @param epoch higher than any epoch this shard was owned under. */
   async start(epoch: number): Promise<void> {
     const pending = await takeOver(this, epoch)
     this.#open = true
-    for (const cell of this.cells.all()) this.#alarm.note(cell)
-    this.effects.begin(pending)
     const { bus } = this.deps
     const own = bus.subscribe(subjects.shard(this.partition, this.shard), (message) =>
       this.receive(message as never),
@@ -110,6 +111,12 @@ export class Shard {
       own()
       demand()
     }
+    if (this.gate.latched) {
+      this.gate.watch()
+      return
+    }
+    for (const cell of this.cells.all()) this.#alarm.note(cell)
+    this.effects.begin(pending)
     this.keeper.start()
     this.offers.start()
     this.#alarm.arm()
@@ -117,6 +124,8 @@ export class Shard {
 
   /** Stop owning in an orderly way: finish what is in flight, write snapshots and the checkpoint, most of it while others can still ask. */
   async stop(): Promise<void> {
+    // Nothing has changed since the gate was closed, and a storage that takes nothing would be waited for.
+    if (this.gate.closed()) return this.drop()
     if (this.#open) await this.keeper.flush()
     if (!this.#open) return
     this.#unsubscribe?.()
@@ -138,6 +147,7 @@ export class Shard {
   #close(): void {
     this.#open = false
     this.#alarm.stop()
+    this.gate.stop()
     for (const letter of this.#ahead.splice(0)) turnAway(letter)
     this.#mailbox.close()
     this.#news()
@@ -179,6 +189,10 @@ export class Shard {
     const arm = cell?.actor.ask?.[name]
     return cell && arm && { result: arm(cell.state as never, input as never, this.#lastAt) }
   }
+  /** Note when an actor wants to be woken. */
+  note(cell: Cell): void {
+    this.#alarm.note(cell)
+  }
   /** Run something when no append is in flight: memory then equals the journal. @param ahead of all that waits, which may be a lot. */
   task(run: () => void, fail: () => void = () => {}, ahead = false): void {
     this.#post({ type: 'task', run, fail }, ahead)
@@ -186,6 +200,11 @@ export class Shard {
   #post(letter: Letter, ahead = false): void {
     if (!this.#open) {
       turnAway(letter)
+      return
+    }
+    const stop = this.gate.unreadable ? this.gate.closed() : undefined
+    if (stop && letter.type === 'ask') {
+      letter.answer(refusalOf(stop))
       return
     }
     if (ahead) this.#ahead.push(letter)
@@ -241,16 +260,19 @@ export class Shard {
         waiting.push(letter)
         if (letter.type === 'ask') answers.push(await this.#read(letter))
         else {
-          const decided = await batch.decide(letter.command)
+          const stopped = this.gate.refusal(letter.command)
+          const decided = stopped ?? (await batch.decide(letter.command))
           answers.push(() => letter.answer(decided))
-          this.deps.measure.command(letter.command.kind, outcomeOf(decided))
+          if (!('not_owner' in decided))
+            this.deps.measure.command(letter.command.kind, outcomeOf(decided))
         }
       }
     }
     this.#mailbox.take(ready, taken)
     await this.offers.ahead(batch)
-    if (batch.entries.length > 0 && !(await this.#commit(batch))) {
-      for (const letter of waiting) if (letter.type !== 'task') letter.answer(notOwner)
+    const failed = batch.entries.length > 0 ? await this.#commit(batch) : undefined
+    if (failed) {
+      for (const letter of waiting) if (letter.type !== 'task') letter.answer(failed)
       return
     }
     // What changed nothing was not put to the journal, so only the own lease says that the state is not an old one.
@@ -282,17 +304,23 @@ export class Shard {
     }
   }
 
-  async #commit(batch: Batch): Promise<boolean> {
-    if (!this.#open) return false
+  /** Append a batch. Gives the answer to all of it when that failed. */
+  async #commit(batch: Batch): Promise<ShardAnswer | undefined> {
+    if (!this.#open) return notOwner
     const started = this.deps.clock.elapsed()
     const id = `${this.deps.node}-${this.name}-${this.epoch}-${this.#counter++}`
     const head = { epoch: this.epoch, prev: this.sequence }
     const data = await encode(head, batch.entries, batch.parts, id, this.deps.blobs)
     this.deps.recent?.keep(id, { v: 1, ...head, entries: batch.entries }, batch.bytes)
     const sequence = await settle(this, data, id)
-    if (sequence === undefined) {
+    if (sequence === 'conflict') {
       this.lose('another node owns the shard')
-      return false
+      return notOwner
+    }
+    if (sequence === 'refused') {
+      this.lose('the storage takes nothing')
+      // Reads, and effects, which are repeated: the shard answers again in a moment, from what is stored.
+      return notOwner
     }
     this.sequence = sequence
     this.deps.measure.commit((this.deps.clock.elapsed() - started) / 1000, batch.entries.length)
@@ -308,6 +336,6 @@ export class Shard {
       cell.used = this.deps.clock.elapsed()
       this.effects.perform(one, bytes)
     })
-    return true
+    return undefined
   }
 }

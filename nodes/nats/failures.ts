@@ -41,7 +41,18 @@ export const codes = {
   wrongLastSequence: 10071,
   wrongLastSequenceUnknown: 10164,
   duplicateInProcess: 10158,
+  /** Limits of the account, of the server's memory or disk, of the stream: the message was not stored. */
+  accountResourcesExceeded: 10002,
+  insufficientResources: 10023,
+  storageResourcesExceeded: 10047,
+  streamStoreFailed: 10077,
 } as const
+const outOfSpace: ReadonlySet<number> = new Set([
+  codes.accountResourcesExceeded,
+  codes.insufficientResources,
+  codes.storageResourcesExceeded,
+  codes.streamStoreFailed,
+])
 
 /** The API's code of an error, or undefined when it is none of the API's. */
 export const codeOf = (error: unknown): number | undefined =>
@@ -52,6 +63,9 @@ export const isWrongSequence = (error: unknown): boolean => {
   const code = codeOf(error)
   return code === codes.wrongLastSequence || code === codes.wrongLastSequenceUnknown
 }
+
+/** The stream's leader did not store a message because there is no space for it. */
+export const isOutOfSpace = (error: unknown): boolean => outOfSpace.has(codeOf(error) ?? 0)
 
 /** Nobody listens on the subject of a request. */
 export const isNoResponders = (error: unknown): boolean =>

@@ -8,7 +8,14 @@ import { names, subjects } from '../../protocol/subjects.ts'
 import type { Appended, Journal, Stored } from '../host/ports.ts'
 import { QUESTION, type Nats } from './connect.ts'
 import { DamagedEnvelope, opened, sealed } from './envelope.ts'
-import { codeOf, codes, isNoResponders, isWrongSequence, sentence } from './failures.ts'
+import {
+  codeOf,
+  codes,
+  isNoResponders,
+  isOutOfSpace,
+  isWrongSequence,
+  sentence,
+} from './failures.ts'
 import { follow } from './follow.ts'
 import { createSuccession, leads } from './leader.ts'
 import { newest } from './newest.ts'
@@ -22,6 +29,8 @@ export interface JournalOptions {
   readonly appended?: (seconds: number, bytes: number) => void
   /** Told of every append whose outcome is unknown. */
   readonly doubted?: () => void
+  /** Told the server's reason when the storage did not take an append. */
+  readonly refused?: (reason: string) => void
 }
 /** Pauses before an append is repeated whose first sending is still being stored, in milliseconds. */
 const IN_PROCESS = [10, 30, 100, 300]
@@ -35,7 +44,12 @@ const READ_ATTEMPTS = 6
 /** The journal of a connection. */
 export function createJournal(
   nats: Nats,
-  { timeout = 3000, appended = () => {}, doubted = () => {} }: JournalOptions = {},
+  {
+    timeout = 3000,
+    appended = () => {},
+    doubted = () => {},
+    refused = () => {},
+  }: JournalOptions = {},
 ): Journal {
   const { space } = nats
   const streamOf = (partition: number) => space.stream(names.journal(partition))
@@ -84,6 +98,10 @@ export function createJournal(
       } catch (error) {
         if (isWrongSequence(error))
           return await outcomeOfConflict(partition, shard, message_id, expected)
+        if (isOutOfSpace(error)) {
+          refused(sentence(error))
+          return 'refused'
+        }
         // Larger than the server accepts: sending it again cannot help.
         if (error instanceof InvalidArgumentError) throw error
         // Nobody leads the stream: then nobody has it, and whoever is elected is to have it at once.
@@ -160,7 +178,8 @@ export function createJournal(
       const { state, cluster } = await nats.manager.streams.info(streamOf(partition))
       if (!leads(cluster, performance.now() - asked) || !succession(partition, cluster))
         throw new Error(`who told the end of ${streamOf(partition)} may not lead it any more`)
-      return { first: state.first_seq, last: state.last_seq }
+      const { first_seq: first, last_seq: last, messages } = state
+      return { first, last, missing: messages === 0 ? 0 : last - first + 1 - messages }
     },
     follow: (partition, from, on) => follow(nats, streamOf(partition), from, on),
   }

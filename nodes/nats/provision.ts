@@ -202,6 +202,26 @@ async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
 }
 
 /**
+ * A journal of an installation that exists is never created again: nats-server leaves out a stream that it cannot read, and an
+ * empty one in its place would be taken for the truth.
+ * @throws Fault when one is missing.
+ */
+async function requireJournals(nats: Nats, partitions: number): Promise<void> {
+  if (!(await createRegistry(nats, names.config).get('installation'))) return
+  for (let partition = 0; partition < partitions; partition++) {
+    const stream = names.journal(partition)
+    try {
+      await nats.manager.streams.info(stream)
+    } catch (error) {
+      if (codeOf(error) !== codes.streamNotFound) throw error
+      throw new Fault(
+        `The NATS servers do not have ${stream}, the journal of this installation. Their log says why; the usual reason is a damaged file. Restore the last backup into empty servers, or, in a cluster, the server's folder from another one.`,
+      )
+    }
+  }
+}
+
+/**
  * Make sure that everything exists.
  * @param within milliseconds to wait for each thing while the servers elect; 60 s by default.
  * @throws Fault when the layout differs from the stored one, or the servers do not provide in time.
@@ -212,6 +232,7 @@ export async function provision(nats: Nats, layout: Layout, within = WITHIN): Pr
     patiently(nats, config.name, () => ensureStream(nats, config), within)
   await ensureConfig(nats, replicas, within)
   await patiently(nats, 'the stored layout', () => settleLayout(nats, layout), within)
+  await patiently(nats, 'the journals', () => requireJournals(nats, partitions), within)
   for (let partition = 0; partition < partitions; partition++) {
     await make(journalConfig(nats.space, partition, replicas))
     await make(stateConfig(nats.space, partition, replicas))

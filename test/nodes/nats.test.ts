@@ -61,7 +61,7 @@ t.test('appends of one shard exclude each other', async (t) => {
   const last = await journal.last(0, 0)
   t.match(last, { sequence: 3, message_id: 'm4' })
   t.equal(words(last), 'b')
-  t.same(await journal.position(0), { first: 1, last: 3 })
+  t.same(await journal.position(0), { first: 1, last: 3, missing: 0 })
   const raced = await Promise.all([
     createJournal(one).append(0, 2, bytes('1'), 0, 'r1'),
     createJournal(two).append(0, 2, bytes('2'), 0, 'r2'),

@@ -1,0 +1,32 @@
+/** What JetStream says of the account that this process is connected with. */
+import { Empty } from '@nats-io/transport-node'
+import { QUESTION, type Nats } from './connect.ts'
+
+interface Limits {
+  readonly max_storage?: number
+}
+interface Tier {
+  readonly storage?: number
+  readonly limits?: Limits
+}
+interface Answer extends Tier {
+  readonly tiers?: Readonly<Record<string, Tier>>
+}
+
+/**
+ * Bytes that the account has stored on disk, and may store; of accounts with tiers, those of the fullest. Undefined when it has
+ * no limit. NATS counts messages before compression. Throws when nobody answers.
+ */
+export async function accountUse(
+  nats: Pick<Nats, 'ask' | 'space'>,
+): Promise<{ readonly used: number; readonly limit: number } | undefined> {
+  const answer = (
+    await nats.ask(`${nats.space.api}.INFO`, Empty, undefined, QUESTION)
+  ).json<Answer>()
+  const tiers = [answer, ...Object.values(answer.tiers ?? {})].flatMap(({ storage, limits }) =>
+    limits?.max_storage !== undefined && limits.max_storage > 0
+      ? [{ used: storage ?? 0, limit: limits.max_storage }]
+      : [],
+  )
+  return tiers.sort((a, b) => b.used / b.limit - a.used / a.limit)[0]
+}
