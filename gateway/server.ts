@@ -267,9 +267,23 @@ export function createGateway(
   }
 }
 
+declare module 'uWebSockets.js' {
+  interface TemplatedApp {
+    /** The published types lack this form: it takes options together with a host. */
+    listen(
+      host: string,
+      port: number,
+      options: number,
+      cb: (listenSocket: us_listen_socket | false) => void,
+    ): TemplatedApp
+  }
+}
+/** `LIBUS_LISTEN_EXCLUSIVE_PORT`: without it two processes share a port, and each gets some of its connections. */
+const EXCLUSIVE_PORT = 1
+
 function listen(app: TemplatedApp, host: string, port: number): Promise<us_listen_socket> {
   return new Promise((resolve, reject) => {
-    app.listen(host, port, (token) =>
+    app.listen(host, port, EXCLUSIVE_PORT, (token) =>
       token ? resolve(token) : reject(new Error(`cannot listen on ${host}:${port}`)),
     )
   })

@@ -3,8 +3,6 @@
  * The way in: `npm start`, `npm test`, `baton …`. Plain JavaScript without packages, so that it runs on a fresh checkout:
  * it sees to the packages and then hands over to `nodes/main.ts`.
  */
-import { spawn } from 'node:child_process'
-import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -32,22 +30,6 @@ const fail = (message) => {
   process.exit(1)
 }
 
-/**
- * Run the program in a process of its own and end as it ends.
- * @param {string[]} args of node
- */
-function handOver(args) {
-  const child = spawn(process.execPath, args, { stdio: 'inherit' })
-  child.once('error', (error) => fail(`The program cannot be started: ${error.message}`))
-  // A terminal sends Ctrl-C to the whole group, the child included; a second one would mean "at once".
-  process.on('SIGINT', () => void (process.stdin.isTTY || child.kill('SIGINT')))
-  for (const signal of /** @type {const} */ (['SIGTERM', 'SIGHUP']))
-    process.on(signal, () => void child.kill(signal))
-  child.once('exit', (code, signal) =>
-    process.exit(code ?? 128 + (signal ? constants.signals[signal] : 0)),
-  )
-}
-
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const [given, ...args] = process.argv.slice(2)
 const command = given === 'help' || given === '-h' ? '--help' : given
@@ -69,12 +51,14 @@ else {
     process.exitCode = await runTests(root, args, loader)
   } else {
     const { programOf, sourceOf } = await import('./boot/program.mjs')
-    handOver([
+    const { supervise } = await import('./boot/supervise.mjs')
+    const program = [
       ...(FROM_SOURCES.includes(command)
         ? sourceOf(join(root, 'nodes/main.ts'), loader)
         : programOf(root, loader)),
       command,
       ...args,
-    ])
+    ]
+    supervise(program, command === 'start')
   }
 }

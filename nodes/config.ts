@@ -18,6 +18,7 @@ import {
 } from './config/settings.ts'
 import { natsAccessOf } from './config/nats.ts'
 import type { Access } from './nats/access.ts'
+import { closest } from '../client/suggest.ts'
 import { readModels, type ModelSettings } from './models.ts'
 
 /** What a node runs with. */
@@ -120,6 +121,26 @@ function readFlags(argv: readonly string[], faults: string[]): Map<Name, string>
   return given
 }
 
+/** Variables of other parts of Baton: the command line, `nats.conf`, tests. */
+const others: readonly string[] = [
+  ...['BATON_URL', 'BATON_KEY', 'BATON_PROJECT', 'BATON_PROFILE', 'BATON_CONFIG'],
+  ...['BATON_NATS_NAME', 'BATON_NATS_HOST', 'BATON_NATS_STORE', 'BATON_NATS_PID', 'BATON_CHROMIUM'],
+  ...['BATON_SCREENSHOT', 'BATON_TEST_LOG'],
+]
+/**
+ * Variables that look like misspelt settings. Names that resemble none are left alone: container platforms set variables of
+ * their own for a service of the name "baton".
+ */
+const misspelt = (env: Readonly<Record<string, string | undefined>>): string[] =>
+  Object.keys(env).flatMap((name) => {
+    if (!name.startsWith('BATON_') || name in table || others.includes(name)) return []
+    const meant = closest(
+      name.slice(6),
+      [...settingNames, ...others].map((one) => one.slice(6)),
+    )
+    return meant === undefined ? [] : [`${name} is no setting. Did you mean BATON_${meant}?`]
+  })
+
 /** A complete configuration, or every fault with what to do about it. */
 type Read = { readonly config: Config } | { readonly faults: readonly string[] }
 /**
@@ -143,6 +164,7 @@ export function readConfig(
       faults.push(`${flags.has(name) ? flagOf(name) : name}${given} ${value.wrong}`)
     } else values[name] = value
   }
+  faults.push(...misspelt(env))
   // Complete unless there are faults, and then it is not used.
   const v = values as Values
   const timing: WorkerTiming = {

@@ -55,7 +55,6 @@ serving(
   'Start one node of a cluster; name the servers with --nats and what it does with --roles',
   async (config) => {
     await runNode(config, false)
-    process.send?.('ready')
   },
 )
 serving(
@@ -127,10 +126,14 @@ program
 addClientCommands(program, process.env)
 oneLineErrors(program)
 
+// Started by another process of Baton: when that one is gone, this one ends in order.
+process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
+process.channel?.unref()
+
 try {
   await program.parseAsync()
 } catch (error) {
   if (!(error instanceof Fault)) throw error
-  process.stderr.write(`${error.message}\n`)
-  process.exitCode = 1
+  // What was opened before the fault must not keep the process alive.
+  process.stderr.write(`${error.message}\n`, () => process.exit(1))
 }

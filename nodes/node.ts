@@ -3,6 +3,7 @@
  * gateway), stopping from the outside in, so that nobody is asked who has already left.
  */
 import { randomBytes } from 'node:crypto'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { actorKinds } from '../actors/kinds.ts'
 import { CHAT } from '../gateway/chat.ts'
@@ -89,6 +90,22 @@ function systemRandom(): Random {
     },
   }
 }
+
+/** Why an address cannot be listened on, as a sentence with what to do. */
+const portFault = (host: string, port: number): Promise<Fault> =>
+  new Promise((told) => {
+    const fault = (code: string | undefined): Fault =>
+      new Fault(
+        code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND'
+          ? `${host} is no address of this machine: set BATON_HOST to one of its addresses, or to 0.0.0.0 for all`
+          : code === 'EACCES'
+            ? `This user may not listen on port ${port}: choose one from 1024 with BATON_PORT`
+            : `Port ${port} of ${host} is in use, perhaps by another Baton: stop it, or choose another port with BATON_PORT or --port`,
+      )
+    const probe = createServer()
+    probe.once('error', ({ code }: NodeJS.ErrnoException) => told(fault(code)))
+    probe.listen(port, host, () => void probe.close(() => told(fault(undefined))))
+  })
 
 /**
  * Start a node. @param access how it reaches the NATS servers. @throws Fault with what to do when it cannot.
@@ -327,7 +344,9 @@ export async function startNode(
     const mail = config.mail && (await startMail(world, config.mail))
     if (mail) stops.push(() => mail.stop())
     const gateway = createGateway(world, directory, { modules: browserModules(CHAT) })
-    const port = await gateway.listen(config.host, config.port)
+    const port = await gateway
+      .listen(config.host, config.port)
+      .catch(async () => Promise.reject(await portFault(config.host, config.port)))
     stops.push(() => gateway.stop())
     return {
       id,

@@ -7,7 +7,7 @@ import type { Row } from '../../protocol/contract.ts'
 import { prefixes } from '../../protocol/ids.ts'
 import { BatonError, type Transport } from '../transport.ts'
 import { Mistake } from './mistake.ts'
-import { closest } from './suggest.ts'
+import { closest } from '../suggest.ts'
 
 /** A kind of record that people name: its list, the query that narrows it, and the members that hold its names. */
 interface Named {

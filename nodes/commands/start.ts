@@ -1,6 +1,7 @@
 /** `baton start` and `baton node`: one process, with a NATS server beside it unless one is named. */
 import { setPriority } from 'node:os'
-import { join } from 'node:path'
+import { accessSync, constants } from 'node:fs'
+import { join, resolve } from 'node:path'
 import type { Log } from '../../gateway/ports.ts'
 import type { Config } from '../config.ts'
 import { Fault } from '../fault.ts'
@@ -9,6 +10,7 @@ import type { Access } from '../nats/access.ts'
 import { createIdentity } from '../nats/identity.ts'
 import { findServer } from '../nats/install.ts'
 import { startServer, type Server } from '../nats/server.ts'
+import { privateFolder } from '../private.ts'
 import { createDiskGauge, keepCushion, releaseCushion } from '../storage/disk.ts'
 import type { EmbeddedStore } from '../storage/watch.ts'
 import { ownerKeyFile } from '../installation.ts'
@@ -49,6 +51,8 @@ async function keepServer(
       },
       unexpected: (reason) => void again(reason),
     })
+    // The supervisor ends it when this process dies.
+    process.send?.({ server: server.pid })
     return server
   }
   const again = async (reason: string): Promise<void> => {
@@ -115,6 +119,25 @@ function standBack(config: Config, log: Log): void {
   }
 }
 
+/** Make the data folder, or say what is wrong with it. @throws Fault when it cannot be written to. */
+function ensureData(data: string): void {
+  try {
+    privateFolder(data)
+    accessSync(data, constants.R_OK | constants.W_OK | constants.X_OK)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const why =
+      code === 'EEXIST' || code === 'ENOTDIR'
+        ? 'a file is in its place'
+        : code === 'EACCES' || code === 'EPERM' || code === 'EROFS'
+          ? 'this user may not write there'
+          : `it cannot be made (${code})`
+    throw new Fault(
+      `The data folder ${resolve(data)} cannot be used: ${why}. Choose another with BATON_DATA or --data.`,
+    )
+  }
+}
+
 /** Run until told to stop. @param greet say where it is and what to try next. */
 export async function runNode(config: Config, greet: boolean): Promise<void> {
   const log = createLog({
@@ -123,6 +146,7 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
   })
   const started = performance.now()
   standBack(config, log)
+  ensureData(config.data)
   const server =
     config.nats.length === 0 ? await keepServer(config, log).catch(diskFull(config)) : undefined
   let node: RunningNode | undefined
@@ -166,6 +190,7 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
     'started',
   )
   if (greet) process.stdout.write(greeting(node, config))
+  process.send?.('ready')
 }
 
 /** Where the owner key of this installation is, as far as this node knows. */

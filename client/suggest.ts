@@ -19,13 +19,16 @@ function distance(a: string, b: string): number {
   return last[b.length] ?? 0
 }
 
-/** The nearest of the known words, when it is near enough to be meant: at most a third of its letters differ. */
+/** The nearest of the known words, when it is near enough to be meant: at most a third of its letters differ, at most three. */
 export function closest(text: string, known: readonly string[]): string | undefined {
   const word = text.toLowerCase().slice(0, 64)
   let best: { readonly name: string; readonly edits: number } | undefined
   for (const name of known) {
     const edits = distance(word, name.toLowerCase().slice(0, 64))
-    if (edits <= Math.max(1, Math.floor(name.length / 3)) && (!best || edits < best.edits))
+    if (
+      edits <= Math.min(3, Math.max(1, Math.floor(name.length / 3))) &&
+      (!best || edits < best.edits)
+    )
       best = { name, edits }
   }
   return best?.name

@@ -1,0 +1,130 @@
+/**
+ * Runs the program in a process of its own. A server (`start`) is supervised: when it dies although it was not told to end,
+ * it is started again after a pause that doubles. After several deaths in a row the supervisor gives up.
+ *
+ * Invariants:
+ * V1. A server that never became ready is not started again: it has said what is wrong.
+ * V2. Signals, and the loss of the parent under npm, end the server in order; then nothing is started again.
+ * V3. The NATS server of a server that died is ended, too, before anything else starts or ends.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { constants } from 'node:os'
+
+/** Deaths in a row after which the supervisor gives up, and the time without one after which the count begins anew. */
+const MAX_DEATHS = 5
+const STABLE_MS = 60_000
+const PAUSE_MS = { first: 1000, most: 16_000 }
+/** How often the parent is looked for. */
+const PARENT_MS = 500
+
+/** @param {string} line */
+const say = (line) => void process.stderr.write(`${line}\n`)
+
+/** End a process that its owner has left behind. @param {number | undefined} pid */
+function endServer(pid) {
+  try {
+    if (pid !== undefined) process.kill(pid, 'SIGTERM')
+  } catch {
+    // It has ended with its owner.
+  }
+}
+
+/** The id of the npm that runs this process: its parent, or the parent of the shell in between. @returns {number | undefined} */
+function npmAbove() {
+  let pid = process.ppid
+  for (let above = 0; above < 2; above++) {
+    const { stdout } = spawnSync('ps', ['-o', 'ppid=,args=', '-p', String(pid)], {
+      encoding: 'utf8',
+    })
+    const [, parent, command] = /^\s*(\d+)\s+(.*)/.exec(stdout ?? '') ?? []
+    if (command === undefined) return undefined
+    if (/(^|\/)npm(\s|$|-cli)/.test(command)) return pid
+    pid = Number(parent)
+  }
+  return undefined
+}
+/** Whether there is such a process. @param {number} pid */
+function lives(pid) {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return /** @type {NodeJS.ErrnoException} */ (error).code === 'EPERM'
+  }
+}
+
+/**
+ * Run node with these arguments; this process ends as the last of its lives does.
+ * @param {readonly string[]} args of node
+ * @param {boolean} supervised whether it is started again
+ */
+export function supervise(args, supervised) {
+  let deaths = 0
+  let ending = false
+  /** @type {import('node:child_process').ChildProcess | undefined} */
+  let child
+  /** @type {NodeJS.Timeout | undefined} */
+  let pause
+
+  const run = () => {
+    /** @type {number | undefined} */
+    let server
+    /** @type {number | undefined} */
+    let ready
+    const started = spawn(process.execPath, args, {
+      stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    })
+    child = started
+    started.once('error', (error) => {
+      say(`The program cannot be started: ${error.message}`)
+      process.exit(1)
+    })
+    started.on('message', (/** @type {unknown} */ message) => {
+      if (message === 'ready') ready = performance.now()
+      else if (typeof message === 'object' && message && 'server' in message)
+        server = Number(message.server)
+    })
+    started.once('exit', (code, signal) => {
+      child = undefined
+      const status = code ?? 128 + (signal ? constants.signals[signal] : 0)
+      const died = status !== 0 && !ending
+      if (died) endServer(server)
+      if (!died || !supervised || (ready === undefined && deaths === 0)) process.exit(status)
+      if (ready !== undefined && performance.now() - ready > STABLE_MS) deaths = 0
+      deaths++
+      const how = signal ? `signal ${signal}` : `exit code ${code}`
+      if (deaths > MAX_DEATHS) {
+        say(
+          `Baton ended ${deaths} times in a row, the last time with ${how}. It is not started again: look at the lines above, then start it yourself.`,
+        )
+        process.exit(status)
+      }
+      const ms = Math.min(PAUSE_MS.most, PAUSE_MS.first * 2 ** (deaths - 1))
+      say(
+        `Baton ended with ${how}. It is started again in ${ms / 1000} s (${deaths} of ${MAX_DEATHS}).`,
+      )
+      pause = setTimeout(run, ms)
+    })
+  }
+  /** @param {NodeJS.Signals} signal */
+  const end = (signal) => {
+    ending = true
+    clearTimeout(pause)
+    if (child) child.kill(signal)
+    else process.exit(128 + constants.signals[signal])
+  }
+  // A terminal sends Ctrl-C to the whole group, the child included; a second one would mean "at once".
+  process.on('SIGINT', () => {
+    ending = true
+    if (!process.stdin.isTTY || !child) end('SIGINT')
+  })
+  for (const signal of /** @type {const} */ (['SIGTERM', 'SIGHUP']))
+    process.on(signal, () => end(signal))
+  // npm that is killed cannot pass a signal on.
+  const npm = process.env['npm_lifecycle_event'] ? npmAbove() : undefined
+  if (npm !== undefined)
+    setInterval(() => {
+      if (!lives(npm) && !ending) end('SIGTERM')
+    }, PARENT_MS).unref()
+  run()
+}
