@@ -146,6 +146,8 @@ export interface GatewaySettings {
   readonly sessions: { readonly age: number; readonly idle: number }
   /** Origins allowed to call from a browser; `*` for any. */
   readonly cors: readonly string[]
+  /** Whether this gateway answers `/metrics`, and the token that it asks for. Absent: it answers everybody. */
+  readonly metrics?: { readonly status_only: boolean; readonly token?: string }
   /** Principal id for anonymous worker sockets from loopback; absent: refused. */
   readonly anonymous_worker?: string
   /** Address under which people reach the gateways, without a slash at its end; absent: links are paths. */

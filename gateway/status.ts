@@ -1,7 +1,18 @@
 /** What the machines around a gateway ask: whether it lives, whether it can work, and its numbers. */
-import type { StorageReport, World } from './ports.ts'
-import type { Incoming } from './request.ts'
-import type { Answer } from './respond.ts'
+import { refuse } from '../protocol/errors.ts'
+import type { GatewaySettings, StorageReport, World } from './ports.ts'
+import type { Handler } from './serve.ts'
+
+/** The sentence for a request without the token. */
+export const METRICS_REFUSED =
+  'The metrics ask for a token: send Authorization: Bearer with the value of BATON_METRICS_TOKEN.'
+/** Whether a request carries the token that metrics ask for. Hashes are compared, so that the time says nothing about the token. */
+export const mayReadMetrics = (
+  metrics: GatewaySettings['metrics'],
+  authorization: string | undefined,
+  hash: (text: string) => string,
+): boolean =>
+  metrics?.token === undefined || hash(authorization ?? '') === hash(`Bearer ${metrics.token}`)
 
 /** What readiness is judged by. */
 export interface Readiness {
@@ -36,15 +47,21 @@ export async function readyAnswer(
 export const openStatus = (
   world: World,
   stopping: () => boolean,
-): Readonly<Record<string, (incoming: Incoming) => Promise<Answer>>> => ({
+): Readonly<Record<string, Handler>> => ({
   '/healthz': async () => ({ status: 200, body: { status: 'alive' } }),
   '/readyz': async (incoming) => {
     const answer = await readyAnswer(world, stopping(), incoming.query)
     return answer.status === 200 ? answer : { ...answer, headers: { 'Retry-After': '1' } }
   },
-  '/metrics': async () => ({
-    status: 200,
-    text: await world.metrics(),
-    type: 'text/plain; version=0.0.4; charset=utf-8',
-  }),
+  '/metrics': async (incoming) => {
+    const { metrics } = world.settings
+    if (metrics?.status_only) return refuse('not_found', undefined, 'There is no such path.')
+    if (!mayReadMetrics(metrics, incoming.header('authorization'), (text) => world.hash(text)))
+      return refuse('unauthorized', undefined, METRICS_REFUSED)
+    return {
+      status: 200,
+      text: await world.metrics(),
+      type: 'text/plain; version=0.0.4; charset=utf-8',
+    }
+  },
 })

@@ -29,6 +29,8 @@ export interface Config {
   readonly data: string
   /** Port of `/healthz`, `/readyz` and `/metrics` of a node without a gateway; absent: none. */
   readonly status_port?: number
+  /** Who may read `/metrics`, and where. */
+  readonly metrics: { readonly status_only: boolean; readonly token?: string }
   /** Addresses of the NATS servers; empty: run one beside this process. */
   readonly nats: readonly string[]
   /** Credentials, TLS, domain and prefix for those servers. */
@@ -186,6 +188,8 @@ export function readConfig(
       'BATON_REPLICAS is more than 1, but the NATS server beside this process is only one: name a cluster in BATON_NATS, or use `baton cluster`',
     )
   }
+  if (v.BATON_METRICS === 'status' && v.BATON_STATUS_PORT === undefined)
+    faults.push('BATON_METRICS is status: name the port in BATON_STATUS_PORT')
   const { BATON_NOTIFY_SMTP: smtp, BATON_NOTIFY_FROM: from } = v
   if (smtp !== undefined && from === undefined)
     faults.push('BATON_NOTIFY_SMTP is set: name the sender of letters in BATON_NOTIFY_FROM')
@@ -215,6 +219,10 @@ export function readConfig(
         (v.BATON_VIEW_THREADS === 'auto' &&
           new Set(v.BATON_ROLES).size > 1 &&
           availableParallelism() > 1),
+      metrics: {
+        status_only: v.BATON_METRICS === 'status',
+        ...(v.BATON_METRICS_TOKEN !== undefined && { token: v.BATON_METRICS_TOKEN }),
+      },
       brand: v.BATON_BRAND,
       key_prefix: v.BATON_KEY_PREFIX,
       partitions: v.BATON_PARTITIONS,

@@ -223,6 +223,7 @@ export async function startNode(
       models: config.models.models,
       ...(config.inbox_domain !== undefined && { inbox_domain: config.inbox_domain }),
       inbound_mail: config.mail !== undefined,
+      metrics: config.metrics,
       ...(publicUrl !== undefined && { public_url: publicUrl }),
       ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),
       sessions: config.sessions,
@@ -323,24 +324,28 @@ export async function startNode(
           env: process.env,
         }),
       )
-    if (!edge || !directory) {
-      if (config.status_port === undefined)
-        return { id, installed, owned: () => host.owned(), leave: () => {}, stop }
-      const status = await serveStatus(config.host, config.status_port, {
-        unready,
-        storage: report,
-        metrics: metrics.text,
-      })
-      stops.push(status.close)
+    // A gateway answers on its own port; the status port is for nodes without one, and for metrics that are kept apart.
+    const apart = !edge || !directory || config.metrics.status_only
+    const status =
+      apart && config.status_port !== undefined
+        ? await serveStatus(config.host, config.status_port, {
+            unready,
+            storage: report,
+            metrics: metrics.text,
+            access: config.metrics,
+          })
+        : undefined
+    if (status) stops.push(status.close)
+    const owned = () => host.owned()
+    if (!edge || !directory)
       return {
         id,
         installed,
-        owned: () => host.owned(),
-        leave: status.leave,
-        status: status.url,
+        owned,
+        leave: () => status?.leave(),
+        ...(status && { status: status.url }),
         stop,
       }
-    }
     const mail = config.mail && (await startMail(world, config.mail))
     if (mail) stops.push(() => mail.stop())
     const gateway = createGateway(world, directory, { modules: browserModules(CHAT) })
@@ -351,10 +356,14 @@ export async function startNode(
     return {
       id,
       installed,
-      owned: () => host.owned(),
+      owned,
       url: urlOf(config, port),
+      ...(status && { status: status.url }),
       ...(mail && { mail_port: mail.port }),
-      leave: () => gateway.leave(),
+      leave: () => {
+        status?.leave()
+        gateway.leave()
+      },
       stop,
     }
   } catch (error) {

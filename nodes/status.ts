@@ -1,9 +1,12 @@
 /** What the machines around a node without a gateway ask: the same paths that a gateway answers, and nothing else. */
+import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
-import { type Readiness, readyAnswer } from '../gateway/status.ts'
+import { mayReadMetrics, METRICS_REFUSED, type Readiness, readyAnswer } from '../gateway/status.ts'
+import type { Config } from './config.ts'
 import { Fault } from './fault.ts'
 
 interface Asked extends Readiness {
+  readonly access: Config['metrics']
   metrics(): Promise<string>
 }
 
@@ -15,30 +18,39 @@ export async function serveStatus(
 ): Promise<{ readonly url: string; leave(): void; close(): Promise<void> }> {
   let leaving = false
   const answers: Readonly<
-    Record<string, (query: string) => Promise<{ status: number; text: string; type: string }>>
+    Record<
+      string,
+      (
+        query: string,
+        authorization?: string,
+      ) => Promise<{ status: number; text: string; type: string }>
+    >
   > = {
     '/healthz': async () => json(200, { status: 'alive' }),
     '/readyz': async (query) => {
       const { status, body } = await readyAnswer(asked, leaving, query)
       return json(status, body)
     },
-    '/metrics': async () => ({
-      status: 200,
-      text: await asked.metrics(),
-      type: 'text/plain; version=0.0.4; charset=utf-8',
-    }),
+    '/metrics': async (_, authorization) =>
+      mayReadMetrics(asked.access, authorization, sha256)
+        ? {
+            status: 200,
+            text: await asked.metrics(),
+            type: 'text/plain; version=0.0.4; charset=utf-8',
+          }
+        : json(401, { error: { code: 'unauthorized', message: METRICS_REFUSED } }),
   }
   const server = createServer((request, response) => {
     const [path = '', query = ''] = request.url?.split('?') ?? []
     const answer = answers[path]
     const given =
       answer && request.method === 'GET'
-        ? answer(query)
+        ? answer(query, request.headers.authorization)
         : Promise.resolve(
             json(404, {
               error: {
                 code: 'not_found',
-                message: 'This node has no gateway; it answers /healthz, /readyz and /metrics.',
+                message: 'This port answers /healthz, /readyz and /metrics.',
               },
             }),
           )
@@ -71,6 +83,7 @@ export async function serveStatus(
       }),
   }
 }
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 const json = (status: number, body: unknown) => ({
   status,
   text: JSON.stringify(body),

@@ -52,6 +52,15 @@ export const table = {
     integer(0, 65_535),
     'Port of /healthz, /readyz and /metrics of a node that has no gateway; absent: none',
   ),
+  BATON_METRICS: setting(
+    'open',
+    oneOf('open', 'status'),
+    'Where /metrics is answered: on every port, or on that of BATON_STATUS_PORT only',
+  ),
+  BATON_METRICS_TOKEN: optional(
+    matching(/^[\x21-\x7e]{16,256}$/, 'must be at least 16 characters without spaces'),
+    'Token that /metrics asks for (Authorization: Bearer …); absent: none',
+  ),
   BATON_DATA: setting('.baton', any, 'Folder of everything the node keeps'),
   BATON_ROLES: setting(
     roles.join(','),
@@ -279,6 +288,7 @@ export const secrets: ReadonlySet<Name> = new Set([
   'BATON_NATS_PASSWORD',
   'BATON_NATS_TOKEN',
   'BATON_NATS_NKEY',
+  'BATON_METRICS_TOKEN',
   'BATON_NOTIFY_SECRET',
   'BATON_NOTIFY_SMTP',
 ])
