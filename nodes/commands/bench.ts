@@ -25,9 +25,9 @@ export const benchmarks = (): ReadonlyMap<string, string> => {
   for (const file of readdirSync(folder)
     .filter((name) => name.endsWith('.ts'))
     .sort()) {
-    const about = /^export const about = '(.*)'$/m.exec(
+    const about = /^export const about =\s*(['"])(.*)\1$/m.exec(
       readFileSync(join(folder, file), 'utf8'),
-    )?.[1]
+    )?.[2]
     if (about !== undefined) found.set(file.slice(0, -3), about)
   }
   return found

@@ -55,8 +55,8 @@ export interface StorageWatch {
 }
 
 /** Share of the limit from which on it is warned of, and below which writes go on after they stopped. */
-export const WARN_AT = 0.8
-export const RESUME_AT = 0.98
+const WARN_AT = 0.8
+const RESUME_AT = 0.98
 /** Milliseconds between looks at the disk, near its limit and else; at the journals and the account. */
 const NEAR = 100
 const EVERY = 1000

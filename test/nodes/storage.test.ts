@@ -1,6 +1,7 @@
 /** How the streams are stored: compressed, and without the limit that nats-server takes from the disk. */
 import { StorageType, StoreCompression } from '@nats-io/jetstream'
 import t from 'tap'
+import { createJournal } from '../../nodes/nats/journal.ts'
 import { provision } from '../../nodes/nats/provision.ts'
 import { createRegistry } from '../../nodes/nats/registry.ts'
 import { names, subjects } from '../../protocol/subjects.ts'
@@ -32,3 +33,33 @@ t.test('a journal that is gone is not created again', async (t) => {
   await one.manager.streams.delete(names.journal(0))
   await t.rejects(provision(one, layout, 1000), { message: /do not have JOURNAL_0/ })
 })
+
+t.test(
+  'an append for which the servers have no space is refused, and stores nothing',
+  async (t) => {
+    const { one } = await startStore('2m')
+    await provision(one, { partitions: 1, shards: 1, replicas: 1 })
+    const { config } = await one.manager.streams.info(names.journal(0))
+    await one.manager.streams.update(names.journal(0), { ...config, max_bytes: 4096 })
+    const reasons: string[] = []
+    const journal = createJournal(one, { refused: (reason) => void reasons.push(reason) })
+    t.same(await journal.append(0, 0, new Uint8Array(100), 0, 'small'), { sequence: 1 })
+    t.equal(await journal.append(0, 0, new Uint8Array(8000), 1, 'large'), 'refused')
+    t.match(reasons, [/maximum bytes exceeded/])
+    t.match(await journal.last(0, 0), { sequence: 1, message_id: 'small' })
+  },
+)
+
+t.test(
+  'sequences that lie between the first and the last are missed, cut-off ones are not',
+  async (t) => {
+    const { one } = await startStore('2m')
+    await provision(one, { partitions: 1, shards: 1, replicas: 1 })
+    const journal = createJournal(one)
+    for (let i = 0; i < 6; i++) await journal.append(0, 0, new Uint8Array(10), i, `m${i}`)
+    await one.manager.streams.purge(names.journal(0), { seq: 3 })
+    t.same(await journal.position(0), { first: 3, last: 6, missing: 0 })
+    await one.manager.streams.deleteMessage(names.journal(0), 4)
+    t.same(await journal.position(0), { first: 3, last: 6, missing: 1 })
+  },
+)
