@@ -6,6 +6,7 @@ import { addBackupCommands } from './commands/backup.ts'
 import { benchmarks, runBench } from './commands/bench.ts'
 import { runChaosCommand } from './commands/chaos.ts'
 import { runCluster } from './commands/cluster.ts'
+import { addPermissionsCommand } from './commands/permissions.ts'
 import { runSimulations } from './commands/simulate.ts'
 import { runNode } from './commands/start.ts'
 import { runTourCommand } from './commands/tour.ts'
@@ -63,6 +64,7 @@ serving(
   runCluster,
 )
 addBackupCommands(program)
+addPermissionsCommand(program)
 program
   .command('tour')
   .description(

@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { actorKinds } from '../actors/kinds.ts'
 import { CHAT } from '../gateway/chat.ts'
 import { openDirectory } from '../gateway/directory.ts'
@@ -137,7 +138,7 @@ export async function startNode(
   const stop = async () => {
     for (const end of stops.splice(0).reverse()) await end()
   }
-  try {
+  const begin = async (): Promise<RunningNode> => {
     await provision(nats, {
       partitions: config.partitions,
       shards: config.shards,
@@ -233,7 +234,6 @@ export async function startNode(
       membership,
       cluster,
       journal,
-      snapshots,
       bus,
       partitions: config.partitions,
       shards: config.shards,
@@ -366,8 +366,15 @@ export async function startNode(
       },
       stop,
     }
+  }
+  const begun = begin()
+  try {
+    return await nats.permitted(begun)
   } catch (error) {
     await stop().catch(() => {})
+    // What began meanwhile ends as well; without its connection it does not get far.
+    const over = sleep(3000, undefined, { ref: false })
+    await Promise.race([begun.then(stop, stop), over]).catch(() => {})
     throw error
   }
 }

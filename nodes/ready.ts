@@ -1,7 +1,7 @@
 /** Whether a request would be served: the journal, the state, the views and the owners of all shards answer. */
-import { subjects } from '../protocol/subjects.ts'
+import { names, subjects } from '../protocol/subjects.ts'
 import type { Membership } from './host/membership.ts'
-import type { Bus, Journal, Registry, Snapshots } from './host/ports.ts'
+import type { Bus, Journal, Registry } from './host/ports.ts'
 import type { Nats } from './nats/connect.ts'
 
 interface Parts {
@@ -9,7 +9,6 @@ interface Parts {
   readonly membership: Membership
   readonly cluster: Registry
   readonly journal: Journal
-  readonly snapshots: Snapshots
   readonly bus: Bus
   readonly partitions: number
   readonly shards: number
@@ -36,7 +35,6 @@ export function readiness({
   membership,
   cluster,
   journal,
-  snapshots,
   bus,
   partitions,
   shards,
@@ -57,7 +55,11 @@ export function readiness({
     ]
     for (let p = 0; p < partitions; p++) {
       checks.push(look(`journal ${p}`, () => journal.position(p)))
-      checks.push(look(`state ${p}`, () => snapshots.get(p, '_/ready')))
+      checks.push(
+        look(`state ${p}`, () =>
+          nats.manager.streams.info(nats.space.stream(`KV_${names.state(p)}`)),
+        ),
+      )
       const question = { name: 'locate', project: '', input: { run_id: '' } }
       checks.push(
         look(`view ${p}`, async () =>

@@ -11,13 +11,14 @@
 import { cursorOf, placed, type Address, type Command } from '../../protocol/entry.ts'
 import { refuse } from '../../protocol/errors.ts'
 import { subjects } from '../../protocol/subjects.ts'
+import { isForShard, namedBy } from './admission.ts'
 import { Alarm } from './alarm.ts'
 import { announce } from './announce.ts'
 import { Batch, outcomeOf } from './batch.ts'
 import type { Cell } from './cell.ts'
 import { Cells } from './cells.ts'
 import { encode } from './codec.ts'
-import { notOwner, type HostDeps, type ShardAnswer, type ShardMessage } from './deps.ts'
+import { notOwner, type HostDeps, type ShardAnswer } from './deps.ts'
 import { Deadlines } from './deadlines.ts'
 import { Effects } from './effects.ts'
 import { Keeper } from './checkpoint.ts'
@@ -102,7 +103,7 @@ export class Shard {
     this.#open = true
     const { bus } = this.deps
     const own = bus.subscribe(subjects.shard(this.partition, this.shard), (message) =>
-      this.receive(message as never),
+      this.receive(message),
     )
     const demand = bus.subscribe(subjects.demandAll, (message) =>
       this.offers.kickProject((message as { project: string }).project),
@@ -153,8 +154,15 @@ export class Shard {
     this.#news()
   }
 
-  /** A message from the bus. Commands that come together are decided in their order, each for itself. */
-  receive(message: ShardMessage): Promise<ShardAnswer | ShardAnswer[]> {
+  /** A message from the bus. Commands that come together are decided in their order, each for itself. What is not for this shard is refused as `not_found`. */
+  receive(message: unknown): Promise<ShardAnswer | ShardAnswer[]> {
+    const { partitions, shards, log } = this.deps
+    if (
+      !isForShard(message, { partition: this.partition, shard: this.shard, partitions, shards })
+    ) {
+      log.warn({ shard: this.name, actors: namedBy(message) }, 'a shard refused a message')
+      return Promise.resolve(refuse('not_found'))
+    }
     if (message.type === 'commands')
       return Promise.all(message.commands.map((command) => this.submit(command)))
     return message.type === 'command'

@@ -9,7 +9,7 @@ import {
   type JetStreamManager,
 } from '@nats-io/jetstream'
 import { connect, PermissionViolationError, type NatsConnection } from '@nats-io/transport-node'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../gateway/ports.ts'
 import { Fault } from '../fault.ts'
 import { authenticatorOf, lastingFailure, tlsOf, unreachable, type Access } from './access.ts'
@@ -163,7 +163,16 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
     streams: jetstream(connection, { timeout: STORING, ...domain }),
     manager: await jetstreamManager(connection, { timeout: QUESTION, checkAPI: false, ...domain }),
     space,
-    permitted: forbidden.race,
+    permitted: (work) =>
+      forbidden.race(
+        work.then(async (done) => {
+          // A violation of what was subscribed or sent last is reported before the server answers this.
+          await asking.sent()
+          await connection.flush().catch(() => {})
+          await nextTurn()
+          return done
+        }),
+      ),
     ask: asking.ask,
     tell: asking.tell,
     sent: asking.sent,

@@ -11,7 +11,7 @@ import {
   type StreamConfig,
 } from '@nats-io/jetstream'
 import { Objm } from '@nats-io/obj'
-import { nanos } from '@nats-io/transport-node'
+import { ClosedConnectionError, nanos } from '@nats-io/transport-node'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { names, subjects } from '../../protocol/subjects.ts'
 import { Fault } from '../fault.ts'
@@ -134,7 +134,7 @@ export async function patiently<T>(
     try {
       return await run()
     } catch (error) {
-      if (error instanceof Fault) throw error
+      if (error instanceof Fault || error instanceof ClosedConnectionError) throw error
       const missing = forbidden(error)
       if (missing) throw missing
       if (codeOf(error) === codes.notEnabledForAccount)

@@ -26,6 +26,8 @@ export interface ServerOptions {
   readonly host?: string
   /** The credential that clients and the other servers of its cluster show; a new one when absent. */
   readonly identity?: Identity
+  /** Who may connect, as configuration of nats-server in place of the one user of the identity: for tests of other accounts. */
+  readonly authorization?: string
   /** Name of the server, unique in its cluster. */
   readonly name?: string
   /** Join a cluster: its name, the own port for routes, and the addresses `host:port` of the others. */
@@ -95,7 +97,12 @@ function configuration(
     /^#.*\n/gm,
     '',
   )
-  const filled = template.replace(/\$(BATON_\w+)/g, (whole, name: string) => names[name] ?? whole)
+  const { authorization = '' } = options
+  const allowed =
+    authorization === ''
+      ? template
+      : template.replace(/^authorization \{[\s\S]*?^\}/m, () => authorization)
+  const filled = allowed.replace(/\$(BATON_\w+)/g, (whole, name: string) => names[name] ?? whole)
   const { cluster } = options
   if (!cluster) return filled
   const routes = cluster.routes

@@ -1,0 +1,73 @@
+/** `baton nats-permissions`: the permissions of a NATS user, for the configuration of nats-server. */
+import type { Command } from 'commander'
+import { readConfig } from '../config.ts'
+import { Fault } from '../fault.ts'
+import {
+  accountRoles,
+  configurationOf,
+  permissionsOf,
+  type AccountRole,
+} from '../nats/permissions.ts'
+
+interface Given {
+  readonly roles: string
+  readonly partitions?: string
+  readonly natsPrefix?: string
+  readonly natsDomain?: string
+}
+
+/** The roles that a text names. @throws Fault naming one that does not exist. */
+function rolesOf(text: string): AccountRole[] {
+  return text.split(',').map((word) => {
+    const role = accountRoles.find((one) => one === word.trim())
+    if (role) return role
+    throw new Fault(
+      `--roles names ${JSON.stringify(word)}: it must be one or more of ${accountRoles.join(', ')}`,
+    )
+  })
+}
+
+function print({ roles, ...settings }: Given): void {
+  const flags = {
+    '--partitions': settings.partitions,
+    '--nats-prefix': settings.natsPrefix,
+    '--nats-domain': settings.natsDomain,
+  }
+  const read = readConfig(
+    process.env,
+    Object.entries(flags).flatMap(([flag, value]) => (value === undefined ? [] : [flag, value])),
+  )
+  if ('faults' in read) throw new Fault(read.faults.join('\n'))
+  const { partitions, nats_access } = read.config
+  process.stdout.write(
+    `# What a NATS user of Baton needs as: ${rolesOf(roles).join(', ')}\n${configurationOf(
+      permissionsOf(rolesOf(roles), {
+        partitions,
+        ...(nats_access.prefix !== undefined && { prefix: nats_access.prefix }),
+        ...(nats_access.domain !== undefined && { domain: nats_access.domain }),
+      }),
+    )}`,
+  )
+}
+
+/** Add the command to the program. */
+export function addPermissionsCommand(program: Command): void {
+  program
+    .command('nats-permissions')
+    .description(
+      'Print the permissions that the NATS user of a node needs, for the configuration of nats-server',
+    )
+    .option(
+      '--roles <list>',
+      `what the user is used for: ${accountRoles.join(', ')}`,
+      'gateway,shards,views,executor',
+    )
+    .option('--partitions <n>', 'as of the nodes; else BATON_PARTITIONS')
+    .option('--nats-prefix <text>', 'as of the nodes; else BATON_NATS_PREFIX')
+    .option('--nats-domain <text>', 'as of the nodes; else BATON_NATS_DOMAIN')
+    .addHelpText(
+      'after',
+      '\n`provision` is needed by the first start of an installation, and by a start that changes its streams.\n\n  baton nats-permissions --roles gateway\n  baton nats-permissions --roles shards,provision --nats-prefix acme\n',
+    )
+    .action(print)
+}

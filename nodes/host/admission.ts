@@ -1,0 +1,77 @@
+/**
+ * What a shard accepts from the bus. The NATS servers permit only nodes that act for users, and shards, to send here
+ * (docs/adr/0001-nats-credentials.md); what they send must be well-formed and meant for this shard, because a decision about an
+ * actor of another shard would give that actor two histories.
+ */
+import type { Address, Command } from '../../protocol/entry.ts'
+import { partitionOf, shardOf } from '../../protocol/subjects.ts'
+import type { ShardMessage } from './deps.ts'
+
+/** Where a shard lies, and how many there are. */
+export interface ShardPlace {
+  readonly partition: number
+  readonly shard: number
+  readonly partitions: number
+  readonly shards: number
+}
+type Unknown = Readonly<Record<string, unknown>>
+
+const isObject = (value: unknown): value is Unknown => typeof value === 'object' && value !== null
+
+/** Whether an actor lives in this shard: its slot belongs to the shard, and its project to the partition. */
+const livesHere = (
+  { project, kind, id }: Unknown,
+  { partition, shard, partitions, shards }: ShardPlace,
+): boolean =>
+  typeof project === 'string' &&
+  typeof kind === 'string' &&
+  typeof id === 'string' &&
+  shardOf(kind, id, shards) === shard &&
+  partitionOf(project, partitions) === partition
+
+/** Whether a command says who sent it, when, and by which credential. */
+const hasOrigin = ({ origin }: Unknown): boolean =>
+  isObject(origin) &&
+  typeof origin['at'] === 'number' &&
+  isObject(origin['principal']) &&
+  typeof origin['principal']['type'] === 'string' &&
+  typeof origin['principal']['id'] === 'string'
+
+const isCommand = (value: unknown, place: ShardPlace): boolean =>
+  isObject(value) &&
+  typeof value['name'] === 'string' &&
+  typeof value['command_id'] === 'string' &&
+  hasOrigin(value) &&
+  livesHere(value, place)
+
+/** Whether a message is a well-formed command, list of commands or read for actors of this shard. */
+export function isForShard(message: unknown, place: ShardPlace): message is ShardMessage {
+  if (!isObject(message)) return false
+  switch (message['type']) {
+    case 'command':
+      return isCommand(message['command'], place)
+    case 'commands':
+      return (
+        Array.isArray(message['commands']) &&
+        message['commands'].every((command) => isCommand(command, place))
+      )
+    case 'ask':
+      return (
+        typeof message['name'] === 'string' &&
+        isObject(message['to']) &&
+        livesHere(message['to'], place)
+      )
+    default:
+      return false
+  }
+}
+
+/** The actors that a refused message names, for the log. */
+export function namedBy(message: unknown): readonly Partial<Address>[] {
+  if (!isObject(message)) return []
+  return [message['command'], message['to'], message['commands']]
+    .flat()
+    .filter(isObject)
+    .slice(0, 3)
+    .map(({ project, kind, id }) => ({ project, kind, id }) as Partial<Command>)
+}
