@@ -43,7 +43,7 @@ export function diskUse(
 }
 
 /** Bytes that the files below a folder take; what vanishes meanwhile counts nothing. */
-export async function bytesBelow(folder: string): Promise<number> {
+async function bytesBelow(folder: string): Promise<number> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
   let bytes = 0
   for (const entry of entries) {
