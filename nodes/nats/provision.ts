@@ -209,7 +209,7 @@ async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
 async function requireJournals(nats: Nats, partitions: number): Promise<void> {
   if (!(await createRegistry(nats, names.config).get('installation'))) return
   for (let partition = 0; partition < partitions; partition++) {
-    const stream = names.journal(partition)
+    const stream = nats.space.stream(names.journal(partition))
     try {
       await nats.manager.streams.info(stream)
     } catch (error) {
