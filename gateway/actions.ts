@@ -2,7 +2,9 @@
  * What rows of actions need before and after their commands: secrets, which are made here and shown once, and direct calls,
  * whose input is checked and whose result is waited for.
  */
-import type { Invoke } from '../protocol/api/actions.ts'
+import type { CatalogEntry, Invoke } from '../protocol/api/actions.ts'
+import { checkValue, unusableMessage } from '../protocol/json-schema/validate.ts'
+import type { Open } from '../protocol/common.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { publishedHandle } from '../protocol/naming.ts'
 import { findEntry } from './action-catalog.ts'
@@ -11,7 +13,6 @@ import type { Identity } from './idempotency.ts'
 import { childrenOf } from './children.ts'
 import type { Prepare, Prepared } from './prepare.ts'
 import type { Sink } from './respond.ts'
-import { faultsOf, unusable } from './schema.ts'
 import { timelineSource } from './timeline.ts'
 
 /** Bytes of a signing secret. */
@@ -22,8 +23,6 @@ const PATIENCE = 30
 /** A new secret: sealed for its owner, in clear for the caller. The same for a repeat under one idempotency key. */
 export function withSecret(edge: Edge, call: Call, { seed }: Identity): Prepared | Refusal {
   const { world } = edge
-  const faults = schemaFaults(call.body)
-  if (faults.length > 0) return refuseFields(...faults)
   if (call.body['endpoint_kind'] === 'worker') return { input: { sealed: '' } }
   const home = homeOf(edge, call)
   const bytes =
@@ -35,15 +34,21 @@ export function withSecret(edge: Edge, call: Call, { seed }: Identity): Prepared
     reply: { signing_secret: Buffer.from(bytes).toString('base64') },
   }
 }
-/** Schemas that cannot be used at all: found by using them. */
-const schemaFaults = (body: Readonly<Record<string, unknown>>) =>
-  (['input_schema', 'output_schema'] as const).flatMap((field) => {
-    const schema = body[field]
-    return (typeof schema === 'object' && schema !== null && unusable(schema, field)) || []
-  })
-const checked: Prepare = (_, { body }) => {
-  const faults = schemaFaults(body)
-  return faults.length > 0 ? refuseFields(...faults) : {}
+/**
+ * Why an input does not fit an action. A schema that was stored before its pattern was refused cannot be applied: that is
+ * no fault of the caller, so the refusal names the action and the place of the pattern.
+ */
+function inputRefusal({ name, input_schema }: CatalogEntry, input: Open): Refusal | undefined {
+  if (!input_schema) return undefined
+  const checked = checkValue(input_schema, input, 'input')
+  if ('faults' in checked)
+    return checked.faults.length > 0 ? refuseFields(...checked.faults) : undefined
+  const { place, message } = checked.unusable
+  return refuse(
+    'conflict',
+    { action: name, fields: [{ field: `input_schema.${place}`, message }] },
+    `The input ${unusableMessage(checked.unusable, `the input_schema of ${name}`)}`,
+  )
 }
 
 /** A direct call: the action must be ready and the input fit; then the result is waited for. */
@@ -60,8 +65,8 @@ async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
       { endpoint_kind: entry.endpoint_kind },
       'Agents call this; clients have endpoints for it.',
     )
-  const faults = entry.input_schema ? faultsOf(entry.input_schema, input, 'input') : []
-  if (faults.length > 0) return refuseFields(...faults)
+  const misfit = inputRefusal(entry, input)
+  if (misfit) return misfit
   if (dry_run && entry.annotations['read_only'] !== true)
     return refuseFields({
       field: 'dry_run',
@@ -150,10 +155,8 @@ function waiting(over: () => void): Sink {
 /** By row name. */
 export const actionPreparations: Readonly<Record<string, Prepare>> = {
   'action.create': withSecret,
-  'action.update': checked,
   'action.rotate_secret': withSecret,
   'action.invoke': invoke,
   'organization_action.create': withSecret,
-  'organization_action.update': checked,
   'organization_action.rotate_secret': withSecret,
 }

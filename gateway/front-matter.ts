@@ -1,8 +1,11 @@
 /** Skills from Markdown: an optional block of YAML between two lines `---` says name, description, allowed tools and tags; the rest are the instructions. */
-import { parseDocument } from 'yaml'
 import { refuseFields, type FieldError, type Refusal } from '../protocol/errors.ts'
 import { SkillBody } from '../protocol/skills.ts'
 import { faultsOf } from './validate.ts'
+import { readYaml } from './yaml.ts'
+
+/** Characters of front matter. */
+const LONGEST = 65_536
 
 const BLOCK = /^\uFEFF?---[ \t]*\r?\n([\s\S]*?)(?:^|\r?\n)---[ \t]*(?:\r?\n|$)/
 const fault = (message: string): Refusal => refuseFields({ field: 'content', message })
@@ -57,18 +60,9 @@ export function readSkill(content: string, name: string | undefined): SkillBody 
 }
 
 function frontMatter(text: string): Readonly<Record<string, unknown>> | Refusal {
-  const document = parseDocument(text, { schema: 'core', uniqueKeys: true })
-  const [error] = document.errors
-  if (error)
-    return fault(
-      `its front matter is not YAML: ${error.message.split('\n')[0] ?? ''}`.slice(0, 300),
-    )
-  let value: unknown
-  try {
-    value = document.toJS({ maxAliasCount: 50 })
-  } catch {
-    return fault('its front matter refers to itself too often')
-  }
+  const read = readYaml(text, LONGEST)
+  if ('fault' in read) return fault(`its front matter ${read.fault}`)
+  const { value } = read
   if (value === null) return {}
   return typeof value === 'object' && !Array.isArray(value)
     ? (value as Record<string, unknown>)

@@ -11,8 +11,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
   actors: { folders: ['actors', 'protocol'], packages: /^$/ },
   gateway: {
     folders: ['gateway', 'protocol'],
-    packages:
-      /^node:|^uWebSockets\.js$|^typebox(\/|$)|^rate-limiter-flexible$|^yaml$|^@cfworker\/json-schema$/,
+    packages: /^node:|^uWebSockets\.js$|^typebox(\/|$)|^rate-limiter-flexible$|^yaml$/,
   },
   views: { folders: ['views', 'protocol'], packages: /^node:|^better-sqlite3$/ },
   nodes: {
@@ -47,14 +46,10 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]nodemailer['"]/, /^nodes\/notify\//],
   [/['"](smtp-server|mailparser|mailauth)['"]/, /^nodes\/mail\//],
   // Front matter of skills and scripts of the scripted model, and nothing else that clients send, are YAML; the command line writes it.
-  [
-    /from ['"]yaml['"]/,
-    /^client\/cli\/output\.ts$|^gateway\/front-matter\.ts$|^nodes\/executor\/scripted\/read\.ts$/,
-  ],
+  [/from ['"]yaml['"]/, /^client\/cli\/output\.ts$|^gateway\/yaml\.ts$/],
   // Providers of models are spoken to in one place.
   [/['"](ai|@ai-sdk\/[a-z-]+)['"]/, /^nodes\/executor\/models\//],
   [/['"]ipaddr\.js['"]/, /^nodes\/outbound\//],
-  [/['"]@cfworker\/json-schema['"]/, /^gateway\/schema\.ts$/],
   // Browsers are given the modules of the pages without types.
   [/['"]@oxc-node\/core['"]/, /^nodes\/browser\.ts$/],
   [/['"]esbuild['"]/, /^nodes\/boot\/program\.mjs$/],

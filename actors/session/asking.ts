@@ -9,7 +9,7 @@ import { settledStatuses, type Question } from '../../protocol/interaction/shape
 import type { SessionCommands } from '../../protocol/session/commands.ts'
 import type { GrantedTool } from '../../protocol/session/definition.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
-import { valueFaults } from '../../protocol/session/schema.ts'
+import { valueFaults } from '../../protocol/json-schema/validate.ts'
 import { isPrivate } from '../../protocol/session/visibility.ts'
 import { patch } from '../../protocol/patch.ts'
 import { askSchema } from '../../protocol/session/tools.ts'

@@ -11,7 +11,7 @@ import {
 import { textOf, toolUses } from '../../protocol/session/blocks.ts'
 import type { TurnSpending } from '../../protocol/session/commands.ts'
 import { limits } from '../../protocol/session/limits.ts'
-import { valueFaults } from '../../protocol/session/schema.ts'
+import { valueFaults } from '../../protocol/json-schema/validate.ts'
 import type { Open } from '../../protocol/common.ts'
 import { costOf } from '../../protocol/loop/credits.ts'
 import type { TranscriptMessage } from '../../protocol/session/shapes.ts'

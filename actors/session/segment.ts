@@ -8,7 +8,8 @@ import type { Block, ToolResultBlock, ToolUseBlock } from '../../protocol/sessio
 import type { Call } from '../../protocol/session/bookkeeping.ts'
 import type { GrantedTool } from '../../protocol/session/definition.ts'
 import { limits } from '../../protocol/session/limits.ts'
-import { canonicalJson, valueFaults } from '../../protocol/session/schema.ts'
+import { valueFaults } from '../../protocol/json-schema/validate.ts'
+import { canonicalJson } from '../../protocol/session/schema.ts'
 import { allows, meaningOf, type Reserved } from '../../protocol/session/tools.ts'
 import { hashOf } from '../../protocol/subjects.ts'
 import { askPerson, askApproval } from './asking.ts'
@@ -125,7 +126,7 @@ function own(
 ): void {
   const { definition, output_schema, skills = [] } = (turnOf(on, id) as Turn).work
   if (which === 'submit_output') {
-    const faults = valueFaults(output_schema ?? {}, input, '')
+    const faults = valueFaults(output_schema ?? {}, input, '', 'the schema of the output')
     if (faults.length > 0)
       return void settle(on, id, call, {
         status: 'error',
@@ -174,7 +175,9 @@ function act(
       content: `The skill ${restricting.map(({ name }) => name).join(', ')} does not allow ${tool.name}.`,
     })
   }
-  const faults = tool.input_schema ? valueFaults(tool.input_schema, input, '') : []
+  const faults = tool.input_schema
+    ? valueFaults(tool.input_schema, input, '', `the input_schema of ${tool.name}`)
+    : []
   if (faults.length > 0)
     return void settle(on, id, call, {
       status: 'error',

@@ -5,6 +5,7 @@
  * C1. The row's own permission, checks and limits hold; nothing can be done here that the row would refuse.
  * C2. A request id repeats no call, because clients use ids again. A call with a key is made once: a repeat waits for the same run.
  */
+import { valueFaults } from '../../protocol/json-schema/validate.ts'
 import type { WorkflowRun } from '../../protocol/runs/schema.ts'
 import { isRefusal, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import {
@@ -21,7 +22,6 @@ import { perform } from '../command.ts'
 import { keyOf } from '../idempotency.ts'
 import { runQuery } from '../query.ts'
 import type { Exchange } from '../respond.ts'
-import { faultsOf } from '../schema.ts'
 import { faultsOf as misshapen } from '../validate.ts'
 import { labelOf } from './cancel.ts'
 import { followCall, type Waiting } from './follow.ts'
@@ -84,7 +84,7 @@ export async function callTool(
   const brand = world.settings.brand.toLowerCase()
   const given = (result: McpResult | Refusal): McpAnswer | Refusal =>
     isRefusal(result) ? result : answered(id, result)
-  const faults = offered.lasts ? [] : faultsOf(offered.tool.inputSchema, input, 'arguments')
+  const faults = offered.lasts ? [] : valueFaults(offered.tool.inputSchema, input, 'arguments')
   if (faults.length > 0) return given(refusedCall(refuseFields(...faults), brand))
   if (offered.row === 'run.get') {
     const found = await runQuery(edge, row)

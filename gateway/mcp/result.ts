@@ -1,10 +1,10 @@
 /** What a call came to, in the words of the protocol: for the model as text, for programs as data, and whose run it was. */
 import type { Open } from '../../protocol/common.ts'
 import { errorBody, errors, isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import { valueFaults } from '../../protocol/json-schema/validate.ts'
 import { terminal, type WorkflowRunDetail } from '../../protocol/runs/schema.ts'
 import type { McpResult, McpTool } from '../../protocol/mcp.ts'
 import type { World } from '../ports.ts'
-import { faultsOf } from '../schema.ts'
 
 const text = (content: string): McpResult['content'] => [{ type: 'text', text: content }]
 /** Something that came out well. */
@@ -88,7 +88,7 @@ export async function resultOf(
   if (!call || isRefusal(call)) return call ?? refuse('not_found')
   const { output = {} } = call
   // Clients refuse data that is not what the tool promised, so they are told before.
-  const faults = outputSchema ? faultsOf(outputSchema, output, 'output') : []
+  const faults = outputSchema ? valueFaults(outputSchema, output, 'output', 'its schema') : []
   return faults.length > 0
     ? failed(
         `The output is not what the tool promises.\n${faults.map(({ field, message }) => `${field}: ${message}`).join('\n')}\n${JSON.stringify(output)}`,

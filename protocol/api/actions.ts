@@ -1,11 +1,11 @@
 /** Actions of a project, the catalog of all that can be called in it, and the records of calls. */
 import { Type, type Static } from 'typebox'
 import { Invocation } from '../action/invocation.ts'
-import { checkSchema } from '../action/schema.ts'
 import { Closed, Id, Open, Tags, Timestamp, cutting, listOf, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
+import { schemaFaults } from '../json-schema/schema.ts'
 import type { Patch } from '../patch.ts'
 import type { Changes } from './workflows.ts'
 
@@ -88,8 +88,8 @@ export const checkSchemas = ({
   readonly input_schema?: unknown
   readonly output_schema?: unknown
 }): FieldError[] => [
-  ...checkSchema(input_schema, 'input_schema'),
-  ...checkSchema(output_schema, 'output_schema'),
+  ...(input_schema === undefined ? [] : schemaFaults(input_schema, 'input_schema')),
+  ...(output_schema === undefined ? [] : schemaFaults(output_schema, 'output_schema')),
 ]
 const http = ['http:', 'https:']
 function checkCreate(body: Static<typeof CreateAction>): FieldError[] {

@@ -2,9 +2,15 @@
 import { WORD, type Instruction, type Pattern } from './pattern.ts'
 import { spend, type Budget } from './values.ts'
 
+/** Whether a code point is in ranges that are in order. */
 const inside = (ranges: readonly number[], code: number): boolean => {
-  for (let i = 0; i < ranges.length; i += 2)
-    if (code >= (ranges[i] ?? 0) && code <= (ranges[i + 1] ?? 0)) return true
+  let [low, high] = [0, ranges.length / 2 - 1]
+  while (low <= high) {
+    const middle = (low + high) >> 1
+    if (code < (ranges[2 * middle] ?? 0)) high = middle - 1
+    else if (code > (ranges[2 * middle + 1] ?? 0)) low = middle + 1
+    else return true
+  }
   return false
 }
 const isWord = (code: number | undefined) => code !== undefined && inside(WORD, code)
@@ -19,15 +25,24 @@ const holds = (
 }
 const consumes = (instruction: Instruction, code: number, ignoreCase: boolean): boolean => {
   if (instruction.op !== 'one') return false
-  const { ranges, negated } = instruction
-  if (!ignoreCase) return inside(ranges, code) !== negated
+  const { ranges, properties, negated } = instruction
+  const has = (point: number): boolean =>
+    inside(ranges, point) ||
+    (properties.length > 0 &&
+      properties.some(
+        (property) => property.test.test(String.fromCodePoint(point)) !== property.negated,
+      ))
+  if (!ignoreCase) return has(code) !== negated
   const char = String.fromCodePoint(code)
   return (
-    (inside(ranges, code) ||
-      inside(ranges, char.toLowerCase().codePointAt(0) ?? code) ||
-      inside(ranges, char.toUpperCase().codePointAt(0) ?? code)) !== negated
+    (has(code) ||
+      has(char.toLowerCase().codePointAt(0) ?? code) ||
+      has(char.toUpperCase().codePointAt(0) ?? code)) !== negated
   )
 }
+/** Steps that one instruction costs: asking for a property is dearer than looking at ranges. */
+const costOf = (instruction: Instruction): number =>
+  instruction.op === 'one' ? 1 + 4 * instruction.properties.length : 1
 
 /** Whether the pattern matches somewhere in the text. @throws ExpressionError when the work exceeds the budget. */
 export function test({ program, ignoreCase }: Pattern, text: string, budget: Budget): boolean {
@@ -46,8 +61,8 @@ export function test({ program, ignoreCase }: Pattern, text: string, budget: Bud
     for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
       if (seen[at] === round) continue
       seen[at] = round
-      visits++
       const instruction = program[at]
+      visits += instruction ? costOf(instruction) : 1
       if (!instruction || instruction.op === 'accept') return true
       if (instruction.op === 'one') states.push(at)
       else if (instruction.op === 'fork') stack.push(instruction.other, instruction.next)

@@ -1,8 +1,9 @@
 /**
- * Regular expressions for `matches`, in time linear in the text: a pattern becomes a small program that is run in all its
+ * Regular expressions that users supply, in time linear in the text: a pattern becomes a small program that is run in all its
  * states at once (Ken Thompson, 1968; https://swtch.com/~rsc/regexp/regexp2.html). There is no backtracking, so no pattern
- * can make a shard wait. The syntax is the common part of RE2: literals, `.`, classes, `\d \w \s \b`, groups, `|`,
- * `* + ? {n,m}`, `^ $`, and `(?i)` in front. A pattern matches anywhere in the text unless it is anchored.
+ * can make a shard wait. The syntax is the common part of RE2 and ECMAScript: literals, `.`, classes, `\d \w \s \b`,
+ * `\p{…}`, groups, `|`, `* + ? {n,m}`, `^ $`, and `(?i)` in front. A pattern matches anywhere in the text unless it is
+ * anchored. Where RE2 and ECMAScript differ, the dialect decides: `matches` follows RE2, JSON Schema follows ECMAScript.
  *
  * Invariant: a program has at most MAX_PROGRAM instructions, however its counted repetitions are nested.
  */
@@ -10,8 +11,18 @@ import { fail } from './values.ts'
 
 /** Ranges of code points, as pairs from-to. */
 type Ranges = readonly number[]
+/** A Unicode property; `test` is a pattern of ours around a checked name, for a text of one code point. */
+interface Property {
+  readonly test: RegExp
+  readonly negated: boolean
+}
+/** A set of code points; the ranges are in order and do not overlap. */
+interface CodePoints {
+  readonly ranges: Ranges
+  readonly properties: readonly Property[]
+}
 export type Instruction =
-  | { readonly op: 'one'; readonly ranges: Ranges; readonly negated: boolean }
+  | ({ readonly op: 'one'; readonly negated: boolean } & CodePoints)
   | { readonly op: 'fork'; next: number; other: number }
   | { readonly op: 'assert'; readonly what: '^' | '$' | 'b' | 'B' }
   | { readonly op: 'accept' }
@@ -20,10 +31,38 @@ export interface Pattern {
   readonly ignoreCase: boolean
 }
 
-const MAX_PATTERN = 512
+/** What RE2 and ECMAScript understand differently. */
+export interface Dialect {
+  /** Longest pattern, in UTF-16 units. */
+  readonly longest: number
+  /** Code points that `.` does not match. */
+  readonly lineEnds: Ranges
+  /** Code points of `\s`. */
+  readonly space: Ranges
+  /** Whether a `]` at the beginning of a class stands for itself. */
+  readonly bracketFirst: boolean
+}
+/** Patterns of `matches` in expressions. */
+export const RE2: Dialect = {
+  longest: 512,
+  lineEnds: [10, 10],
+  space: [9, 10, 12, 13, 32, 32],
+  bracketFirst: true,
+}
+/** Patterns of JSON Schema: ECMA-262 with the flag `u`. */
+export const ECMASCRIPT: Dialect = {
+  longest: 1024,
+  lineEnds: [10, 10, 13, 13, 0x2028, 0x2029],
+  space: [
+    9, 13, 32, 32, 0xa0, 0xa0, 0x1680, 0x1680, 0x2000, 0x200a, 0x2028, 0x2029, 0x202f, 0x202f,
+    0x205f, 0x205f, 0x3000, 0x3000, 0xfeff, 0xfeff,
+  ],
+  bracketFirst: false,
+}
+
 const MAX_PROGRAM = 2000
+const MAX_NESTING = 50
 const DIGIT: Ranges = [48, 57]
-const SPACE: Ranges = [9, 10, 12, 13, 32, 32]
 export const WORD: Ranges = [48, 57, 65, 90, 95, 95, 97, 122]
 const CONTROLS: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, f: 12, v: 11, a: 7 }
 const complement = (ranges: Ranges): number[] => {
@@ -35,6 +74,10 @@ const complement = (ranges: Ranges): number[] => {
   }
   return [...result, from, 0x10ffff]
 }
+
+/** The code point of a set that has one only. */
+const singleOf = ({ ranges, properties }: CodePoints): number | undefined =>
+  ranges.length === 2 && ranges[0] === ranges[1] && properties.length === 0 ? ranges[0] : undefined
 
 /** Appends the instructions of a part of the pattern to the program; runs on to the next instruction when it matched. */
 type Emit = (out: Output) => void
@@ -48,10 +91,33 @@ const push = <I extends Instruction>(out: Output, instruction: I): I => {
   out.program.push(instruction)
   return instruction
 }
+const codePoints = (...ranges: number[]): CodePoints => ({ ranges, properties: [] })
 const one =
-  (ranges: Ranges, negated = false): Emit =>
+  ({ ranges, properties }: CodePoints, negated = false): Emit =>
   (out) =>
-    void push(out, { op: 'one', ranges, negated })
+    void push(out, { op: 'one', ranges, properties, negated })
+/** Ranges in order and without overlap, so that a code point is found by halving. */
+function merged(ranges: Ranges): Ranges {
+  const pairs: [number, number][] = []
+  for (let i = 0; i < ranges.length; i += 2) pairs.push([ranges[i] ?? 0, ranges[i + 1] ?? 0])
+  pairs.sort(([a], [b]) => a - b)
+  const result: number[] = []
+  for (const [from, to] of pairs) {
+    const end = result.length - 1
+    if (end > 0 && from <= (result[end] ?? 0) + 1) result[end] = Math.max(result[end] ?? 0, to)
+    else result.push(from, to)
+  }
+  return result
+}
+/** The property of a name such as `L` or `Script=Greek`; undefined when there is none. */
+function propertyOf(name: string, negated: boolean): Property | undefined {
+  if (!/^[A-Za-z_]{1,40}(=[A-Za-z_]{1,40})?$/.test(name)) return undefined
+  try {
+    return { test: new RegExp(`^\\p{${name}}$`, 'u'), negated }
+  } catch {
+    return undefined
+  }
+}
 type Fork = Instruction & { op: 'fork' }
 const fork = (out: Output): Fork =>
   push<Fork>(out, { op: 'fork', next: out.program.length + 1, other: out.program.length + 1 })
@@ -100,9 +166,13 @@ const repeat =
     for (const exit of exits) exit.other = out.program.length
   }
 
-/** Compile a pattern. @throws ExpressionError when it is malformed, too long, too large, or needs backtracking. */
-export function compilePattern(source: string): Pattern {
-  if (source.length > MAX_PATTERN) fail(`the pattern is longer than ${MAX_PATTERN} characters`)
+/**
+ * Compile a pattern.
+ * @throws ExpressionError when it is malformed, too long, too large, or needs backtracking; the message is for its author.
+ */
+export function compilePattern(source: string, dialect: Dialect = RE2): Pattern {
+  if (source.length > dialect.longest)
+    fail(`the pattern is longer than ${dialect.longest} characters`)
   const ignoreCase = source.startsWith('(?i)')
   const chars = [...(ignoreCase ? source.slice(4) : source)]
   let at = 0
@@ -110,69 +180,103 @@ export function compilePattern(source: string): Pattern {
   const bad = (why: string): never =>
     fail(`the pattern ${JSON.stringify(source)} is not valid: ${why}`)
 
-  const escaped = (): { ranges: Ranges } => {
+  /** The text up to a closing brace; the opening one comes first. */
+  const braced = (what: string): string => {
+    const end = chars.indexOf('}', at)
+    if (!take('{') || end < 0) bad(`${what} needs a name or number in braces`)
+    const text = chars.slice(at, end).join('')
+    at = end + 1
+    return text
+  }
+  const hexadecimal = (char: string): number => {
+    const inBraces = char === 'u' && chars[at] === '{'
+    const least = inBraces ? 1 : char === 'x' ? 2 : 4
+    const digits = inBraces ? braced('\\u') : chars.slice(at, (at += least)).join('')
+    const code = Number.parseInt(digits, 16)
+    if (!/^[0-9a-f]+$/i.test(digits) || digits.length < least || code > 0x10ffff)
+      bad(`\\${char} needs ${char === 'x' ? 2 : 4} hexadecimal digits`)
+    return code
+  }
+  /** A code unit, or the code point of two that belong together: `\ud83d\ude00`. */
+  const unit = (char: string): number => {
+    const high = hexadecimal(char)
+    const pair = high >= 0xd800 && high < 0xdc00 && chars[at] === '\\' && chars[at + 1] === 'u'
+    const low = pair ? Number.parseInt(chars.slice(at + 2, at + 6).join(''), 16) : 0
+    if (low < 0xdc00 || low > 0xdfff) return high
+    at += 6
+    return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00)
+  }
+  const escaped = (): CodePoints => {
     const char = chars[at++] ?? bad('it ends with a backslash')
     const lower = char.toLowerCase()
-    const named = lower === 'd' ? DIGIT : lower === 'w' ? WORD : lower === 's' ? SPACE : undefined
-    if (named) return { ranges: char === lower ? named : complement(named) }
+    const named =
+      lower === 'd' ? DIGIT : lower === 'w' ? WORD : lower === 's' ? dialect.space : undefined
+    if (named) return codePoints(...(char === lower ? named : complement(named)))
+    if (lower === 'p') {
+      const name = braced(`\\${char}`)
+      const property = propertyOf(name, char === 'P') ?? bad(`there is no Unicode property ${name}`)
+      return { ranges: [], properties: [property] }
+    }
     if (char === 'x' || char === 'u') {
-      const digits = chars.slice(at, (at += char === 'x' ? 2 : 4)).join('')
-      if (!/^([0-9a-f]{2}|[0-9a-f]{4})$/i.test(digits))
-        bad(`\\${char} needs ${char === 'x' ? 2 : 4} hexadecimal digits`)
-      const code = Number.parseInt(digits, 16)
-      return { ranges: [code, code] }
+      const code = unit(char)
+      return codePoints(code, code)
     }
     const control = CONTROLS[char]
+    if (control === undefined && /[1-9k]/.test(char)) bad('back references are not supported')
     if (control === undefined && /[A-Za-z0-9]/.test(char)) bad(`\\${char} is not supported`)
     const code = control ?? char.codePointAt(0) ?? 0
-    return { ranges: [code, code] }
+    return codePoints(code, code)
   }
   const classed = (): Emit => {
     const negated = take('^')
     const ranges: number[] = []
-    for (let first = true; first || chars[at] !== ']'; first = false) {
-      const item = (): Ranges => {
-        const char = chars[at++] ?? bad('a class is not closed')
-        const code = char.codePointAt(0) ?? 0
-        return char === '\\' ? escaped().ranges : [code, code]
-      }
+    const properties: Property[] = []
+    const item = (): CodePoints => {
+      const char = chars[at++] ?? bad('a class is not closed')
+      const code = char.codePointAt(0) ?? 0
+      return char === '\\' ? escaped() : codePoints(code, code)
+    }
+    for (let first = dialect.bracketFirst; first || chars[at] !== ']'; first = false) {
       if (chars[at] === '[' && chars[at + 1] === ':') bad('named classes are not supported')
       const from = item()
-      if (chars[at] === '-' && chars[at + 1] !== undefined && chars[at + 1] !== ']') {
-        at++
-        const to = item()
-        if (
-          from.length !== 2 ||
-          from[0] !== from[1] ||
-          to.length !== 2 ||
-          to[0] !== to[1] ||
-          (from[0] ?? 0) > (to[0] ?? 0)
-        )
-          bad('a range of a class is out of order')
-        ranges.push(from[0] ?? 0, to[0] ?? 0)
-      } else ranges.push(...from)
+      properties.push(...from.properties)
+      if (chars[at] !== '-' || chars[at + 1] === undefined || chars[at + 1] === ']') {
+        ranges.push(...from.ranges)
+        continue
+      }
+      at++
+      const [begin, last] = [singleOf(from), singleOf(item())]
+      if (begin === undefined || last === undefined || begin > last)
+        bad('a range of a class is out of order')
+      ranges.push(begin ?? 0, last ?? 0)
     }
     at++
-    return one(ranges, negated)
+    return one({ ranges: merged(ranges), properties }, negated)
+  }
+  const group = (depth: number): Emit => {
+    if (take('?') && !take(':')) {
+      const name = /^<([A-Za-z_$][\w$]*)>/.exec(chars.slice(at, at + 64).join(''))
+      if (/^<?[=!]/.test(chars.slice(at, at + 2).join(''))) bad('look-around is not supported')
+      if (!name) bad('of the (? groups only (?: and (?<name> are supported')
+      at += name?.[0].length ?? 0
+    }
+    const inner = alternatives(depth + 1)
+    return take(')') ? inner : bad('a group is not closed')
   }
   const atom = (depth: number): Emit => {
     const char = chars[at++] ?? bad('something is missing')
-    if (char === '(') {
-      if (take('?') && !take(':')) bad('of the (? groups only (?: is supported')
-      const inner = alternatives(depth + 1)
-      return take(')') ? inner : bad('a group is not closed')
-    }
+    if (char === '(') return group(depth)
     if (char === '[') return classed()
-    if (char === '.') return one([10, 10], true)
+    if (char === '.') return one(codePoints(...dialect.lineEnds), true)
     if (char === '^' || char === '$') return (out) => void push(out, { op: 'assert', what: char })
     if ('*+?'.includes(char)) return bad(`nothing comes before ${char}`)
-    if (char !== '\\') return one([char.codePointAt(0) ?? 0, char.codePointAt(0) ?? 0])
+    if (char !== '\\') return one(codePoints(char.codePointAt(0) ?? 0, char.codePointAt(0) ?? 0))
     const boundary = chars[at]
     if (boundary === 'b' || boundary === 'B') {
       at++
       return (out) => void push(out, { op: 'assert', what: boundary })
     }
-    return one(escaped().ranges)
+    return one(escaped())
   }
   const counted = (): readonly [number, number] | undefined => {
     const found = /^\{(\d{1,4})(,(\d{0,4}))?\}/.exec(chars.slice(at, at + 12).join(''))
@@ -197,7 +301,7 @@ export function compilePattern(source: string): Pattern {
     return repeat(part, bounds[0], bounds[1])
   }
   const alternatives = (depth: number): Emit => {
-    if (depth > 50) bad('its groups are nested too deeply')
+    if (depth > MAX_NESTING) bad('its groups are nested too deeply')
     const ways: Emit[] = []
     do {
       const parts: Emit[] = []

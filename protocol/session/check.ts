@@ -3,7 +3,7 @@ import type { Open } from '../common.ts'
 import type { FieldError } from '../errors.ts'
 import { blockTypes, type Block } from './blocks.ts'
 import { limits } from './limits.ts'
-import { schemaFaults } from './schema.ts'
+import { outputSchemaFaults } from './schema.ts'
 
 const images: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 const sources = {
@@ -250,7 +250,7 @@ export function checkOutput(schema: Open, path: string): FieldError[] {
       },
     ]
   return schema['type'] === 'object'
-    ? schemaFaults(schema, path)
+    ? outputSchemaFaults(schema, path)
     : [
         {
           field: `${path}.type`,

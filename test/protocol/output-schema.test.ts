@@ -2,7 +2,7 @@
 import t from 'tap'
 import { checkOutput } from '../../protocol/session/check.ts'
 import { limits } from '../../protocol/session/limits.ts'
-import { valueFaults } from '../../protocol/session/schema.ts'
+import { valueFaults } from '../../protocol/json-schema/validate.ts'
 
 type Open = Record<string, unknown>
 const fits = (schema: Open, value: unknown): boolean =>

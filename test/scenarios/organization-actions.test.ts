@@ -61,7 +61,7 @@ t.test('an action of the organization is kept by its administrators', async (t) 
     [{ name: 'service.x' }, 'name'],
     [{ name: 'plain' }, 'name'],
     [{ name: 'a..b' }, 'name'],
-    [{ input_schema: { $ref: '#/x' } }, 'input_schema'],
+    [{ input_schema: { $ref: '#/x' } }, 'input_schema.$ref'],
     [{ invocation_format: 'legacy' }, 'invocation_format'],
   ] as const) {
     t.strictSame(

@@ -1,6 +1,6 @@
 /** Finding and reading the script in the instructions of an agent: all of them, or the first fenced block that is one. */
 import { Value } from 'typebox/value'
-import { parse } from 'yaml'
+import { readYaml } from '../../../gateway/yaml.ts'
 import { ECHO, Script } from './script.ts'
 
 /** Characters of a script. */
@@ -15,16 +15,9 @@ export function readScript(instructions: string): Script | { readonly wrong: str
     ...[...instructions.matchAll(fences)].map(([, inner = '']) => inner),
   ].find((text) => begins.test(text))
   if (source === undefined) return ECHO
-  if (source.length > LONGEST) return { wrong: `has more than ${LONGEST} characters` }
-  let value: unknown
-  try {
-    // Anchors may be used, but not to make much out of little.
-    value = parse(source, { maxAliasCount: 50, logLevel: 'error' })
-  } catch (error) {
-    return {
-      wrong: `is no YAML: ${(error instanceof Error ? error.message : String(error)).split('\n')[0]}`,
-    }
-  }
+  const read = readYaml(source, LONGEST)
+  if ('fault' in read) return { wrong: read.fault }
+  const { value } = read
   if (Value.Check(Script, value)) return value.script
   const [first] = [...Value.Errors(Script, value)].sort(
     (a, b) => b.instancePath.length - a.instancePath.length,
