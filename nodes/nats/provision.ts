@@ -210,13 +210,23 @@ async function requireJournals(nats: Nats, partitions: number): Promise<void> {
   if (!(await createRegistry(nats, names.config).get('installation'))) return
   for (let partition = 0; partition < partitions; partition++) {
     const stream = nats.space.stream(names.journal(partition))
-    try {
-      await nats.manager.streams.info(stream)
-    } catch (error) {
-      if (codeOf(error) !== codes.streamNotFound) throw error
+    if (await isMissing(nats, stream, LOOKS))
       throw new Fault(
         `The NATS servers do not have ${stream}, the journal of this installation. Their log says why; the usual reason is a damaged file. Restore the last backup into empty servers, or, in a cluster, the server's folder from another one.`,
       )
+  }
+}
+/** Looks at a stream that is not found, half a second apart: a server that has just joined or restored may not know it yet. */
+const LOOKS = 8
+async function isMissing(nats: Nats, stream: string, looks: number): Promise<boolean> {
+  for (let look = 1; ; look++) {
+    try {
+      await nats.manager.streams.info(stream)
+      return false
+    } catch (error) {
+      if (codeOf(error) !== codes.streamNotFound) throw error
+      if (look >= looks) return true
+      await sleep(500)
     }
   }
 }

@@ -26,7 +26,7 @@ import { keywords, lastKeywords } from './keywords.ts'
 import { resolveReference } from './reference.ts'
 
 /** Steps that one check may take. A step takes in the order of ten nanoseconds. */
-export const MAX_STEPS = 2_000_000
+const MAX_STEPS = 2_000_000
 /** Schemas inside schemas, references and values that one check follows. */
 const MAX_DEPTH = 400
 /** Faults that one check reports. */

@@ -43,7 +43,7 @@ export interface Dialect {
   readonly bracketFirst: boolean
 }
 /** Patterns of `matches` in expressions. */
-export const RE2: Dialect = {
+const RE2: Dialect = {
   longest: 512,
   lineEnds: [10, 10],
   space: [9, 10, 12, 13, 32, 32],
