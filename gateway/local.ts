@@ -83,10 +83,7 @@ function projectFilter(
   { search, tag }: Input<Api['project.list']>,
 ): (project: OrganizationDirectory['projects'][string]) => boolean {
   const needle = search?.toLowerCase() ?? ''
-  const terms = (tag ?? '')
-    .split(',')
-    .map((term) => term.trim())
-    .filter((term) => term !== '')
+  const terms = (tag ?? []).map((term) => term.trim()).filter((term) => term !== '')
   return (project) =>
     !project.deleted &&
     (scope.kind === 'organization' ||

@@ -125,7 +125,11 @@ export interface Counters {
     by?: number,
   ): void
 }
+/** Names under which a run list has its array. */
+export type RunListNames = 'both' | 'items' | 'data'
 export interface GatewaySettings {
+  /** `both` when absent. */
+  readonly run_list?: RunListNames
   /** Header brand, such as `Service`; lower-cased for permissions. */
   readonly brand: string
   /** Prefix of API keys without underscore: `bat`. */

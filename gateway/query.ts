@@ -1,4 +1,5 @@
 /** Rows that read: answered from this gateway's directories, or by the view of the project's partition. */
+import type { RunListNames } from './ports.ts'
 import type { AuditEntry } from '../protocol/api/projects.ts'
 import { parseTimestamp } from '../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
@@ -83,14 +84,23 @@ function paged(edge: Edge, call: Call, ask: Ask): Soon<unknown> {
       if (isRefusal(answer) || !('next_cursor' in fields)) return answer
       const { items, position } = answer as Listed
       return {
-        items,
-        ...('data' in fields && { data: items }),
+        ...namesOfList('data' in fields ? listNames(edge, call) : 'items', items),
         has_more: position !== undefined,
         ...(position !== undefined && { next_cursor: sealCursor(world, binding, position) }),
       }
     },
   )
 }
+
+/** Which names a run list has: the operator's choice, and `items` alone for filters that only clients of that name send. */
+const listNames = ({ world }: Edge, { query }: Call): RunListNames =>
+  query['loop_id'] !== undefined || query['source_event_id'] !== undefined
+    ? 'items'
+    : (world.settings.run_list ?? 'both')
+const namesOfList = (names: RunListNames, items: unknown): Record<string, unknown> => ({
+  ...(names !== 'data' && { items }),
+  ...(names !== 'items' && { data: items }),
+})
 
 /** Interactions that the caller may read; with `inbox` those that ask the caller, by id or through a role. */
 async function listInteractions(

@@ -45,6 +45,8 @@ export interface Config {
   /** Whether views run in threads of their own. */
   readonly view_threads: boolean
   readonly root_key?: string
+  /** Names under which lists of runs have their array. */
+  readonly run_list: 'both' | 'items' | 'data'
   readonly brand: string
   readonly key_prefix: string
   readonly partitions: number
@@ -223,6 +225,7 @@ export function readConfig(
         status_only: v.BATON_METRICS === 'status',
         ...(v.BATON_METRICS_TOKEN !== undefined && { token: v.BATON_METRICS_TOKEN }),
       },
+      run_list: v.BATON_RUN_LIST,
       brand: v.BATON_BRAND,
       key_prefix: v.BATON_KEY_PREFIX,
       partitions: v.BATON_PARTITIONS,

@@ -224,6 +224,7 @@ export async function startNode(
       models: config.models.models,
       ...(config.inbox_domain !== undefined && { inbox_domain: config.inbox_domain }),
       inbound_mail: config.mail !== undefined,
+      run_list: config.run_list,
       metrics: config.metrics,
       ...(publicUrl !== undefined && { public_url: publicUrl }),
       ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),

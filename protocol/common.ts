@@ -134,11 +134,11 @@ export const pageOf = <T extends TSchema>(item: T) =>
     has_more: Type.Boolean(),
     next_cursor: Type.Optional(Type.String()),
   })
-/** A run list: the page's array under both names that clients read. */
+/** A run list: the page's array under both names that clients read; `data` is left out for filters that only clients of `items` send. */
 export const runPageOf = <T extends TSchema>(item: T) =>
   Type.Object({
     items: Type.Array(item),
-    data: Type.Array(item),
+    data: Type.Optional(Type.Array(item)),
     has_more: Type.Boolean(),
     next_cursor: Type.Optional(Type.String()),
   })

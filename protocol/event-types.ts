@@ -1,9 +1,14 @@
 /** Names of source events: what they look like, which of them a trigger, a wait or a client may name, and which fit a pattern. */
 import type { FieldError } from './errors.ts'
 
+/**
+ * The grammar of event types, for publishing, triggers, waits and webhooks alike: segments of letters, digits, `_` and `-`,
+ * joined by dots; one segment is enough. A family ends in `.*`. Signals have a grammar of their own.
+ */
+const MAX_LENGTH = 128
 /** Same alphabet as the names of signals that can be sent. */
 const SIGNAL = /^signal\.[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
-const EXACT = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+$/
+const EXACT = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/
 const PATTERN = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.\*$/
 /** Events that the service sends to itself. */
 const internal: ReadonlySet<string> = new Set([
@@ -39,6 +44,10 @@ export const reservedPrefixes: Readonly<Record<string, 'capability' | 'utility'>
   test: 'utility',
 }
 
+const isExact = (event_type: string): boolean =>
+  event_type.length <= MAX_LENGTH && EXACT.test(event_type)
+const isFamily = (event_type: string): boolean =>
+  event_type.length <= MAX_LENGTH && PATTERN.test(event_type)
 const isSignal = (event_type: string): boolean => event_type.startsWith('signal.')
 /** Whether an event is one that the service sends to itself: nobody else is told of it. */
 export const isInternal = (event_type: string): boolean => internal.has(event_type)
@@ -78,12 +87,12 @@ export function checkEventType(
           },
         ]
   }
-  return EXACT.test(event_type) || PATTERN.test(event_type)
+  return isExact(event_type) || isFamily(event_type)
     ? []
     : [
         {
           field,
-          message: 'is not the type of an event, such as table.row.inserted or table.row.*',
+          message: `is not the type of an event, such as table.row.inserted or table.row.*, of at most ${MAX_LENGTH} characters`,
           actual: event_type,
         },
       ]
@@ -92,11 +101,11 @@ export function checkEventType(
 /** Faults of the type of an event that a client publishes: it must not look like one of the service's own. */
 export function checkCustomType(event_type: string, field: string): FieldError[] {
   const prefix = event_type.slice(0, Math.max(0, event_type.indexOf('.')))
-  if (!EXACT.test(event_type))
+  if (!isExact(event_type))
     return [
       {
         field,
-        message: 'must be words with dots between them, such as order.paid',
+        message: `must be segments of letters, digits, _ and - joined by dots, such as order.paid, of at most ${MAX_LENGTH} characters`,
         actual: event_type,
       },
     ]
@@ -112,3 +121,17 @@ export function checkCustomType(event_type: string, field: string): FieldError[]
       ]
     : []
 }
+
+/** Faults of the types that a webhook listens to: exact ones, families, signals, or `*` for every event. */
+export const checkHookTypes = (events: readonly string[], field: string): FieldError[] =>
+  events.flatMap((event_type, index) =>
+    event_type === '*' || isExact(event_type) || isFamily(event_type) || SIGNAL.test(event_type)
+      ? []
+      : [
+          {
+            field: `${field}[${index}]`,
+            message: `is not the type of an event, such as run.failed, run.* or *, of at most ${MAX_LENGTH} characters`,
+            actual: event_type,
+          },
+        ],
+  )

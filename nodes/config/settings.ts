@@ -149,6 +149,11 @@ export const table = {
     matching(/^[a-z][a-z0-9]{0,15}$/, 'must be lower-case letters and digits'),
     'What API keys begin with',
   ),
+  BATON_RUN_LIST: setting(
+    'both',
+    oneOf('both', 'items', 'data'),
+    'Names under which lists of runs have their array; one of them suits clients that refuse members they do not know',
+  ),
   BATON_RATE_KEY: setting(
     '600',
     integer(0, 10_000_000),

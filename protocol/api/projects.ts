@@ -53,7 +53,7 @@ export const projects = {
     permission: 'authenticated',
     query: Closed({
       search: Type.Optional(Type.String({ maxLength: 256 })),
-      tag: Type.Optional(Type.String({ maxLength: 1024 })),
+      tag: Type.Optional(many(Type.String({ maxLength: 1024 }))),
       ...paging,
     }),
     reply: pageOf(Project),

@@ -2,6 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { Closed, Tags, Timestamp, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'
+import { checkHookTypes } from '../event-types.ts'
 import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
 import type { Patch } from '../patch.ts'
@@ -85,20 +86,9 @@ const SecretRotated = Type.Object({
   signing_secret: SigningSecret,
 })
 
-const PATTERN = /^([a-z0-9_]+(\.[A-Za-z0-9_-]+)*(\.\*)?|\*)$/
 /** What is wrong with a webhook as far as its words say it; whether the address may be called is asked at the edge. */
 function check({ events = [], url = '' }: Static<typeof UpdateWebhook>): FieldError[] {
-  const faults = events.flatMap((pattern, index): FieldError[] =>
-    PATTERN.test(pattern)
-      ? []
-      : [
-          {
-            field: `events[${index}]`,
-            message: 'must be a type such as run.completed, a family such as run.*, or *',
-            actual: pattern,
-          },
-        ],
-  )
+  const faults = checkHookTypes(events, 'events')
   if (url === '') return faults
   const wrong = (message: string): FieldError[] => [
     ...faults,

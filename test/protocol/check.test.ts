@@ -137,8 +137,8 @@ t.test('a wait is for a type of event or a pattern, and reads only the event', a
       'spec.steps[4].config.match["event.y"]: there is no foo here; known: input, event, config, meta, run, steps (at character 5)',
       'spec.steps[4].config.payload_mapping["not ok"]: there is no input here; known: event, meta, run',
       'spec.steps[4].config.payload_mapping.bad: Unexpected token: EOF (at character 2)',
-      'spec.steps[6].config.event_type: is not the type of an event, such as table.row.inserted or table.row.*',
-      'spec.steps[7].config.event_type: is not the type of an event, such as table.row.inserted or table.row.*',
+      'spec.steps[6].config.event_type: is not the type of an event, such as table.row.inserted or table.row.*, of at most 128 characters',
+      'spec.steps[7].config.event_type: is not the type of an event, such as table.row.inserted or table.row.*, of at most 128 characters',
       'spec.steps[7].config.condition: there is no input here; known: event, meta',
     ],
   )

@@ -184,8 +184,13 @@ t.test('what cannot be published is refused with the field', async (t) => {
     fieldsOf(
       await s.refused('event.publish', { event_type: 'order.paid', ...body }, 400, 'bad_request'),
     )
+  t.match(
+    await s.ok('event.publish', { event_type: 'Order_1' }),
+    { source_event_id: /./ },
+    'one segment is enough',
+  )
   for (const event_type of [
-    'order',
+    'a'.repeat(129),
     'order.',
     'a b.c',
     'order.*',

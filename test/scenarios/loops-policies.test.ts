@@ -166,10 +166,10 @@ t.test('a key is one run, and says so once the run is over', async (t) => {
     { details: { run_id: all[0]?.['id'], status: 'completed' } },
   )
   const head = { headers: { 'Idempotency-Key': 'h1' } }
-  t.not(
+  t.equal(
     (await s.ok('loop.start', { id: loop['id'] }, head))['id'],
     (await s.ok('loop.start', { id: loop['id'] }, head))['id'],
-    'the header alone repeats nothing',
+    'the header alone makes a start repeatable',
   )
 })
 

@@ -160,6 +160,12 @@ t.test('projects are listed newest first, and found by text and by tags', async 
   t.strictSame(await list({ search: 'BOAT' }), ['blue-boat', 'red-boat'])
   t.strictSame(await list({ search: 'about the red' }), ['red-car', 'red-boat'])
   t.strictSame(await list({ tag: 'kind:boat' }), ['blue-boat', 'red-boat'])
+  const tagged = await s.raw('GET', '/v1/projects?tag=kind:boat&tag=color:red')
+  t.strictSame(
+    listOf(tagged.body).map(({ handle }) => handle),
+    ['red-boat'],
+    'tags may be repeated, as every list of a query',
+  )
   t.strictSame(await list({ tag: 'kind:boat,color:red' }), ['red-boat'])
   t.strictSame(await list({ tag: 'color', search: 'car' }), ['red-car'])
   t.strictSame(await list({ tag: 'a:b:c' }), ['red-car'])
