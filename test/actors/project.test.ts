@@ -44,7 +44,9 @@ t.test('a workflow is created with version 1', async (t) => {
     spec,
   })
   t.notOk(Object.hasOwn(project.events[0]?.['workflow'] ?? {}, 'spec'))
-  t.same(directory(project).workflows, { wfd_1: { handle: 'deploy', latest_version: 1 } })
+  t.same(directory(project).workflows, {
+    wfd_1: { handle: 'deploy', latest_version: 1, published_as_tool: false },
+  })
   t.same(project.ask('definition', { id: 'wfd_1' }), { id: 'wfd_1', version: 1, spec })
   t.equal(project.ask('definition', { id: 'constructor' }), undefined)
   t.match(
