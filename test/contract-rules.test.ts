@@ -17,7 +17,7 @@ t.test('every rule from R1 to R20 stands in the table once', async (t) => {
 t.test('a rule names a test that exists, or says that it is open', async (t) => {
   for (const [, name, , shown = ''] of rules) {
     const [, file = '', test = ''] = /^`([^`]+)` › (.+)$/.exec(shown) ?? []
-    if (file === '') t.match(shown, /^\*\*open\*\*: .{10}/, name)
+    if (file === '') t.match(shown, /^\*\*open\*\*: .{10}/, String(name))
     else t.ok(readFileSync(join(root, file), 'utf8').includes(test), `${name}: ${shown}`)
   }
 })
