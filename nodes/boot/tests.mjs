@@ -16,7 +16,7 @@ import { createReader } from './tap.mjs'
 const ALONE = /^test.hostile.(pressure|transport)\b/
 /** Tests of several processes, or of what must happen in time: two run at once, whatever the machine has. */
 const PAIRED =
-  /^test.scenarios.(\w+-kill|answer-page|backup|kill|two-gateways|upgrade|worker-(claims|leases))\b/
+  /^test.scenarios.(\w+-kill|answer-page|chat-page|backup|kill|two-gateways|upgrade|worker-(claims|leases))\b/
 /** Tests that take longest have a process of their own and begin first, so that none of them is left over when all others are done. */
 const LONG =
   /^test.(checks|simulation|hostile.(foreign|frames|roles|rows|secrets)|scenarios.(attachments|tour|webhooks|managed)\.)/

@@ -73,7 +73,7 @@ t.test('an action is defined, read, changed and deleted', async (t) => {
   t.strictSame(await bad({ endpoint_url: 'https://user:word@example.org' }), ['endpoint_url'])
   t.strictSame(await bad({ endpoint_kind: 'worker' }), ['endpoint_url'])
   t.strictSame(await bad({ annotations: { odd: true } }), ['annotations.odd'])
-  t.strictSame(await bad({ input_schema: { $ref: '#/nowhere' } }), ['input_schema'])
+  t.strictSame(await bad({ input_schema: { $ref: '#/nowhere' } }), ['input_schema.$ref'])
   t.strictSame(await bad({ input_schema: { properties: { a: { type: 'nope' } } } }), [
     'input_schema.properties.a.type',
   ])
