@@ -313,7 +313,7 @@ t.test(
     )
     t.match(
       scene.when('interaction.cancel', {}, { at: START + 3_600_000 }).refused,
-      { refused: 'bad_request', details: { fields: [{ actual: 'expired' }] } },
+      { refused: 'conflict', details: { status: 'expired' } },
       'and it cannot be cancelled any more',
     )
   },
@@ -323,7 +323,10 @@ t.test('cancelling', async (t) => {
   const gone = asked().when('interaction.cancel', { reason: 'moot' })
   t.match(record(gone), { status: 'cancelled', cancel_reason: 'moot', completed_at: /Z/ })
   t.strictSame(gone.when('interaction.cancel').events, [])
-  t.match(answer(asked(), 'ada').when('interaction.cancel').refused, { refused: 'bad_request' })
+  t.match(answer(asked(), 'ada').when('interaction.cancel').refused, {
+    refused: 'conflict',
+    details: { status: 'completed' },
+  })
   t.match(
     asked().when('interaction.cancel', {}, { principal: { type: 'agent', id: 'agt_1' } }).refused,
     { refused: 'forbidden' },
