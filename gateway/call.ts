@@ -121,6 +121,10 @@ async function locate(
   return isRefusal(project) ? refuse('not_found') : project
 }
 
+/** Whose requests count together: those of a person, over all their tokens, or those of a key. */
+const limitedBy = ({ principal, credential }: Caller): string =>
+  credential.type === 'cli_token' ? principal.id : credential.id
+
 /**
  * Admit a request to its row: who calls, how often, where, whether they may, and whether what they sent makes sense, in this
  * order. What is known about limits is added to the answer, whatever it will be.
@@ -145,7 +149,7 @@ function admitFresh(
     if (isRefusal(caller)) return caller
     const { limits, world } = edge
     if (!limits) return enterRow(edge, routed, incoming, exchange, caller)
-    return limits(caller.credential.id, world.organization()).then(({ headers, refused }) => {
+    return limits(limitedBy(caller), world.organization()).then(({ headers, refused }) => {
       exchange.add(headers)
       return refused ?? enterRow(edge, routed, incoming, exchange, caller)
     })

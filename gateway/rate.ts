@@ -1,4 +1,7 @@
-/** Rate limits: one bucket per credential and one per organization, counted by this gateway alone. */
+/**
+ * Rate limits: one bucket per caller and one per organization, counted by this gateway alone. A caller is an API key, a person
+ * over all their tokens, an HTTP trigger, or, for requests that name nothing known, an address.
+ */
 import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible'
 import { refuse, type Refusal } from '../protocol/errors.ts'
 import type { World } from './ports.ts'
@@ -8,8 +11,8 @@ interface Admission {
   readonly headers: Readonly<Record<string, string>>
   readonly refused?: Refusal
 }
-/** Count one request of a credential in an organization. */
-export type Limits = (credential: string, organization: string) => Promise<Admission>
+/** Count one request of a caller, and of the organization when it is the caller's. */
+export type Limits = (caller: string, organization?: string) => Promise<Admission>
 
 type Scope = 'key' | 'org'
 
@@ -29,10 +32,12 @@ export function createLimits(world: World): Limits | undefined {
   )
   if (buckets.length === 0) return undefined
 
-  return async (credential, organizationId) => {
+  return async (caller, organizationId) => {
     const states = []
     for (const { scope, points, limiter } of buckets) {
-      const state = await limiter.consume(scope === 'key' ? credential : organizationId).then(
+      const counted = scope === 'key' ? caller : organizationId
+      if (counted === undefined) continue
+      const state = await limiter.consume(counted).then(
         (left) => ({ left, empty: false }),
         (left: RateLimiterRes) => ({ left, empty: true }),
       )

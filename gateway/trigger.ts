@@ -39,16 +39,20 @@ export const takeTrigger =
   async (incoming) => {
     const { world, limits } = edge
     const handle = decoded(incoming.slots[0] ?? '')
+    if (!(await edge.becomesFresh())) return refuse('service_unavailable')
+    const found = await find(edge, handle)
+    if (isRefusal(found)) {
+      // Requests without a credential that name nothing are charged to their sender, never to the organization.
+      const sender = await limits?.(`address:${incoming.ip}`)
+      return sender?.refused ?? found
+    }
     const limited = await limits?.(
       `http_trigger:${world.hash(handle).slice(0, 24)}`,
       world.organization(),
     )
     if (limited?.refused) return limited.refused
-    if (!(await edge.becomesFresh())) return refuse('service_unavailable')
     if (incoming.broken === 'too_large')
       return refuse('payload_too_large', { limit: TRIGGER_LIMIT })
-    const found = await find(edge, handle)
-    if (isRefusal(found)) return found
     const { owner, facts } = found
     if (!signed(edge, owner, facts, incoming)) return refuse('invalid_signature')
     if (facts.status !== 'active') return repeated(edge, owner, facts, keyOf(incoming))
