@@ -6,6 +6,7 @@ import { refuse, type Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/view-questions.ts'
 import {
   agentTurn,
+  publicSession,
   sessionMessage,
   type AgentTurn,
   type CompactionProgress,
@@ -14,7 +15,7 @@ import {
   type SessionMessage,
   type SessionNudge,
   type TranscriptMessage,
-  type TranscriptTurn,
+  type TurnUpsert,
   type TurnExtra,
 } from '../protocol/session/shapes.ts'
 import { interactionVisibleTo, viewerValues, visibleTo } from './session-visibility.ts'
@@ -117,6 +118,7 @@ export interface SessionFilters extends Paging {
   /** Who asks; absent: the service itself. */
   readonly viewer?: Viewer
 }
+const listed = (row: SessionRow): Session => publicSession(recordOf(row))
 /** Sessions, the latest activity first. A key of an agent means one session: that which lives, else the newest of those that are gone. */
 export function sessionList(store: Store, project: number, input: SessionFilters): Page<Session> {
   const { agent_id, session_key, status, scope, provider, integration_id, since, viewer } = input
@@ -149,7 +151,7 @@ export function sessionList(store: Store, project: number, input: SessionFilters
       project,
       ...values,
     )
-    return { items: named ? [recordOf(named)] : [] }
+    return { items: named ? [listed(named)] : [] }
   }
   const after = beyond(['active_at', 'id'], 'DESC', input.after)
   const rows = store.all<SessionRow>(
@@ -159,7 +161,7 @@ export function sessionList(store: Store, project: number, input: SessionFilters
     ...after.values,
     limitOf(input) + 1,
   )
-  return page(rows, input, recordOf, (row) => [row.active_at, row.id])
+  return page(rows, input, listed, (row) => [row.active_at, row.id])
 }
 
 interface Window {
@@ -240,7 +242,7 @@ interface TurnRow {
   readonly record: string
 }
 const turnRecord = ({ record, extra }: TurnRow): AgentTurn =>
-  agentTurn(JSON.parse(record) as TranscriptTurn, JSON.parse(extra) as TurnExtra)
+  agentTurn(JSON.parse(record) as TurnUpsert, JSON.parse(extra) as TurnExtra)
 /** Turns of a session by creation; with `ids` exactly those. The order says at which end pages begin; each page is by creation. */
 export function turnList(
   store: Store,

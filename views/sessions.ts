@@ -19,7 +19,7 @@ import type {
   Session,
   SessionNudge,
   TranscriptMessage,
-  TranscriptTurn,
+  TurnUpsert,
   TurnExtra,
 } from '../protocol/session/shapes.ts'
 import { isPrivate, withVisibility } from '../protocol/session/visibility.ts'
@@ -174,10 +174,8 @@ function frame({ store, n, project }: Applying, event: SessionFrame, revision: n
       return void putInteraction(store, n, interactionOf(event), revision)
   }
 }
-const turnOf = ({
-  type: _,
-  ...turn
-}: Extract<SessionFrame, { type: 'turn.upsert' }>): TranscriptTurn => turn
+const turnOf = ({ type: _, ...turn }: Extract<SessionFrame, { type: 'turn.upsert' }>): TurnUpsert =>
+  turn
 const interactionOf = ({
   type: _,
   ...interaction
@@ -227,7 +225,7 @@ function putTurn(
   store: Store,
   n: number,
   project: number,
-  turn: TranscriptTurn,
+  turn: TurnUpsert,
   revision: number,
 ): void {
   store.run(

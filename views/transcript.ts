@@ -9,7 +9,7 @@ import type {
   TranscriptQuestion,
 } from '../protocol/session/pages.ts'
 import { settledTurns } from '../protocol/session/settled.ts'
-import type { TranscriptMessage, TranscriptTurn } from '../protocol/session/shapes.ts'
+import type { TranscriptMessage, TurnUpsert } from '../protocol/session/shapes.ts'
 import { sessionRow, type SessionRow } from './sessions.ts'
 import type { Store } from './store.ts'
 
@@ -43,11 +43,11 @@ const SETTLED = [...settledTurns].map((status) => `'${status}'`).join(', ')
 const OVER = [...settledStatuses].map((status) => `'${status}'`).join(', ')
 const changed: Readonly<Record<Kind, string>> = {
   messages:
-    'SELECT revision, record, summing FROM session_messages WHERE session = ? AND revision > ? AND sequence IS NOT NULL AND hidden = 0 ORDER BY revision LIMIT ?',
+    'SELECT revision, record, summing FROM session_messages WHERE session = ? AND revision > ? AND revision <= ? AND sequence IS NOT NULL AND hidden = 0 ORDER BY revision LIMIT ?',
   turns:
-    'SELECT revision, record FROM session_turns WHERE session = ? AND revision > ? ORDER BY revision LIMIT ?',
+    'SELECT revision, record FROM session_turns WHERE session = ? AND revision > ? AND revision <= ? ORDER BY revision LIMIT ?',
   interactions:
-    'SELECT revision, record FROM session_interactions WHERE session = ? AND revision > ? ORDER BY revision LIMIT ?',
+    'SELECT revision, record FROM session_interactions WHERE session = ? AND revision > ? AND revision <= ? ORDER BY revision LIMIT ?',
 }
 const streaming = (store: Store, { n }: SessionRow): Changed<TranscriptMessage>[] =>
   store
@@ -56,13 +56,13 @@ const streaming = (store: Store, { n }: SessionRow): Changed<TranscriptMessage>[
       n,
     )
     .map(parsed<TranscriptMessage>)
-const activeTurns = (store: Store, { n }: SessionRow): Changed<TranscriptTurn>[] =>
+const activeTurns = (store: Store, { n }: SessionRow): Changed<TurnUpsert>[] =>
   store
     .all<Row>(
       `SELECT revision, record FROM session_turns WHERE session = ? AND status NOT IN (${SETTLED}) ORDER BY seq`,
       n,
     )
-    .map(parsed<TranscriptTurn>)
+    .map(parsed<TurnUpsert>)
 const pendingQuestions = (store: Store, { n }: SessionRow): Interaction[] =>
   store
     .all<{ record: string }>(
@@ -85,7 +85,7 @@ function revisionAt(store: Store, { n }: SessionRow, sequence: number): number {
 export function transcriptPage(
   store: Store,
   project: number,
-  { session_id, after, after_sequence, limit }: TranscriptQuestion,
+  { session_id, after, after_sequence, until, limit }: TranscriptQuestion,
 ): TranscriptPage | Refusal {
   const row = sessionRow(store, project, session_id)
   if (!row)
@@ -100,13 +100,16 @@ export function transcriptPage(
       live: streaming(store, row),
       pending: pendingQuestions(store, row),
     }
+  const cut = Math.min(until ?? row.revision, row.revision)
   const kinds = Object.keys(changed) as Kind[]
   const all: Found[] =
-    from >= row.revision
+    from >= cut
       ? []
       : kinds
           .flatMap((kind) =>
-            store.all<Row>(changed[kind], row.n, from, limit + 1).map((one) => ({ ...one, kind })),
+            store
+              .all<Row>(changed[kind], row.n, from, cut, limit + 1)
+              .map((one) => ({ ...one, kind })),
           )
           .sort((a, b) => a.revision - b.revision)
   const shown: Found[] = []
@@ -123,7 +126,8 @@ export function transcriptPage(
   return {
     ...common,
     after: from,
-    through: more ? (shown.at(-1)?.revision ?? from) : row.revision,
+    through: more ? (shown.at(-1)?.revision ?? from) : Math.max(from, cut),
+    cut,
     more,
     messages: messagesOf(shown),
     turns: of(shown, 'turns'),
@@ -138,8 +142,11 @@ function newest(
   store: Store,
   { n, revision }: SessionRow,
   limit: number,
-  active: readonly Changed<TranscriptTurn>[],
-): Pick<TranscriptPage, 'after' | 'through' | 'more' | 'messages' | 'turns' | 'interactions'> {
+  active: readonly Changed<TurnUpsert>[],
+): Pick<
+  TranscriptPage,
+  'after' | 'through' | 'cut' | 'more' | 'messages' | 'turns' | 'interactions'
+> {
   const rows: Row[] = []
   let size = 0
   for (const row of store.each<Row>(
@@ -163,9 +170,17 @@ function newest(
   const turns = ids.flatMap((id) =>
     store
       .all<Row>('SELECT revision, record FROM session_turns WHERE session = ? AND id = ?', n, id)
-      .map(parsed<TranscriptTurn>),
+      .map(parsed<TurnUpsert>),
   )
-  return { after: -1, through: revision, more: false, messages, turns, interactions: [] }
+  return {
+    after: -1,
+    through: revision,
+    cut: revision,
+    more: false,
+    messages,
+    turns,
+    interactions: [],
+  }
 }
 
 /** The rows of a turn that stream. */

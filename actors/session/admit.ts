@@ -13,7 +13,12 @@ import type { AppContext } from '../../protocol/session/context.ts'
 import type { Defined, Keyed, Placing } from '../../protocol/session/commands.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
 import { limits } from '../../protocol/session/limits.ts'
-import type { AgentTurn, TranscriptMessage, TurnAck } from '../../protocol/session/shapes.ts'
+import {
+  publicSession,
+  type AgentTurn,
+  type TranscriptMessage,
+  type TurnAck,
+} from '../../protocol/session/shapes.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { crowded, writeContext } from './context.ts'
 import {
@@ -190,7 +195,7 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
     return {
       events: [],
       reply: {
-        session: on.state.record,
+        session: publicSession(on.state.record),
         turn: current,
         resume_cursor: String(known.boundary),
         after_sequence: known.after_sequence,
@@ -220,7 +225,7 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
   pump(on)
   // What is answered is remembered for repeats: what was sent goes back from the edge, which has it.
   return answering(on, ({ record }) => ({
-    session: record,
+    session: publicSession(record),
     turn,
     ...(user_message && { user_message: { ...user_message, content: [] } }),
     resume_cursor: String(boundary),

@@ -15,7 +15,7 @@ import {
   type AgentTurn,
   type Session,
   type TranscriptMessage,
-  type TranscriptTurn,
+  type TurnUpsert,
 } from '../../protocol/session/shapes.ts'
 import { isPrivate, withVisibility } from '../../protocol/session/visibility.ts'
 import type { Cause, Decided, Tell } from '../actor.ts'
@@ -177,7 +177,7 @@ function expires(on: Draft): void {
 }
 
 /** Change a turn as the transcript shows it. */
-export function upsert(on: Draft, id: string, more: Patch<TranscriptTurn>): void {
+export function upsert(on: Draft, id: string, more: Patch<TurnUpsert>): void {
   const { record } = turnOf(on, id) as Turn
   const status = more.status ?? record.status
   const phase = status === 'queued' || status === 'running' || status === 'waiting' ? status : null

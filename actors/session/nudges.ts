@@ -14,7 +14,7 @@ import type { NudgeWork } from '../../protocol/session/bookkeeping.ts'
 import type { Hashed, Keyed } from '../../protocol/session/commands.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
 import { limits } from '../../protocol/session/limits.ts'
-import type { NudgeAck, SessionNudge } from '../../protocol/session/shapes.ts'
+import { publicSession, type NudgeAck, type SessionNudge } from '../../protocol/session/shapes.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { admit, type Asking } from './admit.ts'
 import { interrupt } from './asking.ts'
@@ -119,7 +119,7 @@ export const nudge =
         nudge_id: id,
         status: 'delivered',
         delivery: 'new_turn',
-        session: record,
+        session: publicSession(record),
         turn,
         after_sequence,
         deduped: false,
@@ -153,7 +153,7 @@ export const nudge =
       nudge_id: id,
       status: 'pending',
       delivery: 'current_turn',
-      session: record,
+      session: publicSession(record),
       turn,
       after_sequence: session.sequence,
       deduped: false,
@@ -170,7 +170,7 @@ const again = (
     nudge_id,
     status: delivery === 'current_turn' ? 'pending' : 'delivered',
     delivery,
-    session: record,
+    session: publicSession(record),
     turn: turn ? recordOf(turn) : ({ id: turn_id } as NudgeAck['turn']),
     after_sequence,
     deduped: true,

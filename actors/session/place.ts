@@ -11,7 +11,7 @@ import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import type { Place, Placing, Standing } from '../../protocol/session/commands.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
 import { withVisibility } from '../../protocol/session/visibility.ts'
-import type { Session } from '../../protocol/session/shapes.ts'
+import { publicSession, type Session } from '../../protocol/session/shapes.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { answering, change, draft, emit, tell, type Draft } from './draft.ts'
 import { isLive, type Live, type SessionState } from './state.ts'
@@ -143,7 +143,7 @@ export const create =
     const on = place(brand, state, input, input.place, cause)
     if (isRefusal(on)) return on
     if (on.state.record.status === 'archived') change(on, { status: 'active' })
-    return answering(on, ({ record }) => record)
+    return answering(on, ({ record }) => publicSession(record))
   }
 /** A newer session of the key is there. */
 export const succeed = (

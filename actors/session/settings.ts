@@ -7,7 +7,7 @@ import { own } from '../../protocol/lookup.ts'
 import { ingest, isDropped } from '../../protocol/session/check.ts'
 import type { Defined } from '../../protocol/session/commands.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
-import type { AgentTurn, Session } from '../../protocol/session/shapes.ts'
+import { publicSession, type AgentTurn, type Session } from '../../protocol/session/shapes.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { eraseAll, giveUp } from './attachments.ts'
 import { beginCompaction, expirePass } from './compaction.ts'
@@ -35,7 +35,7 @@ type Decide<N extends keyof Api, R, E = unknown> = (
   input: Input<Api[N]> & E,
   cause: Cause,
 ) => Decision<SessionEvent, R>
-const record = ({ record: one }: Live): Session => one
+const record = ({ record: one }: Live): Session => publicSession(one)
 
 /** Change title, status, compaction and effort. */
 export const update =

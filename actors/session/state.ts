@@ -20,7 +20,7 @@ import type {
   Session,
   SessionDetail,
   SessionNudge,
-  TranscriptTurn,
+  TurnUpsert,
   TurnExtra,
 } from '../../protocol/session/shapes.ts'
 import type { Remembered } from './remembered.ts'
@@ -28,7 +28,7 @@ import type { Window } from './window.ts'
 
 /** A turn that has not ended. */
 export interface Turn {
-  readonly record: TranscriptTurn
+  readonly record: TurnUpsert
   readonly extra: TurnExtra
   readonly work: TurnWork
 }

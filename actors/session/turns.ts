@@ -10,7 +10,7 @@
  * L3. Only time spent running counts against the budget.
  */
 import { settledTurns } from '../../protocol/session/settled.ts'
-import type { TranscriptTurn } from '../../protocol/session/shapes.ts'
+import type { TurnUpsert } from '../../protocol/session/shapes.ts'
 import type { Ending, TurnWork } from '../../protocol/session/bookkeeping.ts'
 import type { Patch } from '../../protocol/patch.ts'
 import { emit, note, now, tellInteraction, tellQueue, turnOf, upsert, type Draft } from './draft.ts'
@@ -60,7 +60,7 @@ export const budgetEnds = ({ record, work }: Turn): number =>
     : Infinity
 
 /** The turn waits for people and lets others run. */
-export function wait(on: Draft, id: string, waiting: NonNullable<TranscriptTurn['wait']>): void {
+export function wait(on: Draft, id: string, waiting: NonNullable<TurnUpsert['wait']>): void {
   const turn = turnOf(on, id)
   if (!turn) return
   note(on, id, { since: null, spent: spentOf(turn, on.cause.at) })
@@ -127,7 +127,7 @@ export function conclude(on: Draft, id: string): void {
   pump(on)
 }
 /** What a completed turn shows. */
-function results({ usage, output, output_source }: TurnWork): Patch<TranscriptTurn> {
+function results({ usage, output, output_source }: TurnWork): Patch<TurnUpsert> {
   return {
     ...((usage.calls ?? 0) > 0 && { usage }),
     ...(output && { output, output_source: output_source ?? 'tool' }),

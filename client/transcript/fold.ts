@@ -15,6 +15,7 @@ import type {
   TranscriptMessage,
   TranscriptSnapshot,
   TranscriptTurn,
+  TurnUpsert,
 } from '../../protocol/session/shapes.ts'
 
 /** A frame as it comes: `event_type` and what it carries. */
@@ -31,6 +32,11 @@ const byAge = (a: TranscriptTurn, b: TranscriptTurn): number =>
         : a.id > b.id
           ? 1
           : 0
+const withoutPhase = ({ phase: _, ...turn }: TurnUpsert): TranscriptTurn => turn
+/** A page as servers send it; see `Fold.page`. */
+type SnapshotPage = Omit<TranscriptSnapshot, 'interactions'> & {
+  readonly interactions?: TranscriptSnapshot['interactions'] | undefined
+}
 
 export class Transcript {
   readonly rows = new Map<string, TranscriptMessage>()
@@ -103,7 +109,8 @@ export class Transcript {
         break
       }
       case 'turn.upsert':
-        this.#turn(given as TranscriptTurn)
+        // Pages have no `phase`; without it a reader of frames and one of pages hold the same.
+        this.#turn(withoutPhase(given as TurnUpsert))
         break
       case 'interaction.upsert':
         this.interactions.set((given as Interaction).id, given as Interaction)
@@ -115,16 +122,20 @@ export class Transcript {
     if (this.#place !== undefined) this.cursor = this.#place
   }
 
-  /** Apply a page. The last one has everything that streams and every open question: what is missing there is over. */
-  page({ messages, turns, interactions, has_more, resume_cursor }: TranscriptSnapshot): void {
+  /**
+   * Apply a page. The last one has everything that streams and every open question: what is missing there is over. A page
+   * without `interactions`, as some servers send it, says nothing about questions.
+   */
+  page({ messages, turns, interactions, has_more, resume_cursor }: SnapshotPage): void {
     for (const row of messages) this.#row(row)
     for (const turn of turns) this.#turn(turn)
-    for (const interaction of interactions) this.interactions.set(interaction.id, interaction)
+    for (const interaction of interactions ?? []) this.interactions.set(interaction.id, interaction)
     this.cursor = resume_cursor
     if (has_more) return
-    const here = new Set([...messages, ...interactions].map(({ id }) => id))
+    const here = new Set([...messages, ...(interactions ?? [])].map(({ id }) => id))
     for (const { id, status } of [...this.rows.values()])
       if (status === 'streaming' && !here.has(id)) this.rows.delete(id)
+    if (!interactions) return
     for (const { id, status } of [...this.interactions.values()])
       if (open.has(status) && !here.has(id)) this.interactions.delete(id)
   }

@@ -1,13 +1,15 @@
 /** The transcript as pages, and what a turn shows right now: what views have, with what models are saying. */
 import type { LiveTurn } from '../../protocol/api/transcripts.ts'
+import { settledStatuses } from '../../protocol/interaction/shapes.ts'
 import { timestamp } from '../../protocol/common.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import type { Changed, LiveRowsOfTurn, TranscriptPage } from '../../protocol/session/pages.ts'
-import type {
-  TranscriptMessage,
-  TranscriptSnapshot,
-  TranscriptTurn,
+import {
+  transcriptTurn,
+  type TranscriptMessage,
+  type TranscriptSnapshot,
+  type TranscriptTurn,
 } from '../../protocol/session/shapes.ts'
 import { homeOf, type Call, type Edge } from '../call.ts'
 import { openCursor, sealCursor } from '../cursor.ts'
@@ -36,6 +38,8 @@ const shown = (
 
 interface Wanted {
   readonly after?: number
+  /** The revision at which the pages end, fixed by the first of them. */
+  readonly until?: number
   readonly limit: number
 }
 const pageBinding = (project: string, session_id: string) => ({
@@ -59,8 +63,9 @@ function wanted(
     const opened = openCursor(edge.world, pageBinding(project, session_id), page_token)
     if (isRefusal(opened))
       return refuseFields({ field: 'page_token', message: 'is no page of this transcript' })
-    const [after, of] = opened.position as [number, number]
-    return { after, limit: of }
+    // A token of an earlier release has no cut.
+    const [after, of, until] = opened.position as [number, number, number?]
+    return { after, limit: of, ...(until !== undefined && { until }) }
   }
   if (cursor === undefined) return { limit }
   const opened = openRevision(edge.world, project, session_id, cursor)
@@ -81,13 +86,19 @@ export async function snapshot(edge: Edge, call: Call): Promise<TranscriptSnapsh
   return {
     messages: [...page.messages.map(({ record }) => record), ...live],
     turns: turnsOf(page, live),
-    interactions: [...page.pending],
+    // A cursor of a page that is not the last covers the open questions up to it, too.
+    interactions: page.more
+      ? page.interactions.flatMap(({ record }) =>
+          settledStatuses.has(record.status) ? [] : [record],
+        )
+      : [...page.pending],
     has_more: page.more,
     resume_cursor: sealRevision(world, project, session_id, page.through),
     ...(page.more && {
       next_page_token: sealCursor(world, pageBinding(project, session_id), [
         page.through,
         asked.limit,
+        page.cut,
       ]),
     }),
   }
@@ -102,7 +113,7 @@ function turnsOf(
     ({ record }) =>
       !has.has(record.id) && (after < 0 || live.some(({ turn_id }) => turn_id === record.id)),
   )
-  return [...more, ...turns].map(({ record }) => record)
+  return [...more, ...turns].map(({ record }) => transcriptTurn(record))
 }
 
 /** What a turn shows and has not committed, as events of the older stream. */

@@ -7,7 +7,7 @@ import { timestamp, type Open } from '../../protocol/common.ts'
 import { rowIn } from '../../protocol/session/events.ts'
 import type { Summing } from '../../protocol/session/pages.ts'
 import { settledTurns } from '../../protocol/session/settled.ts'
-import type { TranscriptMessage, TranscriptTurn } from '../../protocol/session/shapes.ts'
+import type { TranscriptMessage, TurnUpsert } from '../../protocol/session/shapes.ts'
 import { spell, type Caught, type Change, type Dialect } from './change.ts'
 import { told } from './notes.ts'
 
@@ -44,7 +44,7 @@ function moved({
   wait,
   error_type,
   error_message,
-}: TranscriptTurn): readonly [type: string, data: Open] | undefined {
+}: TurnUpsert): readonly [type: string, data: Open] | undefined {
   switch (status) {
     case 'running':
       return ['turn.started', { turn_id }]
@@ -97,7 +97,7 @@ export function numberedDialect(session_id: string, idle: number): Dialect {
     spell(type, { session_id, ...data }, id)
   const final = (row: TranscriptMessage, summing?: Summing): string =>
     event(...said(row, summing), row.sequence ?? undefined)
-  const turn = (record: TranscriptTurn): string => {
+  const turn = (record: TurnUpsert): string => {
     const named = moved(record)
     return named ? event(...named) : ''
   }

@@ -20,13 +20,7 @@ import type { AttachmentEvent } from './attachments.ts'
 import type { Block, ResolvedAction } from './blocks.ts'
 import type { SessionBookkeeping } from './bookkeeping.ts'
 import type { TurnDefinition } from './definition.ts'
-import type {
-  Session,
-  SessionNudge,
-  TranscriptMessage,
-  TranscriptTurn,
-  TurnExtra,
-} from './shapes.ts'
+import type { Session, SessionNudge, TranscriptMessage, TurnUpsert, TurnExtra } from './shapes.ts'
 
 /** A frame of the transcript that is stored; `type` is the frame's `event_type`. */
 export type SessionFrame =
@@ -44,7 +38,7 @@ export type SessionFrame =
       readonly message_id: string
       readonly content_index: number
     } & BlockPatch)
-  | (Event & { readonly type: 'turn.upsert' } & TranscriptTurn)
+  | (Event & { readonly type: 'turn.upsert' } & TurnUpsert)
   | (Event & { readonly type: 'interaction.upsert' } & Interaction)
 /** On final messages of people and agents, for the source event that tells of them; no transcript shows it. `depth`: of that event. */
 export interface Said {

@@ -5,13 +5,15 @@
  */
 import type { Interaction } from '../interaction/shapes.ts'
 import type { Pass } from './events.ts'
-import type { TranscriptMessage, TranscriptTurn } from './shapes.ts'
+import type { TranscriptMessage, TurnUpsert } from './shapes.ts'
 
 export interface TranscriptQuestion {
   readonly session_id: string
   /** What changed after this revision; or after the message of this number; without both: the newest part. */
   readonly after?: number
   readonly after_sequence?: number
+  /** Nothing that changed after this revision; absent: up to now. Open questions and streaming rows are always those of now. */
+  readonly until?: number
   /** Things on a page; it is also bounded by bytes, and has at least one. */
   readonly limit: number
 }
@@ -27,16 +29,18 @@ export interface TranscriptPage {
   readonly after: number
   /** The page has everything that changed in (after, through]. */
   readonly through: number
+  /** The revision at which this page and those that follow it end. */
+  readonly cut: number
   readonly more: boolean
   /** Of the session when it was asked, and the journal cursor of its last entry. */
   readonly revision: number
   readonly last: number
   /** By revision, which for final rows is the order of their sequences. */
   readonly messages: readonly (Changed<TranscriptMessage> & { readonly summing?: Summing })[]
-  readonly turns: readonly Changed<TranscriptTurn>[]
+  readonly turns: readonly Changed<TurnUpsert>[]
   readonly interactions: readonly Changed<Interaction>[]
   /** Every turn that has not ended. */
-  readonly active: readonly Changed<TranscriptTurn>[]
+  readonly active: readonly Changed<TurnUpsert>[]
   /** Without `more`: every row that streams, and every question that is open. */
   readonly live: readonly Changed<TranscriptMessage>[]
   readonly pending: readonly Interaction[]

@@ -62,17 +62,23 @@ const session = {
   forked_from_sequence: Type.Optional(Type.Integer()),
   created_by: Type.Optional(Type.String()),
   metadata: Type.Optional(Open),
-  config: Type.Optional(InlineConfig),
   created_at: Timestamp,
   updated_at: Timestamp,
 } as const
 /** A session in lists, acknowledgements and answers of commands. */
 export const Session = Type.Object(session, closed)
-export type Session = Static<typeof Session>
+const config = { config: Type.Optional(InlineConfig) } as const
+/** The stored record. Only `GET /sessions/{id}` shows its `config`. */
+export type Session = Static<typeof Session> & {
+  readonly config?: Static<typeof InlineConfig>
+}
+/** A session without what only a reading of it alone shows. */
+export const publicSession = ({ config: _, ...record }: Session): Session => record
 /** A session read alone. */
 export const SessionDetail = Type.Object(
   {
     ...session,
+    ...config,
     latest_compaction: Type.Optional(orNull(LatestCompaction)),
     compaction: CompactionProgress,
   },
@@ -110,21 +116,25 @@ const turn = {
   channel_exchange_id: Type.Optional(Type.String()),
   attempt: Type.Integer({ minimum: 1 }),
   status: Type.Enum([...turnStatuses]),
-  phase: orNull(Type.Enum(['queued', 'running', 'waiting'])),
   seq: Type.Optional(Type.Integer()),
   error_type: Type.Optional(Type.String()),
   error_message: Type.Optional(Type.String()),
   output: Type.Optional(Open),
   output_source: Type.Optional(Type.Enum(['tool', 'text'])),
   usage: Type.Optional(Usage),
-  wait: Type.Optional(Wait),
   created_at: Timestamp,
   updated_at: Timestamp,
   completed_at: Type.Optional(Timestamp),
 } as const
-/** A turn as the transcript has it. */
-export const TranscriptTurn = Type.Object(turn, closed)
+/** A turn on pages of the transcript. */
+export const TranscriptTurn = Type.Object({ ...turn, wait: Type.Optional(Wait) }, closed)
 export type TranscriptTurn = Static<typeof TranscriptTurn>
+/** A turn as the frame `turn.upsert` of the transcript stream has it, and as it is stored. `phase` is null once it has ended. */
+export type TurnUpsert = TranscriptTurn & {
+  readonly phase: 'queued' | 'running' | 'waiting' | null
+}
+/** The turn of a frame as pages have it. */
+export const transcriptTurn = ({ phase: _, ...record }: TurnUpsert): TranscriptTurn => record
 /** A turn read as a record of its own. */
 export const AgentTurn = Type.Object(
   {
@@ -140,10 +150,10 @@ export type AgentTurn = Static<typeof AgentTurn>
 /** What the record of a turn has besides the transcript's. */
 export type TurnExtra = Pick<AgentTurn, 'error_scope' | 'effective_timeout_seconds'>
 /** The record of a turn, from the transcript's and the rest. */
-export const agentTurn = (turn: TranscriptTurn, extra: TurnExtra): AgentTurn => ({
-  ...turn,
-  ...extra,
-})
+export const agentTurn = (
+  { phase: _, wait: __, ...turn }: TurnUpsert,
+  extra: TurnExtra,
+): AgentTurn => ({ ...turn, ...extra })
 
 const roles = ['system', 'user', 'assistant', 'tool', 'compaction'] as const
 const Role = Type.Enum([...roles])

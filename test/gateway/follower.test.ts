@@ -34,6 +34,7 @@ t.test(
       return {
         after,
         through: more ? after + 1 : revision,
+        cut: revision,
         more,
         revision,
         last: revision * 10,

@@ -232,6 +232,25 @@ t.test('pages and cursors', async (t) => {
     all.filter((n) => n !== null),
     [46],
   )
+  const append = (count: number) =>
+    s.ok('session.append', {
+      session_id,
+      messages: Array.from({ length: count }, () => ({ role: 'user', content: [text('late')] })),
+    })
+  const { resume_cursor: before } = await page({})
+  await append(3)
+  let part = await page({ cursor: before, limit: 1 })
+  await append(2)
+  const drained = [part.messages]
+  while (part.has_more) {
+    part = await page({ page_token: part.next_page_token })
+    drained.push(part.messages)
+  }
+  const finals = (rows: { sequence: number | null }[]) =>
+    rows.filter((row) => row.sequence !== null)
+  t.equal(finals(drained.flat()).length, 3, 'the first page fixes where the pages end')
+  const rest = await page({ cursor: part.resume_cursor })
+  t.equal(finals(rest.messages).length, 2, 'and what came later comes with the next cursor')
   const transcript = new Transcript()
   await readTranscript(source(session_id), transcript)
   const mark = transcript.cursor
@@ -307,6 +326,21 @@ t.test('a question is seen, answered, and over', async (t) => {
     wait: { kind: 'interaction', tool_call_id: 'c1' },
   })
   const [asked] = transcript.pending()
+  type Part = { interactions: { id: string }[]; has_more: boolean; next_page_token?: string }
+  const partOf = async (query: Open) =>
+    (await s.ok('session.transcript', { session_id, ...query })) as unknown as Part
+  const early: string[] = []
+  for (
+    let part = await partOf({ cursor: ack['resume_cursor'], limit: 1 });
+    part.has_more;
+    part = await partOf({ page_token: part.next_page_token })
+  )
+    early.push(...part.interactions.map(({ id }) => id))
+  t.strictSame(early, [asked?.id], 'the cursor of a page covers the open questions up to it')
+  const without = new Transcript()
+  for (const interactions of [transcript.pending(), undefined])
+    without.page({ messages: [], turns: [], interactions, has_more: false, resume_cursor: 'c' })
+  t.equal(without.pending().length, 1, 'a page without interactions says nothing about them')
   const wait = {
     kind: 'interaction',
     tool_call_id: 'c1',
@@ -314,11 +348,15 @@ t.test('a question is seen, answered, and over', async (t) => {
     expires_at: /Z$/,
   }
   t.match(
-    await s.ok('session.turn', { session_id, turn_id }),
-    { phase: 'waiting', wait },
-    'the record of a turn says so too',
+    await s.ok('session.transcript', { session_id }),
+    { turns: [{ id: turn_id, wait }] },
+    'a page of the transcript says so too',
   )
-  t.match(await s.ok('session.turns', { session_id }), { items: [{ wait }] })
+  t.match(
+    await s.ok('session.turns', { session_id }),
+    { items: [{ id: turn_id, status: 'waiting', wait: undefined, phase: undefined }] },
+    'records of turns do not',
+  )
   t.match((await s.ok('session.transcript', { session_id }))['interactions'], [
     { id: asked?.id, status: 'pending' },
   ])

@@ -6,14 +6,14 @@ import fc from 'fast-check'
 import t from 'tap'
 import { patchBlock, isFrame, type SessionEvent } from '../../../protocol/session/events.ts'
 import { settledTurns } from '../../../protocol/session/settled.ts'
-import type { TranscriptMessage, TranscriptTurn } from '../../../protocol/session/shapes.ts'
+import type { TranscriptMessage, TurnUpsert } from '../../../protocol/session/shapes.ts'
 import { perform, step, tools } from './histories.ts'
 import { Story } from './story.ts'
 
 /** What a client keeps of the frames, by the rules for clients. */
 class Fold {
   readonly rows = new Map<string, TranscriptMessage>()
-  readonly turns = new Map<string, TranscriptTurn>()
+  readonly turns = new Map<string, TurnUpsert>()
   apply(event: SessionEvent): void {
     if (!isFrame(event)) return
     if (event.type === 'message.upsert') {

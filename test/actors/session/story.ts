@@ -11,7 +11,7 @@ import type { JobHeader } from '../../../protocol/api/jobs.ts'
 import type { Event } from '../../../protocol/entry.ts'
 import type { GrantedTool, TurnDefinition } from '../../../protocol/session/definition.ts'
 import type { SessionEvent } from '../../../protocol/session/events.ts'
-import type { TranscriptTurn } from '../../../protocol/session/shapes.ts'
+import type { TurnUpsert } from '../../../protocol/session/shapes.ts'
 import { given, START, type Outcome, type Scene } from '../../given.ts'
 
 type Open = Record<string, unknown>
@@ -158,7 +158,7 @@ export class Story {
     return this.session.ask('job_spec', { job_id: job.id }) as Open
   }
   /** The latest record of a turn. */
-  turn(n = 1): TranscriptTurn {
+  turn(n = 1): TurnUpsert {
     const all = this.log
       .filter((event) => event.type === 'turn.upsert')
       .filter(({ seq }) => seq === n)
