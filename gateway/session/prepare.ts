@@ -5,12 +5,13 @@ import { isRefusal, refuse, type FieldError, type Refusal } from '../../protocol
 import { isId } from '../../protocol/ids.ts'
 import { ingest } from '../../protocol/session/check.ts'
 import type { Compacting, Defined, Keyed } from '../../protocol/session/commands.ts'
-import type {
-  AgentTurn,
-  NudgeAck,
-  Session,
-  SessionNudge,
-  TurnAck,
+import {
+  publicSession,
+  type AgentTurn,
+  type NudgeAck,
+  type Session,
+  type SessionNudge,
+  type TurnAck,
 } from '../../protocol/session/shapes.ts'
 import { homeOf, type Call, type Edge } from '../call.ts'
 import type { Identity } from '../idempotency.ts'
@@ -221,7 +222,7 @@ async function compacted(edge: Edge, call: Call): Promise<Session | Refusal> {
   }
   const known = await standingOf(edge, to.project, to.id)
   if (isRefusal(known)) return known
-  return known.session ?? missing
+  return known.session ? publicSession(known.session) : missing
 }
 
 async function nudged(edge: Edge, call: Call, reply: unknown): Promise<NudgeAck | Refusal> {
