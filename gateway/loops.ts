@@ -13,7 +13,7 @@ import { handleId } from '../protocol/loop/handles.ts'
 import type { LoopStanding } from '../protocol/loop/standing.ts'
 import type { Trigger } from '../protocol/loop/shapes.ts'
 import { workflowsNamed, type Spec, type Step } from '../protocol/spec.ts'
-import { builtinSteps } from './actions-named.ts'
+import { refusedActions } from './actions-named.ts'
 import { unknownAgents } from './agents-named.ts'
 import type { Call, Edge } from './call.ts'
 import { childrenOf } from './children.ts'
@@ -151,13 +151,13 @@ function secretsOf(
 
 async function save(
   edge: Edge,
-  { project, body }: Call,
+  { project, body, caller }: Call,
   id: string,
   origin: Origin,
 ): Promise<Prepared | Refusal> {
   if (!project) return {}
   const unknown =
-    builtinSteps(edge, body as Partial<Spec>) ??
+    refusedActions(edge, caller, body as Partial<Spec>) ??
     (await unknownAgents(edge, project.id, body as { steps?: readonly Step[]; agent_id?: string }))
   if (unknown) return unknown
   const workflows = await workflowsOf(

@@ -14,7 +14,7 @@ import { agentsNamed } from '../protocol/language/agents.ts'
 import { slug } from '../protocol/naming.ts'
 import { workflowsNamed, type Spec } from '../protocol/spec.ts'
 import { actionPreparations } from './actions.ts'
-import { builtinSteps } from './actions-named.ts'
+import { refusedActions } from './actions-named.ts'
 import { unknownAgents } from './agents-named.ts'
 import { meaning, type Call, type Edge } from './call.ts'
 import { channelPreparations } from './channels.ts'
@@ -96,7 +96,7 @@ const inline: Prepare = (edge, call, identity, origin) => {
     !spec ||
     (workflowsNamed(spec).length === 0 &&
       agentsNamed(spec.steps, '').length === 0 &&
-      !builtinSteps(edge, spec))
+      !refusedActions(edge, call.caller, spec))
   )
     return NOTHING
   return soon(agentsThere(edge, call, identity, origin), (there) =>
@@ -108,10 +108,11 @@ const inline: Prepare = (edge, call, identity, origin) => {
   )
 }
 /** A definition is kept only when the agents that it names are there, and steps may call its actions. */
-const agentsThere: Prepare = async (edge, { project, body }) => {
+const agentsThere: Prepare = async (edge, { project, body, caller }) => {
   const { steps, cleanup } = (body['spec'] ?? {}) as Partial<Spec>
-  const refused = builtinSteps(
+  const refused = refusedActions(
     edge,
+    caller,
     { ...(steps && { steps }), ...(cleanup && { cleanup }) },
     'spec',
   )

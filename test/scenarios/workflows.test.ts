@@ -235,7 +235,12 @@ t.test('every fault of a spec is named with its exact path', async (t) => {
         kind: 'action',
         config: { action_name: 'x', parameters: { deep: ['${{ steps.later.output }}'] } },
       },
-      { id: 'later', kind: 'wait_for_event', config: { event_type: 'weather' }, if: 'input.n >' },
+      {
+        id: 'later',
+        kind: 'wait_for_event',
+        config: { event_type: 'the weather' },
+        if: 'input.n >',
+      },
     ],
     output: { x: '${{ nothing.here }}' },
   }
