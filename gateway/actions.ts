@@ -8,6 +8,7 @@ import type { Open } from '../protocol/common.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { publishedHandle } from '../protocol/naming.ts'
 import { findEntry } from './action-catalog.ts'
+import { authorize } from './authorize.ts'
 import { homeOf, meaning, type Call, type Edge } from './call.ts'
 import type { Identity } from './idempotency.ts'
 import { childrenOf } from './children.ts'
@@ -152,11 +153,35 @@ function waiting(over: () => void): Sink {
   }
 }
 
+const addressOf = ({ body }: Call): string | undefined =>
+  typeof body['endpoint_url'] === 'string' ? body['endpoint_url'] : undefined
+/** Where an action's calls go may be changed by administrators only: they carry what its callers send, signed by the project. */
+const movedEndpoint = ({ world }: Edge, call: Call): Refusal | undefined =>
+  addressOf(call) === undefined
+    ? undefined
+    : authorize(world.settings.brand, 'project.admin', call.caller)
+/** Refuses an address of this machine or of a private network that is written out. Names are judged at each call. */
+async function refusedEndpoint({ world }: Edge, call: Call): Promise<Refusal | undefined> {
+  const url = addressOf(call)
+  if (url === undefined || !URL.canParse(url)) return undefined
+  const { hostname } = new URL(url)
+  if (!/^[\d.]+$|^\[|^(.+\.)?localhost$/.test(hostname)) return undefined
+  const message = await world.unreachable?.(url)
+  return message === undefined
+    ? undefined
+    : refuseFields({ field: 'endpoint_url', message, actual: url })
+}
+
 /** By row name. */
 export const actionPreparations: Readonly<Record<string, Prepare>> = {
-  'action.create': withSecret,
+  'action.create': async (edge, call, identity) =>
+    (await refusedEndpoint(edge, call)) ?? withSecret(edge, call, identity),
+  'action.update': async (edge, call) =>
+    movedEndpoint(edge, call) ?? (await refusedEndpoint(edge, call)) ?? {},
   'action.rotate_secret': withSecret,
   'action.invoke': invoke,
-  'organization_action.create': withSecret,
+  'organization_action.create': async (edge, call, identity) =>
+    (await refusedEndpoint(edge, call)) ?? withSecret(edge, call, identity),
+  'organization_action.update': async (edge, call) => (await refusedEndpoint(edge, call)) ?? {},
   'organization_action.rotate_secret': withSecret,
 }

@@ -74,8 +74,11 @@ export function createGuard(allowed: readonly string[], resolve: Resolve = resol
   const checked = (host: string, text: string): Resolved => {
     const address = plain(text)
     if (!address || (!isPublic(address) && !isAllowed(address)))
+      // What a name resolves to is not repeated: callers would learn of hosts that only the service can look up.
       throw new AddressRefused(
-        `${host === text ? host : `${host} is ${text}, which`} is not a public address`,
+        host === text
+          ? `${host} is not a public address`
+          : `${host} does not lead to a public address`,
       )
     return {
       address: address.toString(),

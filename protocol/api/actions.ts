@@ -224,7 +224,7 @@ export const actions = {
   'action.rotate_secret': command(`POST ${P}/actions/:action_name/secret/rotate`, {
     summary: 'Replace the secret that signs calls of an action, from the next call on',
     tag,
-    permission: 'project.edit',
+    permission: 'project.admin',
     to: mine,
     body: Closed({}),
     bodyOptional: true,

@@ -153,17 +153,17 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     provider: 'slack',
     integration_id: handle,
   })
-  // Whatever is called there is refused by the guard: the call ends, and fails.
+  // The name does not resolve: a call ends, and fails.
   const [, shared] = await Promise.all([
     s.ok('action.create', {
       ...at,
       name: handle,
       title: mark,
-      endpoint_url: 'http://127.0.0.1:9/',
+      endpoint_url: 'https://calls.invalid/',
     }),
     s.ok('organization_action.create', {
       name: `shared.${handle}`,
-      endpoint_url: 'https://127.0.0.1:9/',
+      endpoint_url: 'https://calls.invalid/',
     }),
   ])
   await s.ok('organization_action.rotate_secret', { action_id: shared['id'] })

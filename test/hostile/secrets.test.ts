@@ -68,13 +68,16 @@ made.push(
 )
 const keys = made.map(({ key }) => String(key))
 const signing = await Promise.all([
-  s.ok('action.create', { name: 'signed', endpoint_url: 'http://127.0.0.1:9/' }),
+  s.ok('action.create', { name: 'signed', endpoint_url: 'https://calls.invalid/' }),
   s.ok(
     'action.create',
-    { name: 'derived', endpoint_url: 'http://127.0.0.1:9/' },
+    { name: 'derived', endpoint_url: 'https://calls.invalid/' },
     { headers: { 'idempotency-key': 'idem-MARKER' } },
   ),
-  s.ok('organization_action.create', { name: 'shared.one', endpoint_url: 'https://127.0.0.1:9/' }),
+  s.ok('organization_action.create', {
+    name: 'shared.one',
+    endpoint_url: 'https://calls.invalid/',
+  }),
 ])
 signing.push(
   await s.ok('action.rotate_secret', { action_name: 'signed' }),

@@ -51,7 +51,7 @@ t.test(
     t.strictSame(script(`# a comment\n${yaml}`), [{ say: 'hi' }])
     t.strictSame(script(`You are kind.\n\n\`\`\`yaml\n${yaml}\`\`\`\nAnd brief.`), [{ say: 'hi' }])
     t.equal(textIn(says('You are kind.', [person('hello')])), 'You said: hello')
-    t.match(readScript('script: ['), { wrong: /is no YAML/ })
+    t.match(readScript('script: ['), { wrong: /is not YAML/ })
     t.match(readScript('script:\n  - sey: hi\n'), { wrong: /script\/0/ })
     t.match(readScript('script: []\n'), { wrong: /script/ })
   },

@@ -156,22 +156,32 @@ t.test('its secret is rotated, activated and revoked', async (t) => {
   await s.refused('organization_action.revoke_secret', { action_id, version: 9 }, 404, 'not_found')
 })
 
-t.test('nobody reaches through it what only the service can reach', async (t) => {
-  await s.ok('organization_action.create', {
-    name: 'inside.one',
-    endpoint_url: 'https://127.0.0.1:9/',
-  })
-  await s.ok('action.create', { name: 'metadata', endpoint_url: 'http://169.254.169.254/latest' })
-  await s.ok('action.create', { name: 'decimal', endpoint_url: 'http://2130706433:9/' })
-  await s.ok('action.create', { name: 'mapped', endpoint_url: 'http://[::ffff:10.0.0.1]/' })
-  await s.ok('action.create', { name: 'named', endpoint_url: 'http://localhost:9/' })
-  for (const action_name of ['inside.one', 'metadata', 'decimal', 'mapped', 'named']) {
-    const answer = await s.ok('action.invoke', { action_name })
-    t.match(answer, { status: 'failed', error: /not a public address/ }, action_name)
-    t.match(await s.ok('invocation.list', { run_id: String(answer['run_id']) }), {
-      items: [{ status: 'failed', error_type: 'address_refused', retry_count: 0 }],
-    })
-  }
+t.test('an address that only the service can reach is refused when it is saved', async (t) => {
+  for (const endpoint_url of [
+    'https://127.0.0.1:9/',
+    'https://169.254.169.254/latest',
+    'https://2130706433:9/',
+    'https://[::ffff:10.0.0.1]/',
+    'https://[::1]/',
+    'https://localhost:9/',
+    'https://a.localhost/',
+  ])
+    for (const row of ['organization_action.create', 'action.create'] as const) {
+      const action = { name: 'inside.one', endpoint_url }
+      const { details } = await s.refused(row, action, 400, 'bad_request')
+      t.match(
+        details,
+        {
+          fields: [
+            { field: 'endpoint_url', message: /not a public address|not lead to|no address/ },
+          ],
+        },
+        `${row} ${endpoint_url}`,
+      )
+    }
+  await s.ok('action.create', { name: 'outside', endpoint_url: 'https://calls.invalid/' })
+  const moved = { action_name: 'outside', endpoint_url: 'https://10.0.0.1/' }
+  await s.refused('action.update', moved, 400, 'bad_request')
 })
 
 t.test('it is deleted', async (t) => {

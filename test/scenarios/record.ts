@@ -107,7 +107,7 @@ export async function fill(s: Service): Promise<Filled> {
   await s.ok('channel.delete', { id: (await s.ok('channel.create', { name: 'gone' }))['id'] })
   const action = await s.ok('action.create', {
     name: 'crm.find',
-    endpoint_url: 'http://127.0.0.1:9/',
+    endpoint_url: 'https://calls.invalid/',
     input_schema: { type: 'object' },
   })
   await s.ok('action.update', { action_name: 'crm.find', title: 'Find' })
