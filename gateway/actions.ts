@@ -164,9 +164,11 @@ const movedEndpoint = ({ world }: Edge, call: Call): Refusal | undefined =>
 async function refusedEndpoint({ world }: Edge, call: Call): Promise<Refusal | undefined> {
   const url = addressOf(call)
   if (url === undefined || !URL.canParse(url)) return undefined
-  const { hostname } = new URL(url)
-  if (!/^[\d.]+$|^\[|^(.+\.)?localhost$/.test(hostname)) return undefined
-  const message = await world.unreachable?.(url)
+  const address = new URL(url)
+  // These names mean this machine wherever they are looked up (RFC 6761, 6.3).
+  if (/^(.+\.)?localhost$/.test(address.hostname)) address.hostname = '127.0.0.1'
+  if (!/^[\d.]+$|^\[/.test(address.hostname)) return undefined
+  const message = await world.unreachable?.(address.href)
   return message === undefined
     ? undefined
     : refuseFields({ field: 'endpoint_url', message, actual: url })
