@@ -4,7 +4,8 @@
  * Invariants:
  * C1. The record is changed by compare-and-set. An owner that was overtaken cannot replace its successor's, and what it
  *     writes before that is true all the same.
- * C2. The parts belong to the epoch of their writer, so owners never write to each other's.
+ * C2. The parts belong to the epoch of their writer, so owners never write to each other's. A part is changed by
+ *     compare-and-set too: a write that its owner gave up may arrive later, and must not replace the one made instead.
  * C3. The stream may lose its newest messages, also while an owner lives: always a whole tail, and always with the record
  *     of ownership, which is in the servers' memory. Therefore the old record is written once more behind everything the
  *     new one stands for; then a look at the ownership shows that nothing was lost before; and the new record is stored
@@ -30,15 +31,21 @@ const stateOf = ({ state, sequence }: Mark): number => state ?? sequence
 /** The stored state is not what this owner stored: it was lost, or another owner came. Memory cannot be trusted with it any more. */
 export class LostState extends Error {}
 
-const bytes = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value))
+/** Times that a compare-and-set is tried before the round of storing is given up. */
+const ATTEMPTS = 5
+
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
+const bytes = (value: unknown): Uint8Array => encode(JSON.stringify(value))
 const parse = <T>(data: Uint8Array): T => JSON.parse(new TextDecoder().decode(data)) as T
 
 export class Checkpoint implements Covered {
   readonly #shard: Shard
   #mark: Mark = { v: 1, sequence: 0, epoch: 0, parts: [] }
   #revision = 0
-  /** Parts stored by this owner, as JSON; undefined: none, or nobody knows. */
+  /** Parts stored by this owner, as JSON; undefined: not stored, or not known. */
   readonly #parts: (string | undefined)[] = []
+  /** Revisions of these parts; absent: never written by this owner; undefined: not known. */
+  readonly #revisions = new Map<number, number | undefined>()
 
   constructor(shard: Shard) {
     this.#shard = shard
@@ -98,13 +105,7 @@ export class Checkpoint implements Covered {
     await Promise.all(
       index.map(async (json, part) => {
         if (json === this.#parts[part] || (json === '[]' && this.#parts[part] === undefined)) return
-        this.#parts[part] = undefined
-        await snapshots.put(
-          shard.partition,
-          this.#part(shard.epoch, part),
-          new TextEncoder().encode(json),
-        )
-        this.#parts[part] = json
+        await this.#storePart(part, json)
       }),
     )
     const before = this.#mark
@@ -132,13 +133,31 @@ export class Checkpoint implements Covered {
         void snapshots.delete(shard.partition, this.#part(before.epoch, part)).catch(() => {})
   }
 
+  /** Store a part of the index. Throws when it is not known to be stored. */
+  async #storePart(part: number, json: string): Promise<void> {
+    const { deps, epoch, partition } = this.#shard
+    const key = this.#part(epoch, part)
+    this.#parts[part] = undefined
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const known = this.#revisions.has(part) ? this.#revisions.get(part) : 0
+      const revision = known ?? (await deps.snapshots.get(partition, key))?.revision ?? 0
+      this.#revisions.set(part, undefined)
+      const stored = await deps.snapshots.put(partition, key, encode(json), revision)
+      if (stored !== undefined) {
+        this.#revisions.set(part, stored)
+        this.#parts[part] = json
+        return
+      }
+    }
+    throw new Error('a part of the index is being overtaken')
+  }
   /** Write the record as it is once more. */
   async #again(): Promise<void> {
     const {
       deps: { snapshots },
       partition,
     } = this.#shard
-    for (let attempt = 0; attempt < 5; attempt++) {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const revision = await snapshots.put(
         partition,
         this.#key('checkpoint'),

@@ -274,3 +274,35 @@ t.test('tells that did not get through together go on together afterwards', asyn
   from.drop()
   to.drop()
 })
+
+t.test('a write of the index that arrives late does not replace a newer one', async (t) => {
+  const world = new ToyWorld()
+  const put = world.snapshots.put.bind(world.snapshots)
+  let late: (() => Promise<number | undefined>) | undefined
+  world.snapshots.put = (partition, key, data, revision) => {
+    if (late || !key.includes('/deadlines/')) return put(partition, key, data, revision)
+    late = () => put(partition, key, data, revision)
+    return Promise.reject(new Error('no answer in time'))
+  }
+  const pass = async (ms: number) => {
+    for (let i = 0; i < ms; i += 100) await world.clock.advance(100)
+  }
+  const at = world.clock.now() + 3_600_000
+  const first = await world.owner()
+  await first.submit(command(runId(1), 'nap', { at }))
+  await pass(5000)
+  await first.submit(command(runId(2), 'nap', { at }))
+  await pass(5000)
+  t.equal(await late?.(), undefined, 'the late write is refused')
+  first.drop()
+
+  const next = await world.owner()
+  await world.clock.advance(3_600_000)
+  for (const n of [1, 2])
+    t.match(
+      reply(await next.ask({ project: 'prj_1', kind: 'run', id: runId(n) }, 'get', undefined)),
+      { count: 1000, wake: 0 },
+      `run ${n} was woken`,
+    )
+  next.drop()
+})
