@@ -34,6 +34,8 @@ export type QueueCommands = {
   'queue.release': { input: { job_id: string; lease_token: string }; reply: undefined }
   /** From a gateway: the session that held these leases is gone for good. */
   'queue.lose': { input: { session: string; job_ids: readonly string[] }; reply: undefined }
+  /** From a gateway: the connection of this session carried no sign of life of the job for longer than a lease lasts. */
+  'queue.expire': { input: { session: string; job_id: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
 /**

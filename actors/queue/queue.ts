@@ -7,7 +7,8 @@
  * Q2. A job that should stop is never handed out again.
  * Q3. A job that waits again keeps its `enqueued_at`, so it is the oldest of its key again.
  * Q4. Every command is idempotent by the state alone; so no command ids are remembered.
- * Q5. A renewed lease is soft knowledge: a new owner gives every lease one full duration instead.
+ * Q5. A renewed lease is soft knowledge: a new owner assumes one full duration for every lease. Owners may change again
+ *     and again before that is over, so the gateway of the worker may say that an assumed lease has expired.
  */
 import type { Actor } from '../actor.ts'
 import type { QueueEvent } from '../../protocol/api/jobs.ts'
@@ -175,6 +176,11 @@ export function queueActor(
           .slice(0, LEASES)
         return { ...together(gone.map((held) => lost(held, cause.at))), reply: undefined }
       },
+      'queue.expire': (state, { session, job_id }, cause) => {
+        const held = find(state, job_id)
+        const expired = held?.lease?.session === session && held.lease.assumed
+        return { ...(expired ? lost(held, cause.at) : { events: [] }), reply: undefined }
+      },
       wake: (state, _input, cause) => {
         const due: Held[] = []
         for (const id of inOrder(state.due, byDue, state)) {
@@ -246,6 +252,7 @@ export function queueActor(
         const held = find(state, id)
         if (!held?.lease) return state
         Object.assign(held.lease, { expires_at, gateway, heard: true })
+        delete held.lease.assumed
         dueMoved(state, held)
         return state
       },
@@ -272,7 +279,7 @@ export function queueActor(
     recover: (state, at) => {
       for (const id of state.due) {
         const held = state.jobs[id] as Held
-        if (held.lease) held.lease.expires_at = at + duration
+        if (held.lease) Object.assign(held.lease, { expires_at: at + duration, assumed: true })
         if (held.cancel) held.cancel.until = at + duration
       }
       if (state.due.some((id) => state.jobs[id]?.rest !== undefined))

@@ -14,6 +14,8 @@ interface Lease extends LeaseGrant {
   expires_at: number
   /** The worker gave a sign of life: the job was delivered. */
   heard: boolean
+  /** The owner of the queue changed since the last sign of life, so `expires_at` is an upper bound. */
+  assumed?: true
 }
 export interface Held {
   header: JobHeader

@@ -74,6 +74,7 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
   session.held.set(job.id, {
     token: job.lease_token,
     until: lasting(edge, job.lease_duration_seconds),
+    heard: edge.world.now(),
     beaten: edge.world.now(),
     ...spoken(job),
   })

@@ -4,7 +4,7 @@ import type { Up } from '../../protocol/worker.ts'
 import { unsafe } from '../validate.ts'
 import { command, queueOf, type Edge } from './edge.ts'
 import { ended, lasting } from './held.ts'
-import type { Session } from './session.ts'
+import { hear, type Session } from './session.ts'
 
 type Beat = {
   readonly alive: boolean
@@ -18,6 +18,7 @@ export async function heartbeat(
   session: Session,
   { job_id, lease_token, message_id }: Frame<'job.heartbeat'>,
 ): Promise<void> {
+  hear(session, job_id, lease_token, edge.world.now())
   const beat = await renew(edge, session, job_id, lease_token)
   if (!beat) return
   const cancel = beat.alive
@@ -40,6 +41,7 @@ export async function delta(
   const held = session.held.get(job_id)
   const now = edge.world.now()
   if (!held || (held.token !== undefined && held.token !== lease_token)) return
+  held.heard = now
   const { session_id, model } = held
   if (session_id !== undefined && !unsafe(delta)) {
     edge.previews.publish(

@@ -1,6 +1,6 @@
 /** The leases a session is known to hold: counting them, forgetting them, giving back what was never handed over. */
 import type { ClaimedJob } from '../../protocol/worker.ts'
-import { command, queueOf, type Edge } from './edge.ts'
+import { command, queueNamed, queueOf, type Edge } from './edge.ts'
 import { gained } from './offers.ts'
 import type { Session } from './session.ts'
 
@@ -22,11 +22,28 @@ export function ended(edge: Edge, session: Session, job_id: string, token?: stri
   gained(edge, session)
 }
 
-/** Stop counting leases that showed no life for longer than they last. */
+/**
+ * Stop counting leases that showed no life for longer than they last. The queue is told when the connection was as silent:
+ * it gives every lease a full duration when its owner changes, and knows no better.
+ */
 export function expire(edge: Edge, session: Session): void {
   if (session.leases === 0) return
   const now = edge.world.now()
-  for (const [job_id, { until }] of session.held) if (until <= now) ended(edge, session, job_id)
+  const silent = now - edge.world.settings.timing.lease * 1000
+  for (const [job_id, { until, heard, token, queue }] of session.held) {
+    if (until > now) continue
+    ended(edge, session, job_id)
+    if (heard > silent) continue
+    const to =
+      token === undefined
+        ? queue !== undefined && queueNamed(edge, session.project, job_id, queue)
+        : queueOf(edge, session.project, job_id, token)
+    if (to)
+      void command(edge, session.connection.grant, to, 'queue.expire', {
+        session: session.id,
+        job_id,
+      })
+  }
 }
 
 /** Give a job back that was never handed over: it waits again, and no attempt is used. */

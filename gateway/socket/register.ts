@@ -165,10 +165,13 @@ function enter(edge: Edge, session: Session, { replaced }: Entered): void {
  */
 async function count(edge: Edge, session: Session, { resumed, replaced }: Entered): Promise<void> {
   if (resumed) {
+    const items = await leases(edge, session, session.id)
     const until = lasting(edge, edge.world.settings.timing.lease)
-    for (const { job_id, session_id } of await leases(edge, session, session.id))
+    for (const { job_id, queue, session_id } of items)
       session.held.set(job_id, {
         until,
+        heard: edge.world.now(),
+        queue,
         beaten: 0,
         ...(session_id !== undefined && { session_id }),
       })

@@ -11,7 +11,7 @@ import { command, queueOf, secret, track, type Edge } from './edge.ts'
 import { unsafe } from '../validate.ts'
 import { ended } from './held.ts'
 import { settle } from './offers.ts'
-import { reported, type Session } from './session.ts'
+import { hear, reported, type Session } from './session.ts'
 
 type Frame = Extract<Up, { type: 'job.report' }>
 type Result = 'accepted' | 'duplicate' | 'lease_lost'
@@ -34,6 +34,7 @@ export async function report(
   if (joined) return void joined.push(message_id)
   const waiting = [message_id]
   session.reports.set(key, waiting)
+  hear(session, job_id, lease_token, edge.world.now())
   reported(session, job_id, lease_token, edge.world.now())
   settle(edge, session)
   const result = await track(edge, settled(edge, session, to, outcomeOf(frame, bytes)))

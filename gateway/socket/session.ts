@@ -19,6 +19,10 @@ interface Held {
   /** Absent when the lease was granted before this connection, so that its token is not known here. */
   readonly token?: string
   until: number
+  /** When this connection took the lease over, or last carried a sign of life of the job. */
+  heard: number
+  /** Queue of a lease whose token is not known here. */
+  readonly queue?: string
   /** When a delta was last passed on as a sign of life. */
   beaten: number
   /** The agent session whose generation it is. */
@@ -164,6 +168,12 @@ export function met(session: Session, now: number): void {
   if (session.next) session.prompt = now - session.next.since <= PROMPT
   session.next = undefined
 }
+/** The connection carried a sign of life of a job: it has not left its worker. */
+export function hear(session: Session, job_id: string, lease_token: string, now: number): void {
+  const held = session.held.get(job_id)
+  if (held && (held.token ?? lease_token) === lease_token) held.heard = now
+}
+
 /** The worker reported a job that it holds: its slot is free, and it claims again. */
 export function reported(session: Session, job_id: string, lease_token: string, now: number): void {
   if (session.held.get(job_id)?.token !== lease_token || session.reported.has(job_id)) return

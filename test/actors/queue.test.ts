@@ -419,6 +419,29 @@ t.test('a new owner gives every lease and every stop one full duration', async (
   ])
 })
 
+t.test('after a change of owners the gateway of a worker ends a lease without life', async (t) => {
+  const queue = new QueueStage()
+  queue.put('job_1')
+  const token = queue.claim('job_1', 'wst_1')
+  const expire = (session = 'wst_1', job_id = 'job_1') =>
+    told(queue.run('queue.expire', { session, job_id }))
+  t.same(expire(), [], 'an owner that gave the lease knows when it ends')
+  // Each owner assumes a full duration, so the lease would never end.
+  for (let owners = 0; owners < 5; owners++) {
+    queue.recover()
+    t.same(queue.pass(51).flatMap(told), [])
+  }
+  t.same([...expire('wst_2'), ...expire('wst_1', 'job_2'), ...expire('wst_1', '__proto__')], [])
+  t.same(expire(), ['job.retried job_1 lease_expired'])
+  t.same(expire(), [], 'once')
+  t.same(queue.beat('job_1', token).reply, { alive: false })
+
+  const next = queue.claim('job_1', 'wst_1')
+  queue.recover()
+  queue.beat('job_1', next)
+  t.same(expire(), [], 'a sign of life that the new owner heard counts')
+})
+
 t.test('many leases that end at once are ended in portions', async (t) => {
   const queue = new QueueStage()
   const ids = Array.from({ length: 150 }, (_, i) => `job_${i}`)

@@ -1,0 +1,40 @@
+/** Leases that a worker session brings from an earlier connection. */
+import t from 'tap'
+import { refuse } from '../../protocol/errors.ts'
+import { header, leased, scene } from './workers.ts'
+
+t.test(
+  'the queue is told of a lease from before the connection that shows no life for its duration',
+  async (t) => {
+    const at = scene()
+    const silent = header(1)
+    const alive = header(2)
+    at.on['worker.register'] = ({ input }) => ({
+      registration: { ...(input as object), session: 'wst_1', generation: 2, connected_at: 0 },
+      resumed: true,
+      draining: false,
+    })
+    at.leases = {
+      wst_1: [
+        { job_id: silent.id, queue: 'default' },
+        { job_id: alive.id, queue: 'default' },
+      ],
+    }
+    const worker = await at.worker({ worker_session_token: 'wst_x' })
+    for (let passed = 0; passed < 80; passed += 20) {
+      t.same(at.named('queue.expire'), [], `${passed} s after the connection`)
+      await at.clock.advance(20_000)
+      // The queue cannot be reached: what counts is that the worker gave the sign of life.
+      at.on['queue.heartbeat'] = () => refuse('service_unavailable')
+      await worker.say({
+        type: 'job.heartbeat',
+        job_id: alive.id,
+        lease_token: leased(alive).lease_token,
+      })
+    }
+    t.match(at.named('queue.expire'), [
+      { id: '1.default', input: { session: 'wst_1', job_id: silent.id } },
+    ])
+    t.equal(at.named('queue.expire').length, 1)
+  },
+)
