@@ -190,6 +190,10 @@ export function workerActor(
           ? toGateway(gateway, { type: 'drain', project: self.project, session })
           : [],
     },
+    ask: {
+      /** Whether a connection is the one that counts. */
+      current: (state, held: Held) => isCurrent(state, held),
+    },
     deadline: ({ registration, stale, seen }) =>
       registration && !stale ? seen + timing.stale * 1000 : undefined,
     recover: (state, at) => (state.connected && !state.stale ? change(state, { seen: at }) : state),

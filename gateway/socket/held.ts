@@ -1,8 +1,16 @@
 /** The leases a session is known to hold: counting them, forgetting them, giving back what was never handed over. */
+import type { Address } from '../../protocol/entry.ts'
+import { queueOfLease } from '../../protocol/lease.ts'
 import type { ClaimedJob } from '../../protocol/worker.ts'
 import { command, queueNamed, queueOf, type Edge } from './edge.ts'
 import { gained } from './offers.ts'
 import type { Session } from './session.ts'
+
+/** A job whose lease showed no life, and its queue. */
+interface Lapsed {
+  readonly job_id: string
+  readonly to: Address
+}
 
 /** A lease counts a little longer than it lasts, so that a late heartbeat finds it counted. Milliseconds. */
 const GRACE = 5000
@@ -22,28 +30,29 @@ export function ended(edge: Edge, session: Session, job_id: string, token?: stri
   gained(edge, session)
 }
 
-/**
- * Stop counting leases that showed no life for longer than they last. The queue is told when the connection was as silent:
- * it gives every lease a full duration when its owner changes, and knows no better.
- */
-export function expire(edge: Edge, session: Session): void {
-  if (session.leases === 0) return
+/** Stop counting leases that showed no life for longer than they last. Gives those of which the connection carried none. */
+export function expire(edge: Edge, session: Session): Lapsed[] {
+  if (session.leases === 0) return []
   const now = edge.world.now()
   const silent = now - edge.world.settings.timing.lease * 1000
+  const lapsed: Lapsed[] = []
   for (const [job_id, { until, heard, token, queue }] of session.held) {
     if (until > now) continue
     ended(edge, session, job_id)
-    if (heard > silent) continue
-    const to =
-      token === undefined
-        ? queue !== undefined && queueNamed(edge, session.project, job_id, queue)
-        : queueOf(edge, session.project, job_id, token)
-    if (to)
-      void command(edge, session.connection.grant, to, 'queue.expire', {
-        session: session.id,
-        job_id,
-      })
+    const name = token === undefined ? queue : queueOfLease(token)
+    const to = name !== undefined && queueNamed(edge, session.project, job_id, name)
+    if (to && heard <= silent) lapsed.push({ job_id, to })
   }
+  return lapsed
+}
+
+/** Tell the queues that leases showed no life: after a change of owners they know no better than a full duration. */
+export function lapse(edge: Edge, session: Session, leases: readonly Lapsed[]): void {
+  for (const { to, job_id } of leases)
+    void command(edge, session.connection.grant, to, 'queue.expire', {
+      session: session.id,
+      job_id,
+    })
 }
 
 /** Give a job back that was never handed over: it waits again, and no attempt is used. */

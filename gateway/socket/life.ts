@@ -3,7 +3,7 @@ import { isRefusal } from '../../protocol/errors.ts'
 import type { WorkerCommands } from '../../protocol/internal.ts'
 import { closeCodes } from '../../protocol/worker.ts'
 import { command, registryOf, type Edge } from './edge.ts'
-import { expire, giveBack } from './held.ts'
+import { expire, giveBack, lapse } from './held.ts'
 import { calm } from './hint.ts'
 import { settle, unreserve } from './offers.ts'
 import type { Task } from './rounds.ts'
@@ -26,12 +26,19 @@ class Beat implements Task {
     this.#session = session
   }
   due(): void {
-    expire(this.#edge, this.#session)
-    beat(this.#edge, this.#session)
-    if (!this.#session.connection.heard) return
-    this.#session.connection.heard = false
-    const { told, wants } = this.#session
-    void (told === wants ? seen(this.#edge, this.#session) : tell(this.#edge, this.#session))
+    const [edge, session] = [this.#edge, this.#session]
+    const lapsed = expire(edge, session)
+    beat(edge, session)
+    // Another gateway may have the session by now, and hear its worker.
+    if (lapsed.length > 0)
+      isCurrent(edge, session).then(
+        (current) => current && !session.closed && lapse(edge, session, lapsed),
+        (error: unknown) => edge.world.log.debug({ err: error }, 'a registry did not answer'),
+      )
+    if (!session.connection.heard) return
+    session.connection.heard = false
+    const { told, wants } = session
+    void (told === wants ? seen(edge, session) : tell(edge, session))
   }
 }
 
@@ -46,6 +53,12 @@ export async function tell(edge: Edge, session: Session): Promise<void> {
     session.told = wants
   }
   session.telling = false
+}
+
+/** Whether this is the connection that counts. Rejects when the registry does not answer. */
+async function isCurrent({ world }: Edge, session: Session): Promise<boolean> {
+  const { id, generation } = session
+  return (await world.ask(registryOf(session), 'current', { session: id, generation })) === true
 }
 
 /** Whether the registry has heard it. */

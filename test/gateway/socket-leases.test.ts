@@ -3,6 +3,20 @@ import t from 'tap'
 import { refuse } from '../../protocol/errors.ts'
 import { header, leased, scene } from './workers.ts'
 
+t.test('a gateway whose connection was replaced elsewhere says nothing of leases', async (t) => {
+  const at = scene()
+  at.on['worker.register'] = ({ input }) => ({
+    registration: { ...(input as object), session: 'wst_1', generation: 2, connected_at: 0 },
+    resumed: true,
+    draining: false,
+  })
+  at.leases = { wst_1: [{ job_id: header(1).id, queue: 'default' }] }
+  await at.worker({ worker_session_token: 'wst_x' })
+  at.current = false
+  await at.clock.advance(100_000)
+  t.same(at.named('queue.expire'), [])
+})
+
 t.test(
   'the queue is told of a lease from before the connection that shows no life for its duration',
   async (t) => {

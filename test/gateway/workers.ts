@@ -102,6 +102,8 @@ export interface Scene {
   readonly on: Record<string, Script>
   /** What the view says that sessions hold. */
   leases: Record<string, { job_id: string; queue: string }[]> | 'down'
+  /** What the registry says of every connection. */
+  current: boolean
   /** What a new connection with the same credential would get now. */
   verdict: Refusal | undefined
   /** Filters listened to, as subjects. */
@@ -170,6 +172,7 @@ export function scene(settings: Partial<World['settings']> = {}): Scene {
         ? (answer as Refusal)
         : { reply: answer }
     },
+    ask: async () => made.current,
     view: async (_project: string, name: string, input: unknown) => {
       if (made.leases === 'down') throw new Error('no view')
       return name === 'leases'
@@ -213,6 +216,7 @@ export function scene(settings: Partial<World['settings']> = {}): Scene {
     demands: 0,
     on,
     leases: {},
+    current: true,
     verdict: undefined,
     listening,
     offer(jobs, queue = 'default') {

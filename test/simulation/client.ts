@@ -4,7 +4,7 @@
  */
 import type { Outcome } from '../../gateway/ports.ts'
 import type { Address, Command } from '../../protocol/entry.ts'
-import { isRefusal } from '../../protocol/errors.ts'
+import { errors, isRefusal } from '../../protocol/errors.ts'
 import type { RunState } from '../../actors/run/state.ts'
 import type { InteractionState } from '../../actors/interaction/state.ts'
 import { Follower } from './follower.ts'
@@ -16,6 +16,8 @@ import type { Spec } from '../../protocol/spec.ts'
 
 /** Milliseconds a client waits for an answer before it turns to another gateway. */
 const PATIENCE = 9000
+/** Milliseconds before a command that must be decided is sent again. */
+const PAUSE = 500
 const ATTEMPTS = 6
 
 export class Clients {
@@ -204,7 +206,7 @@ export class Clients {
         ?.answers.some(({ outcome }) => !isRefusal(outcome))
     const again = (): void =>
       void this.#perform(command).then(() => {
-        if (!decided()) again()
+        if (!decided()) this.#sim.timeline.after(PAUSE, again)
       })
     again()
   }
@@ -218,7 +220,7 @@ export class Clients {
       const from = this.#sim.timeline.now
       const outcome = await this.#through((world) => world.command(command))
       const answered =
-        outcome !== undefined && !(isRefusal(outcome) && outcome.refused === 'service_unavailable')
+        outcome !== undefined && !(isRefusal(outcome) && errors[outcome.refused].status === 503)
       this.#sim.note(
         () =>
           `client: ${command.name} ${command.id} ${command.command_id} at ${Math.round(from)}: ${outcome === undefined ? 'no answer' : isRefusal(outcome) ? outcome.refused : 'done'}`,

@@ -95,7 +95,7 @@ export class History {
         `${key}: command ${entry.command.id} (${entry.command.name}) took effect at ${before.place.cursor} and again at ${place.cursor}`,
       )
     this.commands.set(id, { place, at })
-    if (entry.kind === 'queue') this.#jobs.check(place)
+    if (entry.kind === 'queue') this.#jobs.check(place, at)
     if (entry.kind === 'run') {
       this.#runs.check(place)
       this.events.checkRun(place)

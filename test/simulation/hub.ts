@@ -5,7 +5,7 @@
 import type { Outcome } from '../../gateway/ports.ts'
 import type { Address } from '../../protocol/entry.ts'
 import { errors, isRefusal } from '../../protocol/errors.ts'
-import type { JobReport } from '../../protocol/internal.ts'
+import type { JobReport, WorkerCommands } from '../../protocol/internal.ts'
 import { queueOfLease } from '../../protocol/lease.ts'
 import { shardOf } from '../../protocol/subjects.ts'
 import type { GatewayMessage, Offer, Taking } from '../../protocol/worker.ts'
@@ -14,13 +14,21 @@ import type { Worker } from './worker.ts'
 
 /** Milliseconds a promised slot stays reserved. */
 const RESERVED = 2500
+/** Milliseconds for which a lease counts longer than it lasts. */
+const GRACE = 250
 export type Verdict = 'accepted' | 'duplicate' | 'lease_lost'
 
+interface Lease {
+  readonly token: string
+  /** When it stops counting without a renewal, and when the connection last carried a sign of life. */
+  until: number
+  heard: number
+}
 interface Seat {
   readonly worker: Worker
   readonly session: string
   readonly generation: number
-  readonly held: Map<string, string>
+  readonly held: Map<string, Lease>
   readonly reserved: Map<string, () => void>
 }
 
@@ -35,12 +43,17 @@ export class Hub {
   }
 
   /** A worker is connected under this session. */
-  sit(worker: Worker, session: string, generation: number): void {
+  sit(
+    worker: Worker,
+    { session, generation }: WorkerCommands['worker.register']['reply']['registration'],
+  ): void {
+    const known = this.#machine.sim.records.leases.get(session) ?? []
+    const held = [...known].map(([job, token]): [string, Lease] => [job, this.#lease(token)])
     this.#seats.set(session, {
       worker,
       session,
       generation,
-      held: new Map(worker.tokens()),
+      held: new Map(held),
       reserved: new Map(),
     })
     this.#settle(worker.project)
@@ -48,9 +61,9 @@ export class Hub {
     this.#beat(session)
   }
   /** The connection of a session ended. */
-  leave(session: string): void {
+  leave(session: string, generation: number): void {
     const seat = this.#seats.get(session)
-    if (!seat) return
+    if (seat?.generation !== generation) return
     this.#seats.delete(session)
     for (const cancel of seat.reserved.values()) cancel()
     this.#settle(seat.worker.project)
@@ -67,6 +80,9 @@ export class Hub {
     job_id: string,
     lease_token: string,
   ): Promise<boolean | undefined> {
+    const lease = this.#hear(worker, job_id, lease_token)
+    const { sim } = this.#machine
+    const sent = sim.timeline.now
     const outcome = await this.#command(
       this.#queueOf(worker.project, job_id, lease_token),
       'queue.heartbeat',
@@ -75,11 +91,16 @@ export class Hub {
     if (isRefusal(outcome)) return undefined
     const { alive } = outcome.reply as { alive: boolean }
     if (!alive) this.#ended(worker, job_id, lease_token)
+    else {
+      sim.records.beats.set(lease_token, Math.max(sent, sim.records.beats.get(lease_token) ?? 0))
+      if (lease) lease.until = this.#lease(lease_token).until
+    }
     return alive
   }
   /** Put a report to its queue until it is decided. */
   async report(worker: Worker, report: JobReport): Promise<Verdict> {
     const to = this.#queueOf(worker.project, report.job_id, report.lease_token)
+    this.#hear(worker, report.job_id, report.lease_token)
     const id = `r:${this.#machine.sim.unique()}`
     const { records } = this.#machine.sim
     records.reports.set(id, { report, to })
@@ -107,6 +128,7 @@ export class Hub {
       const seat = this.#seats.get(session)
       if (!seat) return
       const { worker, generation, held } = seat
+      this.#expire(seat)
       void this.#command(
         { project: worker.project, kind: 'worker', id: worker.id },
         'worker.seen',
@@ -117,6 +139,44 @@ export class Hub {
       })
       this.#beat(session)
     })
+  }
+  #lease(token: string): Lease {
+    const now = this.#machine.clock.elapsed()
+    return { token, until: now + this.#machine.sim.timing.lease * 1000 + GRACE, heard: now }
+  }
+  /** The connection carried a sign of life of a job. */
+  #hear(worker: Worker, job: string, token: string): Lease | undefined {
+    const seat = [...this.#seats.values()].find((one) => one.worker === worker)
+    const lease = seat?.held.get(job)
+    if (lease?.token !== token) return undefined
+    lease.heard = this.#machine.clock.elapsed()
+    return lease
+  }
+  /** Stop counting leases without life, and tell their queues if the connection was as silent. */
+  #expire(seat: Seat): void {
+    const { world, clock, sim } = this.#machine
+    const now = clock.elapsed()
+    const lapsed: [string, string][] = []
+    for (const [job, { token, until, heard }] of seat.held) {
+      if (until > now) continue
+      seat.held.delete(job)
+      if (heard <= now - sim.timing.lease * 1000) lapsed.push([job, token])
+    }
+    if (lapsed.length === 0) return
+    this.#settle(seat.worker.project)
+    const { session, generation, worker } = seat
+    const registry: Address = { project: worker.project, kind: 'worker', id: worker.id }
+    world.ask(registry, 'current', { session, generation }).then(
+      (current) => {
+        if (current !== true || this.#seats.get(session) !== seat) return
+        for (const [job_id, token] of lapsed)
+          void this.#command(this.#queueOf(worker.project, job_id, token), 'queue.expire', {
+            session,
+            job_id,
+          })
+      },
+      () => {},
+    )
   }
   #dismiss(seat: Seat): void {
     if (this.#seats.get(seat.session) !== seat) return
@@ -154,7 +214,10 @@ export class Hub {
   }
   #ended(worker: Worker, job: string, token: string): void {
     for (const seat of this.#seats.values())
-      if (seat.worker === worker && seat.held.get(job) === token) seat.held.delete(job)
+      if (seat.worker === worker && seat.held.get(job)?.token === token) {
+        seat.held.delete(job)
+        this.#machine.sim.records.leases.get(seat.session)?.delete(job)
+      }
     this.#settle(worker.project)
     this.#machine.world.demand(worker.project)
   }
@@ -213,19 +276,22 @@ export class Hub {
     }
     if (message.type !== 'assign') return { ok: true }
     const { job } = message
-    if (seat.held.get(job.id) === job.lease_token) return { ok: true }
+    if (seat.held.get(job.id)?.token === job.lease_token) return { ok: true }
     const promised = seat.reserved.get(job.id)
     promised?.()
     seat.reserved.delete(job.id)
     if (!promised && !seat.held.has(job.id) && this.#free(seat) <= 0) return { ok: false }
-    seat.held.set(job.id, job.lease_token)
+    seat.held.set(job.id, this.#lease(job.lease_token))
+    const { leases } = this.#machine.sim.records
+    leases.set(seat.session, (leases.get(seat.session) ?? new Map()).set(job.id, job.lease_token))
     this.#settle(message.project)
     this.#machine.sim.note(
       () =>
         `${this.#machine.name}: ${job.id} goes to ${seat.worker.instance} under ${job.lease_token}`,
     )
     this.#machine.sim.timeline.after(this.#machine.sim.weather.travel(), () => {
-      if (this.#machine.alive) seat.worker.given(job)
+      if (this.#machine.alive && seat.worker.isOn(this.#machine, seat.generation))
+        seat.worker.given(job)
     })
     return { ok: true }
   }

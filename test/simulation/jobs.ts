@@ -16,8 +16,14 @@ export class JobRules {
   constructor(sim: Simulation) {
     this.#sim = sim
   }
-  /** Check the entry of a queue. */
-  check({ cursor, entry }: Placed): void {
+  /** Whether a lease ended too early. @param ms since its last heartbeat was sent. */
+  #early(ms: number): boolean {
+    const { timing, weather } = this.#sim
+    const clocks = (['skew', 'drift', 'jump'] as const).some((kind) => weather.kinds.has(kind))
+    return !clocks && ms < timing.lease * 1000
+  }
+  /** Check the entry of a queue. @param at when it was stored. */
+  check({ cursor, entry }: Placed, at: number): void {
     const reported = this.#sim.records.reports.get(entry.command.id)?.report
     for (const event of entry.events as readonly QueueEvent[]) {
       const say = (what: string) =>
@@ -38,6 +44,9 @@ export class JobRules {
       } else if (event.type === 'job.requeued') {
         if (job.lease === undefined) say('without a lease')
         else job.last = job.lease
+        const beat = job.lease === undefined ? undefined : this.#sim.records.beats.get(job.lease)
+        if (event.reason === 'lease_expired' && beat !== undefined && this.#early(at - beat))
+          say(`${Math.round(at - beat)} ms after a heartbeat that was answered as alive`)
         delete job.lease
       } else if (
         event.type === 'job.completed' ||

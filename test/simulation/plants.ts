@@ -4,6 +4,7 @@ import type { LoopState } from '../../actors/loop/state.ts'
 import type { InteractionState } from '../../actors/interaction/state.ts'
 import type { QueueState } from '../../actors/queue/state.ts'
 import { watched } from '../../actors/run/deliver.ts'
+import type { WorkerState } from '../../actors/worker/worker.ts'
 import type { RunState } from '../../actors/run/state.ts'
 import { Batch } from '../../nodes/host/batch.ts'
 import type { Cell } from '../../nodes/host/cell.ts'
@@ -291,6 +292,45 @@ const careless: Plant = {
   }),
 }
 
+/** The end of a connection counts also when its worker has a newer one. */
+const outdated: Plant = {
+  name: 'takes the end of an older connection for that of the newer one',
+  kinds: (kinds) => {
+    const closed = kinds.worker.decide['worker.closed'] as unknown as (
+      state: WorkerState,
+      input: object,
+      cause: never,
+    ) => Decision<Event, unknown>
+    const deluded = (state: WorkerState, input: object, cause: never) =>
+      closed(state, { ...input, generation: state.registration?.generation }, cause)
+    return {
+      ...kinds,
+      worker: {
+        ...kinds.worker,
+        decide: {
+          ...kinds.worker.decide,
+          'worker.closed': deluded as unknown as AnyActor['decide'][string],
+        },
+      },
+    }
+  },
+}
+
+/** A new owner believes that all leases end with the one before. */
+const impatient: Plant = {
+  name: 'ends leases when the owner of their queue changes',
+  kinds: (kinds) => {
+    const recover = (state: QueueState, at: number): QueueState => {
+      for (const id of state.due) {
+        const lease = state.jobs[id]?.lease
+        if (lease) lease.expires_at = at
+      }
+      return state
+    }
+    return { ...kinds, queue: { ...kinds.queue, recover: recover as never } }
+  },
+}
+
 export const plants: readonly Plant[] = [
   early,
   unfenced,
@@ -305,5 +345,7 @@ export const plants: readonly Plant[] = [
   hurried,
   generous,
   careless,
+  outdated,
+  impatient,
   ...sessionPlants,
 ]

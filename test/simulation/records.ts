@@ -21,6 +21,10 @@ export class Records {
   readonly reads: Read[] = []
   readonly reports = new Map<string, { readonly report: JobReport; readonly to: Address }>()
   readonly verdicts: { readonly id: string; readonly verdict: Verdict }[] = []
+  /** Leases by worker session, as the view knows them: given out, and not known to have ended. */
+  readonly leases = new Map<string, Map<string, string>>()
+  /** When the last heartbeat of a lease was sent that was answered as alive, by lease token. */
+  readonly beats = new Map<string, number>()
   /** Interactions of which people were told. */
   readonly told = new Set<string>()
   /** Entries that were published, whoever received them. */

@@ -1,5 +1,6 @@
 /** Whether everything that could move has moved. */
 import type { LoopState } from '../../actors/loop/state.ts'
+import type { WorkerState } from '../../actors/worker/worker.ts'
 import type { QueueState } from '../../actors/queue/state.ts'
 import { isAsked, type RunState } from '../../actors/run/state.ts'
 import { terminal } from '../../protocol/runs/schema.ts'
@@ -10,6 +11,23 @@ import type { Simulation } from './simulation.ts'
 
 /** Clocks may differ by this much and a timer still be in the future for its owner. */
 const CLOCKS = 30_000
+
+/** Why the registry entry of a worker is not what it should be. */
+function unregistered(
+  sim: Simulation,
+  id: string,
+  { registration, connected }: WorkerState,
+): string | undefined {
+  const worker = sim.workers.find((one) => one.id === id)
+  if (!worker?.alive) return undefined
+  const { connection, instance } = worker
+  if (!connection) return `worker ${instance} is not connected`
+  return connected &&
+    registration?.session === connection.session &&
+    registration.generation === connection.generation
+    ? undefined
+    : `worker ${instance} is connected, and its registry entry does not say so`
+}
 
 /** Why the world is not at rest; undefined when it is. Looks at the journal as far as it was read. */
 export function unsettled(sim: Simulation): string | undefined {
@@ -68,6 +86,9 @@ export function unsettled(sim: Simulation): string | undefined {
       if (why) return why
     } else if (kind === 'session') {
       const why = sim.history.sessions.unsettled(past)
+      if (why) return why
+    } else if (kind === 'worker') {
+      const why = unregistered(sim, id, past.state as WorkerState)
       if (why) return why
     } else if (kind === 'project') {
       for (const { place } of past.entries)

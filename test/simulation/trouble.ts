@@ -44,6 +44,12 @@ export function makeTrouble(sim: Simulation, end: number): void {
       sim.note(() => `${machine.name} is back`)
     })
   })
+  plan('socket', 8, () => {
+    const dice = weather.dice('socket')
+    const worker = dice.pick(sim.workers.filter(({ alive }) => alive))
+    // The other end may believe for a while that the connection lasts.
+    worker?.cutOff(dice.chance(0.5) ? dice.between(0, 20) : dice.between(20, 5000))
+  })
   plan('jump', 3, () => victim('jump')?.jump(weather.dice('jump').between(-4000, 4000)))
   plan('wipe', 2, () => {
     sim.note(() => 'all snapshots are lost')

@@ -24,13 +24,15 @@ const faultKinds = [
   'drift',
   'jump',
   'workers',
+  'socket',
 ] as const
 /**
  * kill: processes die, at any outside call, and come back. pause: they stand still beyond their lease. cut: they lose the
  * servers. delay, loss, duplicate, reorder: messages between nodes. append: appends without an answer, stored or not. late:
  * appends that are stored after their timeout. disk: the journal is slow. wipe: all snapshots are gone. tail: a server
  * restarts and has lost the newest ones, and its memory. state: snapshots are slow or fail. registry: compare-and-set is slow, fails, or has no answer. amnesia: the
- * registry forgets everything. skew, drift, jump: clocks differ, run at other speeds, are set. workers: workers misbehave.
+ * registry forgets everything. skew, drift, jump: clocks differ, run at other speeds, are set. workers: workers misbehave. socket:
+ * connections of workers break while both ends live, and what was on its way is lost; the workers resume their sessions.
  */
 export type FaultKind = (typeof faultKinds)[number]
 

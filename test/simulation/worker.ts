@@ -44,6 +44,7 @@ export class Worker {
   readonly #work = new Map<string, Work>()
   #machine: Machine | undefined
   #session: string | undefined
+  #generation = 0
   #hash = ''
   #attempt = 0
 
@@ -53,9 +54,6 @@ export class Worker {
     this.instance = instance
     this.project = project
     this.slots = slots
-  }
-  tokens(): [string, string][] {
-    return [...this.#work].filter(([, work]) => !work.over).map(([job, { token }]) => [job, token])
   }
 
   /** Connect through a machine that is up; try elsewhere when nothing comes of it. */
@@ -101,7 +99,8 @@ export class Worker {
     this.#hash = token_hash
     this.#machine = machine
     this.#session = registration.session
-    machine.hub.sit(this, registration.session, registration.generation)
+    this.#generation = registration.generation
+    machine.hub.sit(this, registration)
   }
   /** The connection broke: the machine died, or closed it. */
   disconnected(machine: Machine): void {
@@ -109,13 +108,33 @@ export class Worker {
     this.#machine = undefined
     this.#sim.timeline.after(this.#sim.dice.between(5, 400), () => this.connect())
   }
+  /** The connection breaks while both ends live. @param unnoticed milliseconds until the machine notices. */
+  cutOff(unnoticed: number): void {
+    const [machine, session, generation] = [this.#machine, this.#session, this.#generation]
+    if (!machine || session === undefined) return
+    this.#sim.note(() => `${this.instance} loses its connection to ${machine.name}`)
+    this.disconnected(machine)
+    this.#sim.timeline.after(unnoticed, () =>
+      machine.enter(() => machine.hub.leave(session, generation)),
+    )
+  }
+  /** Whether this is its connection. */
+  isOn(machine: Machine, generation: number): boolean {
+    return this.#machine === machine && this.#generation === generation
+  }
+  /** What the registry should say of it at rest; undefined when it has ended. */
+  get connection(): { readonly session: string; readonly generation: number } | undefined {
+    return this.alive && this.#machine && this.#session !== undefined
+      ? { session: this.#session, generation: this.#generation }
+      : undefined
+  }
   #die(): void {
     this.#sim.note(() => `${this.instance} dies`)
     this.alive = false
-    const [machine, session] = [this.#machine, this.#session]
+    const [machine, session, generation] = [this.#machine, this.#session, this.#generation]
     if (!machine || session === undefined) return
     this.#sim.timeline.after(this.#sim.dice.between(0, 3000), () =>
-      machine.enter(() => machine.hub.leave(session)),
+      machine.enter(() => machine.hub.leave(session, generation)),
     )
   }
 
