@@ -59,7 +59,8 @@ export class History {
       if (!message) return
       const envelope = journal.envelope(message)
       const owner = this.#owners.get(message.shard) ?? { epoch: 0, sequence: 0 }
-      const fence = message.message_id.includes('-takeover-')
+      // A shard whose fence was refused appends it later, as a probe.
+      const fence = /-(takeover|probe)-/.test(message.message_id)
       const say = (what: string) =>
         this.#sim.violated(
           `journal ${message.sequence} (${message.message_id}) of shard ${message.shard}: ${what}`,
