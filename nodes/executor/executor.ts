@@ -54,6 +54,7 @@ const RETRY = { first: 500, last: 10_000 } as const
 
 interface Running {
   readonly project: string
+  readonly kind: ClaimedJob['kind']
   readonly token: string
   readonly abort: AbortController
   /** Why it was aborted. */
@@ -265,7 +266,14 @@ export function startExecutor({
     const abort = new AbortController()
     let one: Running
     const begun = Promise.resolve().then(() => work(to, project, job, () => one, abort.signal))
-    one = { project, token: job.lease_token, abort, stopBeating: () => {}, done: begun }
+    one = {
+      project,
+      kind: job.kind,
+      token: job.lease_token,
+      abort,
+      stopBeating: () => {},
+      done: begun,
+    }
     running.set(job.id, one)
     beat(to, job, one)
     settle()
@@ -288,7 +296,12 @@ export function startExecutor({
       for (const { cancel } of promised.values()) cancel()
       promised.clear()
       settle()
+      const early = [...running.values()].flatMap((one) => {
+        const patience = handlers[one.kind]?.patience
+        return patience === undefined ? [] : [world.later(patience, () => end(one, 'stopping'))]
+      })
       await within(PATIENCE.work)
+      for (const cancel of early) cancel()
       for (const one of running.values()) end(one, 'stopping')
       await within(PATIENCE.reports)
       for (const one of running.values()) one.stopBeating()

@@ -23,6 +23,9 @@ interface Generations {
   readonly now: () => number
 }
 
+/** Another executor may begin again without harm, and the turn waits for it: only what is nearly over is waited for. */
+const PATIENCE = 1000
+
 /** The handler of generations. */
 export function generations({ models, speakers, preview, files, log, now }: Generations): Handler {
   /** A summary may be asked of a model of another provider than that of the turn. */
@@ -62,6 +65,7 @@ export function generations({ models, speakers, preview, files, log, now }: Gene
   }
 
   return {
+    patience: PATIENCE,
     takes: (_, { kind, executor_kind }) =>
       kind === 'llm_generation' && executor_kind === 'server_worker' ? {} : undefined,
     async perform({ project, job, signal }) {

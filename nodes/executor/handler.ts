@@ -25,6 +25,8 @@ export interface Handler {
   takes(project: string, job: JobHeader): Soon<Pick<Take, 'losses'> | undefined | Refusal>
   /** Make one attempt. What it throws counts as a fault of the service: the attempt has failed. */
   perform(work: Work): Promise<Outcome | typeof NOT_OURS>
+  /** Milliseconds that an attempt has to end when the executor stops, before it is given back. Less than the executor's own. */
+  readonly patience?: number
 }
 /** Handlers by kind of job. */
 export type Handlers = Readonly<Partial<Record<JobHeader['kind'], Handler>>>

@@ -30,8 +30,10 @@ const turn = () => new Promise<void>((done) => setImmediate(done))
 function stage({
   limit = 4,
   takes = () => ({}),
+  patience,
 }: {
   limit?: number
+  patience?: number
   takes?: Handler['takes']
 } = {}) {
   let now = 0
@@ -65,6 +67,7 @@ function stage({
   } as unknown as World
   const handler: Handler = {
     takes,
+    ...(patience !== undefined && { patience }),
     perform: ({ job, signal }) => new Promise((finish) => working.set(job.id, { finish, signal })),
   }
   const executor = startExecutor({
@@ -258,6 +261,23 @@ t.test(
     t.match(it.reports().at(-1), { job_id: jobId(2), error_type: 'WorkerOverCapacity' })
   },
 )
+
+t.test('work that another executor can begin again is given back sooner', async (t) => {
+  const it = stage({ patience: 1000 })
+  await it.offer([1, 2])
+  await it.assign(1)
+  await it.assign(2)
+  const stopped = it.executor.stop()
+  await it.pass(900)
+  await it.finish(1, { status: 'completed' })
+  t.match(it.reports(), [{ job_id: jobId(1), status: 'completed' }])
+  t.notOk(it.working.get(jobId(2))?.signal.aborted)
+  await it.pass(100)
+  t.ok(it.working.get(jobId(2))?.signal.aborted)
+  await it.finish(2, { status: 'failed', error_type: 'stopped' })
+  t.match(it.reports().at(-1), { job_id: jobId(2), error_type: 'WorkerOverCapacity' })
+  await stopped
+})
 
 t.test('an answer is read as what it is', async (t) => {
   const options = {
