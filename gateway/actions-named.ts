@@ -3,6 +3,8 @@
  * saves a definition, or starts an inline one, must hold the permission to execute each action in it: else a definition would
  * be a way around that permission.
  */
+import type { ConfiguredTool } from '../protocol/agents/definition.ts'
+import { permissionOver } from '../protocol/agents/selectors.ts'
 import { builtinOf } from '../protocol/action/builtin.ts'
 import { refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { actionPlaces } from '../protocol/language/actions.ts'
@@ -26,16 +28,41 @@ export function refusedActions(
 ): Refusal | undefined {
   const impossible = impossibleSteps(edge, definition, path)
   if (impossible) return impossible
-  const lacking = actionPlaces(definition, path).find(
-    ({ name }) => !name.includes('${{') && !allows(permissions, `actions.execute.${name}`),
+  return refusedExecution(
+    edge,
+    permissions,
+    actionPlaces(definition, path)
+      .filter(({ name }) => !name.includes('${{'))
+      .map(({ field, name }) => ({ field, permission: `actions.execute.${name}` })),
   )
+}
+
+/**
+ * The refusal of an inline config whose tools its author may not execute; undefined: all is allowed. A pattern needs the
+ * permission that covers all names it can match, because it is resolved anew for each turn.
+ */
+export const refusedTools = (
+  edge: Pick<Edge, 'world'>,
+  permissions: Caller['permissions'],
+  tools: readonly ConfiguredTool[],
+): Refusal | undefined =>
+  refusedExecution(
+    edge,
+    permissions,
+    tools.map(({ field, selector }) => ({ field, permission: permissionOver(selector) })),
+  )
+
+/** The refusal of the first field whose permission is lacking. */
+function refusedExecution(
+  { world }: Pick<Edge, 'world'>,
+  permissions: Caller['permissions'],
+  needed: readonly { readonly field: string; readonly permission: string }[],
+): Refusal | undefined {
+  const lacking = needed.find(({ permission }) => !allows(permissions, permission))
   return (
     lacking &&
     refuse('permission_denied', {
-      permission: brandedPermission(
-        `actions.execute.${lacking.name}`,
-        edge.world.settings.brand.toLowerCase(),
-      ),
+      permission: brandedPermission(lacking.permission, world.settings.brand.toLowerCase()),
       fields: [{ field: lacking.field, message: 'names an action that you may not execute' }],
     })
   )

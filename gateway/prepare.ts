@@ -191,12 +191,16 @@ const makeKey = (
 async function askPeople(edge: Edge, { project, body }: Call): Promise<Prepared | Refusal> {
   return (project && (await checkPeople(edge, project.id, body as CreateInteraction))) ?? {}
 }
+const executesOf = ({ permissions }: Call['caller']): readonly string[] =>
+  [...permissions].filter((permission) => permission.startsWith('actions.execute.'))
 /** An answer, or a review, may count because of a role that the caller holds now. */
 async function answerAs(edge: Edge, { project, caller }: Call): Promise<Prepared | Refusal> {
   const input = project ? await rolesOf(edge, project.id, caller) : { roles: [] }
   return isRefusal(input)
     ? input
-    : ((project && (await checkScope(edge, project.id, caller))) ?? { input: { ...input } })
+    : ((project && (await checkScope(edge, project.id, caller))) ?? {
+        input: { ...input, executes: executesOf(caller) },
+      })
 }
 
 const preparations: Readonly<Record<string, Prepare>> = {

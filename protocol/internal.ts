@@ -5,6 +5,7 @@ import type { Job, JobHeader } from './api/jobs.ts'
 import type { AppContext } from './session/context.ts'
 import type { Open } from './common.ts'
 import type { Definition } from './directory.ts'
+import type { Approval } from './interaction/events.ts'
 import type { Interaction, InteractionKind } from './interaction/shapes.ts'
 import type { RunOpening } from './loop/events.ts'
 import type { QueueReason } from './loop/run.ts'
@@ -259,7 +260,7 @@ export type InteractionCommands = {
   /** From a turn of a session of the same shard: ask, and tell the session of every change. */
   'interaction.ask': {
     input: Omit<InteractionOpening, 'run_id' | 'signal_name' | 'step' | 'depth'> &
-      Pick<Interaction, 'consumer'> & { depth?: number; withheld?: true }
+      Pick<Interaction, 'consumer'> & { depth?: number; withheld?: true; approval?: Approval }
     reply: undefined
   }
   /** From the run that waits: it does not want an answer any more. Nothing happens to one that is over. */

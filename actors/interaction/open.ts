@@ -61,14 +61,18 @@ export function open(
 /** Ask on behalf of a turn. */
 export function ask(
   state: InteractionState | null,
-  { depth, withheld, ...input }: InteractionCommands['interaction.ask']['input'],
+  { depth, withheld, approval, ...input }: InteractionCommands['interaction.ask']['input'],
   cause: Cause,
 ): Decided<InteractionEvent, undefined> {
   if (state) return { events: [], reply: undefined }
   const record: Interaction = { ...born(cause), ...input, ...firstRound(input.resolution_policy) }
   const { events } = asked(record, undefined, input.consumer.agent_tool?.session_id, depth)
   return {
-    events: withheld ? events.map((event) => ({ ...event, withheld })) : events,
+    events: events.map((event) => ({
+      ...event,
+      ...(withheld && { withheld }),
+      ...(approval && { approval }),
+    })),
     reply: undefined,
   }
 }

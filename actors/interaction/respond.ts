@@ -15,6 +15,7 @@ import {
 } from '../../protocol/interaction/resolve.ts'
 import type { Interaction, Response } from '../../protocol/interaction/shapes.ts'
 import type { Cause, Decision, Tell } from '../actor.ts'
+import { refusedApproval } from './approval.ts'
 import { conclude, recordReply } from './settle.ts'
 import { statusAt, type InteractionState } from './state.ts'
 
@@ -43,12 +44,14 @@ const MOST = { size: 1024 * 1024, rounds: 100 } as const
 /** Answer as a target. The answer that satisfies the policy settles it, or hands it to review. */
 export function respond(
   state: InteractionState | null,
-  { value, comment, roles, link }: Respond,
+  { value, comment, roles, executes = [], link }: Respond,
   cause: Cause,
 ): Answered {
   if (!state || state.deleted) return refuse('not_found')
   const { record } = state
   const { id: person } = cause.principal
+  const unfit = state.approval && refusedApproval(state.approval, cause.principal, executes)
+  if (unfit) return unfit
   if (!isNamed(record.target_user_ids, person, roles))
     return refuse('forbidden', undefined, 'Only targets of the interaction answer it.')
   const refused = closed(state, 'pending', cause.at)

@@ -6,7 +6,12 @@
  * I2. `interaction.resolved` happens once: nothing changes the record of one that is over.
  */
 import { parseTimestamp } from '../../protocol/common.ts'
-import { changed, type Change, type InteractionEvent } from '../../protocol/interaction/events.ts'
+import {
+  changed,
+  type Approval,
+  type Change,
+  type InteractionEvent,
+} from '../../protocol/interaction/events.ts'
 import { settledStatuses, type Interaction } from '../../protocol/interaction/shapes.ts'
 
 export interface InteractionState {
@@ -19,6 +24,8 @@ export interface InteractionState {
   readonly session?: string
   /** Asked in a private session: no source event tells of it. */
   readonly withheld?: true
+  /** The service demands it before an action is executed; absent: a question of a client, a run or an agent. */
+  readonly approval?: Approval
 }
 
 /** Begin the state. */
@@ -29,12 +36,14 @@ export const opened = (
     source,
     session,
     withheld,
+    approval,
   }: Extract<InteractionEvent, { type: 'interaction.created' }>,
 ): InteractionState => ({
   record: interaction,
   depth: source.depth,
   ...(session !== undefined && { session }),
   ...(withheld && { withheld }),
+  ...(approval && { approval }),
 })
 /** Apply a change of the record. */
 export function apply(state: InteractionState | null, event: Change, at: number): InteractionState {

@@ -77,7 +77,7 @@ export function born(
   handle: string,
   input: Pick<
     Input<Rows['project.create']>,
-    'name' | 'description' | 'external_ref' | 'access_mode' | 'tags'
+    'name' | 'description' | 'external_ref' | 'access_mode' | 'separate_approver' | 'tags'
   >,
   cause: Cause,
 ): Project {
@@ -87,6 +87,7 @@ export function born(
     name: input.name,
     handle,
     access_mode: input.access_mode ?? 'open',
+    ...(input.separate_approver !== undefined && { separate_approver: input.separate_approver }),
     ...(input.description && { description: input.description }),
     ...(input.external_ref !== undefined && { external_ref: input.external_ref }),
     ...(input.tags && Object.keys(input.tags).length > 0 && { tags: input.tags }),
@@ -120,7 +121,7 @@ export function updateProject(
       message: 'is only for a change from open to restricted',
     })
   if (faults.length > 0) return refuseFields(...faults)
-  const { name, description, external_ref, access_mode, tags } = input
+  const { name, description, external_ref, access_mode, separate_approver, tags } = input
   if (external_ref !== undefined && external_ref !== project.external_ref) {
     if (project.external_ref !== undefined)
       return refuse(
@@ -133,7 +134,7 @@ export function updateProject(
   }
   const change = changeOf<Project>(
     project,
-    { name, description, external_ref, access_mode, tags },
+    { name, description, external_ref, access_mode, separate_approver, tags },
     at,
   )
   if (!change) return { events: [], reply: project }

@@ -4,6 +4,7 @@
  * is told its record, which is what the transcript shows.
  */
 import { timestamp, type Open } from '../../protocol/common.ts'
+import type { Approval } from '../../protocol/interaction/events.ts'
 import type { Interaction } from '../../protocol/interaction/shapes.ts'
 import { settledStatuses, type Question } from '../../protocol/interaction/shapes.ts'
 import type { SessionCommands } from '../../protocol/session/commands.ts'
@@ -49,6 +50,7 @@ function ask(
   call: string,
   asks: 'person' | 'approval',
   question: Asked,
+  approval?: Approval,
 ): void {
   const interaction_id = on.cause.mint('interaction')
   noteCall(on, id, call, {
@@ -61,6 +63,7 @@ function ask(
     ...question,
     depth: depthOf(turnOf(on, id) as Turn),
     ...(isPrivate(patch(on.state.record, on.change)) && { withheld: true }),
+    ...(approval && { approval }),
     consumer: {
       kind: 'agent_tool',
       agent_tool: { invocation_id: id, tool_call_id: call, session_id: on.state.record.id },
@@ -118,25 +121,55 @@ const distinct = (options: NonNullable<Question['options']>): NonNullable<Questi
     .filter(({ value }, index) => options.findIndex((other) => other.value === value) === index)
     .map(({ value, label }) => ({ value, label }))
 
-/** A destructive action is done only when a person says so, each time. */
+/**
+ * The targets of an approval: the roles whose holders may execute the action. With a separate approver a role counts only when
+ * another principal than the asker of the turn holds it.
+ */
+const approversOf = ({ work: { asker, definition } }: Turn, tool: GrantedTool) =>
+  tool.approvers
+    ?.filter(({ sole }) => !definition.separate_approver || sole !== asker.id)
+    .map(({ target }) => target)
+
+/** A destructive action is done only when a principal that may execute it approves, each time. */
 export function askApproval(
   on: Draft,
   id: string,
   call: string,
-  { name, description }: GrantedTool,
+  tool: GrantedTool,
   input: Open,
 ): void {
   const turn = turnOf(on, id) as Turn
-  ask(on, id, call, 'approval', {
-    kind: 'request_approval',
-    title: `${turn.work.definition.agent_name} wants to run ${name}`.slice(0, 512),
-    ...(description !== undefined && { description }),
-    target_user_ids: answerers(turn),
-    resolution_policy: { type: 'any_of' },
-    spec: { mode: 'confirm' },
-    context: { action: name, parameters: input },
-    expires_at: timestamp(on.cause.at + PATIENCE * 1000),
-  })
+  const { asker, definition } = turn.work
+  const { name, description } = tool
+  const approvers = approversOf(turn, tool)
+  if (approvers?.length === 0)
+    return void settle(on, id, call, {
+      status: 'error',
+      content: JSON.stringify({
+        error: `No principal can approve ${name}: it takes the permission actions.execute.${name}.`,
+        approved: false,
+      }),
+    })
+  ask(
+    on,
+    id,
+    call,
+    'approval',
+    {
+      kind: 'request_approval',
+      title: `${definition.agent_name} wants to run ${name}`.slice(0, 512),
+      ...(description !== undefined && { description }),
+      target_user_ids: approvers ?? answerers(turn),
+      resolution_policy: { type: 'any_of' },
+      spec: { mode: 'confirm' },
+      context: { action: name, parameters: input },
+      expires_at: timestamp(on.cause.at + PATIENCE * 1000),
+    },
+    approvers && {
+      action: name,
+      ...(definition.separate_approver && { excludes: [asker.id] }),
+    },
+  )
 }
 
 /** A question of this session has changed. */

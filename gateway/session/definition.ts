@@ -4,6 +4,7 @@
  */
 import type { Agent } from '../../protocol/agents.ts'
 import {
+  configuredTools,
   effectiveDefinition,
   type AgentSource,
   type EffectiveDefinition,
@@ -16,6 +17,8 @@ import type { TurnWanted } from '../../protocol/internal.ts'
 import { own } from '../../protocol/lookup.ts'
 import type { Defined, GrantedTool } from '../../protocol/session/definition.ts'
 import type { Session } from '../../protocol/session/shapes.ts'
+import { refusedTools } from '../actions-named.ts'
+import type { Caller } from '../authenticate.ts'
 import { agentSource, byName, type Asking } from '../equipment.ts'
 import { grantedTools, remembered } from './tools.ts'
 
@@ -70,6 +73,8 @@ export async function agentOf(
 /** What a request says about the definition of its turn. */
 export interface Wanted {
   readonly config?: InlineConfig
+  /** What the author of the config may do; absent without a config. */
+  readonly author?: Caller['permissions']
   readonly operation?: { readonly timeout_seconds?: number }
   /** What the step of a run says. */
   readonly step?: TurnWanted['step']
@@ -81,7 +86,7 @@ async function effectiveIn(
   project: string,
   agent: Agent,
   session: Settings,
-  { config, operation, step }: Wanted,
+  { config, author, operation, step }: Wanted,
   given?: AgentSource,
 ): Promise<EffectiveDefinition | Refusal> {
   const source = given ?? (await sourceOf(edge, project, agent.id))
@@ -94,6 +99,11 @@ async function effectiveIn(
     effective?.skills?.some(({ body }) => body === undefined)
   const named = means ? await byName(edge, project) : undefined
   if (isRefusal(named)) return named
+  const refused =
+    config &&
+    author &&
+    refusedTools(edge, author, configuredTools(config, { source, ...(named && { named }) }))
+  if (refused) return refused
   const found = effectiveDefinition({
     source,
     models: edge.world.settings.models,
@@ -134,12 +144,15 @@ export async function define(
   const found = await effectiveIn(edge, project, agent, session, wanted, given)
   if (isRefusal(found)) return found
   const { config, step } = wanted
+  const organization = await edge.directory.organization()
+  if (isRefusal(organization)) return organization
   const [tools, memory] = await Promise.all([
-    grantedTools(edge.world, project, found.tools),
+    grantedTools(edge, project, found.tools),
     remembered(edge.world, project, agent.id, found.memory_context),
   ])
   if (isRefusal(tools)) return tools
   if (isRefusal(memory)) return memory
+  const separate = own(organization.projects, project)?.separate_approver
   const { max_turns, max_duplicate_tool_calls } = step ?? {}
   const price =
     found.route.mode === 'managed'
@@ -163,6 +176,7 @@ export async function define(
       ...memory,
       ...(max_turns !== undefined && { max_generations: max_turns }),
       ...(max_duplicate_tool_calls !== undefined && { max_repeats: max_duplicate_tool_calls }),
+      ...(separate && { separate_approver: true }),
       ...(price && { price }),
     },
     ...(config && { config: clearsConfig(config) ? null : config }),

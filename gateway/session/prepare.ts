@@ -98,7 +98,8 @@ function orRepeat(
 ): Keyed | Refusal {
   if (!isRefusal(defined) || !key?.trim()) return defined
   const fields = (defined.details?.['fields'] ?? []) as readonly FieldError[]
-  return config && fields.some(({ field }) => field.startsWith('config.'))
+  const inConfig = fields.some(({ field }) => field.startsWith('config.'))
+  return config && (defined.refused === 'permission_denied' || inConfig)
     ? defined
     : { unfit: defined }
 }
@@ -123,7 +124,10 @@ async function invoke(
   if (isRefusal(located)) return located
   const { id, place, session, born } = located
   const defined = orRepeat(
-    await define(edge, homeOf(edge, call), agent, session ?? seeded(seed), call.body as Wanted),
+    await define(edge, homeOf(edge, call), agent, session ?? seeded(seed), {
+      ...(call.body as Wanted),
+      author: call.caller.permissions,
+    }),
     input.idempotency_key?.trim() || repeatable,
     call.body as Wanted,
   )

@@ -10,13 +10,13 @@ import type { MemoryEntry } from '../../protocol/memory.ts'
 import type { GrantedTool, TurnDefinition } from '../../protocol/session/definition.ts'
 import type { Selector } from '../../protocol/toolkits.ts'
 import { entriesOf } from '../action-catalog.ts'
+import type { Asking } from '../equipment.ts'
 import type { World } from '../ports.ts'
-
-type Asking = Pick<World, 'view' | 'organization' | 'settings'>
+import { approversIn } from './approvers.ts'
 
 /** The tools that selectors grant. An exact name that the catalog does not know is an action of whichever workers list it. */
 export async function grantedTools(
-  world: Asking,
+  { world, directory }: Asking,
   project: string,
   selectors: readonly Selector[],
 ): Promise<readonly GrantedTool[] | Refusal> {
@@ -24,14 +24,34 @@ export async function grantedTools(
   const entries = await entriesOf(world, project)
   if (isRefusal(entries)) return entries
   const { matched, unmatched } = resolveSelectors(selectors, entries)
+  const tools = matched.filter(usable).map(toolOf)
+  const approved = tools.some(({ annotations }) => annotations.destructive)
+    ? await withApprovers({ world, directory }, project, tools)
+    : tools
+  if (isRefusal(approved)) return approved
   return [
-    ...matched.filter(usable).map(toolOf),
+    ...approved,
     ...unmatched.flatMap(({ selector_type, selector }) =>
       selector_type === 'exact'
         ? [{ name: selector, annotations: {}, kind: 'worker' as const }]
         : [],
     ),
   ]
+}
+/** Destructive actions with the principals that may approve their calls. */
+async function withApprovers(
+  { world, directory }: Asking,
+  project: string,
+  tools: readonly GrantedTool[],
+): Promise<readonly GrantedTool[] | Refusal> {
+  const organization = await directory.organization()
+  if (isRefusal(organization)) return organization
+  const home = await directory.project(project)
+  if (isRefusal(home)) return home
+  const approversOf = approversIn(home, organization, world.now())
+  return tools.map((tool) =>
+    tool.annotations.destructive ? { ...tool, approvers: approversOf(tool.name) } : tool,
+  )
 }
 /** Workers may come; what is switched off does not. */
 const usable = ({ readiness, endpoint_kind }: CatalogEntry): boolean =>
@@ -61,7 +81,7 @@ const PAGE = 200
 const MOST = 2000
 /** What the model is told of its agent's memory, within the bytes of its context. */
 export async function remembered(
-  world: Asking,
+  world: Pick<World, 'view'>,
   project: string,
   agent: string,
   { mode, max_bytes }: Required<MemoryContext>,

@@ -234,23 +234,43 @@ function routeOf(
 const spelled = ({ provider, model = '' }: ModelRoute): string =>
   provider === undefined ? model : `${provider}/${model}`
 
+/** A selector of a tool, and the field of the inline config that gives it. */
+export interface ConfiguredTool {
+  readonly field: string
+  readonly selector: Selector
+}
 function toolsOf({ config, named, source }: Layers, faults: FieldError[]): readonly Selector[] {
   if (!config?.toolkits) return distinct(source.toolkits.flatMap(({ actions }) => actions))
   return distinct(
-    config.toolkits.flatMap(({ name, actions }, index) => {
-      if (actions) return actions.map(selectorOf)
-      const stored = [...source.toolkits, ...(named?.toolkits ?? [])].find(
-        (toolkit) => toolkit.name === name,
-      )
-      if (!stored)
-        faults.push({
-          field: `config.toolkits[${index}].name`,
-          message: 'there is no toolkit of this name; give actions',
-          actual: name,
-        })
-      return stored?.actions ?? []
-    }),
+    configuredTools(config, { source, ...(named && { named }) }, faults).map(
+      ({ selector }) => selector,
+    ),
   )
+}
+/** The tools that an inline config gives, in its order. @param faults takes the toolkits that do not exist. */
+export function configuredTools(
+  { toolkits = [] }: InlineConfig,
+  { source, named }: Pick<Layers, 'source' | 'named'>,
+  faults: FieldError[] = [],
+): readonly ConfiguredTool[] {
+  return toolkits.flatMap(({ name, actions }, index): ConfiguredTool[] => {
+    const path = `config.toolkits[${index}]`
+    if (actions)
+      return actions.map((text, at) => ({
+        field: `${path}.actions[${at}]`,
+        selector: selectorOf(text),
+      }))
+    const stored = [...source.toolkits, ...(named?.toolkits ?? [])].find(
+      (toolkit) => toolkit.name === name,
+    )
+    if (!stored)
+      faults.push({
+        field: `${path}.name`,
+        message: 'there is no toolkit of this name; give actions',
+        actual: name,
+      })
+    return (stored?.actions ?? []).map((selector) => ({ field: `${path}.name`, selector }))
+  })
 }
 function distinct(selectors: readonly Selector[]): readonly Selector[] {
   const seen = new Map(

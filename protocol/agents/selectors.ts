@@ -80,6 +80,22 @@ export function textSelects(text: string, entry: Named, groups: Groups = {}): bo
     inGroup(text.endsWith('.*') ? text.slice(0, -2) : text, entry.name, groups)
   )
 }
+/**
+ * The permission that covers every action that a selector names, now and later. Patterns are covered by the part in front of
+ * their first star that ends in a dot, because only such a part is a permission.
+ */
+export function permissionOver({ selector_type, selector }: Selector): string {
+  if (selector_type === 'exact') return `actions.execute.${selector}`
+  if (selector_type === 'group') return `actions.execute.${selector}.*`
+  const pattern =
+    selector_type === 'wildcard'
+      ? selector
+      : selector === selector_type
+        ? '*'
+        : selector.replace(new RegExp(`^${selector_type}\\.`), '')
+  const star = pattern.indexOf('*')
+  return `actions.execute.${star < 0 ? pattern : `${pattern.slice(0, pattern.lastIndexOf('.', star) + 1)}*`}`
+}
 /** The selector of a text: a pattern when it has a star, else a name. */
 export const selectorOf = (text: string): Selector =>
   text.includes('*')

@@ -330,6 +330,8 @@ export const interactions = {
 /** What the edge adds: the roles that the caller holds, by id and name. */
 export interface CallerRoles {
   readonly roles: readonly string[]
+  /** The permissions of the caller to execute actions; absent: none. */
+  readonly executes?: readonly string[]
 }
 /** The round that links are signed for. */
 export interface LinkedRound {

@@ -11,6 +11,7 @@ export const Project = Type.Object({
   name: Type.String(),
   handle: Type.String(),
   access_mode: Type.Enum(['open', 'restricted']),
+  separate_approver: Type.Optional(Type.Boolean()),
   description: Type.Optional(Type.String()),
   external_ref: Type.Optional(Type.String()),
   created_by: Type.Optional(Type.String()),
@@ -22,6 +23,10 @@ export type Project = Static<typeof Project>
 const Name = Type.String({ minLength: 1, maxLength: 160 })
 const External = Type.String({ minLength: 1, maxLength: 256 })
 const AccessMode = Type.Enum(['open', 'restricted'])
+const SeparateApprover = Type.Boolean({
+  description:
+    'Destructive actions of agents are approved by another principal than the one that asked the agent',
+})
 const CreateProject = Closed({
   name: Name,
   handle: Type.Optional(Type.String({ pattern: '^[a-z0-9]+(-[a-z0-9]+)*$', maxLength: 64 })),
@@ -29,6 +34,7 @@ const CreateProject = Closed({
   external_ref: Type.Optional(External),
   if_exists: Type.Optional(Type.Enum(['error', 'adopt'])),
   access_mode: Type.Optional(AccessMode),
+  separate_approver: Type.Optional(SeparateApprover),
   tags: Type.Optional(Tags),
 })
 const UpdateProject = Closed({
@@ -36,6 +42,7 @@ const UpdateProject = Closed({
   description: Type.Optional(Type.String({ maxLength: 1024 })),
   external_ref: Type.Optional(External),
   access_mode: Type.Optional(AccessMode),
+  separate_approver: Type.Optional(SeparateApprover),
   seed_existing_members: Type.Optional(Type.Boolean()),
   tags: Type.Optional(Tags),
 })

@@ -18,6 +18,13 @@ export interface Dispatch {
   readonly secret_ref: string
   readonly body: Open
 }
+/** What an approval that the service demands is for. */
+export interface Approval {
+  /** Name of the action: only principals that may execute it can answer. */
+  readonly action: string
+  /** Principals that cannot answer although they may execute it. */
+  readonly excludes?: readonly string[]
+}
 /** What a change does to the record. `outcome` stands apart, because null may be one. */
 export interface Change {
   readonly set?: Patch<Interaction>
@@ -37,6 +44,8 @@ export type InteractionEvent =
       readonly session?: string
       /** Asked in a private session: no source event tells of it. */
       readonly withheld?: true
+      /** The service demands it before an action is executed. */
+      readonly approval?: Approval
     })
   | Changed<'interaction.responded'>
   | Changed<'interaction.submitted'>

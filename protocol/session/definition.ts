@@ -8,6 +8,13 @@ import type { Price } from '../agents/models.ts'
 import type { Open } from '../common.ts'
 import type { Refusal } from '../errors.ts'
 
+/** Principals that may approve the call of a destructive action: those with a role. */
+export interface Approver {
+  /** `role:<name or id>`: a target of the interaction. */
+  readonly target: string
+  /** The only principal with the role when the turn was admitted; absent: there were several. */
+  readonly sole?: string
+}
 /** A tool that a turn may use. Whoever resolves tools has checked grants and rights; the session only offers and dispatches them. */
 export interface GrantedTool {
   /** Dotted name of the action. */
@@ -24,6 +31,8 @@ export interface GrantedTool {
   readonly kind: 'worker' | 'http' | 'builtin'
   readonly queue?: string
   readonly environment_id?: string
+  /** Of a destructive action. Absent in turns that older releases admitted: the asker of the turn approves. */
+  readonly approvers?: readonly Approver[]
 }
 /** A definition with every layer settled. */
 export interface TurnDefinition
@@ -45,6 +54,8 @@ export interface TurnDefinition
   /** How often the model is asked, and equal tool calls that are allowed (0: any number), when that is not what every turn may. */
   readonly max_generations?: number
   readonly max_repeats?: number
+  /** The project wants another principal than the asker to approve destructive actions. */
+  readonly separate_approver?: true
   /** What tokens cost; absent: nothing is known. */
   readonly price?: Price
 }

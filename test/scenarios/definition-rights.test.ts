@@ -70,3 +70,57 @@ t.test('a definition may name what its author may execute', async (t) => {
   const update = { id: made['id'], steps: loop.steps }
   t.match(await s.refused('loop.update', update, ...denied, crm), refusal('pay.out'))
 })
+
+t.test('built-in actions and published workflows need the permission as well', async (t) => {
+  const crm = { key: await keyWith('crm-only', 'actions.execute.crm.*') }
+  for (const name of ['workflow.sync', 'workflow.other'])
+    t.match(
+      await s.refused('run.start', { spec: specOf(name) }, 403, 'permission_denied', crm),
+      refusal(name),
+    )
+  await s.refused('run.start', { spec: specOf('service.memory.recall') }, 400, 'bad_request', crm)
+})
+
+t.test('an inline config gives an agent only tools that its author may execute', async (t) => {
+  const agent = await s.ok('agent.create', {
+    name: 'helper',
+    model_route: { mode: 'worker', provider: 'local', model: 'none' },
+  })
+  await s.ok('toolkit.create', {
+    name: 'money',
+    actions: [{ selector_type: 'group', selector: 'pay' }],
+  })
+  const crm = {
+    key: await keyWith('agents', 'service.agent.invoke', 'actions.execute.crm.*'),
+  }
+  const invocation = (toolkits: object[]) => ({
+    agent_ref: { id: agent['id'] },
+    config: { toolkits },
+    input: { content: [{ type: 'text', text: 'hello' }] },
+  })
+  for (const [toolkit, permission, field] of [
+    [{ name: 'a', actions: ['crm.sync', 'pay.out'] }, 'pay.out', 'actions[1]'],
+    [{ name: 'a', actions: ['*'] }, '*', 'actions[0]'],
+    [{ name: 'a', actions: ['pay.o*'] }, 'pay.*', 'actions[0]'],
+    [{ name: 'a', actions: ['workflow.sync'] }, 'workflow.sync', 'actions[0]'],
+    [{ name: 'a', actions: ['service.memory.recall'] }, 'service.memory.recall', 'actions[0]'],
+    [{ name: 'money' }, 'pay.*', 'name'],
+  ] as const) {
+    const { details } = await s.refused(
+      'agent.invoke',
+      invocation([toolkit]),
+      403,
+      'permission_denied',
+      crm,
+    )
+    t.match(details, {
+      permission: `actions.execute.${permission}`,
+      fields: [{ field: `config.toolkits[0].${field}` }],
+    })
+  }
+  t.ok(
+    (await s.ok('agent.invoke', invocation([{ name: 'a', actions: ['crm.*', 'crm.s*'] }]), crm))[
+      'turn'
+    ],
+  )
+})
