@@ -5,6 +5,7 @@ import { errorBody, errors, isRefusal, refuse, type Refusal } from '../protocol/
 import { isId, slotOf } from '../protocol/ids.ts'
 import { homeOf, meaning, rows, type Call, type Edge } from './call.ts'
 import { leaveChannels } from './channels.ts'
+import { judged } from './guard.ts'
 import { identify, type Identity } from './idempotency.ts'
 import { versionOfRun } from './loops.ts'
 import { originOf } from './origin.ts'
@@ -20,7 +21,8 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /** Perform the command of a call. */
 export function runCommand(edge: Edge, call: Call): Soon<Answer | Refusal> {
-  if (!call.row.shape.each) return perform(edge, call, undefined, replied)
+  if (!call.row.shape.each)
+    return perform(edge, call, undefined, (...given) => replied(edge, ...given))
   const identity = identify(edge, call)
   return isRefusal(identity) ? identity : runEach(edge, call, call.row.shape.each, identity)
 }
@@ -99,15 +101,19 @@ async function publish(
   return isRefusal(outcome) ? outcome : (left ?? outcome)
 }
 
-/** The answer of a command that was decided. */
+/** The answer of a command that was decided. What is looked up or waited for afterwards is only for callers that are still admitted. */
 function replied(
-  { row }: Call,
+  edge: Edge,
+  call: Call,
   { answer, reply: extra, done }: Prepared,
   reply: unknown,
 ): Soon<Answer | Refusal> {
+  const { row } = call
   if (done !== undefined) return answerOf(row, done, undefined)
   if (!answer) return answerOf(row, reply, extra)
-  return answer(reply).then((read) => (isRefusal(read) ? read : answerOf(row, read, extra)))
+  return answer(reply).then((read) =>
+    isRefusal(read) ? read : judged(edge, call, answerOf(row, read, extra)),
+  )
 }
 
 function answerOf(

@@ -1,9 +1,13 @@
-/** Watching over open streams: nobody goes on reading who would not be admitted any more. */
+/**
+ * Callers are judged again while their streams are open, and before an answer that was waited for is sent: a caller that would
+ * not be admitted any more gets no record.
+ */
 import { errors, isRefusal, type Refusal } from '../protocol/errors.ts'
 import { authorize, enter } from './authorize.ts'
 import { meaning, type Call, type Edge } from './call.ts'
 import { ownAgent, speaksForItself } from './session/own.ts'
 import { namedIn } from './session/sight.ts'
+import { soon, type Soon } from './soon.ts'
 
 /** The longest that a timer takes, in milliseconds. */
 const LONGEST = 2_147_483_647
@@ -32,6 +36,15 @@ export async function admitted(edge: Edge, call: Call): Promise<Refusal | undefi
   const of = project && namedIn(slots, meaning(call))
   return of && sight.check(project.id, of, caller)
 }
+
+/**
+ * What is answered after a wait: the reply, or the refusal of a caller that lost its key or its right meanwhile. Judging costs
+ * nothing while no configuration has changed, because the caller is then the same object.
+ */
+export const judged = <T>(edge: Edge, call: Call, reply: T): Soon<T | Refusal> =>
+  soon(edge.authentication.again(call.caller), (now) =>
+    now === call.caller ? reply : admitted(edge, call).then((refused) => refused ?? reply),
+  )
 
 /** Ends a stream when its caller would not be admitted any more: at once, after every change of configuration, when its key expires, and with `look`. */
 export function guardOf(

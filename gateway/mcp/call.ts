@@ -107,7 +107,7 @@ export async function callTool(
   if (takesStream(call)) return followCall(edge, row, exchange, promiseOf(offered), waiting, true)
   await ended(edge, homeOf(edge, call), run_id, PATIENCE)
   return given(
-    (await resultOf(world, homeOf(edge, call), promiseOf(offered), run_id)) ??
+    (await resultOf(edge, row, promiseOf(offered), run_id)) ??
       unfinished(run_id, `${brand}_run_get`, brand),
   )
 }

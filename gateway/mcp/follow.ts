@@ -82,7 +82,7 @@ export async function followCall(
   const finish = async (): Promise<void> => {
     telling.stop()
     if (out.closed) return
-    const result = await resultOf(world, project, promised, waiting.run_id).catch(() =>
+    const result = await resultOf(edge, call, promised, waiting.run_id).catch(() =>
       refuse('service_unavailable'),
     )
     if (isRefusal(result) && result.refused !== 'service_unavailable')

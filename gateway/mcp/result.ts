@@ -4,6 +4,8 @@ import { errorBody, errors, isRefusal, refuse, type Refusal } from '../../protoc
 import { valueFaults } from '../../protocol/json-schema/validate.ts'
 import { terminal, type WorkflowRunDetail } from '../../protocol/runs/schema.ts'
 import type { McpResult, McpTool } from '../../protocol/mcp.ts'
+import { homeOf, type Call, type Edge } from '../call.ts'
+import { judged } from '../guard.ts'
 import type { World } from '../ports.ts'
 
 const text = (content: string): McpResult['content'] => [{ type: 'text', text: content }]
@@ -59,8 +61,15 @@ export interface Promised {
   readonly row: string
   readonly outputSchema?: McpTool['outputSchema'] | undefined
 }
-/** The result of the run of a call; undefined while it goes on. */
-export async function resultOf(
+/** The result of the run of a call, for a caller that is still admitted; undefined while the run goes on. @param call of the row that does the tool. */
+export const resultOf = async (
+  edge: Edge,
+  call: Call,
+  promised: Promised,
+  run_id: string,
+): Promise<McpResult | undefined | Refusal> =>
+  judged(edge, call, await readResult(edge.world, homeOf(edge, call), promised, run_id))
+async function readResult(
   world: World,
   project: string,
   { row, outputSchema }: Promised,
