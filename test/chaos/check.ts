@@ -24,7 +24,11 @@ export const kinds = {
 export type Kind = keyof typeof kinds
 
 /** Milliseconds within which 99 of 100 requests are answered that wait at a kill or come within `WINDOW` after it. */
-export const LIMITS: Readonly<Partial<Record<Manner, number>>> = { kill: 5000, 'kill nats': 12_000 }
+export const LIMITS: Readonly<Partial<Record<Manner, number>>> = {
+  kill: 5000,
+  restart: 5000,
+  'kill nats': 12_000,
+}
 /** Milliseconds after a strike in which requests count as touched by it. */
 export const WINDOW = 5000
 const ended: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])

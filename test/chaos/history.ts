@@ -48,8 +48,8 @@ export interface Asked {
   readonly at: number
   readonly done?: number
 }
-export const manners = ['kill', 'kill nats', 'pause', 'cut'] as const
-/** What was done to whom: `kill` is the death of one of our processes. */
+export const manners = ['kill', 'kill nats', 'restart', 'pause', 'cut'] as const
+/** What was done to whom: `kill` is the death of one of our processes, `restart` its orderly end. */
 export type Manner = (typeof manners)[number]
 export interface Strike {
   readonly at: number

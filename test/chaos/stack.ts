@@ -22,6 +22,8 @@ export interface Member {
   readonly pid: number
   start(): Promise<void>
   kill(): Promise<void>
+  /** End it in order, as operators do. @throws Error when it does not end well. */
+  end(): Promise<void>
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void
 }
 export interface Stack {
@@ -99,6 +101,12 @@ export async function startStack({ net, folder, binary, say }: Options): Promise
         expected = true
         running?.kill('SIGKILL')
         await running?.exited
+      },
+      end: async () => {
+        expected = true
+        running?.kill('SIGTERM')
+        const how = await running?.exited
+        if (how !== '0' && !stopped) throw new Error(`${name} was to end and ended with ${how}`)
       },
       signal: (signal) => running?.kill(signal),
     }

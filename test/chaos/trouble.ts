@@ -34,6 +34,9 @@ const CUT = [3000, 14_000] as const
 const QUIET = [3000, 6000] as const
 /** Milliseconds that the next strike is put off until requests that wait because of the last ones are answered: what takes time after a strike must be that strike's. */
 const SETTLING = 20_000
+type How = 'kill' | 'restart' | 'pause' | 'cut'
+/** Roles whose processes are also ended in order. */
+const orderly: ReadonlySet<Role> = new Set(['gateway', 'shards', 'views', 'executor'])
 /** How often two are struck at once. */
 const DOUBLE = 0.2
 const WHOLE = 120_000
@@ -56,9 +59,9 @@ export async function bringTrouble(
     let at = dice.below(likely.reduce((sum, [, weight]) => sum + weight, 0))
     return (likely.find(([, weight]) => (at -= weight) < 0) ?? likely[0] ?? fail('no roles'))[0]
   }
-  const manner = (cuttable: boolean): 'kill' | 'pause' | 'cut' => {
+  const manner = (cuttable: boolean): How => {
     const at = dice.unit()
-    return at < 0.55 ? 'kill' : at < 0.75 || !cuttable ? 'pause' : 'cut'
+    return at < 0.4 ? 'kill' : at < 0.6 ? 'restart' : at < 0.75 || !cuttable ? 'pause' : 'cut'
   }
   const begin = (kind: Manner, what: string): Strike => {
     const strike: Strike = { at: now(), until: Number.POSITIVE_INFINITY, manner: kind, what }
@@ -72,6 +75,16 @@ export async function bringTrouble(
     const strike = begin(one.role === 'nats' ? 'kill nats' : 'kill', `${one.name} killed`)
     await one.kill()
     await wait(away)
+    await startAgain(one)
+    strike.until = now()
+  }
+  async function restart(one: Member): Promise<void> {
+    const strike = begin('restart', `${one.name} restarted`)
+    await one.end()
+    await startAgain(one)
+    strike.until = now()
+  }
+  async function startAgain(one: Member): Promise<void> {
     for (let attempt = 1; !signal.aborted; attempt++) {
       try {
         await one.start()
@@ -81,7 +94,6 @@ export async function bringTrouble(
         say(`${one.name} did not come up: ${String(error)}`)
       }
     }
-    strike.until = now()
   }
   async function pause(one: Member): Promise<void> {
     const strike = begin('pause', `${one.name} paused`)
@@ -113,8 +125,14 @@ export async function bringTrouble(
     await net.heal()
     strike.until = now()
   }
-  const hit = (one: Member, how: 'kill' | 'pause' | 'cut', alone: boolean) =>
-    how === 'kill' ? kill(one) : how === 'pause' ? pause(one) : cut(one, alone)
+  const hit = (one: Member, how: How, alone: boolean) =>
+    how === 'restart' && orderly.has(one.role)
+      ? restart(one)
+      : how === 'kill' || how === 'restart'
+        ? kill(one)
+        : how === 'pause'
+          ? pause(one)
+          : cut(one, alone)
 
   await wait(3000)
   while (now() < until - 2000 && !signal.aborted) {
