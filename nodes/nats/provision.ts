@@ -31,6 +31,13 @@ type Configured = Partial<StreamConfig> & { readonly name: string }
 /** Duplicates are recognised for this long; a helper only, the actors remember their commands. */
 const DUPLICATES = nanos(120_000)
 
+/**
+ * How a stream on disk is compressed. Replicated ones are not: a replica of nats-server 2.15.1 that is killed cuts its log back
+ * to the last applied entry when it starts, fails at a compressed block ("s2: corrupt input"), and never catches up.
+ */
+const compressionOf = (replicas: number): StoreCompression =>
+  replicas > 1 ? StoreCompression.None : StoreCompression.S2
+
 const journalConfig = (space: Namespace, partition: number, replicas: number): Configured => ({
   name: space.stream(names.journal(partition)),
   subjects: [space.subject(subjects.journals(partition))],
@@ -42,7 +49,7 @@ const journalConfig = (space: Namespace, partition: number, replicas: number): C
   max_msgs: -1,
   max_bytes: -1,
   max_age: 0,
-  compression: StoreCompression.S2,
+  compression: compressionOf(replicas),
   deny_delete: false,
   allow_direct: false,
 })
@@ -66,7 +73,7 @@ const bucketConfig = (
   max_msgs: -1,
   max_bytes: -1,
   max_age: 0,
-  ...(storage === StorageType.File && { compression: StoreCompression.S2 }),
+  ...(storage === StorageType.File && { compression: compressionOf(replicas) }),
   allow_rollup_hdrs: true,
   deny_delete: true,
   allow_direct: false,
@@ -100,7 +107,10 @@ async function ensureStream({ manager, log }: Nats, config: Configured): Promise
   }
   const { num_replicas: before, compression = StoreCompression.None } = found.config
   const replicas = Math.max(before, config.num_replicas ?? 1)
-  const wanted = { num_replicas: replicas, compression: config.compression ?? compression }
+  const wanted = {
+    num_replicas: replicas,
+    compression: config.compression === undefined ? compression : compressionOf(replicas),
+  }
   if (replicas === before && wanted.compression === compression) return
   if (replicas > before && found.config.persist_mode === PersistMode.Async) {
     // A replicated stream cannot write lazily, and the mode cannot change; what it holds is a cache.
@@ -255,12 +265,12 @@ export async function provision(nats: Nats, layout: Layout, within = WITHIN): Pr
       await new Objm(nats.streams).create(nats.space.bucket(names.blobs), {
         storage: StorageType.File,
         replicas,
-        compression: true,
+        compression: compressionOf(replicas) === StoreCompression.S2,
       })
       await ensureStream(nats, {
         name: nats.space.stream(`OBJ_${names.blobs}`),
         num_replicas: replicas,
-        compression: StoreCompression.S2,
+        compression: compressionOf(replicas),
       })
     },
     within,

@@ -1,10 +1,16 @@
 /** How the streams are stored: compressed, and without the limit that nats-server takes from the disk. */
 import { StorageType, StoreCompression } from '@nats-io/jetstream'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import t from 'tap'
+import { connectNats } from '../../nodes/nats/connect.ts'
 import { createJournal } from '../../nodes/nats/journal.ts'
 import { provision } from '../../nodes/nats/provision.ts'
 import { createRegistry } from '../../nodes/nats/registry.ts'
 import { names, subjects } from '../../protocol/subjects.ts'
+import { silent } from '../memory.ts'
+import { accessTo, natsServers } from '../scenarios/clusters.ts'
 import { startStore } from './store.ts'
 
 t.test('streams on disk are compressed, also those that an earlier release made', async (t) => {
@@ -19,6 +25,33 @@ t.test('streams on disk are compressed, also those that an earlier release made'
       config.compression ?? StoreCompression.None,
       config.storage === StorageType.File ? StoreCompression.S2 : StoreCompression.None,
       `${config.name} in ${config.storage}`,
+    )
+})
+
+t.test('replicated streams on disk are not compressed, also those that once were', async (t) => {
+  const data = mkdtempSync(join(tmpdir(), 'baton-replicated-'))
+  const servers = await natsServers(data, 3)
+  t.teardown(async () => {
+    await Promise.all(servers.map((server) => server.stop()))
+    rmSync(data, { recursive: true, force: true })
+  })
+  const nats = await connectNats({
+    access: accessTo(servers),
+    name: 'test',
+    log: silent,
+    role: 'test',
+  })
+  t.teardown(() => nats.close())
+  const layout = { partitions: 1, shards: 1 }
+  await provision(nats, { ...layout, replicas: 3 })
+  const { config } = await nats.manager.streams.info(names.journal(0))
+  await nats.manager.streams.update(config.name, { ...config, compression: StoreCompression.S2 })
+  await provision(nats, { ...layout, replicas: 3 })
+  for await (const { config } of nats.manager.streams.list())
+    t.match(
+      { replicas: config.num_replicas, compression: config.compression ?? StoreCompression.None },
+      { replicas: 3, compression: StoreCompression.None },
+      config.name,
     )
 })
 
