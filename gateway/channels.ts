@@ -105,20 +105,88 @@ async function create(
     input: { creation: { name, people } },
     answer: async (reply) => {
       const { id, status_code } = reply as { id: string; status_code?: number }
-      if (status_code === undefined) return reply
+      const gone = await expelInactive(edge, call, origin, id, [
+        call.caller.principal.id,
+        ...people.map((person) => person.id),
+      ])
+      if (isRefusal(gone)) return gone
+      if (status_code === undefined && gone.length === 0) return reply
       const channel = await readChannel(edge, call, id)
-      return isRefusal(channel) ? channel : { ...(channel as object), status_code }
+      return isRefusal(channel)
+        ? channel
+        : { ...(channel as object), ...(status_code !== undefined && { status_code }) }
     },
   }
 }
 
-async function addMember(edge: Edge, call: Call): Promise<Prepared | Refusal> {
+async function addMember(
+  edge: Edge,
+  call: Call,
+  _: Identity,
+  origin: Origin,
+): Promise<Prepared | Refusal> {
   const known = await directories(edge, call)
   if (isRefusal(known)) return known
   const { user_id, agent_id, member_id } = call.body
-  const person = newcomer(known, String(user_id ?? agent_id ?? member_id))
-  return { input: person ? { person } : {} }
+  const id = String(user_id ?? agent_id ?? member_id)
+  const person = newcomer(known, id)
+  if (!person) return {}
+  return {
+    input: { person },
+    answer: async (reply) => {
+      const gone = await expelInactive(edge, call, origin, call.slots['id'] ?? '', [id])
+      if (isRefusal(gone) || gone.length === 0) return isRefusal(gone) ? gone : reply
+      const field =
+        user_id !== undefined ? 'user_id' : agent_id !== undefined ? 'agent_id' : 'member_id'
+      return refuseFields({
+        field,
+        message: 'there is no such principal in the project',
+        actual: id,
+      })
+    },
+  }
 }
+/**
+ * Expel new members that stopped being active principals between the look-up and the commit of their membership. A change of
+ * a principal that comes after this look finds the membership itself (`leaveChannels`), because it first makes this gateway
+ * forget what it knows and then reads the memberships.
+ * @returns the ids of those that were expelled.
+ */
+async function expelInactive(
+  edge: Edge,
+  call: Call,
+  origin: Origin,
+  channel_id: string,
+  ids: readonly string[],
+): Promise<readonly string[] | Refusal> {
+  const known = await directories(edge, call)
+  if (isRefusal(known)) return known
+  const gone = ids.filter((id) => !personOf(known, id))
+  const outcomes = await Promise.all(
+    gone.map((id) => expel(edge, homeOf(edge, call), known, channel_id, id, origin)),
+  )
+  return outcomes.find(isRefusal) ?? gone
+}
+const expel = (
+  { world }: Edge,
+  project: string,
+  known: Known,
+  id: string,
+  member_id: string,
+  origin: Origin,
+) =>
+  world.command({
+    project,
+    kind: 'channel',
+    id,
+    command_id: hexOf(world.random(16)),
+    name: 'channel.expel',
+    input: {
+      member_id,
+      disabled: own(known.project.principals, member_id)?.state === 'disabled',
+    },
+    origin,
+  })
 
 /** Whoever may see a channel may leave it. */
 const removeMember = ({ world }: Edge, { caller, slots }: Call): Prepared | Refusal =>
@@ -250,22 +318,8 @@ export async function leaveChannels(
     | ViewQuestions['channels_of']['reply']
     | Refusal
   if (isRefusal(answer)) return answer
-  const input = {
-    member_id,
-    disabled: own(known.project.principals, member_id)?.state === 'disabled',
-  }
   const outcomes = await Promise.all(
-    answer.items.map((id) =>
-      world.command({
-        project,
-        kind: 'channel',
-        id,
-        command_id: hexOf(world.random(16)),
-        name: 'channel.expel',
-        input,
-        origin,
-      }),
-    ),
+    answer.items.map((id) => expel(edge, project, known, id, member_id, origin)),
   )
   return outcomes.find(isRefusal)
 }

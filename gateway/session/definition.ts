@@ -42,18 +42,34 @@ async function sourceOf(edge: Asking, project: string, id: string): Promise<Agen
   return source
 }
 
-/** The agent that a reference names, in use or not. */
+/** The agent that a reference names, in use or not. @param field of the request that has the reference, for the refusal. */
 export async function findAgent(
   { world, directory }: Asking,
   project: string,
   ref: { readonly id?: string; readonly name?: string },
+  field?: string,
 ): Promise<Agent | Refusal> {
   const known = await directory.project(project)
   if (isRefusal(known)) return known
   const id =
     ref.id ?? Object.entries(known.agents).find(([, { name }]) => name === ref.name)?.[0] ?? ''
   if (!own(known.agents, id))
-    return refuse('not_found', { resource: 'agent' }, 'There is no such agent in this project.')
+    return refuse(
+      'not_found',
+      {
+        resource: 'agent',
+        ...(field !== undefined && {
+          fields: [
+            {
+              field,
+              message: 'there is no such agent in this project',
+              actual: ref.id ?? ref.name,
+            },
+          ],
+        }),
+      },
+      'There is no such agent in this project.',
+    )
   const source = await sourceOf({ world, directory }, project, id)
   return isRefusal(source) ? source : source.agent
 }

@@ -114,7 +114,12 @@ async function invoke(
     session: seed = {},
     input,
   } = call.body as { agent_ref: { id?: string; name?: string }; session?: SessionSeed; input: Said }
-  const agent = await findAgent(edge, homeOf(edge, call), agent_ref)
+  const agent = await findAgent(
+    edge,
+    homeOf(edge, call),
+    agent_ref,
+    `agent_ref.${agent_ref.id === undefined ? 'name' : 'id'}`,
+  )
   if (isRefusal(agent)) return agent
   const located = await readable(
     edge,
@@ -149,7 +154,12 @@ const seeded = ({
 })
 
 async function create(edge: Edge, call: Call, { seed }: Identity): Promise<Prepared | Refusal> {
-  const agent = await findAgent(edge, homeOf(edge, call), { id: String(call.body['agent_id']) })
+  const agent = await findAgent(
+    edge,
+    homeOf(edge, call),
+    { id: String(call.body['agent_id']) },
+    'agent_id',
+  )
   if (isRefusal(agent)) return agent
   const located = await readable(
     edge,
