@@ -227,16 +227,13 @@ function resolved(on: Draft, id: string, tool_call_id: string, interaction: Inte
     settle(on, id, tool_call_id, {
       status: statusOf(interaction, call.asks),
       content: JSON.stringify(told(interaction, call.asks)),
-      fine: interaction.status !== 'completed' || call.asks !== 'approval',
+      fine: call.asks !== 'approval' || interaction.status === 'cancelled',
     })
   resume(on, id)
 }
+/** An approval that the service demanded and that was refused or expired is an error of its call; a question of the agent never is. */
 const statusOf = ({ status }: Interaction, asks: 'person' | 'approval' | undefined) =>
-  status === 'cancelled'
-    ? 'cancelled'
-    : status === 'completed' && asks === 'approval'
-      ? 'error'
-      : 'ok'
+  status === 'cancelled' ? 'cancelled' : asks === 'approval' ? 'error' : 'ok'
 /** A turn that waited goes on when something can be done, and else waits for its next question. */
 function resume(on: Draft, id: string): void {
   const turn = turnOf(on, id)

@@ -197,6 +197,30 @@ t.test('a destructive action is done only when a person says so', async (t) => {
   t.strictSame(calls(s), [])
 })
 
+t.test(
+  'an approval that expired is an error of its call, one that was withdrawn is not',
+  async (t) => {
+    for (const [end, status, content] of [
+      ['wake', 'error', /"status":"expired","approved":false/],
+      ['interaction.cancel', 'cancelled', /"status":"cancelled","approved":false/],
+    ] as const) {
+      const s = begun('go', {}, definition([tool('db.drop', { destructive: true })]))
+      s.answers(use('1', 'db_drop', { table: 'x' }))
+      if (end === 'wake') s.pass(7 * 86_400_000)
+      s.question(question(s), end, {}, by('user_1'))
+      t.strictSame(calls(s), [])
+      const result = s.log
+        .filter((event) => event.type === 'message.upsert' && event.status === 'final')
+        .at(-1) as unknown as { content: { is_error?: true }[] }
+      t.match(result, { content: [{ tool_use_id: '1', content }] })
+      t.equal(result.content[0]?.is_error, end === 'wake' ? true : undefined)
+      t.match(s.log.filter((event) => event.type === 'message.block.patch').at(-1), { status })
+      s.answers(say('so'))
+      t.match(s.turn(), { status: 'completed' })
+    }
+  },
+)
+
 t.test('what an agent of a run asks starts nothing: a loop would ask for ever', async (t) => {
   const depth = (s: Story) =>
     (s.questions.get(question(s)) as { state: { depth?: number } }).state.depth
