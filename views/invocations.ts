@@ -10,8 +10,15 @@ import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
 import type { Store, Value } from './store.ts'
 
 type Ended = Extract<QueueEvent, { type: 'job.completed' | 'job.failed' | 'job.cancelled' }>
-/** Characters of a result that are kept. */
+/** Characters of a result as JSON that are kept. */
 const SUMMARY = 1000
+
+/** A result, or the beginning of a long one: `{truncated: true, text}`. */
+export function summaryOf(result: Open): Open {
+  const text = JSON.stringify(result)
+  return text.length <= SUMMARY ? result : { truncated: true, text: text.slice(0, SUMMARY) }
+}
+
 const sources: Readonly<Record<Job['origin'], string>> = {
   loop_action_step: 'loop',
   agent_tool_call: 'agent',
@@ -61,7 +68,7 @@ export function addInvocation(
     ...(scope !== undefined && { definition_scope: scope }),
     ...invocation,
     ...(delivery_id !== undefined && { delivery_id }),
-    ...(last.result && { output_summary: JSON.stringify(last.result).slice(0, SUMMARY) }),
+    ...(last.result && { output_summary: summaryOf(last.result) }),
     ...(type !== 'job.completed' && job.error_type !== undefined && { error_type: job.error_type }),
     ...(type !== 'job.completed' &&
       job.error_message !== undefined && { error_message: job.error_message }),

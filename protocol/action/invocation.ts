@@ -98,9 +98,10 @@ export const Invocation = Type.Object({
   secret_version: Type.Optional(Type.Integer()),
   http_status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599 })),
   parameters: Type.Optional(Open),
-  output_summary: Type.Optional(
-    Type.String({ description: 'The beginning of the result as JSON' }),
-  ),
+  output_summary: Type.Optional({
+    ...Open,
+    description: 'The result; of a long one {"truncated": true, "text": its beginning as JSON}',
+  }),
   error_type: text,
   error_message: text,
 })

@@ -177,7 +177,7 @@ t.test('a step of a run calls it, signed, and the answer is the output of the st
     secret_version: 1,
     http_status: 200,
     parameters: { to: 'ada' },
-    output_summary: '{"sent":3}',
+    output_summary: { sent: 3 },
   })
 })
 
