@@ -1,12 +1,13 @@
 /** What configuration records of the organization and of projects have in common: patches, expiry, use of keys. */
 import type { ApiKey, KeyEvent, KeyMaterial } from '../protocol/api/access.ts'
+import type { NewSecret } from '../protocol/api/actions.ts'
 import type { Changes } from '../protocol/api/workflows.ts'
 import { parseTimestamp, timestamp, type Open } from '../protocol/common.ts'
 import type { ActionSketch } from '../protocol/directory.ts'
-import { refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
+import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
 import { patch, type Patch } from '../protocol/patch.ts'
-import type { Cause, Decided } from './actor.ts'
+import type { Cause, Decided, Decision } from './actor.ts'
 
 /** A key as its owner keeps it; revoked ones are dropped, the journal remembers them. */
 interface StoredKey {
@@ -200,6 +201,21 @@ export const evolveKeys = {
     return state
   },
 }
+
+/**
+ * A decision that makes a secret, with the sealed secret in its reply. A repeat of the request gets the remembered reply, and
+ * with it the secret that was made the first time; after that time it makes another one.
+ */
+export const returningSecret =
+  <S, I extends NewSecret, E, R extends object>(
+    decide: (state: S, input: I, cause: Cause) => Decision<E, R>,
+  ) =>
+  (state: S, input: I, cause: Cause): Decision<E, R> => {
+    const decision = decide(state, input, cause)
+    return isRefusal(decision) || !input.returned || decision.events.length === 0
+      ? decision
+      : { ...decision, reply: { ...decision.reply, sealed: input.sealed } as R }
+  }
 
 type Maps<M extends string, T> = { readonly [_ in M]: Record<string, T> }
 type Carries<F extends string, T> = { readonly id: string } & { readonly [_ in F]: T }

@@ -9,8 +9,7 @@ import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/error
 import { publishedHandle } from '../protocol/naming.ts'
 import { findEntry } from './action-catalog.ts'
 import { authorize } from './authorize.ts'
-import { homeOf, meaning, type Call, type Edge } from './call.ts'
-import type { Identity } from './idempotency.ts'
+import { homeOf, type Call, type Edge } from './call.ts'
 import { childrenOf } from './children.ts'
 import type { Prepare, Prepared } from './prepare.ts'
 import type { Sink } from './respond.ts'
@@ -21,18 +20,24 @@ const SECRET = 32
 /** Seconds to wait for a result unless the caller says otherwise. */
 const PATIENCE = 30
 
-/** A new secret: sealed for its owner, in clear for the caller. The same for a repeat under one idempotency key. */
-export function withSecret(edge: Edge, call: Call, { seed }: Identity): Prepared | Refusal {
+/**
+ * A new random secret: sealed for its owner, in clear for the caller. The clear text is taken from the owner's reply, which
+ * is remembered: a repeat under one idempotency key gets the secret of the first time, and no two changes have the same one.
+ */
+export function withSecret(edge: Edge, call: Call): Prepared {
   const { world } = edge
   if (call.body['endpoint_kind'] === 'worker') return { input: { sealed: '' } }
   const home = homeOf(edge, call)
-  const bytes =
-    seed === undefined
-      ? world.random(SECRET)
-      : world.seal(`signing secret\n${home}\n${meaning(call)}\n${seed}`).subarray(0, SECRET)
+  const made = world.random(SECRET)
   return {
-    input: { sealed: world.lock(bytes, home) },
-    reply: { signing_secret: Buffer.from(bytes).toString('base64') },
+    input: { sealed: world.lock(made, home), returned: true },
+    answer: async (reply) => {
+      const { sealed, ...record } = reply as { readonly sealed?: string }
+      // An owner of an older release does not answer it.
+      const bytes = sealed === undefined ? made : world.unlock(sealed, home)
+      if (!bytes) throw new Error('a new secret cannot be unlocked')
+      return { ...record, signing_secret: Buffer.from(bytes).toString('base64') }
+    },
   }
 }
 /**
@@ -176,14 +181,14 @@ async function refusedEndpoint({ world }: Edge, call: Call): Promise<Refusal | u
 
 /** By row name. */
 export const actionPreparations: Readonly<Record<string, Prepare>> = {
-  'action.create': async (edge, call, identity) =>
-    (await refusedEndpoint(edge, call)) ?? withSecret(edge, call, identity),
+  'action.create': async (edge, call) =>
+    (await refusedEndpoint(edge, call)) ?? withSecret(edge, call),
   'action.update': async (edge, call) =>
     movedEndpoint(edge, call) ?? (await refusedEndpoint(edge, call)) ?? {},
   'action.rotate_secret': withSecret,
   'action.invoke': invoke,
-  'organization_action.create': async (edge, call, identity) =>
-    (await refusedEndpoint(edge, call)) ?? withSecret(edge, call, identity),
+  'organization_action.create': async (edge, call) =>
+    (await refusedEndpoint(edge, call)) ?? withSecret(edge, call),
   'organization_action.update': async (edge, call) => (await refusedEndpoint(edge, call)) ?? {},
   'organization_action.rotate_secret': withSecret,
 }

@@ -82,8 +82,7 @@ function seal({ world }: Edge, { project, slots, body }: Call): Prepared {
 
 /** By row name. */
 export const webhookPreparations: Readonly<Record<string, Prepare>> = {
-  'webhook.create': async (edge, call, identity) =>
-    (await checkUrl(edge, call)) ?? withSecret(edge, call, identity),
+  'webhook.create': async (edge, call) => (await checkUrl(edge, call)) ?? withSecret(edge, call),
   'webhook.update': async (edge, call) => (await checkUrl(edge, call)) ?? {},
   'webhook.rotate_secret': withSecret,
   'webhook.ping': async (edge, call) =>

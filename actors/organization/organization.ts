@@ -3,7 +3,7 @@
  * handles. There is exactly one; it exists after `organization.init`.
  */
 import type { KeyEvent, KeyMaterial } from '../../protocol/api/access.ts'
-import type { SealedSecret } from '../../protocol/api/actions.ts'
+import type { NewSecret } from '../../protocol/api/actions.ts'
 import type { OrganizationActionEvent } from '../../protocol/api/organization-actions.ts'
 import type { OrganizationProjectEvent } from '../../protocol/api/projects.ts'
 import type { Api } from '../../protocol/api.ts'
@@ -12,7 +12,7 @@ import type { SkillHoldEvent, SkillSeen } from '../../protocol/equipment.ts'
 import { own } from '../../protocol/lookup.ts'
 import type { SkillBody, SkillEvent } from '../../protocol/skills.ts'
 import type { Actor, Cause, Decision } from '../actor.ts'
-import { evolveKeys, evolveRecord, touch } from '../configuration.ts'
+import { evolveKeys, evolveRecord, returningSecret, touch } from '../configuration.ts'
 import { createSkill, replaceSkill } from '../skills.ts'
 import {
   actionOf,
@@ -57,8 +57,8 @@ type Extra = {
   'key.create_organization': KeyMaterial
   'skill.import_organization': { readonly skill: SkillBody }
   'skill.delete_organization': SkillSeen
-  'organization_action.create': SealedSecret
-  'organization_action.rotate_secret': SealedSecret
+  'organization_action.create': NewSecret
+  'organization_action.rotate_secret': NewSecret
 }
 
 function init(
@@ -120,12 +120,13 @@ export const organizationActor = (
     'skill.let_go': letGo,
     'handle.reserve': reserve,
     'handle.release': release,
-    'organization_action.create': (state, input, cause) =>
+    'organization_action.create': returningSecret((state: OrganizationState, input, cause) =>
       createAction(options, state, input, cause),
+    ),
     'organization_action.update': (state, input, cause) =>
       updateAction(options, state, input, cause),
     'organization_action.delete': deleteAction,
-    'organization_action.rotate_secret': rotateSecret,
+    'organization_action.rotate_secret': returningSecret(rotateSecret),
     'organization_action.activate_secret': activateSecret,
     'organization_action.revoke_secret': revokeSecret,
     wake: (state, _, cause) => ({

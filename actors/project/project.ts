@@ -1,7 +1,7 @@
 /** A project: the one writer of its workflows, keys, principals, roles, actions, webhooks and secrets. */
 import type { AgentEvent } from '../../protocol/agents.ts'
 import type { Holds, KeyEvent, KeyMaterial, PrincipalEvent } from '../../protocol/api/access.ts'
-import type { ActionEvent, SealedSecret } from '../../protocol/api/actions.ts'
+import type { ActionEvent, NewSecret } from '../../protocol/api/actions.ts'
 import type { SecretEvent, SecretMaterial } from '../../protocol/api/secrets.ts'
 import type { WebhookEvent } from '../../protocol/api/webhooks.ts'
 import type { RoleEvent } from '../../protocol/api/roles.ts'
@@ -21,7 +21,7 @@ import type { LoopsEvent } from '../../protocol/loop/standing.ts'
 import type { SkillBody, SkillEvent } from '../../protocol/skills.ts'
 import type { ToolkitEvent } from '../../protocol/toolkits.ts'
 import type { Actor, Cause } from '../actor.ts'
-import { evolveKeys, evolveRecord, touch } from '../configuration.ts'
+import { evolveKeys, evolveRecord, returningSecret, touch } from '../configuration.ts'
 import { createAgent, deleteAgent, openInbox, updateAgent, type Domain } from './agents.ts'
 import { bindingsOf, deleteBinding, setBinding } from './bindings.ts'
 import {
@@ -104,10 +104,10 @@ type Extra = {
   'skill.import': { readonly skill: SkillBody }
   'agent.assign_skills': Held
   'agent.inbox': Domain
-  'action.create': SealedSecret
-  'action.rotate_secret': SealedSecret
-  'webhook.create': SealedSecret
-  'webhook.rotate_secret': SealedSecret
+  'action.create': NewSecret
+  'action.rotate_secret': NewSecret
+  'webhook.create': NewSecret
+  'webhook.rotate_secret': NewSecret
   'secret.put': { readonly material: SecretMaterial; readonly names: readonly string[] }
 }
 
@@ -183,14 +183,14 @@ export function projectActor(
       'skill.import': (state, { skill }, cause) => createSkill(skills, state, skill, cause),
       'skill.replace': (state, input, cause) => replaceSkill(skills, state, input, cause),
       'skill.delete': (state, { id }) => deleteSkill(state, id),
-      'action.create': bound(createAction),
+      'action.create': returningSecret(bound(createAction)),
       'action.update': updateAction,
       'action.delete': deleteAction,
-      'action.rotate_secret': bound(rotateSecret),
-      'webhook.create': bound(createWebhook),
+      'action.rotate_secret': returningSecret(bound(rotateSecret)),
+      'webhook.create': returningSecret(bound(createWebhook)),
       'webhook.update': bound(updateWebhook),
       'webhook.delete': deleteWebhook,
-      'webhook.rotate_secret': bound(rotateWebhookSecret),
+      'webhook.rotate_secret': returningSecret(bound(rotateWebhookSecret)),
       'webhook.ping': pingWebhook,
       'secret.put': bound(putSecret),
       'secret.delete': deleteSecret,

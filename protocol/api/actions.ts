@@ -283,6 +283,10 @@ export const actions = {
 export interface SealedSecret {
   readonly sealed: string
 }
+/** What the edge adds to rows that make a secret. `returned`: the reply has the secret, sealed as it came; absent from a gateway of an older release. */
+export interface NewSecret extends SealedSecret {
+  readonly returned?: true
+}
 /** A project action with the secret that signs its calls; workers' actions have none. */
 export interface KeptAction {
   readonly action: Action

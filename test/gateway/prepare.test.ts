@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import type { Call, Edge } from '../../gateway/call.ts'
 import { prepare } from '../../gateway/prepare.ts'
+import { createLocks } from '../../nodes/locks.ts'
 import { systemRoles } from '../../protocol/access.ts'
 import { api } from '../../protocol/api.ts'
 import { isRefusal } from '../../protocol/errors.ts'
@@ -49,6 +51,42 @@ t.test('a key creation carries the hash; only the answer has the key', async (t)
     await prepared(it, 'key.create_organization', PRJ, {}, 'seed'),
   )
 })
+t.test(
+  'a secret is new each time, and a repeat is answered with that of the remembered reply',
+  async (t) => {
+    const it = edge()
+    const locks = createLocks(Buffer.alloc(32, 7), { bytes: (n) => randomBytes(n) })
+    Object.assign(it.world, locks)
+    for (const row of [
+      'action.create',
+      'action.rotate_secret',
+      'webhook.create',
+      'webhook.rotate_secret',
+      'organization_action.create',
+      'organization_action.rotate_secret',
+    ] as const) {
+      const make = async () => {
+        const made = await prepared(it, row, PRJ, {}, 'seed')
+        if (isRefusal(made) || !made.answer) throw new Error(`${row} makes no secret`)
+        return { sealed: made.input?.['sealed'], answer: made.answer }
+      }
+      const [first, second] = [await make(), await make()]
+      const secret = await first.answer({ secret_version: 2, sealed: first.sealed })
+      t.match(secret, { secret_version: 2, signing_secret: /^.{43}=$/ })
+      t.notOk('sealed' in Object(secret), 'what is sealed stays inside')
+      t.same(
+        await second.answer({ secret_version: 2, sealed: first.sealed }),
+        secret,
+        'the reply that is remembered decides',
+      )
+      t.notMatch(
+        await second.answer({ secret_version: 3, sealed: second.sealed }),
+        { signing_secret: (secret as { signing_secret: string }).signing_secret },
+        'performed again, it makes another one',
+      )
+    }
+  },
+)
 t.test('a workflow gets its handle from the organization', async (t) => {
   const it = edge()
   const other = it.change(ORG, 'project.create', { name: 'Other' })

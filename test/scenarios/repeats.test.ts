@@ -129,3 +129,21 @@ t.test('the client reads the run that a key in a body names, whatever became of 
   t.match(await ended(s, one.id), { status: 'completed' })
   t.match(await baton.run.start(start), { id: one.id, status: 'completed' })
 })
+
+t.test(
+  'a rotation that is repeated under its key gives the secret of the first time',
+  async (t) => {
+    const { id: webhook_id, signing_secret } = await s.ok('webhook.create', {
+      name: 'rotated',
+      url: 'https://hooks.example.org/x',
+      events: ['order.*'],
+    })
+    const rotate = (key: string) =>
+      s.ok('webhook.rotate_secret', { webhook_id }, { headers: { 'idempotency-key': key } })
+    const [first, other] = [await rotate('one'), await rotate('two')]
+    t.match([first, other], [{ secret_version: 2 }, { secret_version: 3 }])
+    t.equal(new Set([signing_secret, first['signing_secret'], other['signing_secret']]).size, 3)
+    t.strictSame(await rotate('one'), first)
+    t.strictSame(Object.keys(first).sort(), ['secret_ref', 'secret_version', 'signing_secret'])
+  },
+)
