@@ -1,7 +1,7 @@
 /** The API reference: the OpenAPI document of the table and a page that shows it, served without any request elsewhere. */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { openapi } from '../protocol/openapi.ts'
+import { openapi } from '../protocol/openapi/document.ts'
 import { escaped } from './answer/page.ts'
 import type { GatewaySettings } from './ports.ts'
 import type { Answer } from './respond.ts'

@@ -8,6 +8,7 @@ import uWS, {
   type TemplatedApp,
   type us_listen_socket,
 } from 'uWebSockets.js'
+import { unauthenticated } from '../protocol/api/unauthenticated.ts'
 import { routeOf } from '../protocol/contract.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { FORM_LIMIT, showForm, takeForm } from './answer/answer.ts'
@@ -202,7 +203,7 @@ export function createGateway(
     false,
   )
   route(
-    '/v1/triggers/http/:handle',
+    `/v1${routeOf(unauthenticated['trigger.http']).path}`,
     {
       operation: 'trigger.http',
       purpose: 'signed',

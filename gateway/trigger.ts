@@ -3,7 +3,9 @@
  * signature of the body are the credential. What was accepted is stored before it is answered; the run begins later.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { EventAccepted } from '../protocol/api/events.ts'
 import type { TriggerFacts } from '../protocol/api/loops.ts'
+import { unauthenticated } from '../protocol/api/unauthenticated.ts'
 import type { Open } from '../protocol/common.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
@@ -20,7 +22,7 @@ import type { Handler } from './serve.ts'
 import { unsafe } from './validate.ts'
 
 /** Largest body in bytes. */
-export const TRIGGER_LIMIT = 262_144
+export const TRIGGER_LIMIT = unauthenticated['trigger.http'].shape.limit
 /** Where triggers are asked for that do not exist, so that an unknown handle takes as long as a known one. */
 const NOBODY: HandleOwner = {
   project: 'prj_00000000000000000000000000',
@@ -93,7 +95,11 @@ export const takeTrigger =
     const { source_event_id, deduped } = outcome.reply as Published
     return {
       status: 202,
-      body: { source_event_id, status: 'accepted', ...(deduped && { deduped }) },
+      body: {
+        source_event_id,
+        status: 'accepted',
+        ...(deduped && { deduped }),
+      } satisfies EventAccepted,
     }
   }
 
@@ -109,7 +115,10 @@ async function repeated(
   const first =
     typeof key === 'string' ? await publishedUnder(world, owner.project, dedupKey(owner, key)) : key
   if (typeof first === 'string')
-    return { status: 202, body: { source_event_id: first, status: 'accepted', deduped: true } }
+    return {
+      status: 202,
+      body: { source_event_id: first, status: 'accepted', deduped: true } satisfies EventAccepted,
+    }
   return first ?? (status === 'paused' ? refuse('loop_paused') : refuse('loop_not_runnable'))
 }
 

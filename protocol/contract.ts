@@ -137,7 +137,11 @@ export type CommandsOf<T extends Table, K extends Kind> = {
 }
 
 /** Method and path of a row. */
-export function routeOf(row: Row): { method: string; path: string; slots: string[] } {
+export function routeOf(row: Pick<Row, 'route'>): {
+  method: string
+  path: string
+  slots: string[]
+} {
   const [method = '', path = ''] = row.route.split(' ')
   return { method, path, slots: [...path.matchAll(/:(\w+)/g)].map((match) => match[1] ?? '') }
 }

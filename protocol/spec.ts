@@ -7,19 +7,17 @@ import { Closed, Duration, Open } from './common.ts'
 import { publishedHandle } from './naming.ts'
 import { CleanupStep, SessionPolicy, Step } from './steps.ts'
 
-const Declared = Type.Record(
-  Type.String(),
-  Closed({
-    type: Type.Optional(Type.String()),
-    description: Type.Optional(Type.String()),
-    required: Type.Optional(Type.Boolean()),
-    default: Type.Optional(Type.Unknown()),
-  }),
-)
+export const DeclaredInput = Closed({
+  type: Type.Optional(Type.String()),
+  description: Type.Optional(Type.String()),
+  required: Type.Optional(Type.Boolean()),
+  default: Type.Optional(Type.Unknown()),
+})
+const Declared = Type.Record(Type.String(), DeclaredInput)
 const count = Type.Optional(Type.Integer({ minimum: 0 }))
 const money = Type.Optional(Type.Number({ minimum: 0 }))
 /** Guardrails of a run; absent or 0: no bound. Money is counted as usages are recorded. Daily budgets and failures in a row are those of a loop. */
-const Limits = Closed({
+export const Limits = Closed({
   wall_clock_timeout: Type.Optional(Duration),
   max_steps: Type.Optional(
     Type.Integer({
@@ -37,7 +35,7 @@ const Limits = Closed({
   max_duplicate_tool_calls: count,
   pause_after_consecutive_failures: count,
 })
-const Environment = Closed({
+export const Environment = Closed({
   disabled: Type.Optional(Type.Boolean()),
   mode: Type.Optional(Type.Enum(['manual', 'run', 'agent', 'loop'])),
   environment_id: Type.Optional(Type.String()),
@@ -48,6 +46,15 @@ const Environment = Closed({
   retention_policy: Type.Optional(
     Type.Enum(['manual', 'destroy_on_success', 'retain_on_failure', 'retain_always']),
   ),
+})
+
+export const Defaults = Closed({
+  environment: Type.Optional(Environment),
+  agent_session: Type.Optional(SessionPolicy),
+})
+export const RunName = Closed({
+  template: Type.String({ maxLength: 4096 }),
+  description_template: Type.Optional(Type.String({ maxLength: 4096 })),
 })
 
 export const Spec = Closed({
@@ -62,18 +69,8 @@ export const Spec = Closed({
     }),
   ),
   limits: Type.Optional(Limits),
-  defaults: Type.Optional(
-    Closed({
-      environment: Type.Optional(Environment),
-      agent_session: Type.Optional(SessionPolicy),
-    }),
-  ),
-  run_name: Type.Optional(
-    Closed({
-      template: Type.String({ maxLength: 4096 }),
-      description_template: Type.Optional(Type.String({ maxLength: 4096 })),
-    }),
-  ),
+  defaults: Type.Optional(Defaults),
+  run_name: Type.Optional(RunName),
   workflow_type: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
   queue: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
 })

@@ -24,26 +24,24 @@ const Targets = Type.Array(
   }),
   { minItems: 1, maxItems: 100 },
 )
+export const StepRetry = Closed({
+  max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 10 })),
+  delay: Type.Optional(Duration),
+})
+export const StepTimeout = Closed({
+  duration: Type.Optional(Duration),
+  on_timeout: Type.Optional(
+    Type.Enum(['fail', 'continue'], {
+      description: 'continue: the step is completed with {timed_out: true}',
+    }),
+  ),
+})
 const step = {
   id: Type.Optional(StepId),
   name: Type.Optional(Type.String({ maxLength: 160 })),
   if: Type.Optional(Expression),
-  retry: Type.Optional(
-    Closed({
-      max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 10 })),
-      delay: Type.Optional(Duration),
-    }),
-  ),
-  timeout: Type.Optional(
-    Closed({
-      duration: Type.Optional(Duration),
-      on_timeout: Type.Optional(
-        Type.Enum(['fail', 'continue'], {
-          description: 'continue: the step is completed with {timed_out: true}',
-        }),
-      ),
-    }),
-  ),
+  retry: Type.Optional(StepRetry),
+  timeout: Type.Optional(StepTimeout),
 }
 const kindOf = <K extends string, C extends TSchema>(kind: K, config: C) =>
   Closed({ ...step, kind: Type.Literal(kind), config })
@@ -54,7 +52,7 @@ const action = {
   environment_id: Type.Optional(Type.String()),
   parameters: Type.Optional(Open),
 }
-const ActionStep = kindOf('action', Closed(action))
+export const ActionStep = kindOf('action', Closed(action))
 /** An action of a cleanup: members that mean nothing to the service are kept. */
 export const CleanupStep = Type.Object(
   {
@@ -64,11 +62,11 @@ export const CleanupStep = Type.Object(
   },
   { additionalProperties: true },
 )
-const SleepStep = kindOf(
+export const SleepStep = kindOf(
   'sleep',
   Closed({ duration: Type.Optional(Duration), until: Type.Optional(Timestamp) }),
 )
-const WaitStep = kindOf(
+export const WaitStep = kindOf(
   'wait_for_event',
   Closed({
     event_type: Type.String({ minLength: 1, maxLength: 256 }),
@@ -78,7 +76,7 @@ const WaitStep = kindOf(
     payload_mapping: Type.Optional(Type.Record(Type.String(), Expression)),
   }),
 )
-const InteractionStep = kindOf(
+export const InteractionStep = kindOf(
   'interaction',
   Closed({
     protocol: InteractionKind,
@@ -95,7 +93,7 @@ const InteractionStep = kindOf(
     on_cancel: Type.Optional(Type.Enum(['fail', 'continue'])),
   }),
 )
-const Assertion = Closed({
+export const Assertion = Closed({
   name: Type.String({ minLength: 1, maxLength: 160 }),
   kind: Type.Enum(['expr', 'agent']),
   expr: Type.Optional(Expression),
@@ -111,7 +109,7 @@ const Assertion = Closed({
     Type.Array(Type.String(), { maxItems: 200, description: 'Ids of earlier steps' }),
   ),
 })
-const CheckStep = kindOf(
+export const CheckStep = kindOf(
   'check',
   Closed({
     checks: Type.Array(Assertion, { minItems: 1, maxItems: 100 }),
@@ -121,7 +119,7 @@ const CheckStep = kindOf(
     ),
   }),
 )
-const LoopStep = kindOf(
+export const LoopStep = kindOf(
   'loop',
   Closed({
     loop_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
@@ -161,7 +159,7 @@ export const SessionPolicy = Closed({
   ),
   thinking_effort: Type.Optional(effort),
 })
-const AgentStep = kindOf(
+export const AgentStep = kindOf(
   'agent',
   Closed({
     instructions: Type.String({
@@ -205,7 +203,7 @@ const AgentStep = kindOf(
 )
 
 /** A step that holds no other steps. */
-const PlainStep = Type.Union([
+export const PlainStep = Type.Union([
   ActionStep,
   SleepStep,
   WaitStep,
@@ -231,14 +229,14 @@ const nested = {
   steps: Type.Array(PlainStep, { minItems: 1, maxItems: 50 }),
   output: Type.Optional(Open),
 }
-const ParallelStep = kindOf(
+export const ParallelStep = kindOf(
   'parallel',
   Closed({
     branches: Type.Array(Closed({ id: BranchId, ...nested }), { minItems: 1, maxItems: 20 }),
     ...joining,
   }),
 )
-const ForEachStep = kindOf(
+export const ForEachStep = kindOf(
   'for_each',
   Closed({
     items: Type.Union([Expression, Type.Array(Type.Unknown(), { maxItems: 10_000 })], {

@@ -5,7 +5,7 @@ import { Closed } from '../common.ts'
 import { skillLimits } from '../skills.ts'
 import { toolkitLimits } from '../toolkits.ts'
 
-const InlineToolkit = Closed({
+export const InlineToolkit = Closed({
   name: Type.String({ minLength: 1, maxLength: toolkitLimits.name }),
   actions: Type.Optional(
     Type.Array(
@@ -17,7 +17,7 @@ const InlineToolkit = Closed({
     ),
   ),
 })
-const InlineSkill = Closed({
+export const InlineSkill = Closed({
   name: Type.String({ minLength: 1, maxLength: skillLimits.name }),
   description: Type.Optional(Type.String({ maxLength: skillLimits.description })),
   body: Type.Optional(

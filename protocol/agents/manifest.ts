@@ -5,7 +5,7 @@ import type { Skill } from '../skills.ts'
 import type { Toolkit } from '../toolkits.ts'
 import { allowedBy, resolveSelectors, selects, textSelects } from './selectors.ts'
 
-const Warning = Type.Object({
+export const Warning = Type.Object({
   code: Type.String({ description: 'selector_unmatched, skill_tool_missing or action_not_ready' }),
   message: Type.String(),
   skill_id: Type.Optional(Type.String()),

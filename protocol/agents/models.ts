@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { providerOf, type ThinkingEffort } from '../agents.ts'
 
-const CatalogModel = Type.Object({
+export const CatalogModel = Type.Object({
   id: Type.String(),
   provider: Type.String(),
   label: Type.String(),

@@ -61,7 +61,7 @@ const UpdateAction = Closed({
   annotations: Type.Optional(Type.Union([Annotations, Type.Null()])),
   tags: Type.Optional(Tags),
 })
-const SecretRotated = Type.Object({
+export const SecretRotated = Type.Object({
   secret_ref: Type.String(),
   secret_version: Type.Integer({ minimum: 1 }),
   signing_secret: SigningSecret,
@@ -122,7 +122,7 @@ const Invoke = Closed({
   ),
 })
 export type Invoke = Static<typeof Invoke>
-const InvokeResult = Type.Object({
+export const InvokeResult = Type.Object({
   status: Type.Enum(['active', 'completed', 'failed']),
   job_id: Type.Optional(Type.String()),
   run_id: Type.Optional(Type.String()),

@@ -72,10 +72,16 @@ const CustomEvents = Closed({
     description: 'Published in this order, all or none',
   }),
 })
-const Accepted = Type.Object({
+export const Accepted = Type.Object({
   source_event_id: Type.String(),
   deduped: Type.Optional(Type.Boolean()),
 })
+/** The answer to one published event, and to an accepted HTTP trigger. */
+export const EventAccepted = Type.Object({
+  ...Accepted.properties,
+  status: Type.Literal('accepted'),
+})
+export type EventAccepted = Static<typeof EventAccepted>
 
 const isRouting = (value: unknown): boolean =>
   typeof value === 'string' ||
@@ -121,7 +127,7 @@ const EventSource = Type.Object({
     }),
   ),
 })
-const EventCatalog = Type.Object({
+export const EventCatalog = Type.Object({
   items: Type.Array(EventSource),
   reserved_prefixes: Type.Array(
     Type.Object({ prefix: Type.String(), kind: Type.Enum(['capability', 'utility']) }),
@@ -139,7 +145,7 @@ export const events = {
     summary: 'Publish an event of your own, for triggers and waiting runs',
     body: CustomEvent,
     check: checkCustom,
-    reply: Type.Object({ ...Accepted.properties, status: Type.Literal('accepted') }),
+    reply: EventAccepted,
   }),
   'event.publish_many': command(`POST ${P}/batch`, {
     ...publish,

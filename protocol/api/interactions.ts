@@ -207,7 +207,7 @@ const CreateLinks = Closed({
     }),
   ),
 })
-const Links = Type.Object({
+export const Links = Type.Object({
   items: Type.Array(
     Type.Object({
       target_user_id: Type.String(),

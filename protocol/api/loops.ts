@@ -70,7 +70,7 @@ const checkStart = (body: StartLoopRun) => [
     : []),
 ]
 
-const TriggerStanding = Type.Object({
+export const TriggerStanding = Type.Object({
   id: Type.String(),
   key: Type.Optional(Type.String()),
   name: Type.Optional(Type.String()),

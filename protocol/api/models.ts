@@ -4,7 +4,7 @@ import { CatalogProvider } from '../agents/models.ts'
 import { Closed, cutting, listOf } from '../common.ts'
 import { query } from '../contract.ts'
 
-const WorkerModel = Type.Object({
+export const WorkerModel = Type.Object({
   provider: Type.String(),
   model: Type.String(),
   worker_count: Type.Integer({ minimum: 1 }),

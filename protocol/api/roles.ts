@@ -57,7 +57,7 @@ const checkAssignment = ({ role_id, role_name }: Static<typeof CreateAssignment>
     ? [{ field: 'role_id', message: 'give exactly one of role_id and role_name' }]
     : []
 
-const PermissionCatalog = Type.Object({
+export const PermissionCatalog = Type.Object({
   items: Type.Array(
     Type.Object({
       id: Type.String(),

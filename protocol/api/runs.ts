@@ -58,11 +58,11 @@ const start = {
 const StartRun = Closed({ definition_id: Type.Optional(Id), spec: Type.Optional(Spec), ...start })
 export const StartWorkflowRun = Closed(start)
 
-const BulkRunRequest = Closed({
+export const BulkRunRequest = Closed({
   run_ids: Type.Array(Id, { minItems: 1, maxItems: 200 }),
   reason: Type.Optional(Type.String({ maxLength: 1024 })),
 })
-const BulkRunResult = Type.Object({
+export const BulkRunResult = Type.Object({
   results: Type.Array(
     Type.Object({
       run_id: Type.String(),
@@ -72,7 +72,7 @@ const BulkRunResult = Type.Object({
     }),
   ),
 })
-const Reason = Closed({ reason: Type.Optional(Type.String({ maxLength: 1024 })) })
+export const Reason = Closed({ reason: Type.Optional(Type.String({ maxLength: 1024 })) })
 const Recover = Closed({
   reason: Type.Optional(Type.String({ maxLength: 1024 })),
   budget_usd: Type.Optional(Type.Number({ minimum: 0 })),

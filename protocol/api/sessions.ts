@@ -36,11 +36,12 @@ const Content = Type.Array(Open, {
   maxItems: limits.blocks,
   description: 'Blocks: text, image, document',
 })
-const Context = Type.Array(Type.Object({ name: Type.String(), content: Type.String() }), {
+export const ApplicationContext = Type.Object({ name: Type.String(), content: Type.String() })
+const Context = Type.Array(ApplicationContext, {
   description: 'Application context; the model sees it as app-<name>',
 })
 const Key = Type.String({ maxLength: limits.key })
-const Operation = Closed({
+export const Operation = Closed({
   timeout_seconds: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -48,7 +49,7 @@ const Operation = Closed({
     }),
   ),
 })
-const Output = Closed({ schema: Open })
+export const Output = Closed({ schema: Open })
 const SessionKey = Type.String({ maxLength: limits.session_key })
 const Title = Type.String({ maxLength: limits.title })
 const Mode = Type.Enum(['continue_or_create', 'new', 'continue'])

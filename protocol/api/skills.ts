@@ -5,7 +5,7 @@ import { command, query } from '../contract.ts'
 import { AssignSkills, SkillAssignment } from '../equipment.ts'
 import { ImportSkill, Skill, SkillBody } from '../skills.ts'
 
-const SkillUsage = Type.Object({
+export const SkillUsage = Type.Object({
   skill_id: Type.String(),
   assignment_count: Type.Integer({ minimum: 0 }),
   project_count: Type.Integer({ minimum: 0 }),

@@ -38,7 +38,7 @@ const CreateToken = Closed({
   tags: Type.Optional(Tags),
 })
 
-const Me = Type.Object({
+export const Me = Type.Object({
   principal: Type.Object({
     id: Type.String(),
     kind: Type.Enum(['service', 'agent', 'system', 'user']),

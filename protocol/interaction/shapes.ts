@@ -21,7 +21,7 @@ export const interactionStatuses = [
 export const settledStatuses: ReadonlySet<string> = new Set(['completed', 'expired', 'cancelled'])
 
 const Text = Type.String({ maxLength: 16_384 })
-const Option = Closed({
+export const Option = Closed({
   value: Type.String({ minLength: 1, maxLength: 1024 }),
   label: Type.String({ minLength: 1, maxLength: 1024 }),
   description: Type.Optional(Text),
@@ -102,12 +102,16 @@ export const Delivery = Closed({
   ),
 })
 
-const RunConsumer = Closed({
+export const RunConsumer = Closed({
   run_id: Id,
   signal_name: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$' }),
 })
-const ToolConsumer = Closed({ invocation_id: Id, tool_call_id: Id, session_id: Type.Optional(Id) })
-const HttpConsumer = Closed({
+export const ToolConsumer = Closed({
+  invocation_id: Id,
+  tool_call_id: Id,
+  session_id: Type.Optional(Id),
+})
+export const HttpConsumer = Closed({
   callback_url: Type.String({ minLength: 1, maxLength: 2048 }),
   secret_ref: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}(:[1-9][0-9]{0,8})?$' }),
 })
@@ -136,7 +140,7 @@ export const Response = Type.Object({
   updated_at: Timestamp,
 })
 export type Response = Static<typeof Response>
-const LifecycleEvent = Type.Object({
+export const LifecycleEvent = Type.Object({
   at: Timestamp,
   status: Type.Enum([...interactionStatuses]),
   action: Type.Enum([
@@ -153,7 +157,7 @@ const LifecycleEvent = Type.Object({
   round: Type.Optional(Type.Integer()),
 })
 export type LifecycleEvent = Static<typeof LifecycleEvent>
-const Person = Type.Object({ user_id: Type.String() })
+export const Person = Type.Object({ user_id: Type.String() })
 
 export const Interaction = Type.Object({
   id: Type.String(),

@@ -68,7 +68,7 @@ export const Trigger = Type.Union([
 ])
 export type Trigger = Static<typeof Trigger>
 
-const Repository = Closed({
+export const Repository = Closed({
   source: Type.Optional(Type.Enum(['static', 'match'])),
   provider: Type.Optional(Type.Enum(['github'])),
   id: Type.Optional(Type.Union([Type.Integer(), Type.String()])),

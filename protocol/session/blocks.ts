@@ -3,8 +3,8 @@ import { Type, type Static } from 'typebox'
 import { Open } from '../common.ts'
 
 const open = { additionalProperties: true } as const
-const Text = Type.Object({ type: Type.Literal('text'), text: Type.String() }, open)
-const Thinking = Type.Object(
+export const Text = Type.Object({ type: Type.Literal('text'), text: Type.String() }, open)
+export const Thinking = Type.Object(
   {
     type: Type.Literal('thinking'),
     thinking: Type.String(),
@@ -12,11 +12,11 @@ const Thinking = Type.Object(
   },
   open,
 )
-const ResolvedAction = Type.Object({
+export const ResolvedAction = Type.Object({
   name: Type.String({ description: 'The dotted action that was dispatched' }),
   input: Open,
 })
-const ToolUse = Type.Object(
+export const ToolUse = Type.Object(
   {
     type: Type.Literal('tool_use'),
     id: Type.String(),
@@ -30,7 +30,7 @@ const ToolUse = Type.Object(
   },
   open,
 )
-const ToolResult = Type.Object(
+export const ToolResult = Type.Object(
   {
     type: Type.Literal('tool_result'),
     tool_use_id: Type.String(),
@@ -39,7 +39,7 @@ const ToolResult = Type.Object(
   },
   open,
 )
-const Image = Type.Object(
+export const Image = Type.Object(
   {
     type: Type.Literal('image'),
     source: Type.Optional(Open),
@@ -49,7 +49,7 @@ const Image = Type.Object(
   },
   open,
 )
-const Document = Type.Object(
+export const Document = Type.Object(
   {
     type: Type.Literal('document'),
     source: Open,
@@ -62,7 +62,7 @@ const Document = Type.Object(
   },
   open,
 )
-const Reminder = Type.Object(
+export const Reminder = Type.Object(
   {
     type: Type.Literal('reminder'),
     name: Type.String(),

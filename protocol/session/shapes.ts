@@ -16,12 +16,12 @@ const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =
 const Count = Type.Integer({ minimum: 0 })
 
 export const sessionStatuses = ['active', 'archived', 'deleted'] as const
-const LatestCompaction = Type.Object(
+export const LatestCompaction = Type.Object(
   { message_id: Type.String(), sequence: Type.Integer(), covers_through_sequence: Type.Integer() },
   closed,
 )
 /** How far a compaction is. `in_progress` is read off the deadline, so a lost pass does not look busy for ever. */
-const CompactionProgress = Type.Object(
+export const CompactionProgress = Type.Object(
   {
     in_progress: Type.Boolean(),
     started_at: Type.Optional(Timestamp),
@@ -98,7 +98,7 @@ export const Usage = Type.Object({
 })
 export type Usage = Static<typeof Usage>
 /** What a waiting turn waits for. */
-const Wait = Type.Object(
+export const Wait = Type.Object(
   {
     kind: Type.Literal('interaction'),
     interaction_id: Type.String(),
@@ -246,7 +246,10 @@ export type TurnAck = Static<typeof TurnAck>
 const nudgeStatuses = ['pending', 'delivered', 'cancelled'] as const
 export const NudgeStatus = Type.Enum([...nudgeStatuses])
 const Delivery = Type.Enum(['current_turn', 'new_turn'])
-const TurnRef = Type.Object({ id: Type.String(), status: Type.Enum([...turnStatuses]) }, closed)
+export const TurnRef = Type.Object(
+  { id: Type.String(), status: Type.Enum([...turnStatuses]) },
+  closed,
+)
 export const SessionNudge = Type.Object(
   {
     id: Type.String(),

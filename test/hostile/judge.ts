@@ -1,7 +1,7 @@
 /** Whether an answer is one that the row documents: nothing else may come, whatever was asked. */
 import { errors, type Code } from '../../protocol/errors.ts'
 import type { Row } from '../../protocol/contract.ts'
-import { refusalsOf } from '../../protocol/openapi.ts'
+import { refusalsOf } from '../../protocol/openapi/document.ts'
 import { undocumented } from '../service.ts'
 import type { Answered } from './ask.ts'
 

@@ -2,64 +2,17 @@
  * The OpenAPI 3.1 document: a fold over the table of rows. JSON Schema is what the rows are written in, so nothing is
  * described twice.
  */
-import { ApiKey, ApiKeyCreated, PrincipalRecord } from './api/access.ts'
-import { ActionLogEntry, Job } from './api/jobs.ts'
-import { AuditEntry, Project } from './api/projects.ts'
-import { Role, RoleAssignment } from './api/roles.ts'
-import {
-  ProjectRunEvent,
-  RunEventRecord,
-  RunStep,
-  WorkflowRun,
-  WorkflowRunDetail,
-} from './runs/schema.ts'
-import { WaitingOn } from './api/waiting.ts'
-import { Workflow, WorkflowVersion } from './api/workflows.ts'
-import { api } from './api.ts'
-import { routeOf, type Row } from './contract.ts'
-import { errors, type Code } from './errors.ts'
-import { Consumer, Interaction, Policy, Reference, Response } from './interaction/shapes.ts'
-import { LoopRun } from './loop/run.ts'
-import { Loop, Trigger } from './loop/shapes.ts'
-import { Spec } from './spec.ts'
-import { Step } from './steps.ts'
-import { Worker } from './worker.ts'
+import { unauthenticated, type Unauthenticated } from '../api/unauthenticated.ts'
+import { api } from '../api.ts'
+import { routeOf, type Row } from '../contract.ts'
+import { errors, type Code } from '../errors.ts'
+import { nameSchemas, type Names } from './schemas.ts'
 
-/** Schemas that the document names once and refers to. */
-const named = {
-  ActionLogEntry,
-  ApiKey,
-  ApiKeyCreated,
-  AuditEntry,
-  Interaction,
-  InteractionConsumer: Consumer,
-  InteractionReference: Reference,
-  InteractionResponse: Response,
-  Job,
-  PrincipalRecord,
-  Project,
-  ProjectRunEvent,
-  Loop,
-  LoopRun,
-  Trigger,
-  ResolutionPolicy: Policy,
-  Role,
-  RoleAssignment,
-  RunEventRecord,
-  RunStep,
-  Spec,
-  Step,
-  WaitingOn,
-  Worker,
-  Workflow,
-  WorkflowRun,
-  WorkflowRunDetail,
-  WorkflowVersion,
+/** A row, or an operation without a credential. */
+type Operation = Pick<Row, 'verb' | 'route'> & {
+  readonly shape: Unauthenticated['shape'] & Partial<Pick<Row['shape'], 'permission'>>
+  readonly headers?: Unauthenticated['headers']
 }
-const names = new Map<unknown, string>(
-  Object.entries(named).map(([name, schema]) => [schema, name]),
-)
-
 type Json = Readonly<Record<string, unknown>>
 const tags: Readonly<Record<string, string>> = {
   projects: 'Projects of the organization.',
@@ -77,16 +30,7 @@ const tags: Readonly<Record<string, string>> = {
   compat: 'Other forms of the operations above that existing clients use.',
 }
 
-/** A schema as plain JSON, with references to named ones. @param top keep this one itself written out. */
-function plain(schema: unknown, top?: unknown): unknown {
-  const name = schema === top ? undefined : names.get(schema)
-  if (name !== undefined) return { $ref: `#/components/schemas/${name}` }
-  if (Array.isArray(schema)) return schema.map((item) => plain(item, top))
-  if (typeof schema !== 'object' || schema === null) return schema
-  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, plain(value, top)]))
-}
-
-const json = (schema: unknown): Json => ({ 'application/json': { schema: plain(schema) } })
+const json = (schema: unknown): Json => ({ 'application/json': { schema } })
 const header = (name: string): Json => ({ $ref: `#/components/parameters/${name}` })
 const described = (schema: unknown): Json => {
   const { description } = schema as { description?: string }
@@ -94,7 +38,7 @@ const described = (schema: unknown): Json => {
 }
 
 /** Path, query and header parameters of a row. */
-function parametersOf(row: Row): Json[] {
+function parametersOf(row: Operation, { reference }: Names, brand: string): Json[] {
   const { method, slots } = routeOf(row)
   const query = row.shape.query as { properties?: Json; required?: readonly string[] } | undefined
   return [
@@ -109,18 +53,25 @@ function parametersOf(row: Row): Json[] {
       name,
       in: 'query',
       required: query?.required?.includes(name) ?? false,
-      schema: plain(schema),
+      schema: reference(schema),
       ...described(schema),
     })),
-    ...(method === 'POST' ? [header('IdempotencyKey')] : []),
+    ...(method === 'POST' && row.shape.permission !== undefined ? [header('IdempotencyKey')] : []),
+    ...Object.entries(row.headers?.(brand) ?? {}).map(([name, schema]) => ({
+      name,
+      in: 'header',
+      required: false,
+      schema: reference(schema),
+      ...described(schema),
+    })),
     ...(row.verb === 'stream' && row.shape.stream !== 'socket' ? [header('LastEventID')] : []),
   ]
 }
 
 /** What a row takes, by content type. */
-function bodyOf({ body, upload }: Row['shape']): Json {
-  if (!upload) return json(body)
-  const form = plain(body) as { readonly properties?: Json }
+function bodyOf({ body, upload }: Operation['shape'], { reference, written }: Names): Json {
+  if (!upload) return json(reference(body))
+  const form = written(body) as { readonly properties?: Json }
   return {
     'multipart/form-data': {
       schema: {
@@ -128,48 +79,52 @@ function bodyOf({ body, upload }: Row['shape']): Json {
         properties: { ...form.properties, file: { type: 'string', format: 'binary' } },
       },
     },
-    ...json(body),
+    ...json(reference(body)),
   }
 }
 
-const events: Json = {
+/** A stream of events. @param data schema of the data of its frames, where all have one. */
+const events = (data?: unknown): Json => ({
   'text/event-stream': {
     schema: {
       type: 'string',
       description: 'Frames `id`, `event`, `data`; data is one record as JSON',
+      ...(data !== undefined && { 'x-data': data }),
     },
   },
-}
+})
 /** What a row answers on success, by content type. */
-function contentOf({ shape, verb }: Row): Json | undefined {
+function contentOf({ shape, verb }: Operation, { reference }: Names): Json | undefined {
   if (!shape.reply) return undefined
-  if (verb === 'blob') return { 'application/octet-stream': { schema: plain(shape.reply) } }
-  if (verb !== 'stream') return json(shape.reply)
-  return shape.stream === 'accept' ? { ...json(shape.reply), ...events } : events
+  if (verb === 'blob') return { 'application/octet-stream': { schema: reference(shape.reply) } }
+  if (verb !== 'stream') return json(reference(shape.reply))
+  return shape.stream === 'accept'
+    ? { ...json(reference(shape.reply)), ...events() }
+    : events(reference(shape.reply))
 }
 
 /** Every code that a row may refuse with: its own, and those of every row that is asked like it. */
-export function refusalsOf({ shape, verb, route }: Row): Code[] {
+export function refusalsOf({ shape, verb, route }: Operation): Code[] {
+  const credential: Code[] = ['unauthorized', 'forbidden', 'permission_denied']
   const codes: Code[] = [
     'bad_request',
-    'unauthorized',
-    'forbidden',
-    'permission_denied',
+    ...(shape.permission === undefined ? [] : credential),
     'rate_limit_exceeded',
     'internal',
     'service_unavailable',
   ]
   // A command that takes no body says so to one that is sent.
   if (verb === 'command') codes.push('payload_too_large', 'unsupported_media_type')
-  if (route.startsWith('POST ')) codes.push('idempotency_key_conflict')
+  if (route.startsWith('POST ') && shape.permission !== undefined)
+    codes.push('idempotency_key_conflict')
   if (route.includes('/:project')) codes.push('not_found')
   return [...new Set([...codes, ...(shape.errors ?? [])])]
 }
 
 /** Success and refusals of a row, by status. */
-function responsesOf(row: Row): Json {
+function responsesOf(row: Operation, names: Names): Json {
   const { shape } = row
-  const content = contentOf(row)
+  const content = contentOf(row, names)
   const regular = [
     shape.status ?? 200,
     ...(shape.alsoStatus ?? []),
@@ -180,7 +135,7 @@ function responsesOf(row: Row): Json {
   const success = (status: number): Json => {
     const given = {
       ...(regular.includes(status) && status !== 204 && status !== shape.bare && content),
-      ...(streams && status === 200 && events),
+      ...(streams && status === 200 && events()),
     }
     return {
       description: shape.summary,
@@ -219,41 +174,54 @@ function responsesOf(row: Row): Json {
   }
 }
 
-function operationOf(name: string, row: Row): Json {
+function operationOf(name: string, row: Operation, names: Names, brand: string): Json {
   const { shape } = row
   return {
     operationId: name,
     summary: shape.summary,
     tags: [shape.tag],
+    ...(shape.alias !== undefined && { deprecated: true }),
+    ...(shape.permission === undefined && { security: [] }),
     description: [
-      shape.permission === 'authenticated'
-        ? 'Any valid credential.'
-        : `Needs the permission \`${shape.permission}\`.`,
+      shape.permission === undefined
+        ? 'Needs no API key.'
+        : shape.permission === 'authenticated'
+          ? 'Any valid credential.'
+          : `Needs the permission \`${shape.permission}\`.`,
       ...(shape.alias ? [`Another form of \`${shape.alias}\`.`] : []),
       ...(shape.stream === 'accept'
         ? ['With `Accept: text/event-stream` the answer is a stream.']
         : []),
     ].join(' '),
-    parameters: parametersOf(row),
-    ...(shape.body && { requestBody: { required: !shape.bodyOptional, content: bodyOf(shape) } }),
-    responses: responsesOf(row),
+    parameters: parametersOf(row, names, brand),
+    ...(shape.body && {
+      requestBody: { required: !shape.bodyOptional, content: bodyOf(shape, names) },
+    }),
+    responses: responsesOf(row, names),
   }
 }
 
-/** The document. @param settings brand and version of the service. */
-export function openapi({
-  brand,
-  version,
-}: {
+/** What a document says about the installation that serves it. */
+export interface Described {
   readonly brand: string
   readonly version: string
-}): Json {
+  /** Address of the service without a slash at its end; absent: the server that serves the document. */
+  readonly public_url?: string
+}
+
+/** The document. */
+export function openapi({ brand, version, public_url = '' }: Described): Json {
   const paths: Record<string, Record<string, unknown>> = {}
-  const rows = Object.entries(api as Readonly<Record<string, Row>>)
+  const operations: Readonly<Record<string, Operation>> = { ...api, ...unauthenticated }
+  const names = nameSchemas(operations)
+  const rows = Object.entries(operations)
   for (const [name, row] of rows) {
     const { method, path } = routeOf(row)
     const template = path.replaceAll(/:(\w+)/g, '{$1}')
-    paths[template] = { ...paths[template], [method.toLowerCase()]: operationOf(name, row) }
+    paths[template] = {
+      ...paths[template],
+      [method.toLowerCase()]: operationOf(name, row, names, brand),
+    }
   }
   const used = new Set(rows.map(([, row]) => row.shape.tag))
   const order = [
@@ -269,7 +237,10 @@ export function openapi({
       description:
         'Coordinates the work of humans, systems and agents: workflows, runs, and the workers that execute them.',
     },
-    servers: [{ url: '/v1' }],
+    servers: [
+      { url: `${public_url}/v1`, description: 'Production' },
+      { url: 'http://localhost:8080/v1', description: 'Local development' },
+    ],
     security: [{ key: [] }],
     tags: order.map((name) => ({ name, description: tags[name] ?? name })),
     paths,
@@ -307,9 +278,7 @@ export function openapi({
         },
       },
       schemas: {
-        ...Object.fromEntries(
-          Object.entries(named).map(([name, schema]) => [name, plain(schema, schema)]),
-        ),
+        ...names.components(),
         Error: errorSchema,
       },
     },

@@ -1,0 +1,291 @@
+/**
+ * Named schemas of the API reference. Each record, request and reply has one name and is referenced by it. Names are
+ * found by shape: two schemas with the same JSON have the same name.
+ */
+import * as access from '../api/access.ts'
+import * as actions from '../api/actions.ts'
+import * as events from '../api/events.ts'
+import { Links } from '../api/interactions.ts'
+import { ActionLogEntry, Job } from '../api/jobs.ts'
+import { TriggerStanding } from '../api/loops.ts'
+import { WorkerModel } from '../api/models.ts'
+import { OrganizationAction } from '../api/organization-actions.ts'
+import { AuditEntry, Project } from '../api/projects.ts'
+import { PermissionCatalog, Role, RoleAssignment } from '../api/roles.ts'
+import { BulkRunRequest, BulkRunResult, Reason, StartWorkflowRun } from '../api/runs.ts'
+import { Secret } from '../api/secrets.ts'
+import { ApplicationContext, Operation, Output } from '../api/sessions.ts'
+import { SkillUsage } from '../api/skills.ts'
+import { Me } from '../api/users.ts'
+import { WaitingOn } from '../api/waiting.ts'
+import { DeliveryRecord, Webhook } from '../api/webhooks.ts'
+import { Workflow, WorkflowVersion } from '../api/workflows.ts'
+import { Invocation } from '../action/invocation.ts'
+import * as agents from '../agents.ts'
+import { InlineConfig, InlineSkill, InlineToolkit } from '../agents/inline.ts'
+import { ToolManifest, Warning } from '../agents/manifest.ts'
+import { CatalogModel, CatalogProvider } from '../agents/models.ts'
+import { MessagingBinding, SetBinding } from '../bindings.ts'
+import { Channel, ChannelEventRecord, ChannelMember, ChannelMessage } from '../channels.ts'
+import type { Shape } from '../contract.ts'
+import * as equipment from '../equipment.ts'
+import * as interaction from '../interaction/shapes.ts'
+import { LoopRun, RunSource } from '../loop/run.ts'
+import { Loop, Repository, Trigger } from '../loop/shapes.ts'
+import { McpAnswer, McpMessage, McpNotice } from '../mcp.ts'
+import * as memory from '../memory.ts'
+import * as runs from '../runs/schema.ts'
+import { Artifact, Attached } from '../session/attachments.ts'
+import * as blocks from '../session/blocks.ts'
+import { Retention } from '../session/retention.ts'
+import * as sessions from '../session/shapes.ts'
+import { ImportSkill, Skill, SkillBody } from '../skills.ts'
+import { DeclaredInput, Defaults, Environment, Limits, RunName, Spec } from '../spec.ts'
+import * as steps from '../steps.ts'
+import { Selector, Toolkit, ToolkitBody } from '../toolkits.ts'
+import { Worker } from '../worker.ts'
+
+/** Names that were chosen. All other names are derived from the operation that uses the shape first. */
+const chosen: Readonly<Record<string, unknown>> = {
+  AcceptedEvent: events.Accepted,
+  Action: actions.Action,
+  ActionAnnotations: actions.Annotations,
+  ActionLogEntry,
+  ActionStep: steps.ActionStep,
+  Agent: agents.Agent,
+  AgentMemory: memory.AgentMemory,
+  AgentOperation: Operation,
+  AgentOutput: Output,
+  AgentStep: steps.AgentStep,
+  AgentTurn: sessions.AgentTurn,
+  ApiKey: access.ApiKey,
+  ApiKeyCreated: access.ApiKeyCreated,
+  ApplicationContext,
+  Artifact,
+  Assertion: steps.Assertion,
+  AssignSkills: equipment.AssignSkills,
+  AssignToolkits: equipment.AssignToolkits,
+  Attached,
+  AuditEntry,
+  Block: blocks.Block,
+  BulkRunRequest,
+  BulkRunResult,
+  CatalogEntry: actions.CatalogEntry,
+  CatalogModel,
+  CatalogProvider,
+  Channel,
+  ChannelEventRecord,
+  ChannelMember,
+  ChannelMessage,
+  CheckStep: steps.CheckStep,
+  CleanupStep: steps.CleanupStep,
+  CompactionPolicy: agents.CompactionPolicy,
+  CompactionProgress: sessions.CompactionProgress,
+  CreateAgent: agents.CreateAgent,
+  DeclaredInput,
+  DeliveryRecord,
+  DocumentBlock: blocks.Document,
+  EventAccepted: events.EventAccepted,
+  EventCatalog: events.EventCatalog,
+  EventCatalogEntry: events.EventCatalog.properties.items.items,
+  ForEachStep: steps.ForEachStep,
+  ImageBlock: blocks.Image,
+  ImportSkill,
+  InlineConfig,
+  InlineSkill,
+  InlineToolkit,
+  Interaction: interaction.Interaction,
+  InteractionConsumer: interaction.Consumer,
+  InteractionConsumerHttp: interaction.HttpConsumer,
+  InteractionConsumerRun: interaction.RunConsumer,
+  InteractionConsumerTool: interaction.ToolConsumer,
+  InteractionDelivery: interaction.Delivery,
+  InteractionLifecycleEvent: interaction.LifecycleEvent,
+  InteractionLink: Links.properties.items.items,
+  InteractionLinks: Links,
+  InteractionOption: interaction.Option,
+  InteractionPerson: interaction.Person,
+  InteractionQuestion: interaction.Question,
+  InteractionReference: interaction.Reference,
+  InteractionResponse: interaction.Response,
+  InteractionStep: steps.InteractionStep,
+  Invocation,
+  InvokeResult: actions.InvokeResult,
+  Job,
+  LatestCompaction: sessions.LatestCompaction,
+  Loop,
+  LoopRun,
+  LoopRunSource: RunSource,
+  LoopStep: steps.LoopStep,
+  McpAnswer,
+  McpMessage,
+  McpNotice,
+  Me,
+  MemoryChange: memory.MemoryChange,
+  MemoryContext: agents.MemoryContext,
+  MemoryEntry: memory.MemoryEntry,
+  MessagingBinding,
+  ModelRoute: agents.ModelRoute,
+  NudgeAck: sessions.NudgeAck,
+  OrganizationAction,
+  ParallelStep: steps.ParallelStep,
+  Permission: PermissionCatalog.properties.items.items,
+  PermissionActionGroup: PermissionCatalog.properties.action_groups.items,
+  PermissionCatalog,
+  PermissionPreset: PermissionCatalog.properties.presets.items,
+  PlainStep: steps.PlainStep,
+  PrincipalRecord: access.PrincipalRecord,
+  Project,
+  ProjectRunEvent: runs.ProjectRunEvent,
+  Reason,
+  ReminderBlock: blocks.Reminder,
+  Repository,
+  ResolutionPolicy: interaction.Policy,
+  ResolvedAction: blocks.ResolvedAction,
+  Retention,
+  Role,
+  RoleAssignment,
+  Run: runs.Run,
+  RunEventPage: runs.RunEventPage,
+  RunEventRecord: runs.RunEventRecord,
+  RunStep: runs.RunStep,
+  SaveMemory: memory.SaveMemory,
+  Secret,
+  SecretRotated: actions.SecretRotated,
+  Session: sessions.Session,
+  SessionDetail: sessions.SessionDetail,
+  SessionMessage: sessions.SessionMessage,
+  SessionMessagePage: sessions.MessagePage,
+  SessionNudge: sessions.SessionNudge,
+  SessionPolicy: steps.SessionPolicy,
+  SessionTurnRef: sessions.TurnRef,
+  SetBinding,
+  Skill,
+  SkillAssignment: equipment.SkillAssignment,
+  SkillBody,
+  SkillUsage,
+  SleepStep: steps.SleepStep,
+  SourceEventRecord: events.SourceEventRecord,
+  Spec,
+  SpecDefaults: Defaults,
+  SpecEnvironment: Environment,
+  SpecLimits: Limits,
+  SpecRunName: RunName,
+  StartWorkflowRun,
+  Step: steps.Step,
+  StepRetry: steps.StepRetry,
+  StepTimeout: steps.StepTimeout,
+  TextBlock: blocks.Text,
+  ThinkingBlock: blocks.Thinking,
+  TokenUsage: sessions.Usage,
+  ToolManifest,
+  ToolManifestWarning: Warning,
+  ToolResultBlock: blocks.ToolResult,
+  ToolUseBlock: blocks.ToolUse,
+  Toolkit,
+  ToolkitAssignment: equipment.ToolkitAssignment,
+  ToolkitBody,
+  ToolkitSelector: Selector,
+  TranscriptMessage: sessions.TranscriptMessage,
+  TranscriptSnapshot: sessions.TranscriptSnapshot,
+  TranscriptTurn: sessions.TranscriptTurn,
+  Trigger,
+  TriggerStanding,
+  TurnAck: sessions.TurnAck,
+  TurnWait: sessions.Wait,
+  UpdateAgent: agents.UpdateAgent,
+  WaitStep: steps.WaitStep,
+  WaitingOn,
+  Webhook,
+  Worker,
+  WorkerModel,
+  Workflow,
+  WorkflowRun: runs.WorkflowRun,
+  WorkflowRunDetail: runs.WorkflowRunDetail,
+  WorkflowVersion,
+}
+
+type Json = Readonly<Record<string, unknown>>
+const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+/** Whether a schema is a shape worth a name: an object with members, or a choice. */
+const isShape = (schema: unknown): schema is Json =>
+  isObject(schema) &&
+  (Array.isArray(schema['anyOf']) ||
+    (isObject(schema['properties']) && Object.keys(schema['properties']).length > 0))
+
+/** An operation as far as its schemas are concerned. */
+interface Described {
+  readonly shape: Pick<Shape, 'body' | 'reply' | 'tag'>
+}
+
+/** The names of all schemas that some operations use. */
+export interface Names {
+  /** A schema as plain JSON, in which every named schema is a reference. */
+  readonly reference: (schema: unknown) => unknown
+  /** A schema as plain JSON that is itself written out, and refers to what it contains. */
+  readonly written: (schema: unknown) => unknown
+  /** Every named schema, written out, in alphabetical order. */
+  readonly components: () => Json
+}
+
+/** Name the schemas of operations. @param operations by operation name. */
+export function nameSchemas(operations: Readonly<Record<string, Described>>): Names {
+  const texts = new WeakMap<object, string>()
+  const textOf = (schema: object): string => {
+    let text = texts.get(schema)
+    if (text === undefined) texts.set(schema, (text = JSON.stringify(schema)))
+    return text
+  }
+  const names = new Map<string, string>()
+  const schemas = new Map<string, unknown>()
+  const give = (name: string, schema: object): void => {
+    const text = textOf(schema)
+    if (names.has(text)) return
+    if (schemas.has(name)) throw new Error(`two schemas are named ${name}`)
+    names.set(text, name)
+    schemas.set(name, schema)
+  }
+  for (const [name, schema] of Object.entries(chosen)) if (isObject(schema)) give(name, schema)
+  const listName = (schema: Json): string | undefined => {
+    const { items, has_more } = isObject(schema['properties']) ? schema['properties'] : {}
+    const item = isObject(items) ? items['items'] : undefined
+    const name = isObject(item) ? names.get(textOf(item)) : undefined
+    if (name === undefined) return undefined
+    return `${name}${has_more ? 'Page' : 'List'}`
+  }
+  const ordered = Object.entries(operations).sort(
+    ([, a], [, b]) => Number(a.shape.tag === 'compat') - Number(b.shape.tag === 'compat'),
+  )
+  for (const [operation, { shape }] of ordered)
+    for (const [schema, what] of [
+      [shape.body, 'Request'],
+      [shape.reply, 'Reply'],
+    ] as const) {
+      if (!isShape(schema) || names.has(textOf(schema))) continue
+      const list = what === 'Reply' ? listName(schema) : undefined
+      give(list !== undefined && !schemas.has(list) ? list : pascal(operation) + what, schema)
+    }
+  const plain = (schema: unknown, top?: unknown): unknown => {
+    if (Array.isArray(schema)) return schema.map((item) => plain(item))
+    if (!isObject(schema)) return schema
+    const name = schema === top || !isShape(schema) ? undefined : names.get(textOf(schema))
+    if (name !== undefined) return { $ref: `#/components/schemas/${name}` }
+    return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, plain(value)]))
+  }
+  const written = (schema: unknown): unknown => plain(schema, schema)
+  return {
+    reference: (schema) => plain(schema),
+    written,
+    components: () =>
+      Object.fromEntries(
+        [...schemas]
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([name, schema]) => [name, written(schema)]),
+      ),
+  }
+}
+
+/** `run.cancel_many` as `RunCancelMany`. */
+const pascal = (operation: string): string =>
+  operation.replaceAll(/(?:^|[._])(\w)/g, (_, first: string) => first.toUpperCase())
