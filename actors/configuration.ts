@@ -28,6 +28,54 @@ export interface KeyHolder {
 /** How many of them are remembered. */
 const SPENT = 10_000
 
+/** How much access an owner (the organization or a project) keeps: gateways hold all of it in memory. */
+export interface AccessLimits {
+  /** Keys and tokens that are not revoked, expired ones included; 10 000 by default. */
+  readonly max_keys?: number
+  /** People and services of a project; 10 000 by default. Agents have a bound of their own. */
+  readonly max_principals?: number
+}
+const DEFAULT_LIMIT = 10_000
+/** Keys that sign in as one principal. */
+const MAX_KEYS_OF_PRINCIPAL = 100
+
+/** Refuses another key or token for an owner, or a principal, that has as many as it may. */
+export function keyLimit(
+  { max_keys = DEFAULT_LIMIT }: AccessLimits,
+  { keys }: Pick<KeyHolder, 'keys'>,
+  principal_id?: string,
+): Refusal | undefined {
+  const all = Object.values(keys)
+  if (all.length >= max_keys)
+    return refuse(
+      'conflict',
+      { limit: max_keys },
+      `At most ${max_keys} keys and tokens are kept, expired ones included; revoke some first.`,
+    )
+  const own_keys = all.filter(({ key }) => key.principal_id === principal_id)
+  return principal_id !== undefined && own_keys.length >= MAX_KEYS_OF_PRINCIPAL
+    ? refuse(
+        'conflict',
+        { limit: MAX_KEYS_OF_PRINCIPAL, principal_id },
+        `A principal has at most ${MAX_KEYS_OF_PRINCIPAL} keys, expired ones included; revoke some first.`,
+      )
+    : undefined
+}
+/** Refuses another person or service for a project that has as many as it may. */
+export function principalLimit(
+  { max_principals = DEFAULT_LIMIT }: AccessLimits,
+  principals: Readonly<Record<string, { readonly kind: string }>>,
+): Refusal | undefined {
+  const count = Object.values(principals).filter(({ kind }) => kind !== 'agent').length
+  return count >= max_principals
+    ? refuse(
+        'conflict',
+        { limit: max_principals },
+        `A project has at most ${max_principals} people and services; delete some first.`,
+      )
+    : undefined
+}
+
 const canonical = (value: unknown): unknown =>
   Array.isArray(value)
     ? value.map(canonical)

@@ -2,6 +2,7 @@
 import type { Kind } from '../protocol/entry.ts'
 import type { WorkerTiming } from '../protocol/worker.ts'
 import type { AnyActor } from './actor.ts'
+import type { AccessLimits } from './configuration.ts'
 import { interactionActor } from './interaction/interaction.ts'
 import { channelActor } from './channel/channel.ts'
 import { channelName } from './channel/name.ts'
@@ -18,14 +19,18 @@ import { triggerHandle } from './trigger/handle.ts'
 import { sessionActor } from './session/session.ts'
 import { workerActor } from './worker/worker.ts'
 
-/** @param settings brand in the form of configuration, the timing of workers, and how many runs of loops may be under way; absent: any number. */
+/** @param settings brand in the form of configuration, the timing of workers, how many runs of loops may be under way (absent: any number), and how much access is kept. */
 export const actorKinds = (settings: {
   brand: string
   timing: WorkerTiming
   plan_concurrency?: number
+  access?: AccessLimits
 }): Readonly<Record<Kind, AnyActor>> => ({
-  organization: organizationActor(settings) as unknown as AnyActor,
-  project: projectActor(settings) as unknown as AnyActor,
+  organization: organizationActor({
+    brand: settings.brand,
+    ...settings.access,
+  }) as unknown as AnyActor,
+  project: projectActor({ brand: settings.brand, ...settings.access }) as unknown as AnyActor,
   run: run as unknown as AnyActor,
   queue: queueActor(settings.timing) as unknown as AnyActor,
   worker: workerActor(settings.timing) as unknown as AnyActor,

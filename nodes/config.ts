@@ -98,6 +98,8 @@ export interface Config {
   }
   /** Runs of loops that may be under way in the whole installation; absent: any number. */
   readonly plan_concurrency?: number
+  /** Keys and tokens, and principals, that a project or the organization may have. */
+  readonly access: { readonly max_keys: number; readonly max_principals: number }
 }
 
 /** Texts given as flags: `--port 8080`, `--port=8080`; `--anonymous-worker` alone means on. */
@@ -261,6 +263,7 @@ export function readConfig(
       ...(v.BATON_ANONYMOUS_WORKER !== '' && { anonymous_worker: v.BATON_ANONYMOUS_WORKER }),
       ...(v.BATON_INBOX_DOMAIN !== undefined && { inbox_domain: v.BATON_INBOX_DOMAIN }),
       ...(mail && { mail }),
+      access: { max_keys: v.BATON_MAX_KEYS, max_principals: v.BATON_MAX_PRINCIPALS },
       ...(v.BATON_PLAN_CONCURRENCY > 0 && { plan_concurrency: v.BATON_PLAN_CONCURRENCY }),
       ...(v.BATON_NODE_ID !== undefined && { node_id: v.BATON_NODE_ID }),
     },

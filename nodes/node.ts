@@ -190,6 +190,7 @@ export async function startNode(
       kinds: actorKinds({
         brand: config.brand,
         timing: config.timing,
+        access: config.access,
         ...(config.plan_concurrency !== undefined && { plan_concurrency: config.plan_concurrency }),
       }),
       partitions: config.partitions,

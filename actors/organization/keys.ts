@@ -15,7 +15,7 @@ import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { own } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { expiryOf, hasName, madeOf, spentKey, unexpired } from '../configuration.ts'
+import { expiryOf, hasName, keyLimit, madeOf, spentKey, unexpired } from '../configuration.ts'
 import type { OrganizationOptions, OrganizationState } from './state.ts'
 
 type Rows = typeof access
@@ -70,11 +70,12 @@ export function bornKey(
 
 /** Create an organization key. The raw key never comes here: the edge adds it to the reply. */
 export function createOrganizationKey(
-  { brand }: OrganizationOptions,
+  options: OrganizationOptions,
   state: OrganizationState,
   input: Input<Rows['key.create_organization']> & KeyMaterial,
   cause: Cause,
 ): Decision<KeyEvent, Created> {
+  const { brand } = options
   const faults = reservedTags(input.tags, brand)
   if (faults.length > 0) return refuseFields(...faults)
   const expiry = expiryOf(input.expires_at, cause.at)
@@ -84,8 +85,8 @@ export function createOrganizationKey(
   if (above) return above
   if (hasName(state.keys, input.name))
     return refuse('already_exists', { field: 'name', name: input.name })
-  const spent = spentKey(state, input)
-  if (spent) return spent
+  const refused = spentKey(state, input) ?? keyLimit(options, state)
+  if (refused) return refused
   const key = bornKey(
     cause.mint('key'),
     input.key_prefix,

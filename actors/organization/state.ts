@@ -3,7 +3,7 @@ import type { KeptOrganizationAction } from '../../protocol/api/organization-act
 import type { Project } from '../../protocol/api/projects.ts'
 import type { OrganizationDirectory } from '../../protocol/directory.ts'
 import type { Skill } from '../../protocol/skills.ts'
-import { byHash, sketchOf, type KeyHolder } from '../configuration.ts'
+import { byHash, sketchOf, type AccessLimits, type KeyHolder } from '../configuration.ts'
 import type { SkillHolds } from './skills.ts'
 
 /** A project as the organization keeps it; a deleted one stays, so that its handle is never given again. */
@@ -25,7 +25,7 @@ export interface OrganizationState extends SkillHolds, KeyHolder {
   /** By id. */
   actions: Record<string, KeptOrganizationAction>
 }
-export interface OrganizationOptions {
+export interface OrganizationOptions extends AccessLimits {
   /** Header brand; its lower-case form prefixes reserved tags and permissions. */
   readonly brand: string
   /** Most projects that are not deleted; 10 000 by default, because every gateway keeps them all. */

@@ -18,7 +18,7 @@ import { own } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
 import { grantedBy, hasRole } from '../../protocol/roles.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { expiryOf, hasName, madeOf, spentKey } from '../configuration.ts'
+import { expiryOf, hasName, keyLimit, madeOf, principalLimit, spentKey } from '../configuration.ts'
 import { bornPrincipal, withName, type Born } from './principals.ts'
 import { lacking, rolesOf } from './rights.ts'
 import type { ProjectOptions, ProjectState } from './state.ts'
@@ -29,6 +29,7 @@ type Created = Reply<Rows['key.create']>
 
 /** The principal the key signs in as: the given one, one of the key's name, or a new one. */
 function holderOf(
+  options: ProjectOptions,
   state: ProjectState,
   input: Create,
   cause: Cause,
@@ -44,11 +45,14 @@ function holderOf(
       actual: input.principal_id,
     })
   if (!given)
-    return bornPrincipal(
-      state,
-      'service',
-      { name: input.name, role_ids: [systemRoleId('Editor')] },
-      cause,
+    return (
+      principalLimit(options, state.principals) ??
+      bornPrincipal(
+        state,
+        'service',
+        { name: input.name, role_ids: [systemRoleId('Editor')] },
+        cause,
+      )
     )
   if (given.kind === 'user')
     return refuseFields({
@@ -86,11 +90,12 @@ export function keyRecord(
 
 /** Create a project key. The raw key never comes here: the edge adds it to the reply. */
 export function createKey(
-  { brand }: ProjectOptions,
+  options: ProjectOptions,
   state: ProjectState,
   input: Create,
   cause: Cause,
 ): Decision<KeyEvent | PrincipalEvent | RoleEvent, Created> {
+  const { brand } = options
   const faults = reservedTags(input.tags, brand)
   if (input.scope_role_id !== undefined && !hasRole(state.roles, input.scope_role_id))
     faults.push({
@@ -105,8 +110,10 @@ export function createKey(
     return refuse('already_exists', { field: 'name', name: input.name })
   const spent = spentKey(state, input)
   if (spent) return spent
-  const holder = holderOf(state, input, cause)
+  const holder = holderOf(options, state, input, cause)
   if (isRefusal(holder)) return holder
+  const full = keyLimit(options, state, holder.principal.id)
+  if (full) return full
   const missing = lacking(
     input.holds,
     grantedBy(state.roles, holder.role_ids, input.scope_role_id),

@@ -25,7 +25,7 @@ import { own } from '../../protocol/lookup.ts'
 import { reservedTags, slug } from '../../protocol/naming.ts'
 import { hashOf } from '../../protocol/subjects.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { changeOf, unexpired } from '../configuration.ts'
+import { changeOf, principalLimit, unexpired } from '../configuration.ts'
 import { assignmentsOf, lackingForRoles, principalRecord, reassign, roleFaults } from './rights.ts'
 import type { ProjectOptions, ProjectState } from './state.ts'
 
@@ -132,16 +132,19 @@ export const principalFaults = (
 
 /** Create a service principal, with its roles in the same commit. */
 export function createPrincipal(
-  { brand }: ProjectOptions,
+  options: ProjectOptions,
   state: ProjectState,
   input: Input<Rows['principal.create']> & Holds,
   cause: Cause,
 ): Decided<PrincipalRecord> {
+  const { brand } = options
   const faults = principalFaults(state, input, brand)
   if (faults.length > 0) return refuseFields(...faults)
   if (withName(state, input.name))
     return refuse('already_exists', { field: 'name', name: input.name })
-  const missing = lackingForRoles(state, input.holds, input.role_ids ?? [], brand)
+  const missing =
+    lackingForRoles(state, input.holds, input.role_ids ?? [], brand) ??
+    principalLimit(options, state.principals)
   if (missing) return missing
   const { principal, events, role_ids } = bornPrincipal(state, 'service', input, cause)
   return { events, reply: principalRecord(principal, role_ids) }

@@ -14,7 +14,7 @@ import type { KeptRole } from '../../protocol/roles.ts'
 import type { Skill } from '../../protocol/skills.ts'
 import type { Spec } from '../../protocol/spec.ts'
 import type { Toolkit } from '../../protocol/toolkits.ts'
-import { byHash, sketchOf, type KeyHolder } from '../configuration.ts'
+import { byHash, sketchOf, type AccessLimits, type KeyHolder } from '../configuration.ts'
 import type { KnownLoop } from './loops.ts'
 import { principalRecord } from './rights.ts'
 
@@ -56,7 +56,7 @@ export interface ProjectState extends KeyHolder {
   /** Principals that are being taken out of channels, by the errand that does it. */
   partings: Record<string, string>
 }
-export interface ProjectOptions {
+export interface ProjectOptions extends AccessLimits {
   /** Header brand; its lower-case form prefixes reserved tags. */
   readonly brand: string
 }

@@ -17,7 +17,14 @@ import { own } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
 import { grantedBy } from '../../protocol/roles.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { expiryOf, madeOf, spentKey, unexpired } from '../configuration.ts'
+import {
+  expiryOf,
+  keyLimit,
+  madeOf,
+  principalLimit,
+  spentKey,
+  unexpired,
+} from '../configuration.ts'
 import { keyRecord } from './keys.ts'
 import { bornPrincipal, changePrincipal, deletePrincipal, principalFaults } from './principals.ts'
 import { lacking, lackingForRoles, principalRecord, rolesOf } from './rights.ts'
@@ -49,15 +56,18 @@ function taken(
 
 /** Add a person, with their roles in the same commit. */
 export function createUser(
-  { brand }: ProjectOptions,
+  options: ProjectOptions,
   state: ProjectState,
   input: Input<Rows['user.create']> & Holds,
   cause: Cause,
 ): Decided<PrincipalRecord> {
+  const { brand } = options
   const faults = principalFaults(state, input, brand)
   if (faults.length > 0) return refuseFields(...faults)
   const refused =
-    taken(state, input.email) ?? lackingForRoles(state, input.holds, input.role_ids ?? [], brand)
+    taken(state, input.email) ??
+    lackingForRoles(state, input.holds, input.role_ids ?? [], brand) ??
+    principalLimit(options, state.principals)
   if (refused) return refused
   const { principal, events, role_ids } = bornPrincipal(state, 'user', input, cause)
   return { events, reply: principalRecord(principal, role_ids) }
@@ -104,11 +114,12 @@ const tokensOf = ({ keys }: ProjectState, person: string): ApiKey[] =>
 
 /** Create a token of a person. The raw token never comes here: the edge adds it to the reply. */
 export function createToken(
-  { brand }: ProjectOptions,
+  options: ProjectOptions,
   state: ProjectState,
   input: Omit<Input<Rows['token.create']>, 'project'> & KeyMaterial & Holds,
   cause: Cause,
 ): Decided<Reply<Rows['token.create']>> {
+  const { brand } = options
   const person = personOf(state, input.id)
   if ('refused' in person) return person
   const faults = reservedTags(input.tags, brand)
@@ -126,7 +137,9 @@ export function createToken(
       { limit: MOST_TOKENS },
       `A person has at most ${MOST_TOKENS} tokens; revoke one first.`,
     )
-  const missing = lacking(input.holds, grantedBy(state.roles, rolesOf(state, person.id)), brand)
+  const missing =
+    keyLimit(options, state) ??
+    lacking(input.holds, grantedBy(state.roles, rolesOf(state, person.id)), brand)
   if (missing) return missing
   const key = keyRecord('token', person.id, input, expiry, cause)
   return { events: [madeOf(key, input)], reply: key as Reply<Rows['token.create']> }

@@ -278,6 +278,16 @@ export const table = {
     integer(0, 100_000),
     'Runs of loops that may be under way in the whole installation, the same on all nodes; the others wait. 0 for no limit',
   ),
+  BATON_MAX_KEYS: setting(
+    '10000',
+    integer(10, 100_000),
+    'Keys and tokens of a project, and keys of the organization, that are not revoked; the same on all nodes',
+  ),
+  BATON_MAX_PRINCIPALS: setting(
+    '10000',
+    integer(10, 100_000),
+    'People and services of a project; the same on all nodes',
+  ),
   BATON_NODE_ID: optional(
     matching(/^[A-Za-z0-9_-]{1,64}$/, 'must be up to 64 letters, digits, - or _'),
     'Name of this node, unique in the installation; random when absent',
