@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { openapi } from '../protocol/openapi/document.ts'
+import type { Examples } from '../protocol/openapi/examples.ts'
 import { escaped } from './answer/page.ts'
 import type { GatewaySettings } from './ports.ts'
 import type { Answer } from './respond.ts'
@@ -25,11 +26,18 @@ const start = `SwaggerUIBundle({ url: '/v1/openapi.json', dom_id: '#reference', 
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; font-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+/** The examples are read when the document is asked for first, not when a node starts. */
+async function documentOf(settings: GatewaySettings): Promise<string> {
+  const file = new URL('../protocol/openapi/examples.json', import.meta.url)
+  const examples = JSON.parse(await readFile(file, 'utf8')) as Examples
+  return JSON.stringify(openapi({ ...settings, examples }))
+}
+
 /** Answers by path. */
 export function openDocs(
   settings: GatewaySettings,
 ): Readonly<Record<string, () => Promise<Answer>>> {
-  let document: string | undefined
+  let document: Promise<string> | undefined
   const files = new Map<string, Promise<Uint8Array>>()
   const file = (name: string, type: string) => async (): Promise<Answer> => {
     let bytes = files.get(name)
@@ -48,7 +56,7 @@ export function openDocs(
   return {
     '/v1/openapi.json': async () => ({
       status: 200,
-      text: (document ??= JSON.stringify(openapi(settings))),
+      text: await (document ??= documentOf(settings)),
       type: 'application/json',
     }),
     '/docs': async () => ({

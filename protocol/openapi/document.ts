@@ -6,6 +6,7 @@ import { unauthenticated, type Unauthenticated } from '../api/unauthenticated.ts
 import { api } from '../api.ts'
 import { routeOf, type Row } from '../contract.ts'
 import { errors, type Code } from '../errors.ts'
+import { withExample, type Examples } from './examples.ts'
 import { nameSchemas, type Names } from './schemas.ts'
 
 /** A row, or an operation without a credential. */
@@ -207,10 +208,12 @@ export interface Described {
   readonly version: string
   /** Address of the service without a slash at its end; absent: the server that serves the document. */
   readonly public_url?: string
+  /** An example of each operation, by operation name. */
+  readonly examples?: Examples
 }
 
 /** The document. */
-export function openapi({ brand, version, public_url = '' }: Described): Json {
+export function openapi({ brand, version, public_url = '', examples = {} }: Described): Json {
   const paths: Record<string, Record<string, unknown>> = {}
   const operations: Readonly<Record<string, Operation>> = { ...api, ...unauthenticated }
   const names = nameSchemas(operations)
@@ -220,7 +223,7 @@ export function openapi({ brand, version, public_url = '' }: Described): Json {
     const template = path.replaceAll(/:(\w+)/g, '{$1}')
     paths[template] = {
       ...paths[template],
-      [method.toLowerCase()]: operationOf(name, row, names, brand),
+      [method.toLowerCase()]: withExample(operationOf(name, row, names, brand), examples[name]),
     }
   }
   const used = new Set(rows.map(([, row]) => row.shape.tag))

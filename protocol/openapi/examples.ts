@@ -1,0 +1,52 @@
+/**
+ * Examples of operations: a request and its answer, as a real service gave it. They are kept in `examples.json`, which
+ * `test/scenarios/examples.test.ts` records and checks.
+ */
+export interface Example {
+  /** Values of the path slots. */
+  readonly path?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string>>
+  readonly body?: unknown
+  /** Status of the answer. */
+  readonly status: number
+  /** JSON, or the text of a file or stream; absent: no body. */
+  readonly answer?: unknown
+}
+/** By operation name. */
+export type Examples = Readonly<Record<string, Example>>
+
+type Json = Readonly<Record<string, unknown>>
+interface Content {
+  readonly content?: Readonly<Record<string, Json>>
+}
+
+/** An operation of the document with its example at the parameters, the request body and the answer. */
+export function withExample(operation: Json, example: Example | undefined): Json {
+  if (!example) return operation
+  const { path = {}, query = {}, body, status, answer } = example
+  const values: Json = { ...path, ...query }
+  const parameters = operation['parameters'] as readonly Json[]
+  const requestBody = operation['requestBody'] as Content | undefined
+  const responses = operation['responses'] as Readonly<Record<string, Content>>
+  const answered = responses[String(status)]
+  return {
+    ...operation,
+    parameters: parameters.map((parameter) => {
+      const value = values[String(parameter['name'])]
+      return value === undefined ? parameter : { ...parameter, example: value }
+    }),
+    ...(requestBody && { requestBody: filled(requestBody, body) }),
+    responses: { ...responses, ...(answered && { [status]: filled(answered, answer) }) },
+  }
+}
+
+/** Content with an example: a text stands at the types that are not JSON, anything else at JSON. */
+function filled(described: Content, example: unknown): Content {
+  if (example === undefined || !described.content) return described
+  const content = Object.entries(described.content).map(([type, media]) => {
+    const fits =
+      typeof example === 'string' ? type !== 'application/json' : type === 'application/json'
+    return [type, fits ? { ...media, example } : media]
+  })
+  return { ...described, content: Object.fromEntries(content) }
+}

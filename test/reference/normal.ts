@@ -1,0 +1,64 @@
+/** Answers as examples: what differs from one recording to the next is replaced by values that stand for it. */
+
+const TIME = '2026-01-05T09:00:00.000Z'
+/** 32 bytes in base64, like every signing secret; and what stands for other secrets. */
+const SECRET = Buffer.from('example signing secret, 32 bytes').toString('base64')
+const DIGEST = '0123456789abcdef'.repeat(4)
+/** Members that hold cursors of the journal or measured times: integers that no two recordings share. */
+const MOVING = /^(sequence|seq|after|next_sequence|last_seq|through_seq|duration_ms|latency_ms)$/
+/** Members whose values say nothing, and what stands there. */
+const STANDING: Readonly<Record<string, string>> = {
+  next_cursor: 'example-cursor',
+  resume_cursor: 'example-cursor',
+  key_prefix: 'bat_exam',
+  request_id: 'req_example',
+}
+/** Names that a recording counts. */
+const NUMBERED =
+  /^(agent|bot|file|Flow|key|Loop|made|Made|made shared|made\.shared|person|Question|role|token|word)[ -]\d+$/g
+/** Longest arrays of an example. */
+const ITEMS = 2
+
+type Open = Readonly<Record<string, unknown>>
+
+/** Replaces what moves in the values of one example; equal ids stay equal. */
+export function normalizer(): <T>(value: T) => T {
+  const ids = new Map<string, string>()
+  const counts = new Map<string, number>()
+  const idOf = (id: string, prefix: string): string => {
+    const known = ids.get(id)
+    if (known !== undefined) return known
+    const count = (counts.get(prefix) ?? 0) + 1
+    counts.set(prefix, count)
+    const made = `${prefix}_${String(count).padStart(26, '0')}`
+    ids.set(id, made)
+    return made
+  }
+  const text = (value: string): string =>
+    value
+      .replaceAll(/\b([a-z]+(?:_[a-z]+)*)_[0-9A-Z]{26}\b/g, idOf)
+      .replaceAll(/:evt:\d+/g, ':evt:12000')
+      .replaceAll(/\b\d{4}-\d\d-\d\dT[\d:]+(?:\.\d+)?Z/g, TIME)
+      .replaceAll(/\b\d{4}-\d\d-\d\d\b(?!T)/g, TIME.slice(0, 10))
+      .replaceAll(/https?:\/\/127\.0\.0\.1:\d+/g, 'http://localhost:8080')
+      .replaceAll(/\/answer\/[\w.~-]+/g, '/answer/example')
+      .replaceAll(/\b127\.0\.0\.1\b/g, '192.0.2.1')
+      .replaceAll(/\borders[ -]\d+/g, 'orders')
+      .replaceAll(NUMBERED, '$1')
+      .replaceAll(/^[A-Za-z0-9+/]{43}=$/g, SECRET)
+      .replaceAll(/\b(batc?)_[A-Za-z0-9_-]{20,}/g, '$1_example')
+      .replaceAll(/(^|[^\w/])(?![0-9a-f]{64}\b)[A-Za-z0-9_-]{44,}/g, '$1example')
+      .replaceAll(/\b[0-9a-f]{64}\b/g, DIGEST)
+      .replaceAll(/^(id: )\d+$/gm, '$112000')
+      .replaceAll(/"sequence":\d{4,}/g, '"sequence":12000')
+  const visit = (value: unknown, name = ''): unknown => {
+    if (typeof value === 'string') return STANDING[name] ?? text(value)
+    if (typeof value === 'number') return MOVING.test(name) && value > 1000 ? 12_000 : value
+    if (Array.isArray(value)) return value.slice(0, ITEMS).map((item) => visit(item, name))
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(
+      Object.entries(value as Open).map(([key, member]) => [text(key), visit(member, key)]),
+    )
+  }
+  return <T>(value: T) => visit(value) as T
+}

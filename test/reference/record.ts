@@ -1,0 +1,128 @@
+/** Records one request and its answer for every operation, from a real service. */
+import { unauthenticated } from '../../protocol/api/unauthenticated.ts'
+import { routeOf } from '../../protocol/contract.ts'
+import type { Example, Examples } from '../../protocol/openapi/examples.ts'
+import { bodyFor, filled, furnish, queryFor, rows, type Place } from '../hostile/rows.ts'
+import { instant } from '../scenarios/given.ts'
+import type { Service } from '../service.ts'
+import { normalizer } from './normal.ts'
+
+/** What is read of a stream: its first frame with data, or what came within this many milliseconds. */
+const STREAM_MS = 1500
+const rank = (name: string): number =>
+  name === 'project.delete' ? 2 : /delete|revoke/.test(name) ? 1 : 0
+
+interface Request {
+  readonly route: string
+  readonly slots: Readonly<Record<string, string>>
+  readonly query: string
+  readonly body: object | undefined
+  readonly key: string | undefined
+}
+
+/** Send a request and keep what was sent and answered. @throws when it is refused. */
+async function exampleOf(s: Service, request: Request): Promise<Example> {
+  const { method, path } = routeOf(request)
+  const filledPath = path.replaceAll(/:(\w+)/g, (_, slot: string) =>
+    encodeURIComponent(request.slots[slot] ?? ''),
+  )
+  const abort = new AbortController()
+  const answer = await fetch(`${s.url}/v1${filledPath}${request.query}`, {
+    method,
+    signal: abort.signal,
+    headers: {
+      ...(request.key !== undefined && { authorization: `Bearer ${request.key}` }),
+      ...(request.body && { 'content-type': 'application/json' }),
+    },
+    ...(request.body && { body: JSON.stringify(request.body) }),
+  })
+  const stream = /event-stream/.test(answer.headers.get('content-type') ?? '')
+  const text = stream ? await firstFrames(answer, abort) : await answer.text()
+  if (!answer.ok && answer.status !== 426)
+    throw new Error(`${request.route} answered ${answer.status} ${text}`)
+  const json = /json/.test(answer.headers.get('content-type') ?? '')
+  const query = Object.fromEntries(new URLSearchParams(request.query))
+  const normal = normalizer()
+  return {
+    ...(Object.keys(request.slots).length > 0 && { path: normal(request.slots) }),
+    ...(request.query && { query }),
+    ...(request.body && { body: normal(request.body) }),
+    status: answer.status === 426 ? 101 : answer.status,
+    ...(text !== '' &&
+      answer.ok && { answer: json ? normal(JSON.parse(text) as unknown) : normal(text) }),
+  }
+}
+
+async function firstFrames(answer: Response, abort: AbortController): Promise<string> {
+  const timer = setTimeout(() => abort.abort(), STREAM_MS)
+  let text = ''
+  try {
+    for await (const piece of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += piece
+      if (/^data: .*\n\n/m.test(text)) break
+    }
+  } catch (error) {
+    if (!abort.signal.aborted) throw error
+  } finally {
+    clearTimeout(timer)
+    abort.abort()
+  }
+  return `${text.split('\n\n').slice(0, 2).join('\n\n').trimEnd()}\n\n`
+}
+
+/** One example of every operation, in the order of the table. Rows that end what others need have a project of their own. */
+export async function recordExamples(s: Service): Promise<Examples> {
+  const places: Place[] = []
+  const seen = new Map<string, number>()
+  const examples: Record<string, Example> = {}
+  for (const [name, row] of [...rows].sort(([a], [b]) => rank(a) - rank(b))) {
+    const nth = seen.get(row.shape.tag) ?? 0
+    seen.set(row.shape.tag, nth + 1)
+    const own = rank(name) > 0 || row.shape.permission === 'authenticated'
+    const place = own ? await furnish(s, 'orders') : (places[nth] ??= await furnish(s, 'orders'))
+    const worker =
+      name === 'worker.drain' || name === 'worker.list'
+        ? await s.worker(
+            { worker_instance_id: place.instance, action_names: ['orders.ship'] },
+            { project: place.handle },
+          )
+        : undefined
+    const person =
+      name.startsWith('me.') &&
+      (await s.ok('token.create', { project: place.handle, id: place.user, name: 'own' }))
+    examples[name] = await exampleOf(s, {
+      route: row.route,
+      slots: filled(name, place),
+      query: queryFor(name),
+      body: bodyFor(name, place),
+      key: person ? String(person['key']) : s.key,
+    })
+    worker?.close()
+  }
+  examples['trigger.http'] = await triggered(s)
+  return Object.fromEntries(
+    [...rows.map(([name]) => name), ...Object.keys(unauthenticated)].flatMap((name) => {
+      const example = examples[name]
+      return example ? [[name, example]] : []
+    }),
+  )
+}
+
+async function triggered(s: Service): Promise<Example> {
+  const { handle: project } = await furnish(s, 'orders')
+  const http_handle = 'orders-paid'
+  const loop = await s.ok('loop.create', {
+    project,
+    name: 'orders',
+    triggers: [{ kind: 'http', config: { http_handle } }],
+    ...instant(),
+  })
+  await s.ok('loop.update', { project, id: loop['id'], status: 'active' })
+  return exampleOf(s, {
+    route: unauthenticated['trigger.http'].route,
+    slots: { http_handle },
+    query: '',
+    body: { order: 'o-17', total: 42 },
+    key: undefined,
+  })
+}
