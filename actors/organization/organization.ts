@@ -188,7 +188,15 @@ export const organizationActor = (
       },
     ],
   },
-  ask: { directory: directoryOf, skills: skillsOf, skill_grants: grantsOf, action: actionOf },
+  ask: {
+    directory: directoryOf,
+    skills: skillsOf,
+    skill_grants: grantsOf,
+    action: actionOf,
+    /** Whether a project wants e-mail for interactions that do not say how they are delivered. */
+    email_notifications: ({ projects }, { project: id }: { readonly project: string }) =>
+      own(projects, id)?.email_notifications === true,
+  },
   deadline: (state) => {
     const [asked, retired] = [nextQuestion(state), nextRetirement(state)]
     return asked === undefined || retired === undefined

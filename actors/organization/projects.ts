@@ -77,7 +77,13 @@ export function born(
   handle: string,
   input: Pick<
     Input<Rows['project.create']>,
-    'name' | 'description' | 'external_ref' | 'access_mode' | 'separate_approver' | 'tags'
+    | 'name'
+    | 'description'
+    | 'external_ref'
+    | 'access_mode'
+    | 'separate_approver'
+    | 'email_notifications'
+    | 'tags'
   >,
   cause: Cause,
 ): Project {
@@ -88,6 +94,9 @@ export function born(
     handle,
     access_mode: input.access_mode ?? 'open',
     ...(input.separate_approver !== undefined && { separate_approver: input.separate_approver }),
+    ...(input.email_notifications !== undefined && {
+      email_notifications: input.email_notifications,
+    }),
     ...(input.description && { description: input.description }),
     ...(input.external_ref !== undefined && { external_ref: input.external_ref }),
     ...(input.tags && Object.keys(input.tags).length > 0 && { tags: input.tags }),
@@ -121,7 +130,15 @@ export function updateProject(
       message: 'is only for a change from open to restricted',
     })
   if (faults.length > 0) return refuseFields(...faults)
-  const { name, description, external_ref, access_mode, separate_approver, tags } = input
+  const {
+    name,
+    description,
+    external_ref,
+    access_mode,
+    separate_approver,
+    email_notifications,
+    tags,
+  } = input
   if (external_ref !== undefined && external_ref !== project.external_ref) {
     if (project.external_ref !== undefined)
       return refuse(
@@ -134,7 +151,7 @@ export function updateProject(
   }
   const change = changeOf<Project>(
     project,
-    { name, description, external_ref, access_mode, separate_approver, tags },
+    { name, description, external_ref, access_mode, separate_approver, email_notifications, tags },
     at,
   )
   if (!change) return { events: [], reply: project }

@@ -211,14 +211,14 @@ export const table = {
       /^smtps?:\/\/[^\s/?#]+([/?#]\S*)?$/,
       'must be an address such as smtp://user:password@mail.example.org:587',
     ),
-    'Mail server that takes a letter with an answer link for everybody who is asked and has an address; smtps:// begins with TLS, ?requireTLS=true insists on it; absent: off',
+    'Mail server for e-mail about interactions: those whose delivery names addresses, and all of projects with email_notifications; smtps:// begins with TLS, ?requireTLS=true insists on it; absent: off',
   ),
   BATON_NOTIFY_FROM: optional(
     matching(
       /^[^\s<>@]+@[^\s<>@]+$|^[^<>\r\n]+ <[^\s<>@]+@[^\s<>@]+>$/,
       'must be an address such as baton@example.org, or with a name: Baton <baton@example.org>',
     ),
-    'Sender of those letters',
+    'Sender of that e-mail',
   ),
   BATON_WORKER_LEASE: seconds('lease', 'How long a job stays with a silent worker'),
   BATON_WORKER_CADENCE: seconds('cadence', 'How often workers report that they live'),

@@ -1,6 +1,6 @@
 /**
- * Telling people by e-mail. An interaction that says nothing of its delivery goes to the addresses of its people; one that
- * does goes where it says. An answer link is put only into a letter to the address that an administrator keeps for that very
+ * Notification by e-mail. It is sent only where somebody asked for it: an interaction names addresses in its delivery, or it
+ * has no delivery and its project has the setting `email_notifications`, which sends it to the addresses of its targets. An answer link is put only into a letter to the address that an administrator keeps for that very
  * target: whoever asks a question cannot have the answer of somebody else sent to an address of their own.
  */
 import { createHash } from 'node:crypto'
@@ -24,6 +24,8 @@ interface LetterOptions {
   readonly seal: World['seal']
   /** The active people with an address among targets of a project. */
   reach(project: string, targets: readonly string[]): Promise<readonly Reached[] | Refusal>
+  /** Whether a project wants e-mail for interactions without a delivery. */
+  wanted(project: string): Promise<boolean | Refusal>
   readonly log: Log
 }
 /** Milliseconds the mail server may be silent. */
@@ -59,6 +61,7 @@ export async function createLetters({
   public_url,
   seal,
   reach,
+  wanted,
   log,
 }: LetterOptions): Promise<{ readonly channel: Channel; close(): void }> {
   // Nodes that send no letters do not wait for it.
@@ -133,6 +136,9 @@ export async function createLetters({
   const channel: Channel = async (notice) => {
     const interaction = notice.record as Interaction
     if (interaction.status !== (notice.about === 'submitted' ? 'in_review' : 'pending')) return []
+    const sends = interaction.delivery !== undefined || (await wanted(notice.of.project))
+    if (typeof sends !== 'boolean') return undefined
+    if (!sends) return []
     const reached = await reach(
       notice.of.project,
       notice.about === 'submitted' ? reviewersOf(interaction) : interaction.target_user_ids,

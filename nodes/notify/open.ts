@@ -24,12 +24,21 @@ export async function openTelling(
     world.ask({ project, kind: 'project', id: project }, 'reach', { targets }) as Promise<
       readonly Reached[] | Refusal
     >
+  const wanted = (project: string) => {
+    const organization = world.organization()
+    return world.ask(
+      { project: organization, kind: 'organization', id: organization },
+      'email_notifications',
+      { project },
+    ) as Promise<boolean | Refusal>
+  }
   const mail =
     letters &&
     (await createLetters({
       ...letters,
       seal,
       reach,
+      wanted,
       log,
       ...(public_url !== undefined && { public_url }),
     }))

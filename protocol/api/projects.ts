@@ -12,6 +12,7 @@ export const Project = Type.Object({
   handle: Type.String(),
   access_mode: Type.Enum(['open', 'restricted']),
   separate_approver: Type.Optional(Type.Boolean()),
+  email_notifications: Type.Optional(Type.Boolean()),
   description: Type.Optional(Type.String()),
   external_ref: Type.Optional(Type.String()),
   created_by: Type.Optional(Type.String()),
@@ -27,6 +28,10 @@ const SeparateApprover = Type.Boolean({
   description:
     'Destructive actions of agents are approved by another principal than the one that asked the agent',
 })
+const EmailNotifications = Type.Boolean({
+  description:
+    'E-mail for every interaction that does not say how it is delivered. Otherwise e-mail is sent only for interactions whose delivery has a channel email',
+})
 const CreateProject = Closed({
   name: Name,
   handle: Type.Optional(Type.String({ pattern: '^[a-z0-9]+(-[a-z0-9]+)*$', maxLength: 64 })),
@@ -35,6 +40,7 @@ const CreateProject = Closed({
   if_exists: Type.Optional(Type.Enum(['error', 'adopt'])),
   access_mode: Type.Optional(AccessMode),
   separate_approver: Type.Optional(SeparateApprover),
+  email_notifications: Type.Optional(EmailNotifications),
   tags: Type.Optional(Tags),
 })
 const UpdateProject = Closed({
@@ -43,6 +49,7 @@ const UpdateProject = Closed({
   external_ref: Type.Optional(External),
   access_mode: Type.Optional(AccessMode),
   separate_approver: Type.Optional(SeparateApprover),
+  email_notifications: Type.Optional(EmailNotifications),
   seed_existing_members: Type.Optional(Type.Boolean()),
   tags: Type.Optional(Tags),
 })

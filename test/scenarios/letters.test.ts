@@ -50,6 +50,7 @@ const [ada, bo, cy, nobody] = await Promise.all([
   person('Cy', 'cy@example.org', 'Editor'),
   person('No Body'),
 ])
+await s.ok('project.update', { email_notifications: true })
 const to = (address: string) => mail.letters.filter((letter) => letter.to === address)
 const linkIn = (text: string): string | undefined =>
   /https:\/\/baton\.example\.org\/x(\/answer\/[\w-]+)/.exec(text)?.[1]
@@ -213,3 +214,28 @@ t.test(
     )
   },
 )
+
+t.test('nobody gets e-mail that neither the interaction nor the project asks for', async (t) => {
+  await s.ok('project.update', { email_notifications: false })
+  const before = mail.letters.length
+  await ask({ title: 'Unasked', target_user_ids: [ada.id, 'role:Editor'] })
+  const delivery = { channels: [{ kind: 'email', email: { to: ['cy@example.org'] } }] }
+  await ask({ title: 'Asked', target_user_ids: [cy.id], delivery })
+  await until(
+    async () => mail.letters.length,
+    (count) => count > before,
+  )
+  await s.ok('project.update', { email_notifications: true })
+  await ask({ title: 'By setting', target_user_ids: [cy.id] })
+  await until(
+    async () => mail.letters.length,
+    (count) => count > before + 1,
+  )
+  t.strictSame(
+    mail.letters.slice(before).map(({ headers, to }) => [headers['subject'], to]),
+    [
+      ['Asked', 'cy@example.org'],
+      ['By setting', 'cy@example.org'],
+    ],
+  )
+})
