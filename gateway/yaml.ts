@@ -21,10 +21,19 @@ export function readYaml(
   const [error] = document.errors
   if (error) return { fault: `is not YAML: ${error.message.split('\n')[0] ?? ''}`.slice(0, 300) }
   try {
-    return { value: document.toJS({ maxAliasCount: MAX_ALIASES }) }
+    const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES })
+    return isCircular(value) ? { fault: 'has an alias inside what it stands for' } : { value }
   } catch {
     return { fault: 'refers to itself too often' }
   }
+}
+
+/** Whether a value contains itself: an alias inside its own anchor makes such a value, and no reader of values expects one. */
+function isCircular(value: unknown, above: readonly unknown[] = []): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (above.includes(value)) return true
+  const inner = [...above, value]
+  return Object.values(value).some((member) => isCircular(member, inner))
 }
 
 /**

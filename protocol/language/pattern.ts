@@ -60,7 +60,7 @@ export const ECMASCRIPT: Dialect = {
   bracketFirst: false,
 }
 
-const MAX_PROGRAM = 2000
+export const MAX_PROGRAM = 2000
 const MAX_NESTING = 50
 const DIGIT: Ranges = [48, 57]
 export const WORD: Ranges = [48, 57, 65, 90, 95, 95, 97, 122]

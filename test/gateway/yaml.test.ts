@@ -32,4 +32,11 @@ t.test('length and nesting are bounded before the parser runs', async (t) => {
     .map((name, i) => `${name}: &${name} [${Array(8).fill(`*${'abcdefgh'[i]}`).join(',')}]\n`)
     .join('')}`
   t.strictSame(read(laughs), { fault: 'refers to itself too often' })
+  for (const text of ['a: &a [*a]', '&a {b: {c: *a}}', 'a: &a\n  - b: [*a]'])
+    t.strictSame(read(text), { fault: 'has an alias inside what it stands for' }, text)
+  t.match(
+    read('a: &a [1]\nb: [*a, *a]'),
+    { value: { b: [[1], [1]] } },
+    'an alias beside it is fine',
+  )
 })

@@ -53,6 +53,8 @@ export function fitting(schema: unknown, known: readonly string[] = []): fc.Arbi
 export const exampleOf = (schema: unknown, known: readonly string[] = []): unknown =>
   fc.sample(fitting(required(schema as Schema), known), { numRuns: 1, seed: 7 })[0]
 function required(schema: Schema): Schema {
+  if (schema.anyOf) return { ...schema, anyOf: schema.anyOf.map(required) }
+  if (schema.items) return { ...schema, items: required(schema.items) }
   if (!schema.properties) return schema
   const needed = new Set(schema.required)
   return {
