@@ -354,6 +354,10 @@ export interface Offer {
   readonly project: string
   readonly queue: string
   readonly jobs: readonly JobHeader[]
+  /** The shard whose jobs these are; absent in offers of earlier releases. */
+  readonly source?: string
+  /** The jobs have just come into line, and the answer is needed at once. */
+  readonly ahead?: true
 }
 export interface Taking {
   readonly gateway: string

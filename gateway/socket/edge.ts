@@ -56,6 +56,8 @@ export const limits = {
   /** Frames kept while a registration is decided, and claims held open. */
   backlog: 256,
   claims: 8,
+  /** Pairs of a queue and a capability whose order over shards is remembered, in a project. */
+  orders: 256,
 } as const
 
 /** Whether a job is work that the service does itself, so that no worker gets it; a refusal when that cannot be known now. */

@@ -11,7 +11,9 @@
  */
 import type { JobHeader } from '../../protocol/api/jobs.ts'
 import { offerCapability } from '../../protocol/subjects.ts'
+import type { Take } from '../../protocol/internal.ts'
 import type { Offer, Taking } from '../../protocol/worker.ts'
+import { Order } from './order.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import { soon, type Soon } from '../soon.ts'
 import { limits, type Edge, type Served } from './edge.ts'
@@ -27,6 +29,11 @@ interface Listened {
   readonly claimants: Set<Session>
   readonly stop: () => void
 }
+/** A job and the session that it is promised to. */
+interface Promised {
+  readonly job_id: string
+  readonly session: Session
+}
 /** The sessions of one project on this gateway, and what they listen to. */
 export interface Market {
   readonly interests: Map<string, Listened>
@@ -34,6 +41,8 @@ export interface Market {
   served: number
   /** Who a job was promised to. */
   readonly promised: Map<string, Session>
+  /** Offers of several shards in one order, by queue and capability. */
+  readonly orders: Map<string, Order<JobHeader, Promised>>
   /** When demand was last announced, and whether it is to be announced again. */
   announced: number
   again: boolean
@@ -128,36 +137,73 @@ function take(edge: Edge, offer: Offer): Soon<Taking | undefined> {
 }
 
 /** Take jobs, each for a session. Nothing taken is said as `busy`, so that another gateway is asked. */
-function takeSome(edge: Edge, offer: Offer, { losses }: Served): Taking {
+function takeSome(edge: Edge, offer: Offer, { losses }: Served): Soon<Taking> {
   const market = marketOf(edge, offer.project)
-  const listened = listenedFor(market, offer)
-  const touched = new Set<Session>()
-  const takes: Taking['takes'][number][] = []
-  const left: JobHeader[] = []
-  for (const job of offer.jobs) {
-    const session =
-      market.promised.get(job.id) ?? firstFor(edge, market, listened, job, offer.queue)
-    if (!session) {
-      left.push(job)
-      continue
-    }
-    reserve(edge, market, session, job.id)
-    touched.add(session)
-    const take = { job_id: job.id, session: session.id, instance: session.instance }
-    takes.push(losses === undefined ? take : { ...take, losses })
+  const order = orderOf(edge, market, offer)
+  return soon(order.offer(offer.source, offer.jobs, offer.ahead), ({ taken, left }) => {
+    for (const { session } of taken) settle(edge, session)
+    if (left.length > 0) remindIdle(edge, market, offer, left)
+    const takes = taken.map(
+      ({ job_id, session: { id, instance } }): Take => ({
+        job_id,
+        session: id,
+        instance,
+        ...(losses !== undefined && { losses }),
+      }),
+    )
+    return { gateway: edge.world.node, takes, ...(takes.length === 0 && { busy: true }) }
+  })
+}
+/** The order of the offers that compete with this one. */
+function orderOf(edge: Edge, market: Market, offer: Offer): Order<JobHeader, Promised> {
+  const [first] = offer.jobs
+  const key = keyOf({ queue: offer.queue, ...(first && { capability: offerCapability(first) }) })
+  const known = market.orders.get(key)
+  if (known) return known
+  if (market.orders.size >= limits.orders)
+    for (const [other, { idle }] of market.orders) if (idle) market.orders.delete(other)
+  const { now, later } = edge.world
+  const order = new Order<JobHeader, Promised>({
+    fits: (job) => market.promised.has(job.id) || hasRoom(edge, market, offer, job),
+    take: (job, again) => takeOne(edge, market, offer, job, again),
+    now,
+    later,
+  })
+  market.orders.set(key, order)
+  return order
+}
+/** Whether a session would take a job of an offer. */
+const hasRoom = ({ world }: Edge, market: Market, offer: Offer, job: JobHeader): boolean =>
+  listenedFor(market, offer).some(({ claimants }) =>
+    [...claimants].some(
+      (session) => room(session, world.now()) > 0 && claims(session, job, offer.queue),
+    ),
+  )
+/** Take a job for the session that it was promised to or, unless only that counts, for the one that has waited longest. */
+function takeOne(
+  edge: Edge,
+  market: Market,
+  offer: Offer,
+  job: JobHeader,
+  again: boolean,
+): Promised | undefined {
+  const session =
+    market.promised.get(job.id) ??
+    (again ? undefined : firstFor(edge, market, listenedFor(market, offer), job, offer.queue))
+  if (!session) return undefined
+  reserve(edge, market, session, job.id)
+  return { job_id: job.id, session }
+}
+/** Remind sessions that claim nothing of the work that is left. */
+function remindIdle(edge: Edge, market: Market, offer: Offer, left: readonly JobHeader[]): void {
+  for (const { sessions } of listenedFor(market, offer)) {
+    for (const session of sessions.keys())
+      if (
+        session.claims.length === 0 &&
+        left.some((job) => eligible(job, offer.queue, session.wants))
+      )
+        remind(edge, session)
   }
-  for (const session of touched) settle(edge, session)
-  if (left.length > 0) {
-    for (const { sessions } of listened) {
-      for (const session of sessions.keys())
-        if (
-          session.claims.length === 0 &&
-          left.some((job) => eligible(job, offer.queue, session.wants))
-        )
-          remind(edge, session)
-    }
-  }
-  return { gateway: edge.world.node, takes, ...(takes.length === 0 && { busy: true }) }
 }
 
 /** Free the slot that was reserved for a job; whether there was one. */
@@ -246,6 +292,7 @@ function marketOf(edge: Edge, project: string): Market {
     interests: new Map(),
     served: 0,
     promised: new Map(),
+    orders: new Map(),
     announced: 0,
     again: false,
   }

@@ -119,7 +119,7 @@ export class Offers {
     capability: string,
     jobs: readonly JobHeader[],
   ): Taking | undefined {
-    const offer: Offer = { project, queue, jobs }
+    const offer: Offer = { project, queue, jobs, source: this.#shard.name, ahead: true }
     const ask = (subject: string) => this.#shard.deps.bus.here(subject, offer) as Taking | undefined
     const taking = isServed(jobs) ? undefined : ask(subjects.offer(project, queue, capability))
     return isServed(jobs) || taking?.served
@@ -201,7 +201,12 @@ export class Offers {
     let left = jobs
     let served = isServed(jobs)
     for (let asked = 0; left.length > 0 && asked < GATEWAYS && !this.#stopped; asked++) {
-      const offer: Offer = { project: address.project, queue, jobs: left }
+      const offer: Offer = {
+        project: address.project,
+        queue,
+        jobs: left,
+        source: this.#shard.name,
+      }
       const answer = await bus.request(
         served ? subjects.serve(address.project, queue, capability) : subject,
         offer,

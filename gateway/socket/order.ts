@@ -1,0 +1,180 @@
+/**
+ * One order for the waiting work of several shards. Each shard offers the jobs of its own part of a queue, in their order; here
+ * offers of one queue and one capability are merged before slots are given away.
+ *
+ * Order: higher priority first, then the fairness keys in turns (start-time fair queuing, Goyal et al. 1996), then oldest first.
+ *
+ * Invariants:
+ * R1. An offer is answered within `PATIENCE`. It waits only for shards that are known to have work that comes before its own or,
+ *     where nothing is known and its work had to wait already, for those that have not spoken yet.
+ * R2. Jobs that differ in age by less than `TOLERANCE` do not wait for each other.
+ * R3. What is known of other shards is a hint. It may delay an offer, and never takes anything out of one.
+ */
+import type { JobHeader } from '../../protocol/api/jobs.ts'
+import type { Soon } from '../soon.ts'
+
+/** Milliseconds that an offer waits at most. */
+export const PATIENCE = 10
+/** Milliseconds of age that do not matter between an offer and one that is not here. */
+const TOLERANCE = 100
+/** Milliseconds for which it is known which shards have work, after all of them could speak. */
+const KNOWN = 2000
+/** Milliseconds of age from which on a job is one that had to wait. */
+const LATE = 1000
+/** Fairness keys whose turns are remembered. */
+const KEYS = 1024
+
+type Ranked = Pick<JobHeader, 'id' | 'priority' | 'fairness_key' | 'enqueued_at'>
+/** What became of an offer: what was taken of it, and the jobs that are left. */
+export interface Decided<J, T> {
+  readonly taken: readonly T[]
+  readonly left: readonly J[]
+}
+interface Parts<J, T> {
+  /** Whether a worker has room for a job. */
+  readonly fits: (job: J) => boolean
+  /** Take a job; undefined when no worker has room for it. @param again only if it was promised before. */
+  readonly take: (job: J, again: boolean) => T | undefined
+  /** Unix milliseconds. */
+  readonly now: () => number
+  readonly later: (ms: number, run: () => void) => () => void
+}
+interface Open<J, T> {
+  readonly source: string | undefined
+  readonly jobs: readonly J[]
+  readonly taken: T[]
+  readonly left: J[]
+  /** Index of the next job. */
+  next: number
+  answer: ((decided: Decided<J, T>) => void) | undefined
+}
+
+/** The offers of one queue and one capability. */
+export class Order<J extends Ranked, T> {
+  readonly #parts: Parts<J, T>
+  /** The first job that each shard had left when it spoke last, and the number of that answer. */
+  readonly #heads = new Map<string, { readonly job: J; readonly answer: number }>()
+  #answers = 0
+  #open: Open<J, T>[] = []
+  /** By fairness key the turn after its last job, and the turn of the last job of all. */
+  readonly #turns = new Map<string, number>()
+  #turn = 0
+  /** When all shards could have spoken. */
+  #heard = Number.NEGATIVE_INFINITY
+  /** The wait of the open offers: since which answer, and how to end it. */
+  #wait: { readonly since: number; readonly cancel: () => void } | undefined
+
+  constructor(parts: Parts<J, T>) {
+    this.#parts = parts
+  }
+  /** Whether no work is known to be left. */
+  get idle(): boolean {
+    return this.#heads.size === 0 && this.#open.length === 0
+  }
+
+  /**
+   * Take jobs of a shard's offer. @param source undefined where the shard is not known: such an offer never waits.
+   * @param jobs in the shard's order.
+   * @param ahead the answer is needed at once: nothing is taken where the offer would have to wait.
+   */
+  offer(source: string | undefined, jobs: readonly J[], ahead = false): Soon<Decided<J, T>> {
+    const one: Open<J, T> = { source, jobs, taken: [], left: [], next: 0, answer: undefined }
+    if (source === undefined) return this.#finish(one, false)
+    if (ahead && (this.#open.length > 0 || this.#mustWait(one))) return this.#finish(one, true)
+    this.#open.push(one)
+    if (this.#decide(false)) return one
+    return new Promise((resolve) => {
+      one.answer = resolve
+    })
+  }
+
+  /** Take what comes first until nothing more can be taken; false when that has to wait. */
+  #decide(late: boolean): boolean {
+    for (;;) {
+      const first = this.#first()
+      const job = first?.jobs[first.next]
+      if (!first || !job || !this.#parts.fits(job)) break
+      if (!late && this.#mustWait(first)) {
+        this.#wait ??= {
+          since: this.#answers,
+          cancel: this.#parts.later(PATIENCE, () => this.#expire()),
+        }
+        return false
+      }
+      const take = this.#parts.take(job, false)
+      if (take === undefined) break
+      first.next++
+      first.taken.push(take)
+      this.#serve(job)
+    }
+    this.#wait?.cancel()
+    this.#wait = undefined
+    for (const one of this.#open.splice(0)) {
+      const decided = this.#finish(one, false)
+      one.answer?.(decided)
+    }
+    return true
+  }
+  /** All shards that have work could have spoken: those that did not have none any more. */
+  #expire(): void {
+    const since = this.#wait?.since ?? 0
+    this.#wait = undefined
+    this.#heard = this.#parts.now()
+    const open = new Set(this.#open.map(({ source }) => source))
+    for (const [source, { answer }] of this.#heads)
+      if (answer <= since && !open.has(source)) this.#heads.delete(source)
+    this.#decide(true)
+  }
+  #finish(one: Open<J, T>, again: boolean): Decided<J, T> {
+    for (const job of one.jobs.slice(one.next)) {
+      const take = this.#parts.take(job, again)
+      if (take === undefined) one.left.push(job)
+      else one.taken.push(take)
+    }
+    const [head] = one.left
+    if (one.source === undefined) return one
+    if (head) this.#heads.set(one.source, { job: head, answer: ++this.#answers })
+    else this.#heads.delete(one.source)
+    return one
+  }
+
+  /** The open offer whose next job comes first. */
+  #first(): Open<J, T> | undefined {
+    let [first, head]: [Open<J, T> | undefined, J | undefined] = [undefined, undefined]
+    for (const one of this.#open) {
+      const job = one.jobs[one.next]
+      if (!job || (head && !this.#precedes(job, head, 0))) continue
+      first = one
+      head = job
+    }
+    return first
+  }
+  #mustWait({ source, jobs, next }: Open<J, T>): boolean {
+    const job = jobs[next]
+    if (!job) return false
+    for (const [other, head] of this.#heads)
+      if (
+        other !== source &&
+        this.#precedes(head.job, job, TOLERANCE) &&
+        !this.#open.some((one) => one.source === other)
+      )
+        return true
+    const now = this.#parts.now()
+    return now - this.#heard > KNOWN && now - job.enqueued_at >= LATE
+  }
+  /** Whether a job comes before another one. @param tolerance milliseconds of age that do not matter. */
+  #precedes(job: J, other: J, tolerance: number): boolean {
+    if (job.priority !== other.priority) return job.priority > other.priority
+    const [turn, others] = [this.#turnOf(job), this.#turnOf(other)]
+    return turn === others ? job.enqueued_at + tolerance < other.enqueued_at : turn < others
+  }
+  #turnOf({ fairness_key }: J): number {
+    return Math.max(this.#turn, this.#turns.get(fairness_key) ?? 0)
+  }
+  #serve(job: J): void {
+    this.#turn = this.#turnOf(job)
+    this.#turns.set(job.fairness_key, this.#turn + 1)
+    if (this.#turns.size <= KEYS) return
+    for (const [key, turn] of this.#turns) if (turn <= this.#turn) this.#turns.delete(key)
+  }
+}
