@@ -77,6 +77,10 @@ const isRefused = (error: unknown): boolean =>
   error instanceof UserAuthenticationExpiredError ||
   (error instanceof Error && error.cause !== undefined && isRefused(error.cause))
 
+/** What a TLS alert says when a server does not accept the certificate of its client (RFC 8446, section 6.2). */
+const REFUSED_CERTIFICATE =
+  /certificate required|CERTIFICATE_REQUIRED|handshake failure|alert (bad certificate|certificate|unknown ca|unsupported certificate)/i
+
 /** What to do about a connection that failed for good; undefined: it may succeed when it is tried again. */
 export function lastingFailure(access: Access, error: unknown): string | undefined {
   const { servers, credentials, tls } = access
@@ -85,10 +89,12 @@ export function lastingFailure(access: Access, error: unknown): string | undefin
   if (isRefused(error)) {
     const refused = credentials
       ? `refuses the credentials of ${settingsOf[credentials.type]}: correct them`
-      : 'asks for credentials: give them with BATON_NATS_CREDS, BATON_NATS_NKEY, BATON_NATS_TOKEN, or BATON_NATS_USER and BATON_NATS_PASSWORD'
+      : tls?.cert !== undefined
+        ? 'knows no user for the certificate of BATON_NATS_CERT: give it one that its configuration maps to a user'
+        : 'asks for credentials: give them with BATON_NATS_CREDS, BATON_NATS_NKEY, BATON_NATS_TOKEN, or BATON_NATS_USER and BATON_NATS_PASSWORD'
     return `The NATS server at ${where} ${refused}.`
   }
-  if (/certificate required|bad certificate|handshake failure|CERTIFICATE_REQUIRED/i.test(text))
+  if (REFUSED_CERTIFICATE.test(text))
     return `The NATS server at ${where} ${tls?.cert === undefined ? 'asks for' : 'refuses'} the certificate of this client: name one that it accepts in BATON_NATS_CERT and BATON_NATS_KEY.`
   if (/self.signed|unable to (verify|get)|UNABLE_TO|altname|CERT_/i.test(text))
     return `The certificate of the NATS server at ${where} is not trusted (${text}): name the file of its authority in BATON_NATS_CA, and the server as its certificate does in BATON_NATS.`

@@ -8,15 +8,22 @@ import {
   type JetStreamClient,
   type JetStreamManager,
 } from '@nats-io/jetstream'
-import { connect, PermissionViolationError, type NatsConnection } from '@nats-io/transport-node'
+import {
+  connect,
+  Empty,
+  PermissionViolationError,
+  TimeoutError,
+  type NatsConnection,
+} from '@nats-io/transport-node'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../gateway/ports.ts'
 import { Fault } from '../fault.ts'
 import { authenticatorOf, lastingFailure, tlsOf, unreachable, type Access } from './access.ts'
 import { createAsking, type Asking } from './asking.ts'
-import { Forbidden } from './failures.ts'
+import { Forbidden, isNoResponders } from './failures.ts'
 import { createNamespace, type Namespace } from './namespace.ts'
 import { createPublisher, type Publish } from './publish.ts'
+import { tlsRefusal } from './tls-refusal.ts'
 import { isAccepted, MINIMUM } from './version.ts'
 
 export interface Nats {
@@ -67,6 +74,10 @@ const PINGS = { pingInterval: 1000, maxPingOut: 2 } as const
 
 /** Milliseconds for which a start waits for servers: they may be started at the same time. */
 const FIRST = 4000
+/** Milliseconds for one attempt of these. */
+const ATTEMPT = 2000
+/** Milliseconds for which a JetStream domain may be unknown: a leaf node may be connecting to it. */
+const DOMAIN_KNOWN = 3000
 
 async function firstConnection(
   { access, name, log, within = FIRST }: ConnectOptions,
@@ -90,11 +101,12 @@ async function firstConnection(
         ...(credentials && { authenticator: authenticatorOf(credentials) }),
         ...(tls && { tls }),
         ...PINGS,
-        timeout: Math.max(500, Math.min(5000, left())),
+        timeout: Math.max(500, Math.min(ATTEMPT, left())),
         noAsyncTraces: true,
       })
     } catch (error) {
-      const lasting = lastingFailure(access, error)
+      const refusal = error instanceof TimeoutError ? await tlsRefusal(access) : undefined
+      const lasting = lastingFailure(access, refusal ?? error)
       if (lasting !== undefined) throw new Fault(lasting)
       if (left() <= 0) throw new Fault(unreachable(access, error))
       if (attempt % 10 === 0) log.info({ servers }, 'waiting for NATS')
@@ -121,13 +133,13 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
     return refuseServer(
       `${which} has version ${version}; ${MINIMUM} or newer is needed, because older ones can lose acknowledged data.`,
     )
-  if (connection.info?.jetstream !== true)
+  if (access.domain === undefined && connection.info?.jetstream !== true)
     return refuseServer(
-      `${which} runs without JetStream. Give its configuration a jetstream block, as in nats.conf.`,
+      `${which} runs without JetStream. Give its configuration a jetstream block, as in nats.conf, or name the domain that has JetStream in BATON_NATS_DOMAIN.`,
     )
 
-  const { tls_required, tls_available } = connection.info
-  if (access.tls && !tls_required && !tls_available)
+  const { info } = connection
+  if (access.tls && info?.tls_required !== true && info?.tls_available !== true)
     return refuseServer(
       `${which} offers no TLS, which BATON_NATS_CA, BATON_NATS_CERT and BATON_NATS_KEY ask for. Configure it there, or leave these settings out.`,
     )
@@ -157,6 +169,10 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
     }
   }
   void watch()
+  if (access.domain !== undefined && !(await isDomainKnown(asking, space)))
+    return refuseServer(
+      `No JetStream answers in the domain "${access.domain}" through the NATS server at ${connection.getServer()}: correct BATON_NATS_DOMAIN, or connect that server to the domain.`,
+    )
   const domain = access.domain === undefined ? {} : { domain: access.domain }
   return {
     connection,
@@ -194,6 +210,19 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
         sleep(2000, undefined, { ref: false }).then(() => connection.close()),
       ])
     },
+  }
+}
+
+/** Whether JetStream listens under the names of the domain. Another failure is left to those who ask next. */
+async function isDomainKnown({ ask }: Asking, { api }: Namespace): Promise<boolean> {
+  for (const started = performance.now(); ; await sleep(100)) {
+    try {
+      await ask(`${api}.INFO`, Empty, undefined, QUESTION)
+      return true
+    } catch (error) {
+      if (!isNoResponders(error)) return true
+      if (performance.now() - started > DOMAIN_KNOWN) return false
+    }
   }
 }
 

@@ -19,6 +19,14 @@ export interface Namespace {
   plainStream(stream: string): string | undefined
   /** The name of a KV bucket or object store on the servers. */
   bucket(plain: string): string
+  /** The subject that a key of a KV bucket is stored under. @param key as a token, or `*`, or `>`. */
+  storedKey(bucket: string, key: string): string
+  /**
+   * The subject that a value of this key is published to. With a domain it is one of the API, because a leaf node that has
+   * JetStream itself does not pass `$KV.>` on; the servers of the domain map it to the stored subject (nats-server,
+   * `generateJSMappingTable` in server/jetstream_api.go).
+   */
+  publishedKey(bucket: string, key: string): string
   /** What subjects of the JetStream API begin with, without a dot at the end. */
   readonly api: string
   /** What subjects of answers begin with, so that no other role can be allowed to read them. */
@@ -36,6 +44,8 @@ export function createNamespace(
 ): Namespace {
   const [dotted, joined] = prefix === '' ? ['', ''] : [`${prefix}.`, `${prefix}_`]
   const inbox = `${dotted}_INBOX.${role}`
+  const api = domain === undefined ? '$JS.API' : `$JS.${domain}.API`
+  const storedKey = (bucket: string, key: string) => `$KV.${joined}${bucket}.${key}`
   return {
     prefix,
     subject: (plain) => dotted + plain,
@@ -48,7 +58,10 @@ export function createNamespace(
         : undefined
     },
     bucket: (plain) => joined + plain,
-    api: domain === undefined ? '$JS.API' : `$JS.${domain}.API`,
+    storedKey,
+    publishedKey: (bucket, key) =>
+      domain === undefined ? storedKey(bucket, key) : `${api}.${storedKey(bucket, key)}`,
+    api,
     inbox,
     newInbox: () => createInbox(inbox),
   }

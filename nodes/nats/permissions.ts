@@ -58,7 +58,7 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
     operations.flatMap((operation) =>
       streams.map((name) => `${space.api}.STREAM.${operation}.${space.stream(name)}`),
     )
-  const keys = (bucket: string) => `$KV.${space.bucket(bucket)}.*`
+  const keys = (bucket: string) => space.publishedKey(bucket, '*')
   /** Reading a stream: a consumer of the reader's own, and its flow control. */
   const reading = (streams: readonly string[]) => [
     ...streams.flatMap((plain) => {

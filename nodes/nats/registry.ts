@@ -2,12 +2,12 @@
  * A small map with compare-and-set over a KV bucket. Keys are stored encoded, so any text is a key; reads come from the
  * leader. A deleted key leaves nothing behind: no marker can stand in the way of the next creation.
  */
-import { type KV, Kvm } from '@nats-io/kv'
 import { token } from '../../protocol/subjects.ts'
 import type { Registry } from '../host/ports.ts'
-import { QUESTION, type Nats } from './connect.ts'
-import { codeOf, codes, isWrongSequence } from './failures.ts'
+import { QUESTION, STORING, type Nats } from './connect.ts'
+import { codeOf, codes, isNoResponders, isWrongSequence } from './failures.ts'
 import { isMarker, newest } from './newest.ts'
+import { onlyAfter } from './publish.ts'
 import { createRelief } from './relief.ts'
 
 /** The text that `token` made a key of. */
@@ -21,10 +21,7 @@ const untoken = (key: string): string =>
  * All functions throw when the leader cannot be asked; the outcome of a `put` is then unknown.
  */
 export function createRegistry(nats: Nats, name: string, restore?: () => Promise<void>): Registry {
-  const bucket = nats.space.bucket(name)
-  let opened: Promise<KV> | undefined
-  const store = () => (opened ??= new Kvm(nats.streams).open(bucket, { allow_direct: false }))
-  const stream = `KV_${bucket}`
+  const stream = `KV_${nats.space.bucket(name)}`
   const relief = createRelief(nats)
   /** The keys that were found under each prefix the last time. */
   const last = new Map<string, readonly string[]>()
@@ -34,16 +31,13 @@ export function createRegistry(nats: Nats, name: string, restore?: () => Promise
       return await run()
     } catch (error) {
       // A publish to a stream that is gone finds no responders, not an API error.
-      const gone =
-        restore &&
-        (codeOf(error) === codes.streamNotFound ||
-          (error instanceof Error && error.name === 'JetStreamNotEnabled'))
+      const gone = restore && (codeOf(error) === codes.streamNotFound || isNoResponders(error))
       if (!gone) throw error
       await restore()
       return run()
     }
   }
-  const subjectOf = (key: string): string => `$KV.${bucket}.${token(key)}`
+  const subjectOf = (key: string): string => nats.space.storedKey(name, token(key))
   const read: Registry['get'] = async (key) => {
     const entry = await newest(nats, stream, subjectOf(key), QUESTION)
     return entry && !isMarker(entry)
@@ -54,11 +48,10 @@ export function createRegistry(nats: Nats, name: string, restore?: () => Promise
     get: (key) => restoring(() => read(key)),
     put: (key, value, revision) =>
       restoring(async () => {
-        const kv = await store()
+        const subject = nats.space.publishedKey(name, token(key))
+        const data = new TextEncoder().encode(value)
         try {
-          return await (revision === 0
-            ? kv.create(token(key), value)
-            : kv.update(token(key), value, revision))
+          return await nats.publish(subject, data, onlyAfter(revision), STORING)
         } catch (error) {
           if (!isWrongSequence(error)) throw error
           if (((await newest(nats, stream, subjectOf(key), QUESTION))?.sequence ?? 0) === revision)
@@ -76,10 +69,10 @@ export function createRegistry(nats: Nats, name: string, restore?: () => Promise
         const expected = new Map((last.get(prefix) ?? []).map((key) => [key, read(key)] as const))
         for (const reading of expected.values()) reading.catch(() => {})
         const { state } = await nats.manager.streams.info(stream, {
-          subjects_filter: `$KV.${bucket}.>`,
+          subjects_filter: nats.space.storedKey(name, '>'),
         })
         const keys = Object.keys(state.subjects ?? {})
-          .map((subject) => untoken(subject.slice(`$KV.${bucket}.`.length)))
+          .map((subject) => untoken(subject.slice(nats.space.storedKey(name, '').length)))
           .filter((key) => key.startsWith(prefix))
           .sort()
         last.set(prefix, keys)

@@ -25,7 +25,7 @@ export function createSnapshots(nats: Nats): Snapshots {
   const relief = createRelief(nats)
   const streamOf = (partition: number): string => nats.space.stream(`KV_${names.state(partition)}`)
   const subjectOf = (partition: number, key: string): string =>
-    `$KV.${nats.space.bucket(names.state(partition))}.${token(key)}`
+    nats.space.storedKey(names.state(partition), token(key))
   /** Object that a key refers to, of the keys whose value was seen to be large. */
   const objects = new Map<string, string>()
   const place = (partition: number, key: string) => `${partition}/${key}`
@@ -64,7 +64,7 @@ export function createSnapshots(nats: Nats): Snapshots {
       const write = async (value: Uint8Array): Promise<number | undefined> => {
         try {
           return await nats.publish(
-            subjectOf(partition, key),
+            nats.space.publishedKey(names.state(partition), token(key)),
             value,
             revision === undefined ? undefined : onlyAfter(revision),
             STORING,

@@ -1,0 +1,58 @@
+/**
+ * Why a server ended a TLS connection just after it was made. With TLS 1.3 a client may take the handshake for complete before
+ * the server has judged its certificate; the refusal follows as an alert (RFC 8446, appendix D.3), which the client library drops
+ * and reports as a timeout. This makes the connection once more and listens for the alert. It sends no credentials.
+ */
+import { readFileSync } from 'node:fs'
+import { connect as connectTcp, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import type { Access } from './access.ts'
+
+/** Milliseconds to wait for the alert of one server. */
+const ALERT_WITHIN = 500
+const DEFAULT_PORT = 4222
+
+/** The alert of the first of the servers that sends one; undefined when none does in time, or none asks for TLS. */
+export async function tlsRefusal(access: Access): Promise<Error | undefined> {
+  const answers = await Promise.all(access.servers.map((server) => alertOf(server, access)))
+  return answers.find((answer) => answer !== undefined)
+}
+
+const pem = (file: string | undefined): Buffer | undefined =>
+  file === undefined ? undefined : readFileSync(file)
+
+function alertOf(server: string, { tls = {} }: Access): Promise<Error | undefined> {
+  const { hostname, port } = new URL(server.includes('://') ? server : `nats://${server}`)
+  const host = hostname.replace(/^\[|\]$/g, '')
+  return new Promise((done) => {
+    const sockets: Socket[] = []
+    const settle = (alert?: Error) => {
+      clearTimeout(timer)
+      for (const socket of sockets) socket.destroy()
+      done(alert)
+    }
+    const timer = setTimeout(settle, ALERT_WITHIN)
+    const plain = connectTcp(Number(port) || DEFAULT_PORT, host)
+    sockets.push(plain)
+    plain.once('error', () => settle())
+    // A server that asks for TLS says so in its first line, before the handshake.
+    plain.once('data', (line) => {
+      if (!/"tls_(required|available)":true/.test(line.toString('latin1'))) return settle()
+      try {
+        const [ca, cert, key] = [pem(tls.ca), pem(tls.cert), pem(tls.key)]
+        const secured = connectTls({
+          socket: plain,
+          ...(/[a-z]/i.test(host) && !host.includes(':') && { servername: host }),
+          ...(ca && { ca }),
+          ...(cert && { cert }),
+          ...(key && { key }),
+        })
+        sockets.push(secured)
+        secured.on('error', settle)
+      } catch {
+        // A file that cannot be read is reported by the attempt to connect.
+        settle()
+      }
+    })
+  })
+}
