@@ -251,6 +251,8 @@ export interface InteractionSettled {
   readonly responder?: { readonly user_id: string }
   readonly comment?: string
   readonly reason?: string
+  /** It was cancelled, because targets or reviewers do not exist: a fault of the step that asked. */
+  readonly invalid?: true
 }
 
 /** Decided by an interaction, besides its rows. */
@@ -263,6 +265,8 @@ export type InteractionCommands = {
       Pick<Interaction, 'consumer'> & { depth?: number; withheld?: true; approval?: Approval }
     reply: undefined
   }
+  /** From the node that looked up its targets and reviewers: these do not exist. Nothing happens to one that is over. */
+  'interaction.invalidate': { input: { unknown: readonly string[] }; reply: undefined }
   /** From the run that waits: it does not want an answer any more. Nothing happens to one that is over. */
   'interaction.withdraw': { input: { reason?: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }

@@ -17,7 +17,7 @@ import { link } from './links.ts'
 import { ask, create, open } from './open.ts'
 import { respond, review } from './respond.ts'
 import { hearing } from './session.ts'
-import { cancel, remove, wake, withdraw } from './settle.ts'
+import { cancel, invalidate, remove, wake, withdraw } from './settle.ts'
 import { apply, expiry, isSettled, opened, type InteractionState } from './state.ts'
 
 const publish = (
@@ -61,6 +61,7 @@ export const interactionActor = ({
     'interaction.review': hearing(review),
     'interaction.cancel': hearing(cancel),
     'interaction.withdraw': hearing(withdraw),
+    'interaction.invalidate': hearing(invalidate),
     'interaction.delete': remove,
     'interaction.link': link,
     wake: hearing(wake),

@@ -42,7 +42,7 @@ export const hearing =
         {
           to: { kind: 'session', id: next.session },
           name: 'interaction.changed',
-          input: { interaction: next.record },
+          input: { interaction: next.record, ...(next.invalid && { invalid: true }) },
         },
       ],
     }

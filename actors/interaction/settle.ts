@@ -24,13 +24,16 @@ export const recordReply = (after: InteractionState): Interaction => after.recor
 
 /**
  * End it. @param state as it is when it ends, before the change. @param change names the new status; times are added.
- * @param silent the run that waits ended it itself.
+ * @param options `silent`: the run that waits ended it itself; `invalid`: its targets or reviewers do not exist.
  */
 export function conclude(
   { record, depth, withheld }: InteractionState,
   change: Change,
   cause: Cause,
-  silent = false,
+  {
+    silent = false,
+    invalid = false,
+  }: { readonly silent?: boolean; readonly invalid?: boolean } = {},
 ): Ended {
   const at = timestamp(cause.at)
   const full: Change = { ...change, set: { ...change.set, completed_at: at } }
@@ -45,10 +48,11 @@ export function conclude(
         ...full,
         source: { ...sourceOf(after), depth },
         ...(withheld && { withheld }),
+        ...(invalid && { invalid }),
         ...(dispatch && { dispatch }),
       },
     ],
-    tells: [...(silent ? [] : tellsOf(after)), ...(dispatch ? [deliver(dispatch)] : [])],
+    tells: [...(silent ? [] : tellsOf(after, invalid)), ...(dispatch ? [deliver(dispatch)] : [])],
   }
 }
 
@@ -83,7 +87,35 @@ export const withdraw = (
   cause: Cause,
 ): Decided<InteractionEvent, undefined> =>
   isOpen(state)
-    ? { ...conclude(state, cancellation(reason, cause, undefined), cause, true), reply: undefined }
+    ? {
+        ...conclude(state, cancellation(reason, cause, undefined), cause, { silent: true }),
+        reply: undefined,
+      }
+    : { events: [], reply: undefined }
+
+/** Targets or reviewers that a step or a model named do not exist: nobody could answer, so it is cancelled as a fault of who asked. */
+export const invalidate = (
+  state: InteractionState | null,
+  { unknown }: InteractionCommands['interaction.invalidate']['input'],
+  cause: Cause,
+): Decided<InteractionEvent, undefined> =>
+  isOpen(state) && unknown.length > 0
+    ? {
+        ...conclude(
+          state,
+          cancellation(
+            `There is no such principal or role in the project: ${unknown.join(', ')}`.slice(
+              0,
+              1024,
+            ),
+            cause,
+            undefined,
+          ),
+          cause,
+          { invalid: true },
+        ),
+        reply: undefined,
+      }
     : { events: [], reply: undefined }
 
 const cancellation = (
@@ -138,7 +170,7 @@ export function remove(state: InteractionState | null): Decision<InteractionEven
 const commentOf = ({ responses, resolving_response_id }: Interaction): string | undefined =>
   responses.find(({ id }) => id === resolving_response_id)?.comment
 
-function tellsOf(after: Interaction): Tell[] {
+function tellsOf(after: Interaction, invalid: boolean): Tell[] {
   const {
     id,
     status,
@@ -156,6 +188,7 @@ function tellsOf(after: Interaction): Tell[] {
     ...(status === 'completed' && { value: outcome, ...(responder && { responder }) }),
     ...(comment !== undefined && { comment }),
     ...(cancel_reason !== undefined && { reason: cancel_reason }),
+    ...(invalid && { invalid }),
   }
   return [{ to: { kind: 'run', id: run.run_id }, name: 'interaction.settled', input }]
 }

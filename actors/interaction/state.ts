@@ -26,6 +26,8 @@ export interface InteractionState {
   readonly withheld?: true
   /** The service demands it before an action is executed; absent: a question of a client, a run or an agent. */
   readonly approval?: Approval
+  /** It was cancelled by the service, because targets or reviewers do not exist. */
+  readonly invalid?: true
 }
 
 /** Begin the state. */
@@ -46,9 +48,17 @@ export const opened = (
   ...(approval && { approval }),
 })
 /** Apply a change of the record. */
-export function apply(state: InteractionState | null, event: Change, at: number): InteractionState {
+export function apply(
+  state: InteractionState | null,
+  event: Change & { readonly invalid?: true },
+  at: number,
+): InteractionState {
   if (!state) throw new Error('an interaction changed before it was created')
-  return { ...state, record: changed(state.record, event, at) }
+  return {
+    ...state,
+    record: changed(state.record, event, at),
+    ...('invalid' in event && event.invalid && { invalid: true }),
+  }
 }
 
 /** Whether it is over. */

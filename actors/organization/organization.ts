@@ -193,6 +193,11 @@ export const organizationActor = (
     skills: skillsOf,
     skill_grants: grantsOf,
     action: actionOf,
+    /** Those of some ids that no key of the organization signs in as. */
+    unknown_principals: ({ keys }, { ids }: { readonly ids: readonly string[] }) => {
+      const known = new Set(Object.values(keys).map(({ key }) => key.principal_id))
+      return ids.filter((id) => !known.has(id))
+    },
     /** Whether a project wants e-mail for interactions that do not say how they are delivered. */
     email_notifications: ({ projects }, { project: id }: { readonly project: string }) =>
       own(projects, id)?.email_notifications === true,

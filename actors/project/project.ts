@@ -46,6 +46,7 @@ import { evolvePartings, parting, partingOf, partingSettled } from './partings.t
 import { createPrincipal, deletePrincipal, updatePrincipal } from './principals.ts'
 import { assignRole, createRole, deleteRole, unassignRole, updateRole } from './roles.ts'
 import { reachOf } from './reach.ts'
+import { unknownTargets } from './targets.ts'
 import { createSkill, deleteSkill, replaceSkill } from '../skills.ts'
 import { createToolkit, deleteToolkit, replaceToolkit } from './toolkits.ts'
 import { bare, definitionOf, directoryOf, type ProjectOptions, type ProjectState } from './state.ts'
@@ -301,6 +302,7 @@ export function projectActor(
       directory: directoryOf,
       definition: definitionOf,
       reach: reachOf,
+      unknown_targets: unknownTargets,
       equipment: equippedOf,
       bindings: bindingsOf,
       action: actionOf,

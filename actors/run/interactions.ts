@@ -7,7 +7,7 @@ import type { RunCommands } from '../../protocol/internal.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance } from './advance.ts'
 import { current, draft, emit, nothing, silently, tellInteraction, type Draft } from './draft.ts'
-import { endWait, resumeStep } from './outcome.ts'
+import { endWait, failStep, resumeStep } from './outcome.ts'
 import { waitingAt } from './places.ts'
 import { hasRoom, storing } from './signal.ts'
 import { hasEnded, type RunState } from './state.ts'
@@ -92,7 +92,9 @@ function resume(on: Draft, ended: Told<'interaction.settled'>): void {
     endWait(on, 'wait.timed_out', { reason: 'expired', interaction_id: ended.interaction_id })
   else endWait(on, 'wait.resumed', { payload: outputOf(ended) })
   resumeStep(on)
-  if (step.kind === 'check') settleGate(on, ended)
+  if (ended.invalid)
+    failStep(on, { error_type: 'interaction_invalid', error: `targets: ${ended.reason}` }, true)
+  else if (step.kind === 'check') settleGate(on, ended)
   else finish(on, step, ended)
   advance(on)
 }

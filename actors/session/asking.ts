@@ -177,7 +177,7 @@ export const interactionChanged =
   (brand: string) =>
   (
     state: SessionState,
-    { interaction }: SessionCommands['interaction.changed']['input'],
+    { interaction, invalid }: SessionCommands['interaction.changed']['input'],
     cause: Cause,
   ): Decision<SessionEvent, undefined> => {
     if (!state.record || state.gone) return nothing
@@ -187,7 +187,7 @@ export const interactionChanged =
     const call = callOf(on, id, tool_call_id)
     if (call?.interaction_id !== interaction.id || call.state === 'done') return silently(on)
     if (!settledStatuses.has(interaction.status)) opened(on, id, call.id)
-    else resolved(on, id, call.id, interaction)
+    else resolved(on, id, call.id, interaction, invalid)
     return silently(on)
   }
 
@@ -203,7 +203,13 @@ function opened(on: Draft, id: string, tool_call_id: string): void {
 }
 
 /** It is over: the call has its result, or the action may be done. */
-function resolved(on: Draft, id: string, tool_call_id: string, interaction: Interaction): void {
+function resolved(
+  on: Draft,
+  id: string,
+  tool_call_id: string,
+  interaction: Interaction,
+  invalid = false,
+): void {
   const turn = turnOf(on, id) as Turn
   const call = callOf(on, id, tool_call_id)
   if (!call) return
@@ -215,7 +221,12 @@ function resolved(on: Draft, id: string, tool_call_id: string, interaction: Inte
     if (now && openQuestions(now).length === 0) conclude(on, id)
     return
   }
-  if (approved) {
+  if (invalid)
+    settle(on, id, tool_call_id, {
+      status: 'error',
+      content: JSON.stringify({ error: interaction.cancel_reason }),
+    })
+  else if (approved) {
     patchCall(on, id, call.index, { status: 'pending', progress: null })
     noteCall(on, id, tool_call_id, { state: 'ready' })
   } else if (turn.work.interrupted?.includes(tool_call_id))

@@ -6,6 +6,7 @@ import type { Config } from '../config.ts'
 import type { HostDeps } from '../host/deps.ts'
 import { createHook } from './hook.ts'
 import { createLetters } from './letters.ts'
+import { checkTargets } from './targets.ts'
 import { createTelling } from './telling.ts'
 
 interface Telling {
@@ -13,11 +14,11 @@ interface Telling {
   close(): void
 }
 
-/** Open what is set up; undefined when nothing is. */
+/** Open what is set up. Without any way to notify people, the targets of questions are looked up all the same. */
 export async function openTelling(
   { notify: hook, letters, brand, public_url }: Config,
   world: World,
-): Promise<Telling | undefined> {
+): Promise<Telling> {
   const { log } = world
   const seal: World['seal'] = (text) => world.seal(text)
   const reach = (project: string, targets: readonly string[]) =>
@@ -57,7 +58,12 @@ export async function openTelling(
       : []),
     ...(mail ? [mail.channel] : []),
   ]
-  return channels.length === 0
-    ? undefined
-    : { notify: createTelling(channels), close: () => mail?.close() }
+  const tell = createTelling(channels)
+  return {
+    notify: async (notice) => {
+      const targets = await checkTargets(world, notice)
+      return targets === 'valid' ? tell(notice) : targets === 'invalid'
+    },
+    close: () => mail?.close(),
+  }
 }

@@ -58,6 +58,8 @@ export type InteractionEvent =
         readonly was?: Interaction['status']
         /** See `interaction.created`. */
         readonly withheld?: true
+        /** It was cancelled by the service, because targets or reviewers do not exist: the reason says which. */
+        readonly invalid?: true
         readonly source: Source
         readonly dispatch?: Dispatch
       })

@@ -16,7 +16,11 @@ export type SessionCommands = {
   'job.settled': RunCommands['job.settled']
   'job.retried': RunCommands['job.retried']
   /** From a question that this session opened, after every change of it, in the same commit. */
-  'interaction.changed': { input: { interaction: Interaction }; reply: undefined }
+  'interaction.changed': {
+    /** `invalid`: it was cancelled, because targets do not exist. */
+    input: { interaction: Interaction; invalid?: true }
+    reply: undefined
+  }
   /** From a run or a channel: a turn of theirs. They have their own admission. A run is told how it ends (`turn.settled`), also when it cannot begin. */
   'turn.open': { input: TurnOpening; reply: undefined }
   /** From the run whose turn it is: it does not want it any more. It was opened before, because what a run says comes in order. */
