@@ -1,6 +1,7 @@
-/** The API reference: the OpenAPI document of the table and a page that shows it, served without any request elsewhere. */
+/** The API reference: the OpenAPI and AsyncAPI documents and a page that shows them, served without any request elsewhere. */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
+import { asyncapi } from '../protocol/openapi/asyncapi.ts'
 import { openapi } from '../protocol/openapi/document.ts'
 import type { Examples } from '../protocol/openapi/examples.ts'
 import { escaped } from './answer/page.ts'
@@ -18,6 +19,7 @@ const page = (brand: string) => `<!doctype html>
 <script src="/docs/start.js" defer></script>
 </head>
 <body style="margin:0">
+<p style="margin:1em;font-family:sans-serif"><a href="/v1/openapi.json">OpenAPI document</a> · <a href="/v1/asyncapi.json">AsyncAPI document of event streams and the worker socket</a></p>
 <div id="reference"></div>
 </body>
 </html>
@@ -38,6 +40,7 @@ export function openDocs(
   settings: GatewaySettings,
 ): Readonly<Record<string, () => Promise<Answer>>> {
   let document: Promise<string> | undefined
+  let streams: string | undefined
   const files = new Map<string, Promise<Uint8Array>>()
   const file = (name: string, type: string) => async (): Promise<Answer> => {
     let bytes = files.get(name)
@@ -57,6 +60,11 @@ export function openDocs(
     '/v1/openapi.json': async () => ({
       status: 200,
       text: await (document ??= documentOf(settings)),
+      type: 'application/json',
+    }),
+    '/v1/asyncapi.json': async () => ({
+      status: 200,
+      text: (streams ??= JSON.stringify(asyncapi(settings))),
       type: 'application/json',
     }),
     '/docs': async () => ({

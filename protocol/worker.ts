@@ -95,85 +95,102 @@ export interface Filters {
 }
 
 /** A leased job as a worker gets it: a closed object. */
-export interface ClaimedJob {
-  readonly id: string
-  readonly kind: JobHeader['kind']
-  readonly origin: JobHeader['origin']
-  readonly executor_kind: JobHeader['executor_kind']
-  readonly queue: string
-  readonly action_name?: string
-  readonly environment_id?: string
-  readonly provider?: string
-  readonly model?: string
-  readonly run_id?: string
-  readonly step_id?: string
-  readonly agent_turn_id?: string
-  readonly session_id?: string
-  readonly tool_call_id?: string
-  readonly delivery_id?: string
-  readonly spec: Open
-  readonly lease_token: string
-  readonly claim_attempt: number
-  readonly lease_duration_seconds: number
-  readonly heartbeat_cadence_seconds: number
+export const ClaimedJob = Type.Object(
+  {
+    id: Type.String(),
+    kind: Type.Unsafe<JobHeader['kind']>(Type.String()),
+    origin: Type.Unsafe<JobHeader['origin']>(Type.String()),
+    executor_kind: Type.Unsafe<JobHeader['executor_kind']>(Type.String()),
+    queue: Type.String(),
+    action_name: Type.Optional(Type.String()),
+    environment_id: Type.Optional(Type.String()),
+    provider: Type.Optional(Type.String()),
+    model: Type.Optional(Type.String()),
+    run_id: Type.Optional(Type.String()),
+    step_id: Type.Optional(Type.String()),
+    agent_turn_id: Type.Optional(Type.String()),
+    session_id: Type.Optional(Type.String()),
+    tool_call_id: Type.Optional(Type.String()),
+    delivery_id: Type.Optional(Type.String()),
+    spec: Open,
+    lease_token: Type.String({ description: 'Proves the lease in heartbeats and reports' }),
+    claim_attempt: Type.Integer({ minimum: 1 }),
+    lease_duration_seconds: Type.Number(),
+    heartbeat_cadence_seconds: Type.Number(),
+  },
+  { additionalProperties: false },
+)
+export type ClaimedJob = Readonly<Static<typeof ClaimedJob>>
+const echoed = Type.Optional(
+  Type.String({ description: 'message_id of the frame that is answered' }),
+)
+const cancelling = {
+  job_id: Type.String(),
+  reason: Type.Optional(Type.String()),
+  requested_at: Type.Optional(Timestamp),
 }
-interface Cancelling {
-  readonly job_id: string
-  readonly reason?: string
-  readonly requested_at?: string
-}
-/** Frames the server sends. */
-export type Down =
-  | {
-      readonly type: 'worker.registered'
-      readonly message_id?: string
-      readonly worker_session_token: string
-      readonly lease: {
-        readonly lease_duration_seconds: number
-        readonly heartbeat_cadence_seconds: number
-      }
-    }
-  | {
-      readonly type: 'jobs.claimed'
-      readonly message_id?: string
-      readonly jobs: readonly ClaimedJob[]
-    }
-  | { readonly type: 'work.available' }
-  | {
-      readonly type: 'job.heartbeat.ack'
-      readonly message_id?: string
-      readonly job_id: string
-      readonly cancel?: Cancelling
-      readonly directives?: { readonly should_cancel: boolean }
-    }
-  | {
-      readonly type: 'job.report.ack'
-      readonly message_id?: string
-      readonly job_id: string
-      readonly duplicate?: boolean
-    }
-  | ({ readonly type: 'job.cancel'; readonly message_id?: string } & Cancelling)
-  | {
-      readonly type: 'worker.drain' | 'worker.draining.ack' | 'keepalive'
-      readonly message_id?: string
-    }
-  | {
-      readonly type: 'error'
-      readonly message_id?: string
-      readonly error: { readonly code: FrameError; readonly message: string }
-    }
-export type FrameError =
-  | 'invalid_actor'
-  | 'worker_instance_conflict'
-  | 'register_failed'
-  | 'claim_failed'
-  | 'temporarily_unavailable'
-  | 'lease_lost'
-  | 'not_registered'
-  | 'bad_frame'
-  | 'unknown_frame'
-  | 'payload_too_large'
-  | 'rate_limit_exceeded'
+const frameErrors = [
+  'invalid_actor',
+  'worker_instance_conflict',
+  'register_failed',
+  'claim_failed',
+  'temporarily_unavailable',
+  'lease_lost',
+  'not_registered',
+  'bad_frame',
+  'unknown_frame',
+  'payload_too_large',
+  'rate_limit_exceeded',
+] as const
+export type FrameError = (typeof frameErrors)[number]
+/** Frames the server sends, by `type`. */
+export const down = {
+  'worker.registered': Type.Object({
+    type: Type.Literal('worker.registered'),
+    message_id: echoed,
+    worker_session_token: Type.String(),
+    lease: Type.Object({
+      lease_duration_seconds: Type.Number(),
+      heartbeat_cadence_seconds: Type.Number(),
+    }),
+  }),
+  'jobs.claimed': Type.Object({
+    type: Type.Literal('jobs.claimed'),
+    message_id: echoed,
+    jobs: Type.Unsafe<readonly ClaimedJob[]>(Type.Array(ClaimedJob)),
+  }),
+  'work.available': Type.Object({ type: Type.Literal('work.available') }),
+  'job.heartbeat.ack': Type.Object({
+    type: Type.Literal('job.heartbeat.ack'),
+    message_id: echoed,
+    job_id: Type.String(),
+    cancel: Type.Optional(Type.Object(cancelling)),
+    directives: Type.Optional(Type.Object({ should_cancel: Type.Boolean() })),
+  }),
+  'job.report.ack': Type.Object({
+    type: Type.Literal('job.report.ack'),
+    message_id: echoed,
+    job_id: Type.String(),
+    duplicate: Type.Optional(Type.Boolean()),
+  }),
+  'job.cancel': Type.Object({
+    type: Type.Literal('job.cancel'),
+    message_id: echoed,
+    ...cancelling,
+  }),
+  'worker.drain': Type.Object({ type: Type.Literal('worker.drain'), message_id: echoed }),
+  'worker.draining.ack': Type.Object({
+    type: Type.Literal('worker.draining.ack'),
+    message_id: echoed,
+  }),
+  keepalive: Type.Object({ type: Type.Literal('keepalive'), message_id: echoed }),
+  error: Type.Object({
+    type: Type.Literal('error'),
+    message_id: echoed,
+    error: Type.Object({ code: Type.Enum([...frameErrors]), message: Type.String() }),
+  }),
+} as const
+export type Down = { [K in keyof typeof down]: Static<(typeof down)[K]> }[keyof typeof down]
 
 /** Close codes; clients only take a reconnect delay from them, so none is 1000 or 1001 unless the worker drained. */
 export const closeCodes = {

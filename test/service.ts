@@ -16,6 +16,7 @@ import { startNode, type RunningNode } from '../nodes/node.ts'
 import type { Log } from '../gateway/ports.ts'
 import { api, type RowName } from '../protocol/api.ts'
 import { routeOf, type Row } from '../protocol/contract.ts'
+import { undescribed } from './frames.ts'
 import { silent } from './memory.ts'
 
 interface Answer<T = Record<string, unknown>> {
@@ -324,6 +325,9 @@ export async function service(
             ...(event !== undefined && { event }),
             data: JSON.parse(text),
           }
+          const fault = undescribed(name, event, frame.data)
+          if (fault !== undefined)
+            throw new Error(`${name} sent a frame ${event} that is not described: ${fault}`)
           frames.push(frame)
           if (until(frame, frames)) break
         }

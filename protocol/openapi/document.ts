@@ -84,24 +84,22 @@ function bodyOf({ body, upload }: Operation['shape'], { reference, written }: Na
   }
 }
 
-/** A stream of events. @param data schema of the data of its frames, where all have one. */
-const events = (data?: unknown): Json => ({
+/** A stream of events. */
+const events: Json = {
   'text/event-stream': {
     schema: {
       type: 'string',
-      description: 'Frames `id`, `event`, `data`; data is one record as JSON',
-      ...(data !== undefined && { 'x-data': data }),
+      description:
+        'Frames `id`, `event`, `data`; data is one record as JSON. The AsyncAPI document at `/v1/asyncapi.json` has the schema of each event.',
     },
   },
-})
+}
 /** What a row answers on success, by content type. */
 function contentOf({ shape, verb }: Operation, { reference }: Names): Json | undefined {
   if (!shape.reply) return undefined
   if (verb === 'blob') return { 'application/octet-stream': { schema: reference(shape.reply) } }
   if (verb !== 'stream') return json(reference(shape.reply))
-  return shape.stream === 'accept'
-    ? { ...json(reference(shape.reply)), ...events() }
-    : events(reference(shape.reply))
+  return shape.stream === 'accept' ? { ...json(reference(shape.reply)), ...events } : events
 }
 
 /** Every code that a row may refuse with: its own, and those of every row that is asked like it. */
@@ -136,7 +134,7 @@ function responsesOf(row: Operation, names: Names): Json {
   const success = (status: number): Json => {
     const given = {
       ...(regular.includes(status) && status !== 204 && status !== shape.bare && content),
-      ...(streams && status === 200 && events()),
+      ...(streams && status === 200 && events),
     }
     return {
       description: shape.summary,
@@ -238,7 +236,7 @@ export function openapi({ brand, version, public_url = '', examples = {} }: Desc
       title: `${brand} API`,
       version,
       description:
-        'Coordinates the work of humans, systems and agents: workflows, runs, and the workers that execute them.',
+        'Coordinates the work of humans, systems and agents: workflows, runs, and the workers that execute them. Event streams and the worker socket are described by the [AsyncAPI document](/v1/asyncapi.json).',
     },
     servers: [
       { url: `${public_url}/v1`, description: 'Production' },
@@ -281,7 +279,7 @@ export function openapi({ brand, version, public_url = '', examples = {} }: Desc
         },
       },
       schemas: {
-        ...names.components(),
+        ...names.components(paths),
         Error: errorSchema,
       },
     },

@@ -2,6 +2,7 @@
  * Named schemas of the API reference. Each record, request and reply has one name and is referenced by it. Names are
  * found by shape: two schemas with the same JSON have the same name.
  */
+import type { TSchema } from 'typebox'
 import * as access from '../api/access.ts'
 import * as actions from '../api/actions.ts'
 import * as events from '../api/events.ts'
@@ -205,6 +206,7 @@ const chosen: Readonly<Record<string, unknown>> = {
   WorkflowVersion,
 }
 
+const REFERENCE = /"#\/components\/schemas\/(\w+)"/g
 type Json = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -225,12 +227,19 @@ export interface Names {
   readonly reference: (schema: unknown) => unknown
   /** A schema as plain JSON that is itself written out, and refers to what it contains. */
   readonly written: (schema: unknown) => unknown
-  /** Every named schema, written out, in alphabetical order. */
-  readonly components: () => Json
+  /** The named schemas that a part of a document refers to, themselves or through others: written out, in alphabetical order. */
+  readonly components: (part: unknown) => Json
 }
 
-/** Name the schemas of operations. @param operations by operation name. */
-export function nameSchemas(operations: Readonly<Record<string, Described>>): Names {
+/**
+ * Name the schemas of operations.
+ * @param operations by operation name.
+ * @param more further schemas, by the names that they get unless their shapes are named already.
+ */
+export function nameSchemas(
+  operations: Readonly<Record<string, Described>>,
+  more: Readonly<Record<string, TSchema>> = {},
+): Names {
   const texts = new WeakMap<object, string>()
   const textOf = (schema: object): string => {
     let text = texts.get(schema)
@@ -247,6 +256,7 @@ export function nameSchemas(operations: Readonly<Record<string, Described>>): Na
     schemas.set(name, schema)
   }
   for (const [name, schema] of Object.entries(chosen)) if (isObject(schema)) give(name, schema)
+  for (const [name, schema] of Object.entries(more)) give(name, schema)
   const listName = (schema: Json): string | undefined => {
     const { items, has_more } = isObject(schema['properties']) ? schema['properties'] : {}
     const item = isObject(items) ? items['items'] : undefined
@@ -277,15 +287,22 @@ export function nameSchemas(operations: Readonly<Record<string, Described>>): Na
   return {
     reference: (schema) => plain(schema),
     written,
-    components: () =>
-      Object.fromEntries(
-        [...schemas]
-          .sort(([a], [b]) => (a < b ? -1 : 1))
-          .map(([name, schema]) => [name, written(schema)]),
-      ),
+    components: (part) => {
+      const found = new Map<string, unknown>()
+      const visit = (value: unknown): void => {
+        for (const [, name = ''] of JSON.stringify(value).matchAll(REFERENCE)) {
+          if (found.has(name) || !schemas.has(name)) continue
+          const schema = written(schemas.get(name))
+          found.set(name, schema)
+          visit(schema)
+        }
+      }
+      visit(part)
+      return Object.fromEntries([...found].sort(([a], [b]) => (a < b ? -1 : 1)))
+    },
   }
 }
 
 /** `run.cancel_many` as `RunCancelMany`. */
-const pascal = (operation: string): string =>
+export const pascal = (operation: string): string =>
   operation.replaceAll(/(?:^|[._])(\w)/g, (_, first: string) => first.toUpperCase())

@@ -298,7 +298,9 @@ t.test('the reference, its page, health and numbers are there without a key', as
       path,
     )
   }
+  t.match((await get('/v1/asyncapi.json')).body, { asyncapi: '3.0.0' })
   const page = await get('/docs')
+  t.match(page.text, 'href="/v1/asyncapi.json"')
   const sources = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, source]) =>
     String(source),
   )

@@ -1,0 +1,131 @@
+/**
+ * The AsyncAPI 3.0 document: the frames of event streams and of the worker socket. Routes come from the table, schemas from
+ * the frames that the service sends and checks.
+ */
+import type { TSchema } from 'typebox'
+import { api, type RowName } from '../api.ts'
+import { routeOf, type Row } from '../contract.ts'
+import { closeCodes, down, socketBearerPrefix, socketProtocol, up } from '../worker.ts'
+import type { Described } from './document.ts'
+import { streamFrames, type Frames } from './frames.ts'
+import { nameSchemas, pascal, type Names } from './schemas.ts'
+
+type Json = Readonly<Record<string, unknown>>
+/** A channel and who sends on it, as seen from the service. */
+interface Channel {
+  readonly name: RowName
+  readonly frames: Readonly<Record<'send' | 'receive', Frames>>
+}
+const socket: Channel = { name: 'worker.socket', frames: { send: down, receive: up } }
+const channels: readonly Channel[] = [
+  ...Object.entries(streamFrames).map(([name, send = {}]) => ({
+    name: name as RowName,
+    frames: { send, receive: {} },
+  })),
+  socket,
+]
+
+/** The id of a message: of its channel and direction, because two channels may have events of one name. */
+const messageId = ({ name }: Channel, direction: 'send' | 'receive', type: string): string =>
+  `${name}.${direction === 'receive' ? 'from_worker.' : ''}${type}`
+const pairs = (channel: Channel) =>
+  (['send', 'receive'] as const).flatMap((direction) =>
+    Object.entries(channel.frames[direction]).map(
+      ([type, schema]) => [messageId(channel, direction, type), type, schema, direction] as const,
+    ),
+  )
+
+function channelOf(channel: Channel): Json {
+  const row: Row = api[channel.name]
+  const { path, slots } = routeOf(row)
+  const notes =
+    channel === socket
+      ? `A WebSocket with one JSON object per message. The credential is the header Authorization, or the sub-protocols \`${socketProtocol}\` and \`${socketBearerPrefix}<key in base64url>\`. Close codes: ${Object.entries(
+          closeCodes,
+        )
+          .map(([reason, code]) => `${code} ${reason}`)
+          .join(', ')}.`
+      : 'Server-Sent Events: the name of a message is the field `event`, its payload is the JSON of the field `data`. Clients ignore events that they do not know.'
+  return {
+    address: path.replaceAll(/:(\w+)/g, '{$1}'),
+    title: channel.name,
+    description: `${row.shape.summary}. ${notes}`,
+    parameters: Object.fromEntries(
+      slots.map((slot) => [
+        slot,
+        { description: slot === 'project' ? 'Handle of the project' : `The ${slot} of the path` },
+      ]),
+    ),
+    messages: Object.fromEntries(
+      pairs(channel).map(([id]) => [id, { $ref: `#/components/messages/${id}` }]),
+    ),
+  }
+}
+
+function operationsOf(channel: Channel): readonly (readonly [string, Json])[] {
+  return (['send', 'receive'] as const).flatMap((action) => {
+    const messages = pairs(channel).filter(([, , , direction]) => direction === action)
+    if (messages.length === 0) return []
+    return [
+      [
+        `${channel.name}.${action}`,
+        {
+          action,
+          channel: { $ref: `#/channels/${channel.name}` },
+          messages: messages.map(([id]) => ({
+            $ref: `#/channels/${channel.name}/messages/${id}`,
+          })),
+        },
+      ],
+    ]
+  })
+}
+
+const messagesOf = (channel: Channel, { reference }: Names): readonly (readonly [string, Json])[] =>
+  pairs(channel).map(([id, type, schema]) => [
+    id,
+    { name: type, contentType: 'application/json', payload: reference(schema) },
+  ])
+
+/** A server of the document. @param address with scheme, without a slash at its end. */
+function serverOf(address: string, description: string): Json {
+  const [, protocol = 'http', host = '', base = ''] =
+    /^(https?):\/\/([^/]+)(.*)$/.exec(address) ?? []
+  return {
+    host,
+    pathname: `${base}/v1`,
+    protocol,
+    description,
+    security: [{ $ref: '#/components/securitySchemes/key' }],
+  }
+}
+
+/** The document. */
+export function asyncapi({ brand, version, public_url }: Described): Json {
+  const frames: Record<string, TSchema> = {}
+  for (const channel of channels)
+    for (const [id, , schema] of pairs(channel)) frames[`${pascal(id)}Frame`] = schema
+  const names = nameSchemas({}, frames)
+  const messages = Object.fromEntries(channels.flatMap((channel) => messagesOf(channel, names)))
+  return {
+    asyncapi: '3.0.0',
+    info: {
+      title: `${brand} streams and worker socket`,
+      version,
+      description:
+        'The frames of event streams and of the worker socket. The OpenAPI document at `/v1/openapi.json` describes every other operation.',
+    },
+    defaultContentType: 'application/json',
+    servers: {
+      ...(public_url !== undefined && { production: serverOf(public_url, 'Production') }),
+      local: serverOf('http://localhost:8080', 'Local development'),
+    },
+    channels: Object.fromEntries(channels.map((channel) => [channel.name, channelOf(channel)])),
+    operations: Object.fromEntries(channels.flatMap(operationsOf)),
+    components: {
+      messages,
+      schemas: names.components(messages),
+      securitySchemes: { key: { type: 'http', scheme: 'bearer' } },
+    },
+  }
+}

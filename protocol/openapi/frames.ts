@@ -1,0 +1,52 @@
+/** The frames of each stream of the table: by row name, then by event name. */
+import { Type, type TSchema } from 'typebox'
+import type { RowName } from '../api.ts'
+import { ChannelEventRecord } from '../channels.ts'
+import { Open, Timestamp } from '../common.ts'
+import { McpAnswer, McpMessage } from '../mcp.ts'
+import { timelineTypes } from '../runs/events.ts'
+import { ProjectRunEvent, RunEventRecord } from '../runs/schema.ts'
+import { numberedFrames, transcriptFrames } from '../session/frames.ts'
+
+/** Says that entries between two cursors are no longer kept. */
+const StreamReset = Type.Object({
+  reason: Type.Literal('cursor_too_old'),
+  requested: Type.Integer(),
+  resumed_from: Type.Integer(),
+})
+const reset = { 'stream.reset': StreamReset }
+/** What a model says for a step, as it says it: no cursor, and sent once. */
+const GenerationDelta = Type.Object({
+  event_type: Type.Literal('generation.delta'),
+  delta: Open,
+  run_id: Type.String(),
+  session_id: Type.String(),
+  turn_id: Type.String(),
+  job_id: Type.String(),
+  delta_sequence: Type.Optional(Type.Integer()),
+  sequence: Type.Optional(Type.Integer()),
+  emitted_at: Timestamp,
+  worker_id: Type.Optional(Type.String()),
+  model: Type.Optional(Type.String()),
+})
+const each = <T extends TSchema>(types: Iterable<string>, schema: T) =>
+  Object.fromEntries([...types].map((type) => [type, schema]))
+
+/** Frames by event name. */
+export type Frames = Readonly<Record<string, TSchema>>
+/** What the data of a frame is. Clients ignore events that they do not know. */
+export const streamFrames: { readonly [N in RowName]?: Frames } = {
+  'run.events': {
+    ...each(timelineTypes, RunEventRecord),
+    'generation.delta': GenerationDelta,
+    ...reset,
+  },
+  'run.feed': { ...each(ProjectRunEvent.properties.type.enum, ProjectRunEvent), ...reset },
+  'channel.events': {
+    ...each(ChannelEventRecord.properties.event_type.enum, ChannelEventRecord),
+    ...reset,
+  },
+  'session.transcript_stream': transcriptFrames,
+  'session.stream': numberedFrames,
+  'mcp.listen': { message: Type.Union([McpMessage, McpAnswer]) },
+}
