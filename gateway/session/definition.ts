@@ -59,13 +59,7 @@ export async function findAgent(
       {
         resource: 'agent',
         ...(field !== undefined && {
-          fields: [
-            {
-              field,
-              message: 'there is no such agent in this project',
-              actual: ref.id ?? ref.name,
-            },
-          ],
+          fields: [{ field, message: 'there is no such agent in this project' }],
         }),
       },
       'There is no such agent in this project.',

@@ -689,12 +689,22 @@ t.test('input that makes no sense is refused before anything is written', async 
     ['input.content[0].source.artifact_id'],
   )
   t.strictSame(await bad([text(' ')]), ['input.content'])
-  await s.refused(
-    'agent.invoke',
-    { agent_ref: { id: 'agt_none' }, input: { content: [text('x')] } },
-    404,
-    'not_found',
-  )
+  for (const [row, input, field] of [
+    [
+      'agent.invoke',
+      { agent_ref: { id: 'agt_none' }, input: { content: [text('x')] } },
+      'agent_ref.id',
+    ],
+    [
+      'agent.invoke',
+      { agent_ref: { name: 'nobody' }, input: { content: [text('x')] } },
+      'agent_ref.name',
+    ],
+    ['session.create', { agent_id: 'agt_none' }, 'agent_id'],
+  ] as const)
+    t.match(await s.refused(row, input, 404, 'not_found'), {
+      details: { resource: 'agent', fields: [{ field }] },
+    })
   t.strictSame(
     fieldsOf(
       await s.refused(
