@@ -119,6 +119,7 @@ program
     '--turns <n>',
     'instead: so many turns of agents with tools, while shard nodes, gateways and executors are killed',
   )
+  .option('--accounts', 'NATS in operator mode, with the least permissions for each role of node')
   .option('--keep', 'keep the folder with the data of all processes')
   .addHelpText(
     'after',

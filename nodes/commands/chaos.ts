@@ -33,6 +33,7 @@ interface Chaos {
     binary: string
     signal: AbortSignal
     say: (line: string) => void
+    accounts: boolean
   }): Promise<{ violations: readonly unknown[] }>
 }
 interface Given {
@@ -42,6 +43,7 @@ interface Given {
   readonly links: string
   readonly keep?: true
   readonly turns?: string
+  readonly accounts?: true
 }
 /** In the environment of the process inside the namespaces: the folder of the run. */
 const INSIDE = 'BATON_CHAOS_FOLDER'
@@ -69,14 +71,16 @@ export async function runChaosCommand(given: Given): Promise<void> {
   if (given.turns !== undefined) return runTurnChaos(number('turns', given.turns, 1, 100_000), seed)
   if (given.links !== 'auto' && given.links !== 'off')
     throw new Fault(`--links is ${JSON.stringify(given.links)}: it must be auto or off`)
+  const accounts = given.accounts === true
   const inside = process.env[INSIDE]
-  if (inside !== undefined) return here({ seconds, rate, seed, folder: inside, cuts: true })
+  if (inside !== undefined)
+    return here({ seconds, rate, seed, folder: inside, cuts: true, accounts })
 
   const { path } = await findServer(process.env, (line) => process.stderr.write(`${line}\n`))
   const { namespaces, whyNoCuts } = (await import(at('net.ts'))) as Nets
   const why = given.links === 'off' ? 'asked for by --links off' : whyNoCuts()
   say(
-    `${seconds} s of chaos at ${rate} starts per second, seed ${seed}; repeat it with: npm run chaos -- --seconds ${seconds} --rate ${rate} --seed ${seed}`,
+    `${seconds} s of chaos at ${rate} starts per second, seed ${seed}; repeat it with: npm run chaos -- --seconds ${seconds} --rate ${rate} --seed ${seed}${accounts ? ' --accounts' : ''}`,
   )
   say(
     why === undefined
@@ -89,7 +93,7 @@ export async function runChaosCommand(given: Given): Promise<void> {
   }
   process.once('exit', remove)
   process.env['BATON_NATS_SERVER'] = path
-  if (why !== undefined) return here({ seconds, rate, seed, folder, cuts: false })
+  if (why !== undefined) return here({ seconds, rate, seed, folder, cuts: false, accounts })
 
   const [command = '', ...args] = namespaces()
   const child = spawn(
@@ -106,6 +110,7 @@ export async function runChaosCommand(given: Given): Promise<void> {
       String(rate),
       '--seed',
       String(seed),
+      ...(accounts ? ['--accounts'] : []),
     ],
     {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -129,12 +134,14 @@ async function here({
   seed,
   folder,
   cuts,
+  accounts,
 }: {
   seconds: number
   rate: number
   seed: number
   folder: string
   cuts: boolean
+  accounts: boolean
 }): Promise<void> {
   const stop = new AbortController()
   const end = () => stop.abort(new Fault('Chaos was stopped before its end; nothing is judged.'))
@@ -155,6 +162,7 @@ async function here({
       binary: path,
       signal: stop.signal,
       say,
+      accounts,
     })
     if (violations.length === 0) code = 0
   } catch (error) {

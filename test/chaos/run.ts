@@ -24,6 +24,8 @@ interface Options {
   /** Ends everything early. */
   readonly signal: AbortSignal
   readonly say: (line: string) => void
+  /** NATS in operator mode with a user of least privilege for each role of node. */
+  readonly accounts: boolean
 }
 /** What a run of chaos came to. */
 export interface Outcome {
@@ -41,8 +43,8 @@ const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(do
 
 /** Bring chaos upon an installation of its own and judge it. @throws Error when the installation itself cannot be kept up. */
 export async function runChaos(options: Options): Promise<Outcome> {
-  const { net, folder, binary, say, signal } = options
-  const stack = await startStack({ net, folder, binary, say })
+  const { net, folder, binary, say, signal, accounts } = options
+  const stack = await startStack({ net, folder, binary, say, accounts })
   try {
     return await live(options, stack)
   } catch (error) {

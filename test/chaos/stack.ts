@@ -3,7 +3,7 @@
  * view nodes, an executor and two workers, each a process that can be killed, paused and cut off. Invariant: whatever
  * happens, `stop` leaves no process behind.
  */
-import { chmodSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -12,6 +12,7 @@ import { connectNats, type Nats } from '../../nodes/nats/connect.ts'
 import { createIdentity, seedFile } from '../../nodes/nats/identity.ts'
 import { freePort, startServer } from '../../nodes/nats/server.ts'
 import { silent } from '../memory.ts'
+import { createAccounts, OBSERVER } from './accounts.ts'
 import type { Net, Place } from './net.ts'
 
 export type Role = 'nats' | 'gateway' | 'shards' | 'views' | 'executor' | 'worker'
@@ -42,6 +43,8 @@ interface Options {
   readonly folder: string
   readonly binary: string
   readonly say: (line: string) => void
+  /** NATS in operator mode, with a user per role of node that has the permissions of `baton nats-permissions` and no others. */
+  readonly accounts: boolean
 }
 /** A process of any kind, as it is started. */
 type Running = Pick<Child, 'pid' | 'exited' | 'kill'>
@@ -59,10 +62,14 @@ const timing = {
 }
 /** Jobs that one worker process does at the same time. */
 const SLOTS = 256
+/** Missing permissions that are reported at most. */
+const MAX_VIOLATIONS = 20
 
 /** Start everything. */
-export async function startStack({ net, folder, binary, say }: Options): Promise<Stack> {
+export async function startStack(options: Options): Promise<Stack> {
+  const { net, folder, binary, say } = options
   const identity = createIdentity()
+  const accounts = options.accounts ? await createAccounts(folder) : undefined
   const key = `bat_${'c'.repeat(32)}`
   const members: Member[] = []
   const alive = new Set<Running>()
@@ -160,6 +167,11 @@ export async function startStack({ net, folder, binary, say }: Options): Promise
         sync: 'always',
         identity,
         name,
+        ...(accounts && { authorization: accounts.authorization }),
+        // Whatever becomes of the work: a node that lacks a permission shows here.
+        warn: (line) => {
+          if (/\bViolation\b/.test(line) && deaths.length < MAX_VIOLATIONS) deaths.push(line)
+        },
         cluster: { name: 'chaos', port: between[i] ?? 0, routes: routes.filter((_, k) => k !== i) },
       })
       born({
@@ -175,7 +187,6 @@ export async function startStack({ net, folder, binary, say }: Options): Promise
   const settings = {
     ...timing,
     BATON_NATS: servers.join(','),
-    BATON_NATS_NKEY: `@${nkey}`,
     BATON_REPLICAS: '3',
     BATON_ROOT_KEY: key,
     BATON_RATE_KEY: '0',
@@ -193,6 +204,9 @@ export async function startStack({ net, folder, binary, say }: Options): Promise
           name,
           {
             ...settings,
+            ...(accounts
+              ? { BATON_NATS_CREDS: accounts.credsOf(role, name === 'shards-1' && life === 0) }
+              : { BATON_NATS_NKEY: `@${nkey}` }),
             BATON_ROLES: role,
             BATON_NODE_ID: id,
             BATON_DATA: join(folder, name),
@@ -247,10 +261,15 @@ export async function startStack({ net, folder, binary, say }: Options): Promise
     )
     await begin('worker')
     const connection = (nats = await connectNats({
-      access: { servers, credentials: { type: 'nkey', seed: identity.seed } },
+      access: {
+        servers,
+        credentials: accounts
+          ? { type: 'creds', creds: readFileSync(accounts.observer, 'utf8') }
+          : { type: 'nkey', seed: identity.seed },
+      },
       name: 'chaos',
       log: silent,
-      role: 'chaos',
+      role: OBSERVER,
     }))
     return { members, urls, key, deaths, whole: (within) => whole(connection, within), stop }
   } catch (error) {

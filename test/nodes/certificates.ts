@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Paths of PEM files. */
-export interface Certified {
+interface Certified {
   readonly cert: string
   readonly key: string
 }

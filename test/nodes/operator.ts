@@ -1,4 +1,4 @@
-/** A NATS server in operator mode with one account, and users of it that may do what they are given and nothing else. */
+/** NATS servers in operator mode with one account, and users of it that may do what they are given and nothing else. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,17 +15,21 @@ import { findServer } from '../../nodes/nats/install.ts'
 import { ANSWER_SECONDS, type Permissions } from '../../nodes/nats/permissions.ts'
 import { startServer, type Server } from '../../nodes/nats/server.ts'
 
+export interface OperatorAccount {
+  /** What the configuration of each server has in place of its users (`ServerOptions.authorization`). */
+  readonly authorization: string
+  /** Make a user. Gives the path of its credentials file. */
+  user(name: string, permissions: Permissions): Promise<string>
+}
 export interface OperatorMode {
   readonly server: Server
   readonly folder: string
-  /** Make a user. Gives the path of its credentials file. */
-  user(name: string, permissions: Permissions): Promise<string>
+  readonly user: OperatorAccount['user']
   stop(): Promise<void>
 }
 
-/** Start the server. */
-export async function startOperatorMode(): Promise<OperatorMode> {
-  const folder = await mkdtemp(join(tmpdir(), 'baton-operator-'))
+/** Make an operator with an account that has JetStream without limits. @param folder of the credentials files. */
+export async function createOperatorAccount(folder: string): Promise<OperatorAccount> {
   const [operator, account, system] = [createOperator(), createAccount(), createAccount()]
   const unlimited = { streams: -1, consumer: -1, mem_storage: -1, disk_storage: -1 }
   const open = { conn: -1, subs: -1, data: -1, payload: -1, imports: -1, exports: -1, leaf: -1 }
@@ -41,22 +45,13 @@ export async function startOperatorMode(): Promise<OperatorMode> {
     ),
     system: await encodeAccount('SYS', system, { limits: open }, { signer: operator }),
   }
-  const { path: binary } = await findServer(process.env)
-  const server = await startServer({
-    binary,
-    data: join(folder, 'nats'),
-    port: 0,
-    sync: '2m',
+  return {
     // The permissions of a shard node make its JWT longer than the line that servers accept by default.
     authorization: `max_control_line: 32KB
 operator: ${jwts.operator}
 system_account: ${system.getPublicKey()}
 resolver: MEMORY
 resolver_preload: { ${account.getPublicKey()}: ${jwts.account}, ${system.getPublicKey()}: ${jwts.system} }`,
-  })
-  return {
-    server,
-    folder,
     user: async (name, { publish, subscribe }) => {
       const pair = createUser()
       const jwt = await encodeUser(name, pair, account, {
@@ -68,6 +63,25 @@ resolver_preload: { ${account.getPublicKey()}: ${jwts.account}, ${system.getPubl
       await writeFile(file, fmtCreds(jwt, pair), { mode: 0o600 })
       return file
     },
+  }
+}
+
+/** Start one server. */
+export async function startOperatorMode(): Promise<OperatorMode> {
+  const folder = await mkdtemp(join(tmpdir(), 'baton-operator-'))
+  const { authorization, user } = await createOperatorAccount(folder)
+  const { path: binary } = await findServer(process.env)
+  const server = await startServer({
+    binary,
+    data: join(folder, 'nats'),
+    port: 0,
+    sync: '2m',
+    authorization,
+  })
+  return {
+    server,
+    folder,
+    user,
     stop: async () => {
       await server.stop()
       await rm(folder, { recursive: true, force: true })

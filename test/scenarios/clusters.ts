@@ -16,8 +16,15 @@ export const settingsFor = (servers: readonly Server[]): Record<string, string> 
   BATON_NATS: servers.map(({ url }) => url).join(','),
 })
 
-/** Start so many servers with folders of their own under `data`. */
-export async function natsServers(data: string, count: number): Promise<Server[]> {
+/**
+ * Start so many servers with folders of their own under `data`.
+ * @param authorization who may connect, as configuration of nats-server; absent: the user of a random key pair.
+ */
+export async function natsServers(
+  data: string,
+  count: number,
+  authorization?: string,
+): Promise<Server[]> {
   const { path } = await findServer(process.env)
   const identity = createIdentity()
   const routes = await Promise.all(Array.from({ length: count }, () => freePort()))
@@ -30,6 +37,7 @@ export async function natsServers(data: string, count: number): Promise<Server[]
         sync: '2m',
         identity,
         name: `n${i}`,
+        ...(authorization !== undefined && { authorization }),
         ...(count > 1 && {
           cluster: {
             name: 'restored',

@@ -1,0 +1,39 @@
+/** The NATS users of a chaos run in operator mode: one for each role of node, and one for the run itself. */
+import { permissionsOf } from '../../nodes/nats/permissions.ts'
+import { createOperatorAccount } from '../nodes/operator.ts'
+import type { Role } from './stack.ts'
+
+/** Names the inbox of the connection that waits for replicas. */
+export const OBSERVER = 'chaos'
+
+export interface Accounts {
+  /** What the configuration of each server has in place of its users. */
+  readonly authorization: string
+  /** Path of the credentials of the run itself, which lists streams and reads their state. */
+  readonly observer: string
+  /** Path of the credentials of a node. @param provisions it creates the streams. */
+  credsOf(role: Role, provisions: boolean): string
+}
+
+/** Make them. @param folder of the credentials files. */
+export async function createAccounts(folder: string): Promise<Accounts> {
+  const { authorization, user } = await createOperatorAccount(folder)
+  const scope = { partitions: 1 }
+  const creds = new Map<Role, string>()
+  for (const role of ['gateway', 'shards', 'views', 'executor'] as const)
+    creds.set(role, await user(role, permissionsOf([role], scope)))
+  const provisioner = await user('provisioner', permissionsOf(['shards', 'provision'], scope))
+  const observer = await user(OBSERVER, {
+    publish: ['$JS.API.INFO', '$JS.API.STREAM.NAMES', '$JS.API.STREAM.INFO.*'],
+    subscribe: [`_INBOX.${OBSERVER}.>`],
+  })
+  return {
+    authorization,
+    observer,
+    credsOf: (role, provisions) => {
+      const found = provisions ? provisioner : creds.get(role)
+      if (found === undefined) throw new Error(`a ${role} has no NATS account`)
+      return found
+    },
+  }
+}
