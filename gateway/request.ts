@@ -78,6 +78,8 @@ export class Incoming {
   broken: 'too_large' | 'not_utf8' | undefined
   /** The body of an upload, which nobody has read yet. */
   readonly upload: Upload | undefined
+  /** It was given several lengths that differ, so nobody knows where it ends (RFC 9112, section 6.3). */
+  readonly ambiguous: boolean
   /** Bytes that the body has at most, as far as that is known before it came. */
   readonly expected: number
   readonly #limit: number
@@ -94,7 +96,9 @@ export class Incoming {
   ) {
     this.method = method ?? req.getMethod().toUpperCase()
     const reading = this.method === 'GET' || this.method === 'HEAD' || this.method === 'OPTIONS'
-    const length = reading ? '' : req.getHeader('content-length')
+    const given = req.getHeader('content-length')
+    this.ambiguous = given !== '' && hasOtherLength(req, given)
+    const length = reading ? '' : given
     this.expected = length !== '' && Number(length) <= limit ? Number(length) : limit
     this.#limit = limit
     this.#bodiless = reading || (length === '' && req.getHeader('transfer-encoding') === '')
@@ -161,6 +165,14 @@ export class Incoming {
   }
 }
 
+/** Whether a request has another `Content-Length` besides its first one; uWS looks at the first one only. */
+function hasOtherLength(req: HttpRequest, first: string): boolean {
+  let other = false
+  req.forEach((name, value) => {
+    if (name === 'content-length' && value !== first) other = true
+  })
+  return other
+}
 const NONE: readonly string[] = []
 function slotsOf(req: HttpRequest, count: number): string[] {
   const slots: string[] = []

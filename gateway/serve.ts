@@ -65,8 +65,15 @@ export function requestIds(world: World): () => string {
 /** Serve a request. */
 export function serve(service: Service, route: Route, res: HttpResponse, req: HttpRequest): void {
   const served = new Served(service, route, res, req)
-  served.incoming.receive(res, served)
+  if (served.incoming.ambiguous) served.giveUp()
+  else served.incoming.receive(res, served)
 }
+
+const AMBIGUOUS = refuse(
+  'bad_request',
+  {},
+  'The request has two Content-Length headers that differ.',
+)
 
 class Served {
   readonly incoming: Incoming
@@ -110,6 +117,14 @@ class Served {
     }
   }
 
+  /**
+   * Where the request ends is not known: it is refused, and its connection is closed. Not in this turn, because uWS reads on
+   * after an answer; while there is none, it closes the connection at the first byte of another request.
+   */
+  giveUp(): void {
+    this.#service.world.later(0, () => this.#answer(AMBIGUOUS, true))
+  }
+
   #failed(error: unknown): Refusal {
     this.#service.world.log.error(
       { err: error, operation: this.#route.operation, request_id: this.#exchange.request_id },
@@ -118,12 +133,11 @@ class Served {
     return refuse('internal')
   }
 
-  #answer(given: Given): void {
+  #answer(given: Given, close = this.#service.leaving): void {
     const answer = given && (isRefusal(given) ? answerOf(given) : given)
     if (isRefusal(given)) this.#service.world.count.refused?.(given.refused)
     if (this.#exchange.open) this.#settle(answer?.status ?? 200)
-    if (answer)
-      this.#exchange.answer(answer, this.incoming.method === 'HEAD', this.#service.leaving)
+    if (answer) this.#exchange.answer(answer, this.incoming.method === 'HEAD', close)
     else this.#done()
   }
 

@@ -74,6 +74,8 @@ const half = await dial(s.url)
 half.end(spoken('GET', RUNS, [auth]).slice(0, 40))
 silent.set('a half-open connection', { socket: half, said: listen(half, () => false, 40_000) })
 
+/** In place of a status: the connection is closed without an answer. */
+const CLOSED = 0
 t.test('what is no request is refused, and nothing of it is done', async (t) => {
   const before = await names()
   const smuggled = spoken(
@@ -93,6 +95,19 @@ t.test('what is no request is refused, and nothing of it is done', async (t) => 
         `c\r\n{"name":"a"}\r\n0\r\n\r\n${smuggled}`,
       ),
       400,
+    ],
+    'two lengths': [post(['Content-Length: 12', 'Content-Length: 500'], '{"name":"a"}'), 400],
+    'two lengths, the shorter one first, and a request': [
+      post(['Content-Length: 12', 'Content-Length: 500'], `{"name":"a"}${smuggled}`),
+      CLOSED,
+    ],
+    'two lengths, the longer one first, and a request': [
+      post(['Content-Length: 500', 'Content-Length: 12'], `{"name":"a"}${smuggled}`),
+      400,
+    ],
+    'two lengths of a request without a body, and a request': [
+      spoken('GET', RUNS, [auth, 'Content-Length: 0', 'Content-Length: 5'], smuggled),
+      CLOSED,
     ],
     'a length that is no number': [post(['Content-Length: x'], '{}'), 400],
     'a length below zero': [post(['Content-Length: -5'], '{"name":"a"}'), 400],
