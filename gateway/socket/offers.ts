@@ -27,6 +27,8 @@ interface Listened {
   readonly sessions: Map<Session, number>
   /** Those with room, the longest unserved first. */
   readonly claimants: Set<Session>
+  /** When the first of them got room, Unix milliseconds. */
+  since: number
   readonly stop: () => void
 }
 /** A job and the session that it is promised to. */
@@ -60,7 +62,9 @@ export function settle(edge: Edge, session: Session): void {
       listens ? [...new Set([session.wants, ...session.claims.map((claim) => claim.wants)])] : [],
     )
   const open = room(session, edge.world.now()) > 0
-  for (const { claimants } of listenedBy(market, session)) {
+  for (const listened of listenedBy(market, session)) {
+    const { claimants } = listened
+    if (open && claimants.size === 0) listened.since = edge.world.now()
     if (open) claimants.add(session)
     else claimants.delete(session)
   }
@@ -168,17 +172,27 @@ function orderOf(edge: Edge, market: Market, offer: Offer): Order<JobHeader, Pro
     take: (job, again) => takeOne(edge, market, offer, job, again),
     now,
     later,
+    shards: edge.world.settings.shards,
+    since: () => openSince(market, offer),
   })
   market.orders.set(key, order)
   return order
 }
-/** Whether a session would take a job of an offer. */
-const hasRoom = ({ world }: Edge, market: Market, offer: Offer, job: JobHeader): boolean =>
-  listenedFor(market, offer).some(({ claimants }) =>
-    [...claimants].some(
-      (session) => room(session, world.now()) > 0 && claims(session, job, offer.queue),
+/** Since when there have been sessions with room for an offer. */
+const openSince = (market: Market, offer: Offer): number =>
+  Math.min(
+    ...listenedFor(market, offer).flatMap(({ claimants, since }) =>
+      claimants.size > 0 ? [since] : [],
     ),
   )
+/** Whether a session would take a job of an offer. */
+function hasRoom({ world }: Edge, market: Market, offer: Offer, job: JobHeader): boolean {
+  const now = world.now()
+  for (const { claimants } of listenedFor(market, offer))
+    for (const session of claimants)
+      if (room(session, now) > 0 && claims(session, job, offer.queue)) return true
+  return false
+}
 /** Take a job for the session that it was promised to or, unless only that counts, for the one that has waited longest. */
 function takeOne(
   edge: Edge,
@@ -262,6 +276,7 @@ function listen(edge: Edge, market: Market, session: Session, interest: Interest
     listened = {
       sessions: new Map(),
       claimants: new Set(),
+      since: 0,
       stop: edge.world.onOffer(session.project, interest.queue, interest.capability, (offer) =>
         take(edge, offer),
       ),

@@ -6,21 +6,22 @@
  *
  * Invariants:
  * R1. An offer is answered within `PATIENCE`. It waits only for shards that are known to have work that comes before its own or,
- *     where nothing is known and its work had to wait already, for those that have not spoken yet.
- * R2. Jobs that differ in age by less than `TOLERANCE` do not wait for each other.
+ *     where nothing is known and workers have only now got room, for those that have not spoken yet.
+ * R2. Jobs that differ in age by less than a tolerance do not wait for each other: 100 ms where few jobs are left, and 1 s where
+ *     many are, because then slots that wait would cost throughput.
  * R3. What is known of other shards is a hint. It may delay an offer, and never takes anything out of one.
  */
 import type { JobHeader } from '../../protocol/api/jobs.ts'
 import type { Soon } from '../soon.ts'
 
-/** Milliseconds that an offer waits at most. */
-export const PATIENCE = 10
-/** Milliseconds of age that do not matter between an offer and one that is not here. */
-const TOLERANCE = 100
+/** Milliseconds that an offer waits at most: what a shard of a busy machine takes to hear of a free slot and to offer. */
+export const PATIENCE = 50
+/** Milliseconds of age that do not matter between an offer and one that is not here, where few or many jobs are left. */
+const TOLERANCE = { few: 100, many: 1000 } as const
+/** Jobs left that still are few. */
+const FEW = 32
 /** Milliseconds for which it is known which shards have work, after all of them could speak. */
 const KNOWN = 2000
-/** Milliseconds of age from which on a job is one that had to wait. */
-const LATE = 1000
 /** Fairness keys whose turns are remembered. */
 const KEYS = 1024
 
@@ -38,6 +39,10 @@ interface Parts<J, T> {
   /** Unix milliseconds. */
   readonly now: () => number
   readonly later: (ms: number, run: () => void) => () => void
+  /** Shards that may have work. */
+  readonly shards: number
+  /** Since when workers have had room for a job, Unix milliseconds: shards whose work they could not take may not know it yet. */
+  readonly since: (job: J) => number
 }
 interface Open<J, T> {
   readonly source: string | undefined
@@ -53,7 +58,10 @@ interface Open<J, T> {
 export class Order<J extends Ranked, T> {
   readonly #parts: Parts<J, T>
   /** The first job that each shard had left when it spoke last, and the number of that answer. */
-  readonly #heads = new Map<string, { readonly job: J; readonly answer: number }>()
+  readonly #heads = new Map<
+    string,
+    { readonly job: J; readonly left: number; readonly answer: number }
+  >()
   #answers = 0
   #open: Open<J, T>[] = []
   /** By fairness key the turn after its last job, and the turn of the last job of all. */
@@ -133,7 +141,12 @@ export class Order<J extends Ranked, T> {
     }
     const [head] = one.left
     if (one.source === undefined) return one
-    if (head) this.#heads.set(one.source, { job: head, answer: ++this.#answers })
+    if (head)
+      this.#heads.set(one.source, {
+        job: head,
+        left: one.left.length,
+        answer: ++this.#answers,
+      })
     else this.#heads.delete(one.source)
     return one
   }
@@ -152,15 +165,21 @@ export class Order<J extends Ranked, T> {
   #mustWait({ source, jobs, next }: Open<J, T>): boolean {
     const job = jobs[next]
     if (!job) return false
+    let left = 0
+    for (const head of this.#heads.values()) left += head.left
+    const tolerance = left <= FEW ? TOLERANCE.few : TOLERANCE.many
     for (const [other, head] of this.#heads)
       if (
         other !== source &&
-        this.#precedes(head.job, job, TOLERANCE) &&
+        this.#precedes(head.job, job, tolerance) &&
         !this.#open.some((one) => one.source === other)
       )
         return true
     const now = this.#parts.now()
-    return now - this.#heard > KNOWN && now - job.enqueued_at >= LATE
+    if (now - this.#heard <= KNOWN || now - this.#parts.since(job) > PATIENCE) return false
+    if (this.#open.length < this.#parts.shards) return true
+    this.#heard = now
+    return false
   }
   /** Whether a job comes before another one. @param tolerance milliseconds of age that do not matter. */
   #precedes(job: J, other: J, tolerance: number): boolean {
