@@ -20,6 +20,7 @@ import type { HostDeps } from './host/deps.ts'
 import { Host } from './host/host.ts'
 import { Membership } from './host/membership.ts'
 import { createNeighbours, listenAs } from './host/neighbours.ts'
+import { answerAs, claimNodeId, createInstance, presenceOf } from './host/node-id.ts'
 import type { Bus, Clock, Random } from './host/ports.ts'
 import { Recent } from './host/recent.ts'
 import { initialise, install, type Installed } from './installation.ts'
@@ -179,6 +180,20 @@ export async function startNode(
     // One that is away keeps silent: whoever replaces it may have its name.
     if (await neighbours.there(id))
       throw new Fault(`another node is running as ${id}: give each its own BATON_NODE_ID, or none`)
+    // Of two that start at the same moment neither answers yet in the name of the node.
+    const self = createInstance()
+    answerAs(bus, self)
+    const revision = await patiently(nats, 'the id of this node', () =>
+      claimNodeId({
+        id,
+        roles: config.roles,
+        self,
+        registry: cluster,
+        clock: systemClock,
+        presence: (instance) => presenceOf(bus, instance),
+      }),
+    )
+    membership.hold({ self, revision, superseded: doom })
     membership.report(() => storage.stops())
     listenAs(bus, id, () => membership.unsure())
     nats.onReconnect(() => membership.unsure())

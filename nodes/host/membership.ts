@@ -16,16 +16,12 @@
  *     answered its greeting, or their belief must have ended.
  */
 import { hashOf } from '../../protocol/subjects.ts'
+import { idInUse, rivalIn, type Instance } from './node-id.ts'
 import type { Clock, Registry } from './ports.ts'
+import { GONE, LEASE, RENEW } from './timing.ts'
 
-/** Milliseconds between renewals, and until silence means death: of a node that nobody hears of, and of one that may only be slow. */
-const RENEW = 400
-const GONE = 1250
-export const LEASE = 2000
-/** Milliseconds a node believes in itself: less than others do, because clocks do not run equally fast. */
-const FRESH = 1100
-/** Milliseconds a node believes to have no others without having renewed its record and looked: less than a lease, for the same reason. */
-const TRUST = 1800
+/** Milliseconds a node believes in itself, and to have no others: less than others do, because clocks do not run equally fast. */
+const [FRESH, TRUST] = [1100, 1800]
 
 export type RoleName = 'gateway' | 'shards' | 'views' | 'executor'
 export interface Member {
@@ -36,7 +32,7 @@ export interface Member {
  * `listens`: it answers when asked whether it is there; releases that do not are not asked. `shards`: those it serves. `stops`:
  * why it takes no writes.
  */
-interface NodeRecord extends Member {
+interface NodeRecord extends Member, Partial<Instance> {
   readonly beat: number
   readonly listens?: true
   readonly shards?: readonly string[]
@@ -51,6 +47,14 @@ interface Observed {
   readonly shards: readonly string[]
   readonly stops: readonly string[]
   gone: boolean
+}
+/** The id of a node as one process holds it. */
+export interface Claimed {
+  readonly self: Instance
+  /** Revision of the record that it wrote. */
+  readonly revision: number
+  /** Told when another process holds the id. */
+  superseded(fault: Error): void
 }
 /** How nodes reach each other, past the registry. */
 export interface Neighbours {
@@ -82,6 +86,7 @@ export class Membership {
   #telling: Promise<void> | undefined
   #stopped = false
   #ended = 0
+  #claimed: Claimed | undefined
 
   /** @param neighbours given by a node that listens in its own name. */
   constructor(registry: Registry, clock: Clock, self: Member, neighbours?: Neighbours) {
@@ -117,6 +122,11 @@ export class Membership {
       },
     )
     await this.#introduce()
+  }
+  /** Renew a record that was claimed for this process, and stop when another process has claimed it. Called before `start`. */
+  hold(claimed: Claimed): void {
+    this.#claimed = claimed
+    this.#revision = claimed.revision
   }
   /** Have the own record name the shards that this node serves, from the next renewal on. */
   serve(shards: () => readonly string[]): void {
@@ -275,21 +285,31 @@ export class Membership {
     const stops = this.#stops()
     const value = JSON.stringify({
       ...this.#self,
+      ...this.#claimed?.self,
       beat: ++this.#beat,
       ...(this.#neighbours && { listens: true }),
       ...(shards.length > 0 && { shards }),
       ...(stops.length > 0 && { stops }),
     } satisfies NodeRecord)
     let revision = await this.#registry.put(key, value, this.#revision)
-    if (revision === undefined)
-      revision = await this.#registry.put(
-        key,
-        value,
-        (await this.#registry.get(key))?.revision ?? 0,
-      )
+    if (revision === undefined) {
+      const found = await this.#registry.get(key)
+      this.#yield(found?.value)
+      revision = await this.#registry.put(key, value, found?.revision ?? 0)
+    }
     if (revision === undefined) throw new Error('the own membership record could not be renewed')
     this.#revision = revision
     return started
+  }
+  /** End when the own record names another process: this one was away for so long that it was taken for dead. @throws Fault */
+  #yield(value: string | undefined): void {
+    const rival = this.#claimed && value !== undefined && rivalIn(value, this.#claimed.self)
+    if (!rival) return
+    this.#stopped = true
+    for (const cancel of this.#timers) cancel()
+    const fault = idInUse(this.#self.id, rival)
+    this.#claimed?.superseded(fault)
+    throw fault
   }
   async #look(): Promise<void> {
     const asked = this.#clock.elapsed()

@@ -1,7 +1,8 @@
 /** Nodes that reach each other by their names, over the bus: to find out who is there, and to be known. */
 import { subjects } from '../../protocol/subjects.ts'
-import { LEASE, type Neighbours } from './membership.ts'
+import type { Neighbours } from './membership.ts'
 import type { Bus } from './ports.ts'
+import { LEASE } from './timing.ts'
 
 /** Milliseconds to wait for a node that is asked whether it is there. */
 const THERE = 300
