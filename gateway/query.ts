@@ -4,6 +4,7 @@ import type { AuditEntry } from '../protocol/api/projects.ts'
 import { parseTimestamp } from '../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
+import { listUsage } from './billing/usage.ts'
 import { homeOf, meaning, type Call, type Edge } from './call.ts'
 import { viewerOf } from './channels.ts'
 import { openCursor, sealCursor } from './cursor.ts'
@@ -18,6 +19,8 @@ import { soon, type Soon } from './soon.ts'
 interface Listed {
   readonly items: readonly unknown[]
   readonly position?: unknown
+  /** Further members of the answer, beside the page. */
+  readonly beside?: Readonly<Record<string, unknown>>
 }
 type Ask = (input: Readonly<Record<string, unknown>>) => Promise<unknown>
 
@@ -50,6 +53,7 @@ function read(edge: Edge, call: Call): Soon<unknown> {
       ...(project && { project: project.id }),
     })
   if (name === 'audit.list') return paged(edge, call, (question) => audit(edge, call, question))
+  if (name === 'usage.list') return paged(edge, call, (question) => listUsage(edge, call, question))
   if (name === 'interaction.list' && project)
     return paged(edge, call, (question) => listInteractions(edge, call, project.id, question))
   if (name === 'session.list')
@@ -82,11 +86,12 @@ function paged(edge: Edge, call: Call, ask: Ask): Soon<unknown> {
   return ask({ ...query, ...call.slots, ...(opened && { after: opened.position }) }).then(
     (answer) => {
       if (isRefusal(answer) || !('next_cursor' in fields)) return answer
-      const { items, position } = answer as Listed
+      const { items, position, beside } = answer as Listed
       return {
         ...namesOfList('data' in fields ? listNames(edge, call) : 'items', items),
         has_more: position !== undefined,
         ...(position !== undefined && { next_cursor: sealCursor(world, binding, position) }),
+        ...beside,
       }
     },
   )

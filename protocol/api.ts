@@ -12,6 +12,7 @@ import { roles } from './api/roles.ts'
 import { runs } from './api/runs.ts'
 import { sessions } from './api/sessions.ts'
 import { transcripts } from './api/transcripts.ts'
+import { usage } from './api/usage.ts'
 import { users } from './api/users.ts'
 import { memory } from './api/memory.ts'
 import { mcp } from './api/mcp.ts'
@@ -31,6 +32,7 @@ export const api = {
   ...roles,
   ...users,
   ...audit,
+  ...usage,
   ...workflows,
   ...runs,
   ...interactions,

@@ -221,6 +221,10 @@ interface Usage {
   readonly credit_cost_milli: number
   /** What counts against budgets, when that is something else than what is paid. */
   readonly budget_cost_milli?: number
+  /** The turn that spent it, and the model that was asked. */
+  readonly agent_turn_id?: string
+  readonly provider?: string
+  readonly model?: string
   /** Agent turns that it took. */
   readonly agent_turns?: number
   readonly step_key?: string

@@ -10,7 +10,7 @@
 import type { Database } from 'better-sqlite3'
 
 /** Raise it with every change of the schema or of what is derived into it. */
-export const SCHEMA_VERSION = 13
+export const SCHEMA_VERSION = 14
 
 // A row that is larger than a quarter of a page has no room in a table WITHOUT ROWID: each would have a page of its own, as the
 // rows of the timeline had (https://www.sqlite.org/fileformat2.html, payload overflow). So those tables hold small rows.
@@ -154,6 +154,14 @@ CREATE INDEX audit_new ON audit (created_at, id);
 CREATE INDEX audit_project ON audit (project, created_at, id);
 CREATE INDEX audit_resource ON audit (resource_id, created_at, id);
 CREATE INDEX audit_actor ON audit (actor_id, created_at, id);
+
+CREATE TABLE usage_events (
+  id TEXT NOT NULL, project TEXT NOT NULL, recorded_at INTEGER NOT NULL, period_start TEXT NOT NULL, counter TEXT NOT NULL, source_type TEXT NOT NULL,
+  source_id TEXT NOT NULL, run_id TEXT NOT NULL, job_id TEXT NOT NULL, api_key_id TEXT NOT NULL, quantity INTEGER NOT NULL, milli INTEGER NOT NULL, record TEXT NOT NULL
+);
+CREATE INDEX usage_new ON usage_events (recorded_at, id);
+CREATE INDEX usage_project ON usage_events (project, recorded_at, id);
+CREATE INDEX usage_run ON usage_events (run_id) WHERE run_id <> '';
 
 CREATE TABLE agents (id TEXT PRIMARY KEY, project INTEGER NOT NULL, name TEXT NOT NULL, status TEXT NOT NULL, created_at INTEGER NOT NULL, record TEXT NOT NULL);
 CREATE INDEX agents_new ON agents (project, created_at, id);

@@ -50,6 +50,7 @@ import { eventPage, timeline } from './timeline.ts'
 import { waitingOfStep } from './waiting.ts'
 import { liveRows, transcriptPage } from './transcript.ts'
 import { deliveryList, webhookGet, webhookList } from './webhooks.ts'
+import { usageList, type UsageFilters } from './usage.ts'
 import { watch, workerList, workerModels } from './workers.ts'
 import { workflowGet, workflowList, workflowVersions } from './workflows.ts'
 import type { RunStep } from '../protocol/runs/schema.ts'
@@ -187,6 +188,7 @@ const queries = {
   'audit.list': define<AuditFilters>(({ store, organization }, input) =>
     auditList(store, input, organization),
   ),
+  'usage.list': define<UsageFilters>(({ store }, input) => usageList(store, input)),
   'agent.list': define<AgentFilters>(({ store, project }, input) =>
     agentList(store, project, input),
   ),

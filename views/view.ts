@@ -38,6 +38,7 @@ import { applySourceEvents } from './source-events.ts'
 import { applySession } from './sessions.ts'
 import { openStore, remove } from './file.ts'
 import type { Store } from './store.ts'
+import { applyRunUsage, applySessionUsage } from './usage.ts'
 import { applyDelivery, applyWebhooks } from './webhooks.ts'
 import { applyWorker } from './workers.ts'
 import { applyWorkflows } from './workflows.ts'
@@ -97,7 +98,7 @@ const gathered: ReadonlySet<string> = new Set<Kind>([
 const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => void)[] } = {
   organization: [applyAudit, applyDefinitions, applyActions],
   project: [applyAudit, applyWorkflows, applyAgents, applyDefinitions, applyActions, applyWebhooks],
-  run: [applyRun],
+  run: [applyRun, applyRunUsage],
   queue: [applyQueue],
   worker: [applyWorker],
   interaction: [applyAudit, applyInteraction],
@@ -107,7 +108,7 @@ const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => v
   trigger_handle: [],
   events: [applySourceEvents],
   memory: [applyAudit, applyMemory],
-  session: [applySession],
+  session: [applySession, applySessionUsage],
   delivery: [applyDelivery],
   plan: [],
 }

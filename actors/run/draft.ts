@@ -4,7 +4,7 @@
  * the actor's state stays as it was; the state of the finished draft is handed on with the decision, and need not be computed again.
  */
 import type { Run, RunStep } from '../../protocol/runs/schema.ts'
-import type { RunEvent, RunEventType } from '../../protocol/runs/events.ts'
+import type { RunEvent, RunEventType, UsageSource } from '../../protocol/runs/events.ts'
 import { timestamp, type Open } from '../../protocol/common.ts'
 import type { InteractionCommands } from '../../protocol/internal.ts'
 import type { LoopCommands } from '../../protocol/loop/events.ts'
@@ -59,6 +59,7 @@ export interface Parts {
   readonly payload?: Open
   readonly run?: Patch<RunRecord>
   readonly row?: Patch<RunStep>
+  readonly usage?: UsageSource
   readonly note?: Note
   /** Changes of the place that is looked at. */
   readonly place?: Patch<Omit<Branch, 'key' | 'index' | 'rows'>>
@@ -66,13 +67,14 @@ export interface Parts {
 
 /** Add an event and apply it. */
 export function emit(on: Draft, type: RunEventType, parts: Parts): void {
-  const { step, payload, run, row } = parts
+  const { step, payload, run, row, usage } = parts
   const note = parts.place || on.at !== undefined ? noteOf(on, parts) : parts.note
   const event: { -readonly [K in keyof RunEvent]: RunEvent[K] } = { type }
   if (step !== undefined) event.step = step
   if (payload) event.payload = payload
   if (run) event.run = { ...run, updated_at: now(on) }
   if (row) event.row = { ...row, updated_at: now(on) }
+  if (usage) event.usage = usage
   if (note) event.private = note as Open
   on.events.push(event)
   on.state = apply(on.state, event)

@@ -30,6 +30,9 @@ export function recordUsage(
     budget_cost_milli: counted = milli,
     agent_turns = 0,
     step_key,
+    agent_turn_id,
+    provider,
+    model,
     ends = false,
   } = usage
   if (!state || state.engine.usages?.includes(usage_id)) return nothing
@@ -46,6 +49,12 @@ export function recordUsage(
   emit(on, 'usage.recorded', {
     ...(step_key !== undefined && { step: step_key }),
     payload,
+    usage: {
+      usage_id,
+      ...(agent_turn_id !== undefined && { agent_turn_id }),
+      ...(provider !== undefined && { provider }),
+      ...(model !== undefined && { model }),
+    },
     run: {
       credit_spent: creditsOf(spent),
       ...(agent_turns > 0 && {

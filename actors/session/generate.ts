@@ -132,7 +132,7 @@ function proceed(on: Draft, id: string, answer: Answer): void {
   else openSegment(on, id, answer.content)
 }
 
-/** Count what an answer cost. @returns what the run is told of it, when a run has the turn. */
+/** Count what an answer cost. */
 function spend(on: Draft, id: string, { usage, model }: Answer): TurnSpending | undefined {
   const {
     work,
@@ -151,13 +151,17 @@ function spend(on: Draft, id: string, { usage, model }: Answer): TurnSpending | 
     cache_creation_input_total: usage.cache_creation_input_tokens,
   })
   change(on, { model, model_provider: work.definition.route.provider })
-  if (run_id === undefined || !work.generation) return undefined
+  if (!work.generation) return undefined
+  const { provider } = work.definition.route
   return {
-    run_id,
+    ...(run_id !== undefined && { run_id }),
     usage_id: work.generation.job_id,
     step_key,
     tokens,
     milli: work.definition.price ? costOf(usage, work.definition.price) : 0,
+    agent_turn_id: id,
+    ...(provider !== undefined && { provider }),
+    model,
   }
 }
 

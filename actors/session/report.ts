@@ -47,13 +47,18 @@ export const tellEnd = (
 ): Effect[] => toRun(run_id, 'turn.settled', { ...rest, session_id })
 /** Tell a run what its turn spent. */
 export const tellSpending = ({
-  spending: { run_id, usage_id, step_key, tokens, milli, ends },
+  spending: { run_id, usage_id, step_key, tokens, milli, agent_turn_id, provider, model, ends },
 }: Of<'turn.spent'>): Effect[] =>
-  toRun(run_id, 'usage.record', {
-    usage_id,
-    category: 'llm.tokens',
-    quantity: tokens,
-    credit_cost_milli: milli,
-    step_key,
-    ...(ends && { ends }),
-  })
+  run_id === undefined
+    ? []
+    : toRun(run_id, 'usage.record', {
+        usage_id,
+        category: 'llm.tokens',
+        quantity: tokens,
+        credit_cost_milli: milli,
+        step_key,
+        ...(agent_turn_id !== undefined && { agent_turn_id }),
+        ...(provider !== undefined && { provider }),
+        ...(model !== undefined && { model }),
+        ...(ends && { ends }),
+      })

@@ -17,6 +17,7 @@ import { BulkRunRequest, BulkRunResult, Reason, StartWorkflowRun } from '../api/
 import { Secret } from '../api/secrets.ts'
 import { ApplicationContext, Operation, Output } from '../api/sessions.ts'
 import { SkillUsage } from '../api/skills.ts'
+import { UsageEvent } from '../api/usage.ts'
 import { Me } from '../api/users.ts'
 import { WaitingOn } from '../api/waiting.ts'
 import { DeliveryRecord, Webhook } from '../api/webhooks.ts'
@@ -195,6 +196,7 @@ const chosen: Readonly<Record<string, unknown>> = {
   TurnAck: sessions.TurnAck,
   TurnWait: sessions.Wait,
   UpdateAgent: agents.UpdateAgent,
+  UsageEvent,
   WaitStep: steps.WaitStep,
   WaitingOn,
   Webhook,

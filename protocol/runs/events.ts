@@ -42,6 +42,14 @@ export const timelineTypes: ReadonlySet<string> = new Set([
   'run.progress_stalled',
 ])
 
+/** Where a usage comes from. Absent in journals of earlier releases. */
+export interface UsageSource {
+  readonly usage_id: string
+  readonly agent_turn_id?: string
+  readonly provider?: string
+  readonly model?: string
+}
+
 /**
  * An event of a run. `payload` is what the timeline shows. `run` and `row` are the fields of the run record and of the
  * step's record that it sets (null removes one): the actor and the views apply the same patch, so no rule exists twice.
@@ -54,6 +62,8 @@ export interface RunEvent extends Event {
   readonly row?: Patch<RunStep>
   /** run.created only: what the run executes. */
   readonly spec?: Spec
+  /** usage.recorded only: what the list of usage events shows beside the payload. */
+  readonly usage?: UsageSource
   /** Private data of the engine; never shown. */
   readonly private?: Open
 }

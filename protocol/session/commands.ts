@@ -79,15 +79,20 @@ export interface TurnReport {
   /** The session ended before the turn could begin: another look finds its successor. */
   readonly again?: true
 }
-/** What a generation of a turn of a run spent. */
+/** What a generation of a turn spent. */
 export interface TurnSpending {
-  readonly run_id: string
+  /** The run that has the turn, which is told. */
+  readonly run_id?: string
   /** The job; so a repeat is known. */
   readonly usage_id: string
   readonly step_key: string
   readonly tokens: number
   /** Thousandths of a credit. */
   readonly milli: number
+  /** Absent in journals of earlier releases. */
+  readonly agent_turn_id?: string
+  readonly provider?: string
+  readonly model?: string
   /** The answer ended the turn: the run is told of that next. */
   readonly ends?: boolean
 }

@@ -1,0 +1,66 @@
+/** Usage events: what was spent, one event for each answer of a model, across the projects of the organization. */
+import { Type, type Static } from 'typebox'
+import { Closed, many, Open, pageOf, paging, Timestamp } from '../common.ts'
+import { query } from '../contract.ts'
+
+/** Something that was spent. Texts are empty where they do not apply. */
+export const UsageEvent = Type.Object({
+  id: Type.String(),
+  project_id: Type.String(),
+  api_key_id: Type.String(),
+  period_start: Type.String({
+    format: 'date-time',
+    description: 'Start of the calendar month in UTC in which it was recorded',
+  }),
+  counter: Type.String({ description: 'What was counted, such as llm.tokens' }),
+  raw_quantity: Type.Integer(),
+  credit_cost: Type.Number(),
+  credit_cost_milli: Type.Integer({ description: 'Thousandths of a credit; authoritative' }),
+  credit_weight_version: Type.Integer(),
+  zero_credits: Type.Boolean({ description: 'Nothing is billed for it' }),
+  source_type: Type.String({ description: 'What spent it, such as agent_turn' }),
+  source_id: Type.String(),
+  idempotency_key: Type.String({ description: 'One event is recorded for each' }),
+  run_id: Type.String(),
+  step_id: Type.String(),
+  step_key: Type.String(),
+  job_id: Type.String(),
+  agent_turn_id: Type.String(),
+  provider: Type.String(),
+  model: Type.String(),
+  model_class: Type.String(),
+  metadata: Open,
+  occurred_at: Timestamp,
+  recorded_at: Timestamp,
+  created_at: Timestamp,
+})
+export type UsageEvent = Static<typeof UsageEvent>
+/** Sums over all events that the filters match, on every page. */
+const totals = {
+  total_raw_quantity: Type.Integer(),
+  total_credit_cost: Type.Number(),
+  total_credit_cost_milli: Type.Integer(),
+}
+const text = Type.Optional(Type.String({ minLength: 1, maxLength: 256 }))
+
+export const usage = {
+  'usage.list': query('GET /billing/usage-events', {
+    summary:
+      'What was spent, newest first; with recorded_after, oldest first from that time, which the next pages repeat',
+    tag: 'billing',
+    permission: 'project.admin',
+    query: Closed({
+      period_start: Type.Optional(Timestamp),
+      project_id: Type.Optional(many(Type.String({ minLength: 1, maxLength: 128 }))),
+      recorded_after: Type.Optional(Timestamp),
+      counter: text,
+      source_type: text,
+      source_id: text,
+      run_id: text,
+      job_id: text,
+      api_key_id: text,
+      ...paging,
+    }),
+    reply: Type.Object({ ...pageOf(UsageEvent).properties, ...totals }),
+  }),
+} as const
