@@ -11,7 +11,7 @@ import type { Followers } from './followers.ts'
 import type { BecomesFresh } from './fresh.ts'
 import type { World } from './ports.ts'
 import { admitted } from './guard.ts'
-import type { Limits } from './rate.ts'
+import { charged, type Limits } from './rate.ts'
 import type { Incoming } from './request.ts'
 import { ownAgent, speaksForItself } from './session/own.ts'
 import { namedIn, type Sight } from './session/sight.ts'
@@ -146,8 +146,11 @@ function admitFresh(
   exchange: Exchange,
 ): Soon<Call | Refusal> {
   return soon(edge.authentication.authenticate(incoming.header('authorization')), (caller) => {
-    if (isRefusal(caller)) return caller
     const { limits, world } = edge
+    if (isRefusal(caller))
+      return caller.refused === 'unauthorized' && limits && exchange.open
+        ? charged(limits, incoming.sender(), caller)
+        : caller
     if (!limits) return enterRow(edge, routed, incoming, exchange, caller)
     return limits(limitedBy(caller), world.organization()).then(({ headers, refused }) => {
       exchange.add(headers)

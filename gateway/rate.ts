@@ -1,6 +1,6 @@
 /**
  * Rate limits: one bucket per caller and one per organization, counted by this gateway alone. A caller is an API key, a person
- * over all their tokens, an HTTP trigger, or, for requests that name nothing known, an address.
+ * over all their tokens, an HTTP trigger, or, for requests without a valid credential, an address.
  */
 import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible'
 import { refuse, type Refusal } from '../protocol/errors.ts'
@@ -13,6 +13,18 @@ interface Admission {
 }
 /** Count one request of a caller, and of the organization when it is the caller's. */
 export type Limits = (caller: string, organization?: string) => Promise<Admission>
+
+/**
+ * Charge a refused request to its address: beyond the limit of a caller it is refused for that. A valid credential is never
+ * refused for what others do from its address, because many share one.
+ */
+export async function charged(
+  limits: Limits | undefined,
+  address: string,
+  refusal: Refusal,
+): Promise<Refusal> {
+  return (await limits?.(`address:${address}`))?.refused ?? refusal
+}
 
 type Scope = 'key' | 'org'
 
@@ -63,7 +75,7 @@ export function createLimits(world: World): Limits | undefined {
     if (!empty) return { headers }
     world.count.inc('rate_limited')
     return {
-      headers: { ...headers, 'Retry-After': String(seconds) },
+      headers,
       refused: refuse('rate_limit_exceeded', {
         scope,
         limit: points,

@@ -82,6 +82,7 @@ export class Incoming {
   readonly ambiguous: boolean
   /** Bytes that the body has at most, as far as that is known before it came. */
   readonly expected: number
+  readonly #res: HttpResponse
   readonly #limit: number
   readonly #bodiless: boolean
   /** Whether the client closes its connection afterwards; only looked up where the body may be too large. */
@@ -94,6 +95,7 @@ export class Incoming {
     req: HttpRequest,
     { purpose, method, slots, limit, cors, signature }: Asked,
   ) {
+    this.#res = res
     this.method = method ?? req.getMethod().toUpperCase()
     const reading = this.method === 'GET' || this.method === 'HEAD' || this.method === 'OPTIONS'
     const given = req.getHeader('content-length')
@@ -115,6 +117,11 @@ export class Incoming {
         ? addressOf(res)
         : ''
     this.upload = purpose === 'upload' && !this.#bodiless ? new Upload(res, limit) : undefined
+  }
+
+  /** Address of the other end, while the exchange is open. */
+  sender(): string {
+    return this.ip || addressOf(this.#res)
   }
 
   /** A header's value, trimmed; absent when empty. */

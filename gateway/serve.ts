@@ -43,11 +43,12 @@ const ID = /^[\w.:-]{1,128}$/
 /** The wire form of a refusal; one that may pass says when to try again. */
 export function answerOf(refusal: Refusal): Answer {
   const { status } = errors[refusal.refused]
-  const after = refusal.details?.['retry_after']
+  const { retry_after_seconds, retry_after: after = retry_after_seconds } = refusal.details ?? {}
+  const passes = status === 503 || (status === 429 && typeof after === 'number')
   return {
     status,
     body: errorBody(refusal),
-    ...(status === 503 && {
+    ...(passes && {
       headers: {
         'Retry-After': String(typeof after === 'number' ? Math.max(1, Math.ceil(after)) : 1),
       },

@@ -16,6 +16,7 @@ import type { Edge } from './call.ts'
 import { secretPlace } from './loops.ts'
 import { originOf } from './origin.ts'
 import { published, publishedUnder } from './published.ts'
+import { charged } from './rate.ts'
 import type { Incoming } from './request.ts'
 import type { Answer } from './respond.ts'
 import type { Handler } from './serve.ts'
@@ -43,20 +44,21 @@ export const takeTrigger =
     const handle = decoded(incoming.slots[0] ?? '')
     if (!(await edge.becomesFresh())) return refuse('service_unavailable')
     const found = await find(edge, handle)
-    if (isRefusal(found)) {
-      // Requests without a credential that name nothing are charged to their sender, never to the organization.
-      const sender = await limits?.(`address:${incoming.ip}`)
-      return sender?.refused ?? found
-    }
+    // What brings no credential is charged to its sender, never to the trigger or the organization.
+    const denied = isRefusal(found)
+      ? found
+      : incoming.broken === 'too_large'
+        ? refuse('payload_too_large', { limit: TRIGGER_LIMIT })
+        : signed(edge, found.owner, found.facts, incoming)
+          ? undefined
+          : refuse('invalid_signature')
+    if (isRefusal(found) || denied) return charged(limits, incoming.ip, denied ?? missing())
     const limited = await limits?.(
       `http_trigger:${world.hash(handle).slice(0, 24)}`,
       world.organization(),
     )
     if (limited?.refused) return limited.refused
-    if (incoming.broken === 'too_large')
-      return refuse('payload_too_large', { limit: TRIGGER_LIMIT })
     const { owner, facts } = found
-    if (!signed(edge, owner, facts, incoming)) return refuse('invalid_signature')
     if (facts.status !== 'active') return repeated(edge, owner, facts, keyOf(incoming))
     const event = bodyOf(incoming)
     if (isRefusal(event)) return event
