@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { api } from '../protocol/api.ts'
+import type { Row } from '../protocol/contract.ts'
 
 const root = join(import.meta.dirname, '..')
 const text = readFileSync(join(root, 'docs/contract.md'), 'utf8')
@@ -19,5 +21,26 @@ t.test('a rule names a test that exists, or says that it is open', async (t) => 
     const [, file = '', test = ''] = /^`([^`]+)` › (.+)$/.exec(shown) ?? []
     if (file === '') t.match(shown, /^\*\*open\*\*: .{10}/, String(name))
     else t.ok(readFileSync(join(root, file), 'utf8').includes(test), `${name}: ${shown}`)
+  }
+})
+
+t.test('the README and the rules name the same generations of published clients', async (t) => {
+  const readme = readFileSync(join(root, 'README.md'), 'utf8')
+  for (const statement of [
+    'Published clients of the generation 0.0.61 work unchanged',
+    'Clients of 0.1.0 do not',
+  ]) {
+    t.match(readme, statement)
+    t.match(text, statement)
+  }
+})
+t.test('operations that the rules say are not served have no row', async (t) => {
+  const routes = Object.values(api as Readonly<Record<string, Row>>).map(({ route }) => route)
+  for (const path of ['/auth/device/code', '/auth/device/token', '/auth/cli-credentials']) {
+    t.match(text, path)
+    t.notOk(
+      routes.some((route) => route.includes(path)),
+      `${path}: correct docs/contract.md`,
+    )
   }
 })
