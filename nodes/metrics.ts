@@ -33,6 +33,8 @@ export interface Metrics extends Counters {
   storage(used: number, limit: number): void
   /** Whether this node takes no writes, by reason. */
   writesStopped(reasons: Readonly<Record<string, boolean>>): void
+  /** Whether entries of a journal that this node verifies cannot be read. */
+  journalDamaged(partition: number, damaged: boolean): void
   /** Jobs were offered: `taken` of `offered`. */
   offer(offered: number, taken: number): void
   /** All numbers as text. */
@@ -128,6 +130,11 @@ export function createMetrics(version: string): Metrics {
     used: gauge('storage_used_bytes', 'Bytes in use where the journal is stored'),
     limit: gauge('storage_limit_bytes', 'Bytes from which on writes stop'),
   }
+  const damage = gauge(
+    'journal_damaged',
+    'Whether the daily verification found entries of a journal that cannot be read',
+    'partition',
+  )
   const stopped = gauge('writes_stopped', 'Whether writes are refused, by reason', 'reason')
   const looks: (() => Promise<void> | void)[] = []
 
@@ -180,6 +187,8 @@ export function createMetrics(version: string): Metrics {
       storage.used.set(used)
       storage.limit.set(limit)
     },
+    journalDamaged: (partition, damaged) =>
+      damage.set({ partition: String(partition) }, damaged ? 1 : 0),
     writesStopped: (reasons) => {
       for (const [reason, now] of Object.entries(reasons)) stopped.set({ reason }, now ? 1 : 0)
     },

@@ -20,7 +20,7 @@ import type { HostDeps } from './host/deps.ts'
 import { Host } from './host/host.ts'
 import { Membership } from './host/membership.ts'
 import { createNeighbours, listenAs } from './host/neighbours.ts'
-import { answerAs, claimNodeId, createInstance, presenceOf } from './host/node-id.ts'
+import { claimOverBus, createInstance } from './host/node-id.ts'
 import type { Bus, Clock, Random } from './host/ports.ts'
 import { Recent } from './host/recent.ts'
 import { initialise, install, type Installed } from './installation.ts'
@@ -41,10 +41,12 @@ import { privateFile, privateFolder } from './private.ts'
 import { readiness } from './ready.ts'
 import { startExecutorRole } from './roles/executor.ts'
 import { startSweeping } from './roles/sweep.ts'
+import { verifyJournals } from './roles/verify.ts'
 import { startViews } from './roles/views.ts'
 import { serveStatus } from './status.ts'
 import { accountUse } from './nats/account.ts'
 import { type EmbeddedStore, type StorageWatch, watchStorage } from './storage/watch.ts'
+import type { Verification } from './storage/verify.ts'
 import { version } from './version.ts'
 import { createWorld } from './world.ts'
 
@@ -182,16 +184,8 @@ export async function startNode(
       throw new Fault(`another node is running as ${id}: give each its own BATON_NODE_ID, or none`)
     // Of two that start at the same moment neither answers yet in the name of the node.
     const self = createInstance()
-    answerAs(bus, self)
     const revision = await patiently(nats, 'the id of this node', () =>
-      claimNodeId({
-        id,
-        roles: config.roles,
-        self,
-        registry: cluster,
-        clock: systemClock,
-        presence: (instance) => presenceOf(bus, instance),
-      }),
+      claimOverBus(bus, { id, roles: config.roles, self, registry: cluster, clock: systemClock }),
     )
     membership.hold({ self, revision, superseded: doom })
     membership.report(() => storage.stops())
@@ -255,7 +249,11 @@ export async function startNode(
       partitions: config.partitions,
       shards: config.shards,
     })
-    const report = () => ({ stops: membership.stops(), warnings: storage.warnings() })
+    let verification: Verification | undefined
+    const report = () => ({
+      stops: membership.stops(),
+      warnings: [...storage.warnings(), ...(verification?.warnings() ?? [])],
+    })
     const guard = createGuard(config.outbound_allow)
     const world = createWorld({
       node: id,
@@ -300,6 +298,9 @@ export async function startNode(
     if (hasShards) {
       stops.push(() => host.stop(), startSweeping(nats, systemClock, log))
       await patiently(nats, 'the ownership of shards', round)
+      const verifying = verifyJournals(nats, host, journal, systemClock, { ...config, metrics })
+      verification = verifying
+      stops.push(() => verifying.stop())
     }
     if (hasShards || config.roles.includes('gateway'))
       await Promise.race([

@@ -51,12 +51,8 @@ export const createInstance = (): Instance => ({
 
 const subjectOf = (instance: string): string => subjects.node(`instance/${instance}`)
 
-/** Answer in the name of an instance. The returned function ends that. */
-export const answerAs = (bus: Bus, { instance }: Instance): (() => void) =>
-  bus.subscribe(subjectOf(instance), () => true)
-
 /** Ask for an instance. */
-export async function presenceOf(bus: Bus, instance: string): Promise<Presence> {
+async function presenceOf(bus: Bus, instance: string): Promise<Presence> {
   const answer = await bus.request(subjectOf(instance), {}, PRESENT)
   if (typeof answer === 'object') return 'there'
   return answer === 'no_responders' ? 'nobody' : 'silent'
@@ -104,4 +100,10 @@ export async function claimNodeId(claim: Claim): Promise<number> {
     if (now && (JSON.parse(now.value) as Holder).instance === self.instance) return now.revision
   }
   throw rival ? idInUse(id, rival) : new Fault(`the node id ${id} could not be taken: try again`)
+}
+
+/** `claimNodeId` for an instance that answers on the bus from now on. Safe to repeat. */
+export function claimOverBus(bus: Bus, claim: Omit<Claim, 'presence'>): Promise<number> {
+  bus.subscribe(subjectOf(claim.self.instance), () => true)
+  return claimNodeId({ ...claim, presence: (instance) => presenceOf(bus, instance) })
 }

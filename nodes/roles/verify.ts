@@ -1,0 +1,25 @@
+/** Verifying the journals of a node that has shards: `storage/verify.ts` over NATS. */
+import type { Host } from '../host/host.ts'
+import type { Clock, Journal } from '../host/ports.ts'
+import type { Nats } from '../nats/connect.ts'
+import { scanJournal } from '../nats/scan.ts'
+import { startVerifying, type Verification, type VerifyParts } from '../storage/verify.ts'
+
+/** Begin. @param partitions how many there are. */
+export const verifyJournals = (
+  nats: Nats,
+  host: Pick<Host, 'owned'>,
+  journal: Journal,
+  clock: Clock,
+  { partitions, metrics }: Pick<VerifyParts, 'partitions' | 'metrics'>,
+): Verification =>
+  startVerifying({
+    partitions,
+    journal,
+    clock,
+    log: nats.log,
+    metrics,
+    begin: Math.random(),
+    owns: (partition) => host.owned().includes(`${partition}.0`),
+    scan: (partition, from, to) => scanJournal(nats, partition, from, to),
+  })

@@ -1,0 +1,156 @@
+/**
+ * Reads every journal once a day from its first entry to its last, in small steps: a block that is damaged behind all
+ * checkpoints would else be found only by a backup or a view that is rebuilt.
+ *
+ * Invariants:
+ * V1. The load is bounded: one step at a time in the whole process, `STEP_MS` after the last, of as many entries as it takes to
+ *     be through within a day, and of `MIN_ENTRIES` at least.
+ * V2. Only the owner of a partition's first shard reads, so each journal is read by one node.
+ * V3. A finding stands until the same entries were read without one, or the journal begins behind them. It warns and stops no
+ *     writes: appends and all later entries are not concerned.
+ */
+import type { Log } from '../../gateway/ports.ts'
+import type { Clock, Journal } from '../host/ports.ts'
+import type { Scan } from '../nats/scan.ts'
+
+const DAY_MS = 86_400_000
+const STEP_MS = 10_000
+const MIN_ENTRIES = 64
+/**
+ * Attempts at an entry that is not delivered before it counts as damaged: during an election nothing is. nats-server (2.15.1)
+ * delivers nothing from a compressed block that is cut off, and goes on counting its entries. Then more and more entries are
+ * passed over, until one is delivered.
+ */
+const MAX_SILENCE = 3
+
+export interface VerifyParts {
+  readonly partitions: number
+  readonly journal: Pick<Journal, 'position'>
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: { journalDamaged(partition: number, damaged: boolean): void }
+  /** A number from 0 up to 1, where the first pass begins: a node that is often started again verifies the end as well. */
+  readonly begin: number
+  /** Whether this node reads the journal of a partition. */
+  owns(partition: number): boolean
+  scan(partition: number, from: number, to: number): Promise<Scan>
+}
+interface Finding {
+  readonly from: number
+  readonly next: number
+  readonly reason: string
+}
+interface Progress {
+  next: number
+  /** Entries of this pass that are still to be read. */
+  left: number
+  /** When the next pass begins, by the clock's elapsed time. */
+  due: number
+  silences: number
+  /** Where entries began not to be delivered. */
+  gap: number | undefined
+  findings: readonly Finding[]
+}
+
+export interface Verification {
+  /** What cannot be read, as short texts for `/readyz`. */
+  warnings(): readonly string[]
+  stop(): Promise<void>
+}
+
+/** Begin to verify; the first step follows `STEP_MS` later. */
+export function startVerifying(parts: VerifyParts): Verification {
+  const { clock, log, metrics } = parts
+  const all = new Map<number, Progress>()
+  let stopped = false
+  let cancel = () => {}
+  let stepping: Promise<void> = Promise.resolve()
+
+  const progressOf = (partition: number): Progress => {
+    const found = all.get(partition) ?? {
+      next: 0,
+      left: 0,
+      due: 0,
+      silences: 0,
+      gap: undefined,
+      findings: [],
+    }
+    all.set(partition, found)
+    return found
+  }
+  /** The entries from `from` up to `next` were read: what was found there before is replaced by what was found now. */
+  const settle = (partition: number, from: number, next: number, reason?: string): void => {
+    const progress = progressOf(partition)
+    const before = progress.findings
+    const kept = before.filter((one) => one.next <= from || one.from >= next)
+    progress.findings = reason === undefined ? kept : [...kept, { from, next, reason }]
+    if (reason !== undefined && !before.some((one) => one.reason === reason))
+      log.error({ partition, reason }, 'the journal is damaged')
+    metrics.journalDamaged(partition, progress.findings.length > 0)
+  }
+  const step = async (partition: number): Promise<void> => {
+    const progress = progressOf(partition)
+    if (progress.left === 0 && clock.elapsed() < progress.due) return
+    const { first, last } = await parts.journal.position(partition)
+    const total = last - first + 1
+    if (total <= 0) return
+    // What was cut off in order is no damage.
+    progress.findings = progress.findings.filter((one) => one.next > first)
+    if (progress.left === 0) {
+      const begun = progress.next > 0
+      progress.left = total
+      progress.due = clock.elapsed() + DAY_MS
+      if (!begun) progress.next = first + Math.floor(parts.begin * total)
+    }
+    if (progress.next > last || progress.next < first) progress.next = first
+    const entries = Math.max(MIN_ENTRIES, Math.ceil((total * STEP_MS) / DAY_MS))
+    const from = progress.next
+    const to = Math.min(last, from + Math.min(entries, progress.left) - 1)
+    const scan = await parts.scan(partition, from, to)
+    let { next } = scan
+    if (scan.outcome === 'damaged') {
+      // An operator may have cut the beginning off meanwhile.
+      const now = await parts.journal.position(partition)
+      if (now.first <= from) settle(partition, from, next, scan.reason)
+    } else if (next > from) settle(partition, from, next)
+    if (next > from) Object.assign(progress, { silences: 0, gap: undefined })
+    if (scan.outcome === 'silent' && ++progress.silences >= MAX_SILENCE) {
+      const gap = (progress.gap ??= next)
+      next = Math.min(last + 1, gap + Math.max(1, 2 * (next - gap)))
+      const reason = `entries of journal ${partition} from ${gap} on are not delivered`
+      settle(partition, gap, next, reason)
+    }
+    progress.left = Math.max(0, progress.left - (next - from))
+    progress.next = next
+  }
+  const round = async (): Promise<void> => {
+    for (let partition = 0; partition < parts.partitions && !stopped; partition++) {
+      if (!parts.owns(partition)) {
+        if (all.delete(partition)) metrics.journalDamaged(partition, false)
+        continue
+      }
+      await step(partition).catch((error: unknown) =>
+        log.debug({ partition, err: error }, 'a step of the verification failed'),
+      )
+    }
+    plan()
+  }
+  const plan = () => {
+    if (!stopped)
+      cancel = clock.later(STEP_MS, () => {
+        stepping = round()
+      })
+  }
+  plan()
+  return {
+    warnings: () =>
+      [...all.values()].flatMap(({ findings }) =>
+        findings.map(({ reason }) => `journal_damaged: ${reason}`),
+      ),
+    stop: async () => {
+      stopped = true
+      cancel()
+      await stepping
+    },
+  }
+}
