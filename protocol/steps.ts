@@ -48,7 +48,12 @@ const kindOf = <K extends string, C extends TSchema>(kind: K, config: C) =>
 
 const action = {
   action_name: Type.String({ minLength: 1, maxLength: 128 }),
-  execution_location: Type.Optional(Type.Enum(['managed', 'worker', 'environment'])),
+  execution_location: Type.Optional(
+    Type.Enum(['managed', 'worker', 'environment'], {
+      description:
+        'managed: only the service executes it; worker: only a worker; environment: only a worker of environment_id. Without it the service executes actions that have an endpoint, and workers the others',
+    }),
+  ),
   environment_id: Type.Optional(Type.String()),
   parameters: Type.Optional(Open),
 }

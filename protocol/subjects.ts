@@ -99,6 +99,10 @@ export const subjects = {
   previewed: (project: string, message: string) => `previewed.${project}.${message}`,
 }
 
+/** Jobs with the same are handed out alike: to workers of one capability, or also by the service itself. */
+export const lineOf = (
+  job: Parameters<typeof offerCapability>[0] & { workers_only?: true },
+): string => (job.workers_only ? `${offerCapability(job)}!` : offerCapability(job))
 /** What a worker must be able to do to take a job, as one subject token: an action name or a (provider, model) pair, the environment it is pinned to, and whether it is for a worker at all. */
 export function offerCapability(job: {
   kind: string

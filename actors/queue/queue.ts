@@ -15,7 +15,7 @@ import type { QueueEvent } from '../../protocol/api/jobs.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { QueueCommands } from '../../protocol/internal.ts'
 import { leaseToken } from '../../protocol/lease.ts'
-import { offerCapability } from '../../protocol/subjects.ts'
+import { lineOf } from '../../protocol/subjects.ts'
 import type { WorkerTiming } from '../../protocol/worker.ts'
 import { deliveries, isMoot, nameOf } from './deliveries.ts'
 import { add, inOrder } from './heap.ts'
@@ -202,7 +202,7 @@ export function queueActor(
       'job.queued': (state, { id, header }) => {
         state.jobs[id] = {
           header,
-          capability: offerCapability(header),
+          capability: lineOf(header),
           arrival: state.arrivals++,
           failures: 0,
           losses: 0,

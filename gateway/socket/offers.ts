@@ -10,7 +10,7 @@
  * O4. An offer costs no look at sessions that do not listen to it, however many there are.
  */
 import type { JobHeader } from '../../protocol/api/jobs.ts'
-import { offerCapability } from '../../protocol/subjects.ts'
+import { lineOf, offerCapability } from '../../protocol/subjects.ts'
 import type { Take } from '../../protocol/internal.ts'
 import type { Offer, Taking } from '../../protocol/worker.ts'
 import { Order } from './order.ts'
@@ -161,7 +161,7 @@ function takeSome(edge: Edge, offer: Offer, { losses }: Served): Soon<Taking> {
 /** The order of the offers that compete with this one. */
 function orderOf(edge: Edge, market: Market, offer: Offer): Order<JobHeader, Promised> {
   const [first] = offer.jobs
-  const key = keyOf({ queue: offer.queue, ...(first && { capability: offerCapability(first) }) })
+  const key = keyOf({ queue: offer.queue, ...(first && { capability: lineOf(first) }) })
   const known = market.orders.get(key)
   if (known) return known
   if (market.orders.size >= limits.orders)

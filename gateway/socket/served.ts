@@ -25,13 +25,13 @@ const REPEATED: Served = { byService: false, losses: REPEATABLE_LOSSES }
 /** Actions that are HTTP endpoints, and whatever is for no worker to begin with. What is pinned to an environment is done there. */
 export const servedBy =
   (directory: Directory): Serves =>
-  (project, { kind, executor_kind, action_name, environment_id }) => {
+  (project, { kind, executor_kind, action_name, environment_id, workers_only }) => {
     if (executor_kind === 'server_worker') return SERVICE
     if (kind !== 'action_execution' || action_name === undefined) return WORKERS
     return soon(knownAction(directory, project, action_name), (action) =>
       action !== undefined && isRefusal(action)
         ? action
-        : action?.kind === 'http' && environment_id === undefined
+        : action?.kind === 'http' && environment_id === undefined && !workers_only
           ? SERVICE
           : action?.repeatable
             ? REPEATED

@@ -213,7 +213,8 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
   return {
     takes: (project, job) => {
       // What is pinned to an environment is done there.
-      if (job.environment_id !== undefined || job.action_name === undefined) return undefined
+      if (job.environment_id !== undefined || job.workers_only) return undefined
+      if (job.action_name === undefined) return undefined
       return soon(knownAction(directory, project, job.action_name), (sketch) => {
         if (sketch === undefined || isRefusal(sketch) || sketch.kind !== 'http')
           return isRefusal(sketch) ? sketch : undefined

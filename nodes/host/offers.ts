@@ -16,7 +16,7 @@
 import { joinsLine } from '../../actors/queue/deliveries.ts'
 import type { JobHeader } from '../../protocol/api/jobs.ts'
 import type { Address, Command } from '../../protocol/entry.ts'
-import { offerCapability, subjects } from '../../protocol/subjects.ts'
+import { lineOf, offerCapability, subjects } from '../../protocol/subjects.ts'
 import type { Offer, Taking } from '../../protocol/worker.ts'
 import type { Batch } from './batch.ts'
 import { cellKey, type Cell } from './cell.ts'
@@ -39,16 +39,18 @@ interface Matching {
 const isServed = ([first]: readonly JobHeader[]): boolean =>
   first?.executor_kind === 'server_worker'
 
-/** An offer is of one capability. */
-function byCapability(jobs: readonly JobHeader[]): ReadonlyMap<string, readonly JobHeader[]> {
-  const groups = new Map<string, JobHeader[]>()
+/** Jobs that are handed out alike, with their capability: an offer is of one such group. */
+function grouped(
+  jobs: readonly JobHeader[],
+): Iterable<{ readonly capability: string; readonly group: JobHeader[] }> {
+  const groups = new Map<string, { readonly capability: string; readonly group: JobHeader[] }>()
   for (const job of jobs) {
-    const capability = offerCapability(job)
-    const group = groups.get(capability)
-    if (group) group.push(job)
-    else groups.set(capability, [job])
+    const line = lineOf(job)
+    const known = groups.get(line)
+    if (known) known.group.push(job)
+    else groups.set(line, { capability: offerCapability(job), group: [job] })
   }
-  return groups
+  return groups.values()
 }
 
 export class Offers {
@@ -106,7 +108,7 @@ export class Offers {
       const jobs = this.#shard.peek(cell, 'waiting', { limit: JOBS })?.result as
         | readonly JobHeader[]
         | undefined
-      for (const [capability, group] of byCapability(jobs ?? [])) {
+      for (const { capability, group } of grouped(jobs ?? [])) {
         const taking = batch.full ? undefined : this.#askHere(matching, capability, group)
         if (!taking || taking.takes.length === 0) continue
         this.#shard.deps.measure.offer(group.length, taking.takes.length)
@@ -179,7 +181,7 @@ export class Offers {
         if (!matching.again) this.#queues.delete(cellKey(matching.address))
         continue
       }
-      for (const [capability, group] of byCapability(jobs))
+      for (const { capability, group } of grouped(jobs))
         if (await this.#offer(matching, capability, group)) matching.again = true
     } while (matching.again && !this.#stopped)
   }
@@ -214,7 +216,7 @@ export class Offers {
       )
       if (typeof answer !== 'object') {
         // Gateways that were there before know that this is work for workers.
-        if (served || asked > 0) return false
+        if (served || asked > 0 || jobs[0]?.workers_only) return false
         served = true
         continue
       }

@@ -118,6 +118,8 @@ export interface JobHeader {
   /** Reported failures that are allowed, and lost leases that are allowed (wire default: both from the step's retry). */
   readonly max_attempts: number
   readonly max_losses: number
+  /** Only a worker may do it, also where the service could. */
+  readonly workers_only?: true
   /** The author said how many attempts there are: what is known of the action allows no further loss. */
   readonly strict?: true
 }

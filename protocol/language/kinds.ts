@@ -180,7 +180,15 @@ const items: Check<'for_each'> = ({ items: list }, path, { roots, rule }) =>
     : checkTemplate(list, roots, below(path, 'items'), rule)
 
 const arms: { readonly [K in Step['kind']]: Check<K> } = {
-  action: ({ parameters }, path, scope) => templates({ parameters }, path, scope),
+  action: ({ parameters, execution_location, environment_id }, path, scope) => [
+    ...(execution_location === 'environment' && environment_id === undefined
+      ? [{ field: below(path, 'environment_id'), message: 'is required to execute in one' }]
+      : []),
+    ...(execution_location === 'managed' && environment_id !== undefined
+      ? [{ field: below(path, 'environment_id'), message: 'what the service executes has none' }]
+      : []),
+    ...templates({ parameters }, path, scope),
+  ],
   sleep: sleeps,
   wait_for_event: waits,
   interaction: asks,

@@ -96,7 +96,7 @@ function jobOf(
 ): { job: JobHeader; record: Job } {
   const { record: run, engine } = on.state
   const attempts = attemptsOf(step) - placeOf(on).tries + 1
-  const { environment_id, action_name } = step.config
+  const { environment_id, action_name, execution_location } = step.config
   const { priority, fairness_key } = engine
   const origin = engine.invoked ? 'direct_action_invoke' : 'loop_action_step'
   const step_id = `${run.id}:${key}`
@@ -135,6 +135,8 @@ function jobOf(
     updated_at: now(on),
   }
   if (environment_id !== undefined) job.environment_id = record.environment_id = environment_id
+  if (execution_location === 'managed') job.executor_kind = record.executor_kind = 'server_worker'
+  if (execution_location === 'worker') job.workers_only = true
   if (step.retry?.max_attempts !== undefined) job.strict = true
   if (fairness_key !== undefined) record.fairness_key = fairness_key
   return { job, record }

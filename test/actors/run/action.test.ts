@@ -109,6 +109,18 @@ t.test('without a retry policy a job may fail once and be lost once', async (t) 
   })
 })
 
+t.test('a step says where its action is executed', async (t) => {
+  const at = (execution_location?: string) => {
+    const config = { action_name: 'x', ...(execution_location && { execution_location }) }
+    const step = { ...action('a'), config } as ReturnType<typeof action>
+    const [tell] = started([step]).tells
+    return (tell?.input as { job: Record<string, unknown> } | undefined)?.job
+  }
+  t.match(at(), { executor_kind: 'customer_worker', workers_only: undefined })
+  t.match(at('managed'), { executor_kind: 'server_worker', workers_only: undefined })
+  t.match(at('worker'), { executor_kind: 'customer_worker', workers_only: true })
+})
+
 t.test('a job is pinned to the environment of its step', async (t) => {
   const pinned = {
     ...action('a'),
