@@ -5,6 +5,12 @@
 import type { Open } from './common.ts'
 import type { Event } from './entry.ts'
 
+/**
+ * Runs that may stand between an event and one that no run caused. An event with a greater `depth` starts no run; it still
+ * resumes runs that wait for it.
+ */
+export const MAX_CHAIN_DEPTH = 8
+
 /** What a producer says. */
 export interface Publication {
   readonly event_type: string

@@ -11,13 +11,16 @@ import { isPrivate } from '../../protocol/event-types.ts'
 import { conditionOf, ExpressionError, type Condition } from '../../protocol/language/expression.ts'
 import { matches, valueAt } from '../../protocol/language/template.ts'
 import { sourcesOf } from '../../protocol/matching.ts'
-import type { Awaited, Publication, Watch } from '../../protocol/sources.ts'
+import {
+  MAX_CHAIN_DEPTH,
+  type Awaited,
+  type Publication,
+  type Watch,
+} from '../../protocol/sources.ts'
 import type { SourcesState } from './state.ts'
 
 /** Work that one condition may do for one event: far more than a sensible one does, and still soon over. */
 const WORK = 100_000
-/** Events with more runs behind them than this start no runs. */
-const DEEPEST = 8
 
 /** Characters of what was wrong with a condition. */
 const LONGEST = 300
@@ -170,7 +173,7 @@ export class Listeners {
     const document = { event, meta }
     const visit = ({ id, owner, of, match, condition }: Listener): void => {
       matched.compared++
-      if (of === 'trigger' && depth > DEEPEST) return
+      if (of === 'trigger' && depth > MAX_CHAIN_DEPTH) return
       if (match && !matches(match, document)) return
       if (condition && !holds(condition, document, id, matched)) return
       const into = of === 'trigger' ? matched.fires : matched.wakes

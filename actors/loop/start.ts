@@ -16,6 +16,7 @@ import { milliOf } from '../../protocol/loop/credits.ts'
 import type { LoopCommands, LoopEvent, RunOpening } from '../../protocol/loop/events.ts'
 import { specOf } from '../../protocol/loop/shapes.ts'
 import { latestFire, nextFire } from '../../protocol/schedule.ts'
+import { MAX_CHAIN_DEPTH } from '../../protocol/sources.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { judge, type Verdict } from './admit.ts'
 import { decided, draft, emit, nothing, tellRun, type Draft, type LoopOptions } from './draft.ts'
@@ -29,9 +30,7 @@ import {
   type LoopState,
 } from './state.ts'
 
-/** Runs between an event and one that nothing in the project caused, above which it starts no more. */
-const DEEPEST = 8
-const TOO_DEEP = `The event has more than ${DEEPEST} runs behind it.`
+const TOO_DEEP = `The event has more than ${MAX_CHAIN_DEPTH} runs behind it.`
 
 /** What a start says. */
 interface Wanted
@@ -196,7 +195,7 @@ export function fire(
   if (!trigger || state.fired.includes(key)) return nothing
   const on = draft(state, cause, options)
   const outcome =
-    source.depth > DEEPEST
+    source.depth > MAX_CHAIN_DEPTH
       ? refuse('conflict', undefined, TOO_DEEP)
       : openRun(on, {
           run_id: cause.mint('run'),

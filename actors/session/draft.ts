@@ -3,6 +3,7 @@
  * decision see what earlier ones did; the state that results goes with the decision. What changed of the session's own record
  * is gathered and stored as one event at the end, with the next version.
  */
+import { MAX_CHAIN_DEPTH } from '../../protocol/sources.ts'
 import { channelOfKey } from '../../protocol/channels/exchange.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { InteractionCommands } from '../../protocol/internal.ts'
@@ -147,7 +148,7 @@ export function write(on: Draft, row: Row): TranscriptMessage {
   return message
 }
 /** Depth of what a turn of a run does when the run does not say how deep it is itself: no run starts because of it, so none starts itself. */
-const DEEP = 9
+const DEEP = MAX_CHAIN_DEPTH + 1
 /** How deep in a chain of runs and what they cause a turn is. */
 export const depthOf = ({ work: { depth, owner } }: Turn): number =>
   depth ?? (owner === 'run' ? DEEP : 0)

@@ -4,7 +4,12 @@ import { eventsActor } from '../../../actors/events/events.ts'
 import { reduced } from '../../../actors/events/reduced.ts'
 import type { SourcesState } from '../../../actors/events/state.ts'
 import type { AnyActor } from '../../../actors/actor.ts'
-import type { ConditionFaults, Publication, Watch } from '../../../protocol/sources.ts'
+import {
+  MAX_CHAIN_DEPTH,
+  type ConditionFaults,
+  type Publication,
+  type Watch,
+} from '../../../protocol/sources.ts'
 import { given, START, type Scene } from '../../given.ts'
 
 const actor = eventsActor as unknown as AnyActor
@@ -332,9 +337,11 @@ t.test(
       run_id: 'run_1',
       wait: { wait_id: 'wait_1', event_type: 'order.paid' },
     })
-    t.strictSame(fired(from, { depth: 8 }), ['trg_1'])
-    t.strictSame(fired(from, { depth: 9 }), [])
-    t.match(publish(from, { depth: 9 }).events, [{ wakes: { run_1: ['wait_1'] } }])
+    t.strictSame(fired(from, { depth: MAX_CHAIN_DEPTH }), ['trg_1'])
+    t.strictSame(fired(from, { depth: MAX_CHAIN_DEPTH + 1 }), [])
+    t.match(publish(from, { depth: MAX_CHAIN_DEPTH + 1 }).events, [
+      { wakes: { run_1: ['wait_1'] } },
+    ])
   },
 )
 

@@ -1,6 +1,7 @@
 /** The arms of a loop that its admission model does not reach: times, firings, budgets, handles. */
 import t from 'tap'
 import { triggerHandle } from '../../../actors/trigger/handle.ts'
+import { MAX_CHAIN_DEPTH } from '../../../protocol/sources.ts'
 import { given } from '../../given.ts'
 import { ORGANIZATION, START, Yard } from './yard.ts'
 
@@ -71,13 +72,13 @@ t.test('one run for each trigger and event, and none of events too many runs awa
   yard.end([...yard.runs.keys()][0] ?? '')
   yard.fire('e', 'sevt_1')
   t.equal(yard.runs.size, 1, 'also when the run is over')
-  yard.fire('e', 'sevt_2', 8)
+  yard.fire('e', 'sevt_2', MAX_CHAIN_DEPTH)
   t.equal(yard.runs.size, 2)
-  yard.fire('e', 'sevt_3', 9)
+  yard.fire('e', 'sevt_3', MAX_CHAIN_DEPTH + 1)
   t.match(yard.events, [
     { type: 'trigger.skipped', reason: 'The event has more than 8 runs behind it.' },
   ])
-  for (let i = 0; i < 2100; i++) yard.fire('e', `sevt_many_${i}`, 9)
+  for (let i = 0; i < 2100; i++) yard.fire('e', `sevt_many_${i}`, MAX_CHAIN_DEPTH + 1)
   t.equal(yard.state.fired.length, 2000, 'what is remembered is bounded')
   t.match([...yard.runs.values()][0]?.opening, {
     source: { type: 'trigger', trigger_id: yard.state.trigger_ids['e'] },
