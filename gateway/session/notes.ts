@@ -112,7 +112,7 @@ export function cameTo(
     content: blocks,
     display,
     is_error,
-    error: is_error ? display : null,
+    ...(is_error && { error: display }),
     emitted_at: timestamp(at),
   }
 }

@@ -120,7 +120,7 @@ export const numberedFrames = {
     content: Type.Array(Open),
     display: Type.String(),
     is_error: Type.Boolean(),
-    error: nullable.text,
+    error: Type.Optional(Type.String({ description: 'Only when is_error is true' })),
     emitted_at: Timestamp,
   }),
   'nudge.queued': nudge('nudge.queued'),

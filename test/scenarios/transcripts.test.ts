@@ -426,6 +426,10 @@ t.test('the numbered stream', async (t) => {
     content: [{ type: 'text', text: '{"fine":true}' }],
     is_error: false,
   })
+  t.notOk(
+    frames.some(({ event, data }) => event === 'tool.result' && 'error' in data),
+    'a result that is no error has no error',
+  )
   t.match(frames.find(({ event }) => event === 'nudge.delivered')?.data, {
     turn_id,
     delivery: 'current_turn',
