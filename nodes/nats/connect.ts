@@ -159,6 +159,14 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
         asking.found()
         log.info({ server: status.server }, 'connected to NATS again')
         for (const run of [...waiting]) run()
+      } else if (
+        status.type === 'error' &&
+        status.error instanceof PermissionViolationError &&
+        status.error.operation === 'publish' &&
+        space.isInbox(status.error.subject)
+      ) {
+        // The right to answer a request (`allow_responses`) ends with the connection that received it; the request is repeated.
+        log.debug({ subject: status.error.subject }, 'an answer came too late for its connection')
       } else if (status.type === 'error' && status.error instanceof PermissionViolationError) {
         const reason = forbidden.tell(status.error)
         if (status.error.operation === 'publish') asking.refused(status.error.subject, reason)

@@ -31,6 +31,8 @@ export interface Namespace {
   readonly api: string
   /** What subjects of answers begin with, so that no other role can be allowed to read them. */
   readonly inbox: string
+  /** Whether answers to some client of this installation, of whatever role, come to a subject. */
+  isInbox(subject: string): boolean
   /** A subject for answers that is used once. */
   newInbox(): string
 }
@@ -63,6 +65,7 @@ export function createNamespace(
       domain === undefined ? storedKey(bucket, key) : `${api}.${storedKey(bucket, key)}`,
     api,
     inbox,
+    isInbox: (subject) => subject.startsWith(`${dotted}_INBOX.`),
     newInbox: () => createInbox(inbox),
   }
 }
