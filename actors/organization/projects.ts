@@ -83,6 +83,7 @@ export function born(
     | 'access_mode'
     | 'separate_approver'
     | 'email_notifications'
+    | 'attachments'
     | 'tags'
   >,
   cause: Cause,
@@ -97,6 +98,7 @@ export function born(
     ...(input.email_notifications !== undefined && {
       email_notifications: input.email_notifications,
     }),
+    ...(input.attachments !== undefined && { attachments: input.attachments }),
     ...(input.description && { description: input.description }),
     ...(input.external_ref !== undefined && { external_ref: input.external_ref }),
     ...(input.tags && Object.keys(input.tags).length > 0 && { tags: input.tags }),
@@ -137,6 +139,7 @@ export function updateProject(
     access_mode,
     separate_approver,
     email_notifications,
+    attachments,
     tags,
   } = input
   if (external_ref !== undefined && external_ref !== project.external_ref) {
@@ -151,7 +154,16 @@ export function updateProject(
   }
   const change = changeOf<Project>(
     project,
-    { name, description, external_ref, access_mode, separate_approver, email_notifications, tags },
+    {
+      name,
+      description,
+      external_ref,
+      access_mode,
+      separate_approver,
+      email_notifications,
+      attachments,
+      tags,
+    },
     at,
   )
   if (!change) return { events: [], reply: project }

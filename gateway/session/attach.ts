@@ -10,6 +10,7 @@ import {
 } from '../../protocol/session/attachments.ts'
 import type { SessionCommands } from '../../protocol/session/commands.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { own } from '../../protocol/lookup.ts'
 import { isId } from '../../protocol/ids.ts'
 import { limits } from '../../protocol/session/limits.ts'
 import type { Address, Origin } from '../../protocol/entry.ts'
@@ -32,6 +33,11 @@ const noFile: Refusal = refuse(
   { resource: 'attachment' },
   'There is no such file in this session.',
 )
+const switchedOff: Refusal = refuse(
+  'permission_denied',
+  undefined,
+  'Attachments are switched off in this project: its administrators can change that.',
+)
 const unavailable: Refusal = refuse('artifact_storage_unavailable')
 const sessionOf = (project: string, id: string): Address | undefined =>
   isId(id, 'agent_session') ? { project, kind: 'session', id } : undefined
@@ -52,6 +58,9 @@ async function upload(
   const project = homeOf(edge, call)
   const to = sessionOf(project, call.slots['session_id'] ?? '')
   if (!to) return missing
+  const known = await edge.directory.organization()
+  if (isRefusal(known)) return known
+  if (own(known.projects, project)?.attachments === false) return switchedOff
   const { file, body } = call
   if (!file || !world.files) return unavailable
   const key = keyOf(call)

@@ -13,6 +13,7 @@ export const Project = Type.Object({
   access_mode: Type.Enum(['open', 'restricted']),
   separate_approver: Type.Optional(Type.Boolean()),
   email_notifications: Type.Optional(Type.Boolean()),
+  attachments: Type.Optional(Type.Boolean()),
   description: Type.Optional(Type.String()),
   external_ref: Type.Optional(Type.String()),
   created_by: Type.Optional(Type.String()),
@@ -32,6 +33,9 @@ const EmailNotifications = Type.Boolean({
   description:
     'E-mail for every interaction that does not say how it is delivered. Otherwise e-mail is sent only for interactions whose delivery has a channel email',
 })
+const Attachments = Type.Boolean({
+  description: 'Whether files can be attached to sessions; true by default',
+})
 const CreateProject = Closed({
   name: Name,
   handle: Type.Optional(Type.String({ pattern: '^[a-z0-9]+(-[a-z0-9]+)*$', maxLength: 64 })),
@@ -41,6 +45,7 @@ const CreateProject = Closed({
   access_mode: Type.Optional(AccessMode),
   separate_approver: Type.Optional(SeparateApprover),
   email_notifications: Type.Optional(EmailNotifications),
+  attachments: Type.Optional(Attachments),
   tags: Type.Optional(Tags),
 })
 const UpdateProject = Closed({
@@ -50,6 +55,7 @@ const UpdateProject = Closed({
   access_mode: Type.Optional(AccessMode),
   separate_approver: Type.Optional(SeparateApprover),
   email_notifications: Type.Optional(EmailNotifications),
+  attachments: Type.Optional(Attachments),
   seed_existing_members: Type.Optional(Type.Boolean()),
   tags: Type.Optional(Tags),
 })

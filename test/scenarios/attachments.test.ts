@@ -130,6 +130,18 @@ t.test('a file is uploaded, listed and read again', async (t) => {
   t.ok(await stored(artifact['id']), 'and nobody erases it from elsewhere')
 })
 
+t.test('a project can switch attachments off', async (t) => {
+  const project = String((await s.ok('project.get', { project: 'default' }))['id'])
+  await s.ok('project.update', { project, attachments: false })
+  t.match(await upload(png(), 'off.png'), {
+    status: 403,
+    body: { error: { code: 'permission_denied' } },
+  })
+  await s.ok('session.attachments', { session_id })
+  await s.ok('project.update', { project, attachments: true })
+  t.match(await upload(png(), 'on.png'), { status: 201 })
+})
+
 t.test('an upload with a key is made once', async (t) => {
   const bytes = png()
   const headers = { 'idempotency-key': 'upload 1' }
