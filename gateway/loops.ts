@@ -81,7 +81,7 @@ async function reserve(
   triggers: readonly Trigger[] | undefined,
   origin: Origin,
 ): Promise<Pick<Saving, 'reserved'> | Refusal> {
-  const reserved: Record<string, number> = {}
+  const reserved = new Map<string, number>()
   for (const [index, trigger] of (triggers ?? []).entries()) {
     const handle = trigger.kind === 'http' ? trigger.config?.http_handle : undefined
     if (handle === undefined) continue
@@ -110,9 +110,9 @@ async function reserve(
       origin,
     })
     if (isRefusal(outcome)) return outcome
-    reserved[handle] = (outcome.reply as { until: number }).until
+    reserved.set(handle, (outcome.reply as { until: number }).until)
   }
-  return { reserved }
+  return { reserved: Object.fromEntries(reserved) }
 }
 
 const isObject = (value: unknown): value is Open =>

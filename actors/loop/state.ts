@@ -110,7 +110,7 @@ export const triggersOf = (
 ): KnownTrigger[] =>
   triggers.flatMap((trigger, index) => {
     const key = triggerKey(trigger, index)
-    const id = ids[key]
+    const id = own(ids, key)
     return id === undefined ? [] : [{ id, key, trigger }]
   })
 /** A trigger that may start runs now. */

@@ -1,6 +1,7 @@
 /** What triggers become when a loop is saved: ids and handles that outlive the change, times to fire at, events to watch. */
 import type { LoopEvent } from '../../protocol/loop/events.ts'
 import { triggerKey, type Loop, type Trigger } from '../../protocol/loop/shapes.ts'
+import { own } from '../../protocol/lookup.ts'
 import { nextFire } from '../../protocol/schedule.ts'
 import type { Watch } from '../../protocol/sources.ts'
 import type { Cause } from '../actor.ts'
@@ -16,16 +17,18 @@ export function materialize(
   before: LoopState,
   cause: Cause,
 ): { readonly triggers?: Trigger[]; readonly trigger_ids: Readonly<Record<string, string>> } {
-  const ids: Record<string, string> = {}
+  // Keys may be any text, also the name of a member that all objects have.
+  const ids = new Map<string, string>()
   const made = (triggers ?? []).map((trigger, index): Trigger => {
     const key = triggerKey(trigger, index)
-    const id = (ids[key] = before.trigger_ids[key] ?? cause.mint('trigger'))
+    const id = own(before.trigger_ids, key) ?? cause.mint('trigger')
+    ids.set(key, id)
     if (trigger.kind !== 'http') return trigger
     const known = before.record?.triggers?.find((old, at) => triggerKey(old, at) === key)
     const kept = known?.kind === 'http' ? known.config?.http_handle : undefined
     return { ...trigger, config: { http_handle: trigger.config?.http_handle ?? kept ?? id } }
   })
-  return { ...(triggers && { triggers: made }), trigger_ids: ids }
+  return { ...(triggers && { triggers: made }), trigger_ids: Object.fromEntries(ids) }
 }
 
 /** Trigger ids by the handles of HTTP triggers. */

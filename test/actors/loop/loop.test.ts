@@ -335,3 +335,18 @@ t.test('a run that a step asked for has the source of the run that asked', async
     'which may be of an older release',
   )
 })
+
+t.test('a trigger key may be the name of a member that all objects have', async (t) => {
+  const keys = ['__proto__', 'constructor', 'toString']
+  const triggers = keys.map((key) => ({ kind: 'http', key }))
+  const yard = made({ triggers })
+  const handles = () =>
+    (yard.state.record?.triggers ?? []).map((trigger) =>
+      trigger.kind === 'http' ? trigger.config?.http_handle : undefined,
+    )
+  const first = handles()
+  t.equal(new Set(first).size, keys.length, 'each trigger has a handle of its own')
+  for (const handle of first) t.match(handle, /^\w+$/)
+  save(yard, { triggers: [...triggers].reverse() })
+  t.strictSame(handles(), [...first].reverse(), 'a change keeps the handles')
+})
