@@ -1,5 +1,6 @@
 /** Every kind of actor, by name: what a shard host runs. */
 import type { Kind } from '../protocol/entry.ts'
+import { defaultTriggerLimits, type TriggerLimits } from '../protocol/sources.ts'
 import type { WorkerTiming } from '../protocol/worker.ts'
 import type { AnyActor } from './actor.ts'
 import type { AccessLimits } from './configuration.ts'
@@ -19,12 +20,13 @@ import { triggerHandle } from './trigger/handle.ts'
 import { sessionActor } from './session/session.ts'
 import { workerActor } from './worker/worker.ts'
 
-/** @param settings brand in the form of configuration, the timing of workers, how many runs of loops may be under way (absent: any number), and how much access is kept. */
+/** @param settings brand in the form of configuration, the timing of workers, how many runs of loops may be under way (absent: any number), how much access is kept, and how many runs triggers start for events of runs. */
 export const actorKinds = (settings: {
   brand: string
   timing: WorkerTiming
   plan_concurrency?: number
   access?: AccessLimits
+  triggers?: TriggerLimits
 }): Readonly<Record<Kind, AnyActor>> => ({
   organization: organizationActor({
     brand: settings.brand,
@@ -39,7 +41,7 @@ export const actorKinds = (settings: {
   channel_name: channelName as unknown as AnyActor,
   loop: loopActor(settings),
   trigger_handle: triggerHandle,
-  events: eventsActor as unknown as AnyActor,
+  events: eventsActor(settings.triggers ?? defaultTriggerLimits) as unknown as AnyActor,
   session: sessionActor(settings) as unknown as AnyActor,
   memory: memory as unknown as AnyActor,
   delivery: deliveryActor,

@@ -2,6 +2,7 @@
  * The settings of a node: one table of names, defaults, meanings and checks. A setting is read from its flag, else from its
  * environment variable, else it has its default. `BATON_RATE_KEY` and `--rate-key` are the same setting.
  */
+import type { TriggerLimits } from '../protocol/sources.ts'
 import { availableParallelism } from 'node:os'
 import { checkTiming, defaultTiming, type WorkerTiming } from '../protocol/worker.ts'
 import {
@@ -98,6 +99,8 @@ export interface Config {
   }
   /** Runs of loops that may be under way in the whole installation; absent: any number. */
   readonly plan_concurrency?: number
+  /** How many runs triggers start for events of runs. */
+  readonly triggers: TriggerLimits
   /** Keys and tokens, and principals, that a project or the organization may have. */
   readonly access: { readonly max_keys: number; readonly max_principals: number }
 }
@@ -263,6 +266,10 @@ export function readConfig(
       ...(v.BATON_ANONYMOUS_WORKER !== '' && { anonymous_worker: v.BATON_ANONYMOUS_WORKER }),
       ...(v.BATON_INBOX_DOMAIN !== undefined && { inbox_domain: v.BATON_INBOX_DOMAIN }),
       ...(mail && { mail }),
+      triggers: {
+        per_root: v.BATON_TRIGGERED_RUNS,
+        per_minute: v.BATON_TRIGGERED_RUNS_PER_MINUTE,
+      },
       access: { max_keys: v.BATON_MAX_KEYS, max_principals: v.BATON_MAX_PRINCIPALS },
       ...(v.BATON_PLAN_CONCURRENCY > 0 && { plan_concurrency: v.BATON_PLAN_CONCURRENCY }),
       ...(v.BATON_NODE_ID !== undefined && { node_id: v.BATON_NODE_ID }),

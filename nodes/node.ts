@@ -200,6 +200,7 @@ export async function startNode(
         brand: config.brand,
         timing: config.timing,
         access: config.access,
+        triggers: config.triggers,
         ...(config.plan_concurrency !== undefined && { plan_concurrency: config.plan_concurrency }),
       }),
       partitions: config.partitions,

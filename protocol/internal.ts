@@ -9,7 +9,7 @@ import type { Approval } from './interaction/events.ts'
 import type { Interaction, InteractionKind } from './interaction/shapes.ts'
 import type { RunOpening } from './loop/events.ts'
 import type { QueueReason } from './loop/run.ts'
-import type { SourceEvent } from './sources.ts'
+import type { SourceEvent, Chain } from './sources.ts'
 import type { Place, TurnOpening, TurnReport } from './session/commands.ts'
 import type { Registration } from './worker.ts'
 
@@ -74,6 +74,8 @@ export interface ChildStart {
   readonly depth: number
   /** Depth of the source event that caused the parent. */
   readonly cause_depth?: number
+  /** Of that event. */
+  readonly chain?: Chain
   readonly definition: Definition
   readonly definitions: Readonly<Record<string, Definition>>
   readonly input: Open
@@ -265,7 +267,7 @@ export type InteractionCommands = {
   'interaction.open': { input: InteractionOpening; reply: undefined }
   /** From a turn of a session of the same shard: ask, and tell the session of every change. */
   'interaction.ask': {
-    input: Omit<InteractionOpening, 'run_id' | 'signal_name' | 'step' | 'depth'> &
+    input: Omit<InteractionOpening, 'run_id' | 'signal_name' | 'step' | 'depth' | 'chain'> &
       Pick<Interaction, 'consumer'> & { depth?: number; withheld?: true; approval?: Approval }
     reply: undefined
   }
@@ -294,6 +296,7 @@ export interface InteractionOpening
   readonly step: string
   /** Of its source events. */
   readonly depth: number
+  readonly chain?: Chain
 }
 
 /** Decided by the registry entry of one worker instance. */

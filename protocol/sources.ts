@@ -11,6 +11,26 @@ import type { Event } from './entry.ts'
  */
 export const MAX_CHAIN_DEPTH = 8
 
+/**
+ * How an event came about: the event that nothing in the project caused, and the loops whose runs lie between the two, in order. All events
+ * with one `root` are a tree; the number of runs that triggers start for it is limited (docs/loops.md).
+ */
+export interface Chain {
+  /** `sevt_…` */
+  readonly root: string
+  readonly loops: readonly string[]
+}
+/** Limits of the runs that triggers start for events that runs caused. */
+export interface TriggerLimits {
+  /** Runs for events of one tree. */
+  readonly per_root: number
+  /** Runs of one loop in one minute. */
+  readonly per_minute: number
+}
+
+/** Unless the operator sets others. */
+export const defaultTriggerLimits: TriggerLimits = { per_root: 1000, per_minute: 10_000 }
+
 /** What a producer says. */
 export interface Publication {
   readonly event_type: string
@@ -26,6 +46,8 @@ export interface Publication {
   readonly dedup_key?: string
   /** How many runs stand between this event and one that nothing in the project caused; 0 for those. */
   readonly depth: number
+  /** Absent: no run caused it, or a run that no event caused. */
+  readonly chain?: Chain
   /** `sevt_…`, when the producer has given it one already. */
   readonly id?: string
 }
@@ -101,6 +123,13 @@ export interface Firing {
   readonly source: SourceEvent
 }
 
+/** Decided by a loop: it pauses, because its triggers would start more runs for events of runs than is allowed. */
+export interface Overrun {
+  readonly trigger_ids: readonly string[]
+  readonly source: SourceEvent
+  readonly reason: string
+}
+
 /** What happened to the source events of a project, as it is stored. */
 export type SourcesEvent =
   | (Event &
@@ -109,6 +138,8 @@ export type SourcesEvent =
         readonly dedup_key?: string
         /** Triggers that fire, by loop. */
         readonly fires?: Readonly<Record<string, readonly string[]>>
+        /** Triggers that would have fired, by loop, and why each of these loops is paused instead. */
+        readonly overruns?: Readonly<Record<string, Pick<Overrun, 'trigger_ids' | 'reason'>>>
         /** Waits that it fits, by run. */
         readonly wakes?: Readonly<Record<string, readonly string[]>>
         /** Why conditions of triggers and waits could not be evaluated, by their ids. */

@@ -204,8 +204,11 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'loop.created': created<'loop.created'>('loop', ({ loop }) => named(loop)),
   'loop.updated': updated<'loop.updated'>('loop', named),
   'loop.deleted': deleted<'loop.deleted'>('loop', named),
-  'loop.auto_paused': updated<'loop.auto_paused'>('loop', () => ({
-    changes: { status: { from: 'active', to: 'paused' } },
+  'loop.auto_paused': updated<'loop.auto_paused'>('loop', ({ reason }) => ({
+    changes: {
+      status: { from: 'active', to: 'paused' },
+      ...(reason !== undefined && { reason: { to: reason } }),
+    },
   })),
   'member.added': created('channel_member'),
   'member.removed': deleted('channel_member'),

@@ -14,11 +14,14 @@ import { own } from '../../protocol/lookup.ts'
 import type {
   ConditionFaults,
   Firing,
+  Overrun,
   SourceCommands,
   SourceEvent,
   SourcesEvent,
+  TriggerLimits,
 } from '../../protocol/sources.ts'
 import type { Actor, Effect } from '../actor.ts'
+import { charge } from './budget.ts'
 import { openingOf } from './hooks.ts'
 import { arranged } from './listeners.ts'
 import { publish, publishMany, publishOne } from './publish.ts'
@@ -36,8 +39,10 @@ function tellAll(
     event,
     meta,
     depth,
+    chain,
     occurred_at,
     fires = {},
+    overruns = {},
     wakes = {},
     hooks = {},
     faulty = {},
@@ -52,6 +57,7 @@ function tellAll(
     event,
     meta,
     depth,
+    ...(chain && { chain }),
     occurred_at,
   }
   const delivered: Delivered = {
@@ -92,6 +98,15 @@ function tellAll(
         }),
       ),
     ),
+    ...Object.entries(overruns).map(
+      ([loop_id, overrun]): Effect => ({
+        tell: {
+          to: { kind: LOOP, id: loop_id },
+          name: 'loop.stop',
+          input: { ...overrun, source } satisfies Overrun,
+        },
+      }),
+    ),
     ...Object.entries(hooks).map(
       ([webhook_id, whd]): Effect => ({
         tell: {
@@ -105,20 +120,22 @@ function tellAll(
 }
 
 /** The actor of a project's source events. */
-export const eventsActor: Actor<
+export const eventsActor = (
+  limits: TriggerLimits,
+): Actor<
   SourcesState,
   SourcesEvent,
   Api,
   'events',
   SourceCommands,
   { 'event.publish': Named; 'event.publish_many': Named }
-> = {
+> => ({
   kind: 'events',
   initial: silent,
   decide: {
-    'event.publish': publishOne,
-    'event.publish_many': publishMany,
-    'source.publish': publish,
+    'event.publish': (state, input, cause) => publishOne(state, input, cause, limits),
+    'event.publish_many': (state, input, cause) => publishMany(state, input, cause, limits),
+    'source.publish': (state, input, cause) => publish(state, input, cause, limits),
     'triggers.set': ({ loops }, { loop_id, version, triggers }) => ({
       events:
         (own(loops, loop_id)?.version ?? -1) >= version
@@ -147,6 +164,7 @@ export const eventsActor: Actor<
     'source.published': (state, event, at) => {
       if (event.dedup_key !== undefined) remember(state, event.dedup_key, event.id, at)
       blame(state, event)
+      charge(state.budget, event, at)
       return state
     },
     'triggers.changed': (state, { loop_id, version, triggers }) => {
@@ -204,4 +222,4 @@ export const eventsActor: Actor<
         }),
       ),
   },
-}
+})

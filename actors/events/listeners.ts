@@ -11,12 +11,7 @@ import { isPrivate } from '../../protocol/event-types.ts'
 import { conditionOf, ExpressionError, type Condition } from '../../protocol/language/expression.ts'
 import { matches, valueAt } from '../../protocol/language/template.ts'
 import { sourcesOf } from '../../protocol/matching.ts'
-import {
-  MAX_CHAIN_DEPTH,
-  type Awaited,
-  type Publication,
-  type Watch,
-} from '../../protocol/sources.ts'
+import type { Awaited, Publication, Watch } from '../../protocol/sources.ts'
 import type { SourcesState } from './state.ts'
 
 /** Work that one condition may do for one event: far more than a sensible one does, and still soon over. */
@@ -166,14 +161,13 @@ export class Listeners {
   }
 
   /** Whom an event is for. */
-  match({ event_type, source_kind, source_id, event, meta, depth }: Publication): Matched {
+  match({ event_type, source_kind, source_id, event, meta }: Publication): Matched {
     const matched: Matched = { heard: false, compared: 0, fires: {}, wakes: {}, faulty: {} }
     if (isPrivate(event_type)) return matched
     const sources = sourcesOf({ source_kind, source_id, meta })
     const document = { event, meta }
     const visit = ({ id, owner, of, match, condition }: Listener): void => {
       matched.compared++
-      if (of === 'trigger' && depth > MAX_CHAIN_DEPTH) return
       if (match && !matches(match, document)) return
       if (condition && !holds(condition, document, id, matched)) return
       const into = of === 'trigger' ? matched.fires : matched.wakes

@@ -8,9 +8,11 @@ import type {
   Published,
   SourceCommands,
   SourcesEvent,
+  TriggerLimits,
   Unsure,
 } from '../../protocol/sources.ts'
 import type { Cause, Decided } from '../actor.ts'
+import { withinLimits } from './budget.ts'
 import { hooksFor } from './hooks.ts'
 import { listenersOf } from './listeners.ts'
 import { reduced } from './reduced.ts'
@@ -27,10 +29,22 @@ function store(
   publication: Publication,
   id: string,
   cause: Pick<Cause, 'at' | 'mint'>,
+  limits: TriggerLimits,
 ): Stored | undefined {
   const event = isChatter(publication.event_type) ? publication.event : reduced(publication.event)
-  const { heard, fires, wakes, faulty } = listenersOf(state).match(
+  const {
+    heard,
+    fires: fitting,
+    wakes,
+    faulty,
+  } = listenersOf(state).match(
     event === publication.event ? publication : { ...publication, event },
+  )
+  const { fires, overruns } = withinLimits(
+    state,
+    { ...publication, id, fires: fitting },
+    cause.at,
+    limits,
   )
   const hooks = Object.fromEntries(
     hooksFor(state, publication.event_type).map((webhook_id) => [
@@ -40,7 +54,7 @@ function store(
   )
   const hooked = Object.keys(hooks).length > 0
   if (!heard && !hooked && isChatter(publication.event_type)) return undefined
-  const { event_type, source_kind, source_id, meta, depth, dedup_key } = publication
+  const { event_type, source_kind, source_id, meta, depth, chain, dedup_key } = publication
   return {
     type: 'source.published',
     id,
@@ -50,9 +64,11 @@ function store(
     event,
     meta,
     depth,
+    ...(chain && { chain }),
     occurred_at: timestamp(cause.at),
     ...(dedup_key !== undefined && { dedup_key }),
     ...(Object.keys(fires).length > 0 && { fires }),
+    ...(Object.keys(overruns).length > 0 && { overruns }),
     ...(Object.keys(wakes).length > 0 && { wakes }),
     ...(Object.keys(faulty).length > 0 && { faulty }),
     ...(hooked && { hooks }),
@@ -69,6 +85,7 @@ export function publish(
   state: SourcesState,
   { recalled, ...publication }: SourceCommands['source.publish']['input'],
   cause: Cause,
+  limits: TriggerLimits,
 ): Decided<SourcesEvent, Published> {
   const known =
     publication.dedup_key === undefined
@@ -80,7 +97,13 @@ export function publish(
       reply: { source_event_id: '', unsure: unsureOf(state, [publication.dedup_key ?? '']) },
     }
   if (known !== null) return { events: [], reply: { source_event_id: known, deduped: true } }
-  const stored = store(state, publication, publication.id ?? cause.mint('source_event'), cause)
+  const stored = store(
+    state,
+    publication,
+    publication.id ?? cause.mint('source_event'),
+    cause,
+    limits,
+  )
   return stored
     ? { events: [stored], reply: { source_event_id: stored.id } }
     : { events: [], reply: { source_event_id: '' } }
@@ -105,6 +128,7 @@ function publishAll(
   given: readonly CustomEvent[],
   { ids, recalled }: Named,
   cause: Cause,
+  limits: TriggerLimits,
 ): { events: SourcesEvent[]; items: Published[]; unsure?: Unsure } {
   const events: SourcesEvent[] = []
   const fresh = new Map<string, string>()
@@ -119,7 +143,7 @@ function publishAll(
     if (known === undefined) unknown.add(dedup_key ?? '')
     if (known) return { source_event_id: known, deduped: true }
     const id = ids[index] ?? cause.mint('source_event')
-    const stored = store(state, publication, id, cause)
+    const stored = store(state, publication, id, cause, limits)
     if (stored) events.push(stored)
     if (dedup_key !== undefined) fresh.set(dedup_key, id)
     return { source_event_id: id }
@@ -134,12 +158,14 @@ export function publishOne(
   state: SourcesState,
   { ids, recalled, ...custom }: Input<Api['event.publish']> & Named,
   cause: Cause,
+  limits: TriggerLimits,
 ): Decided<SourcesEvent, Reply<Api['event.publish']>> {
   const { events, items, unsure } = publishAll(
     state,
     [custom],
     { ids, ...(recalled && { recalled }) },
     cause,
+    limits,
   )
   return {
     events,
@@ -151,8 +177,9 @@ export function publishMany(
   state: SourcesState,
   { events: given, ...named }: Input<Api['event.publish_many']> & Named,
   cause: Cause,
+  limits: TriggerLimits,
 ): Decided<SourcesEvent, Reply<Api['event.publish_many']>> {
-  const { events, items, unsure } = publishAll(state, given, named, cause)
+  const { events, items, unsure } = publishAll(state, given, named, cause, limits)
   return {
     events,
     reply: { items: items.some(({ deduped }) => deduped) ? items : [], ...(unsure && { unsure }) },

@@ -14,6 +14,7 @@ import type {
   SourcesEvent,
   Watch,
 } from '../../protocol/sources.ts'
+import { unspent, type Budget } from './budget.ts'
 
 /** Keys of one generation, and how long it grows, in milliseconds. */
 const KEYS = 30_000
@@ -40,6 +41,7 @@ export interface SourcesState {
   /** Conditions that could not be evaluated, by trigger. */
   readonly faults: Record<string, ConditionFaults>
   readonly keys: Keys
+  readonly budget: Budget
 }
 
 /** A project in which nobody listens. */
@@ -49,6 +51,7 @@ export const silent = (): SourcesState => ({
   hooks: {},
   faults: {},
   keys: { generation: 0, from: 0, since: 0, count: 0, young: {}, old: {} },
+  budget: unspent(),
 })
 
 /** A place that no key of an object's own can take. */

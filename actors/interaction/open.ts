@@ -1,4 +1,5 @@
 /** Asking: by a client, or by a step of a run. */
+import type { Chain } from '../../protocol/sources.ts'
 import { policyOf, runOf, targetsOf } from '../../protocol/api/interactions.ts'
 import type { Api } from '../../protocol/api.ts'
 import { parseTimestamp, timestamp, type Open } from '../../protocol/common.ts'
@@ -43,7 +44,14 @@ export const create =
 /** Ask on behalf of a step: the run says so on its timeline itself. */
 export function open(
   state: InteractionState | null,
-  { run_id, signal_name, step, depth, ...input }: InteractionCommands['interaction.open']['input'],
+  {
+    run_id,
+    signal_name,
+    step,
+    depth,
+    chain,
+    ...input
+  }: InteractionCommands['interaction.open']['input'],
   cause: Cause,
 ): Decided<InteractionEvent, undefined> {
   if (state) return { events: [], reply: undefined }
@@ -55,7 +63,7 @@ export function open(
     consumer: { kind: 'run', run: { run_id, signal_name } },
     ...firstRound(input.resolution_policy),
   }
-  return { ...asked(record, step, undefined, depth), reply: undefined }
+  return { ...asked(record, { step, depth, chain }), reply: undefined }
 }
 
 /** Ask on behalf of a turn. */
@@ -66,7 +74,10 @@ export function ask(
 ): Decided<InteractionEvent, undefined> {
   if (state) return { events: [], reply: undefined }
   const record: Interaction = { ...born(cause), ...input, ...firstRound(input.resolution_policy) }
-  const { events } = asked(record, undefined, input.consumer.agent_tool?.session_id, depth)
+  const { events } = asked(record, {
+    session: input.consumer.agent_tool?.session_id,
+    depth,
+  })
   return {
     events: events.map((event) => ({
       ...event,
@@ -94,16 +105,24 @@ const announced = ({
 
 const asked = (
   interaction: Interaction,
-  step?: string,
-  session?: string,
-  depth = 0,
+  {
+    step,
+    session,
+    depth = 0,
+    chain,
+  }: {
+    readonly step?: string | undefined
+    readonly session?: string | undefined
+    readonly depth?: number | undefined
+    readonly chain?: Chain | undefined
+  } = {},
 ): { events: Extract<InteractionEvent, { type: 'interaction.created' }>[] } => ({
   events: [
     {
       type: 'interaction.created',
       id: interaction.id,
       interaction,
-      source: { ...sourceOf(interaction), depth },
+      source: { ...sourceOf(interaction), depth, ...(chain && { chain }) },
       ...(step !== undefined && { step }),
       ...(session !== undefined && { session }),
     },
@@ -230,7 +249,7 @@ function sourceOf({
   created_by,
   context,
   spec,
-}: Interaction): Omit<Source, 'depth'> {
+}: Interaction): Omit<Source, 'depth' | 'chain'> {
   const session_id = consumer.agent_tool?.session_id
   const event: Open = {
     interaction_id: id,

@@ -27,7 +27,7 @@ export const recordReply = (after: InteractionState): Interaction => after.recor
  * @param options `silent`: the run that waits ended it itself; `invalid`: its targets or reviewers do not exist.
  */
 export function conclude(
-  { record, depth, withheld }: InteractionState,
+  { record, depth, chain, withheld }: InteractionState,
   change: Change,
   cause: Cause,
   {
@@ -46,7 +46,7 @@ export function conclude(
         id: record.id,
         was: record.status,
         ...full,
-        source: { ...sourceOf(after), depth },
+        source: { ...sourceOf(after), depth, ...(chain && { chain }) },
         ...(withheld && { withheld }),
         ...(invalid && { invalid }),
         ...(dispatch && { dispatch }),
@@ -193,7 +193,7 @@ function tellsOf(after: Interaction, invalid: boolean): Tell[] {
   return [{ to: { kind: 'run', id: run.run_id }, name: 'interaction.settled', input }]
 }
 
-function sourceOf(after: Interaction): Omit<Source, 'depth'> {
+function sourceOf(after: Interaction): Omit<Source, 'depth' | 'chain'> {
   const {
     id,
     kind,

@@ -5,6 +5,7 @@
  * I1. Every field of the record comes from the changes that events carry (protocol/interaction/events.ts).
  * I2. `interaction.resolved` happens once: nothing changes the record of one that is over.
  */
+import type { Chain } from '../../protocol/sources.ts'
 import { parseTimestamp } from '../../protocol/common.ts'
 import {
   changed,
@@ -18,6 +19,7 @@ export interface InteractionState {
   readonly record: Interaction
   /** Of its source events. */
   readonly depth: number
+  readonly chain?: Chain
   /** It was taken off the lists; nobody finds it any more. */
   readonly deleted?: true
   /** The session that asks, and hears of every change. */
@@ -43,6 +45,7 @@ export const opened = (
 ): InteractionState => ({
   record: interaction,
   depth: source.depth,
+  ...(source.chain && { chain: source.chain }),
   ...(session !== undefined && { session }),
   ...(withheld && { withheld }),
   ...(approval && { approval }),

@@ -20,7 +20,7 @@ import type { LoopOptions } from './draft.ts'
 import { placeGiven } from './places.ts'
 import { left, returns, spend, wake } from './runs.ts'
 import { standingOf } from './standing.ts'
-import { answerStep, fire, start } from './start.ts'
+import { answerStep, fire, start, stop } from './start.ts'
 import { deadline, evolveLoop, isLiving, triggersOf, unborn, type LoopState } from './state.ts'
 
 type Extra = {
@@ -45,13 +45,16 @@ const toPlaces = <N extends 'place.ask' | 'place.return'>(
   tell: { to: { kind: 'plan', id: organization, project: organization }, name, input },
 })
 
-/** A loop that paused itself says so, as the run that was one failure too many. */
+/** A loop that paused itself says so, as the run that was one failure too many, or that caused one event too many. */
 function sayPaused(
   {
     id: loop_id,
     run_id,
     consecutive_failures,
     threshold,
+    reason,
+    depth = 1,
+    chain,
   }: Extract<LoopEvent, { type: 'loop.auto_paused' }>,
   { project }: Address,
 ): Effect[] {
@@ -59,9 +62,16 @@ function sayPaused(
     event_type: 'loop.auto_paused',
     source_kind: 'loop_run',
     source_id: run_id,
-    event: { run_id, loop_id, consecutive_failures, threshold },
+    event: {
+      run_id,
+      loop_id,
+      ...(consecutive_failures !== undefined && { consecutive_failures }),
+      ...(threshold !== undefined && { threshold }),
+      ...(reason !== undefined && { reason }),
+    },
     meta: { run_id, loop_id },
-    depth: 1,
+    depth,
+    ...(chain && { chain }),
   }
   return [{ tell: { to: { kind: 'events', id: project }, name: 'source.publish', input: said } }]
 }
@@ -114,6 +124,7 @@ export function loopActor(options: LoopOptions): AnyActor {
       'loop.delete': bound(remove),
       'loop.start': bound(start) as never,
       'trigger.fire': bound(fire),
+      'loop.stop': bound(stop),
       'loop.ask': bound(answerStep),
       'run.left': bound(left),
       'run.returns': bound(returns),

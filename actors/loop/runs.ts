@@ -18,7 +18,7 @@ type Told<N extends keyof LoopCommands> = LoopCommands[N]['input']
 export function left(
   options: LoopOptions,
   state: LoopState,
-  { run_id, status }: Told<'run.left'>,
+  { run_id, status, depth, chain }: Told<'run.left'>,
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
   const on = draft(state, cause, options)
@@ -42,7 +42,14 @@ export function left(
       ? { consecutive_failures: failures, threshold }
       : undefined
   if (paused) {
-    emit(on, { type: 'loop.auto_paused', id: cause.self.id, run_id, ...paused })
+    emit(on, {
+      type: 'loop.auto_paused',
+      id: cause.self.id,
+      run_id,
+      ...paused,
+      ...(depth !== undefined && { depth }),
+      ...(chain && { chain }),
+    })
     for (const event of consequences(state, on.state, '', cause)) emit(on, event)
   }
   if (status === 'failed') tellRun(on, run_id, 'run.end', { ...(paused && { paused }) })

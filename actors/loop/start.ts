@@ -1,4 +1,5 @@
 /** Starting runs: by a client, by a trigger, by a time, by a step of another run. All go through one admission. */
+import { consequences } from './triggers.ts'
 import { actorOf } from '../../protocol/action/invocation.ts'
 import { startKeyOf, type StartLoopRun } from '../../protocol/api/loops.ts'
 import type { Run } from '../../protocol/runs/schema.ts'
@@ -16,7 +17,7 @@ import { milliOf } from '../../protocol/loop/credits.ts'
 import type { LoopCommands, LoopEvent, RunOpening } from '../../protocol/loop/events.ts'
 import { specOf } from '../../protocol/loop/shapes.ts'
 import { latestFire, nextFire } from '../../protocol/schedule.ts'
-import { MAX_CHAIN_DEPTH } from '../../protocol/sources.ts'
+import { MAX_CHAIN_DEPTH, type Chain, type SourceEvent } from '../../protocol/sources.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { judge, type Verdict } from './admit.ts'
 import { decided, draft, emit, nothing, tellRun, type Draft, type LoopOptions } from './draft.ts'
@@ -34,7 +35,10 @@ const TOO_DEEP = `The event has more than ${MAX_CHAIN_DEPTH} runs behind it.`
 
 /** What a start says. */
 interface Wanted
-  extends Pick<RunOpening, 'source' | 'actor' | 'initiated_by' | 'parent' | 'depth' | 'later'> {
+  extends Pick<
+    RunOpening,
+    'source' | 'actor' | 'initiated_by' | 'parent' | 'depth' | 'chain' | 'later'
+  > {
   readonly run_id: string
   readonly trigger?: KnownTrigger
   /** The firing that this settles. */
@@ -74,8 +78,19 @@ function openRun(on: Draft, wanted: Wanted): Outcome {
   const refused = closed(on.state, on.cause.at)
   if (refused) return refused
   const { record, version, definitions } = on.state as Living
-  const { run_id, trigger, fire, source, actor, initiated_by, parent, depth, budget, later } =
-    wanted
+  const {
+    run_id,
+    trigger,
+    fire,
+    source,
+    actor,
+    initiated_by,
+    parent,
+    depth,
+    chain,
+    budget,
+    later,
+  } = wanted
   const event = applyDefaults(record.event, wanted.event, 'event')
   const config = applyDefaults(
     record.config,
@@ -120,6 +135,7 @@ function openRun(on: Draft, wanted: Wanted): Outcome {
     },
     source,
     depth,
+    ...(chain && { chain }),
     ...(actor && { actor }),
     ...(initiated_by !== undefined && { initiated_by }),
     ...(budget !== undefined && { budget }),
@@ -204,10 +220,46 @@ export function fire(
           event: source.event,
           config: {},
           depth: source.depth,
+          chain: chainOf(source, cause.self.id),
           source: { type: 'trigger', trigger_id, id: source.source_id },
           meta: { ...source.meta, event_type: source.event_type, source_event_id: source.id },
         })
   skipped(on, trigger_id, key, outcome, source.id)
+  return decided(on, undefined)
+}
+/** Loops that a chain names: more than may stand between two events. */
+const MAX_CHAIN_LOOPS = 2 * MAX_CHAIN_DEPTH
+const extended = ({ root, loops }: Chain, loop_id: string): Chain => ({
+  root,
+  loops: [...loops, loop_id].slice(-MAX_CHAIN_LOOPS),
+})
+/** The chain of a run of this loop that an event starts. */
+const chainOf = ({ id, chain = { root: id, loops: [] } }: SourceEvent, loop_id: string): Chain =>
+  extended(chain, loop_id)
+
+/** Its triggers would start more runs for events of runs than is allowed: it pauses, and says why at each of these triggers. */
+export function stop(
+  options: LoopOptions,
+  state: LoopState,
+  { trigger_ids, source, reason }: LoopCommands['loop.stop']['input'],
+  cause: Cause,
+): Decision<LoopEvent, undefined> {
+  const on = draft(state, cause, options)
+  for (const id of trigger_ids) {
+    const key = `${id} ${source.id}`
+    if (liveTrigger(state, id) && !state.fired.includes(key))
+      skipped(on, id, key, refuse('conflict', undefined, reason), source.id)
+  }
+  if (on.events.length === 0) return nothing
+  const { run_id } = source.meta
+  emit(on, {
+    type: 'loop.auto_paused',
+    id: cause.self.id,
+    run_id: typeof run_id === 'string' ? run_id : '',
+    reason,
+    depth: source.depth + 1,
+  })
+  for (const event of consequences(state, on.state, '', cause)) emit(on, event)
   return decided(on, undefined)
 }
 function skipped(
@@ -273,7 +325,16 @@ export function fireSchedules(on: Draft): void {
 export function answerStep(
   options: LoopOptions,
   state: LoopState,
-  { from, event, config, depth, actor, initiated_by, source }: LoopCommands['loop.ask']['input'],
+  {
+    from,
+    event,
+    config,
+    depth,
+    chain,
+    actor,
+    initiated_by,
+    source,
+  }: LoopCommands['loop.ask']['input'],
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
   const on = draft(state, cause, options)
@@ -283,6 +344,7 @@ export function answerStep(
     config,
     meta: {},
     depth,
+    ...(chain && { chain: extended(chain, cause.self.id) }),
     source: source ?? { type: 'api', id: from.run_id },
     ...(actor && { actor }),
     ...(initiated_by !== undefined && { initiated_by }),

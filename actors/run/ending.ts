@@ -27,7 +27,7 @@ import {
 import { endWait } from './outcome.ts'
 import { outputs, rootsOf } from './roots.ts'
 import type { Ending } from './state.ts'
-import { aboutOf, type About } from './telling.ts'
+import { aboutOf, type About, causeOf } from './telling.ts'
 
 /** Why a step or a run failed. */
 export interface Fault {
@@ -62,7 +62,7 @@ function leave(on: Draft, ending: Ending): void {
     return
   }
   emit(on, 'run.held', { note: { engine: { leaving: ending } } })
-  tellLoop(on, 'run.left', { run_id, status: 'failed' })
+  tellLoop(on, 'run.left', { run_id, status: 'failed', ...causeOf(on.state) })
 }
 
 /** End as it was decided. */

@@ -108,6 +108,7 @@ const engineOf = ({
   actor,
   definitions,
   depth,
+  chain,
   queue_reason,
   agent_id,
 }: RunOpening): Engine => ({
@@ -119,6 +120,7 @@ const engineOf = ({
   tries: 0,
   attempt: 1,
   ...(depth > 0 && { depth, cause_depth: depth }),
+  ...(chain && { chain }),
   ...(source.trigger_id !== undefined && { trigger_id: source.trigger_id }),
   ...(Object.keys(definitions).length > 0 && { definitions }),
   ...(queue_reason && { held: 'start' as const }),

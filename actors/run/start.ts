@@ -27,7 +27,10 @@ import { created, hasEnded, note, type Engine, type RunState } from './state.ts'
 type Start = Omit<Input<Api['run.start']>, 'project'> &
   StartExtra &
   Partial<
-    Pick<ChildStart, 'parent' | 'depth' | 'cause_depth' | 'actor' | 'initiated_by' | 'source'>
+    Pick<
+      ChildStart,
+      'parent' | 'depth' | 'cause_depth' | 'chain' | 'actor' | 'initiated_by' | 'source'
+    >
   > &
   Pick<Engine, 'invoked'>
 
@@ -179,6 +182,7 @@ const engineOf = (input: Start, record: RunRecord, config: Open, cause: Cause): 
     depth: input.depth ?? 1,
   }),
   ...(input.cause_depth !== undefined && { cause_depth: input.cause_depth }),
+  ...(input.chain && { chain: input.chain }),
   ...(input.definitions &&
     Object.keys(input.definitions).length > 0 && { definitions: input.definitions }),
 })

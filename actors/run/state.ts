@@ -13,6 +13,7 @@
  * S5. Branches and items under way are places of their own (`branches`), with the records of their steps; of one that is
  *     over only what it gave is kept (`join`), in chunks, so that no event costs more because many items came before it.
  */
+import type { Chain } from '../../protocol/sources.ts'
 import type { ActorOf } from '../../protocol/action/invocation.ts'
 import type { Open } from '../../protocol/common.ts'
 import type { Definition } from '../../protocol/directory.ts'
@@ -173,6 +174,8 @@ export interface Engine extends Place {
   readonly depth?: number
   /** Depth of the source event that caused the run; absent: none did. */
   readonly cause_depth?: number
+  /** Of that event. */
+  readonly chain?: Chain
   /** On whose behalf it runs; absent: a trigger started it, or an older release. */
   readonly actor?: ActorOf
   /** It is a direct call of an action: its one step takes its parameters as they are, and one attempt may last so many milliseconds. */

@@ -2,23 +2,29 @@
 import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { Open } from '../../protocol/common.ts'
 import type { Address } from '../../protocol/entry.ts'
-import type { Awaited, Publication } from '../../protocol/sources.ts'
+import type { Awaited, Chain, Publication } from '../../protocol/sources.ts'
 import type { Effect } from '../actor.ts'
 import type { Note, RunState, StoredSignal } from './state.ts'
 
 /** What source events of a run say of the run besides; private part of the event that they follow from. */
 export interface About {
   readonly depth: number
+  readonly chain?: Chain
   /** Fields of payload and meta: which definition or loop it is a run of. */
   readonly of: Open
   /** Fields of the payload only. */
   readonly more?: Open
 }
+/** How the source events of a run came about. */
+export const causeOf = ({ engine }: RunState): Pick<Publication, 'depth' | 'chain'> => ({
+  depth: (engine.cause_depth ?? 0) + 1,
+  ...(engine.chain && { chain: engine.chain }),
+})
 /** What a run is, for the source events that it publishes. */
-export function aboutOf({ record, engine }: RunState): About {
-  const { definition_id, loop_id } = record
+export function aboutOf(state: RunState): About {
+  const { definition_id, loop_id } = state.record
   return {
-    depth: (engine.cause_depth ?? 0) + 1,
+    ...causeOf(state),
     of: loop_id !== undefined ? { loop_id } : definition_id === '' ? {} : { definition_id },
   }
 }
@@ -29,7 +35,7 @@ const toEvents = ({ project }: Address, name: string, input: unknown): Effect[] 
 const publication = (
   self: Address,
   event_type: string,
-  { depth, of, more }: About,
+  { depth, chain, of, more }: About,
   payload: Open,
 ): Publication => ({
   event_type,
@@ -38,6 +44,7 @@ const publication = (
   event: { run_id: self.id, ...of, ...more, ...payload },
   meta: { run_id: self.id, ...of },
   depth,
+  ...(chain && { chain }),
 })
 const aboutIn = ({ private: note }: RunEvent): About =>
   (note as { readonly about?: About } | undefined)?.about ?? { depth: 1, of: {} }

@@ -1,4 +1,5 @@
 /** The table of settings: names, defaults, meanings, checks. A node that wants another setting adds a row here. */
+import { defaultTriggerLimits } from '../../protocol/sources.ts'
 import { defaultTiming, type WorkerTiming } from '../../protocol/worker.ts'
 import {
   address,
@@ -277,6 +278,16 @@ export const table = {
     '0',
     integer(0, 100_000),
     'Runs of loops that may be under way in the whole installation, the same on all nodes; the others wait. 0 for no limit',
+  ),
+  BATON_TRIGGERED_RUNS: setting(
+    String(defaultTriggerLimits.per_root),
+    integer(1, 1_000_000),
+    'Runs that triggers start for one event and for all events that these runs cause; a loop whose triggers would start more is paused',
+  ),
+  BATON_TRIGGERED_RUNS_PER_MINUTE: setting(
+    String(defaultTriggerLimits.per_minute),
+    integer(1, 1_000_000),
+    'Runs of one loop that triggers start in a minute for events that runs caused; past it the loop is paused',
   ),
   BATON_MAX_KEYS: setting(
     '10000',

@@ -1,6 +1,7 @@
 /** What happens to an interaction, as it is stored. The actor decides the change of the record once; its state and every view apply the same one. */
 import { timestamp, type Open } from '../common.ts'
 import type { Event } from '../entry.ts'
+import type { Chain } from '../sources.ts'
 import { patch, type Patch } from '../patch.ts'
 import type { Interaction, LifecycleEvent, Response } from './shapes.ts'
 
@@ -10,6 +11,7 @@ export interface Source {
   readonly meta: Open
   /** Runs between it and what nothing in the project caused. */
   readonly depth: number
+  readonly chain?: Chain
 }
 /** A delivery to an HTTP subscriber that is due: its stable id, where it goes, which secret signs it, and its body. */
 export interface Dispatch {

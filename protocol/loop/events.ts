@@ -5,7 +5,7 @@ import type { Open } from '../common.ts'
 import type { Definition } from '../directory.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
-import type { Firing, Watch } from '../sources.ts'
+import type { Chain, Firing, Watch, Overrun } from '../sources.ts'
 import type { Spec } from '../spec.ts'
 import type { QueueReason, RunSource } from './run.ts'
 import type { Loop } from './shapes.ts'
@@ -46,9 +46,15 @@ export type LoopEvent =
   | (Event & {
       readonly type: 'loop.auto_paused'
       readonly id: string
+      /** The run that was one failure too many, or that caused the event; empty: no run did. */
       readonly run_id: string
-      readonly consecutive_failures: number
-      readonly threshold: number
+      readonly consecutive_failures?: number
+      readonly threshold?: number
+      /** Why, when its runs did not fail. */
+      readonly reason?: string
+      /** Of its source event; absent in events of earlier releases: 1. */
+      readonly depth?: number
+      readonly chain?: Chain
     })
   /** A run begins, or takes its place in the line. `fire`: the firing that this settles. */
   | (Event & {
@@ -157,6 +163,8 @@ export interface RunOpening {
   readonly parent?: { readonly run_id: string; readonly loop_id?: string; readonly step: string }
   /** How many runs are above it, or between it and an event that no run caused. */
   readonly depth: number
+  /** Of the event that caused it. */
+  readonly chain?: Chain
 }
 /** What a step of a run asks of a loop. */
 export interface ChildRequest {
@@ -169,6 +177,8 @@ export interface ChildRequest {
   readonly event: Open
   readonly config: Open
   readonly depth: number
+  /** Of the event that caused the run. */
+  readonly chain?: Chain
   /** On whose behalf the run asks. */
   readonly actor?: ActorOf
   /** Who started the run that asks, and from where. */
@@ -180,11 +190,19 @@ export interface ChildRequest {
 export type LoopCommands = {
   /** From the matcher. */
   'trigger.fire': { input: Firing; reply: undefined }
+  /** From the matcher. */
+  'loop.stop': { input: Overrun; reply: undefined }
   /** From a step of a run, perhaps of another shard. */
   'loop.ask': { input: ChildRequest; reply: undefined }
   /** From a run of this loop, in the commit that ends it; one that fails ends when it is told to (`run.end`). `known`: it was opened twice, nothing ended. */
   'run.left': {
-    input: { run_id: string; status: 'completed' | 'failed' | 'cancelled' | 'known' }
+    input: {
+      run_id: string
+      status: 'completed' | 'failed' | 'cancelled' | 'known'
+      /** Of source events of the run. */
+      depth?: number
+      chain?: Chain
+    }
     reply: undefined
   }
   /** From a failed run of this loop that is recovered: it begins again when it is its turn. */

@@ -1,4 +1,5 @@
 /** Webhooks and secrets of a project, and who is told of an event because of them. */
+import { defaultTriggerLimits } from '../../protocol/sources.ts'
 import t from 'tap'
 import { eventsActor } from '../../actors/events/events.ts'
 import type { SourcesState } from '../../actors/events/state.ts'
@@ -7,7 +8,7 @@ import type { AnyActor } from '../../actors/actor.ts'
 import { given, type Scene } from '../given.ts'
 
 const project = projectActor({ brand: 'Acme' }) as unknown as AnyActor
-const events = eventsActor as unknown as AnyActor
+const events = eventsActor(defaultTriggerLimits) as unknown as AnyActor
 const first = (more: object = {}) =>
   given(project).when('webhook.create', {
     name: 'hook',

@@ -16,8 +16,6 @@ import type { LoopRules } from './loops.ts'
 import type { Simulation } from './simulation.ts'
 
 const sorted = (ids: readonly string[]): string => JSON.stringify([...ids].sort())
-/** Events with more runs behind them fire nothing. */
-const DEEPEST = 8
 function isFor(wait: Awaited | Watch, event: Parameters<typeof fits>[1]): boolean {
   try {
     return fits(wait, event)
@@ -71,16 +69,18 @@ export class EventRules {
         if (sorted(wanted) !== sorted(woken))
           say(`was for ${sorted(wanted)}, but was given to ${sorted(woken)}`)
         for (const id of woken) this.#fitted.add(id)
-        const due =
-          event.depth > DEEPEST
-            ? []
-            : [...triggers.values()]
-                .flat()
-                .filter((trigger) => isFor(trigger, event))
-                .map(({ trigger_id }) => trigger_id)
-        if (sorted(due) !== sorted(Object.values(event.fires ?? {}).flat()))
-          say(`should fire ${sorted(due)}, but fires ${JSON.stringify(event.fires)}`)
-        this.#loops.want(event.id, event.fires ?? {})
+        const due = [...triggers.values()]
+          .flat()
+          .filter((trigger) => isFor(trigger, event))
+          .map(({ trigger_id }) => trigger_id)
+        const { fires = {}, overruns = {} } = event
+        const told = [
+          ...Object.values(fires).flat(),
+          ...Object.values(overruns).flatMap(({ trigger_ids }) => trigger_ids),
+        ]
+        if (sorted(due) !== sorted(told))
+          say(`should fire ${sorted(due)}, but fires ${JSON.stringify({ fires, overruns })}`)
+        this.#loops.want(event.id, fires)
         if (event.dedup_key === undefined) continue
         const key = `${entry.project} ${event.dedup_key}`
         if (this.#keys.has(key)) say(`was published a second time under ${event.dedup_key}`)

@@ -6,11 +6,11 @@ import { current, emit, tellInteraction, type Draft } from '../draft.ts'
 import { failStep } from '../outcome.ts'
 import type { OpenWait } from '../state.ts'
 import { suspend } from '../suspend.ts'
-import { aboutOf } from '../telling.ts'
+import { causeOf } from '../telling.ts'
 import { dueOf } from './timeout.ts'
 
 /** What is asked. */
-export type Asked = Omit<InteractionOpening, 'run_id' | 'signal_name' | 'step' | 'depth'>
+export type Asked = Omit<InteractionOpening, 'run_id' | 'signal_name' | 'step' | 'depth' | 'chain'>
 
 /** Ask, and wait for the answer. Whom nobody can ask fails the step. @param given the targets as they were rendered. */
 export function ask(
@@ -68,6 +68,6 @@ export function ask(
     run_id: on.state.record.id,
     signal_name: `interaction.${key}`,
     step: key,
-    depth: aboutOf(on.state).depth,
+    ...causeOf(on.state),
   } satisfies InteractionOpening)
 }

@@ -78,6 +78,7 @@ export function startChild(
     queue: record.queue,
     priority: engine.priority,
     ...(engine.cause_depth !== undefined && { cause_depth: engine.cause_depth }),
+    ...(engine.chain && { chain: engine.chain }),
     ...(engine.fairness_key !== undefined && { fairness_key: engine.fairness_key }),
     ...(engine.actor && { actor: engine.actor }),
     ...initiativeOf(on),

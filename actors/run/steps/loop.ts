@@ -69,6 +69,7 @@ function askLoop(on: Draft, step: LoopStep, key: string, loop_id: string): void 
     event: event ? (renderNative(event, roots) as Open) : (record.input ?? {}),
     config: config ? (renderNative(config, roots) as Open) : {},
     depth: (engine.depth ?? 0) + 1,
+    ...(engine.chain && { chain: engine.chain }),
     ...(engine.actor && { actor: engine.actor }),
     ...initiativeOf(on),
   }

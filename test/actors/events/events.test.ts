@@ -9,10 +9,11 @@ import {
   type ConditionFaults,
   type Publication,
   type Watch,
+  defaultTriggerLimits,
 } from '../../../protocol/sources.ts'
 import { given, START, type Scene } from '../../given.ts'
 
-const actor = eventsActor as unknown as AnyActor
+const actor = eventsActor(defaultTriggerLimits) as unknown as AnyActor
 const DAY = 86_400_000
 const scene = (): Scene<SourcesState> => given<SourcesState>(actor)
 const said = (more: Partial<Publication> = {}): Publication => ({
@@ -338,7 +339,11 @@ t.test(
       wait: { wait_id: 'wait_1', event_type: 'order.paid' },
     })
     t.strictSame(fired(from, { depth: MAX_CHAIN_DEPTH }), ['trg_1'])
-    t.strictSame(fired(from, { depth: MAX_CHAIN_DEPTH + 1 }), [])
+    t.strictSame(
+      fired(from, { depth: MAX_CHAIN_DEPTH + 1 }),
+      ['trg_1'],
+      'the loop is told, starts nothing, and shows why',
+    )
     t.match(publish(from, { depth: MAX_CHAIN_DEPTH + 1 }).events, [
       { wakes: { run_1: ['wait_1'] } },
     ])

@@ -6,9 +6,15 @@ import { silent } from '../../../actors/events/state.ts'
 import { published } from '../../../gateway/published.ts'
 import type { Cause } from '../../../actors/actor.ts'
 import type { Outcome } from '../../../gateway/ports.ts'
-import type { Published, Recalled, SourcesEvent } from '../../../protocol/sources.ts'
+import {
+  defaultTriggerLimits,
+  type Published,
+  type Recalled,
+  type SourcesEvent,
+} from '../../../protocol/sources.ts'
 import { START } from '../../given.ts'
 
+const actor = eventsActor(defaultTriggerLimits)
 const DAY = 86_400_000
 
 /** The matcher of a project and a view of it. */
@@ -33,9 +39,10 @@ class Place {
         ...(recalled && { recalled }),
       },
       cause,
+      defaultTriggerLimits,
     )
     for (const event of events) {
-      this.state = eventsActor.evolve['source.published'](
+      this.state = actor.evolve['source.published'](
         this.state,
         event as Extract<SourcesEvent, { type: 'source.published' }>,
         this.now,

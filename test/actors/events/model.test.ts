@@ -10,10 +10,10 @@ import type { SourcesState } from '../../../actors/events/state.ts'
 import { isPrivate } from '../../../protocol/event-types.ts'
 import { ExpressionError } from '../../../protocol/language/expression.ts'
 import { fits } from '../../../protocol/matching.ts'
-import type { Publication } from '../../../protocol/sources.ts'
+import { defaultTriggerLimits, type Publication } from '../../../protocol/sources.ts'
 import { given, START, type Scene } from '../../given.ts'
 
-const actor = eventsActor as unknown as AnyActor
+const actor = eventsActor(defaultTriggerLimits) as unknown as AnyActor
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 2 })
 const exact = fc.constantFrom('a.b', 'a.b.c', 'a.x', 'run.completed', 'signal.a', 'schedule.tick')
 const value = fc.constantFrom<unknown>(1, 2, '1', true, null, [1], { k: 1 })
@@ -116,7 +116,7 @@ function play(
   event: Publication,
   at: number,
 ): readonly string[] | undefined {
-  const { dedup_key: key, event_type, depth } = event
+  const { dedup_key: key, event_type } = event
   // A key is known for a day; whether it is for the next one depends on when others came.
   if (key !== undefined && (keys.get(key) ?? Number.NEGATIVE_INFINITY) + 86_400_000 > at)
     return undefined
@@ -131,13 +131,9 @@ function play(
     return undefined
   if (key !== undefined) keys.set(key, at)
   return [
-    ...(depth > 8
-      ? []
-      : [...loops].flatMap(([loop, { triggers }]) =>
-          triggers
-            .filter((one) => isFor(one, event))
-            .map(({ trigger_id }) => `${loop} ${trigger_id}`),
-        )),
+    ...[...loops].flatMap(([loop, { triggers }]) =>
+      triggers.filter((one) => isFor(one, event)).map(({ trigger_id }) => `${loop} ${trigger_id}`),
+    ),
     ...[...waits]
       .filter(([, { wait }]) => isFor(wait, event))
       .map(([wait_id, { run_id }]) => `${run_id} ${wait_id}`),

@@ -10,6 +10,7 @@ import {
 import type { LoopState } from '../../../actors/loop/state.ts'
 import type { LoopEvent } from '../../../protocol/loop/events.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
+import type { Chain } from '../../../protocol/sources.ts'
 import { makeId } from '../../../protocol/ids.ts'
 
 export const ORGANIZATION = 'org_1'
@@ -113,7 +114,7 @@ export class Yard {
       ...more,
     })
   }
-  fire(key: string, id = `sevt_${++this.#count}`, depth = 0): unknown {
+  fire(key: string, id = `sevt_${++this.#count}`, depth = 0, chain?: Chain): unknown {
     return this.send('trigger.fire', {
       trigger_id: this.state.trigger_ids[key],
       source: {
@@ -124,6 +125,7 @@ export class Yard {
         event: {},
         meta: {},
         depth,
+        ...(chain && { chain }),
         occurred_at: '',
       },
     })

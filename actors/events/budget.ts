@@ -1,0 +1,108 @@
+/**
+ * How many runs triggers start for events that runs caused. Events of runs can start runs whose events start more, so one event could
+ * start any number.
+ *
+ * Invariants:
+ * B1. Triggers start at most `per_root` runs for the events of one tree that runs caused, together with those for its root, as
+ *     long as the tree is remembered: until twice MAX_TREES other trees have grown.
+ * B2. They start at most `per_minute` runs of one loop in one minute for events that runs caused.
+ * B3. Events that no run caused are limited by the rates of requests, not here: many loops may listen to one of them.
+ */
+import { own } from '../../protocol/lookup.ts'
+import {
+  MAX_CHAIN_DEPTH,
+  type Publication,
+  type SourcesEvent,
+  type TriggerLimits,
+} from '../../protocol/sources.ts'
+import type { SourcesState } from './state.ts'
+
+/** Trees of one generation. */
+const MAX_TREES = 5000
+const MINUTE = 60_000
+
+type Stored = Extract<SourcesEvent, { type: 'source.published' }>
+type Fires = Readonly<Record<string, readonly string[]>>
+
+/** Runs that triggers have started. */
+export interface Budget {
+  /** By root: of the present generation of trees, and of the one before. A root for which one run was started is left out. */
+  trees: Record<string, number>
+  older: Record<string, number>
+  count: number
+  /** By loop, since the minute that began at `since`, Unix milliseconds. */
+  loops: Record<string, number>
+  since: number
+}
+/** Nothing was started. */
+export const unspent = (): Budget => ({ trees: {}, older: {}, count: 0, loops: {}, since: 0 })
+
+const startedFor = (
+  { trees, older }: Budget,
+  { id, chain }: Pick<Stored, 'id' | 'chain'>,
+): number => {
+  const root = chain?.root ?? id
+  return own(trees, root) ?? own(older, root) ?? (chain ? 1 : 0)
+}
+const startedOf = ({ loops, since }: Budget, loop_id: string, at: number): number =>
+  at - since < MINUTE ? (own(loops, loop_id) ?? 0) : 0
+
+/** What fires within the limits, and which loops are to be paused instead. */
+export function withinLimits(
+  { budget }: Pick<SourcesState, 'budget'>,
+  {
+    id,
+    event_type,
+    depth,
+    chain,
+    fires,
+  }: Publication & { readonly id: string; readonly fires: Fires },
+  at: number,
+  { per_root, per_minute }: TriggerLimits,
+): { readonly fires: Fires; readonly overruns: NonNullable<Stored['overruns']> } {
+  if (depth === 0 || depth > MAX_CHAIN_DEPTH) return { fires, overruns: {} }
+  const root = chain?.root ?? id
+  let started = startedFor(budget, { id, ...(chain && { chain }) })
+  const within: Record<string, readonly string[]> = {}
+  const overruns: Record<string, NonNullable<Stored['overruns']>[string]> = {}
+  for (const [loop_id, trigger_ids] of Object.entries(fires)) {
+    const limit =
+      started + trigger_ids.length > per_root
+        ? `Triggers have started ${started} runs for the event ${root} and what it caused; ${per_root} are allowed`
+        : startedOf(budget, loop_id, at) + trigger_ids.length > per_minute
+          ? `Events of runs have started ${startedOf(budget, loop_id, at)} runs of the loop within a minute; ${per_minute} are allowed`
+          : undefined
+    if (limit === undefined) {
+      within[loop_id] = trigger_ids
+      started += trigger_ids.length
+    } else
+      overruns[loop_id] = {
+        trigger_ids,
+        reason: `${limit}. The last one would be started by ${event_type}, through ${[...(chain?.loops ?? []), loop_id].join(' → ')}.`,
+      }
+  }
+  return { fires: within, overruns }
+}
+
+/** Count the runs that an event starts. */
+export function charge(budget: Budget, { id, depth, chain, fires = {} }: Stored, at: number): void {
+  const added = Object.values(fires).reduce((sum, ids) => sum + ids.length, 0)
+  if (added === 0 || depth > MAX_CHAIN_DEPTH) return
+  if (depth > 0) {
+    if (at - budget.since >= MINUTE) {
+      budget.loops = {}
+      budget.since = at
+    }
+    for (const [loop_id, ids] of Object.entries(fires))
+      budget.loops[loop_id] = (own(budget.loops, loop_id) ?? 0) + ids.length
+  }
+  const root = chain?.root ?? id
+  if (depth === 0 && added === 1) return
+  const before = startedFor(budget, { id, ...(chain && { chain }) })
+  if (own(budget.trees, root) === undefined && ++budget.count > MAX_TREES) {
+    budget.older = budget.trees
+    budget.trees = {}
+    budget.count = 1
+  }
+  budget.trees[root] = before + added
+}
