@@ -16,7 +16,7 @@ import {
 import { clientFor, connected, connectionFlags } from './connection.ts'
 import { Mistake } from './mistake.ts'
 import { resolveNames } from './names.ts'
-import { type Format, formats, itemsOf, shown } from './output.ts'
+import { type Format, formats, isFormat, itemsOf, shown } from './output.ts'
 import type { Shell } from './shell.ts'
 
 const read = (file: string, encoding: 'utf8' | 'base64' = 'utf8'): string => {
@@ -224,8 +224,15 @@ const formatted = (command: Command): Command =>
   command.addOption(
     new Option(
       '-o, --format <format>',
-      'how the answer is shown (on a terminal a table or YAML, else JSON)',
-    ).choices(formats),
+      `how the answer is shown: ${formats.join(', ')}, or field=<name> for one field as plain text (on a terminal a table or YAML, else JSON)`,
+    )
+      .choices(formats)
+      .argParser((text: string): Format => {
+        if (isFormat(text)) return text
+        throw new InvalidArgumentError(
+          `Allowed choices are ${formats.join(', ')}, and field=<name>.`,
+        )
+      }),
   )
 
 /** Columns of a table that does not go to a terminal. */

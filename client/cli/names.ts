@@ -29,10 +29,11 @@ const named = {
   toolkit: { noun: 'toolkit', list: api['toolkit.list'], by: ['name'] },
   user: { noun: 'person', list: api['user.list'], by: ['name', 'email'] },
   webhook: { noun: 'webhook', list: api['webhook.list'], by: ['name'] },
+  workflow: { noun: 'workflow', list: api['workflow.list'], by: ['handle'] },
 } as const satisfies Readonly<Record<string, Named>>
 type Kind = keyof typeof named
 
-/** The slot `id` of a row means a record of the row's group. Workflows are found by their handle on the server. */
+/** The slot `id` of a row means a record of the row's group. */
 const groups: Readonly<Record<string, readonly Kind[]>> = {
   agent: ['agent'],
   memory: ['agent'],
@@ -45,6 +46,7 @@ const groups: Readonly<Record<string, readonly Kind[]>> = {
   token: ['user'],
   toolkit: ['toolkit'],
   user: ['user'],
+  workflow: ['workflow'],
 }
 /** Members and slots whose name says what they mean, in every row. */
 const fields: Readonly<Record<string, readonly Kind[]>> = {
@@ -81,6 +83,8 @@ const PAGES = 25
 /** The kinds that a member of a row's input may name; none for a member that holds no id of a named record. */
 function kindsOf(name: string, row: Row, field: string): readonly Kind[] {
   const group = name.split('.')[0] ?? ''
+  // The server takes handles of workflows in queries and starts, but not where one is changed.
+  if (group === 'workflow' && (row.verb === 'query' || name === 'workflow.run')) return []
   // Filters of the audit log and of invocations also name what is gone: only ids say that.
   if (['audit', 'invocation'].includes(group)) return []
   const kinds = field === 'id' ? (groups[group] ?? []) : (fields[field] ?? [])

@@ -4,10 +4,19 @@
  */
 import Table from 'cli-table3'
 import { stringify } from 'yaml'
+import { Mistake } from './mistake.ts'
 
 /** Formats of `-o`. `table` leaves out the columns that do not fit the terminal, `wide` shows every plain member. */
 export const formats = ['table', 'wide', 'json', 'yaml'] as const
-export type Format = (typeof formats)[number]
+export type Format = (typeof formats)[number] | FieldFormat
+/** `field=<name>`: one member of the record, or of each record of a list, for shell variables. Dots lead into members. */
+export type FieldFormat = `field=${string}`
+const FIELD = 'field='
+const isFieldFormat = (format: string): format is FieldFormat =>
+  format.startsWith(FIELD) && format.length > FIELD.length
+/** Whether a text names a format. */
+export const isFormat = (text: string): text is Format =>
+  formats.some((format) => format === text) || isFieldFormat(text)
 
 /** Members that identify a record, then those that say how it stands; all others keep the order of the answer. */
 const FIRST = ['id', 'worker_instance_id', 'handle', 'name', 'display_name', 'title']
@@ -27,13 +36,35 @@ export function itemsOf(reply: unknown): readonly Record_[] | undefined {
   return Array.isArray(items) && items.every(isRecord) ? items : undefined
 }
 
-/** Text of an answer in a format. @param width columns of the terminal. @param zone time zone of times in tables. */
+/**
+ * Text of an answer in a format. @param width columns of the terminal. @param zone time zone of times in tables.
+ * @throws Mistake when the answer has no member of the wanted name.
+ */
 export function shown(reply: unknown, format: Format, width: number, zone?: string): string {
   if (format === 'json') return JSON.stringify(reply, null, 2)
   const items = itemsOf(reply)
+  if (isFieldFormat(format)) {
+    const path = format.slice(FIELD.length)
+    return (items ?? [reply]).map((record) => memberOf(record, path)).join('\n')
+  }
   if (format === 'yaml' || items === undefined)
     return stringify(reply, { lineWidth: format === 'yaml' ? 0 : width }).trimEnd()
   return tableOf(items, format === 'wide' ? Number.POSITIVE_INFINITY : width, zone)
+}
+
+/** A member as plain text; objects and lists as JSON. @param path names with dots between them. */
+function memberOf(record: unknown, path: string): string {
+  let value = record
+  for (const name of path.split('.')) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) {
+      const known = isRecord(value) ? Object.keys(value).join(', ') : ''
+      throw new Mistake(
+        `The answer has no field ${path}.${known === '' ? '' : ` There are: ${known}.`}`,
+      )
+    }
+    value = (value as Record_)[name]
+  }
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /** Records as a table; plain members are columns, lists of texts are joined. @param width columns that there are; what does not fit is left out. */

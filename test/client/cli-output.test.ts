@@ -6,7 +6,7 @@ import { Command } from 'commander'
 import t from 'tap'
 import { addClientCommands } from '../../client/cli/commands.ts'
 import { resolveNames } from '../../client/cli/names.ts'
-import { itemsOf, shown } from '../../client/cli/output.ts'
+import { isFormat, itemsOf, shown } from '../../client/cli/output.ts'
 import { closest } from '../../client/suggest.ts'
 import { oneLineErrors } from '../../client/cli/usage.ts'
 import { Transport } from '../../client/transport.ts'
@@ -50,6 +50,19 @@ t.test('json and yaml keep everything', async (t) => {
   t.strictSame(JSON.parse(shown(runs, 'json', 20)), runs)
   t.match(shown(runs, 'yaml', 20), /^items:\n {2}- definition_version: 1\n/)
   t.equal(itemsOf({ id: 'run_01' }), undefined)
+})
+
+t.test('one field is plain text, a line for each record', async (t) => {
+  t.equal(shown(runs, 'field=id', 20), 'run_01\nrun_02')
+  t.equal(shown(runs.items[0], 'field=input.a', 20), '1')
+  t.equal(shown(runs.items[0], 'field=tags', 20), '["a","b"]')
+  t.throws(() => shown(runs.items[1], 'field=input', 20), {
+    name: 'Mistake',
+    message: 'The answer has no field input. There are: id, status, created_at.',
+  })
+  for (const name of ['__proto__', 'id.length', 'constructor'])
+    t.throws(() => shown(runs.items[1], `field=${name}`, 20), /has no field/)
+  t.strictSame(['table', 'field=id', 'field=', 'text'].map(isFormat), [true, true, false, false])
 })
 
 t.test('the nearest word is meant when it is near', async (t) => {

@@ -1,0 +1,36 @@
+/** Which blocks of a document are commands, and what their marks say. */
+import t from 'tap'
+import { blocksOf } from './blocks.ts'
+
+const fenced = (language: string, ...lines: readonly string[]): string =>
+  [`\`\`\`${language}`, ...lines, '```'].join('\n')
+
+t.test('blocks of commands are found with their marks and lines', async (t) => {
+  const text = [
+    'Text.',
+    fenced('sh', 'one', 'two'),
+    fenced('json', '{"a": 1}'),
+    '<!-- not run: needs three hosts -->',
+    fenced('sh', 'three'),
+    '<!-- runs until stopped -->',
+    fenced('sh', 'four'),
+    fenced('', '```sh is text here'),
+  ].join('\n')
+  t.strictSame(blocksOf(text), [
+    { line: 3, text: 'one\ntwo', mark: 'run' },
+    { line: 11, text: 'three', mark: 'skip', reason: 'needs three hosts' },
+    { line: 15, text: 'four', mark: 'background' },
+  ])
+})
+
+t.test('a mark that leaves nothing out, or gives no reason, is an error', async (t) => {
+  const block = fenced('sh', 'one')
+  for (const [text, message] of [
+    [`<!-- not run: -->\n${block}`, 'line 1: <!-- not run: -->'],
+    [`<!-- not run -->\n${block}`, 'line 1: <!-- not run -->'],
+    [`<!-- not run: why -->\n\n${block}`, /line 1: the mark is not above/],
+    [`<!-- not run: why -->\n${fenced('ts', 'one')}`, /line 1: the mark is not above/],
+    [`<!-- runs until noon -->\n${block}`, 'line 1: <!-- runs until noon -->'],
+  ] as const)
+    t.throws(() => blocksOf(text), { message })
+})

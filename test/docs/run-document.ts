@@ -1,0 +1,118 @@
+/** Runs the commands of a document as its reader would: in one shell, one block after the other, in a folder of its own. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Block } from './blocks.ts'
+
+/** The command `npm` of the scripts: it knows `npm run [--silent] baton -- …`, and hands the words to the host. */
+const NPM = `#!/bin/bash
+[ "$1" = run ] || { echo "npm $1 is not run by a test" >&2; exit 90; }
+shift
+[ "$1" = --silent ] && shift
+[ "$1 $2" = "baton --" ] || { echo "npm run $1 is not run by a test" >&2; exit 90; }
+shift 2
+exec 3<>"/dev/tcp/127.0.0.1/$BATON_TEST_HOST"
+printf '%s\\0' "$#" "$@" >&3
+IFS= read -r code <&3 || exit 91
+cat <&3
+exit "$code"
+`
+
+export interface Outcome {
+  /** Lines, from 1, of the blocks that were run to their end. */
+  readonly done: readonly number[]
+  /** What the commands wrote to standard output. */
+  readonly output: string
+  /** Exit code of the shell, with what was written to standard error. */
+  readonly code: number | null
+  readonly errors: string
+}
+export interface Runner {
+  run(blocks: readonly Block[]): Promise<Outcome>
+  stop(): Promise<void>
+}
+
+/**
+ * Start the host of the command line in a folder. @param env environment of the commands
+ * @param replace what stands in the documents for something that a test has elsewhere, such as the address of the service
+ */
+export async function documentRunner(
+  root: string,
+  folder: string,
+  env: Readonly<Record<string, string>>,
+  replace: readonly (readonly [written: string, here: string])[],
+): Promise<Runner> {
+  const bin = join(folder, 'bin')
+  mkdirSync(bin)
+  writeFileSync(join(bin, 'npm'), NPM)
+  chmodSync(join(bin, 'npm'), 0o755)
+  const all = {
+    ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^BATON_/.test(name))),
+    ...env,
+    PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}`,
+  }
+  const host = spawn(
+    process.execPath,
+    [
+      '--import',
+      import.meta.resolve('@oxc-node/core/register'),
+      join(root, 'test/docs/cli-host.ts'),
+    ],
+    { cwd: folder, env: all, stdio: ['ignore', 'pipe', 'pipe'] },
+  )
+  let remarks = ''
+  host.stderr.setEncoding('utf8').on('data', (text: string) => {
+    remarks += text
+  })
+  const port = await new Promise<string>((found, failed) => {
+    createInterface(host.stdout).once('line', found)
+    host.once('exit', () => failed(new Error(`the host of the command line ended: ${remarks}`)))
+  })
+  const here = (text: string) => replace.reduce((all, [from, to]) => all.replaceAll(from, to), text)
+  return {
+    run: async (blocks) => {
+      const before = remarks.length
+      const script = blocks.map((block) => scriptOf(block, here(block.text))).join('\n')
+      const shell = spawn('bash', ['-euo', 'pipefail', '-c', script], {
+        cwd: folder,
+        env: { ...all, BATON_TEST_HOST: port },
+        stdio: ['ignore', 'pipe', 'pipe'],
+        detached: true,
+      })
+      let output = ''
+      let errors = ''
+      shell.stdout.setEncoding('utf8').on('data', (text: string) => {
+        output += text
+      })
+      shell.stderr.setEncoding('utf8').on('data', (text: string) => {
+        errors += text
+      })
+      const limit = setTimeout(() => endGroup(shell), 30_000)
+      const code = await new Promise<number | null>((done) => shell.once('exit', done))
+      clearTimeout(limit)
+      endGroup(shell)
+      const done = [...output.matchAll(/^@done (\d+)$/gm)].map(([, line]) => Number(line))
+      return { done, output, code, errors: `${errors}${remarks.slice(before)}` }
+    },
+    stop: async () => {
+      const ended = new Promise((done) => host.once('exit', done))
+      host.kill('SIGKILL')
+      await ended
+    },
+  }
+}
+
+const scriptOf = ({ line, mark }: Block, text: string): string =>
+  mark === 'background'
+    ? `{ ${text}\n} &\necho; echo "@done ${line}"`
+    : `${text}\necho; echo "@done ${line}"`
+
+/** End a shell and what it left running: they are a process group. */
+function endGroup({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+  } catch {
+    // Nothing of it runs.
+  }
+}
