@@ -23,6 +23,7 @@ import {
   type Asking,
   type ChannelRow,
 } from './channels.ts'
+import { addExchange, endExchange } from './channel-exchanges.ts'
 import { fitting, limitOf } from './page.ts'
 import {
   addMessage,
@@ -133,6 +134,7 @@ function applyEvent(
     case 'channel.deleted':
       store.run('DELETE FROM channel_members WHERE channel = ?', row.n)
       store.run('DELETE FROM channel_events WHERE channel = ?', row.n)
+      store.run('DELETE FROM channel_exchanges WHERE channel = ?', row.n)
       store.run('DELETE FROM channels WHERE n = ?', row.n)
       dropMessages(store, row.n)
       break
@@ -154,6 +156,10 @@ function applyEvent(
       break
     case 'exchange.begun':
       markRead(store, row, event.exchange.agent_id, event.exchange.through_seq)
+      addExchange(store, row, event, cursor, at)
+      break
+    case 'exchange.ended':
+      endExchange(store, row, event, at)
       break
     case 'message.created': {
       const { message } = event

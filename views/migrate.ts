@@ -10,7 +10,7 @@
 import type { Database } from 'better-sqlite3'
 
 /** Raise it with every change of the schema or of what is derived into it. */
-export const SCHEMA_VERSION = 14
+export const SCHEMA_VERSION = 15
 
 // A row that is larger than a quarter of a page has no room in a table WITHOUT ROWID: each would have a page of its own, as the
 // rows of the timeline had (https://www.sqlite.org/fileformat2.html, payload overflow). So those tables hold small rows.
@@ -117,6 +117,10 @@ CREATE TABLE channel_events (
   channel INTEGER NOT NULL, cursor INTEGER NOT NULL, at INTEGER NOT NULL, type TEXT NOT NULL, message INTEGER, payload TEXT,
   PRIMARY KEY (channel, cursor)
 ) WITHOUT ROWID;
+CREATE TABLE channel_exchanges (
+  cursor INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, channel INTEGER NOT NULL, agent TEXT NOT NULL, status TEXT NOT NULL, record TEXT NOT NULL
+);
+CREATE INDEX channel_exchanges_new ON channel_exchanges (channel, cursor);
 CREATE TABLE messages (
   cursor INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, channel INTEGER NOT NULL, sender TEXT NOT NULL, root TEXT, pinned INTEGER NOT NULL, replies INTEGER NOT NULL, record TEXT NOT NULL
 );

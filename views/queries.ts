@@ -1,4 +1,5 @@
 /** Every question a view answers, by name: the query rows of the API that need history, and what gateways ask to follow. */
+import { exchangeList } from './channel-exchanges.ts'
 import { api, type RowName } from '../protocol/api.ts'
 import type { OrganizationAction } from '../protocol/api/organization-actions.ts'
 import type { Refusal } from '../protocol/errors.ts'
@@ -128,6 +129,9 @@ const queries = {
   ),
   'channel.members': define<OfRun & Asking>(({ store, project }, input) =>
     memberList(store, project, input),
+  ),
+  'channel.exchanges': define<OfRun & Asking & { agent_id?: string; status?: string }>(
+    ({ store, project }, input) => exchangeList(store, project, input),
   ),
   'channel.messages': define<OfRun & Asking>(({ store, project }, input) =>
     messageList(store, project, input),

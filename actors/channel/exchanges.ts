@@ -119,23 +119,6 @@ export function post(
 }
 
 const NOTHING: Decision<ChannelEvent, undefined> = { events: [], reply: undefined }
-/** Characters that a notice of a failure quotes. */
-const QUOTED = 300
-/** What an outcome says in the channel; undefined: nothing. */
-function wordsOf({
-  status,
-  text,
-  error_type,
-  error_message,
-}: Omit<ExchangeOutcome, 'exchange_id' | 'session_id' | 'turn_id'>): string | undefined {
-  if (status === 'completed') return text
-  if (status === 'cancelled') return 'I was stopped before I had an answer.'
-  const why = [error_message?.slice(0, QUOTED), error_type && `(${error_type})`]
-    .filter(Boolean)
-    .join(' ')
-  return `I could not answer.${why === '' ? '' : ` ${why}`}`
-}
-
 /** The turn of an exchange is over: its answer is posted, and the next exchange begins if somebody asked meanwhile. */
 export function settled(
   state: ChannelState,
@@ -188,17 +171,19 @@ function close(
     ...(error_type !== undefined && { error_type }),
     ...(error_message !== undefined && { error_message }),
     ...(unheard && { unheard }),
+    ...(session_id !== undefined && { session_id }),
   }
   // Who left meanwhile says nothing any more, and nobody does in an archived channel.
   if (!memberOf(state, exchange.agent_id) || state.settings.archived_at !== undefined)
     return { events: [ended], reply: undefined }
-  const content = wordsOf(outcome)
+  // A turn that failed or was cancelled posts nothing: the record of the exchange says why.
+  const content = status === 'completed' ? outcome.text : undefined
   const said =
     content === undefined
       ? undefined
       : post(
           without(state, talk),
-          answerOf(state, exchange, content, session_id, error_type, cause),
+          answerOf(state, exchange, content, session_id, cause),
           { mentioned },
           { id: exchange.agent_id, type: 'agent' },
           cause,
@@ -238,7 +223,6 @@ function answerOf(
   exchange: Exchange,
   content: string,
   session_id: string | undefined,
-  error_type: string | undefined,
   cause: Cause,
 ): ChannelMessage {
   const { agent_id, id, turn_id } = exchange
@@ -250,7 +234,6 @@ function answerOf(
     metadata: {
       channel_exchange_id: id,
       ...(session_id !== undefined && { turn_id }),
-      ...(error_type !== undefined && { error_type }),
     },
     pinned: false,
     reply_to: threadOf(exchange),

@@ -5,6 +5,7 @@
  * one below it, also in direct messages, and a turn that failed says so there; a project administrator sees, changes and deletes private channels, but reads neither
  * their messages nor their members; a principal that is disabled stays a member of direct messages, whose members are fixed. Additions to the contract: the stream, the search, the read marker and `unread_count`.
  */
+import { ExchangeRecord } from '../channels/exchange.ts'
 import { Type, type Static, type TSchema } from 'typebox'
 import {
   Channel,
@@ -194,6 +195,17 @@ export const channels = {
     summary: 'Move the own read marker forward',
     body: ReadUpTo,
     reply: ChannelMember,
+    errors: ['not_found'],
+  }),
+  'channel.exchanges': query(`GET ${P}/:id/exchanges`, {
+    ...read,
+    summary: 'What agents were asked and what came of it, newest first',
+    query: Closed({
+      agent_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+      status: Type.Optional(ExchangeRecord.properties.status),
+      ...paging,
+    }),
+    reply: pageOf(ExchangeRecord),
     errors: ['not_found'],
   }),
   'channel.messages': query(`GET ${P}/:id/messages`, {

@@ -13,6 +13,8 @@
  * E3. An agent never wakes itself. Agents wake each other by name only, and only while no more than `STREAK` messages of agents
  *     come to stand in a thread without one of a person, counting the answers that are on their way.
  */
+import { Type, type Static } from 'typebox'
+import { Timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
 import type { Block } from '../session/blocks.ts'
 import type { Ending, TurnWork } from '../session/bookkeeping.ts'
@@ -49,6 +51,23 @@ const KEY = /^channel:(chan_\w+)(?::|$)/
 /** The channel that the key of a session names; undefined when it names none. */
 export const channelOfKey = (session_key: string): string | undefined => KEY.exec(session_key)?.[1]
 
+/** What an agent was asked in a channel, and what came of it, for readers of the channel. */
+export const ExchangeRecord = Type.Object({
+  id: Type.String(),
+  channel_id: Type.String(),
+  agent_id: Type.String(),
+  message_id: Type.String({ description: 'The message that called the agent' }),
+  reply_to: Type.Optional(Type.String({ description: 'Root of the thread of that message' })),
+  status: Type.Enum(['running', 'completed', 'failed', 'cancelled']),
+  turn_id: Type.String({ description: 'The turn that answers; it may never have begun' }),
+  session_id: Type.Optional(Type.String({ description: 'Its session, once the turn is over' })),
+  error_type: Type.Optional(Type.String()),
+  error_message: Type.Optional(Type.String()),
+  created_at: Timestamp,
+  ended_at: Type.Optional(Timestamp),
+})
+export type ExchangeRecord = Static<typeof ExchangeRecord>
+
 /** What happened to exchanges of a channel. */
 export type ExchangeEvent =
   | (Event & { readonly type: 'exchange.begun'; readonly id: string; readonly exchange: Exchange })
@@ -59,6 +78,8 @@ export type ExchangeEvent =
       readonly type: 'exchange.ended'
       readonly id: string
       readonly unheard?: true
+      /** The session of the turn, when there was a turn. */
+      readonly session_id?: string
     } & Pick<Ending, 'status' | 'error_type' | 'error_message'>)
 
 /** How the turn of an exchange ended. `text`: what the agent said last; `mentioned`: agents that it called. */

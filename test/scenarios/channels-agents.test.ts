@@ -278,34 +278,37 @@ t.test('a member is called by its name, whatever agents elsewhere are called', a
   )
 })
 
-t.test('a turn that fails says so in the thread', async (t) => {
+t.test('a turn that fails posts nothing, and the list of exchanges says why', async (t) => {
   const broken = await agent('broken', 'script:\n  - fail: 400\n')
   const { id } = await ann.ok('channel.create', { name: name(), member_ids: [broken['id']] })
+  const failures = (channel: unknown, count = 1) =>
+    until(
+      async () => listOf(await ann.ok('channel.exchanges', { id: channel, status: 'failed' })),
+      (found) => found.length === count,
+    )
   const asked = await ann.ok('channel.send', { id, content: '@broken please' })
-  const [said] = await answers(id, broken['id'])
-  t.match(said, {
-    content: /^I could not answer\. .*\(provider_refused\)$/,
-    reply_to: asked['id'],
-    metadata: { error_type: 'provider_refused' },
-  })
+  const refused = { error_type: 'provider_refused', session_id: /^ses_/ }
+  t.match(await failures(id), [{ agent_id: broken['id'], message_id: asked['id'], ...refused }])
   await s.ok('agent.update', { id: broken['id'], status: 'inactive' })
   await ann.ok('channel.send', { id, content: '@broken?' })
-  t.match((await answers(id, broken['id'], 2))[1], { content: /\(agent_inactive\)$/ })
+  t.match((await failures(id, 2))[0], { error_type: 'agent_inactive', session_id: undefined })
+  t.equal(listOf(await ann.ok('channel.messages', { id })).length, 2, 'only the questions')
 
   const repeats = await agent('repeats', 'script:\n  - say: "{{text}}"\n')
   const dm = await ann.ok('channel.create', { kind: 'dm', member_ids: [repeats['id']] })
   await s.ok('principal.update', { id: repeats['id'], state: 'disabled' })
   await ann.ok('channel.send', { id: dm['id'], content: 'hello' })
   t.match(
-    (await answers(dm['id'], repeats['id']))[0],
-    { content: /\(agent_inactive\)$/ },
-    'whoever is disabled does nothing',
+    await failures(dm['id']),
+    [{ error_type: 'agent_inactive' }],
+    'an agent that is disabled does nothing',
   )
+  await s.refused('channel.exchanges', { id: dm['id'] }, 404, 'not_found', { key: bob.key })
   await s.ok('principal.update', { id: repeats['id'], state: 'active' })
   await ann.ok('channel.send', { id: dm['id'], content: 'there?' })
   t.match(
-    (await answers(dm['id'], repeats['id'], 2))[1],
-    { content: /hello.*there\?/s },
+    await answers(dm['id'], repeats['id']),
+    [{ content: /hello.*there\?/s }],
     'and is shown then what it missed',
   )
 })
