@@ -128,7 +128,14 @@ async function* follow<T>(
         reason = refused.message
         if (answer.status !== 429) transport.next(url)
       } else if (answer.body) {
-        for await (const { id, event = 'message', data } of parsed(answer.body, watch.alive)) {
+        const begins = (after: number) => {
+          cursor ??= after
+        }
+        for await (const { id, event = 'message', data } of parsed(
+          answer.body,
+          watch.alive,
+          begins,
+        )) {
           failures = -1
           const place = id === undefined || id === '' ? undefined : Number(id)
           if (place !== undefined && cursor !== undefined && place <= cursor)
@@ -163,10 +170,13 @@ async function* follow<T>(
   }
 }
 
-/** The messages of a body; a body that is no longer wanted is let go. */
+/** The comment by which a stream says where it begins, when the request named no cursor. */
+const BEGINS = /^\s*begins after (\d+)$/
+/** The messages of a body; a body that is no longer wanted is let go. @param begins told where the stream begins, if it says so. */
 const parsed = (
   body: NonNullable<Response['body']>,
   alive: () => void,
+  begins: (after: number) => void,
 ): AsyncIterable<{ id?: string; event?: string; data: string }> => {
   const seen = new TransformStream<string, string>({
     transform: (text, out) => {
@@ -177,7 +187,14 @@ const parsed = (
   return body
     .pipeThrough(new TextDecoderStream())
     .pipeThrough(seen)
-    .pipeThrough(new EventSourceParserStream()) as unknown as AsyncIterable<{
+    .pipeThrough(
+      new EventSourceParserStream({
+        onComment: (comment) => {
+          const [, after] = BEGINS.exec(comment) ?? []
+          if (after !== undefined) begins(Number(after))
+        },
+      }),
+    ) as unknown as AsyncIterable<{
     id?: string
     event?: string
     data: string

@@ -20,6 +20,12 @@ export const cursorOfText = (text: string): number | undefined =>
 /** Asks the client to wait so many milliseconds before it connects again; no event of its own. */
 export const retryFrame = (ms: number): string => `retry: ${Math.round(ms)}\n\n`
 
+/**
+ * Says where a stream begins whose client named no cursor: a comment, and an id without an event. Clients that follow the standard
+ * (section 9.2.6, "event stream interpretation") resume from that id when the connection breaks before the first event.
+ */
+export const beginFrame = (cursor: number): string => `: begins after ${cursor}\nid: ${cursor}\n\n`
+
 /** The frame that says that entries between two cursors are no longer kept. */
 export const resetFrame = (requested: number, resumed_from: number): string =>
   frame('stream.reset', { reason: 'cursor_too_old', requested, resumed_from })

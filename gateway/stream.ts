@@ -8,7 +8,7 @@ import { feedSource } from './feed.ts'
 import { guardOf } from './guard.ts'
 import { runQuery } from './query.ts'
 import type { Answer, Exchange, Sink } from './respond.ts'
-import { cursorOfText, openStream } from './sse.ts'
+import { beginFrame, cursorOfText, openStream } from './sse.ts'
 import type { Followers, Source } from './followers.ts'
 import { aloud, timelineSource } from './timeline.ts'
 
@@ -102,6 +102,7 @@ export async function runStream(
     guard.stop()
     release()
   })
+  if (start === undefined && source.newest) sink.write(beginFrame(after))
   follower.join(watch ? watch(sink) : sink, after, opening)
   return undefined
 }

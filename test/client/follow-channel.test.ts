@@ -54,3 +54,35 @@ t.test(
     }, /no such channel/)
   },
 )
+
+t.test('skips nothing when the first connection breaks before the first event', async (t) => {
+  const sender = client({ url: s.url, key: s.key })
+  const { id } = await sender.channel.create({ name: 'broken-early' })
+  for (const content of ['one', 'two']) await sender.channel.send({ id, content })
+  let connections = 0
+  /** Breaks the first stream once it has said where it begins; before the next one opens there is a message. */
+  const breaking: typeof fetch = async (input, init) => {
+    if (connections > 0) await sender.channel.send({ id, content: 'three' })
+    const answer = await fetch(input, init)
+    if (connections++ > 0 || !answer.body) return answer
+    const reader = answer.body.getReader()
+    let head = ''
+    while (!head.includes('begins after')) {
+      const { value, done } = await reader.read()
+      if (done) throw new Error(`the stream ended after ${head}`)
+      head += new TextDecoder().decode(value)
+    }
+    t.match(head, /\n: begins after (\d+)\nid: \1\n\n/)
+    await reader.cancel()
+    return new Response(head, answer)
+  }
+  const follower = client({ url: s.url, key: s.key, fetch: breaking })
+  const reasons: string[] = []
+  for await (const { data } of followChannel(follower, id, {
+    onReconnect: (reason) => reasons.push(reason),
+  })) {
+    t.match(data, { event_type: 'message.created', payload: { message: { content: 'three' } } })
+    break
+  }
+  t.equal(reasons.length, 1)
+})
