@@ -36,7 +36,7 @@ import { isSessionStream, runSessionStream, streamed, wantsStream } from './sess
 import { mountWorkerSocket } from './socket/mount.ts'
 import { soon } from './soon.ts'
 import { openStatus } from './status.ts'
-import { runStream } from './stream.ts'
+import { runStream, wantsPage } from './stream.ts'
 import { signatureHeader, takeTrigger, TRIGGER_LIMIT } from './trigger.ts'
 import { openTouches } from './touch.ts'
 
@@ -49,7 +49,10 @@ export interface GatewayOptions {
 export interface Gateway {
   /** Accept connections; gives the port, which the system chooses for port 0. Throws when the address cannot be used. */
   listen(host: string, port: number): Promise<number>
-  /** Say that this gateway is not ready, so that load balancers leave it, but go on serving whoever comes. */
+  /**
+   * Say that this gateway is not ready, so that load balancers leave it. Requests are still served. New streams and worker sockets are
+   * answered 503 with `Retry-After`, because they would soon be ended again.
+   */
   leave(): void
   /** Take no more connections, let requests in flight finish, end streams and worker sockets, close. */
   stop(): Promise<void>
@@ -107,10 +110,12 @@ export function createGateway(
   const ofRow = (routed: Routed): Handler => {
     const { verb } = routed.row
     const run = (call: Call, exchange: Exchange) => {
+      const opens = verb === 'stream' ? !wantsPage(call) : !isMcp(call.name) && wantsStream(call)
+      // A stream would soon be ended again. A command is refused before it is sent, so another gateway can take it.
+      if (opens && service.leaving) return refuse('service_unavailable')
       if (isMcp(call.name))
         return service.stopping ? refuse('service_unavailable') : mcp.run(call, exchange)
       if (verb === 'stream') {
-        if (service.stopping) return refuse('service_unavailable')
         const name = meaning(call)
         return isSessionStream(name)
           ? runSessionStream(edge, sessions, call, exchange, name)
@@ -118,7 +123,7 @@ export function createGateway(
       }
       if (verb === 'blob') return sendFile(edge, call, exchange)
       if (verb !== 'command') return runQuery(edge, call)
-      return wantsStream(call)
+      return opens
         ? soon(runCommand(edge, call), (answer) => streamed(edge, sessions, call, exchange, answer))
         : runCommand(edge, call)
     }
@@ -242,6 +247,7 @@ export function createGateway(
       }),
     leave() {
       service.leaving = true
+      socket.leave()
     },
     async stop() {
       if (service.stopping) return

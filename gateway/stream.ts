@@ -65,6 +65,10 @@ function startOf({ query, incoming }: Call, parameter: string): number | undefin
   return given.length === 0 ? undefined : Math.max(...given)
 }
 
+/** Whether a stream row is asked for a page of JSON instead. */
+export const wantsPage = ({ row, incoming }: Call): boolean =>
+  row.shape.stream === 'accept' && !/\btext\/event-stream\b/i.test(incoming.header('accept') ?? '')
+
 /** Answer a stream row: as JSON where it allows that and the client did not ask for events, else by opening the stream, which gives `undefined`. */
 export async function runStream(
   edge: Edge,
@@ -72,11 +76,7 @@ export async function runStream(
   call: Call,
   exchange: Exchange,
 ): Promise<Answer | Refusal | undefined> {
-  if (
-    call.row.shape.stream === 'accept' &&
-    !/\btext\/event-stream\b/i.test(call.incoming.header('accept') ?? '')
-  )
-    return runQuery(edge, call)
+  if (wantsPage(call)) return runQuery(edge, call)
   const rule = own(followed, meaning(call))
   if (!rule) throw new Error(`nothing to follow for ${call.name}`)
   const start = startOf(call, rule.cursor)

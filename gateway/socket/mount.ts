@@ -39,15 +39,16 @@ const stopping: Rejection = {
 
 /**
  * Serve the worker socket. Takes over this gateway's mailbox: sessions' messages, and `forget`, which it passes to the
- * directory. `stop` answers outstanding claims with nothing and closes every socket as restarting.
+ * directory. `leave` refuses new sockets; `stop` answers outstanding claims with nothing and closes every socket as restarting.
  */
 export function mountWorkerSocket(
   app: TemplatedApp,
   world: World,
   directory: Directory,
   authentication: Authentication = openAuthentication(world, directory),
-): { stop(): Promise<void> } {
+): { leave(): void; stop(): Promise<void> } {
   const hub = openHub(world, servedBy(directory))
+  let leaving = false
   const upgrade = createUpgrade(world, directory, authentication)
   const unwatch = directory.onChange(() => void hub.recheck())
   world.onMessage((message) => {
@@ -77,7 +78,7 @@ export function mountWorkerSocket(
       void upgrade(asked).then((answer) => {
         if (aborted) return
         if ('status' in answer) return reject(res, answer)
-        if (hub.stopping()) return reject(res, stopping)
+        if (leaving || hub.stopping()) return reject(res, stopping)
         res.upgrade<Data>({ grant: answer.grant }, key, answer.protocol, extensions, context)
       })
     },
@@ -105,6 +106,9 @@ export function mountWorkerSocket(
   })
 
   return {
+    leave() {
+      leaving = true
+    },
     async stop() {
       unwatch()
       await hub.stop()

@@ -67,7 +67,7 @@ t.test(
     let working = true
     let streams = 0
     let hints = 0
-    /** Follow a stream over any number of connections; each must begin with 200 and end at a frame. Gives the ids of its frames. */
+    /** Follow a stream over any number of connections; each must end at a frame. A gateway that is about to stop may answer 503 with `Retry-After`. Gives the ids of its frames. */
     async function follow(
       path: string,
       end: (event: string, id: string) => boolean,
@@ -82,6 +82,11 @@ t.test(
               ...(given.length > 0 && { 'last-event-id': given.at(-1) as string }),
             },
           })
+          if (answer.status === 503 && /^\d+$/.test(answer.headers.get('retry-after') ?? '')) {
+            await answer.text()
+            await pause(50)
+            continue
+          }
           streams++
           if (!answer.ok || !answer.body) throw new Error(`answered ${answer.status}`)
           let text = ''
