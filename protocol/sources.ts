@@ -40,6 +40,11 @@ export interface Publication {
   /** Routing fields: scalars and lists of strings. */
   readonly meta: Open
   /**
+   * The record that the event is about, as of the event. Deliveries to webhooks carry it; triggers and waits do not read it.
+   * Absent: the payload says everything, or an earlier release published the event.
+   */
+  readonly record?: Open
+  /**
    * A repeat with this key within a day publishes nothing and is answered the first id. Absent: the producer says it once, as
    * an effect, whose repeats the receiver knows by their place in the journal.
    */

@@ -38,6 +38,7 @@ function tellAll(
     source_id,
     event,
     meta,
+    record,
     depth,
     chain,
     occurred_at,
@@ -112,7 +113,7 @@ function tellAll(
         tell: {
           to: { kind: 'delivery', id: whd },
           name: 'delivery.open',
-          input: openingOf(project, webhook_id, whd, source),
+          input: openingOf(project, webhook_id, whd, { ...source, ...(record && { record }) }),
         },
       }),
     ),

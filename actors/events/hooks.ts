@@ -21,7 +21,7 @@ export function hooksFor({ hooks }: SourcesState, event_type: string): string[] 
   return ids.length > 0 && isInternal(event_type) ? [] : ids
 }
 
-/** Where the payload names the record that the event is about. */
+/** Where a payload names the record that the event is about; for events without one (`data` then has its id at least). */
 const subjects: Readonly<Record<string, string>> = {
   run: 'run_id',
   loop: 'run_id',
@@ -31,7 +31,13 @@ const subjects: Readonly<Record<string, string>> = {
   session: 'message_id',
   table: 'row_id',
 }
-function dataOf(event_type: string, event: Open): Open {
+/** The record as of the event, and the payload; the payload alone of events that are about no record. */
+function dataOf({
+  event_type,
+  event,
+  record,
+}: Pick<SourceEvent, 'event_type' | 'event' | 'record'>): Open {
+  if (record) return reduced({ ...record, ...event })
   const field = subjects[event_type.slice(0, Math.max(0, event_type.indexOf('.')))]
   const id = field === undefined ? undefined : event[field]
   return reduced(typeof id === 'string' && !Object.hasOwn(event, 'id') ? { id, ...event } : event)
@@ -42,8 +48,9 @@ export function openingOf(
   project_id: string,
   webhook_id: string,
   id: string,
-  { id: event_id, event_type, event, meta, occurred_at }: SourceEvent,
+  source: SourceEvent,
 ): DeliveryOpening {
+  const { id: event_id, event_type, meta, occurred_at } = source
   const { run_id } = meta
   return {
     to: { kind: 'webhook', webhook_id },
@@ -51,7 +58,7 @@ export function openingOf(
     ...(typeof run_id === 'string' && { run_id }),
     body: {
       type: event_type,
-      data: dataOf(event_type, event),
+      data: dataOf(source),
       delivery_id: id,
       event_id,
       project_id,

@@ -54,7 +54,7 @@ function store(
   )
   const hooked = Object.keys(hooks).length > 0
   if (!heard && !hooked && isChatter(publication.event_type)) return undefined
-  const { event_type, source_kind, source_id, meta, depth, chain, dedup_key } = publication
+  const { event_type, source_kind, source_id, meta, record, depth, chain, dedup_key } = publication
   return {
     type: 'source.published',
     id,
@@ -63,6 +63,7 @@ function store(
     source_id,
     event,
     meta,
+    ...(hooked && record && { record }),
     depth,
     ...(chain && { chain }),
     occurred_at: timestamp(cause.at),

@@ -13,6 +13,7 @@ import type { InteractionEvent, Source } from '../../protocol/interaction/events
 import type { Address } from '../../protocol/entry.ts'
 import type { Publication } from '../../protocol/sources.ts'
 import type { Actor, Effect } from '../actor.ts'
+import { reduced } from '../events/reduced.ts'
 import { link } from './links.ts'
 import { ask, create, open } from './open.ts'
 import { respond, review } from './respond.ts'
@@ -21,15 +22,18 @@ import { cancel, invalidate, remove, wake, withdraw } from './settle.ts'
 import { apply, expiry, isSettled, opened, type InteractionState } from './state.ts'
 
 const publish = (
-  { type, source, withheld }: Extract<InteractionEvent, { readonly source: Source }>,
+  event: Extract<InteractionEvent, { readonly source: Source }>,
   { id, project }: Address,
 ): readonly Effect[] => {
+  const { type, source, withheld } = event
   if (withheld) return []
+  const record = event.type === 'interaction.created' ? reduced(event.interaction) : source.record
   const input: Publication = {
     event_type: type,
     source_kind: 'interaction',
     source_id: id,
     ...source,
+    ...(record && { record }),
   }
   return [{ tell: { to: { kind: 'events', id: project }, name: 'source.publish', input } }]
 }

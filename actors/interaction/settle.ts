@@ -17,6 +17,7 @@ import type {
 import { settledStatuses, type Interaction } from '../../protocol/interaction/shapes.ts'
 import { changed } from '../../protocol/interaction/events.ts'
 import type { Cause, Decided, Decision, Tell } from '../actor.ts'
+import { reduced } from '../events/reduced.ts'
 import { expiry, isOpen, statusAt, type InteractionState } from './state.ts'
 
 type Ended = { readonly events: InteractionEvent[]; readonly tells: Tell[] }
@@ -46,7 +47,7 @@ export function conclude(
         id: record.id,
         was: record.status,
         ...full,
-        source: { ...sourceOf(after), depth, ...(chain && { chain }) },
+        source: { ...sourceOf(after), record: reduced(after), depth, ...(chain && { chain }) },
         ...(withheld && { withheld }),
         ...(invalid && { invalid }),
         ...(dispatch && { dispatch }),

@@ -55,6 +55,7 @@ function sayPaused(
     reason,
     depth = 1,
     chain,
+    record,
   }: Extract<LoopEvent, { type: 'loop.auto_paused' }>,
   { project }: Address,
 ): Effect[] {
@@ -70,6 +71,7 @@ function sayPaused(
       ...(reason !== undefined && { reason }),
     },
     meta: { run_id, loop_id },
+    ...(record && { record }),
     depth,
     ...(chain && { chain }),
   }

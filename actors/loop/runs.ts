@@ -18,7 +18,7 @@ type Told<N extends keyof LoopCommands> = LoopCommands[N]['input']
 export function left(
   options: LoopOptions,
   state: LoopState,
-  { run_id, status, depth, chain }: Told<'run.left'>,
+  { run_id, status, depth, chain, record }: Told<'run.left'>,
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
   const on = draft(state, cause, options)
@@ -49,6 +49,7 @@ export function left(
       ...paused,
       ...(depth !== undefined && { depth }),
       ...(chain && { chain }),
+      ...(record && { record }),
     })
     for (const event of consequences(state, on.state, '', cause)) emit(on, event)
   }

@@ -11,6 +11,7 @@ import { sizeOf, type Open } from '../../protocol/common.ts'
 import type { StopReason } from '../../protocol/loop/run.ts'
 import { ExpressionError } from '../../protocol/language/expression.ts'
 import { renderNative } from '../../protocol/language/template.ts'
+import { patch } from '../../protocol/patch.ts'
 import { sizes } from '../../protocol/worker.ts'
 import { leaveBranches } from './branches.ts'
 import {
@@ -27,7 +28,7 @@ import {
 import { endWait } from './outcome.ts'
 import { outputs, rootsOf } from './roots.ts'
 import type { Ending } from './state.ts'
-import { aboutOf, type About, causeOf } from './telling.ts'
+import { aboutOf, causeOf, publishedRun } from './telling.ts'
 
 /** Why a step or a run failed. */
 export interface Fault {
@@ -62,23 +63,19 @@ function leave(on: Draft, ending: Ending): void {
     return
   }
   emit(on, 'run.held', { note: { engine: { leaving: ending } } })
-  tellLoop(on, 'run.left', { run_id, status: 'failed', ...causeOf(on.state) })
+  tellLoop(on, 'run.left', {
+    run_id,
+    status: 'failed',
+    ...causeOf(on.state),
+    record: publishedRun(patch(on.state.record, ending.run)),
+  })
 }
 
 /** End as it was decided. */
 export function conclude(on: Draft, { type, step, payload, run, position }: Ending): void {
   const { asked, ending, leaving, more_at } = on.state.engine
-  const { started_at, external_id, name, loop_name } = on.state.record
-  const about: About = {
-    ...aboutOf(on.state),
-    more: {
-      ...(started_at !== undefined && { started_at }),
-      ...(external_id !== undefined && { external_id }),
-      ...(name !== undefined && { name }),
-      ...(loop_name !== undefined && { loop_name }),
-      ...(run.stop_reason && type !== 'run.completed' && { stop_reason: run.stop_reason }),
-    },
-  }
+  const changes = { ...run, completed_at: now(on) }
+  const about = aboutOf(on.state, { ...changes, updated_at: now(on) })
   const engine = {
     ...(leaving && { leaving: null }),
     ...(ending && { ending: null, position }),
@@ -88,7 +85,7 @@ export function conclude(on: Draft, { type, step, payload, run, position }: Endi
   emit(on, type, {
     ...(step !== undefined && { step }),
     payload,
-    run: { ...run, completed_at: now(on) },
+    run: changes,
     note: { about, ...(Object.keys(engine).length > 0 && { engine }) },
   })
   // Nobody waits for these any more; a run that has failed may be retried.

@@ -2,8 +2,11 @@
 import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { Open } from '../../protocol/common.ts'
 import type { Address } from '../../protocol/entry.ts'
+import { shownRun, type RunRecord } from '../../protocol/loop/record.ts'
+import { patch, type Patch } from '../../protocol/patch.ts'
 import type { Awaited, Chain, Publication } from '../../protocol/sources.ts'
 import type { Effect } from '../actor.ts'
+import { reduced } from '../events/reduced.ts'
 import type { Note, RunState, StoredSignal } from './state.ts'
 
 /** What source events of a run say of the run besides; private part of the event that they follow from. */
@@ -12,22 +15,33 @@ export interface About {
   readonly chain?: Chain
   /** Fields of payload and meta: which definition or loop it is a run of. */
   readonly of: Open
-  /** Fields of the payload only. */
+  /** Fields of the payload only; since runs carry `record`, they are read from there. */
   readonly more?: Open
+  /** The record before the event, without the members that the event itself changes. Absent in journals of earlier releases. */
+  readonly record?: Partial<RunRecord>
 }
 /** How the source events of a run came about. */
 export const causeOf = ({ engine }: RunState): Pick<Publication, 'depth' | 'chain'> => ({
   depth: (engine.cause_depth ?? 0) + 1,
   ...(engine.chain && { chain: engine.chain }),
 })
-/** What a run is, for the source events that it publishes. */
-export function aboutOf(state: RunState): About {
+/**
+ * What a run is, for the source events that it publishes.
+ * @param changes of the record by the event that publishes: these members are not kept twice.
+ */
+export function aboutOf(state: RunState, changes: Patch<RunRecord> = {}): About {
   const { definition_id, loop_id } = state.record
+  const record: Partial<RunRecord> = Object.fromEntries(
+    Object.entries(state.record).filter(([name]) => !Object.hasOwn(changes, name)),
+  )
   return {
     ...causeOf(state),
     of: loop_id !== undefined ? { loop_id } : definition_id === '' ? {} : { definition_id },
+    record,
   }
 }
+/** A record as clients see it, with its largest members left out if it is too large for a source event. */
+export const publishedRun = (record: RunRecord): Open => reduced(shownRun(record))
 
 const toEvents = ({ project }: Address, name: string, input: unknown): Effect[] => [
   { tell: { to: { kind: 'events', id: project }, name, input } },
@@ -35,39 +49,62 @@ const toEvents = ({ project }: Address, name: string, input: unknown): Effect[] 
 const publication = (
   self: Address,
   event_type: string,
-  { depth, chain, of, more }: About,
+  { depth, chain, of }: About,
   payload: Open,
+  record?: RunRecord,
 ): Publication => ({
   event_type,
   source_kind: 'loop_run',
   source_id: self.id,
-  event: { run_id: self.id, ...of, ...more, ...payload },
+  event: { run_id: self.id, ...of, ...payload },
   meta: { run_id: self.id, ...of },
+  ...(record && { record: publishedRun(record) }),
   depth,
   ...(chain && { chain }),
 })
 const aboutIn = ({ private: note }: RunEvent): About =>
   (note as { readonly about?: About } | undefined)?.about ?? { depth: 1, of: {} }
 
+/** The record as of the event. */
+const recordAfter = ({ record }: About, { run = {} }: RunEvent): RunRecord | undefined =>
+  record && patch(record as RunRecord, run)
+/** Members of the record of a run that has ended that its source event repeats. */
+const moreOf = ({
+  started_at,
+  external_id,
+  name,
+  loop_name,
+  stop_reason,
+  status,
+}: RunRecord): Open => ({
+  ...(started_at !== undefined && { started_at }),
+  ...(external_id !== undefined && { external_id }),
+  ...(name !== undefined && { name }),
+  ...(loop_name !== undefined && { loop_name }),
+  ...(stop_reason !== undefined && status !== 'completed' && { stop_reason }),
+})
+
 /** The run has ended. */
 export const sayEnd = (event: RunEvent, self: Address): Effect[] => {
   const { completed_at } = event.run ?? {}
+  const about = aboutIn(event)
+  const record = recordAfter(about, event)
+  const payload = {
+    ...(record ? moreOf(record) : about.more),
+    ...event.payload,
+    ...(typeof completed_at === 'string' && { completed_at }),
+  }
+  return toEvents(self, 'source.publish', publication(self, event.type, about, payload, record))
+}
+/** A check has given its verdict, or the budget is spent. */
+export const sayVerdict = (event: RunEvent, self: Address): Effect[] => {
+  const about = aboutIn(event)
   return toEvents(
     self,
     'source.publish',
-    publication(self, event.type, aboutIn(event), {
-      ...event.payload,
-      ...(typeof completed_at === 'string' && { completed_at }),
-    }),
+    publication(self, event.type, about, event.payload ?? {}, recordAfter(about, event)),
   )
 }
-/** A check has given its verdict, or the budget is spent. */
-export const sayVerdict = (event: RunEvent, self: Address): Effect[] =>
-  toEvents(
-    self,
-    'source.publish',
-    publication(self, event.type, aboutIn(event), event.payload ?? {}),
-  )
 /** The source event that a signal is, for the step that waits for it as for everybody else. */
 export const sourceOf = (
   run_id: string,

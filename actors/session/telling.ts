@@ -1,23 +1,22 @@
 /** What the source events of the project hear of a session: each message that a person or the agent has posted in it, once. */
+import type { Open } from '../../protocol/common.ts'
 import type { Address } from '../../protocol/entry.ts'
-import type { SessionEvent } from '../../protocol/session/events.ts'
+import { rowIn, type SessionEvent } from '../../protocol/session/events.ts'
+import { sessionMessage } from '../../protocol/session/shapes.ts'
 import type { Publication } from '../../protocol/sources.ts'
 import type { Effect } from '../actor.ts'
+import { reduced } from '../events/reduced.ts'
 
+type MessageUpsert = Extract<SessionEvent, { type: 'message.upsert' }>
+
+/** The record of a message; of one that is confidential, without what it says. */
+function recordOf(event: MessageUpsert, closed?: true): Open {
+  const { content, ...rest } = sessionMessage(rowIn(event))
+  return reduced({ ...rest, ...(!closed && { content }) })
+}
 /** A message was posted. Context, summaries, and what is still being written are none. */
-export function tellMessage(
-  {
-    said,
-    id: message_id,
-    session_id,
-    agent_id,
-    role,
-    sequence,
-    turn_id,
-    content,
-  }: Extract<SessionEvent, { type: 'message.upsert' }>,
-  { project }: Address,
-): readonly Effect[] {
+export function tellMessage(event: MessageUpsert, { project }: Address): readonly Effect[] {
+  const { said, id: message_id, session_id, agent_id, role, sequence, turn_id, content } = event
   if (!said) return []
   const { session_key, depth, closed } = said
   const meta = { session_id, agent_id, message_id, role }
@@ -33,6 +32,7 @@ export function tellMessage(
       session_key,
     },
     meta,
+    record: recordOf(event, closed),
     depth,
   }
   return [{ tell: { to: { kind: 'events', id: project }, name: 'source.publish', input } }]

@@ -9,6 +9,8 @@ import type { Interaction, LifecycleEvent, Response } from './shapes.ts'
 export interface Source {
   readonly event: Open
   readonly meta: Open
+  /** The interaction when it was over; when it was created, the event itself has it. Absent in journals of earlier releases. */
+  readonly record?: Open
   /** Runs between it and what nothing in the project caused. */
   readonly depth: number
   readonly chain?: Chain

@@ -55,6 +55,8 @@ export type LoopEvent =
       /** Of its source event; absent in events of earlier releases: 1. */
       readonly depth?: number
       readonly chain?: Chain
+      /** The record of the run that failed, for the source event. */
+      readonly record?: Open
     })
   /** A run begins, or takes its place in the line. `fire`: the firing that this settles. */
   | (Event & {
@@ -202,6 +204,8 @@ export type LoopCommands = {
       /** Of source events of the run. */
       depth?: number
       chain?: Chain
+      /** Of a run that fails: its record, for the source event that says that the loop is paused. */
+      record?: Open
     }
     reply: undefined
   }

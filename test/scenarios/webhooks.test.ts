@@ -170,7 +170,7 @@ t.test(
     const [, said] = (await arrived('/all', 2)) as [Delivery, Delivery]
     t.match(said.body, {
       type: 'run.completed',
-      data: { id: run['id'], run_id: run['id'], status: 'completed' },
+      data: { id: run['id'], run_id: run['id'], created_at: run['created_at'], result: {} },
       meta: { run_id: run['id'] },
     })
     t.equal((await arrived('/orders')).length, 1, 'a family is a family')

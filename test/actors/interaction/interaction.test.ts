@@ -111,6 +111,7 @@ t.test('the first answer that satisfies the policy freezes the outcome', async (
       resolving_response_id: 'iresp_1',
     },
     depth: 0,
+    record: record(done),
   })
   t.match(done.effects, [
     {

@@ -1,0 +1,164 @@
+/** `data` of a delivery to a webhook: the record that the event is about, as of the event, and its payload. */
+import t from 'tap'
+import type { AnyActor, Effect } from '../../../actors/actor.ts'
+import { eventsActor } from '../../../actors/events/events.ts'
+import type { SourcesState } from '../../../actors/events/state.ts'
+import { run } from '../../../actors/run/run.ts'
+import type { Open } from '../../../protocol/common.ts'
+import { shownRun } from '../../../protocol/loop/record.ts'
+import { defaultTriggerLimits, type Publication } from '../../../protocol/sources.ts'
+import { given } from '../../given.ts'
+import { answer, asked, record as interactionOf } from '../interaction/story.ts'
+import { Yard } from '../loop/yard.ts'
+import { failed, record as runOf, sleep, started } from '../run/story.ts'
+import { begun, say } from '../session/story.ts'
+
+const events = eventsActor(defaultTriggerLimits) as unknown as AnyActor
+const listening = given<SourcesState>(events).when('hook.set', { webhook_id: 'wbh_1', events: [] })
+
+const published = (effects: readonly Effect[], event_type: string): Publication[] =>
+  effects
+    .flatMap((effect) =>
+      'tell' in effect && effect.tell.name === 'source.publish'
+        ? [effect.tell.input as Publication]
+        : [],
+    )
+    .filter((publication) => publication.event_type === event_type)
+
+/** `data` of what a webhook is sent of the one event of this type among the effects. */
+function dataOf(effects: readonly Effect[], event_type: string): Open {
+  const [publication, more] = published(effects, event_type)
+  if (!publication || more) throw new Error(`not one ${event_type}`)
+  const [delivery] = listening.when('source.publish', publication).effects
+  if (!delivery || !('tell' in delivery)) throw new Error('no delivery')
+  return (delivery.tell.input as { body: { data: Open } }).body.data
+}
+
+t.test('of a run that has ended: its record and the payload, no other member', async (t) => {
+  const input = { order: 7 }
+  const done = started([], {}, { input, external_id: 'x-1' })
+  const record = shownRun(runOf(done))
+  t.match(record, { status: 'completed', input, result: {} })
+  t.strictSame(dataOf(done.effects, 'run.completed'), {
+    ...record,
+    run_id: record.id,
+    output: {},
+  })
+  const broken = failed()
+  const { record: after } = broken.state
+  t.strictSame(dataOf(broken.effects, 'run.failed'), {
+    ...shownRun(after),
+    run_id: after.id,
+    error: 'no',
+    step: 'a',
+    stop_reason: 'step_failed',
+  })
+  const cancelled = started([sleep('s')]).when('run.cancel', { reason: 'late' })
+  t.match(dataOf(cancelled.effects, 'run.cancelled'), {
+    ...shownRun(runOf(cancelled)),
+    reason: 'late',
+    stop_reason: 'cancelled',
+  })
+})
+
+t.test('of a check: the run while it is under way', async (t) => {
+  const after = started([
+    {
+      id: 'c',
+      kind: 'check',
+      config: { checks: [{ name: 'one', kind: 'expr', expr: '1 == 1' }] },
+    } as never,
+  ])
+  t.match(dataOf(after.effects, 'check.passed'), {
+    id: runOf(after).id,
+    status: 'running',
+    created_at: runOf(after).created_at,
+    step: 'c',
+    verdict: 'pass',
+  })
+})
+
+t.test('a large record loses its largest members, and says so', async (t) => {
+  const done = started([], {}, { input: { text: 'x'.repeat(300_000) } })
+  t.match(dataOf(done.effects, 'run.completed'), {
+    id: runOf(done).id,
+    status: 'completed',
+    input: null,
+    result: {},
+    truncated: true,
+  })
+  t.notMatch(published(done.effects, 'run.completed')[0]?.event, { truncated: true })
+})
+
+t.test('of an interaction: its record when it was asked, and when it was over', async (t) => {
+  const scene = asked()
+  t.match(dataOf(scene.effects, 'interaction.created'), {
+    ...interactionOf(scene),
+    interaction_id: interactionOf(scene).id,
+    consumer_kind: 'none',
+  })
+  const done = answer(scene, 'ada', false)
+  t.match(interactionOf(done), { status: 'completed', outcome: false })
+  t.match(dataOf(done.effects, 'interaction.resolved'), {
+    ...interactionOf(done),
+    responder_id: 'ada',
+  })
+})
+
+t.test('of a message: its record with its session and agent', async (t) => {
+  const story = begun('hi')
+  t.match(dataOf(story.last?.effects ?? [], 'session.message.created'), {
+    id: /^sesmsg_/,
+    message_id: /^sesmsg_/,
+    session_id: 'ses_1',
+    agent_id: 'agt_1',
+    role: 'user',
+    content: [say('hi')],
+    entry_type: 'message',
+    created_at: /Z$/,
+  })
+})
+
+t.test('of a loop that pauses itself: the run that was one failure too many', async (t) => {
+  const yard = new Yard()
+  yard.create({ limits: { pause_after_consecutive_failures: 1 } })
+  yard.start()
+  const run_id = yard.in('running')[0] ?? ''
+  yard.send('run.left', {
+    run_id,
+    status: 'failed',
+    record: { id: run_id, loop_id: yard.id, status: 'failed' },
+  })
+  const paused = yard.events.find(({ type }) => type === 'loop.auto_paused')
+  const self = { kind: 'loop', id: yard.id, project: 'prj_1' } as const
+  const effects = yard.actor.react?.['loop.auto_paused']?.(paused as never, self) ?? []
+  t.match(dataOf(effects, 'loop.auto_paused'), {
+    id: run_id,
+    run_id,
+    loop_id: yard.id,
+    status: 'failed',
+    threshold: 1,
+  })
+})
+
+t.test('events of earlier releases, which have no record, are told with the id', async (t) => {
+  const effects =
+    run.react?.['run.completed']?.(
+      {
+        type: 'run.completed',
+        payload: { output: {}, status: 'completed' },
+        run: { status: 'completed', completed_at: '2026-01-01T00:00:00.000Z' },
+        private: { about: { depth: 1, of: { definition_id: 'wf_1' }, more: { name: 'n' } } },
+      } as never,
+      { kind: 'run', id: 'run_1', project: 'prj_1' },
+    ) ?? []
+  t.strictSame(dataOf(effects, 'run.completed'), {
+    id: 'run_1',
+    run_id: 'run_1',
+    definition_id: 'wf_1',
+    name: 'n',
+    output: {},
+    status: 'completed',
+    completed_at: '2026-01-01T00:00:00.000Z',
+  })
+})
