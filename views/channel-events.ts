@@ -123,7 +123,8 @@ function applyEvent(
     case 'channel.updated': {
       const settings = patch(JSON.parse(row.record) as ChannelSettings, event.channel)
       store.run(
-        'UPDATE channels SET private = ?, record = ? WHERE n = ?',
+        'UPDATE channels SET private = ?, mixed = max(mixed, private <> ?), record = ? WHERE n = ?',
+        settings.private ? 1 : 0,
         settings.private ? 1 : 0,
         JSON.stringify(settings),
         row.n,

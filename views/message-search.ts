@@ -9,19 +9,43 @@ import { messageRecord, type MessageRow } from './messages.ts'
 import { CHARACTERS, limitOf, type Page, type Paging } from './page.ts'
 import type { Store, Value } from './store.ts'
 
-/** Hits looked at together, and at most for one page: a search for what a caller cannot read must end too. */
+/** Hits looked at together, and at most for one page. */
 const AT_ONCE = 250
 const AT_MOST = 2000
 /** Phrases of a search. */
 const PHRASES = 16
 
 const wordsOf = (q: string): string[] => q.split(/\s+/).filter((part) => /[\p{L}\p{N}]/u.test(part))
-/** A search in the syntax of FTS5 (https://www.sqlite.org/fts5.html#full_text_query_syntax): all phrases, within one place; undefined when it has no word. */
-export function matchOf(q: string, place: string): string | undefined {
+/** Where a search looks: in any of the places, and in none of the others. */
+export interface Places {
+  readonly within: readonly string[]
+  readonly without: readonly string[]
+}
+/**
+ * The places that hold exactly what a principal can read. The index says of a message whether its channel was public when the message was
+ * written; channels that were public and private in turn (`mixed`) are therefore named one by one.
+ */
+function placesFor(store: Store, project: number, viewer: string): Places {
+  const rows = store.all<{ n: number; seen: number }>(
+    `SELECT c.n, 1 AS seen FROM channel_members m INDEXED BY members_mine CROSS JOIN channels c ON c.n = m.channel
+       WHERE m.project = ? AND m.member = ? AND (c.private = 1 OR c.mixed = 1)
+     UNION SELECT c.n, c.private = 0 OR EXISTS (SELECT 1 FROM channel_members WHERE channel = c.n AND member = ?) AS seen
+       FROM channels c INDEXED BY channels_mixed WHERE c.project = ? AND c.mixed = 1`,
+    project,
+    viewer,
+    viewer,
+    project,
+  )
+  const named = (seen: number) => rows.filter((row) => row.seen === seen).map(({ n }) => `c${n}`)
+  return { within: [`o${project}`, ...named(1)], without: named(0) }
+}
+/** A search in the syntax of FTS5 (https://www.sqlite.org/fts5.html#full_text_query_syntax): all phrases, within the places; undefined when it has no word. */
+export function matchOf(q: string, { within, without }: Places): string | undefined {
   const phrases = wordsOf(q)
   return phrases.length === 0
     ? undefined
-    : `place : ${place} AND content : (${phrases.map((part) => `"${part.replaceAll('"', '""').replaceAll('\0', ' ')}"`).join(' AND ')})`
+    : `place : (${within.join(' OR ')}) AND content : (${phrases.map((part) => `"${part.replaceAll('"', '""').replaceAll('\0', ' ')}"`).join(' AND ')})` +
+        (without.length === 0 ? '' : ` NOT place : (${without.join(' OR ')})`)
 }
 
 interface Hit extends MessageRow {
@@ -29,8 +53,8 @@ interface Hit extends MessageRow {
 }
 
 /**
- * Messages with all words of `q`, newest first, in the channels that who asks can read. A page may be shorter than its
- * limit although more follow, when most hits were not readable.
+ * Messages with all words of `q`, newest first, in the channels that the caller can read. Hits elsewhere are not among those looked at, so
+ * neither the length of a page nor its cursor tells of them.
  */
 export function search(
   store: Store,
@@ -51,7 +75,12 @@ export function search(
   const match =
     channel_id !== undefined && !channel
       ? undefined
-      : matchOf(input.q, channel ? `c${channel.n}` : `p${project}`)
+      : matchOf(
+          input.q,
+          channel
+            ? { within: [`c${channel.n}`], without: [] }
+            : placesFor(store, project, viewer.id),
+        )
   if (match === undefined) return { items: [] }
   const limit = limitOf(input)
   const items: ChannelMessage[] = []

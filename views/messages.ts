@@ -1,7 +1,7 @@
 /**
  * Messages of channels. A row's key is the cursor of its event, which orders all messages of a partition as they were
- * committed; within a channel that is the order of `seq`. The full-text index knows words, project and channel of each
- * message by the same key, and no text.
+ * committed; within a channel that is the order of `seq`. The full-text index knows words and places of each message by the
+ * same key, and no text.
  */
 import type { ChannelMessage, MessageFacts } from '../protocol/channels.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'
@@ -21,12 +21,19 @@ export function messageRecord({ record, replies }: MessageRow): ChannelMessage {
   const message = JSON.parse(record) as ChannelMessage
   return replies > 0 ? { ...message, reply_count: replies } : message
 }
-const index = (store: Store, { n, project }: ChannelRow, cursor: number, content: string): void =>
+/** Places of a message in the full-text index: its channel, and the public channels of its project if that is one of them now. */
+export const placesOf = ({
+  n,
+  project,
+  private: closed,
+}: Pick<ChannelRow, 'n' | 'project' | 'private'>): string =>
+  closed === 0 ? `o${project} c${n}` : `c${n}`
+const index = (store: Store, channel: ChannelRow, cursor: number, content: string): void =>
   store.run(
     'INSERT INTO message_words (rowid, content, place) VALUES (?, ?, ?)',
     cursor,
     content,
-    `p${project} c${n}`,
+    placesOf(channel),
   )
 
 /** Add a message. @param cursor of its event. @param called agents that it wakes; they belong to its thread from now on. */

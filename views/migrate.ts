@@ -10,7 +10,7 @@
 import type { Database } from 'better-sqlite3'
 
 /** Raise it with every change of the schema or of what is derived into it. */
-export const SCHEMA_VERSION = 15
+export const SCHEMA_VERSION = 16
 
 // A row that is larger than a quarter of a page has no room in a table WITHOUT ROWID: each would have a page of its own, as the
 // rows of the timeline had (https://www.sqlite.org/fileformat2.html, payload overflow). So those tables hold small rows.
@@ -102,8 +102,9 @@ CREATE TABLE interaction_people (
 ) WITHOUT ROWID;
 CREATE TABLE channels (
   n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL, kind TEXT NOT NULL, private INTEGER NOT NULL, created_at INTEGER NOT NULL,
-  members INTEGER NOT NULL, message_seq INTEGER NOT NULL, last_message_at TEXT, last INTEGER NOT NULL, record TEXT NOT NULL
+  members INTEGER NOT NULL, message_seq INTEGER NOT NULL, last_message_at TEXT, last INTEGER NOT NULL, mixed INTEGER NOT NULL DEFAULT 0, record TEXT NOT NULL
 );
+CREATE INDEX channels_mixed ON channels (project) WHERE mixed = 1;
 CREATE INDEX channels_open ON channels (project, created_at, id) WHERE private = 0;
 CREATE INDEX channels_kind ON channels (project, kind, created_at, id);
 CREATE TABLE channel_members (
