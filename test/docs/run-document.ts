@@ -19,7 +19,7 @@ cat <&3
 exit "$code"
 `
 
-export interface Outcome {
+interface Outcome {
   /** Lines, from 1, of the blocks that were run to their end. */
   readonly done: readonly number[]
   /** What the commands wrote to standard output. */
