@@ -95,6 +95,7 @@ function placeOf(
   slots: Readonly<Record<string, string>>,
   caller: Caller,
 ): Soon<Project | undefined | Refusal> {
+  if (row.shape.ofCaller) return projectOfCaller(edge, caller)
   const ofRun = row.verb !== 'command' && slots['id'] !== undefined && name.startsWith('run.')
   if (slots['project'] === undefined && !ofRun) return undefined
   return soon(edge.directory.organization(), (known) => {
@@ -104,6 +105,14 @@ function placeOf(
       : enter(caller, known, slots['project'], ofRun)
   })
 }
+/** The project that a credential is pinned to. Credentials of the organization belong to no person. */
+const projectOfCaller = ({ directory }: Edge, caller: Caller): Soon<Project | Refusal> =>
+  soon(directory.organization(), (known) => {
+    if (isRefusal(known)) return known
+    return caller.scope.kind === 'project'
+      ? enter(caller, known, caller.scope.project_id)
+      : refuse('not_found', undefined, 'Only people have credentials of their own.')
+  })
 async function locate(
   { world }: Edge,
   known: OrganizationDirectory,

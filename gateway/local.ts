@@ -8,6 +8,7 @@ import type { Project } from '../protocol/api/projects.ts'
 import type { Role } from '../protocol/api/roles.ts'
 import { isPersonal } from '../protocol/api/users.ts'
 import type { Api } from '../protocol/api.ts'
+import { parseTimestamp } from '../protocol/common.ts'
 import type { Input } from '../protocol/contract.ts'
 import type { OrganizationDirectory, ProjectDirectory } from '../protocol/directory.ts'
 import { eventCatalog } from '../protocol/event-catalog.ts'
@@ -73,6 +74,16 @@ const personIn = ({ principals }: ProjectDirectory, id: string): PrincipalRecord
   const person = own(principals, id)
   return person?.kind === 'user' ? person : undefined
 }
+
+const credentialOf = ({ id, name, expires_at, last_used_at }: ApiKey, now: number) => ({
+  id,
+  status:
+    (parseTimestamp(expires_at ?? '') ?? Infinity) > now
+      ? ('active' as const)
+      : ('expired' as const),
+  label: name,
+  ...(last_used_at !== undefined && { last_used_at }),
+})
 
 /** Whether a project has a tag: `key`, or `key:value` where the key may itself contain colons. */
 const tagged = ({ tags = {} }: Project, term: string): boolean =>
@@ -210,6 +221,15 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
     keys.person(context, context.caller.principal.id, (all) =>
       newestPage(context, 'me.list_tokens', all),
     ),
+  ),
+
+  'cli_credential.list': answer<'cli_credential.list'>((context) =>
+    keys.person(context, context.caller.principal.id, (all) => {
+      const page = newestPage(context, 'cli_credential.list', all)
+      return isRefusal(page)
+        ? page
+        : { ...page, items: page.items.map((token) => credentialOf(token, context.world.now())) }
+    }),
   ),
 
   'role.list': answer<'role.list'>((context) =>

@@ -17,6 +17,7 @@ import { actionPreparations } from './actions.ts'
 import { refusedActions } from './actions-named.ts'
 import { unknownAgents } from './agents-named.ts'
 import { meaning, type Call, type Edge } from './call.ts'
+import { devicePreparations } from './device/answer.ts'
 import { channelPreparations } from './channels.ts'
 import { childrenOf } from './children.ts'
 import { definitionPreparations } from './definitions.ts'
@@ -238,6 +239,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
       ] as const
     ).map((name) => [name, handing]),
   ),
+  ...devicePreparations,
   ...channelPreparations,
   ...loopPreparations,
   ...eventPreparations,

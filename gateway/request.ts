@@ -13,7 +13,7 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { Upload } from './upload.ts'
 
 /** What a request is for: what is read of it follows from that, because asking for a header costs time. */
-type Purpose = 'command' | 'query' | 'stream' | 'signed' | 'upload' | 'rpc' | 'other'
+type Purpose = 'command' | 'query' | 'stream' | 'signed' | 'upload' | 'rpc' | 'login' | 'other'
 
 /** What is known of all requests of a route. */
 export interface Asked {
@@ -42,7 +42,9 @@ function headersOf(
   signature: string | undefined,
 ) {
   const rpc = purpose === 'rpc'
-  const command = purpose === 'command' || purpose === 'signed' || purpose === 'upload' || rpc
+  const login = purpose === 'login'
+  const command =
+    purpose === 'command' || purpose === 'signed' || purpose === 'upload' || rpc || login
   return {
     authorization: req.getHeader('authorization'),
     'x-request-id': req.getHeader('x-request-id'),
@@ -50,6 +52,7 @@ function headersOf(
     'content-type': bodiless ? '' : req.getHeader('content-type'),
     'user-agent': command ? req.getHeader('user-agent') : '',
     'idempotency-key': command ? req.getHeader('idempotency-key') : '',
+    host: login ? req.getHeader('host') : '',
     accept: purpose === 'stream' || command ? req.getHeader('accept') : '',
     'last-event-id': purpose === 'stream' || rpc ? req.getHeader('last-event-id') : '',
     'x-idempotency-key': purpose === 'signed' ? req.getHeader('x-idempotency-key') : '',
@@ -113,7 +116,11 @@ export class Incoming {
     this.query = req.getQuery() ?? ''
     this.slots = slots > 0 ? slotsOf(req, slots) : NONE
     this.ip =
-      purpose === 'command' || purpose === 'signed' || purpose === 'upload' || purpose === 'rpc'
+      purpose === 'command' ||
+      purpose === 'signed' ||
+      purpose === 'upload' ||
+      purpose === 'rpc' ||
+      purpose === 'login'
         ? addressOf(res)
         : ''
     this.upload = purpose === 'upload' && !this.#bodiless ? new Upload(res, limit) : undefined

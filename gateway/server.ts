@@ -17,6 +17,8 @@ import { admit, BODY_LIMIT, meaning, rows, type Call, type Edge, type Routed } f
 import { openChat } from './chat.ts'
 import { runCommand } from './command.ts'
 import { preflightHeaders } from './cors.ts'
+import { DEVICE_FORM_LIMIT, DEVICE_PAGE, giveDeviceCode, giveDeviceToken } from './device/flow.ts'
+import { showDevice, takeDevice } from './device/page.ts'
 import type { Directory } from './directory.ts'
 import { openDocs } from './docs.ts'
 import { openFollowers } from './followers.ts'
@@ -220,6 +222,32 @@ export function createGateway(
     },
     false,
   )
+  const page = { operation: DEVICE_PAGE, slots: 0 } as const
+  route(
+    DEVICE_PAGE,
+    { ...page, purpose: 'query', method: 'GET', limit: 0, handler: showDevice(edge) },
+    true,
+  )
+  route(
+    DEVICE_PAGE,
+    {
+      ...page,
+      purpose: 'command',
+      method: 'POST',
+      limit: DEVICE_FORM_LIMIT,
+      handler: takeDevice(edge),
+    },
+    false,
+  )
+  for (const [operation, handler] of Object.entries({
+    'device.code': giveDeviceCode(edge),
+    'device.token': giveDeviceToken(edge),
+  } as const))
+    route(
+      `/v1${routeOf(unauthenticated[operation as 'device.code']).path}`,
+      { operation, purpose: 'login', method: 'POST', slots: 0, limit: DEVICE_FORM_LIMIT, handler },
+      false,
+    )
   for (const { pattern, allowed } of methods.values())
     app.any(pattern, other(otherMethod(world, [...new Set(allowed)])))
   app.any(

@@ -5,6 +5,7 @@ import { actions } from './api/actions.ts'
 import { interactions } from './api/interactions.ts'
 import { loops } from './api/loops.ts'
 import { channels } from './api/channels.ts'
+import { devices } from './api/devices.ts'
 import { events } from './api/events.ts'
 import { organizationActions } from './api/organization-actions.ts'
 import { audit, projects } from './api/projects.ts'
@@ -31,6 +32,7 @@ export const api = {
   ...access,
   ...roles,
   ...users,
+  ...devices,
   ...audit,
   ...usage,
   ...workflows,

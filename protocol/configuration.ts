@@ -12,6 +12,7 @@
  *     at most, and no delay of any message can give one handle to two projects.
  */
 import type { KeyMaterial } from './api/access.ts'
+import type { DeviceCommands } from './api/devices.ts'
 import type { Event } from './entry.ts'
 import type { SkillHoldCommands } from './equipment.ts'
 import type { RunCommands } from './internal.ts'
@@ -26,20 +27,21 @@ export interface Reserved {
 }
 
 /** Internal commands of the organization. All but `handle.reserve` are total: repeated or late, they change nothing. */
-export type OrganizationCommands = SkillHoldCommands & {
-  /** First start: the organization, its project `default` and the first Owner key. Does nothing when it exists. */
-  'organization.init': {
-    input: { name: string; project_id: string; root_key: KeyMaterial & { id: string } }
-    reply: undefined
+export type OrganizationCommands = SkillHoldCommands &
+  DeviceCommands & {
+    /** First start: the organization, its project `default` and the first Owner key. Does nothing when it exists. */
+    'organization.init': {
+      input: { name: string; project_id: string; root_key: KeyMaterial & { id: string } }
+      reply: undefined
+    }
+    /** These keys were used at the time of the command. */
+    'key.touch': { input: { ids: readonly string[] }; reply: undefined }
+    /** Refused with `already_exists` while another project holds the handle. */
+    'handle.reserve': { input: { id: string; handle: string; project: string }; reply: undefined }
+    /** The workflow with this id is gone, or was never made and never will be. */
+    'handle.release': { input: { id: string }; reply: undefined }
+    wake: { input: unknown; reply: undefined }
   }
-  /** These keys were used at the time of the command. */
-  'key.touch': { input: { ids: readonly string[] }; reply: undefined }
-  /** Refused with `already_exists` while another project holds the handle. */
-  'handle.reserve': { input: { id: string; handle: string; project: string }; reply: undefined }
-  /** The workflow with this id is gone, or was never made and never will be. */
-  'handle.release': { input: { id: string }; reply: undefined }
-  wake: { input: unknown; reply: undefined }
-}
 
 /** Internal commands of a project. */
 export type ProjectCommands = LoopsCommands & {

@@ -41,6 +41,8 @@ export interface Shape {
   /** Lists: the parameter that names the wanted items; beside it cursor, order and limit count for nothing, whatever they say. */
   readonly exact?: string
   readonly reply?: TSchema
+  /** The path names no project: it is the one that the caller's credential is pinned to. */
+  readonly ofCaller?: true
   /** Success status; 200 by default, 204 means no body. */
   readonly status?: number
   /** Other success statuses the reply may carry (an actor's reply names it in `status_code`). */

@@ -114,7 +114,7 @@ t.test('what rows refer to exists', async (t) => {
     if (to && 'derive' in to)
       t.ok(slots.includes(to.derive) && to.prefix in prefixes, `${name}: the slot ${to.derive}`)
     if (to && to.kind !== 'organization')
-      t.ok(slots.includes('project'), `${name} is below a project`)
+      t.ok(slots.includes('project') || shape.ofCaller, `${name} is below a project`)
     for (const relayed of shape.relays ?? [])
       t.ok(
         table[relayed]?.shape.permission !== 'authenticated' &&

@@ -4,6 +4,7 @@
  */
 import type { KeyEvent, KeyMaterial } from '../../protocol/api/access.ts'
 import type { NewSecret } from '../../protocol/api/actions.ts'
+import type { DeviceEvent } from '../../protocol/api/devices.ts'
 import type { OrganizationActionEvent } from '../../protocol/api/organization-actions.ts'
 import type { OrganizationProjectEvent } from '../../protocol/api/projects.ts'
 import type { Api } from '../../protocol/api.ts'
@@ -26,6 +27,17 @@ import {
   rotateSecret,
   updateAction,
 } from './actions.ts'
+import {
+  answerDevice,
+  deviceOf,
+  endDevices,
+  evolveDevices,
+  nextDeviceEnd,
+  pollDevice,
+  redeemDevice,
+  requestDevice,
+  type DeviceAnswerer,
+} from './devices.ts'
 import { nextQuestion, question, release, reserve } from './handles.ts'
 import { bornKey, createOrganizationKey, revokeOrganizationKey } from './keys.ts'
 import { born, createProject, deleteProject, updateProject } from './projects.ts'
@@ -52,11 +64,13 @@ type OrganizationEvent =
   | SkillEvent
   | SkillHoldEvent
   | OrganizationActionEvent
+  | DeviceEvent
 /** What the edge adds to rows. */
 type Extra = {
   'key.create_organization': KeyMaterial
   'skill.import_organization': { readonly skill: SkillBody }
   'skill.delete_organization': SkillSeen
+  'device.answer': DeviceAnswerer
   'organization_action.create': NewSecret
   'organization_action.rotate_secret': NewSecret
 }
@@ -129,8 +143,12 @@ export const organizationActor = (
     'organization_action.rotate_secret': returningSecret(rotateSecret),
     'organization_action.activate_secret': activateSecret,
     'organization_action.revoke_secret': revokeSecret,
+    'device.request': requestDevice,
+    'device.poll': pollDevice,
+    'device.answer': answerDevice,
+    'device.redeem': redeemDevice,
     wake: (state, _, cause) => ({
-      events: [...question(state, cause), ...retire(state, cause)],
+      events: [...question(state, cause), ...retire(state, cause), ...endDevices(state, cause)],
       reply: undefined,
     }),
   },
@@ -167,6 +185,7 @@ export const organizationActor = (
       return state
     },
     ...evolveActions,
+    ...evolveDevices,
   },
   react: {
     'project.deleted': ({ id }, self) => [
@@ -193,6 +212,7 @@ export const organizationActor = (
     skills: skillsOf,
     skill_grants: grantsOf,
     action: actionOf,
+    device: deviceOf,
     /** Those of some ids that no key of the organization signs in as. */
     unknown_principals: ({ keys }, { ids }: { readonly ids: readonly string[] }) => {
       const known = new Set(Object.values(keys).map(({ key }) => key.principal_id))
@@ -203,10 +223,10 @@ export const organizationActor = (
       own(projects, id)?.email_notifications === true,
   },
   deadline: (state) => {
-    const [asked, retired] = [nextQuestion(state), nextRetirement(state)]
-    return asked === undefined || retired === undefined
-      ? (asked ?? retired)
-      : Math.min(asked, retired)
+    const times = [nextQuestion(state), nextRetirement(state), nextDeviceEnd(state)].filter(
+      (time) => time !== undefined,
+    )
+    return times.length === 0 ? undefined : Math.min(...times)
   },
   // A snapshot of an older release lacks what that did not know.
   recover: (state) => ({ ...nobody(), ...state }),

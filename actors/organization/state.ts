@@ -4,6 +4,7 @@ import type { Project } from '../../protocol/api/projects.ts'
 import type { OrganizationDirectory } from '../../protocol/directory.ts'
 import type { Skill } from '../../protocol/skills.ts'
 import { byHash, sketchOf, type AccessLimits, type KeyHolder } from '../configuration.ts'
+import type { DeviceHolder } from './devices.ts'
 import type { SkillHolds } from './skills.ts'
 
 /** A project as the organization keeps it; a deleted one stays, so that its handle is never given again. */
@@ -14,7 +15,7 @@ interface Claim {
   readonly project: string
   readonly due?: number
 }
-export interface OrganizationState extends SkillHolds, KeyHolder {
+export interface OrganizationState extends SkillHolds, KeyHolder, DeviceHolder {
   /** Empty until `organization.init`. */
   id: string
   name: string
@@ -46,6 +47,7 @@ export const nobody = (): OrganizationState => ({
   holds: {},
   grants: {},
   actions: {},
+  devices: {},
 })
 
 /** What gateways keep of the organization. */

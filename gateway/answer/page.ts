@@ -32,7 +32,8 @@ const headers = {
 export const escaped = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 
-const pageOf = (status: number, title: string, content: string): Answer => ({
+/** A page. @param content HTML. */
+export const pageOf = (status: number, title: string, content: string): Answer => ({
   status,
   headers,
   type: 'text/html; charset=utf-8',

@@ -10,11 +10,83 @@ import { EventAccepted } from './events.ts'
 /** An operation without a credential. */
 export interface Unauthenticated extends Pick<Row, 'verb' | 'route'> {
   readonly shape: Omit<Shape, 'permission'>
+  /** The body is a form with these fields. @param brand header brand. */
+  readonly form?: (brand: string) => TSchema
   /** Headers that the request may have, by name. @param brand header brand. */
   readonly headers?: (brand: string) => Readonly<Record<string, TSchema>>
 }
 
+/** The grant type of RFC 8628. */
+export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+/** Fields with which a device describes itself; the lower-case brand and an underscore come before each. */
+export const deviceFields = [
+  'label',
+  'requested_org_id',
+  'requested_project_handle',
+  'client',
+  'client_version',
+  'client_os',
+  'client_arch',
+] as const
+/** How the two operations of a device refuse (RFC 6749, section 5.2). */
+export const FormError = Type.Object({
+  error: Type.String(),
+  error_description: Type.Optional(Type.String()),
+})
+
+/** What a device is given to show, and to ask with. */
+export const DeviceCode = Type.Object({
+  device_code: Type.String(),
+  user_code: Type.String(),
+  verification_uri: Type.String(),
+  verification_uri_complete: Type.String(),
+  expires_in: Type.Integer({ description: 'Seconds' }),
+  interval: Type.Integer({ description: 'Seconds between two requests for the token' }),
+})
+/** What a device is given once a person allowed it. */
+export const DeviceToken = Type.Object({
+  access_token: Type.String(),
+  token_type: Type.Literal('Bearer'),
+  credential_id: Type.String(),
+  project_id: Type.Optional(Type.String()),
+  project_handle: Type.Optional(Type.String()),
+})
+
 export const unauthenticated = {
+  'device.code': {
+    verb: 'command',
+    route: 'POST /auth/device/code',
+    shape: {
+      summary: 'A device asks to sign in (RFC 8628)',
+      tag: 'people',
+      reply: DeviceCode,
+    },
+    form: (brand) =>
+      Type.Object(
+        Object.fromEntries(
+          deviceFields.map((name) => [
+            `${brand.toLowerCase()}_${name}`,
+            Type.Optional(
+              Type.String({ maxLength: 100, description: 'The prefix may be left out' }),
+            ),
+          ]),
+        ),
+      ),
+  },
+  'device.token': {
+    verb: 'command',
+    route: 'POST /auth/device/token',
+    shape: {
+      summary: 'A device asks for the token that a person allowed (RFC 8628)',
+      tag: 'people',
+      reply: DeviceToken,
+    },
+    form: () =>
+      Type.Object({
+        grant_type: Type.Literal(DEVICE_GRANT),
+        device_code: Type.String(),
+      }),
+  },
   'trigger.http': {
     verb: 'command',
     route: 'POST /triggers/http/:http_handle',

@@ -2,7 +2,7 @@
  * The OpenAPI 3.1 document: a fold over the table of rows. JSON Schema is what the rows are written in, so nothing is
  * described twice.
  */
-import { unauthenticated, type Unauthenticated } from '../api/unauthenticated.ts'
+import { FormError, unauthenticated, type Unauthenticated } from '../api/unauthenticated.ts'
 import { api } from '../api.ts'
 import { routeOf, type Row } from '../contract.ts'
 import { errors, type Code } from '../errors.ts'
@@ -13,6 +13,7 @@ import { nameSchemas, type Names } from './schemas.ts'
 type Operation = Pick<Row, 'verb' | 'route'> & {
   readonly shape: Unauthenticated['shape'] & Partial<Pick<Row['shape'], 'permission'>>
   readonly headers?: Unauthenticated['headers']
+  readonly form?: Unauthenticated['form']
 }
 type Json = Readonly<Record<string, unknown>>
 const tags: Readonly<Record<string, string>> = {
@@ -120,6 +121,19 @@ export function refusalsOf({ shape, verb, route }: Operation): Code[] {
   return [...new Set([...codes, ...(shape.errors ?? [])])]
 }
 
+/** Refusals of an operation that takes a form. */
+const formRefusals = ({ reference }: Names): Json =>
+  Object.fromEntries(
+    [
+      ['400', 'The form is not right, or there is no token yet, or none will come'],
+      ['429', 'Too many requests'],
+      ['503', 'The service cannot answer right now'],
+    ].map(([status, description]) => [
+      status,
+      { description, content: json(reference(FormError)) },
+    ]),
+  )
+
 /** Success and refusals of a row, by status. */
 function responsesOf(row: Operation, names: Names): Json {
   const { shape } = row
@@ -142,6 +156,11 @@ function responsesOf(row: Operation, names: Names): Json {
       ...(Object.keys(given).length > 0 && { content: given }),
     }
   }
+  if (row.form)
+    return {
+      ...Object.fromEntries(regular.map((status) => [String(status), success(status)])),
+      ...formRefusals(names),
+    }
   const codes = refusalsOf(row)
   const statuses = [...new Set(codes.map((code) => errors[code].status))].sort((a, b) => a - b)
   const refusals = statuses.map((status) => [
@@ -193,6 +212,12 @@ function operationOf(name: string, row: Operation, names: Names, brand: string):
         : []),
     ].join(' '),
     parameters: parametersOf(row, names, brand),
+    ...(row.form && {
+      requestBody: {
+        required: true,
+        content: { 'application/x-www-form-urlencoded': { schema: row.form(brand) } },
+      },
+    }),
     ...(shape.body && {
       requestBody: { required: !shape.bodyOptional, content: bodyOf(shape, names) },
     }),

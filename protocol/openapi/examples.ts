@@ -40,12 +40,12 @@ export function withExample(operation: Json, example: Example | undefined): Json
   }
 }
 
-/** Content with an example: a text stands at the types that are not JSON, anything else at JSON. */
+/** Content with an example: a text stands at the types without named members, anything else at JSON and forms. */
 function filled(described: Content, example: unknown): Content {
   if (example === undefined || !described.content) return described
   const content = Object.entries(described.content).map(([type, media]) => {
-    const fits =
-      typeof example === 'string' ? type !== 'application/json' : type === 'application/json'
+    const fields = type === 'application/json' || type === 'application/x-www-form-urlencoded'
+    const fits = typeof example === 'string' ? !fields : fields
     return [type, fits ? { ...media, example } : media]
   })
   return { ...described, content: Object.fromEntries(content) }

@@ -8,6 +8,7 @@ import * as actions from '../api/actions.ts'
 import * as events from '../api/events.ts'
 import { Links } from '../api/interactions.ts'
 import { ActionLogEntry, Job } from '../api/jobs.ts'
+import { CliCredential, DeviceRequest } from '../api/devices.ts'
 import { TriggerStanding } from '../api/loops.ts'
 import { WorkerModel } from '../api/models.ts'
 import { OrganizationAction } from '../api/organization-actions.ts'
@@ -17,6 +18,7 @@ import { BulkRunRequest, BulkRunResult, Reason, StartWorkflowRun } from '../api/
 import { Secret } from '../api/secrets.ts'
 import { ApplicationContext, Operation, Output } from '../api/sessions.ts'
 import { SkillUsage } from '../api/skills.ts'
+import { DeviceCode, DeviceToken, FormError } from '../api/unauthenticated.ts'
 import { UsageEvent } from '../api/usage.ts'
 import { Me } from '../api/users.ts'
 import { WaitingOn } from '../api/waiting.ts'
@@ -81,15 +83,20 @@ const chosen: Readonly<Record<string, unknown>> = {
   ChannelMessage,
   CheckStep: steps.CheckStep,
   CleanupStep: steps.CleanupStep,
+  CliCredential,
   CompactionPolicy: agents.CompactionPolicy,
   CompactionProgress: sessions.CompactionProgress,
   CreateAgent: agents.CreateAgent,
   DeclaredInput,
   DeliveryRecord,
+  DeviceCode,
+  DeviceRequest,
+  DeviceToken,
   DocumentBlock: blocks.Document,
   EventAccepted: events.EventAccepted,
   EventCatalog: events.EventCatalog,
   EventCatalogEntry: events.EventCatalog.properties.items.items,
+  FormError,
   ForEachStep: steps.ForEachStep,
   ImageBlock: blocks.Image,
   ImportSkill,

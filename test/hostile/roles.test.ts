@@ -13,6 +13,7 @@ import { routeOf, type Row } from '../../protocol/contract.ts'
 import { service } from '../service.ts'
 import { openClient, type Answered } from './ask.ts'
 import { bad } from './judge.ts'
+import { accepted } from './people.ts'
 import { bodyFor, furnish, placedPath, queryFor, rows, shownIn, type Place } from './rows.ts'
 
 const s = await service()
@@ -76,9 +77,13 @@ async function keysFor({ handle }: Place): Promise<Held[]> {
   return held
 }
 
-const ask = (name: (typeof rows)[number][0], place: Place, key: string): Promise<Answered> => {
+const ask = (
+  name: (typeof rows)[number][0],
+  place: Place,
+  key: string,
+  body = bodyFor(name, place),
+): Promise<Answered> => {
   const { method } = routeOf(rows.find(([other]) => other === name)?.[1] as never)
-  const body = bodyFor(name, place)
   return client.ask({
     method,
     path: placedPath(name, place) + queryFor(name),
@@ -134,11 +139,8 @@ t.test(
         name === 'worker.drain'
           ? await s.worker({ worker_instance_id: place.instance }, { project: place.handle })
           : undefined
-      // Tokens of one's own are for people.
-      const own =
-        name.startsWith('me.') &&
-        (await s.ok('token.create', { project: place.handle, id: place.user, name: 'own' }))
-      const answer = await ask(name, place, own ? String(own['key']) : s.key)
+      const { key, body } = await accepted(s, name, place)
+      const answer = await ask(name, place, key, body)
       worker?.close()
       if (row.shape.stream === 'socket') t.equal(answer.status, 426, name)
       else if (answer.status >= 300)

@@ -331,6 +331,7 @@ const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'assignment.create': ({ principal, role }) => ({ principal_id: principal, role_id: role }),
   'user.create': () => ({ name: `person ${++made}` }),
   'user.update': () => ({ description: 'changed' }),
+  'device.answer': () => ({ user_code: 'BCDF-GHJK', decision: 'allow' }),
   'token.create': () => ({ name: `token ${++made}` }),
   'me.create_token': () => ({ name: `token ${++made}` }),
   'channel.create': () => ({ name: `made-${++made}` }),

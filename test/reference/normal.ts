@@ -12,6 +12,9 @@ const STANDING: Readonly<Record<string, string>> = {
   resume_cursor: 'example-cursor',
   key_prefix: 'bat_exam',
   request_id: 'req_example',
+  user_code: 'BCDF-GHJK',
+  device_code: 'example-device-code',
+  verification_uri_complete: 'http://localhost:8080/device?user_code=BCDF-GHJK',
 }
 /** Names that a recording counts. */
 const NUMBERED =

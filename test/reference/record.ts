@@ -1,8 +1,9 @@
 /** Records one request and its answer for every operation, from a real service. */
-import { unauthenticated } from '../../protocol/api/unauthenticated.ts'
+import { DEVICE_GRANT, unauthenticated } from '../../protocol/api/unauthenticated.ts'
 import { routeOf } from '../../protocol/contract.ts'
 import type { Example, Examples } from '../../protocol/openapi/examples.ts'
-import { bodyFor, filled, furnish, queryFor, rows, type Place } from '../hostile/rows.ts'
+import { accepted, deviceForm, waitingDevice } from '../hostile/people.ts'
+import { filled, furnish, queryFor, rows, type Place } from '../hostile/rows.ts'
 import { instant } from '../scenarios/given.ts'
 import type { Service } from '../service.ts'
 import { normalizer } from './normal.ts'
@@ -18,6 +19,8 @@ interface Request {
   readonly query: string
   readonly body: object | undefined
   readonly key: string | undefined
+  /** The body goes as a form. */
+  readonly form?: Readonly<Record<string, string>>
 }
 
 /** Send a request and keep what was sent and answered. @throws when it is refused. */
@@ -33,8 +36,10 @@ async function exampleOf(s: Service, request: Request): Promise<Example> {
     headers: {
       ...(request.key !== undefined && { authorization: `Bearer ${request.key}` }),
       ...(request.body && { 'content-type': 'application/json' }),
+      ...(request.form && deviceForm(request.form).headers),
     },
     ...(request.body && { body: JSON.stringify(request.body) }),
+    ...(request.form && { body: deviceForm(request.form).body }),
   })
   const stream = /event-stream/.test(answer.headers.get('content-type') ?? '')
   const text = stream ? await firstFrames(answer, abort) : await answer.text()
@@ -47,6 +52,7 @@ async function exampleOf(s: Service, request: Request): Promise<Example> {
     ...(Object.keys(request.slots).length > 0 && { path: normal(request.slots) }),
     ...(request.query && { query }),
     ...(request.body && { body: normal(request.body) }),
+    ...(request.form && { body: normal(request.form) }),
     status: answer.status === 426 ? 101 : answer.status,
     ...(text !== '' &&
       answer.ok && { answer: json ? normal(JSON.parse(text) as unknown) : normal(text) }),
@@ -87,18 +93,15 @@ export async function recordExamples(s: Service): Promise<Examples> {
             { project: place.handle },
           )
         : undefined
-    const person =
-      name.startsWith('me.') &&
-      (await s.ok('token.create', { project: place.handle, id: place.user, name: 'own' }))
     examples[name] = await exampleOf(s, {
       route: row.route,
       slots: filled(name, place),
       query: queryFor(name),
-      body: bodyFor(name, place),
-      key: person ? String(person['key']) : s.key,
+      ...(await accepted(s, name, place)),
     })
     worker?.close()
   }
+  Object.assign(examples, await signedIn(s))
   examples['trigger.http'] = await triggered(s)
   return Object.fromEntries(
     [...rows.map(([name]) => name), ...Object.keys(unauthenticated)].flatMap((name) => {
@@ -106,6 +109,26 @@ export async function recordExamples(s: Service): Promise<Examples> {
       return example ? [[name, example]] : []
     }),
   )
+}
+
+/** A device asks for a code, a person allows it, and the device fetches its token. */
+async function signedIn(s: Service): Promise<Record<string, Example>> {
+  const { handle: project, user } = await furnish(s, 'orders')
+  const { key } = await s.ok('token.create', { project, id: user, name: 'first' })
+  const request = { slots: {}, query: '', body: undefined, key: undefined }
+  const code = await exampleOf(s, {
+    ...request,
+    route: unauthenticated['device.code'].route,
+    form: { service_label: 'laptop', service_client: 'baton', service_client_version: '0.1.0' },
+  })
+  const { device_code, user_code } = await waitingDevice(s)
+  await s.ok('device.answer', { user_code, decision: 'allow' }, { key: String(key) })
+  const token = await exampleOf(s, {
+    ...request,
+    route: unauthenticated['device.token'].route,
+    form: { grant_type: DEVICE_GRANT, device_code },
+  })
+  return { 'device.code': code, 'device.token': token }
 }
 
 async function triggered(s: Service): Promise<Example> {

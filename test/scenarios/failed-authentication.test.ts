@@ -51,3 +51,47 @@ t.test('wrong signatures are charged to their sender, not to the trigger', async
   t.strictSame([...new Set(statuses)], [401, 429])
   t.equal(await post(secret), 202)
 })
+
+t.test('guessed codes of devices are charged to their sender', async (t) => {
+  const s = await service(LIMITS)
+  t.teardown(() => s.stop())
+  const user = await s.ok('user.create', { name: 'Ann' })
+  const { key } = await s.ok('token.create', { id: user['id'], name: 'laptop' })
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  const form = (path: string, fields: Record<string, string>) =>
+    s.raw('POST', path, { key: null, body: new URLSearchParams(fields).toString(), headers })
+  const grant_type = 'urn:ietf:params:oauth:grant-type:device_code'
+  const { device_code, user_code } = (await form('/v1/auth/device/code', {})).body as Record<
+    string,
+    string
+  >
+  const asked: number[] = []
+  for (let i = 0; i < 25; i++)
+    asked.push(
+      (await form('/v1/auth/device/token', { grant_type, device_code: device_code ?? '' })).status,
+    )
+  t.strictSame([...new Set(asked)], [400, 429], 'questions with one code are limited, too')
+  const shown: number[] = []
+  for (let i = 0; i < 25; i++)
+    shown.push((await s.raw('GET', `/device?user_code=${user_code}`, { key: null })).status)
+  t.strictSame([...new Set(shown)], [200, 429])
+  const attempts = [
+    async () => (await s.raw('GET', '/device?user_code=BCDF-GHJK', { key: null })).status,
+    async () => (await form('/device', { user_code: 'BCDF-GHJK', credential: 'x' })).status,
+    async () => (await form('/v1/auth/device/token', { grant_type, device_code: 'x' })).status,
+    async () =>
+      (
+        await s.call(
+          'device.answer',
+          { user_code: 'BCDF-GHJK', decision: 'allow' },
+          { key: String(key) },
+        )
+      ).status,
+  ]
+  const statuses: number[] = []
+  for (let i = 0; i < 19; i++) statuses.push((await attempts[i % attempts.length]?.()) ?? 0)
+  t.strictSame([...new Set(statuses)], [404, 400])
+  for (const attempt of attempts) t.equal(await attempt(), 429)
+  t.equal((await form('/v1/auth/device/code', {})).status, 429)
+  t.equal((await s.call('me.get', {}, { key: String(key) })).status, 200)
+})

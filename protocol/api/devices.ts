@@ -1,0 +1,125 @@
+/**
+ * Signing in on a device that has no browser, after RFC 8628: the device asks for a code, a signed-in person allows it, and
+ * the device is given a personal token of that person. A request lives for ten minutes and is kept by the organization.
+ */
+import { Type, type Static } from 'typebox'
+import { Closed, Timestamp, pageOf, paging } from '../common.ts'
+import { command, query } from '../contract.ts'
+import type { Credential, Event, Principal } from '../entry.ts'
+
+/** What a person is shown of a request, and what becomes of it. */
+export const DeviceRequest = Type.Object({
+  status: Type.Enum(['pending', 'approved', 'denied']),
+  label: Type.String({ description: 'What the device calls itself' }),
+  client: Type.Optional(Type.String({ description: 'Program, version and system, as it says' })),
+  address: Type.String({ description: 'Network address of the device' }),
+  project_handle: Type.Optional(Type.String({ description: 'Project that it asks for' })),
+  expires_at: Timestamp,
+})
+export type DeviceRequest = Static<typeof DeviceRequest>
+
+/** A personal token as clients of the command line know it. */
+export const CliCredential = Type.Object({
+  id: Type.String(),
+  status: Type.Enum(['active', 'expired']),
+  label: Type.String(),
+  last_used_at: Type.Optional(Timestamp),
+})
+
+const tag = 'people'
+export const devices = {
+  'device.answer': command('POST /auth/device/answers', {
+    summary: 'A person allows or denies a device that shows a code',
+    tag,
+    permission: 'authenticated',
+    to: { kind: 'organization' },
+    body: Closed({
+      user_code: Type.String({
+        minLength: 1,
+        maxLength: 32,
+        description: 'As the device shows it; case and separators do not matter',
+      }),
+      decision: Type.Enum(['allow', 'deny']),
+    }),
+    reply: DeviceRequest,
+    errors: ['not_found', 'conflict', 'permission_denied'],
+  }),
+  'cli_credential.list': query('GET /auth/cli-credentials', {
+    summary: 'Credentials of the person who asks, newest first',
+    tag,
+    permission: 'authenticated',
+    ofCaller: true,
+    query: Closed(paging),
+    reply: pageOf(CliCredential),
+    errors: ['not_found'],
+  }),
+  'cli_credential.revoke': command('DELETE /auth/cli-credentials/:token', {
+    summary: 'A person revokes a credential of their own',
+    tag,
+    permission: 'authenticated',
+    as: 'me.revoke_token',
+    ofCaller: true,
+    to: { kind: 'project' },
+    status: 204,
+    errors: ['not_found'],
+  }),
+} as const
+
+/** What a device says about itself. */
+export interface DeviceClaim {
+  readonly label: string
+  readonly client?: string
+  readonly project_handle?: string
+  readonly address: string
+}
+/** Who allowed a device, with which credential and rights: its token is made with these when the device asks for it. */
+export interface DeviceApproval {
+  readonly project: string
+  readonly project_handle: string
+  readonly principal: Principal
+  readonly credential: Credential
+  /** Permissions of the credential; the token is refused when its person has more. */
+  readonly holds: readonly string[]
+  /** When the credential expires; the token does not outlive it. */
+  readonly expires_at?: string
+}
+/** What a device that asks for its token is told. */
+export type DevicePoll =
+  | { readonly status: 'authorization_pending' | 'slow_down' | 'access_denied' | 'expired_token' }
+  | {
+      readonly status: 'approved'
+      readonly approval: DeviceApproval
+      /** Name of the token. */
+      readonly name: string
+    }
+
+/** Internal commands of the organization about devices. `id` is derived from the device code, which is not stored. */
+export type DeviceCommands = {
+  /** Refused with `conflict` when too many requests are open, and with `already_exists` when one has this user code. */
+  'device.request': {
+    readonly input: DeviceClaim & { readonly id: string; readonly user_code: string }
+    readonly reply: { readonly expires_in: number; readonly interval: number }
+  }
+  /** Refused with `not_found` for an unknown request. */
+  'device.poll': { readonly input: { readonly id: string }; readonly reply: DevicePoll }
+  /** The token was made: the request is over. Refused with `not_found` when it was over before. */
+  'device.redeem': { readonly input: { readonly id: string }; readonly reply: undefined }
+}
+/** Private events of the organization about devices. */
+export type DeviceEvent =
+  | (Event &
+      DeviceClaim & {
+        readonly type: 'device.requested'
+        readonly id: string
+        readonly user_code: string
+        /** Unix milliseconds. */
+        readonly expires_at: number
+      })
+  | (Event & { readonly type: 'device.polled'; readonly id: string; readonly at: number })
+  | (Event & {
+      readonly type: 'device.approved'
+      readonly id: string
+      readonly approval: DeviceApproval
+    })
+  | (Event & { readonly type: 'device.denied'; readonly id: string })
+  | (Event & { readonly type: 'device.ended'; readonly id: string })
