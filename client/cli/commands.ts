@@ -5,6 +5,7 @@ import { isId } from '../../protocol/ids.ts'
 import { addCall, addGroups } from './derived.ts'
 import { addCompletion } from './completion.ts'
 import { clientFor, connected } from './connection.ts'
+import { addLogin } from './login.ts'
 import type { Environment } from './mistake.ts'
 import { addProfiles } from './profile.ts'
 import { processShell, type Shell } from './shell.ts'
@@ -22,6 +23,7 @@ export function addClientCommands(
   addCall(program, shell)
   addGroups(program, shell)
   addProfiles(program, shell)
+  addLogin(program, shell)
   addCompletion(program, shell)
 }
 
