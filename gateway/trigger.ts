@@ -11,7 +11,7 @@ import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/error
 import { own } from '../protocol/lookup.ts'
 import type { HandleOwner } from '../protocol/loop/events.ts'
 import { handleId } from '../protocol/loop/handles.ts'
-import type { Publication, Published } from '../protocol/sources.ts'
+import type { Published, ServicePublication } from '../protocol/sources.ts'
 import type { Edge } from './call.ts'
 import { secretPlace } from './loops.ts'
 import { originOf } from './origin.ts'
@@ -64,7 +64,7 @@ export const takeTrigger =
     if (isRefusal(event)) return event
     const key = keyOf(incoming)
     if (isRefusal(key)) return key
-    const publication: Publication = {
+    const publication: ServicePublication = {
       event_type: 'http_trigger.received',
       source_kind: 'http_trigger',
       source_id: owner.trigger_id,

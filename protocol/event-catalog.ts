@@ -1,6 +1,9 @@
-/** The events that the service publishes, as authors read about them: what each is, and what its payload and its routing fields hold. */
+/**
+ * Events as authors read about them: what each is, what its payload and its routing fields hold, and whether something publishes
+ * it. Which types are published is said in event-types.ts, not here.
+ */
 import type { EventCatalog } from './api/events.ts'
-import { capabilities, reservedPrefixes } from './event-types.ts'
+import { capabilities, emittedTypes, type EmittedType, reservedPrefixes } from './event-types.ts'
 
 /** Names of members with the JSON type of each: one text, `name`; `name?` may be missing; `name:type` is no text. */
 type Members = string
@@ -26,7 +29,9 @@ const row = (about: string, more = ''): Described => ({
   meta: 'table_name table_id row_id',
 })
 
-const described: Readonly<Record<string, Described>> = {
+/** Types that are named but that nothing publishes yet. */
+type PlannedType = 'artifact.created' | `table.row.${'inserted' | 'updated' | 'deleted'}`
+const described: Readonly<Record<EmittedType | PlannedType, Described>> = {
   'artifact.created': {
     about: 'An artifact was produced in a run',
     event:
@@ -106,24 +111,30 @@ function schemaOf(members: Members): Record<string, unknown> {
 }
 
 const EMAIL = 'email'
+const NOT_READY = { readiness: 'needs_setup', readiness_reason: 'not_implemented' } as const
+
+/** A source is ready when something publishes its events, and lists these only. One that is not lists what it will publish. */
+function sourceOf(prefix: string, display_name: string): EventCatalog['items'][number] {
+  const types = Object.entries(described).filter(([name]) => name.startsWith(`${prefix}.`))
+  const ready = types.filter(([name]) => emittedTypes.has(name))
+  return {
+    prefix,
+    kind: 'capability',
+    display_name,
+    ...(ready.length > 0 ? { readiness: 'ready' } : NOT_READY),
+    event_types: (ready.length > 0 ? ready : types).map(([name, { about, event, meta }]) => ({
+      name,
+      description: about,
+      event_schema: schemaOf(event),
+      meta_schema: schemaOf(meta),
+    })),
+  }
+}
 /** The catalog of a service without integrations. @param inboundMail whether e-mail is taken; else its prefix is reserved. */
 export const eventCatalog = (inboundMail: boolean): EventCatalog => ({
   items: Object.entries(capabilities)
     .filter(([prefix]) => prefix !== EMAIL || inboundMail)
-    .map(([prefix, display_name]) => ({
-      prefix,
-      kind: 'capability',
-      display_name,
-      readiness: 'ready',
-      event_types: Object.entries(described)
-        .filter(([name]) => name.startsWith(`${prefix}.`))
-        .map(([name, { about, event, meta }]) => ({
-          name,
-          description: about,
-          event_schema: schemaOf(event),
-          meta_schema: schemaOf(meta),
-        })),
-    })),
+    .map(([prefix, display_name]) => sourceOf(prefix, display_name)),
   reserved_prefixes: [
     ...Object.entries(reservedPrefixes),
     ...(inboundMail ? [] : [[EMAIL, 'capability'] as const]),

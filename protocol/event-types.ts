@@ -23,6 +23,29 @@ const internal: ReadonlySet<string> = new Set([
   'run.resume',
   'schedule.tick',
 ])
+/**
+ * The events that this release publishes itself, besides signals: the only ones of its own prefixes that the catalog calls ready.
+ * Producers take their types from here (`ServicePublication`), so what is published is in the catalog.
+ */
+const emitted = [
+  'check.passed',
+  'check.failed',
+  'email.received',
+  'http_trigger.received',
+  'interaction.created',
+  'interaction.resolved',
+  'loop.auto_paused',
+  'run.completed',
+  'run.failed',
+  'run.cancelled',
+  'run.budget_exceeded',
+  'run.progress_stalled',
+  'session.message.created',
+] as const
+/** The type of an event that this release publishes itself. */
+export type EmittedType = (typeof emitted)[number]
+export const emittedTypes: ReadonlySet<string> = new Set<EmittedType>(emitted)
+
 /** Beginnings of the names of events that the service publishes itself, each with the words of the catalog. */
 export const capabilities: Readonly<Record<string, string>> = {
   artifact: 'Artifacts',

@@ -4,6 +4,7 @@
  */
 import type { Open } from './common.ts'
 import type { Event } from './entry.ts'
+import type { EmittedType } from './event-types.ts'
 
 /**
  * Runs that may stand between an event and one that no run caused. An event with a greater `depth` starts no run; it still
@@ -55,6 +56,10 @@ export interface Publication {
   readonly chain?: Chain
   /** `sevt_…`, when the producer has given it one already. */
   readonly id?: string
+}
+/** What a producer of the service itself says. Signals are named by their senders. */
+export interface ServicePublication extends Publication {
+  readonly event_type: EmittedType | `signal.${string}`
 }
 /** A published event. `truncated` in its payload: members were too large to be kept. */
 export interface SourceEvent extends Omit<Publication, 'dedup_key' | 'id'> {

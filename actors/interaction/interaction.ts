@@ -11,7 +11,7 @@ import type { Api } from '../../protocol/api.ts'
 import type { InteractionCommands } from '../../protocol/internal.ts'
 import type { InteractionEvent, Source } from '../../protocol/interaction/events.ts'
 import type { Address } from '../../protocol/entry.ts'
-import type { Publication } from '../../protocol/sources.ts'
+import type { ServicePublication } from '../../protocol/sources.ts'
 import type { Actor, Effect } from '../actor.ts'
 import { reduced } from '../events/reduced.ts'
 import { link } from './links.ts'
@@ -28,7 +28,7 @@ const publish = (
   const { type, source, withheld } = event
   if (withheld) return []
   const record = event.type === 'interaction.created' ? reduced(event.interaction) : source.record
-  const input: Publication = {
+  const input: ServicePublication = {
     event_type: type,
     source_kind: 'interaction',
     source_id: id,

@@ -13,7 +13,7 @@ import type { PlaceCommands } from '../../protocol/loop/places.ts'
 import type { LoopStanding } from '../../protocol/loop/standing.ts'
 import type { Address } from '../../protocol/entry.ts'
 import { own } from '../../protocol/lookup.ts'
-import type { Publication, SourceCommands } from '../../protocol/sources.ts'
+import type { ServicePublication, SourceCommands } from '../../protocol/sources.ts'
 import type { Actor, AnyActor, Cause, Effect } from '../actor.ts'
 import { create, end, remove, settleHandle, update } from './define.ts'
 import type { LoopOptions } from './draft.ts'
@@ -59,7 +59,7 @@ function sayPaused(
   }: Extract<LoopEvent, { type: 'loop.auto_paused' }>,
   { project }: Address,
 ): Effect[] {
-  const said: Publication = {
+  const said: ServicePublication = {
     event_type: 'loop.auto_paused',
     source_kind: 'loop_run',
     source_id: run_id,

@@ -132,8 +132,8 @@ export const run: Actor<
 
   react: {
     'loop.asked': ({ private: ask }) => [{ tell: ask as unknown as Tell }],
-    'run.budget_exceeded': sayVerdict,
-    'run.progress_stalled': sayVerdict,
+    'run.budget_exceeded': sayVerdict('run.budget_exceeded'),
+    'run.progress_stalled': sayVerdict('run.progress_stalled'),
     'turn.opened': tellOnward,
     'turn.stopped': tellOnward,
     'wait.asked': askToWatch,
@@ -142,11 +142,11 @@ export const run: Actor<
     'wait.closed': unwatch,
     'step.cancelled': unwatch,
     'signal.stored': saySignal,
-    'check.passed': sayVerdict,
-    'check.failed': sayVerdict,
-    'run.completed': sayEnd,
-    'run.failed': sayEnd,
-    'run.cancelled': sayEnd,
+    'check.passed': sayVerdict('check.passed'),
+    'check.failed': sayVerdict('check.failed'),
+    'run.completed': sayEnd('run.completed'),
+    'run.failed': sayEnd('run.failed'),
+    'run.cancelled': sayEnd('run.cancelled'),
   },
   ask: {
     /** What a worker gets of a job, or null when the run no longer waits for it. */

@@ -2,9 +2,10 @@
 import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { Open } from '../../protocol/common.ts'
 import type { Address } from '../../protocol/entry.ts'
+import type { EmittedType } from '../../protocol/event-types.ts'
 import { shownRun, type RunRecord } from '../../protocol/loop/record.ts'
 import { patch, type Patch } from '../../protocol/patch.ts'
-import type { Awaited, Chain, Publication } from '../../protocol/sources.ts'
+import type { Awaited, Chain, Publication, ServicePublication } from '../../protocol/sources.ts'
 import type { Effect } from '../actor.ts'
 import { reduced } from '../events/reduced.ts'
 import type { Note, RunState, StoredSignal } from './state.ts'
@@ -48,11 +49,11 @@ const toEvents = ({ project }: Address, name: string, input: unknown): Effect[] 
 ]
 const publication = (
   self: Address,
-  event_type: string,
+  event_type: EmittedType,
   { depth, chain, of }: About,
   payload: Open,
   record?: RunRecord,
-): Publication => ({
+): ServicePublication => ({
   event_type,
   source_kind: 'loop_run',
   source_id: self.id,
@@ -85,31 +86,35 @@ const moreOf = ({
 })
 
 /** The run has ended. */
-export const sayEnd = (event: RunEvent, self: Address): Effect[] => {
-  const { completed_at } = event.run ?? {}
-  const about = aboutIn(event)
-  const record = recordAfter(about, event)
-  const payload = {
-    ...(record ? moreOf(record) : about.more),
-    ...event.payload,
-    ...(typeof completed_at === 'string' && { completed_at }),
+export const sayEnd =
+  (event_type: EmittedType) =>
+  (event: RunEvent, self: Address): Effect[] => {
+    const { completed_at } = event.run ?? {}
+    const about = aboutIn(event)
+    const record = recordAfter(about, event)
+    const payload = {
+      ...(record ? moreOf(record) : about.more),
+      ...event.payload,
+      ...(typeof completed_at === 'string' && { completed_at }),
+    }
+    return toEvents(self, 'source.publish', publication(self, event_type, about, payload, record))
   }
-  return toEvents(self, 'source.publish', publication(self, event.type, about, payload, record))
-}
 /** A check has given its verdict, or the budget is spent. */
-export const sayVerdict = (event: RunEvent, self: Address): Effect[] => {
-  const about = aboutIn(event)
-  return toEvents(
-    self,
-    'source.publish',
-    publication(self, event.type, about, event.payload ?? {}, recordAfter(about, event)),
-  )
-}
+export const sayVerdict =
+  (event_type: EmittedType) =>
+  (event: RunEvent, self: Address): Effect[] => {
+    const about = aboutIn(event)
+    return toEvents(
+      self,
+      'source.publish',
+      publication(self, event_type, about, event.payload ?? {}, recordAfter(about, event)),
+    )
+  }
 /** The source event that a signal is, for the step that waits for it as for everybody else. */
 export const sourceOf = (
   run_id: string,
   { id, name: signal_name, payload }: StoredSignal,
-): Publication => ({
+): ServicePublication => ({
   id,
   event_type: `signal.${signal_name}`,
   source_kind: 'signal',

@@ -3,7 +3,7 @@ import type { Open } from '../../protocol/common.ts'
 import type { Address } from '../../protocol/entry.ts'
 import { rowIn, type SessionEvent } from '../../protocol/session/events.ts'
 import { sessionMessage } from '../../protocol/session/shapes.ts'
-import type { Publication } from '../../protocol/sources.ts'
+import type { ServicePublication } from '../../protocol/sources.ts'
 import type { Effect } from '../actor.ts'
 import { reduced } from '../events/reduced.ts'
 
@@ -20,7 +20,7 @@ export function tellMessage(event: MessageUpsert, { project }: Address): readonl
   if (!said) return []
   const { session_key, depth, closed } = said
   const meta = { session_id, agent_id, message_id, role }
-  const input: Publication = {
+  const input: ServicePublication = {
     event_type: 'session.message.created',
     source_kind: 'session',
     source_id: session_id,

@@ -15,7 +15,7 @@ import type { World } from '../../gateway/ports.ts'
 import { published } from '../../gateway/published.ts'
 import type { Agent } from '../../protocol/agents.ts'
 import { isRefusal } from '../../protocol/errors.ts'
-import type { Publication } from '../../protocol/sources.ts'
+import type { ServicePublication } from '../../protocol/sources.ts'
 import { authenticityOf } from './authenticity.ts'
 import { eventOf, messageIdOf, parseMessage } from './message.ts'
 
@@ -199,7 +199,11 @@ async function read(stream: Readable, limit: number): Promise<Buffer | undefined
 }
 
 /** Commit the event. @throws an answer of SMTP when it cannot be committed now. */
-async function publish(world: Needs, project: string, publication: Publication): Promise<void> {
+async function publish(
+  world: Needs,
+  project: string,
+  publication: ServicePublication,
+): Promise<void> {
   const command = {
     project,
     kind: 'events',

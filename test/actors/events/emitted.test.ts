@@ -1,0 +1,96 @@
+/** The catalog calls an event ready exactly when something in this build publishes it. */
+import { readdirSync, readFileSync } from 'node:fs'
+import t from 'tap'
+import type { Effect } from '../../../actors/actor.ts'
+import { run } from '../../../actors/run/run.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import { eventCatalog } from '../../../protocol/event-catalog.ts'
+import { emittedTypes } from '../../../protocol/event-types.ts'
+import type { Publication } from '../../../protocol/sources.ts'
+import { answer, asked } from '../interaction/story.ts'
+import { Yard } from '../loop/yard.ts'
+import { begun } from '../session/story.ts'
+
+const publishedBy = (effects: readonly Effect[] = []): string[] =>
+  effects.flatMap((effect) =>
+    'tell' in effect && effect.tell.name === 'source.publish'
+      ? [(effect.tell.input as Publication).event_type]
+      : [],
+  )
+
+/** What runs publish for each of their events. */
+const ofRuns = Object.entries(run.react ?? {}).flatMap(([type, react]) => {
+  const event = { type, payload: {}, private: { engine: {}, store: { id: 's', name: 'go' } } }
+  return publishedBy(
+    (react as (event: RunEvent, self: object) => readonly Effect[])(event as never, {
+      kind: 'run',
+      id: 'run_1',
+      project: 'prj_1',
+    }),
+  )
+})
+
+function ofLoops(): string[] {
+  const yard = new Yard()
+  yard.create({ limits: { pause_after_consecutive_failures: 1 } })
+  yard.start()
+  yard.end(yard.in('running')[0] ?? '', 'failed')
+  const self = { kind: 'loop', id: yard.id, project: 'prj_1' } as const
+  return yard.events.flatMap((event) =>
+    publishedBy(
+      yard.actor.react?.[event.type as 'loop.auto_paused']?.(event as never, self as never),
+    ),
+  )
+}
+
+const ofInteractions = [asked(), answer(asked(), 'ada')].flatMap(({ effects }) =>
+  publishedBy(effects),
+)
+const ofSessions = publishedBy(begun('hi').last?.effects)
+
+/** What is published outside actors, by file. */
+const atTheEdge: Readonly<Record<string, string>> = {
+  'gateway/trigger.ts': 'http_trigger.received',
+  'nodes/mail/listener.ts': 'email.received',
+}
+const source = (file: string): string => readFileSync(file, 'utf8')
+
+t.test('each type that is ready is published by an actor or a named file', async (t) => {
+  const actors = [...ofRuns, ...ofLoops(), ...ofInteractions, ...ofSessions].filter(
+    (type) => !type.startsWith('signal.'),
+  )
+  for (const [file, type] of Object.entries(atTheEdge))
+    t.ok(source(file).includes(`event_type: '${type}'`), file)
+  t.strictSame(
+    [...new Set([...actors, ...Object.values(atTheEdge)])].sort(),
+    [...emittedTypes].sort(),
+  )
+  const ready = eventCatalog(true).items.flatMap(({ readiness, event_types }) =>
+    readiness === 'ready' ? event_types.map(({ name }) => name) : [],
+  )
+  t.strictSame(ready.sort(), [...emittedTypes].sort())
+})
+
+t.test('what is not published is not ready, and says why', async (t) => {
+  const waiting = eventCatalog(true).items.filter(({ readiness }) => readiness !== 'ready')
+  t.match(
+    waiting.map(({ prefix, readiness_reason }) => [prefix, readiness_reason]),
+    [
+      ['artifact', 'not_implemented'],
+      ['table', 'not_implemented'],
+    ],
+  )
+  for (const { event_types } of waiting)
+    for (const { name } of event_types) t.notOk(emittedTypes.has(name), name)
+})
+
+t.test('each producer takes its types from the table', async (t) => {
+  const producers = ['actors', 'gateway', 'nodes']
+    .flatMap((room) =>
+      readdirSync(room, { recursive: true, encoding: 'utf8' }).map((file) => `${room}/${file}`),
+    )
+    .filter((file) => file.endsWith('.ts') && !file.startsWith('actors/events/'))
+    .filter((file) => source(file).includes("'source.publish'"))
+  t.ok(producers.length >= 6)
+  for (const file of producers) t.ok(source(file).includes('ServicePublication'), file)
+})
