@@ -1,6 +1,7 @@
 /** Which blocks of a document are commands, and what their marks say. */
 import t from 'tap'
 import { blocksOf } from './blocks.ts'
+import { faultOf, inlineCode } from './inline.ts'
 
 const fenced = (language: string, ...lines: readonly string[]): string =>
   [`\`\`\`${language}`, ...lines, '```'].join('\n')
@@ -33,4 +34,27 @@ t.test('a mark that leaves nothing out, or gives no reason, is an error', async 
     [`<!-- runs until noon -->\n${block}`, 'line 1: <!-- runs until noon -->'],
   ] as const)
     t.throws(() => blocksOf(text), { message })
+})
+
+t.test('commands in the text are checked by name and flags', async (t) => {
+  const text = ['Ask `run list --statu x`,', '```sh', '`no`', '```', 'not `x` `y`.'].join('\n')
+  t.strictSame(inlineCode(text), [
+    { line: 1, code: 'run list --statu x' },
+    { line: 5, code: 'x' },
+    { line: 5, code: 'y' },
+  ])
+  for (const [code, fault] of [
+    ['baton run list --status failed', undefined],
+    ['run list --statu failed', /list has no --statu/],
+    ['npm run baton -- run lists', /lists is none of .*list/],
+    ['action rotate', /rotate is none of .*rotate-secret/],
+    ['baton worker --action print', /worker has no --action/],
+    ['run started', /none of/],
+    ['baton <resource> <operation>', undefined],
+    ['baton run --help', undefined],
+    ['wc -l', undefined],
+    ['interaction respond iact_… --value=true', undefined],
+  ] as const)
+    if (fault) t.match(faultOf(code), fault, code)
+    else t.equal(faultOf(code), undefined, code)
 })

@@ -1,5 +1,9 @@
 /** Signing in with a device code (RFC 8628), over the real stack: by a row and by the page, on two gateways. */
+import { join } from 'node:path'
+import { Command } from 'commander'
 import t from 'tap'
+import { addLogin } from '../../client/cli/login.ts'
+import { readProfiles } from '../../client/cli/profiles.ts'
 import { service } from '../service.ts'
 import { listOf } from './given.ts'
 
@@ -140,4 +144,31 @@ t.test('forms that are not right are refused as RFC 6749 says', async (t) => {
   await refused(token, `grant_type=${GRANT}`, 'invalid_request')
   await refused(token, 'grant_type=password&device_code=x', 'unsupported_grant_type')
   await refused(token, `grant_type=${GRANT}&device_code=x`, 'invalid_grant')
+})
+
+t.test('baton login and baton logout do all of this', async (t) => {
+  const env = { BATON_CONFIG: join(t.testdir({}), 'profiles.json') }
+  const notes: string[] = []
+  const program = new Command('baton')
+  addLogin(
+    program,
+    { env, print: () => {}, note: (line) => void notes.push(line), guarded: (action) => action },
+    {
+      fetch,
+      // The person answers while the command waits.
+      pause: async () => {
+        const user_code = /code (\S+)\./.exec(notes[0] ?? '')?.[1]
+        await s.ok('device.answer', { user_code, decision: 'allow' }, { key: ann.key })
+      },
+    },
+  )
+  await program.parseAsync(['login', '--server', s.url, '--label', 'box'], { from: 'user' })
+  t.match(notes[0], `Open ${s.url}/device?user_code=`)
+  const { current, profiles } = readProfiles(env)
+  t.equal(current, 'default')
+  const key = profiles['default']?.key ?? ''
+  t.match(await s.ok('me.get', {}, { key }), { credential: { name: /^box \(/ } })
+  await program.parseAsync(['logout'], { from: 'user' })
+  t.strictSame(readProfiles(env), { profiles: {} })
+  await s.refused('me.get', {}, 401, 'unauthorized', { key })
 })

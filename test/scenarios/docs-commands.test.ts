@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { blocksOf } from '../docs/blocks.ts'
+import { faultOf, inlineCode } from '../docs/inline.ts'
 import { documentRunner } from '../docs/run-document.ts'
 import { service } from '../service.ts'
 import { receiver } from './receiver.ts'
@@ -57,6 +58,16 @@ t.test('other fences of shells are not used, and few blocks are left out', async
   const all = documents.flatMap(({ blocks }) => blocks)
   const skipped = all.filter(({ mark }) => mark === 'skip')
   t.ok(all.length > skipped.length * 4, `${skipped.length} of ${all.length} blocks are not run`)
+})
+
+t.test('commands that the text mentions exist, with their flags', async (t) => {
+  let mentioned = 0
+  for (const name of names)
+    for (const { line, code } of inlineCode(readFileSync(join(root, name), 'utf8'))) {
+      if (/\bbaton\b/.test(code)) mentioned++
+      t.equal(faultOf(code), undefined, `${name}:${line} ${code}`)
+    }
+  t.ok(mentioned > 10, 'some are mentioned')
 })
 
 for (const { name, blocks } of documents)

@@ -1,0 +1,55 @@
+/** Commands that documents mention in their text, outside of blocks: that each of them exists, with its flags. */
+import { Command } from 'commander'
+import { addClientCommands } from '../../client/cli/commands.ts'
+
+/** Code in the text of a document, such as `run list`, with the line it stands in, from 1. */
+export function inlineCode(markdown: string): { readonly line: number; readonly code: string }[] {
+  let fenced = false
+  return markdown.split('\n').flatMap((text, index) => {
+    if (text.startsWith('```')) fenced = !fenced
+    if (fenced) return []
+    return [...text.matchAll(/`([^`]+)`/g)].map(([, code = '']) => ({ line: index + 1, code }))
+  })
+}
+
+const program = new Command('baton')
+addClientCommands(
+  program,
+  {},
+  { env: {}, print: () => {}, note: () => {}, guarded: (action) => action },
+)
+const childOf = (command: Command, name: string): Command | undefined =>
+  command.commands.find((child) => child.name() === name)
+
+/** The words after `baton`; undefined when the code is no command line of the client. `run list` is one, without the name. */
+function wordsOf(code: string): string[] | undefined {
+  const named = /^(?:npm run (?:--silent )?baton --|baton) (.+)$/.exec(code)?.[1]
+  const words = (named ?? code).split(/\s+/)
+  const [group = '', operation = ''] = words
+  const parent = childOf(program, group)
+  if (!parent) return undefined
+  const isCommand = parent.commands.length > 0 && /^[a-z]+(-[a-z]+)*$/.test(operation)
+  return named !== undefined || isCommand ? words : undefined
+}
+
+/** What is wrong with a command line that a document mentions; undefined when nothing is, or when it is none of the client. */
+export function faultOf(code: string): string | undefined {
+  const words = wordsOf(code)
+  if (!words) return undefined
+  let command = program
+  for (const [index, word] of words.entries()) {
+    const child = childOf(command, word)
+    if (child) command = child
+    else if (!word.startsWith('-') && command.commands.length > 0 && command !== program) {
+      const known = command.commands.map((one) => one.name()).join(', ')
+      if (index === 1 && !/[<…]/.test(word)) return `${word} is none of ${known}`
+    }
+  }
+  const flag = words.find(
+    (word) =>
+      word.startsWith('--') &&
+      word !== '--help' &&
+      !command.options.some(({ long }) => long === word.replace(/=.*$/, '')),
+  )
+  return flag === undefined ? undefined : `${command.name()} has no ${flag}`
+}
