@@ -86,9 +86,14 @@ export async function timeline(
 ): Promise<RunEventRecord[]> {
   const items: RunEventRecord[] = []
   for (let more = true; more; ) {
-    const { items: next } = await page(client, runId, items.at(-1)?.sequence ?? after, PAGE)
+    const { items: next, has_more } = await page(
+      client,
+      runId,
+      items.at(-1)?.sequence ?? after,
+      PAGE,
+    )
     items.push(...next)
-    more = next.length === PAGE
+    more = has_more
   }
   return items
 }
@@ -96,6 +101,7 @@ const PAGE = 100
 const page = async (client: Client, id: string, after_sequence: number, limit: number) =>
   (await client.transport.call(api['run.events'], { id, after_sequence, limit })) as {
     items: RunEventRecord[]
+    has_more: boolean
   }
 
 async function* follow<T>(

@@ -102,7 +102,7 @@ export function timelineSource(
         last: page.last,
         ended: page.ended,
         oldest: page.oldest,
-        more: items.length >= PAGE,
+        more: page.more ?? items.length >= PAGE,
         late: page.late,
       }
     },

@@ -13,6 +13,8 @@ export interface ViewQuestions {
     reply: {
       items: readonly unknown[]
       last: number
+      /** Absent in answers of earlier releases, whose pages end at the limit only. */
+      more?: boolean
       ended: boolean
       oldest: number
       exists: boolean

@@ -2,7 +2,7 @@
 import type { ActionLogEntry } from '../protocol/api/jobs.ts'
 import { timestamp, type Open } from '../protocol/common.ts'
 import type { Refusal } from '../protocol/errors.ts'
-import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
+import { beyond, CHARACTERS, limitOf, page, sizeOf, type Page, type Paging } from './page.ts'
 import { missingRun, runRow } from './runs.ts'
 import type { Store } from './store.ts'
 import { eventsOf, type Shown, type TimelineRow } from './timeline.ts'
@@ -57,7 +57,7 @@ export function actionLog(
   if (!run) return missingRun
   const after = beyond(['cursor'], 'ASC', input.after)
   // The first row may hold calls up to the position only; every other row has one that is wanted.
-  const rows = store.all<TimelineRow>(
+  const rows = store.upToPage<TimelineRow>(
     `SELECT cursor, at, events FROM timeline WHERE run = ? AND actions AND project = ?${after.sql} ORDER BY cursor LIMIT ?`,
     run.n,
     project,
@@ -69,10 +69,13 @@ export function actionLog(
     .filter(
       ({ cursor, type }) => cursor > Number(after.values[0] ?? 0) && type.startsWith('action.'),
     )
-  return page(
-    calls.slice(0, limitOf(input) + 1),
-    input,
-    (row) => actionEntry(input.id, row) as ActionLogEntry,
-    (row) => [row.cursor],
-  )
+  const item = (row: Shown) => actionEntry(input.id, row) as ActionLogEntry
+  const last = calls.at(-1)
+  // Fewer rows were read than there are, because they are long.
+  if (rows.length > 1 && rows.reduce((sum, row) => sum + sizeOf(row), 0) > CHARACTERS && last)
+    return {
+      items: calls.slice(0, limitOf(input)).map(item),
+      position: [(calls[limitOf(input) - 1] ?? last).cursor],
+    }
+  return page(calls.slice(0, limitOf(input) + 1), input, item, (row) => [row.cursor])
 }

@@ -159,7 +159,7 @@ export function auditList(
     values.push(at)
   }
   const after = beyond(['created_at', 'id'], 'DESC', input.after)
-  const rows = store.all<{ id: string; created_at: number; record: string }>(
+  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
     `SELECT id, created_at, record FROM audit WHERE ${['TRUE', ...conditions].join(' AND ')}${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
     ...values,
     ...after.values,

@@ -198,7 +198,7 @@ function after(
   cursor: number,
   limit: number,
 ): ChannelEventRecord[] {
-  const messages = store.all<MessageRow>(
+  const messages = store.upToPage<MessageRow>(
     'SELECT cursor, replies, record FROM messages WHERE channel = ? AND cursor > ? ORDER BY cursor LIMIT ?',
     n,
     cursor,

@@ -84,7 +84,7 @@ export function exchangeList(
   const wanted =
     (agent_id === undefined ? '' : ' AND agent = ?') +
     (status === undefined ? '' : ' AND status = ?')
-  const rows = store.all<ExchangeRow>(
+  const rows = store.upToPage<ExchangeRow>(
     `SELECT cursor, record FROM channel_exchanges WHERE channel = ?${wanted}${after.sql} ORDER BY cursor DESC LIMIT ?`,
     channel.n,
     ...(agent_id === undefined ? [] : [agent_id]),

@@ -94,7 +94,7 @@ function change(store: Store, project: number, id: string, by: Patch<Definition>
 /** Definitions, newest first. */
 export function actionList(store: Store, project: number, input: Paging): Page<Definition> {
   const after = beyond(['created_at', 'id'], 'DESC', input.after)
-  const rows = store.all<{ id: string; created_at: number; record: string }>(
+  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
     `SELECT id, created_at, record FROM actions WHERE project = ?${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
     project,
     ...after.values,

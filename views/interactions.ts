@@ -178,7 +178,9 @@ export function interactionList(
   project: number,
   input: InteractionFilters,
 ): Page<Interaction> {
-  const lists = planOf(project, input).map(({ sql, values }) => store.all<ListRow>(sql, ...values))
+  const lists = planOf(project, input).map(({ sql, values }) =>
+    store.upToPage<ListRow>(sql, ...values),
+  )
   const rows =
     lists.length === 1
       ? (lists[0] ?? [])

@@ -140,7 +140,7 @@ export function invocationList(
     values.push(...viewerValues(input.viewer))
   }
   const after = beyond(['cursor'], 'DESC', input.after)
-  const rows = store.all<{ cursor: number; record: string }>(
+  const rows = store.upToPage<{ cursor: number; record: string }>(
     `SELECT cursor, record FROM invocations WHERE ${conditions.join(' AND ')}${after.sql} ORDER BY cursor DESC LIMIT ?`,
     ...values,
     ...after.values,

@@ -133,7 +133,7 @@ export function runJobs(
   const run = runRow(store, project, input.id)
   if (!run) return missingRun
   const after = beyond(['created_at', 'id'], 'ASC', input.after)
-  const rows = store.all<{ id: string; created_at: number; record: string }>(
+  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
     `SELECT id, created_at, record FROM jobs WHERE run = ? AND project = ?${after.sql} ORDER BY created_at, id LIMIT ?`,
     input.id,
     project,

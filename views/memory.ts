@@ -13,7 +13,7 @@ import {
   type MemoryEvent,
 } from '../protocol/memory.ts'
 import { hasAgent } from './agents.ts'
-import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
+import { fitting, sizeOf, beyond, limitOf, page, type Page, type Paging } from './page.ts'
 import type { Store, Value } from './store.ts'
 
 const missing: Refusal = refuse(
@@ -126,7 +126,7 @@ export function memoryEntries(
     values.push(input.kind)
   }
   const after = beyond(['pinned', 'importance', 'updated_at', 'key'], 'DESC', input.after)
-  const rows = store.all<{
+  const rows = store.upToPage<{
     key: string
     pinned: number
     importance: number
@@ -165,17 +165,17 @@ export function memoryChanges(
     )?.cursor ?? 0
   if (after !== undefined && after < gone) return refuse('memory_cursor_expired')
   const from = Math.max(after ?? 0, gone)
-  const rows = store.all<{ cursor: number; record: string }>(
+  const rows = store.upToPage<{ cursor: number; record: string }>(
     'SELECT cursor, record FROM memory_changes WHERE project = ? AND agent = ? AND cursor > ? ORDER BY cursor LIMIT ?',
     project,
     id,
     from,
     limit + 1,
   )
-  const shown = rows.slice(0, limit)
+  const shown = fitting(rows, limit, sizeOf)
   return {
     items: shown.map(({ record }) => JSON.parse(record) as MemoryChange),
     last: shown.at(-1)?.cursor ?? from,
-    more: rows.length > limit,
+    more: rows.length > shown.length,
   }
 }

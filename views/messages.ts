@@ -204,5 +204,7 @@ export function messageList(
   const channel = readable(store, project, input)
   if (!channel) return missingChannel
   const { sql, values } = planMessages(channel.n, input)
-  return page(store.all<MessageRow>(sql, ...values), input, messageRecord, (row) => [row.cursor])
+  return page(store.upToPage<MessageRow>(sql, ...values), input, messageRecord, (row) => [
+    row.cursor,
+  ])
 }

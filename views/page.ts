@@ -34,8 +34,16 @@ export function fitting<T>(
   )
   return end < 0 ? items : items.slice(0, end)
 }
-const sizeOf = (row: { readonly record?: unknown }): number =>
-  typeof row.record === 'string' ? row.record.length : 0
+/** Columns that hold JSON of any length. */
+interface Sized {
+  readonly record?: unknown
+  readonly spec?: unknown
+  readonly events?: unknown
+}
+const lengthOf = (text: unknown): number => (typeof text === 'string' ? text.length : 0)
+/** Characters of the JSON of a row. */
+export const sizeOf = ({ record, spec, events }: Sized): number =>
+  lengthOf(record) + lengthOf(spec) + lengthOf(events)
 
 /** The page of rows that were asked for with one more than the limit. It is shorter when what is kept of them as `record` is long. */
 export function page<R extends object, T>(

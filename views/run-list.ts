@@ -72,7 +72,7 @@ const newest = (a: ListRow, b: ListRow) =>
 /** Runs of the project, each in the shape of its origin. Filters that runs of loops have no field for (queue, type, initiator, external id) leave them out. */
 export function runList(store: Store, project: number, input: RunFilters): Page<Run> {
   const lists = planRuns(project, input).map(({ sql, values }) =>
-    store.all<ListRow>(sql, ...values),
+    store.upToPage<ListRow>(sql, ...values),
   )
   const rows = lists.length === 1 ? (lists[0] ?? []) : lists.flat().sort(newest)
   return page(

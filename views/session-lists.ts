@@ -19,7 +19,7 @@ import {
   type TurnExtra,
 } from '../protocol/session/shapes.ts'
 import { interactionVisibleTo, viewerValues, visibleTo } from './session-visibility.ts'
-import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
+import { beyond, fitting, limitOf, page, sizeOf, type Page, type Paging } from './page.ts'
 import { recordOf, sessionRow, type CompactionNote, type SessionRow } from './sessions.ts'
 import type { Store, Value } from './store.ts'
 
@@ -154,7 +154,7 @@ export function sessionList(store: Store, project: number, input: SessionFilters
     return { items: named ? [listed(named)] : [] }
   }
   const after = beyond(['active_at', 'id'], 'DESC', input.after)
-  const rows = store.all<SessionRow>(
+  const rows = store.upToPage<SessionRow>(
     `${select}${after.sql} ORDER BY active_at DESC, id DESC LIMIT ?`,
     project,
     ...values,
@@ -193,20 +193,20 @@ function messages(
     ...(after_sequence === undefined ? [] : [['sequence > ?', after_sequence] as const]),
     ...(before_sequence === undefined ? [] : [['sequence < ?', before_sequence] as const]),
   ]
-  const rows = store.all<MessageRow>(
+  const rows = store.upToPage<MessageRow>(
     `SELECT sequence, record FROM session_messages WHERE ${where} AND sequence IS NOT NULL${list(include).includes('context') ? '' : ' AND hidden = 0'}${bounds.map(([sql]) => ` AND ${sql}`).join('')} ORDER BY sequence ${direction} LIMIT ?`,
     ...values,
     ...bounds.map(([, value]) => value),
     limit + 1,
   )
-  const shown = rows.slice(0, limit)
+  const shown = [...fitting(rows, limit, sizeOf)]
   const items = (order === 'desc' ? shown.reverse() : shown).map((row) =>
     sessionMessage(JSON.parse(row.record) as TranscriptMessage),
   )
   const [first, last] = [items[0], items.at(-1)]
   return {
     items,
-    has_more: rows.length > limit,
+    has_more: rows.length > shown.length,
     ...(first && last && { next_sequence: last.sequence, prev_sequence: first.sequence }),
   }
 }
@@ -262,7 +262,7 @@ export function turnList(
   const direction = input.order === 'desc' ? 'DESC' : 'ASC'
   const after = beyond(['seq'], direction, input.after)
   const { items, ...rest } = page(
-    store.all<TurnRow>(
+    store.upToPage<TurnRow>(
       `${select}${after.sql} ORDER BY seq ${direction} LIMIT ?`,
       row.n,
       ...after.values,
@@ -317,7 +317,7 @@ export function nudgeList(
   const statuses = list(input.status)
   const direction = input.order === 'desc' ? 'DESC' : 'ASC'
   const after = beyond(['g.created_at', 'g.id'], direction, input.after)
-  const rows = store.all<NudgeRow>(
+  const rows = store.upToPage<NudgeRow>(
     `${nudges}${statuses.length > 0 ? ` AND g.status IN (${marks(statuses)})` : ''}${after.sql} ORDER BY g.created_at ${direction}, g.id ${direction} LIMIT ?`,
     row.n,
     ...statuses,

@@ -90,7 +90,7 @@ export function eventList(
     ...after.values,
     limitOf(input) + 1,
   ]
-  const rows = store.all<Row>(
+  const rows = store.upToPage<Row>(
     `SELECT cursor, record FROM source_events INDEXED BY ${index} WHERE project = ?${given.map(([name]) => ` AND ${name} = ?`).join('')}${after.sql} ORDER BY cursor DESC LIMIT ?`,
     ...values,
   )

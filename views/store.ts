@@ -5,6 +5,7 @@
  * S2. A batch ends with `keep` or, when it failed, with `undo`, which takes back what it changed in memory.
  * S3. After a failed transaction `forget` must run, because kept records may hold changes that were rolled back.
  */
+import { CHARACTERS, sizeOf } from './page.ts'
 import type { Database, Statement } from 'better-sqlite3'
 import { FeedTail } from './tail.ts'
 
@@ -129,6 +130,18 @@ export class Store {
   /** Rows of a query one by one; the reader may stop early. Nothing else may be done with the database meanwhile but reading. */
   each<R>(sql: string, ...values: Value[]): IterableIterator<R> {
     return this.#prepare(sql).iterate(...values) as IterableIterator<R>
+  }
+  /** Rows of a query for a page. No more are read once their records have more characters than a page may have. */
+  upToPage<R extends object>(sql: string, ...values: Value[]): R[] {
+    const rows: R[] = []
+    let left = CHARACTERS
+    for (const row of this.each<R>(sql, ...values)) {
+      rows.push(row)
+      left -= sizeOf(row)
+      // One row more than fits says that the page is not the last.
+      if (left < 0 && rows.length > 1) break
+    }
+    return rows
   }
   /** The first row of a query. */
   one<R>(sql: string, ...values: Value[]): R | undefined {

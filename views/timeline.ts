@@ -4,7 +4,7 @@ import { timelineRecord, timelineTypes, type RunEvent } from '../protocol/runs/e
 import { timestamp, type Open } from '../protocol/common.ts'
 import type { Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/view-questions.ts'
-import { limitOf } from './page.ts'
+import { CHARACTERS, limitOf, sizeOf } from './page.ts'
 import { missingRun, runRow, type RunRow } from './runs.ts'
 import type { Store } from './store.ts'
 
@@ -74,18 +74,28 @@ const record =
       ...(payload !== null && { payload }),
     })
 // Every row has an event beyond the cursor, so as many rows as events that are wanted are enough.
-const after = (store: Store, { n, project }: RunRow, cursor: number, limit: number): Shown[] =>
-  store
-    .all<TimelineRow>(
-      'SELECT cursor, at, events FROM timeline WHERE run = ? AND cursor > ? AND project = ? ORDER BY cursor LIMIT ?',
-      n,
-      cursor,
-      project,
-      limit,
-    )
-    .flatMap(eventsOf)
-    .filter((event) => event.cursor > cursor)
-    .slice(0, limit)
+const after = (
+  store: Store,
+  { n, project }: RunRow,
+  cursor: number,
+  limit: number,
+): { readonly items: readonly Shown[]; readonly more: boolean } => {
+  const items: Shown[] = []
+  let size = 0
+  for (const row of store.each<TimelineRow>(
+    'SELECT cursor, at, events FROM timeline WHERE run = ? AND cursor > ? AND project = ? ORDER BY cursor LIMIT ?',
+    n,
+    cursor,
+    project,
+    limit + 1,
+  )) {
+    size += sizeOf(row)
+    if (size > CHARACTERS && items.length > 0) return { items: items.slice(0, limit), more: true }
+    items.push(...eventsOf(row).filter((event) => event.cursor > cursor))
+    if (items.length > limit) break
+  }
+  return { items: items.slice(0, limit), more: items.length > limit }
+}
 
 /** The event of a run with this cursor. */
 export const eventAt = (store: Store, run: number, cursor: number): Shown | undefined =>
@@ -99,8 +109,8 @@ export const eventAt = (store: Store, run: number, cursor: number): Shown | unde
     .find((event) => event.cursor === cursor)
 
 /**
- * Events of a run after a cursor. `last` is the cursor of the run's newest applied event, whether the timeline shows it or
- * not, and may lie beyond the last item: as long as `limit` items come back, ask again after the last of them.
+ * Events of a run after a cursor. `last` is the cursor of the run's newest applied event, whether the timeline shows it or not.
+ * `more`: the limit, or the size of a page, was reached before the end. Then `last` is the cursor of the last item; ask again after it.
  */
 export function timeline(
   store: Store,
@@ -109,14 +119,15 @@ export function timeline(
   oldest: number,
 ): ViewQuestions['timeline']['reply'] {
   const run = runRow(store, project, input.run_id)
-  if (!run) return { items: [], last: 0, ended: false, oldest, exists: false }
-  const rows = after(store, run, input.after, input.limit + 1)
+  if (!run) return { items: [], last: 0, more: false, ended: false, oldest, exists: false }
+  const { items, more } = after(store, run, input.after, input.limit)
   return {
-    items: rows.slice(0, input.limit).map(record(input.run_id)),
-    last: run.last,
+    items: items.map(record(input.run_id)),
+    last: more ? (items.at(-1)?.cursor ?? input.after) : run.last,
+    more,
     oldest,
     exists: true,
-    ended: rows.length <= input.limit && terminal.has(run.record.status),
+    ended: !more && terminal.has(run.record.status),
   }
 }
 
@@ -129,8 +140,8 @@ export function eventPage(
   const run = runRow(store, project, input.id)
   if (!run) return missingRun
   const limit = limitOf(input.limit === undefined ? {} : { limit: input.limit })
-  const rows = after(store, run, input.after_sequence ?? 0, limit + 1)
-  const items = rows.slice(0, limit).map(record(input.id))
+  const found = after(store, run, input.after_sequence ?? 0, limit)
+  const items = found.items.map(record(input.id))
   const last = items.at(-1)
-  return { items, ...(last && { next_sequence: last.sequence }), has_more: rows.length > limit }
+  return { items, ...(last && { next_sequence: last.sequence }), has_more: found.more }
 }

@@ -155,7 +155,7 @@ export function usageList(
   ) ?? { quantity: 0, milli: 0 }
   const order = recorded_after === undefined ? 'DESC' : 'ASC'
   const after = beyond(['recorded_at', 'id'], order, input.after)
-  const rows = store.all<{ id: string; recorded_at: number; record: string }>(
+  const rows = store.upToPage<{ id: string; recorded_at: number; record: string }>(
     `SELECT id, recorded_at, record FROM usage_events WHERE ${matching}${after.sql} ORDER BY recorded_at ${order}, id ${order} LIMIT ?`,
     ...values,
     ...after.values,

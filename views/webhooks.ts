@@ -67,7 +67,7 @@ export function webhookList(
 ): Page<Webhook> {
   const after = beyond(['created_at', 'id'], 'DESC', input.after)
   const wanted = input.enabled === undefined ? [] : [Number(input.enabled)]
-  const rows = store.all<{ id: string; created_at: number; record: string }>(
+  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
     `SELECT id, created_at, record FROM webhooks WHERE project = ?${wanted.length > 0 ? ' AND enabled = ?' : ''}${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
     project,
     ...wanted,
@@ -150,7 +150,7 @@ export function deliveryList(
 ): Page<DeliveryRecord> | Refusal {
   if (!find(store, project, input.webhook_id)) return missing
   const after = beyond(['created_at', 'id'], 'DESC', input.after)
-  const rows = store.all<{ id: string; created_at: number; record: string }>(
+  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
     `SELECT id, created_at, record FROM deliveries WHERE webhook = ? AND project = ? AND created_at > ?${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
     input.webhook_id,
     project,

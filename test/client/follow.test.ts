@@ -39,10 +39,9 @@ async function service(
       return void answer.end(JSON.stringify({ id: run, status }))
     if (!/text\/event-stream/.test(request.headers.accept ?? '')) {
       const limit = Number(url.searchParams.get('limit'))
+      const items = all.filter(({ sequence }) => sequence > Number(after))
       return void answer.end(
-        JSON.stringify({
-          items: all.filter(({ sequence }) => sequence > Number(after)).slice(0, limit),
-        }),
+        JSON.stringify({ items: items.slice(0, limit), has_more: items.length > limit }),
       )
     }
     cursors.push(after === null ? undefined : Number(after))

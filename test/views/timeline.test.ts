@@ -117,6 +117,7 @@ t.test(
     t.strictSame(timeline(view, 0), {
       items: [],
       last: cursorOf(1, 0),
+      more: false,
       ended: false,
       oldest: 0,
       exists: true,
@@ -130,6 +131,7 @@ t.test(
     t.strictSame(timeline(view, cursorOf(2, 0)), {
       items: [],
       last: cursorOf(2, 1),
+      more: false,
       ended: false,
       oldest: 0,
       exists: true,
