@@ -1,10 +1,12 @@
 /**
- * The page behind an answer link in a real browser: whoever has only a keyboard answers every kind of question, axe finds
+ * The pages behind an answer link and a device code in a real browser: whoever has only a keyboard answers every kind of question, axe finds
  * nothing to complain about, and a link that was used says so. Skipped without Chromium: name one with BATON_CHROMIUM.
  * BATON_SCREENSHOT names a PNG file that is written on the way.
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
+import { DEVICE_GRANT } from '../../protocol/api/unauthenticated.ts'
+import { deviceForm, waitingDevice } from '../hostile/people.ts'
 import { service } from '../service.ts'
 import { faultsOf, focused, inBrowser, tabTo } from './browser.ts'
 import { listOf } from './given.ts'
@@ -45,7 +47,7 @@ async function tryOut(browser: Browser): Promise<void> {
     for (const key of keys) await page.keyboard.press(key)
   }
   const send = async (page: Page): Promise<void> => {
-    await tabTo(page, /^submit/)
+    await tabTo(page, /^(submit|decision allow)/)
     await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')])
   }
   const options = ['red', 'green', 'blue'].map((value) => ({
@@ -189,6 +191,35 @@ async function tryOut(browser: Browser): Promise<void> {
     t.equal(await page.inputValue('#comment'), '<b>why</b>')
     t.strictSame(await faultsOf(page), [], 'axe: the fault')
     t.match(await s.ok('interaction.get', { id }), { status: 'pending', responses: [] })
+    await page.close()
+  })
+
+  await t.test('a device is signed in with the keyboard alone', async (t) => {
+    const { device_code, user_code } = await waitingDevice(s)
+    const user = await s.ok('user.create', { name: 'Grace' })
+    const { key } = await s.ok('token.create', { id: user['id'], name: 'first' })
+    const page = await browser.newPage({ bypassCSP: true })
+    await page.goto(`${s.url}/device`)
+    t.strictSame(await faultsOf(page), [], 'axe: the code')
+    await tabTo(page, /^user_code/)
+    await page.keyboard.type(user_code.toLowerCase())
+    await send(page)
+    t.match(await page.textContent('main'), /laptop asks to act as you/)
+    await tabTo(page, /^credential/)
+    await page.keyboard.type('batc_wrong')
+    await send(page)
+    t.match(await page.textContent('[role=alert]'), /not valid/)
+    t.strictSame(await faultsOf(page), [], 'axe: the fault')
+    await tabTo(page, /^credential/)
+    await page.keyboard.type(String(key))
+    await send(page)
+    t.match(await page.textContent('h1'), /signed in/)
+    t.strictSame(await faultsOf(page), [], 'axe: the end')
+    const token = await s.raw('POST', '/v1/auth/device/token', {
+      key: null,
+      ...deviceForm({ grant_type: DEVICE_GRANT, device_code }),
+    })
+    t.equal(token.status, 200)
     await page.close()
   })
 }

@@ -129,6 +129,24 @@ t.test('no token is made once who allowed it was shut out', async (t) => {
   t.match(await poll(device_code), { status: 400, body: { error: 'access_denied' } })
 })
 
+t.test('a token ends with the one that allowed it, and is given once', async (t) => {
+  const user = await s.ok('user.create', { name: 'Joe', role_ids: ['role_operator'] })
+  const expires_at = new Date(Date.now() + 3_600_000).toISOString()
+  const { key } = await s.ok('token.create', { id: user['id'], name: 'first', expires_at })
+  const { device_code, user_code } = await ask()
+  await s.ok('device.answer', { user_code, decision: 'allow' }, { key: String(key) })
+  const polls = await Promise.all([poll(device_code), poll(device_code, B), poll(device_code)])
+  t.strictSame(polls.map(({ status }) => status).sort(), [200, 400, 400])
+  const tokens = listOf(await s.ok('token.list', { id: user['id'] }))
+  t.strictSame(
+    tokens.map((token) => [token['name'], token['expires_at']]),
+    [
+      [`laptop of Ann (${user_code})`, expires_at],
+      ['first', expires_at],
+    ],
+  )
+})
+
 t.test('forms that are not right are refused as RFC 6749 says', async (t) => {
   const refused = async (path: string, body: string, error: string, type?: string) => {
     const headers = { 'content-type': type ?? 'application/x-www-form-urlencoded' }
@@ -144,6 +162,10 @@ t.test('forms that are not right are refused as RFC 6749 says', async (t) => {
   await refused(token, `grant_type=${GRANT}`, 'invalid_request')
   await refused(token, 'grant_type=password&device_code=x', 'unsupported_grant_type')
   await refused(token, `grant_type=${GRANT}&device_code=x`, 'invalid_grant')
+  await refused(token, `grant_type=${GRANT}&device_code=%ff%00`, 'invalid_grant')
+  await refused(token, `${'&='.repeat(2000)}grant_type=x`, 'invalid_request')
+  for (const name of ['__proto__', 'constructor', 'hasOwnProperty', ' ', '%'])
+    t.equal((await form(code, { [name]: 'x' })).status, 200, name)
 })
 
 t.test('baton login and baton logout do all of this', async (t) => {
