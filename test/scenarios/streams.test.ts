@@ -6,7 +6,17 @@ import { acting, ended, instant, listOf, sleeping, until, waiting } from './give
 const s = await service({ BATON_KEEPALIVE: '1s' })
 t.teardown(() => s.stop())
 const start = async (spec: unknown) => String((await s.ok('run.start', { spec }))['id'])
-const whole = async (id: string) => listOf(await s.ok('run.events', { id, limit: 200 }))
+/** The timeline of a run, page by page: a page ends after a megabyte. */
+const whole = async (id: string) => {
+  const items: ReturnType<typeof listOf> = []
+  for (let after_sequence = 0, more = true; more; ) {
+    const page = await s.ok('run.events', { id, limit: 200, after_sequence })
+    items.push(...listOf(page))
+    after_sequence = Number(page['next_sequence'])
+    more = page['has_more'] === true
+  }
+  return items
+}
 const never = () => false
 const sequences = (frames: readonly Frame[]) => frames.map(({ id }) => Number(id))
 
