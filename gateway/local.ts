@@ -5,6 +5,7 @@
 import { brandedPermission } from '../protocol/access.ts'
 import type { ApiKey, PrincipalRecord } from '../protocol/api/access.ts'
 import type { Project } from '../protocol/api/projects.ts'
+import type { Secret } from '../protocol/api/secrets.ts'
 import type { Role } from '../protocol/api/roles.ts'
 import { isPersonal } from '../protocol/api/users.ts'
 import type { Api } from '../protocol/api.ts'
@@ -13,6 +14,7 @@ import type { Input } from '../protocol/contract.ts'
 import type { OrganizationDirectory, ProjectDirectory } from '../protocol/directory.ts'
 import { eventCatalog } from '../protocol/event-catalog.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
+import { connectedBy } from '../protocol/integrations.ts'
 import { own } from '../protocol/lookup.ts'
 import { allows, roleRecord } from '../protocol/roles.ts'
 import type { Caller } from './authenticate.ts'
@@ -270,9 +272,16 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
       entries.flatMap(({ name, endpoint_kind }) => (endpoint_kind === 'builtin' ? [] : [name])),
     )
   }),
-  'catalog.events': answer<'catalog.events'>(({ world }) =>
-    eventCatalog(world.settings.inbound_mail === true),
-  ),
+  'catalog.events': answer<'catalog.events'>(async ({ world, project = '' }) => {
+    const found = (await world.ask({ project, kind: 'project', id: project }, 'secrets')) as
+      | readonly Secret[]
+      | Refusal
+    if (isRefusal(found)) return found
+    return eventCatalog(
+      world.settings.inbound_mail === true,
+      connectedBy(found.map(({ name }) => name)),
+    )
+  }),
   'catalog.models': answer<'catalog.models'>(
     async ({
       world: {

@@ -26,6 +26,8 @@ export interface Asked {
   readonly limit: number
   /** The header that carries the signature of a `signed` body, lower case. */
   readonly signature?: string
+  /** Headers that are kept besides, lower case (`further`). */
+  readonly further?: readonly string[]
   /** Whether pages of browsers may call at all. */
   readonly cors: boolean
 }
@@ -91,12 +93,13 @@ export class Incoming {
   /** Whether the client closes its connection afterwards; only looked up where the body may be too large. */
   readonly #closing: boolean
   readonly #headers: ReturnType<typeof headersOf>
+  readonly #further: ReadonlyMap<string, string> | undefined
 
   /** Copy what came before the body. */
   constructor(
     res: HttpResponse,
     req: HttpRequest,
-    { purpose, method, slots, limit, cors, signature }: Asked,
+    { purpose, method, slots, limit, cors, signature, further }: Asked,
   ) {
     this.#res = res
     this.method = method ?? req.getMethod().toUpperCase()
@@ -112,6 +115,7 @@ export class Incoming {
       !(length !== '' && Number(length) <= limit) &&
       req.getHeader('connection').trim().toLowerCase() === 'close'
     this.#headers = headersOf(req, purpose, this.#bodiless, cors, signature)
+    this.#further = further && new Map(further.map((name) => [name, req.getHeader(name)]))
     this.path = req.getUrl()
     this.query = req.getQuery() ?? ''
     this.slots = slots > 0 ? slotsOf(req, slots) : NONE
@@ -129,6 +133,11 @@ export class Incoming {
   /** Address of the other end, while the exchange is open. */
   sender(): string {
     return this.ip || addressOf(this.#res)
+  }
+
+  /** One of the headers that the route keeps besides, trimmed; absent when empty. */
+  further(name: string): string | undefined {
+    return this.#further?.get(name)?.trim() || undefined
   }
 
   /** A header's value, trimmed; absent when empty. */

@@ -23,6 +23,7 @@ import type { Directory } from './directory.ts'
 import { openDocs } from './docs.ts'
 import { openFollowers } from './followers.ts'
 import { openFreshness } from './fresh.ts'
+import { INTEGRATION_HEADERS, receiveIntegration } from './integrations/receive.ts'
 import { isMcp, openMcp } from './mcp/mcp.ts'
 import type { World } from './ports.ts'
 import { runQuery } from './query.ts'
@@ -219,6 +220,19 @@ export function createGateway(
       limit: TRIGGER_LIMIT,
       signature: signatureHeader(world.settings.brand),
       handler: takeTrigger(edge),
+    },
+    false,
+  )
+  route(
+    `/v1${routeOf(unauthenticated['integration.receive']).path}`,
+    {
+      operation: 'integration.receive',
+      purpose: 'signed',
+      method: 'POST',
+      slots: 2,
+      limit: unauthenticated['integration.receive'].shape.limit,
+      further: INTEGRATION_HEADERS,
+      handler: receiveIntegration(edge),
     },
     false,
   )

@@ -3,6 +3,7 @@
  * it. Which types are published is said in event-types.ts, not here.
  */
 import type { EventCatalog } from './api/events.ts'
+import { integrationSources, type ProviderName } from './integrations.ts'
 import { capabilities, emittedTypes, type EmittedType, reservedPrefixes } from './event-types.ts'
 
 /** Names of members with the JSON type of each: one text, `name`; `name?` may be missing; `name:type` is no text. */
@@ -130,11 +131,18 @@ function sourceOf(prefix: string, display_name: string): EventCatalog['items'][n
     })),
   }
 }
-/** The catalog of a service without integrations. @param inboundMail whether e-mail is taken; else its prefix is reserved. */
-export const eventCatalog = (inboundMail: boolean): EventCatalog => ({
+/**
+ * The catalog of a project. @param inboundMail whether e-mail is taken; else its prefix is reserved.
+ * @param connected providers whose webhooks the project receives.
+ */
+export const eventCatalog = (
+  inboundMail: boolean,
+  connected: readonly ProviderName[] = [],
+): EventCatalog => ({
   items: Object.entries(capabilities)
     .filter(([prefix]) => prefix !== EMAIL || inboundMail)
-    .map(([prefix, display_name]) => sourceOf(prefix, display_name)),
+    .map(([prefix, display_name]) => sourceOf(prefix, display_name))
+    .concat(integrationSources(connected)),
   reserved_prefixes: [
     ...Object.entries(reservedPrefixes),
     ...(inboundMail ? [] : [[EMAIL, 'capability'] as const]),

@@ -5,6 +5,7 @@
 import type { Open } from './common.ts'
 import type { Event } from './entry.ts'
 import type { EmittedType } from './event-types.ts'
+import type { ProviderName } from './integrations.ts'
 
 /**
  * Runs that may stand between an event and one that no run caused. An event with a greater `depth` starts no run; it still
@@ -59,7 +60,7 @@ export interface Publication {
 }
 /** What a producer of the service itself says. Signals are named by their senders. */
 export interface ServicePublication extends Publication {
-  readonly event_type: EmittedType | `signal.${string}`
+  readonly event_type: EmittedType | `signal.${string}` | `${ProviderName}.${string}`
 }
 /** A published event. `truncated` in its payload: members were too large to be kept. */
 export interface SourceEvent extends Omit<Publication, 'dedup_key' | 'id'> {

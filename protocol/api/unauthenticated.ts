@@ -87,6 +87,39 @@ export const unauthenticated = {
         device_code: Type.String(),
       }),
   },
+  'integration.receive': {
+    verb: 'command',
+    route: 'POST /projects/:project/integrations/:provider',
+    shape: {
+      summary: 'Receive a webhook of github or gitlab; its signature authenticates the request',
+      tag: 'events',
+      body: Open,
+      reply: EventAccepted,
+      status: 202,
+      bare: 204,
+      limit: 4_194_304,
+      errors: ['invalid_signature', 'not_found', 'payload_too_large'],
+    },
+    headers: () => ({
+      'X-Hub-Signature-256': Type.String({
+        pattern: '^sha256=[0-9A-Fa-f]{64}$',
+        description: 'GitHub: HMAC-SHA256 of the body in hex, by the secret of the webhook',
+      }),
+      'X-GitHub-Event': Type.String({ description: 'GitHub: the resource of the event' }),
+      'X-GitHub-Delivery': Type.String({
+        maxLength: 255,
+        description: 'GitHub: a repeat within 24 hours is the same source event',
+      }),
+      'X-Gitlab-Token': Type.String({ description: 'GitLab: the secret token of the webhook' }),
+      'webhook-signature': Type.String({
+        description: 'GitLab: HMAC-SHA256 of webhook-id, webhook-timestamp and body, in base64',
+      }),
+      'Idempotency-Key': Type.String({
+        maxLength: 255,
+        description: 'GitLab: a repeat within 24 hours is the same source event',
+      }),
+    }),
+  },
   'trigger.http': {
     verb: 'command',
     route: 'POST /triggers/http/:http_handle',

@@ -1,6 +1,7 @@
 /** Records one request and its answer for every operation, from a real service. */
 import { DEVICE_GRANT, unauthenticated } from '../../protocol/api/unauthenticated.ts'
 import { routeOf } from '../../protocol/contract.ts'
+import { integrationSecret } from '../../protocol/integrations.ts'
 import type { Example, Examples } from '../../protocol/openapi/examples.ts'
 import { accepted, deviceForm, waitingDevice } from '../hostile/people.ts'
 import { filled, furnish, queryFor, rows, type Place } from '../hostile/rows.ts'
@@ -21,6 +22,8 @@ interface Request {
   readonly key: string | undefined
   /** The body goes as a form. */
   readonly form?: Readonly<Record<string, string>>
+  /** Headers besides. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** Send a request and keep what was sent and answered. @throws when it is refused. */
@@ -37,6 +40,7 @@ async function exampleOf(s: Service, request: Request): Promise<Example> {
       ...(request.key !== undefined && { authorization: `Bearer ${request.key}` }),
       ...(request.body && { 'content-type': 'application/json' }),
       ...(request.form && deviceForm(request.form).headers),
+      ...request.headers,
     },
     ...(request.body && { body: JSON.stringify(request.body) }),
     ...(request.form && { body: deviceForm(request.form).body }),
@@ -103,6 +107,7 @@ export async function recordExamples(s: Service): Promise<Examples> {
   }
   Object.assign(examples, await signedIn(s))
   examples['trigger.http'] = await triggered(s)
+  examples['integration.receive'] = await received(s)
   return Object.fromEntries(
     [...rows.map(([name]) => name), ...Object.keys(unauthenticated)].flatMap((name) => {
       const example = examples[name]
@@ -129,6 +134,30 @@ async function signedIn(s: Service): Promise<Record<string, Example>> {
     form: { grant_type: DEVICE_GRANT, device_code },
   })
   return { 'device.code': code, 'device.token': token }
+}
+
+/** GitLab reports a merge request that was opened. */
+async function received(s: Service): Promise<Example> {
+  const { handle: project } = await furnish(s, 'orders')
+  const webhook_secret = 'example-secret-token'
+  await s.ok('secret.put', {
+    project,
+    secret_name: integrationSecret('gitlab'),
+    entries: { webhook_secret },
+  })
+  return exampleOf(s, {
+    route: unauthenticated['integration.receive'].route,
+    slots: { project: String(project), provider: 'gitlab' },
+    query: '',
+    body: {
+      object_kind: 'merge_request',
+      project: { path_with_namespace: 'shop/orders' },
+      user: { username: 'ada' },
+      object_attributes: { iid: 7, title: 'Count orders', action: 'open' },
+    },
+    headers: { 'X-Gitlab-Token': webhook_secret, 'Idempotency-Key': 'delivery-1' },
+    key: undefined,
+  })
 }
 
 async function triggered(s: Service): Promise<Example> {
