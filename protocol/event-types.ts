@@ -83,6 +83,16 @@ export const fitsType = (pattern: string, event_type: string): boolean =>
     ? event_type.startsWith(pattern.slice(0, -1)) && !isPrivate(event_type)
     : pattern === event_type
 
+/**
+ * Whether something may publish an event of this type or pattern. The service publishes what it emits; every other type is the
+ * business of clients and providers.
+ */
+export function isPublishable(pattern: string): boolean {
+  const prefix = pattern.slice(0, Math.max(0, pattern.indexOf('.')))
+  if (!Object.hasOwn(capabilities, prefix) && !Object.hasOwn(reservedPrefixes, prefix)) return true
+  return [...emittedTypes].some((event_type) => fitsType(pattern, event_type))
+}
+
 /** Faults of the type that a trigger or a wait names. Only a wait may name a signal. */
 export function checkEventType(
   event_type: string,

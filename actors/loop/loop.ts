@@ -12,8 +12,9 @@ import { handleId } from '../../protocol/loop/handles.ts'
 import type { PlaceCommands } from '../../protocol/loop/places.ts'
 import type { LoopStanding } from '../../protocol/loop/standing.ts'
 import type { Address } from '../../protocol/entry.ts'
+import { isPublishable } from '../../protocol/event-types.ts'
 import { own } from '../../protocol/lookup.ts'
-import type { ServicePublication, SourceCommands } from '../../protocol/sources.ts'
+import type { ServicePublication, SourceCommands, Watch } from '../../protocol/sources.ts'
 import type { Actor, AnyActor, Cause, Effect } from '../actor.ts'
 import { create, end, remove, settleHandle, update } from './define.ts'
 import type { LoopOptions } from './draft.ts'
@@ -76,6 +77,24 @@ function sayPaused(
     ...(chain && { chain }),
   }
   return [{ tell: { to: { kind: 'events', id: project }, name: 'source.publish', input: said } }]
+}
+
+/** Triggers that wait for events that nothing publishes are saved; the log says that they do not fire. */
+function warnOfIdleTriggers(
+  loop_id: string,
+  triggers: readonly Watch[],
+  project: string,
+): readonly Effect[] {
+  const idle = triggers.filter(({ event_type }) => !isPublishable(event_type))
+  if (idle.length === 0) return []
+  const fields = {
+    project,
+    loop_id,
+    trigger_ids: idle.map(({ trigger_id }) => trigger_id).join(', '),
+    event_types: [...new Set(idle.map(({ event_type }) => event_type))].join(', '),
+  }
+  const message = 'triggers of a loop wait for events that nothing publishes'
+  return [{ warn: { about: loop_id, message, fields } }]
 }
 
 function factsOf(state: LoopState, { trigger_id }: { trigger_id: string }): TriggerFacts | null {
@@ -146,6 +165,7 @@ export function loopActor(options: LoopOptions): AnyActor {
             input: { loop_id, version, triggers } satisfies SourceCommands['triggers.set']['input'],
           },
         },
+        ...warnOfIdleTriggers(loop_id, triggers, project),
       ],
       'loop.auto_paused': sayPaused,
       'place.wanted': ({ run_id, loop_id, organization }, { project }) => [

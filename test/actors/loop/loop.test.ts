@@ -239,6 +239,45 @@ t.test(
   },
 )
 
+t.test('a trigger on an event that nothing publishes is saved, and the log says so', async (t) => {
+  const types = ['table.row.*', 'run.*', 'order.paid', 'table.row.*', 'artifact.created', 'x']
+  const yard = made({
+    triggers: types.map((event_type, at) => ({
+      kind: 'event',
+      key: `${at}`,
+      config: { event_type },
+    })),
+  })
+  t.equal(yard.state.record?.triggers?.length, types.length)
+  const [watched] = yard.events.filter(({ type }) => type === 'triggers.watched')
+  const effects = yard.actor.react?.['triggers.watched']?.(
+    watched as never,
+    {
+      project: 'p',
+    } as never,
+  )
+  t.match(effects, [
+    { tell: { name: 'triggers.set' } },
+    {
+      warn: {
+        about: yard.id,
+        message: 'triggers of a loop wait for events that nothing publishes',
+        fields: {
+          loop_id: yard.id,
+          project: 'p',
+          event_types: 'table.row.*, artifact.created',
+          trigger_ids: ['0', '3', '4'].map((key) => yard.state.trigger_ids[key]).join(', '),
+        },
+      },
+    },
+  ])
+  save(yard, { triggers: [{ kind: 'event', key: 'a', config: { event_type: 'check.failed' } }] })
+  const [later] = yard.events.filter(({ type }) => type === 'triggers.watched')
+  const after = yard.actor.react?.['triggers.watched']?.(later as never, { project: 'p' } as never)
+  t.match(after, [{ tell: { name: 'triggers.set' } }])
+  t.equal(after?.length, 1)
+})
+
 t.test('a handle is used only while its reservation lasts, and keeps to its trigger', async (t) => {
   const hook = (http_handle?: string) => [
     { kind: 'http', key: 'h', ...(http_handle && { config: { http_handle } }) },
