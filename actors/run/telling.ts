@@ -26,15 +26,22 @@ export const causeOf = ({ engine }: RunState): Pick<Publication, 'depth' | 'chai
   depth: (engine.cause_depth ?? 0) + 1,
   ...(engine.chain && { chain: engine.chain }),
 })
+/** Characters of the record in events of a run that goes on: each item of a list may have some of them. */
+const LARGEST_UNDER_WAY = 16_384
+
 /**
  * What a run is, for the source events that it publishes.
- * @param changes of the record by the event that publishes: these members are not kept twice.
+ * @param changes of the record by the event that ends the run: these members are not kept twice. Absent: the run goes on.
  */
-export function aboutOf(state: RunState, changes: Patch<RunRecord> = {}): About {
+export function aboutOf(state: RunState, changes?: Patch<RunRecord>): About {
   const { definition_id, loop_id } = state.record
-  const record: Partial<RunRecord> = Object.fromEntries(
-    Object.entries(state.record).filter(([name]) => !Object.hasOwn(changes, name)),
-  )
+  const record = changes
+    ? reduced(
+        Object.fromEntries(
+          Object.entries(state.record).filter(([name]) => !Object.hasOwn(changes, name)),
+        ),
+      )
+    : reduced({ ...state.record }, LARGEST_UNDER_WAY)
   return {
     ...causeOf(state),
     of: loop_id !== undefined ? { loop_id } : definition_id === '' ? {} : { definition_id },

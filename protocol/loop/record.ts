@@ -63,5 +63,5 @@ export function shownRun(record: RunRecord): Run {
     input,
     ...run
   } = record
-  return { ...run, ...(input && { event: input }) }
+  return { ...run, ...(input !== undefined && { event: input }) }
 }

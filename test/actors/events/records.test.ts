@@ -90,6 +90,20 @@ t.test('a large record loses its largest members, and says so', async (t) => {
   t.notMatch(published(done.effects, 'run.completed')[0]?.event, { truncated: true })
 })
 
+t.test('events of a run that goes on keep only a small record', async (t) => {
+  const check = {
+    id: 'c',
+    kind: 'check',
+    config: { checks: [{ name: 'one', kind: 'expr', expr: '1 == 1' }] },
+  }
+  const after = started([check as never], {}, { input: { text: 'x'.repeat(20_000) } })
+  const stored = after.events.find(({ type }) => type === 'check.passed')
+  t.ok(JSON.stringify(stored).length < 3000, 'a large input is not stored with each check')
+  t.match(dataOf(after.effects, 'check.passed'), { input: null, truncated: true, step: 'c' })
+  const { input } = dataOf(after.effects, 'run.completed') as { input: { text: string } }
+  t.equal(input.text.length, 20_000)
+})
+
 t.test('of an interaction: its record when it was asked, and when it was over', async (t) => {
   const scene = asked()
   t.match(dataOf(scene.effects, 'interaction.created'), {
