@@ -52,6 +52,7 @@ export function normalizer(): <T>(value: T) => T {
       .replaceAll(/\b(batc?)_[A-Za-z0-9_-]{20,}/g, '$1_example')
       .replaceAll(/(^|[^\w/])(?![0-9a-f]{64}\b)[A-Za-z0-9_-]{44,}/g, '$1example')
       .replaceAll(/\b[0-9a-f]{64}\b/g, DIGEST)
+      .replaceAll(/(begins after )\d+/g, '$112000')
       .replaceAll(/^(id: )\d+$/gm, '$112000')
       .replaceAll(/"sequence":\d{4,}/g, '"sequence":12000')
   const visit = (value: unknown, name = ''): unknown => {
