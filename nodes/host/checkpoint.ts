@@ -84,6 +84,10 @@ export class Keeper {
   reset(): Promise<void> {
     return this.#checkpoint.reset()
   }
+  /** Be sure that the snapshots are there that an owner before was replacing. Throws `LostSnapshot`. */
+  complete(): Promise<void> {
+    return this.#checkpoint.complete()
+  }
   /** Be sure that the snapshots just read are the newest: throws when stored state was lost. During a takeover, once at its end. */
   async confirm(end = false): Promise<void> {
     if (this.#started || end) await this.#checkpoint.confirm()
@@ -149,8 +153,11 @@ export class Keeper {
     )
     const stored: Saved[] = []
     try {
+      await this.#checkpoint.announce(
+        due.filter(({ revision }) => revision > 0).map(({ key }) => key),
+      )
       await this.#save(due, stored)
-      await this.#mark(stored.length > 0)
+      await this.#mark(stored)
       this.#checked = clock.elapsed()
     } catch (error) {
       // Nobody knows whether these are still there: they are stored again.
@@ -268,8 +275,9 @@ export class Keeper {
     }
   }
 
-  /** Store the index, then the checkpoint. @param anew also when it stays where it is: snapshots were stored. */
-  async #mark(anew: boolean): Promise<void> {
+  /** Store the index, then the checkpoint; also when it stays where it is, if snapshots were stored. */
+  async #mark(stored: readonly Saved[]): Promise<void> {
+    const anew = stored.length > 0
     const shard = this.#shard
     const plan = await new Promise<(Covered & { parts: string[] }) | undefined>((done) =>
       shard.task(
@@ -286,7 +294,13 @@ export class Keeper {
       ),
     )
     if (!plan) return
-    await this.#checkpoint.store(plan, plan.parts, async () => (await shard.held()) && shard.open)
+    const keys = stored.map(({ cell }) => cell.key)
+    await this.#checkpoint.store(
+      plan,
+      plan.parts,
+      keys,
+      async () => (await shard.held()) && shard.open,
+    )
   }
   #covered(): Covered {
     let low = this.#shard.sequence + 1

@@ -10,7 +10,10 @@
  *     of ownership, which is in the servers' memory. Therefore the old record is written once more behind everything the
  *     new one stands for; then a look at the ownership shows that nothing was lost before; and the new record is stored
  *     only on that very message, which a later loss would have taken along.
+ * C4. A snapshot that replaces another may be lost when the one before is gone already, while the record is still there. Therefore
+ *     the record names the snapshots that are being replaced before they are, and the next owner looks for each of them.
  */
+import { LostSnapshot } from './cell.ts'
 import type { Shard } from './shard.ts'
 
 /** How far a shard is stored. */
@@ -26,6 +29,8 @@ interface Mark extends Omit<Covered, 'state'>, Partial<Pick<Covered, 'state'>> {
   readonly epoch: number
   /** Numbers of the parts of the index. */
   readonly parts: readonly number[]
+  /** Keys of stored snapshots that were being replaced; absent: none. */
+  readonly replacing?: readonly string[]
 }
 const stateOf = ({ state, sequence }: Mark): number => state ?? sequence
 /** The stored state is not what this owner stored: it was lost, or another owner came. Memory cannot be trusted with it any more. */
@@ -46,6 +51,10 @@ export class Checkpoint implements Covered {
   readonly #parts: (string | undefined)[] = []
   /** Revisions of these parts; absent: never written by this owner; undefined: not known. */
   readonly #revisions = new Map<number, number | undefined>()
+
+  /** Keys of snapshots that this owner replaces, and those that an owner before was replacing. */
+  readonly #replacing = new Set<string>()
+  #inherited: readonly string[] = []
 
   constructor(shard: Shard) {
     this.#shard = shard
@@ -81,11 +90,14 @@ export class Checkpoint implements Covered {
       await this.reset()
       return undefined
     }
-    this.#mark = found
+    const { replacing = [], ...mark } = found
+    this.#inherited = replacing
+    this.#mark = mark
     return texts.flatMap((text) => (text ? parse<T>(text.data) : []))
   }
   /** Store that nothing is known, for an owner that replays everything. One that takes no writes stores no checkpoint either. */
   async reset(): Promise<void> {
+    this.#inherited = []
     this.#mark = { v: 1, sequence: 0, epoch: this.#shard.epoch, parts: [] }
     if (!this.#shard.gate.latched) await this.#again()
   }
@@ -94,10 +106,28 @@ export class Checkpoint implements Covered {
     await this.#read()
   }
 
-  /** Store the index and the checkpoint, behind all that they stand for. @param held whether this node is still the recorded owner. */
+  /** Stored snapshots are about to be replaced (C4). */
+  async announce(keys: readonly string[]): Promise<void> {
+    const known = this.#replacing.size
+    for (const key of keys) this.#replacing.add(key)
+    if (this.#replacing.size > known) await this.#again()
+  }
+  /** Look for the snapshots that were being replaced when the record was written. Throws `LostSnapshot` when one is missing. */
+  async complete(): Promise<void> {
+    const { deps, partition } = this.#shard
+    await Promise.all(
+      this.#inherited.map(async (key) => {
+        if (!(await deps.snapshots.get(partition, key)))
+          throw new LostSnapshot(`the snapshot of ${key} is missing`)
+      }),
+    )
+  }
+
+  /** Store the index and the checkpoint, behind all that they stand for. @param replaced keys of snapshots that are stored. @param held whether this node is still the recorded owner. */
   async store(
     { sequence, state }: Covered,
     index: readonly string[],
+    replaced: readonly string[],
     held: () => Promise<boolean>,
   ): Promise<void> {
     const shard = this.#shard
@@ -110,8 +140,11 @@ export class Checkpoint implements Covered {
     )
     const before = this.#mark
     const parts = index.flatMap((_, part) => (this.#parts[part] === undefined ? [] : [part]))
-    await this.#again()
+    const own = await this.#again()
     if (!(await held())) throw new LostState('the record of ownership is gone')
+    // What an owner before was replacing was looked for, and now lies before the record.
+    this.#inherited = []
+    for (const key of replaced) this.#replacing.delete(key)
     const next: Mark = {
       v: 1,
       sequence: Math.max(sequence, before.sequence),
@@ -122,8 +155,8 @@ export class Checkpoint implements Covered {
     const revision = await snapshots.put(
       shard.partition,
       this.#key('checkpoint'),
-      bytes(next),
-      this.#revision,
+      this.#bytes(next),
+      own,
     )
     if (revision === undefined) throw new Error('the checkpoint was overtaken')
     this.#revision = revision
@@ -151,8 +184,12 @@ export class Checkpoint implements Covered {
     }
     throw new Error('a part of the index is being overtaken')
   }
-  /** Write the record as it is once more. */
-  async #again(): Promise<void> {
+  #bytes(mark: Mark): Uint8Array {
+    const replacing = [...this.#inherited, ...this.#replacing]
+    return bytes({ ...mark, ...(replacing.length > 0 && { replacing }) })
+  }
+  /** Write the record as it is once more. Gives the revision of that very message. */
+  async #again(): Promise<number> {
     const {
       deps: { snapshots },
       partition,
@@ -161,12 +198,12 @@ export class Checkpoint implements Covered {
       const revision = await snapshots.put(
         partition,
         this.#key('checkpoint'),
-        bytes(this.#mark),
+        this.#bytes(this.#mark),
         this.#revision,
       )
       if (revision !== undefined) {
         this.#revision = revision
-        return
+        return revision
       }
       await this.#read()
     }
@@ -185,7 +222,9 @@ export class Checkpoint implements Covered {
       throw new LostState('another owner has stored a checkpoint')
     const behind =
       (mark?.sequence ?? 0) < known.sequence || (mark ? stateOf(mark) : 0) < stateOf(known)
-    if ((revision > 0 && !mark) || behind) throw new LostState('stored state was lost')
+    // The record that comes back after a loss may say the same as the lost one: its revision is lower.
+    const earlier = found !== undefined && found.revision < revision
+    if ((revision > 0 && !mark) || behind || earlier) throw new LostState('stored state was lost')
     if (this.#revision === revision) this.#revision = found?.revision ?? 0
     return mark
   }

@@ -126,6 +126,7 @@ async function replayed(
   const { clock, log } = shard.deps
   for (let attempt = 0; ; attempt++) {
     try {
+      await shard.keeper.complete()
       return await replayFrom(shard, checkpoint, first, fence)
     } catch (error) {
       if (checkpoint.state === 0 || !(error instanceof LostSnapshot)) throw error

@@ -4,6 +4,8 @@ import type { Machine } from './machine.ts'
 
 /** Milliseconds until a call without an answer is given up. */
 const TIMEOUT = 1000
+/** Milliseconds that slow writes of the state stream take together, at most: it must come to rest when all is calm. */
+const BACKLOG = 5000
 const never = <T>(): Promise<T> => new Promise<T>(() => {})
 
 interface Way {
@@ -119,7 +121,8 @@ export function statePort(machine: Machine): Snapshots {
     idle = Math.max(idle, timeline.now)
     if (!weather.strikes('state', 0.08)) return { slow: idle - timeline.now }
     const dice = weather.dice('state')
-    if (dice.chance(0.5)) idle += dice.between(100, 3000)
+    if (dice.chance(0.5))
+      idle = Math.max(idle, Math.min(idle + dice.between(100, 3000), timeline.now + BACKLOG))
     return dice.chance(0.5)
       ? { slow: idle - timeline.now }
       : { slow: idle - timeline.now, lost: dice.chance(0.5) ? 'request' : 'answer' }
