@@ -12,11 +12,11 @@ import { addInvocation } from './invocations.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
 import { missingRun, runRow, type RunRow } from './runs.ts'
 import { Kept, type Store } from './store.ts'
-import { waitingOfJob, type Watch } from './waiting.ts'
+import { waitingOfJob, type KeptJob, type Watch } from './waiting.ts'
 
 interface JobRow {
   readonly project: number
-  readonly record: Job
+  readonly record: KeptJob
   /** Worker session that holds the lease. */
   readonly session: string | null
   stored: boolean
@@ -57,7 +57,7 @@ const kept = (store: Store): Kept<JobRow> =>
             'SELECT project, record, session FROM jobs WHERE id = ?',
             id,
           )
-          return row && { ...row, record: JSON.parse(row.record) as Job, stored: true }
+          return row && { ...row, record: JSON.parse(row.record) as KeptJob, stored: true }
         },
         (row, id) => save(store, row, id),
       ),
@@ -76,7 +76,13 @@ export function applyQueue(store: Store, place: Placed): void {
     const change: Patch<Job> | undefined =
       event.type === 'lease.renewed' ? { lease_expires_at: timestamp(event.expires_at) } : event.job
     if (!change) return
-    const record = patch(row?.record ?? ({ id: event.id } as Job), change)
+    const begun: KeptJob =
+      row?.record ??
+      ({
+        id: event.id,
+        ...(event.type === 'job.queued' && event.header.workers_only && { workers_only: true }),
+      } as KeptJob)
+    const record: KeptJob = patch(begun, change)
     const session =
       event.type === 'job.claimed'
         ? event.lease.session
@@ -114,13 +120,13 @@ export function applyResult(store: Store, { project }: RunRow, event: RunEvent):
 /** Look-up of stored jobs of a project by id. */
 export const jobsById =
   (store: Store, project: number) =>
-  (id: string): Job | undefined => {
+  (id: string): KeptJob | undefined => {
     const row = store.one<{ record: string }>(
       'SELECT record FROM jobs WHERE id = ? AND project = ?',
       id,
       project,
     )
-    return row && (JSON.parse(row.record) as Job)
+    return row && (JSON.parse(row.record) as KeptJob)
   }
 
 /** Jobs of a run, oldest first, each with what it waits for; of a run of a loop without what only workflows' runs tell. */
@@ -141,12 +147,13 @@ export function runJobs(
     limitOf(input) + 1,
   )
   const item = (row: { record: string }): Job => {
-    const job = JSON.parse(row.record) as Job
+    const kept = JSON.parse(row.record) as KeptJob
+    const { workers_only: _, ...job } = kept
     if (isOfLoop(run.record)) {
-      const { priority: _, fairness_key: __, waiting_on: ___, ...closed } = job
+      const { priority: __, fairness_key: ___, waiting_on: ____, ...closed } = job
       return closed
     }
-    const waiting_on = waitingOfJob(job, watch)
+    const waiting_on = waitingOfJob(kept, watch)
     return { ...job, ...(waiting_on && { waiting_on }) }
   }
   return page(rows, input, item, (row) => [row.created_at, row.id])

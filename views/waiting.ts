@@ -12,6 +12,9 @@ import type { Filters } from '../protocol/worker.ts'
 export type Taking = Required<Pick<Filters, 'queues' | 'action_names' | 'models'>> &
   Pick<Filters, 'environment_id'>
 
+/** A job as it is kept. `workers_only`: the service itself does not take it; no record shows it. */
+export type KeptJob = Job & { readonly workers_only?: true }
+
 /** Who could do the work, and when it is asked (Unix milliseconds). */
 export interface Watch {
   readonly now: number
@@ -34,7 +37,7 @@ export function takes(worker: Taking, job: Job): boolean {
 }
 
 /** What a job waits for; undefined once it ended. */
-export function waitingOfJob(job: Job, watch: Watch): WaitingOn | undefined {
+export function waitingOfJob(job: KeptJob, watch: Watch): WaitingOn | undefined {
   if (job.status === 'claimed') return held(job, watch.now)
   if (job.status !== 'queued') return undefined
   const about = {
@@ -46,6 +49,7 @@ export function waitingOfJob(job: Job, watch: Watch): WaitingOn | undefined {
     job.executor_kind === 'server_worker' ||
     (job.action_name !== undefined &&
       job.environment_id === undefined &&
+      !job.workers_only &&
       watch.served?.(job.action_name))
   )
     return { kind: 'worker', reason: 'waiting for a free slot of the service itself', ...about }
@@ -94,7 +98,7 @@ function wanted(job: Job): string {
 /** What a suspended step waits for: its job while that is alive, else what the step itself says. */
 export function waitingOfStep(
   step: RunStep,
-  jobs: (id: string) => Job | undefined,
+  jobs: (id: string) => KeptJob | undefined,
   watch: Watch,
 ): WaitingOn | undefined {
   const job =
@@ -107,7 +111,7 @@ export function waitingOfStep(
 export function waitingOfRun(
   run: WorkflowRun,
   steps: readonly RunStep[],
-  jobs: (id: string) => Job | undefined,
+  jobs: (id: string) => KeptJob | undefined,
   watch: Watch,
 ): WaitingOn | undefined {
   if (terminal.has(run.status)) return undefined

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Job } from '../../protocol/api/jobs.ts'
+import type { Job, QueueEvent } from '../../protocol/api/jobs.ts'
 import { takes } from '../../views/waiting.ts'
 import { View } from '../../views/view.ts'
 import {
@@ -21,6 +21,7 @@ import {
   type Draft,
 } from './journal.ts'
 
+type Queued = Extract<QueueEvent, { type: 'job.queued' }>
 const open = () => {
   const journal = new Journal()
   const clock = { seconds: 0 }
@@ -226,6 +227,41 @@ t.test('jobs that are not for any worker say what they lack', (t) => {
   )
   t.end()
 })
+
+t.test(
+  'a job for workers only does not wait for the service, and its record does not say so',
+  (t) => {
+    const { view, commit } = open()
+    const born = (id: string, seconds: number) => queued(jobBorn(id, 'run_1', seconds)) as Queued
+    const only = born('job_2', 2)
+    commit(
+      {
+        kind: 'project',
+        project: 'prj_a',
+        id: 'prj_a',
+        events: [
+          {
+            type: 'action.created',
+            id: 'act_1',
+            action: { id: 'act_1', name: 'send_mail', endpoint_kind: 'http', created_at: at(0) },
+          } as never,
+        ],
+      },
+      started('run_1', 0),
+      queue([born('job_1', 1), { ...only, header: { ...only.header, workers_only: true } }]),
+    )
+    const { items } = jobs(view)
+    t.strictSame(
+      items.map(({ waiting_on }) => waiting_on?.reason),
+      [
+        'waiting for a free slot of the service itself',
+        'no worker for queue "default" takes action "send_mail"',
+      ],
+    )
+    t.notOk(items.some((item) => 'workers_only' in item))
+    t.end()
+  },
+)
 
 t.test('workers are listed with what they take and hold', (t) => {
   const { view, commit, clock } = open()
