@@ -7,7 +7,7 @@ import { settledTurns } from '../../protocol/session/settled.ts'
 import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
 
 export type Change =
-  /** A stored frame as it was committed; `row`: the row that streams which it belongs to, as it is after it; `again`: it begins that row anew. */
+  /** A stored frame as it was committed; `row`: the row that streams which it belongs to, as it is after it; `again`: it begins that row anew; `completes`: it ends a row of which so many blocks were shown by pieces; `began`: it is of a turn that had begun before. */
   | {
       readonly kind: 'frame'
       readonly revision: number
@@ -15,6 +15,8 @@ export type Change =
       readonly at: number
       readonly row?: TranscriptMessage
       readonly again?: boolean
+      readonly completes?: number
+      readonly began?: boolean
     }
   /** Another stored event, of which no transcript knows; `row`: the message it speaks of. */
   | {
@@ -32,10 +34,11 @@ export type Change =
     }
   /** A piece of a row that streams. */
   | { readonly kind: 'piece'; readonly preview: Preview; readonly appended?: Appended }
-/** What changed since a client's cursor, as it is now; `rows`: those that stream, with what they have shown so far. */
+/** What changed since a client's cursor, as it is now; `rows`: those that stream, with what they have shown so far; `begun`: turns of which the client was shown that they began. */
 export interface Caught {
   readonly page: TranscriptPage
   readonly rows: readonly TranscriptMessage[]
+  readonly begun: ReadonlySet<string>
   readonly at: number
 }
 /** Why a stream is ended on purpose. */

@@ -46,6 +46,8 @@ interface Client {
   readonly sink: Sink
   readonly dialect: Dialect
   settled: boolean
+  /** Turns of which it was shown, before it joined, that they began. */
+  readonly begun: Set<string>
   /** Stops the wait for the end of an idle stream. */
   idle: (() => void) | undefined
 }
@@ -54,6 +56,9 @@ interface Head {
   revision: number
 }
 
+/** Turns of a page that are under way and were not just queued. */
+const begunOf = ({ active }: TranscriptPage): string[] =>
+  active.filter(({ record }) => record.status !== 'queued').map(({ record }) => record.id)
 /** Things on a page, and rows of a transcript that is opened without a cursor. */
 const [PAGE, NEWEST] = [200, 20]
 /** Milliseconds between questions that fail: the last one repeats. */
@@ -68,6 +73,8 @@ export class SessionFollower {
   /** Rows whose publisher is being asked. */
   readonly #seeking = new Map<string, { again: boolean; done: Promise<void> }>()
   readonly #active = new Set<string>()
+  /** Those of them that have begun: everybody who has joined was shown that. */
+  #begun = new Set<string>()
   #head: Head | undefined
   #heard = 0
   #doubt = false
@@ -98,7 +105,13 @@ export class SessionFollower {
 
   /** Give a client everything from its first page on. */
   async join(sink: Sink, dialect: Dialect, first: TranscriptPage): Promise<void> {
-    const client: Client = { sink, dialect, settled: false, idle: undefined }
+    const client: Client = {
+      sink,
+      dialect,
+      settled: false,
+      begun: new Set(),
+      idle: undefined,
+    }
     const readable = readiness(sink)
     this.#all.add(client)
     const old = this.#ports.later(this.#ports.age, () => this.#finish(client, 'rotate'))
@@ -118,7 +131,7 @@ export class SessionFollower {
       if (page) {
         const joins =
           !page.more && this.#head?.cursor === page.last && this.#head.revision === page.revision
-        this.#catchUp(client, page, joins ? this.#live.rows() : [])
+        this.#catchUp(client, page, joins ? this.#live.rows() : [], client.begun)
         after = page.through
         if (joins) return this.#joined(client, page.revision)
       }
@@ -130,12 +143,18 @@ export class SessionFollower {
       else await this.#sleep(failures++)
     }
   }
-  #catchUp(client: Client, page: TranscriptPage, rows: readonly TranscriptMessage[]): void {
+  #catchUp(
+    client: Client,
+    page: TranscriptPage,
+    rows: readonly TranscriptMessage[],
+    begun: ReadonlySet<string>,
+  ): void {
     if (page.turns.some(({ record }) => settledTurns.has(record.status))) client.settled = true
     this.#ports.given(
       page.messages.length + page.turns.length + page.interactions.length + rows.length,
     )
-    client.sink.write(client.dialect.caught({ page, rows, at: this.#ports.now() }))
+    client.sink.write(client.dialect.caught({ page, rows, begun, at: this.#ports.now() }))
+    if (!page.more) for (const id of begunOf(page)) client.begun.add(id)
   }
   #joined(client: Client, revision: number): void {
     client.sink.write(client.dialect.ready(revision))
@@ -182,10 +201,19 @@ export class SessionFollower {
         continue
       }
       const revision = ++head.revision
-      const { row, void: again = false } = this.#live.apply(event, revision)
+      const { row, void: again = false, completes } = this.#live.apply(event, revision)
       if (event.type === 'message.upsert' && event.role === 'compaction') summary = rowIn(event)
+      const began = event.type === 'turn.upsert' && this.#begun.has(event.id)
       if (event.type === 'turn.upsert') this.#turn(event.id, event.status)
-      changes.push({ kind: 'frame', revision, frame: event, at, ...(row && { row, again }) })
+      changes.push({
+        kind: 'frame',
+        revision,
+        frame: event,
+        at,
+        ...(row && { row, again }),
+        ...(completes !== undefined && { completes }),
+        ...(began && { began }),
+      })
       if (again && row && event.type !== 'message.upsert')
         changes.push({ kind: 'row', row, again: false, at })
     }
@@ -263,7 +291,9 @@ export class SessionFollower {
       this.#live.apply({ type: 'message.upsert', ...record }, revision)
     for (const { revision, record } of page.turns)
       this.#live.apply({ type: 'turn.upsert', ...record }, revision)
+    const begun = this.#begun
     if (!page.more) {
+      this.#begun = new Set(begunOf(page))
       this.#active.clear()
       for (const { record } of page.active) this.#active.add(record.id)
       this.#live.set(page.live)
@@ -280,7 +310,7 @@ export class SessionFollower {
     }
     for (const client of [...this.#clients]) {
       if (client.sink.full) this.#cut(client)
-      else this.#catchUp(client, rest, page.more ? [] : this.#live.rows())
+      else this.#catchUp(client, rest, page.more ? [] : this.#live.rows(), begun)
     }
   }
   /** Ask for everything a row has shown. One question at a time; a hole that is noticed meanwhile asks once more, for the answer may be older. */
@@ -308,7 +338,9 @@ export class SessionFollower {
   }
 
   #turn(id: string, status: string): void {
-    this.#active[settledTurns.has(status) ? 'delete' : 'add'](id)
+    const over = settledTurns.has(status)
+    this.#active[over ? 'delete' : 'add'](id)
+    if (status !== 'queued') this.#begun[over ? 'delete' : 'add'](id)
   }
   /** Write changes to everybody who has joined: one text for each dialect. */
   #tell(changes: readonly Change[]): void {

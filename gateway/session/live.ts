@@ -30,6 +30,8 @@ interface Applied {
   readonly row?: TranscriptMessage
   /** It begins a row anew, or stores blocks where pieces were shown: what was shown is void. */
   readonly void?: boolean
+  /** It ends a row of which so many blocks were shown, piece by piece. */
+  readonly completes?: number
 }
 
 export class LiveRows {
@@ -55,10 +57,12 @@ export class LiveRows {
       case 'message.upsert': {
         const row = rowIn(frame)
         const known = this.#rows.has(row.id)
+        const completes = this.#shown.get(row.id)?.content.length ?? 0
         this.#shown.delete(row.id)
         if (row.status === 'final') this.#rows.delete(row.id)
         else this.#rows.set(row.id, { row, begun: revision })
-        return row.status === 'final' ? {} : { row, void: known }
+        if (row.status !== 'final') return { row, void: known }
+        return completes > 0 ? { completes } : {}
       }
       case 'message.block':
         return this.#change(frame.message_id, (content) => {

@@ -107,7 +107,10 @@ export function numberedDialect(session_id: string, idle: number): Dialect {
       : `${event('session.message.preview', preview(row, at))}${callsOf(row, at)
           .map((call) => event('tool.call', call))
           .join('')}`
-  const caught = ({ page: { messages, turns, active, more }, rows, at }: Caught): string => {
+  /** A turn begins once, however often it goes on. */
+  const goesOn = (record: TurnUpsert, began: boolean): string =>
+    began && record.status === 'running' ? '' : turn(record)
+  const caught = ({ page: { messages, turns, active, more }, rows, begun, at }: Caught): string => {
     const stored = [
       ...messages.map(({ revision, record, summing }) => ({
         revision,
@@ -119,11 +122,17 @@ export function numberedDialect(session_id: string, idle: number): Dialect {
     ]
     return [
       ...stored.sort((a, b) => a.revision - b.revision).map(({ text }) => text),
-      ...(more ? [] : active.map(({ record }) => turn(record))),
+      ...(more ? [] : active.map(({ record }) => goesOn(record, begun.has(record.id)))),
       ...rows.map((row) => whole(row, at)),
     ].join('')
   }
-  const frame = ({ frame: given, at, row, again }: Extract<Change, { kind: 'frame' }>): string => {
+  const frame = ({
+    frame: given,
+    at,
+    row,
+    again,
+    began = false,
+  }: Extract<Change, { kind: 'frame' }>): string => {
     switch (given.type) {
       case 'message.upsert': {
         if (given.status === 'streaming')
@@ -133,7 +142,7 @@ export function numberedDialect(session_id: string, idle: number): Dialect {
       }
       case 'turn.upsert': {
         const { type: _, ...record } = given
-        return turn(record)
+        return goesOn(record, began)
       }
       case 'message.block':
         return row && given.block.type === 'tool_use'

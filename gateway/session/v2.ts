@@ -53,7 +53,22 @@ export function transcriptDialect(
           const { frame } = change
           const { type, ...data } =
             frame.type === 'message.upsert' ? { type: frame.type, ...rowIn(frame) } : frame
-          return spell(type, data as Open, isPlace(frame) ? seal(change.revision) : undefined)
+          // A whole block supersedes the pieces of it that were sent.
+          const blocks =
+            frame.type === 'message.upsert'
+              ? frame.content.slice(0, change.completes ?? 0).map((block, content_index) =>
+                  spell('message.block', {
+                    session_id,
+                    message_id: frame.id,
+                    content_index,
+                    block,
+                  }),
+                )
+              : []
+          return (
+            blocks.join('') +
+            spell(type, data as Open, isPlace(frame) ? seal(change.revision) : undefined)
+          )
         }
         case 'row':
           return row(change.row)

@@ -232,7 +232,7 @@ export async function everything(
   for (const [name, row] of Object.entries(api) as [RowName, Row][]) {
     if (row.verb !== 'query' && (row.verb !== 'stream' || row.shape.stream !== 'accept')) continue
     // For people only; `token.list` tells the same.
-    if (name === 'me.list_tokens') continue
+    if (name === 'me.list_tokens' || name === 'cli_credential.list') continue
     // It tells the time at which it was asked.
     if (name === 'session.turn_live') continue
     const named: readonly unknown[] = !row.route.includes(':id')
