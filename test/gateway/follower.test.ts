@@ -3,8 +3,9 @@ import type { Dialect } from '../../gateway/session/change.ts'
 import { openPreviews } from '../../gateway/session/previews.ts'
 import { SessionFollower } from '../../gateway/session/follower.ts'
 import { LiveRows } from '../../gateway/session/live.ts'
+import { numberedDialect } from '../../gateway/session/v1.ts'
 import type { TranscriptPage } from '../../protocol/session/pages.ts'
-import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
+import type { TranscriptMessage, TurnUpsert } from '../../protocol/session/shapes.ts'
 
 const row = (id: string, sequence: number | null): TranscriptMessage => ({
   id,
@@ -185,5 +186,85 @@ t.test(
     await turn()
     timers[0]?.()
     t.strictSame(sent, ['a: run_1 1', 'run_1: run_1 1', 'a: run_1 2', 'run_1: run_1 2'])
+  },
+)
+
+t.test(
+  'in the older stream a turn begins once for each connection, however often it goes on',
+  async (t) => {
+    const upsert = (status: string) =>
+      ({ id: 'turn_1', session_id: 'ses_1', status }) as unknown as TurnUpsert
+    const page = (last: number, active: readonly TurnUpsert[] = []): TranscriptPage => ({
+      after: 0,
+      through: last / 10,
+      cut: last / 10,
+      more: false,
+      revision: last / 10,
+      last,
+      messages: [],
+      turns: [],
+      interactions: [],
+      active: active.map((record) => ({ revision: 1, record })),
+      live: [],
+      pending: [],
+    })
+    let view = page(0)
+    const follower = new SessionFollower({
+      ask: () => Promise.resolve(view),
+      shown: () => Promise.resolve(undefined),
+      now: () => 0,
+      later: () => () => {},
+      age: 1,
+      slow() {},
+      given() {},
+    })
+    const dialect = numberedDialect('ses_1', 0)
+    const connect = async () => {
+      const types: string[] = []
+      await follower.join(
+        {
+          write: (piece) =>
+            types.push(
+              ...[
+                ...Buffer.from(piece)
+                  .toString()
+                  .matchAll(/^event: (.*)$/gm),
+              ].map(([, type = '']) => type),
+            ),
+          full: false,
+          closed: false,
+          onDrain() {},
+          onClose() {},
+          end() {},
+        },
+        dialect,
+        view,
+      )
+      return types
+    }
+    let cursor = 0
+    const happens = (status: string, heard = true) => {
+      cursor += 10
+      view = page(cursor, status === 'completed' ? [] : [upsert(status)])
+      if (!heard) return follower.notice(cursor)
+      const events = [{ type: 'turn.upsert', ...upsert(status) }]
+      follower.hear({ cursor, entry: { events, prev: cursor - 10, origin: { at: 0 } } } as never)
+      return Promise.resolve()
+    }
+    const first = await connect()
+    for (const status of ['queued', 'running', 'running', 'waiting', 'running'])
+      await happens(status)
+    t.strictSame(first, ['turn.started', 'turn.waiting'])
+    const second = await connect()
+    t.strictSame(second, ['turn.started'], 'another connection is told what goes on')
+    await happens('running')
+    await happens('running', false)
+    t.strictSame(
+      [first, second],
+      [['turn.started', 'turn.waiting'], ['turn.started']],
+      'also when the view is asked for what was not heard',
+    )
+    await happens('completed')
+    t.equal(first.at(-1), 'turn.completed')
   },
 )

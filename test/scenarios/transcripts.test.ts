@@ -144,17 +144,10 @@ t.test('a turn is followed piece by piece, and ends as it is stored', async (t) 
   for (const { event, id, data } of frames)
     if (event?.startsWith('message.') && data['status'] !== 'final')
       t.equal(id, undefined, 'what streams is no place')
-  const ofRows = frames.filter(({ event }) => event?.startsWith('message.'))
-  const final = ofRows.findIndex(({ data }) => data['status'] === 'final' && data['sequence'] === 4)
-  t.match(
-    ofRows[final - 1],
-    {
-      event: 'message.block',
-      id: undefined,
-      data: { content_index: 0, block: { type: 'text', text: 'All are up.' } },
-    },
-    'a whole block supersedes its pieces',
-  )
+  const rows = frames.filter(({ event }) => event?.startsWith('message.'))
+  const final = rows.findIndex(({ data }) => data['status'] === 'final' && data['sequence'] === 4)
+  const block = { type: 'text', text: 'All are up.' }
+  t.match(rows[final - 1], { event: 'message.block', data: { content_index: 0, block } })
   const folded = new Transcript()
   for (const { id, data } of frames) folded.apply(data as never, id)
   t.strictSame(kept(folded), kept(await readTranscript(source(session_id))))
@@ -422,7 +415,6 @@ t.test('the numbered stream', async (t) => {
   for (const { data } of frames) t.match(data, { event_type: String, session_id })
   const types = events(frames)
   t.strictSame(types.slice(-2), ['turn.completed', 'stream.end'])
-  t.equal(types.filter((type) => type === 'turn.started').length, 1, 'a turn begins once')
   for (const type of [
     'turn.started',
     'tool.call',
