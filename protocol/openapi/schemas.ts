@@ -30,6 +30,7 @@ import { InlineConfig, InlineSkill, InlineToolkit } from '../agents/inline.ts'
 import { ToolManifest, Warning } from '../agents/manifest.ts'
 import { CatalogModel, CatalogProvider } from '../agents/models.ts'
 import { MessagingBinding, SetBinding } from '../bindings.ts'
+import { ExchangeRecord } from '../channels/exchange.ts'
 import { Channel, ChannelEventRecord, ChannelMember, ChannelMessage } from '../channels.ts'
 import type { Shape } from '../contract.ts'
 import * as equipment from '../equipment.ts'
@@ -80,6 +81,7 @@ const chosen: Readonly<Record<string, unknown>> = {
   Channel,
   ChannelEventRecord,
   ChannelMember,
+  ChannelExchange: ExchangeRecord,
   ChannelMessage,
   CheckStep: steps.CheckStep,
   CleanupStep: steps.CleanupStep,
