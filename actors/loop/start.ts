@@ -257,7 +257,8 @@ export function stop(
     id: cause.self.id,
     run_id: typeof run_id === 'string' ? run_id : '',
     reason,
-    depth: source.depth + 1,
+    // A loop that tells people about the pause still runs: a loop pauses once, so this ends.
+    depth: Math.min(source.depth + 1, MAX_CHAIN_DEPTH),
   })
   for (const event of consequences(state, on.state, '', cause)) emit(on, event)
   return decided(on, undefined)

@@ -1,6 +1,7 @@
 /** Chains of loops that start each other through events: what a run knows of them, and how a loop is paused. */
 import t from 'tap'
-import { Yard } from './yard.ts'
+import { MAX_CHAIN_DEPTH } from '../../../protocol/sources.ts'
+import { ORGANIZATION, Yard } from './yard.ts'
 
 const made = (more: Record<string, unknown>): Yard => {
   const yard = new Yard()
@@ -24,7 +25,7 @@ t.test(
   async (t) => {
     const yard = made({ triggers: [{ kind: 'event', key: 'e', config: { event_type: 'run.*' } }] })
     const trigger_id = yard.state.trigger_ids['e'] ?? ''
-    const stop = (id: string) =>
+    const stop = (id: string, depth = 3) =>
       yard.send('loop.stop', {
         trigger_ids: [trigger_id],
         reason: 'Too many.',
@@ -35,7 +36,7 @@ t.test(
           source_id: 'run_1',
           event: {},
           meta: { run_id: 'run_1' },
-          depth: 3,
+          depth,
           chain: { root: 'sevt_0', loops: [] },
           occurred_at: '',
         },
@@ -62,5 +63,12 @@ t.test(
     t.equal(yard.state.skips?.[trigger_id]?.last.reason, 'Too many.')
     stop('sevt_2')
     t.strictSame(yard.events, [], 'a paused loop has no live trigger')
+    yard.send('loop.update', { organization: ORGANIZATION, status: 'active' })
+    stop('sevt_3', MAX_CHAIN_DEPTH)
+    t.match(
+      yard.events.find(({ type }) => type === 'loop.auto_paused'),
+      { depth: MAX_CHAIN_DEPTH },
+      'loops that listen to pauses still run',
+    )
   },
 )
