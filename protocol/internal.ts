@@ -14,6 +14,11 @@ import type { Place, TurnOpening, TurnReport } from './session/commands.ts'
 import type { Registration } from './worker.ts'
 
 /** Decided by a queue. All of them are total: a late, repeated or foreign message changes nothing. */
+/** A lease of a session, as its queue knows it. */
+export interface GrantedLease {
+  readonly job_id: string
+  readonly lease_token: string
+}
 export type QueueCommands = {
   /** From a run: this job wants doing. */
   'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }

@@ -13,7 +13,7 @@
 import type { Actor } from '../actor.ts'
 import type { QueueEvent } from '../../protocol/api/jobs.ts'
 import { timestamp } from '../../protocol/common.ts'
-import type { QueueCommands } from '../../protocol/internal.ts'
+import type { GrantedLease, QueueCommands } from '../../protocol/internal.ts'
 import { leaseToken } from '../../protocol/lease.ts'
 import { lineOf } from '../../protocol/subjects.ts'
 import type { WorkerTiming } from '../../protocol/worker.ts'
@@ -267,9 +267,12 @@ export function queueActor(
         const leased = due.filter((id) => jobs[id]?.lease).length
         return { waiting: Object.keys(jobs).length - leased, leased }
       },
-      /** Ids of the jobs that a worker session holds. */
+      /** The jobs that a worker session holds, with their lease tokens. */
       leases: (state, { session }: { readonly session: string }) =>
-        state.due.filter((id) => find(state, id)?.lease?.session === session),
+        state.due.flatMap((job_id): GrantedLease[] => {
+          const lease = find(state, job_id)?.lease
+          return lease?.session === session ? [{ job_id, lease_token: lease.token }] : []
+        }),
     },
     deadline: (state) => {
       const first = state.due[0]

@@ -33,6 +33,8 @@ export type CoreOptions = Omit<WorkerOptions, 'url' | 'key' | 'project'> & {
   readonly headers: Readonly<Record<string, string>>
 }
 const terminal: ReadonlySet<string> = new Set(['worker_instance_conflict', 'invalid_actor'])
+/** Leases that a registration may list; a worker that holds more lists none. */
+const MOST_LEASES = 10_000
 /** Errors after which the same report would be refused for ever. */
 const hopeless: ReadonlySet<string> = new Set([
   'lease_lost',
@@ -181,13 +183,18 @@ export class Core {
       concurrency_limit: this.#concurrency,
       available_slots: this.#jobs.free,
       action_names: Object.keys(actions),
-      ...(this.#token !== undefined && { worker_session_token: this.#token }),
+      ...(this.#token !== undefined && { worker_session_token: this.#token, ...this.#held() }),
       ...(queues && { queues: [...queues] }),
       ...(name !== undefined && { name }),
       ...(version !== undefined && { version }),
       ...(environment_id !== undefined && { environment_id }),
     }
     this.#line.send(JSON.stringify(frame))
+  }
+  /** What it holds, so that the service gives jobs whose frame was lost with the connection to a worker again. */
+  #held(): { leases?: string[] } {
+    const leases = [...new Set([...this.#jobs.leases, ...this.#reports.leases])]
+    return leases.length <= MOST_LEASES ? { leases } : {}
   }
   #frame(text: string): void {
     const frame = read(text)

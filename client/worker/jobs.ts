@@ -46,6 +46,10 @@ export class Jobs {
   get size(): number {
     return this.#running.size
   }
+  /** Lease tokens of the jobs that run here. */
+  get leases(): readonly string[] {
+    return [...this.#running.keys()]
+  }
   get free(): number {
     return Math.max(0, this.#world.concurrency - this.#running.size)
   }

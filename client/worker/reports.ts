@@ -9,12 +9,18 @@ import type { Cancel, Clock } from './ports.ts'
 export type Report = Extract<Up, { type: 'job.report' }>
 type Outcome = Omit<Report, 'type' | 'message_id' | 'job_id' | 'lease_token'>
 
+interface Pending {
+  readonly job_id: string
+  readonly lease_token: string
+  readonly text: string
+}
+
 /** Milliseconds between repeats. */
 const RESEND = 10_000
 
 export class Reports {
   /** Unacknowledged reports as text, by message id. */
-  readonly #pending = new Map<string, { readonly job_id: string; readonly text: string }>()
+  readonly #pending = new Map<string, Pending>()
   readonly #send: (text: string) => void
   readonly #changed: () => void
   readonly #clock: Clock
@@ -28,6 +34,10 @@ export class Reports {
   }
   get size(): number {
     return this.#pending.size
+  }
+  /** Lease tokens of the reports that are not acknowledged. */
+  get leases(): readonly string[] {
+    return [...this.#pending.values()].map(({ lease_token }) => lease_token)
   }
 
   /** Report an outcome of a lease. */
@@ -45,7 +55,7 @@ export class Reports {
         error_type: 'ResultTooLarge',
         error_message: `the report is larger than ${sizes.frame} bytes`,
       })
-    this.#pending.set(message_id, { job_id: id, text })
+    this.#pending.set(message_id, { job_id: id, lease_token, text })
     this.#send(text)
     this.#timer ??= this.#clock.after(RESEND, () => this.#again())
   }

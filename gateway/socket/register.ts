@@ -4,21 +4,16 @@
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { prefixes } from '../../protocol/ids.ts'
-import type { ViewQuestions } from '../../protocol/view-questions.ts'
 import type { WorkerCommands } from '../../protocol/internal.ts'
 import { closeCodes, type Register } from '../../protocol/worker.ts'
-import { gained, settle } from './offers.ts'
+import { countLeases } from './leases.ts'
+import { settle } from './offers.ts'
 import type { Connection } from './connection.ts'
-import { command, queueNamed, secret, type Edge } from './edge.ts'
-import { lasting } from './held.ts'
+import { command, secret, type Edge } from './edge.ts'
 import { beat, leave } from './life.ts'
 import { Session } from './session.ts'
 
 type Entered = WorkerCommands['worker.register']['reply']
-type Lease = ViewQuestions['leases']['reply']['items'][number]
-
-/** Milliseconds before a view that could not say which leases are held is asked again. */
-const AGAIN = 2000
 
 /** Take a `worker.register` frame. Resolves when the connection is registered or on its way to be closed. */
 export async function register(edge: Edge, connection: Connection, frame: Register): Promise<void> {
@@ -100,7 +95,7 @@ export async function register(edge: Edge, connection: Connection, frame: Regist
     lease: { lease_duration_seconds: lease, heartbeat_cadence_seconds: cadence },
   })
   if (session.draining) connection.send({ type: 'worker.drain' })
-  void count(edge, session, entered)
+  void countLeases(edge, session, entered, frame.leases)
 }
 
 function refused(
@@ -157,57 +152,4 @@ function enter(edge: Edge, session: Session, { replaced }: Entered): void {
       other.connection.close(closeCodes.superseded, 'superseded by a newer connection')
   beat(edge, session)
   settle(edge, session)
-}
-
-/**
- * Leases from before this connection: those of a resumed session count against its slots, and until they are known it is
- * given nothing; those of a session that this one replaced are lost.
- */
-async function count(edge: Edge, session: Session, { resumed, replaced }: Entered): Promise<void> {
-  if (resumed) {
-    const items = await leases(edge, session, session.id)
-    const until = lasting(edge, edge.world.settings.timing.lease)
-    for (const { job_id, queue, session_id } of items)
-      session.held.set(job_id, {
-        until,
-        heard: edge.world.now(),
-        queue,
-        beaten: 0,
-        ...(session_id !== undefined && { session_id }),
-      })
-    session.counted = true
-    gained(edge, session)
-  } else if (replaced && replaced.session !== session.id)
-    lose(edge, session, replaced.session, await leases(edge, session, replaced.session))
-}
-
-/** What the view says a session holds; after one heartbeat cadence without an answer, nothing. */
-async function leases(edge: Edge, session: Session, id: string): Promise<readonly Lease[]> {
-  const { world } = edge
-  const end = world.now() + world.settings.timing.cadence * 1000
-  while (!session.closed) {
-    const answer = await world
-      .view(session.project, 'leases', { session: id })
-      .catch(() => undefined)
-    if (answer !== undefined && !isRefusal(answer))
-      return (answer as ViewQuestions['leases']['reply']).items
-    if (world.now() >= end) break
-    await new Promise<void>((resolve) => world.later(AGAIN, resolve))
-  }
-  return []
-}
-
-function lose(edge: Edge, session: Session, lost: string, items: readonly Lease[]): void {
-  const queues = new Map<
-    string,
-    { readonly to: NonNullable<ReturnType<typeof queueNamed>>; readonly job_ids: string[] }
-  >()
-  for (const { job_id, queue } of items) {
-    const to = queueNamed(edge, session.project, job_id, queue)
-    const known = to && queues.get(to.id)
-    if (known) known.job_ids.push(job_id)
-    else if (to) queues.set(to.id, { to, job_ids: [job_id] })
-  }
-  for (const { to, job_ids } of queues.values())
-    void command(edge, session.connection.grant, to, 'queue.lose', { session: lost, job_ids })
 }

@@ -5,6 +5,7 @@ import { evolve } from '../../actors/actor.ts'
 import { dueAt, initial, type QueueState } from '../../actors/queue/state.ts'
 import type { LeaseGrant } from '../../protocol/api/jobs.ts'
 import type { Event } from '../../protocol/entry.ts'
+import type { GrantedLease } from '../../protocol/internal.ts'
 import { QueueStage } from './jobs.ts'
 import type { Done } from './stage.ts'
 
@@ -156,9 +157,9 @@ class Observer {
       throw new Error('the deadline is not that of the first lease to end')
     const line = this.queue.line()
     const leased = [
-      ...this.queue.ask<string[]>('leases', { session: 's1' }),
-      ...this.queue.ask<string[]>('leases', { session: 's2' }),
-    ]
+      ...this.queue.ask<GrantedLease[]>('leases', { session: 's1' }),
+      ...this.queue.ask<GrantedLease[]>('leases', { session: 's2' }),
+    ].map(({ job_id }) => job_id)
     const by = (status: Seen['status']) =>
       [...this.jobs]
         .filter(([, seen]) => seen.status === status)

@@ -326,7 +326,7 @@ t.test(
         'nothing is journaled',
       )
     }
-    t.same(queue.ask('leases', { session: 'wst_1' }), ['job_1'])
+    t.same(queue.ask('leases', { session: 'wst_1' }), [{ job_id: 'job_1', lease_token: token }])
     t.same(queue.ask('leases', { session: 'wst_2' }), [])
   },
 )

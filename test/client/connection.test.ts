@@ -27,7 +27,12 @@ t.test(
     )
     peer().accept('wst_7')
     t.match(peer().sent, [
-      { type: 'worker.register', worker_session_token: 'wst_7', available_slots: 1 },
+      {
+        type: 'worker.register',
+        worker_session_token: 'wst_7',
+        available_slots: 1,
+        leases: ['lt_a'],
+      },
       { type: 'job.heartbeat', job_id: 'job_a', lease_token: 'lt_a' },
       { type: 'jobs.claim', available_slots: 1 },
     ])

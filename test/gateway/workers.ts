@@ -8,6 +8,7 @@ import type { JobHeader } from '../../protocol/api/jobs.ts'
 import type { Command } from '../../protocol/entry.ts'
 import type { Refusal } from '../../protocol/errors.ts'
 import { makeId, type Prefix } from '../../protocol/ids.ts'
+import type { GrantedLease } from '../../protocol/internal.ts'
 import { leaseToken } from '../../protocol/lease.ts'
 import { offerCapability, subjects } from '../../protocol/subjects.ts'
 import { defaultTiming, type ClaimedJob, type Offer, type Taking } from '../../protocol/worker.ts'
@@ -102,6 +103,8 @@ export interface Scene {
   readonly on: Record<string, Script>
   /** What the view says that sessions hold. */
   leases: Record<string, { job_id: string; queue: string }[]> | 'down'
+  /** Leases that every queue says it has granted. */
+  granted: readonly GrantedLease[] | Refusal
   /** What the registry says of every connection. */
   current: boolean
   /** What a new connection with the same credential would get now. */
@@ -172,7 +175,7 @@ export function scene(settings: Partial<World['settings']> = {}): Scene {
         ? (answer as Refusal)
         : { reply: answer }
     },
-    ask: async () => made.current,
+    ask: async (_to: unknown, name: string) => (name === 'leases' ? made.granted : made.current),
     view: async (_project: string, name: string, input: unknown) => {
       if (made.leases === 'down') throw new Error('no view')
       return name === 'leases'
@@ -216,6 +219,7 @@ export function scene(settings: Partial<World['settings']> = {}): Scene {
     demands: 0,
     on,
     leases: {},
+    granted: [],
     current: true,
     verdict: undefined,
     listening,

@@ -126,6 +126,38 @@ t.test(
 )
 
 t.test(
+  'a job whose frame was lost with the connection is handed out again, and no attempt is counted',
+  async (t) => {
+    const registration = {
+      worker_instance_id: 'deaf',
+      action_names: ['listen'],
+      concurrency_limit: 2,
+    }
+    const first = await s.worker(registration)
+    const [kept, lost] = [await start(s, 'listen'), await start(s, 'listen')]
+    const received = await first.job()
+    const [missed = {}] = await claim(first)
+    first.socket.terminate()
+    const second = await s.worker({
+      ...registration,
+      worker_session_token: await tokenOf(first),
+      leases: [received['lease_token']],
+    })
+    const [again = {}] = await claim(second)
+    t.equal(again['id'], missed['id'])
+    t.equal(again['claim_attempt'], 1)
+    t.not(again['lease_token'], missed['lease_token'])
+    t.match(await second.report(missed), {}, 'the lease before it is superseded')
+    for (const job of [received, again]) t.match(await second.report(job), { duplicate: false })
+    for (const run of [kept, lost]) {
+      t.match(await runOf(s, run), { status: 'completed' })
+      t.notOk((await story(s, run)).includes('step.retried'))
+    }
+    second.close()
+  },
+)
+
+t.test(
   'a process that lost its token waits for the takeover window; then the old leases are lost at once',
   async (t) => {
     const first = await s.worker({ worker_instance_id: 'container', action_names: ['contain'] })
