@@ -46,6 +46,11 @@ export interface DeliveryOpening {
   readonly event_type: string
   readonly body: Open
   readonly run_id?: string
+  /**
+   * The id of the private session that the event happened in. An attempt is made only if the webhook's last editor may read it;
+   * only its readers are shown the delivery.
+   */
+  readonly private_session?: string
   readonly once?: true
 }
 /** How an attempt went. `pause`: milliseconds until the next one; absent when another cannot help. */

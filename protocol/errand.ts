@@ -8,6 +8,7 @@ import type { Exchange } from './channels/exchange.ts'
 import type { JobHeader } from './api/jobs.ts'
 import type { Kind } from './entry.ts'
 import { timestamp } from './common.ts'
+import type { HeldFiring } from './loop/events.ts'
 
 /** The queue of errands; each project has one in every shard. */
 export const ERRANDS = '$errands'
@@ -25,6 +26,8 @@ export type Errand =
     }
   /** Take somebody who is no active principal any more out of all channels. */
   | { readonly errand: 'leave'; readonly principal_id: string }
+  /** Fire a trigger of a loop for an event of a private session, if the loop's last editor may read the session. */
+  | ({ readonly errand: 'firing'; readonly loop_id: string } & HeldFiring)
   /** Nobody wants anything any more. */
   | { readonly errand: 'none' }
 

@@ -55,6 +55,11 @@ export interface Publication {
   readonly depth: number
   /** Absent: no run caused it, or a run that no event caused. */
   readonly chain?: Chain
+  /**
+   * The id of the private session that the event happened in. Only principals that may read the session are shown the event;
+   * it fires triggers and reaches webhooks only if their last editor is one of them. It resumes no waits.
+   */
+  readonly private_session?: string
   /** `sevt_…`, when the producer has given it one already. */
   readonly id?: string
 }
@@ -132,6 +137,8 @@ export type SourceCommands = {
 export interface Firing {
   readonly trigger_id: string
   readonly source: SourceEvent
+  /** The principal that was found to be allowed to read the private session of the event. */
+  readonly reader?: string
 }
 
 /** Decided by a loop: it pauses, because its triggers would start more runs for events of runs than is allowed. */

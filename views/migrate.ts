@@ -10,7 +10,7 @@
 import type { Database } from 'better-sqlite3'
 
 /** Raise it with every change of the schema or of what is derived into it. */
-export const SCHEMA_VERSION = 16
+export const SCHEMA_VERSION = 17
 
 // A row that is larger than a quarter of a page has no room in a table WITHOUT ROWID: each would have a page of its own, as the
 // rows of the timeline had (https://www.sqlite.org/fileformat2.html, payload overflow). So those tables hold small rows.
@@ -139,7 +139,7 @@ CREATE INDEX loops_name ON loops (project, name);
 
 CREATE TABLE source_events (
   cursor INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL, event_type TEXT NOT NULL, source_kind TEXT NOT NULL, source_id TEXT NOT NULL,
-  dedup TEXT, record TEXT NOT NULL
+  dedup TEXT, session TEXT, record TEXT NOT NULL
 );
 CREATE INDEX source_events_dedup ON source_events (project, dedup, cursor) WHERE dedup IS NOT NULL;
 CREATE INDEX source_events_new ON source_events (project, cursor);
@@ -148,7 +148,7 @@ CREATE INDEX source_events_source ON source_events (project, source_id, cursor);
 
 CREATE TABLE webhooks (id TEXT PRIMARY KEY, project INTEGER NOT NULL, enabled INTEGER NOT NULL, created_at INTEGER NOT NULL, record TEXT NOT NULL);
 CREATE INDEX webhooks_new ON webhooks (project, created_at, id);
-CREATE TABLE deliveries (id TEXT PRIMARY KEY, project INTEGER NOT NULL, webhook TEXT NOT NULL, created_at INTEGER NOT NULL, record TEXT NOT NULL);
+CREATE TABLE deliveries (id TEXT PRIMARY KEY, project INTEGER NOT NULL, webhook TEXT NOT NULL, session TEXT, created_at INTEGER NOT NULL, record TEXT NOT NULL);
 CREATE INDEX deliveries_new ON deliveries (webhook, created_at, id);
 
 CREATE TABLE audit (

@@ -148,7 +148,9 @@ const queries = {
   'event.list': define<EventFilters>(({ store, project }, input) =>
     eventList(store, project, input),
   ),
-  'event.get': define<OfRun>(({ store, project }, input) => eventGet(store, project, input)),
+  'event.get': define<Parameters<typeof eventGet>[2]>(({ store, project }, input) =>
+    eventGet(store, project, input),
+  ),
   'loop.list': define<Paging & { status?: string; agent_id?: string }>(
     ({ store, project }, input) => loopList(store, project, input),
   ),
@@ -274,8 +276,8 @@ const queries = {
   'webhook.get': define<{ webhook_id: string }>(({ store, project }, input) =>
     webhookGet(store, project, input),
   ),
-  'webhook.deliveries': define<Paging & { webhook_id: string }>(({ store, project, now }, input) =>
-    deliveryList(store, project, input, now),
+  'webhook.deliveries': define<Parameters<typeof deliveryList>[2]>(
+    ({ store, project, now }, input) => deliveryList(store, project, input, now),
   ),
   callable: define<ViewQuestions['callable']['input']>(({ store, project, now }, { name }) =>
     callable(store, project, watch(store, project, now), name),

@@ -21,5 +21,11 @@ export const interactionVisibleTo = (
   SELECT 1 FROM sessions s WHERE s.project = ${alias}.project AND s.id = ${alias}.session AND NOT ${visibleTo('s')})
   OR EXISTS (SELECT 1 FROM interaction_people a WHERE a.project = ${alias}.project AND a.person IN (${names.map(() => '?').join(', ')})
     AND a.part IN ('target', 'reviewer') AND a.created_at = ${alias}.created_at AND a.id = ${alias}.id))`
-/** The values of the parameters of `visibleTo`. */
+/**
+ * Holds for rows that belong to no private session, or to one that a viewer may read.
+ * @param alias of a table with the columns `project` and `session`, which is the id of a private session or null.
+ */
+export const openTo = (alias: string): string => `(${alias}.session IS NULL OR EXISTS (
+  SELECT 1 FROM sessions s WHERE s.project = ${alias}.project AND s.id = ${alias}.session AND ${visibleTo('s')}))`
+/** The values of the parameters of `visibleTo` and `openTo`. */
 export const viewerValues = ({ id, admin }: Viewer): Value[] => [id, id, admin ? 1 : 0, id]

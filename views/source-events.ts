@@ -1,11 +1,13 @@
 /** Source events as they were published; each is a row that never changes, in the order of the journal. */
 import type { SourceEventRecord } from '../protocol/api/events.ts'
+import type { Viewer } from '../protocol/channels.ts'
 import { parseTimestamp } from '../protocol/common.ts'
 import type { Placed } from '../protocol/entry.ts'
 import type { ViewQuestions } from '../protocol/view-questions.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'
 import type { SourcesEvent } from '../protocol/sources.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
+import { openTo, viewerValues } from './session-visibility.ts'
 import type { Store, Value } from './store.ts'
 
 /** Apply an entry of the source events of a project. */
@@ -14,6 +16,7 @@ export function applySourceEvents(store: Store, { cursor, entry }: Placed): void
   for (const [index, event] of (entry.events as readonly SourcesEvent[]).entries()) {
     if (event.type !== 'source.published') continue
     const { id, event_type, source_kind, source_id, dedup_key = null } = event
+    const { private_session = null } = event
     store.append(
       'source_events',
       cursor + index,
@@ -23,6 +26,7 @@ export function applySourceEvents(store: Store, { cursor, entry }: Placed): void
       source_kind,
       source_id,
       dedup_key,
+      private_session,
       JSON.stringify(recordOf(event)),
     )
   }
@@ -64,6 +68,8 @@ export interface EventFilters extends Paging {
   readonly event_type?: string
   readonly source_kind?: string
   readonly source_id?: string
+  /** The principal that asks; absent: the service itself. */
+  readonly viewer?: Viewer
 }
 /** Published events, newest first. */
 export function eventList(
@@ -87,11 +93,17 @@ export function eventList(
   const values: Value[] = [
     project,
     ...given.map(([, value]) => value as string),
+    ...(input.viewer ? viewerValues(input.viewer) : []),
     ...after.values,
     limitOf(input) + 1,
   ]
+  const conditions = [
+    'project = ?',
+    ...given.map(([name]) => `${name} = ?`),
+    ...(input.viewer ? [openTo('source_events')] : []),
+  ]
   const rows = store.upToPage<Row>(
-    `SELECT cursor, record FROM source_events INDEXED BY ${index} WHERE project = ?${given.map(([name]) => ` AND ${name} = ?`).join('')}${after.sql} ORDER BY cursor DESC LIMIT ?`,
+    `SELECT cursor, record FROM source_events INDEXED BY ${index} WHERE ${conditions.join(' AND ')}${after.sql} ORDER BY cursor DESC LIMIT ?`,
     ...values,
   )
   return page(rows, input, read, (row) => [row.cursor])
@@ -122,12 +134,13 @@ export function publishedKeys(
 export function eventGet(
   store: Store,
   project: number,
-  { id }: { readonly id: string },
+  { id, viewer }: { readonly id: string; readonly viewer?: Viewer },
 ): SourceEventRecord | Refusal {
   const row = store.one<Row>(
-    'SELECT cursor, record FROM source_events WHERE id = ? AND project = ?',
+    `SELECT cursor, record FROM source_events WHERE id = ? AND project = ?${viewer ? ` AND ${openTo('source_events')}` : ''}`,
     id,
     project,
+    ...(viewer ? viewerValues(viewer) : []),
   )
   return row
     ? read(row)

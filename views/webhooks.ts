@@ -1,11 +1,13 @@
 /** Webhooks of a project, and their deliveries. */
 import type { DeliveryRecord, Webhook, WebhookEvent } from '../protocol/api/webhooks.ts'
+import type { Viewer } from '../protocol/channels.ts'
 import { parseTimestamp } from '../protocol/common.ts'
 import type { DeliveryEvent } from '../protocol/delivery.ts'
 import type { Placed } from '../protocol/entry.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'
 import { patch } from '../protocol/patch.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
+import { openTo, viewerValues } from './session-visibility.ts'
 import { Kept, type Store } from './store.ts'
 
 /** Milliseconds for which deliveries are listed. */
@@ -84,6 +86,8 @@ export function webhookList(
 
 interface DeliveryRow {
   readonly project: number
+  /** The private session of its event. */
+  readonly session: string | null
   readonly record: DeliveryRecord
   stored: boolean
 }
@@ -93,28 +97,30 @@ const kept = (store: Store): Kept<DeliveryRow> =>
     () =>
       new Kept(
         (id): DeliveryRow | undefined => {
-          const row = store.one<{ project: number; record: string }>(
-            'SELECT project, record FROM deliveries WHERE id = ?',
+          const row = store.one<{ project: number; session: string | null; record: string }>(
+            'SELECT project, session, record FROM deliveries WHERE id = ?',
             id,
           )
           return (
             row && {
               project: row.project,
+              session: row.session,
               record: JSON.parse(row.record) as DeliveryRecord,
               stored: true,
             }
           )
         },
         (row, id) => {
-          const { project, record } = row
+          const { project, session, record } = row
           if (row.stored)
             store.run('UPDATE deliveries SET record = ? WHERE id = ?', JSON.stringify(record), id)
           else
             store.run(
-              'INSERT OR REPLACE INTO deliveries (id, project, webhook, created_at, record) VALUES (?, ?, ?, ?, ?)',
+              'INSERT OR REPLACE INTO deliveries (id, project, webhook, session, created_at, record) VALUES (?, ?, ?, ?, ?, ?)',
               id,
               project,
               record.webhook_id,
+              session,
               parseTimestamp(record.created_at) ?? 0,
               JSON.stringify(record),
             )
@@ -129,11 +135,16 @@ export function applyDelivery(store: Store, { entry }: Placed): void {
   for (const event of entry.events as readonly DeliveryEvent[]) {
     if (event.type === 'delivery.opened') {
       const {
-        opening: { to, once },
+        opening: { to, once, private_session: session = null },
         delivery,
       } = event
       if (to.kind === 'webhook' && !once)
-        rows.set(event.id, { project, record: delivery as DeliveryRecord, stored: false })
+        rows.set(event.id, {
+          project,
+          session,
+          record: delivery as DeliveryRecord,
+          stored: false,
+        })
       continue
     }
     const row = rows.get(event.id)
@@ -145,16 +156,18 @@ export function applyDelivery(store: Store, { entry }: Placed): void {
 export function deliveryList(
   store: Store,
   project: number,
-  input: Paging & { readonly webhook_id: string },
+  input: Paging & { readonly webhook_id: string; readonly viewer?: Viewer },
   now: number,
 ): Page<DeliveryRecord> | Refusal {
   if (!find(store, project, input.webhook_id)) return missing
+  const { viewer } = input
   const after = beyond(['created_at', 'id'], 'DESC', input.after)
   const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
-    `SELECT id, created_at, record FROM deliveries WHERE webhook = ? AND project = ? AND created_at > ?${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
+    `SELECT id, created_at, record FROM deliveries WHERE webhook = ? AND project = ? AND created_at > ?${viewer ? ` AND ${openTo('deliveries')}` : ''}${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
     input.webhook_id,
     project,
     now - LISTED,
+    ...(viewer ? viewerValues(viewer) : []),
     ...after.values,
     limitOf(input) + 1,
   )

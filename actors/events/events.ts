@@ -41,6 +41,7 @@ function tellAll(
     record,
     depth,
     chain,
+    private_session,
     occurred_at,
     fires = {},
     overruns = {},
@@ -59,6 +60,7 @@ function tellAll(
     meta,
     depth,
     ...(chain && { chain }),
+    ...(private_session !== undefined && { private_session }),
     occurred_at,
   }
   const delivered: Delivered = {

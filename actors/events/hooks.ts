@@ -50,12 +50,13 @@ export function openingOf(
   id: string,
   source: SourceEvent,
 ): DeliveryOpening {
-  const { id: event_id, event_type, meta, occurred_at } = source
+  const { id: event_id, event_type, meta, occurred_at, private_session } = source
   const { run_id } = meta
   return {
     to: { kind: 'webhook', webhook_id },
     event_type,
     ...(typeof run_id === 'string' && { run_id }),
+    ...(private_session !== undefined && { private_session }),
     body: {
       type: event_type,
       data: dataOf(source),

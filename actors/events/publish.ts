@@ -23,6 +23,9 @@ type Stored = Extract<SourcesEvent, { type: 'source.published' }>
 const isChatter = (event_type: string): boolean =>
   event_type.startsWith('run.') || event_type.startsWith('check.')
 
+/** What an event of a private session does not do. */
+const UNHEARD = { wakes: {}, faulty: {}, overruns: {} } as const
+
 /** The event that stores a publication; undefined when there is nothing to keep. */
 function store(
   state: SourcesState,
@@ -32,20 +35,16 @@ function store(
   limits: TriggerLimits,
 ): Stored | undefined {
   const event = isChatter(publication.event_type) ? publication.event : reduced(publication.event)
-  const {
-    heard,
-    fires: fitting,
-    wakes,
-    faulty,
-  } = listenersOf(state).match(
+  const { private_session } = publication
+  const matched = listenersOf(state).match(
     event === publication.event ? publication : { ...publication, event },
   )
-  const { fires, overruns } = withinLimits(
-    state,
-    { ...publication, id, fires: fitting },
-    cause.at,
-    limits,
-  )
+  const { heard, fires: fitting } = matched
+  const limited = withinLimits(state, { ...publication, id, fires: fitting }, cause.at, limits)
+  const { fires } = limited
+  // What a condition or a pause says of an event would tell of the private session to every reader of the loop.
+  const { wakes, faulty, overruns } =
+    private_session === undefined ? { ...matched, ...limited } : UNHEARD
   const hooks = Object.fromEntries(
     hooksFor(state, publication.event_type).map((webhook_id) => [
       webhook_id,
@@ -66,6 +65,7 @@ function store(
     ...(hooked && record && { record }),
     depth,
     ...(chain && { chain }),
+    ...(private_session !== undefined && { private_session }),
     occurred_at: timestamp(cause.at),
     ...(dedup_key !== undefined && { dedup_key }),
     ...(Object.keys(fires).length > 0 && { fires }),

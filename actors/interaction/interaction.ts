@@ -26,7 +26,8 @@ const publish = (
   { id, project }: Address,
 ): readonly Effect[] => {
   const { type, source, withheld } = event
-  if (withheld) return []
+  const { session_id } = source.event
+  if (withheld && typeof session_id !== 'string') return []
   const record = event.type === 'interaction.created' ? reduced(event.interaction) : source.record
   const input: ServicePublication = {
     event_type: type,
@@ -34,6 +35,7 @@ const publish = (
     source_id: id,
     ...source,
     ...(record && { record }),
+    ...(withheld && typeof session_id === 'string' && { private_session: session_id }),
   }
   return [{ tell: { to: { kind: 'events', id: project }, name: 'source.publish', input } }]
 }

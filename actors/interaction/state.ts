@@ -24,7 +24,7 @@ export interface InteractionState {
   readonly deleted?: true
   /** The session that asks, and hears of every change. */
   readonly session?: string
-  /** Asked in a private session: no source event tells of it. */
+  /** Asked in a private session: only readers of the session receive its source events. */
   readonly withheld?: true
   /** The service demands it before an action is executed; absent: a question of a client, a run or an agent. */
   readonly approval?: Approval

@@ -201,6 +201,7 @@ export function update(
     },
     ...(derived && { derived }),
     ...(secrets && { secrets }),
+    editor: cause.principal.id,
   })
   return followUp(on, state, input.organization, cause)
 }

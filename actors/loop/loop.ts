@@ -18,6 +18,7 @@ import type { ServicePublication, SourceCommands, Watch } from '../../protocol/s
 import type { Actor, AnyActor, Cause, Effect } from '../actor.ts'
 import { create, end, remove, settleHandle, update } from './define.ts'
 import type { LoopOptions } from './draft.ts'
+import { errandOf, firingSettled } from './firings.ts'
 import { placeGiven } from './places.ts'
 import { left, returns, spend, wake } from './runs.ts'
 import { standingOf } from './standing.ts'
@@ -145,6 +146,7 @@ export function loopActor(options: LoopOptions): AnyActor {
       'loop.delete': bound(remove),
       'loop.start': bound(start) as never,
       'trigger.fire': bound(fire),
+      'job.settled': firingSettled,
       'loop.stop': bound(stop),
       'loop.ask': bound(answerStep),
       'run.left': bound(left),
@@ -168,6 +170,15 @@ export function loopActor(options: LoopOptions): AnyActor {
         ...warnOfIdleTriggers(loop_id, triggers, project),
       ],
       'loop.auto_paused': sayPaused,
+      'firing.dropped': ({ trigger_id, source_event_id }, { id: loop_id, project }) => [
+        {
+          warn: {
+            about: loop_id,
+            message: 'firings for events of private sessions were dropped: too many wait',
+            fields: { project, loop_id, trigger_id, source_event_id },
+          },
+        },
+      ],
       'place.wanted': ({ run_id, loop_id, organization }, { project }) => [
         toPlaces(organization, 'place.ask', { project, loop_id, run_id }),
       ],
@@ -205,6 +216,7 @@ export function loopActor(options: LoopOptions): AnyActor {
       trigger: factsOf,
       triggers: standingsOf,
       standing: standingOf,
+      job_spec: errandOf,
     },
     // A snapshot of an older release lacks what that did not know.
     recover: (state) => ({ ...unborn(), ...state }),

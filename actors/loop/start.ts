@@ -21,6 +21,7 @@ import { MAX_CHAIN_DEPTH, type Chain, type SourceEvent } from '../../protocol/so
 import type { Cause, Decision } from '../actor.ts'
 import { judge, type Verdict } from './admit.ts'
 import { decided, draft, emit, nothing, tellRun, type Draft, type LoopOptions } from './draft.ts'
+import { hold, mustWait } from './firings.ts'
 import { askForPlace } from './places.ts'
 import {
   isLiving,
@@ -203,12 +204,14 @@ export function start(
 export function fire(
   options: LoopOptions,
   state: LoopState,
-  { trigger_id, source }: LoopCommands['trigger.fire']['input'],
+  firing: LoopCommands['trigger.fire']['input'],
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
+  const { trigger_id, source } = firing
   const trigger = liveTrigger(state, trigger_id)
   const key = `${trigger_id} ${source.id}`
   if (!trigger || state.fired.includes(key)) return nothing
+  if (mustWait(state, firing)) return hold(state, firing, cause)
   const on = draft(state, cause, options)
   const outcome =
     source.depth > MAX_CHAIN_DEPTH

@@ -9,7 +9,7 @@
 import type { TriggerStanding } from '../../protocol/api/loops.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Definition } from '../../protocol/directory.ts'
-import type { Clock, Derived, LoopEvent } from '../../protocol/loop/events.ts'
+import type { Clock, Derived, HeldFiring, LoopEvent } from '../../protocol/loop/events.ts'
 import type { QueueReason } from '../../protocol/loop/run.ts'
 import { triggerKey, type Loop, type Trigger } from '../../protocol/loop/shapes.ts'
 import { own } from '../../protocol/lookup.ts'
@@ -63,6 +63,10 @@ export interface LoopState {
     readonly organization: string
   }
   more_at?: number
+  /** The principal that changed the loop last; absent: unknown, or it was never changed. */
+  editor?: string
+  /** Firings for events of private sessions, by the jobs of their errands; absent: none. */
+  firings?: Readonly<Record<string, HeldFiring>>
 }
 /** A loop that is there. */
 export type Living = LoopState & { readonly record: Loop }
@@ -151,16 +155,19 @@ export const evolveLoop: Evolve = {
     trigger_ids,
     secrets,
   }),
-  'loop.updated': (state, { loop, derived, secrets }) =>
-    state.record
+  'loop.updated': (state, { loop, derived, secrets, editor }) => {
+    const { editor: _, ...before } = state
+    return state.record
       ? {
-          ...state,
+          ...before,
           record: patch(state.record, loop),
           ...derived,
           ...(derived && { skips: {} }),
           ...(secrets && { secrets }),
+          ...(editor !== undefined && { editor }),
         }
-      : state,
+      : state
+  },
   'loop.deleted': ({ active, leaving, line, places, watched, standing }) => ({
     ...unborn(),
     deleted: true,
@@ -248,6 +255,15 @@ export const evolveLoop: Evolve = {
   'handle.bound': same,
   'handle.freed': same,
   'child.answered': same,
+  'firing.held': (state, { job_id, firing }) => ({
+    ...state,
+    firings: { ...state.firings, [job_id]: firing },
+  }),
+  'firing.ended': (state, { job_id }) => {
+    const { [job_id]: _, ...firings } = state.firings ?? {}
+    return { ...state, firings }
+  },
+  'firing.dropped': same,
 }
 
 /** When the loop wants to be woken: a schedule fires, or there is more to do. */

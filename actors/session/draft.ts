@@ -160,10 +160,16 @@ function saidIn(
   if (role !== 'user' && role !== 'assistant') return {}
   const turn = turn_id === undefined ? undefined : state.turns[turn_id]
   const session = patch(state.record, changed)
-  if (isPrivate(session)) return {}
   const { session_key, visibility } = session
   const closed = visibility === 'private' && channelOfKey(session_key) !== undefined
-  return { said: { session_key, depth: turn ? depthOf(turn) : 0, ...(closed && { closed }) } }
+  return {
+    said: {
+      session_key,
+      depth: turn ? depthOf(turn) : 0,
+      ...(closed && { closed }),
+      ...(isPrivate(session) && { private_session: true }),
+    },
+  }
 }
 /** Write a row that no transcript shows. */
 export const writeHidden = (on: Draft, row: Row): void =>

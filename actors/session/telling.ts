@@ -18,7 +18,7 @@ function recordOf(event: MessageUpsert, closed?: true): Open {
 export function tellMessage(event: MessageUpsert, { project }: Address): readonly Effect[] {
   const { said, id: message_id, session_id, agent_id, role, sequence, turn_id, content } = event
   if (!said) return []
-  const { session_key, depth, closed } = said
+  const { session_key, depth, closed, private_session } = said
   const meta = { session_id, agent_id, message_id, role }
   const input: ServicePublication = {
     event_type: 'session.message.created',
@@ -34,6 +34,7 @@ export function tellMessage(event: MessageUpsert, { project }: Address): readonl
     meta,
     record: recordOf(event, closed),
     depth,
+    ...(private_session && { private_session: session_id }),
   }
   return [{ tell: { to: { kind: 'events', id: project }, name: 'source.publish', input } }]
 }

@@ -4,6 +4,7 @@
  */
 import type { Directory } from '../../gateway/directory.ts'
 import type { Log, World } from '../../gateway/ports.ts'
+import { mayRead } from '../../gateway/session/reader.ts'
 import { SIGNING_KEY, type FoundSecret } from '../../protocol/api/secrets.ts'
 import type { KeptWebhook } from '../../protocol/api/webhooks.ts'
 import {
@@ -23,7 +24,7 @@ import type { Handler, Outcome } from './handler.ts'
 interface Deliveries {
   readonly world: Pick<
     World,
-    'ask' | 'command' | 'unlock' | 'now' | 'random' | 'settings' | 'node'
+    'ask' | 'command' | 'view' | 'unlock' | 'now' | 'random' | 'settings' | 'node'
   > & { readonly log: Log }
   readonly directory: Directory
   readonly post: Post
@@ -61,7 +62,24 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
     return answer ?? undefined
   }
 
-  async function find(project: string, { to, once }: DeliveryOpening): Promise<Target | Without> {
+  /** Why the webhook does not receive an event of a private session. @param editor the last principal that changed it. */
+  async function withheld(
+    project: string,
+    { private_session }: DeliveryOpening,
+    editor: string | undefined,
+  ): Promise<Without | undefined> {
+    if (private_session === undefined) return undefined
+    const allowed =
+      editor !== undefined &&
+      (await mayRead({ world, directory }, project, private_session, editor))
+    if (isRefusal(allowed)) throw new Error(`a view could not be asked: ${allowed.refused}`)
+    return allowed
+      ? undefined
+      : { error: 'The last editor of the webhook may not read the session.', passes: false }
+  }
+
+  async function find(project: string, opening: DeliveryOpening): Promise<Target | Without> {
+    const { to, once } = opening
     const known = await directory.organization()
     if (isRefusal(known)) throw new Error(`the organization could not be asked: ${known.refused}`)
     if (own(known.projects, project)?.deleted)
@@ -73,6 +91,8 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
       if (!once && !webhook.enabled) return { error: 'The webhook is disabled.', passes: false }
       const url = to.url ?? webhook.url
       if (url === '') return { error: 'The webhook has no address.', passes: false }
+      const refused = await withheld(project, opening, webhook.updated_by)
+      if (refused) return refused
       const key = world.unlock(secret.sealed, project)
       return key
         ? {

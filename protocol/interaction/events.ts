@@ -46,7 +46,7 @@ export type InteractionEvent =
       readonly source: Source
       readonly step?: string
       readonly session?: string
-      /** Asked in a private session: no source event tells of it. */
+      /** Asked in a private session: only readers of the session receive its source events. */
       readonly withheld?: true
       /** The service demands it before an action is executed. */
       readonly approval?: Approval

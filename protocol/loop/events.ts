@@ -5,7 +5,7 @@ import type { Open } from '../common.ts'
 import type { Definition } from '../directory.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
-import type { Chain, Firing, Watch, Overrun } from '../sources.ts'
+import type { Chain, Firing, Overrun, SourceEvent, Watch } from '../sources.ts'
 import type { Spec } from '../spec.ts'
 import type { QueueReason, RunSource } from './run.ts'
 import type { Loop } from './shapes.ts'
@@ -41,6 +41,8 @@ export type LoopEvent =
       readonly changes: Changes
       readonly derived?: Derived
       readonly secrets?: Readonly<Record<string, string>>
+      /** The principal that changed it. Earlier releases did not store it. */
+      readonly editor?: string
     })
   | (Event & { readonly type: 'loop.deleted'; readonly id: string; readonly name: string })
   | (Event & {
@@ -87,6 +89,19 @@ export type LoopEvent =
       readonly fire: string
       readonly reason: string
       readonly source_event_id?: string
+    })
+  /** A firing waits until it is known whether `editor` may read the private session of its event. */
+  | (Event & {
+      readonly type: 'firing.held'
+      readonly job_id: string
+      readonly firing: HeldFiring
+    })
+  | (Event & { readonly type: 'firing.ended'; readonly job_id: string })
+  /** Too many firings wait already. */
+  | (Event & {
+      readonly type: 'firing.dropped'
+      readonly trigger_id: string
+      readonly source_event_id: string
     })
   | (Event & {
       readonly type: 'schedules.set'
@@ -188,10 +203,22 @@ export interface ChildRequest {
   readonly source?: RunSource
 }
 
+/** A firing for an event of a private session, without the payload of the event. */
+export interface HeldFiring {
+  readonly trigger_id: string
+  /** The loop's last editor when the trigger fired. */
+  readonly editor: string
+  readonly source: Omit<SourceEvent, 'event' | 'meta' | 'record'> & {
+    readonly private_session: string
+  }
+}
+
 /** Decided by a loop, besides its rows. All are total: a late, repeated or foreign message changes nothing. */
 export type LoopCommands = {
-  /** From the matcher. */
+  /** From the matcher, and from the errand of a firing that was held. */
   'trigger.fire': { input: Firing; reply: undefined }
+  /** From the queue: the errand of a firing has ended. */
+  'job.settled': { input: { job_id: string }; reply: undefined }
   /** From the matcher. */
   'loop.stop': { input: Overrun; reply: undefined }
   /** From a step of a run, perhaps of another shard. */

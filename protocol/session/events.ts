@@ -46,6 +46,8 @@ export interface Said {
   readonly depth: number
   /** It was said in a private channel or a direct message: that it was, not what. */
   readonly closed?: true
+  /** It was said in a private session: only its readers receive the source event. */
+  readonly private_session?: true
 }
 /** The row that a frame carries. */
 export const rowIn = ({

@@ -3,7 +3,7 @@ import t from 'tap'
 import { api, type RowName } from '../../protocol/api.ts'
 import { routeOf, type Row } from '../../protocol/contract.ts'
 import { service } from '../service.ts'
-import { idsOf, listOf, until } from './given.ts'
+import { idsOf, instant, listOf, until, type Found } from './given.ts'
 import { editor, person, type Person } from './people.ts'
 
 const s = await service()
@@ -135,14 +135,73 @@ t.test('lists, keys and source events do not show it', async (t) => {
     404,
     'not_found',
   )
+  const events = (who: Person) => who.ok('event.list', { limit: 200 }).then(listOf)
   await until(
-    async () => listOf(await out.ok('event.list', { limit: 200 })),
+    () => events(out),
     (all) => all.some(({ source_id }) => source_id === open['id']),
   )
-  const events = listOf(await out.ok('event.list', { limit: 200 }))
-  t.ok(events.some(({ source_id }) => source_id === open['session_id']))
-  t.notMatch(JSON.stringify(events), String(closed['session_id']))
-  t.notMatch(JSON.stringify(events), String(closed['id']))
+  const [shown] = await Promise.all([events(out), events(ann), events(admin)])
+  t.ok(shown.some(({ source_id }) => source_id === open['session_id']))
+  t.notMatch(JSON.stringify(shown), String(closed['session_id']))
+  t.notMatch(JSON.stringify(shown), String(closed['id']))
+  for (const who of [ann, admin]) {
+    const all = await events(who)
+    const said = all.find(({ source_id }) => source_id === closed['session_id'])
+    t.ok(said && all.some(({ source_id }) => source_id === closed['id']))
+    await who.ok('event.get', { id: said?.['id'] })
+    await out.refused('event.get', { id: said?.['id'] }, 404, 'not_found')
+  }
+})
+
+t.test('its events reach triggers and webhooks whose last editor may read it', async (t) => {
+  const { id: session_id } = await ann.ok('session.create', {
+    agent_id: agent['id'],
+    session_key: 'heard',
+    visibility: 'private',
+  })
+  const former = await person(s, 'former', 'role_admin')
+  const owner: Pick<Person, 'ok'> = { ok: (row, input) => s.ok(row, input) }
+  const config = { event_type: 'session.message.created', source_id: session_id }
+  const loopOf = (who: Pick<Person, 'ok'>, name: string) =>
+    who.ok('loop.create', { name, triggers: [{ kind: 'event', config }], ...instant() })
+  const hookOf = (who: Pick<Person, 'ok'>, name: string) =>
+    who.ok('webhook.create', { name, url: 'https://receiver.invalid/', events: ['session.*'] })
+  const firing = await Promise.all([loopOf(ann, 'a'), loopOf(admin, 'b'), loopOf(owner, 'c')])
+  const silent = await Promise.all([loopOf(out, 'd'), loopOf(former, 'e'), loopOf(ann, 'f')])
+  await out.ok('loop.update', { id: silent[2]['id'], description: 'edited by another principal' })
+  const hooks = await Promise.all([hookOf(admin, 'a'), hookOf(owner, 'b')])
+  const stale = await hookOf(former, 'c')
+  await s.ok('principal.update', { id: former.id, role_ids: ['role_editor'] })
+
+  const deliveries = async (who: Person, { id }: Found) =>
+    listOf(await who.ok('webhook.deliveries', { webhook_id: id }))
+  const runs = async ({ id }: Found) => listOf(await admin.ok('run.list', { loop_id: id }))
+  await ann.ok('session.append', { session_id, messages: [{ role: 'user', content }] })
+  for (const loop of firing)
+    await until(
+      () => runs(loop),
+      (all) => all.length === 1,
+    )
+  for (const hook of hooks)
+    await until(
+      () => deliveries(ann, hook),
+      ([one]) => /address could not/.test(String(one?.['last_error'])),
+    )
+  const [dropped] = await until(
+    () => deliveries(ann, stale),
+    ([one]) => one?.['status'] === 'failed',
+  )
+  t.match(dropped, { attempts: 1, last_error: /may not read the session/ })
+  for (const hook of [...hooks, stale])
+    t.strictSame(await deliveries(out, hook), [], 'only readers of the session see its deliveries')
+  for (const loop of silent) t.strictSame(await runs(loop), [])
+  await s.ok('principal.update', { id: former.id, role_ids: ['role_admin'] })
+  await ann.ok('session.append', { session_id, messages: [{ role: 'user', content }] })
+  await until(
+    () => runs(silent[1]),
+    (all) => all.length === 1,
+  )
+  for (const loop of [silent[0], silent[2]]) t.strictSame(await runs(loop), [])
 })
 
 t.test('a principal that spoke in it may read it', async (t) => {

@@ -5,6 +5,7 @@ import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type { Handler } from '../handler.ts'
 import { refused } from '../refused.ts'
 import { openExchange } from './exchange.ts'
+import { fireTrigger } from './firing.ts'
 import { leaveChannels } from './leave.ts'
 
 /** Gives the result of an errand, or why it was not done. */
@@ -17,6 +18,7 @@ export type Runs<E extends Errand['errand']> = (
 const table: { readonly [E in Errand['errand']]: Runs<E> } = {
   exchange: openExchange,
   leave: leaveChannels,
+  firing: fireTrigger,
   none: async () => ({}),
 }
 

@@ -367,3 +367,26 @@ t.test('a large event is reduced by its largest members', async (t) => {
     { event: { a: null, b: large, truncated: true } },
   ])
 })
+
+t.test('of an event of a private session, listeners show nothing beside the firing', async (t) => {
+  const broken = { trigger_id: 'trg_2', condition: 'event.n.m.o == 1' }
+  const from = triggers(scene(), [{}, broken]).when('wait.watch', {
+    run_id: 'run_1',
+    wait: { wait_id: 'wait_1', event_type: 'order.*' },
+  })
+  t.match(publish(from).events, [{ wakes: { run_1: ['wait_1'] }, faulty: { trg_2: /./ } }])
+  const after = publish(from, { private_session: 'ses_1' })
+  t.match(after.events, [
+    { fires: { loop_1: ['trg_1'] }, private_session: 'ses_1', wakes: undefined, faulty: undefined },
+  ])
+  t.match(after.effects, [
+    { tell: { name: 'trigger.fire', input: { source: { private_session: 'ses_1' } } } },
+  ])
+  const limited = given<SourcesState>(
+    eventsActor({ per_root: 0, per_minute: 0 }) as unknown as AnyActor,
+  )
+  const overruns = (more: Partial<Publication>) =>
+    publish(triggers(limited, [{}]), { depth: 1, ...more }).events[0]?.['overruns']
+  t.match(overruns({}), { loop_1: {} })
+  t.equal(overruns({ private_session: 'ses_1' }), undefined)
+})

@@ -1,0 +1,34 @@
+/** Firing a trigger for an event of a private session, if the last editor of the loop may read the session. */
+import { mayRead } from '../../../gateway/session/reader.ts'
+import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
+import type { Firing, SourceEvent } from '../../../protocol/sources.ts'
+import type { Runs } from './errands.ts'
+
+/** Done twice, it fires once: the loop knows a firing by trigger and event. */
+export const fireTrigger: Runs<'firing'> = async (asking, project, errand) => {
+  const { world } = asking
+  const { loop_id, trigger_id, editor, source } = errand
+  const allowed = await mayRead(asking, project, source.private_session, editor)
+  if (isRefusal(allowed)) return allowed
+  if (!allowed) return {}
+  const found = (await world.view(project, 'event.get', { id: source.id })) as
+    | Pick<SourceEvent, 'event' | 'meta'>
+    | Refusal
+  if (isRefusal(found)) return found
+  const { event, meta } = found
+  const input: Firing = { trigger_id, source: { ...source, event, meta }, reader: editor }
+  const outcome = await world.command({
+    project,
+    kind: 'loop',
+    id: loop_id,
+    command_id: Buffer.from(world.random(16)).toString('hex'),
+    name: 'trigger.fire',
+    input,
+    origin: {
+      at: world.now(),
+      principal: { type: 'system', id: 'system' },
+      credential: { type: 'internal', id: world.node },
+    },
+  })
+  return isRefusal(outcome) ? outcome : {}
+}

@@ -1,0 +1,101 @@
+/** Firings for events of private sessions: held, looked up under the last editor, and fired only while that is the last editor. */
+import t from 'tap'
+import type { HeldFiring } from '../../../protocol/loop/events.ts'
+import { Yard } from './yard.ts'
+
+const made = (): Yard => {
+  const yard = new Yard()
+  yard.create({ triggers: [{ kind: 'event', key: 'e', config: { event_type: 'order.*' } }] })
+  return yard
+}
+const firing = (yard: Yard, id = 'sevt_1', reader?: string) => ({
+  trigger_id: yard.state.trigger_ids['e'],
+  source: {
+    id,
+    event_type: 'order.paid',
+    source_kind: 'session',
+    source_id: 'ses_1',
+    event: { content: 'hello' },
+    meta: { role: 'user' },
+    depth: 0,
+    private_session: 'ses_1',
+    occurred_at: '',
+  },
+  ...(reader !== undefined && { reader }),
+})
+const fire = (yard: Yard, id?: string, reader?: string) =>
+  void yard.send('trigger.fire', firing(yard, id, reader))
+const jobs = (yard: Yard): string[] => Object.keys(yard.state.firings ?? {})
+const spec = (yard: Yard, job_id = jobs(yard)[0]) =>
+  yard.actor.ask?.['job_spec']?.(yard.state as never, { job_id } as never, 0)
+
+t.test('it is held without its payload until its errand has ended', async (t) => {
+  const yard = made()
+  fire(yard)
+  t.equal(yard.runs.size, 0)
+  const held: HeldFiring = {
+    trigger_id: yard.state.trigger_ids['e'] ?? '',
+    editor: 'user_1',
+    source: {
+      id: 'sevt_1',
+      event_type: 'order.paid',
+      source_kind: 'session',
+      source_id: 'ses_1',
+      depth: 0,
+      private_session: 'ses_1',
+      occurred_at: '',
+    },
+  }
+  t.strictSame(spec(yard), { errand: 'firing', loop_id: yard.id, ...held })
+  fire(yard)
+  t.equal(jobs(yard).length, 1, 'a repeat changes nothing')
+  const [job_id] = jobs(yard)
+  yard.send('job.settled', { job_id })
+  yard.send('job.settled', { job_id })
+  t.strictSame(jobs(yard), [])
+  t.strictSame(spec(yard, job_id), { errand: 'none' })
+})
+
+t.test('it starts one run once its editor was found to be a reader', async (t) => {
+  const yard = made()
+  fire(yard)
+  fire(yard, 'sevt_1', 'user_1')
+  fire(yard, 'sevt_1', 'user_1')
+  t.strictSame(
+    [...yard.runs.values()].map(({ opening }) => opening['event']),
+    [{ content: 'hello' }],
+  )
+})
+
+t.test('an editor that came since is looked up anew', async (t) => {
+  const yard = made()
+  fire(yard)
+  yard.send('loop.update', { description: 'changed' })
+  yard.state = { ...yard.state, editor: 'user_2' }
+  fire(yard, 'sevt_1', 'user_1')
+  t.equal(yard.runs.size, 0)
+  const [job_id] = jobs(yard)
+  yard.send('job.settled', { job_id })
+  fire(yard, 'sevt_1', 'user_1')
+  t.equal(yard.runs.size, 0)
+  t.match(spec(yard), { editor: 'user_2' })
+})
+
+t.test('a change that did not say who made it leaves the editor unknown', async (t) => {
+  const yard = made()
+  yard.now += 1000
+  yard.send('loop.update', { description: 'changed' })
+  t.equal(yard.state.editor, 'user_1')
+  const { editor: _, ...older } = yard.state
+  yard.state = older
+  fire(yard)
+  fire(yard, 'sevt_1', 'user_1')
+  t.strictSame([jobs(yard).length, yard.runs.size], [0, 0])
+})
+
+t.test('more than a thousand are not held, and the log says so', async (t) => {
+  const yard = made()
+  for (let n = 0; n <= 1000; n++) fire(yard, `sevt_${n}`)
+  t.equal(jobs(yard).length, 1000)
+  t.match(yard.effects(), [{ warn: { about: yard.id, fields: { source_event_id: 'sevt_1000' } } }])
+})
