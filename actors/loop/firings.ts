@@ -21,7 +21,7 @@ const MAX_HELD = 1000
  * The principal that changed the loop last. Earlier releases did not store it: then it is known only of a loop that was never
  * changed.
  */
-export function editorOf(state: LoopState): string | undefined {
+function editorOf(state: LoopState): string | undefined {
   if (!isLiving(state)) return undefined
   const { owner, created_at, updated_at } = state.record
   return state.editor ?? (updated_at === created_at ? owner : undefined)
