@@ -110,9 +110,16 @@ export class Transport {
     return { path: `/v1${filled}`, rest }
   }
 
-  /** Call a command or query of the table. @throws BatonError */
+  /**
+   * Call a command or query of the table. Members beyond the published record are asked for, unless `include` says which.
+   * @throws BatonError
+   */
   async call(row: Row, input: Readonly<Record<string, unknown>>): Promise<unknown> {
-    const { path, rest } = this.path(row, input)
+    const { additions } = row.shape
+    const { path, rest } = this.path(row, {
+      ...input,
+      ...(additions && { include: input['include'] ?? Object.keys(additions) }),
+    })
     const { method } = routeOf(row)
     const key = method === 'POST' ? randomUUID() : undefined
     const query = new URLSearchParams()

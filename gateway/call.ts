@@ -1,4 +1,5 @@
 /** A request on its way: what admission found out about it, for the verbs that answer it. */
+import { withAdditions } from '../protocol/additions.ts'
 import { api } from '../protocol/api.ts'
 import type { Project } from '../protocol/api/projects.ts'
 import type { Row } from '../protocol/contract.ts'
@@ -59,6 +60,18 @@ export const homeOf = ({ world }: Edge, call: Call): string =>
   call.project?.id ?? world.organization()
 /** The name under which actors and views know what this row asks for. */
 export const meaning = ({ name, row }: Call): string => row.shape.as ?? name
+
+/** The answer of a row, with the additions that the call asks for and without the others. */
+export const additionsOf = ({ row, query }: Call, answer: unknown): unknown =>
+  row.shape.additions
+    ? withAdditions(row.shape.additions, query['include'] as string[] | undefined, answer)
+    : answer
+/** The query without what only says which additions are answered: it is no part of what is asked for. */
+export function queryOf({ row, query }: Call): Call['query'] {
+  if (!row.shape.additions || query['include'] === undefined) return query
+  const { include: _, ...rest } = query
+  return rest
+}
 
 /** All rows by name. */
 export const rows: Readonly<Record<string, Row>> = api

@@ -3,7 +3,7 @@ import type { Command, Origin } from '../protocol/entry.ts'
 import type { Row } from '../protocol/contract.ts'
 import { errorBody, errors, isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { isId, slotOf } from '../protocol/ids.ts'
-import { homeOf, meaning, rows, type Call, type Edge } from './call.ts'
+import { additionsOf, homeOf, meaning, queryOf, rows, type Call, type Edge } from './call.ts'
 import { leaveChannels } from './channels.ts'
 import { judged } from './guard.ts'
 import { identify, type Identity } from './idempotency.ts'
@@ -47,7 +47,7 @@ export function perform<T>(
     if (prepared.done !== undefined) return finish(call, prepared, undefined)
     const { command_id, fingerprint, seed } = identity
     const { to } = call.row.shape
-    const input = Object.assign({}, call.query, call.body, call.slots, prepared.input, more)
+    const input = Object.assign({}, queryOf(call), call.body, call.slots, prepared.input, more)
     const command: Writable<Command> = {
       project: address.project,
       kind: address.kind,
@@ -108,12 +108,13 @@ function replied(
   { answer, reply: extra, done }: Prepared,
   reply: unknown,
 ): Soon<Answer | Refusal> {
-  const { row } = call
-  if (done !== undefined) return answerOf(row, done, undefined)
-  if (!answer) return answerOf(row, reply, extra)
-  return answer(reply).then((read) =>
-    isRefusal(read) ? read : judged(edge, call, answerOf(row, read, extra)),
-  )
+  const answered = (found: unknown, more = extra): Answer => {
+    const made = answerOf(call.row, found, more)
+    return 'body' in made ? { ...made, body: additionsOf(call, made.body) } : made
+  }
+  if (done !== undefined) return answered(done, undefined)
+  if (!answer) return answered(reply)
+  return answer(reply).then((read) => (isRefusal(read) ? read : judged(edge, call, answered(read))))
 }
 
 function answerOf(

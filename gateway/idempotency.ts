@@ -3,7 +3,7 @@
  * decided it the first time, which answers what it answered then.
  */
 import { isRefusal, refuseFields, type Refusal } from '../protocol/errors.ts'
-import { homeOf, meaning, type Call, type Edge } from './call.ts'
+import { homeOf, meaning, queryOf, type Call, type Edge } from './call.ts'
 import { hexOf } from './hex.ts'
 
 /** Under what names a call is performed. */
@@ -66,6 +66,6 @@ export function identify(edge: Edge, call: Call): Identity | Refusal {
   return {
     command_id: world.hash(seed).slice(0, 40),
     seed,
-    fingerprint: world.hash(JSON.stringify([method, path, call.query, body])).slice(0, 40),
+    fingerprint: world.hash(JSON.stringify([method, path, queryOf(call), body])).slice(0, 40),
   }
 }

@@ -5,7 +5,7 @@ import { parseTimestamp } from '../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
 import { listUsage } from './billing/usage.ts'
-import { homeOf, meaning, type Call, type Edge } from './call.ts'
+import { additionsOf, homeOf, meaning, queryOf, type Call, type Edge } from './call.ts'
 import { viewerOf } from './channels.ts'
 import { openCursor, sealCursor } from './cursor.ts'
 import { localQueries } from './local.ts'
@@ -27,7 +27,9 @@ type Ask = (input: Readonly<Record<string, unknown>>) => Promise<unknown>
 /** Answer the query of a call. */
 export const runQuery = (edge: Edge, call: Call): Soon<Answer | Refusal> =>
   soon(read(edge, call), (reply) =>
-    isRefusal(reply) ? reply : { status: call.row.shape.status ?? 200, body: cut(call, reply) },
+    isRefusal(reply)
+      ? reply
+      : { status: call.row.shape.status ?? 200, body: additionsOf(call, cut(call, reply)) },
   )
 /** A plain list with no more items than the caller asked for. Pages are as long as they are to be already. */
 function cut({ query: { limit } }: Call, reply: unknown): unknown {
@@ -79,7 +81,7 @@ function paged(edge: Edge, call: Call, ask: Ask): Soon<unknown> {
   const binding = {
     project: homeOf(edge, call),
     route: meaning(call),
-    filters: { ...query, ...call.slots },
+    filters: { ...queryOf(call), ...call.slots },
   }
   const opened = typeof cursor === 'string' ? openCursor(world, binding, cursor) : undefined
   if (opened && isRefusal(opened)) return opened

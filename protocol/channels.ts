@@ -4,6 +4,7 @@
  * taken and given back in the commit that makes or deletes the channel.
  */
 import { Type, type Static } from 'typebox'
+import { additions } from './additions.ts'
 import type { ExchangeCommands, ExchangeEvent } from './channels/exchange.ts'
 import { Open, Timestamp } from './common.ts'
 import type { Event } from './entry.ts'
@@ -45,6 +46,7 @@ export const Channel = Type.Object({
   updated_at: Timestamp,
 })
 export type Channel = Static<typeof Channel>
+export const channelAdditions = additions({ unread_count: {} })
 /** What of a channel's record only its settings change. */
 export type ChannelSettings = Omit<
   Channel,

@@ -4,6 +4,7 @@
  */
 import type { Static, TSchema } from 'typebox'
 import type { Permission } from './access.ts'
+import type { Additions } from './additions.ts'
 import type { Kind } from './entry.ts'
 import type { Code, FieldError } from './errors.ts'
 import type { Prefix } from './ids.ts'
@@ -38,6 +39,8 @@ export interface Shape {
   /** Commands: the key in a body by which a repeat is recognised. When it is given, the header Idempotency-Key counts for nothing. */
   readonly key?: (body: never) => string | undefined
   readonly query?: TSchema
+  /** Members beyond the published record; the row's parameter `include` names those that are wanted. Both come from `additions`. */
+  readonly additions?: Additions
   /** Lists: the parameter that names the wanted items; beside it cursor, order and limit count for nothing, whatever they say. */
   readonly exact?: string
   readonly reply?: TSchema

@@ -6,6 +6,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { Compile } from 'typebox/compile'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import WebSocket from 'ws'
@@ -14,6 +15,7 @@ import { findServer } from '../nodes/nats/install.ts'
 import { startServer, type Server } from '../nodes/nats/server.ts'
 import { startNode, type RunningNode } from '../nodes/node.ts'
 import type { Log } from '../gateway/ports.ts'
+import { withAdditions } from '../protocol/additions.ts'
 import { api, type RowName } from '../protocol/api.ts'
 import { routeOf, type Row } from '../protocol/contract.ts'
 import { undescribed } from './frames.ts'
@@ -111,6 +113,19 @@ export interface TestWorker {
   close(): void
 }
 
+/** Which members beyond the published record a reply has although the call did not ask for them, or nothing. */
+function unasked(
+  row: Row,
+  input: Readonly<Record<string, unknown>>,
+  body: unknown,
+): string | undefined {
+  const include = input['include'] as readonly string[] | undefined
+  return row.shape.additions &&
+    !isDeepStrictEqual(withAdditions(row.shape.additions, include, body), body)
+    ? `an addition that was not asked for: ${Object.keys(row.shape.additions).join(', ')}`
+    : undefined
+}
+
 const validators = new Map<string, ReturnType<typeof Compile>>()
 /** What of a reply its row does not document, or nothing. */
 export function undocumented(name: string, row: Row, body: unknown): string | undefined {
@@ -149,7 +164,8 @@ export function requestOf(
   }
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(rest)) {
-    if (row.shape.body) continue
+    if (row.shape.body && !(row.shape.additions && name === 'include')) continue
+    delete rest[name]
     for (const one of Array.isArray(value) ? value : [value]) query.append(name, String(one))
   }
   const body =
@@ -239,7 +255,7 @@ export async function service(
           ? text === ''
             ? undefined
             : 'a body with 204'
-          : undocumented(name, row, parsed)
+          : (undocumented(name, row, parsed) ?? unasked(row, input, parsed))
       if (fault !== undefined)
         throw new Error(
           `${name} answered what its row does not document: ${fault}\n${text.slice(0, 600)}`,

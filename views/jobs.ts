@@ -5,11 +5,10 @@ import { parseTimestamp, timestamp, type Open } from '../protocol/common.ts'
 import type { Event, Placed } from '../protocol/entry.ts'
 import type { Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/view-questions.ts'
-import { isOfLoop } from '../protocol/loop/record.ts'
 import { patch, type Patch } from '../protocol/patch.ts'
 import { feedJob } from './feed.ts'
 import { addInvocation } from './invocations.ts'
-import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
+import { beyond, limitOf, page, wants, type Including, type Page, type Paging } from './page.ts'
 import { missingRun, runRow, type RunRow } from './runs.ts'
 import { Kept, type Store } from './store.ts'
 import { waitingOfJob, type KeptJob, type Watch } from './waiting.ts'
@@ -129,11 +128,11 @@ export const jobsById =
     return row && (JSON.parse(row.record) as KeptJob)
   }
 
-/** Jobs of a run, oldest first, each with what it waits for; of a run of a loop without what only workflows' runs tell. */
+/** Jobs of a run, oldest first, each with what it waits for when that is asked for. */
 export function runJobs(
   store: Store,
   project: number,
-  input: Paging & { readonly id: string },
+  input: Paging & Including & { readonly id: string },
   watch: Watch,
 ): Page<Job> | Refusal {
   const run = runRow(store, project, input.id)
@@ -149,11 +148,7 @@ export function runJobs(
   const item = (row: { record: string }): Job => {
     const kept = JSON.parse(row.record) as KeptJob
     const { workers_only: _, ...job } = kept
-    if (isOfLoop(run.record)) {
-      const { priority: __, fairness_key: ___, waiting_on: ____, ...closed } = job
-      return closed
-    }
-    const waiting_on = waitingOfJob(kept, watch)
+    const waiting_on = wants(input, 'waiting_on') ? waitingOfJob(kept, watch) : undefined
     return { ...job, ...(waiting_on && { waiting_on }) }
   }
   return page(rows, input, item, (row) => [row.created_at, row.id])

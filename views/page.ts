@@ -9,6 +9,14 @@ export interface Page<T> {
   readonly items: readonly T[]
   readonly position?: readonly Value[]
 }
+/** The additions that a question asks for (`protocol/additions.ts`). */
+export interface Including {
+  readonly include?: readonly string[]
+}
+/** Whether an addition is asked for: what is costly to work out is left out otherwise. */
+export const wants = ({ include }: Including, name: string): boolean =>
+  include?.includes(name) === true
+
 /** What a list question carries of paging: `after` is the opened cursor. */
 export interface Paging {
   readonly limit?: number

@@ -4,7 +4,6 @@ import { api, type RowName } from '../protocol/api.ts'
 import type { OrganizationAction } from '../protocol/api/organization-actions.ts'
 import type { Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/view-questions.ts'
-import { isOfLoop } from '../protocol/loop/record.ts'
 import type { Row } from '../protocol/contract.ts'
 import { actionLog } from './actions.ts'
 import { agentGet, agentHome, agentList, type AgentFilters } from './agents.ts'
@@ -30,7 +29,7 @@ import { interactionGet, interactionList, type InteractionFilters } from './inte
 import { memoryChanges, memoryEntries, memoryGet, type MemoryFilters } from './memory.ts'
 import { search } from './message-search.ts'
 import { messageFacts, messageGet, messageList } from './messages.ts'
-import type { Paging } from './page.ts'
+import { wants, type Including, type Paging } from './page.ts'
 import { runList, workflowRuns, type RunFilters } from './run-list.ts'
 import { locate, missingRun, runDetail, runOfKey, runRow } from './runs.ts'
 import {
@@ -70,15 +69,14 @@ export interface Asked {
   readonly current: number
   readonly oldest: number
 }
-type OfRun = Paging & { readonly id: string }
+type OfRun = Paging & Including & { readonly id: string }
 type Query<I> = (asked: Asked, input: I) => unknown
 const define = <I>(query: Query<I>): Query<never> => query as Query<never>
 
-function runSteps({ store, project, now }: Asked, { id }: OfRun): { items: RunStep[] } | Refusal {
-  const run = runRow(store, project, id)
+function runSteps({ store, project, now }: Asked, input: OfRun): { items: RunStep[] } | Refusal {
+  const run = runRow(store, project, input.id)
   if (!run) return missingRun
-  if (isOfLoop(run.record))
-    return { items: stepsOf(store, run).map(({ waiting_on: _, ...step }) => step) }
+  if (!wants(input, 'waiting_on')) return { items: stepsOf(store, run) }
   const watching = watch(store, project, now)
   return {
     items: stepsOf(store, run).map((step) => {
@@ -90,8 +88,8 @@ function runSteps({ store, project, now }: Asked, { id }: OfRun): { items: RunSt
 
 const queries = {
   'run.list': define<RunFilters>(({ store, project }, input) => runList(store, project, input)),
-  'run.get': define<OfRun>(({ store, project, now }, { id }) =>
-    runDetail(store, project, id, watch(store, project, now)),
+  'run.get': define<OfRun>(({ store, project, now }, input) =>
+    runDetail(store, project, input, watch(store, project, now)),
   ),
   'run.steps': define(runSteps),
   'run.jobs': define<OfRun>(({ store, project, now }, input) =>

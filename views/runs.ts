@@ -1,6 +1,6 @@
 /** Runs: the patches of run events, folded into one row for each run with what lists filter by. */
 import { createHash } from 'node:crypto'
-import { terminal, type Run, type WorkflowRunDetail } from '../protocol/runs/schema.ts'
+import type { LoopRunDetail, WorkflowRunDetail } from '../protocol/runs/schema.ts'
 import type { RunEvent } from '../protocol/runs/events.ts'
 import { parseTimestamp } from '../protocol/common.ts'
 import { lastCursor, type Placed } from '../protocol/entry.ts'
@@ -10,6 +10,7 @@ import { patch } from '../protocol/patch.ts'
 import type { Spec } from '../protocol/spec.ts'
 import { feedRun } from './feed.ts'
 import { applyResult, jobsById } from './jobs.ts'
+import { wants, type Including } from './page.ts'
 import { applyStep, stepCounts, stepsOf } from './steps.ts'
 import { Kept, type Store, type Value } from './store.ts'
 import { applyTimeline } from './timeline.ts'
@@ -213,15 +214,18 @@ export const missingRun: Refusal = refuse(
 export function runDetail(
   store: Store,
   project: number,
-  id: string,
+  input: Including & { readonly id: string },
   watch: Watch,
-): WorkflowRunDetail | Run | Refusal {
-  const row = runRow(store, project, id)
+): WorkflowRunDetail | LoopRunDetail | Refusal {
+  const row = runRow(store, project, input.id)
   if (!row) return missingRun
   const { record } = row
-  if (isOfLoop(record)) return shownRun(record)
+  const asked = wants(input, 'waiting_on')
+  if (isOfLoop(record) && !asked) return shownRun(record) as LoopRunDetail
   const steps = stepsOf(store, row)
   const waiting_on = waitingOfRun(record, steps, jobsById(store, project), watch)
+  const added = { ...(asked && waiting_on && { waiting_on }) }
+  if (isOfLoop(record)) return { ...(shownRun(record) as LoopRunDetail), ...added }
   const spec = row.spec?.startsWith('{')
     ? row
     : row.spec === null
@@ -248,9 +252,10 @@ export function runDetail(
         path_id: 'main',
         state: record.status,
         ...(record.error_message !== undefined && { error_message: record.error_message }),
-        ...(waiting_on && !terminal.has(record.status) && { waiting_on }),
+        ...(waiting_on && { waiting_on: { kind: waiting_on.kind, reason: waiting_on.reason } }),
       },
     ],
+    ...added,
   }
 }
 

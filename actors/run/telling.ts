@@ -1,8 +1,10 @@
 /** What the source events of the project hear of a run: what it waits for, and what it says of itself. */
 import type { RunEvent } from '../../protocol/runs/events.ts'
+import { runAdditions, type Run } from '../../protocol/runs/schema.ts'
 import type { Open } from '../../protocol/common.ts'
 import type { Address } from '../../protocol/entry.ts'
 import type { EmittedType } from '../../protocol/event-types.ts'
+import { withAdditions } from '../../protocol/additions.ts'
 import { shownRun, type RunRecord } from '../../protocol/loop/record.ts'
 import { patch, type Patch } from '../../protocol/patch.ts'
 import type { Awaited, Chain, Publication, ServicePublication } from '../../protocol/sources.ts'
@@ -49,7 +51,8 @@ export function aboutOf(state: RunState, changes?: Patch<RunRecord>): About {
   }
 }
 /** A record as clients see it, with its largest members left out if it is too large for a source event. */
-export const publishedRun = (record: RunRecord): Open => reduced(shownRun(record))
+export const publishedRun = (record: RunRecord): Open =>
+  reduced(withAdditions(runAdditions.additions, undefined, shownRun(record)) as Run)
 
 const toEvents = ({ project }: Address, name: string, input: unknown): Effect[] => [
   { tell: { to: { kind: 'events', id: project }, name, input } },

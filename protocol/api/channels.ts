@@ -9,6 +9,7 @@ import { ExchangeRecord } from '../channels/exchange.ts'
 import { Type, type Static, type TSchema } from 'typebox'
 import {
   Channel,
+  channelAdditions,
   ChannelEventRecord,
   ChannelMember,
   ChannelMessage,
@@ -115,6 +116,8 @@ export const channels = {
     to: { kind: 'channel_name', mint: 'channel_name' },
     body: CreateChannel,
     check: checkCreate,
+    query: Closed({ include: channelAdditions.include }),
+    additions: channelAdditions.additions,
     reply: Channel,
     status: 201,
     alsoStatus: [200],
@@ -123,7 +126,13 @@ export const channels = {
   'channel.list': query(`GET ${P}`, {
     ...read,
     summary: 'Channels the caller can see, newest first',
-    query: Closed({ kind: Type.Optional(Kind), private: Type.Optional(Type.Boolean()), ...paging }),
+    query: Closed({
+      kind: Type.Optional(Kind),
+      private: Type.Optional(Type.Boolean()),
+      ...paging,
+      include: channelAdditions.include,
+    }),
+    additions: channelAdditions.additions,
     reply: pageOf(Channel),
   }),
   'channel.search': query(`GET ${P}/search`, {
@@ -139,6 +148,8 @@ export const channels = {
   'channel.get': query(`GET ${P}/:id`, {
     ...read,
     summary: 'One channel',
+    query: Closed({ include: channelAdditions.include }),
+    additions: channelAdditions.additions,
     reply: Channel,
     errors: ['not_found'],
   }),
@@ -146,6 +157,8 @@ export const channels = {
     ...write,
     summary: 'Change, archive or unarchive a channel',
     body: UpdateChannel,
+    query: Closed({ include: channelAdditions.include }),
+    additions: channelAdditions.additions,
     reply: Channel,
     errors: ['not_found'],
   }),

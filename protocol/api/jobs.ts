@@ -1,5 +1,6 @@
 /** Jobs: pieces of work under a lease, and the log of actions they call. */
 import { Type, type Static } from 'typebox'
+import { additions } from '../additions.ts'
 import type { InvocationFacts } from '../action/invocation.ts'
 import { Open, Timestamp } from '../common.ts'
 import type { Event, Kind } from '../entry.ts'
@@ -8,7 +9,9 @@ import { WaitingOn } from './waiting.ts'
 
 const jobStatuses = ['queued', 'claimed', 'completed', 'failed', 'cancelled'] as const
 
-/** A job. `priority`, `fairness_key` and `waiting_on` are ours, and told of workflows' runs only: clients that know loops take no other members than the contract's. */
+/** The additions of a job; see `Job`. */
+export const jobAdditions = additions({ priority: {}, fairness_key: {}, waiting_on: {} })
+/** A job. */
 export const Job = Type.Object({
   id: Type.String(),
   kind: Type.Enum(['action_execution', 'llm_generation']),

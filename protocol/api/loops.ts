@@ -5,6 +5,7 @@ import { command, query } from '../contract.ts'
 import { checkBudget } from '../loop/credits.ts'
 import { checkLoop } from '../loop/check.ts'
 import { LoopRun, RunSource } from '../loop/run.ts'
+import { savedAdditions } from '../saved-warnings.ts'
 import { authoring, Loop, loopStatuses, metadata } from '../loop/shapes.ts'
 
 const name = Type.String({ minLength: 1, maxLength: 160 })
@@ -116,7 +117,9 @@ export const loops = {
       status: Type.Optional(Type.Enum([...loopStatuses])),
       agent_id: Type.Optional(Type.String()),
       ...paging,
+      include: savedAdditions.include,
     }),
+    additions: savedAdditions.additions,
     reply: pageOf(Loop),
   }),
   'loop.create': command(`POST ${P}`, {
@@ -126,6 +129,8 @@ export const loops = {
     to: { kind: 'loop', mint: 'loop' },
     body: CreateLoop,
     check: checkLoop,
+    query: Closed({ include: savedAdditions.include }),
+    additions: savedAdditions.additions,
     reply: Loop,
     status: 201,
     limit: LIMIT,
@@ -135,6 +140,8 @@ export const loops = {
     summary: 'One loop',
     tag,
     permission: 'project.view',
+    query: Closed({ include: savedAdditions.include }),
+    additions: savedAdditions.additions,
     reply: Loop,
     errors: ['not_found'],
   }),
@@ -145,6 +152,8 @@ export const loops = {
     to: self,
     body: UpdateLoop,
     check: checkUpdate,
+    query: Closed({ include: savedAdditions.include }),
+    additions: savedAdditions.additions,
     reply: Loop,
     limit: LIMIT,
     errors: ['not_found', 'conflict', 'already_exists'],

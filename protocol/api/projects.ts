@@ -1,5 +1,6 @@
 /** Projects, and the audit log of the organization. */
 import { Type, type Static } from 'typebox'
+import { additions } from '../additions.ts'
 import { Closed, Open, Tags, Timestamp, many, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
@@ -22,6 +23,11 @@ export const Project = Type.Object({
   updated_at: Timestamp,
 })
 export type Project = Static<typeof Project>
+const projectAdditions = additions({
+  separate_approver: {},
+  email_notifications: {},
+  attachments: {},
+})
 const Name = Type.String({ minLength: 1, maxLength: 160 })
 const External = Type.String({ minLength: 1, maxLength: 256 })
 const AccessMode = Type.Enum(['open', 'restricted'])
@@ -75,7 +81,9 @@ export const projects = {
       search: Type.Optional(Type.String({ maxLength: 256 })),
       tag: Type.Optional(many(Type.String({ maxLength: 1024 }))),
       ...paging,
+      include: projectAdditions.include,
     }),
+    additions: projectAdditions.additions,
     reply: pageOf(Project),
   }),
   'project.create': command('POST /projects', {
@@ -85,6 +93,8 @@ export const projects = {
     to: org,
     body: CreateProject,
     check: checkCreate,
+    query: Closed({ include: projectAdditions.include }),
+    additions: projectAdditions.additions,
     reply: Project,
     status: 201,
     alsoStatus: [200],
@@ -99,6 +109,8 @@ export const projects = {
     summary: 'One project',
     tag,
     permission: 'project.view',
+    query: Closed({ include: projectAdditions.include }),
+    additions: projectAdditions.additions,
     reply: Project,
     errors: ['not_found'],
   }),
@@ -108,6 +120,8 @@ export const projects = {
     permission: 'project.admin',
     to: org,
     body: UpdateProject,
+    query: Closed({ include: projectAdditions.include }),
+    additions: projectAdditions.additions,
     reply: Project,
     errors: ['not_found', 'conflict', 'already_exists'],
   }),

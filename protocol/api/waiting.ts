@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { Timestamp } from '../common.ts'
 
-/** `kind` and `reason` are the contract's; the rest is ours, as only workflows' runs show it. */
+/** What a run, a step or a job waits for. */
 export const WaitingOn = Type.Object({
   kind: Type.Enum([
     'timer',

@@ -6,7 +6,8 @@ import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
 import { checkSpec, Spec } from '../spec.ts'
 import { StartWorkflowRun } from './runs.ts'
-import { WorkflowRun } from '../runs/schema.ts'
+import { runAdditions, WorkflowRun } from '../runs/schema.ts'
+import { savedAdditions, SavedWarnings } from '../saved-warnings.ts'
 
 export const Workflow = Type.Object({
   id: Type.String(),
@@ -20,6 +21,7 @@ export const Workflow = Type.Object({
   created_by: Type.Optional(Type.String()),
   created_at: Timestamp,
   updated_at: Timestamp,
+  warnings: Type.Optional(SavedWarnings),
 })
 export type Workflow = Static<typeof Workflow>
 export const WorkflowVersion = Type.Object({
@@ -66,6 +68,8 @@ export const workflows = {
     to: { kind: 'project' },
     body: CreateWorkflow,
     check,
+    query: Closed({ include: savedAdditions.include }),
+    additions: savedAdditions.additions,
     reply: Workflow,
     status: 201,
     errors: ['already_exists'],
@@ -74,6 +78,8 @@ export const workflows = {
     summary: 'One workflow with its latest spec',
     tag,
     permission: 'project.view',
+    query: Closed({ include: savedAdditions.include }),
+    additions: savedAdditions.additions,
     reply: Workflow,
     errors: ['not_found'],
   }),
@@ -84,6 +90,8 @@ export const workflows = {
     to: { kind: 'project' },
     body: UpdateWorkflow,
     check,
+    query: Closed({ include: savedAdditions.include }),
+    additions: savedAdditions.additions,
     reply: Workflow,
     errors: ['not_found', 'conflict'],
   }),
@@ -107,7 +115,8 @@ export const workflows = {
     summary: 'Runs of a workflow, newest first',
     tag,
     permission: 'project.view',
-    query: Closed(paging),
+    query: Closed({ ...paging, include: runAdditions.include }),
+    additions: runAdditions.additions,
     reply: runPageOf(WorkflowRun),
     errors: ['not_found'],
   }),
@@ -119,6 +128,8 @@ export const workflows = {
     body: StartWorkflowRun,
     key: bodyKey,
     bodyOptional: true,
+    query: Closed({ include: runAdditions.include }),
+    additions: runAdditions.additions,
     reply: WorkflowRun,
     status: 202,
     errors: ['not_found', 'idempotency_key_conflict'],

@@ -4,6 +4,7 @@
  */
 import { Type, type Static } from 'typebox'
 import { Closed, Open, Tags, Timestamp } from '../common.ts'
+import { SavedWarnings } from '../saved-warnings.ts'
 import { Spec } from '../spec.ts'
 
 export const loopStatuses = ['draft', 'active', 'paused'] as const
@@ -115,6 +116,7 @@ export const Loop = Type.Object({
   last_run_at: Type.Optional(Timestamp),
   created_at: Timestamp,
   updated_at: Timestamp,
+  warnings: Type.Optional(SavedWarnings),
 })
 export type Loop = Static<typeof Loop>
 /** What a version of a loop consists of. */

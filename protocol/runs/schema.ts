@@ -1,5 +1,6 @@
 /** Records of runs: a run in the shape of its origin, its steps, its timeline, the frames of the project-wide stream. */
 import { Type, type Static } from 'typebox'
+import { additions } from '../additions.ts'
 import { Open, Timestamp } from '../common.ts'
 import { LoopRun, runStatuses } from '../loop/run.ts'
 import { Spec } from '../spec.ts'
@@ -8,7 +9,16 @@ import { WaitingOn } from '../api/waiting.ts'
 /** Statuses that never change again, unless a failed run is retried. */
 export const terminal: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 
-/** A run of a workflow. `name` and `description` are ours, like those of loops' runs. */
+const isOfWorkflow = (run: Readonly<Record<string, unknown>>): boolean => 'definition_id' in run
+const named = { name: { of: isOfWorkflow }, description: { of: isOfWorkflow } }
+/** The additions of runs: a name and a description are published for runs of loops only. */
+export const runAdditions = additions(named)
+/** The additions of one run. */
+export const runDetailAdditions = additions({ ...named, waiting_on: {} })
+/** The additions of a step. */
+export const stepAdditions = additions({ waiting_on: {} })
+
+/** A run of a workflow. */
 export const WorkflowRun = Type.Object({
   id: Type.String(),
   status: Type.Enum([...runStatuses]),
@@ -55,11 +65,20 @@ export const WorkflowRunDetail = Type.Object({
         path_id: Type.String(),
         state: Type.String(),
         error_message: Type.Optional(Type.String()),
-        waiting_on: Type.Optional(WaitingOn),
+        waiting_on: Type.Optional(
+          Type.Object({ kind: WaitingOn.properties.kind, reason: WaitingOn.properties.reason }),
+        ),
       }),
     ),
   ),
+  waiting_on: Type.Optional(WaitingOn),
 })
+/** A run of a loop, and what it waits for. */
+export const LoopRunDetail = Type.Object({
+  ...LoopRun.properties,
+  waiting_on: Type.Optional(WaitingOn),
+})
+export type LoopRunDetail = Static<typeof LoopRunDetail>
 export type WorkflowRunDetail = Static<typeof WorkflowRunDetail>
 
 const stepStatuses = [
@@ -71,7 +90,7 @@ const stepStatuses = [
   'skipped',
   'cancelled',
 ] as const
-/** A step. `waiting_on` is ours, and told of workflows' runs only: clients that know loops take no other members than the contract's. */
+/** A step. */
 export const RunStep = Type.Object({
   id: Type.String({ description: '<run_id>:<step_key>' }),
   run_id: Type.String(),

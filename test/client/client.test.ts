@@ -65,13 +65,13 @@ t.test('slots fill the path, queries the query, the rest is the body', async (t)
   t.match(sent, [
     {
       method: 'GET',
-      url: 'http://a.test/v1/projects/pay%2Fments/runs?status=running%2Cfailed&limit=5',
+      url: 'http://a.test/v1/projects/pay%2Fments/runs?status=running%2Cfailed&limit=5&include=name%2Cdescription',
       headers: { authorization: 'Bearer bat_k' },
       body: undefined,
     },
     {
       method: 'PATCH',
-      url: 'http://a.test/v1/projects/pay%2Fments/workflows/wf%201',
+      url: 'http://a.test/v1/projects/pay%2Fments/workflows/wf%201?include=warnings',
       body: { name: 'x' },
     },
     {

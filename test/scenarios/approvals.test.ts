@@ -79,7 +79,10 @@ t.test('with a separate approver the asker does not approve', async (t) => {
   const model = await modelOf(s, 'pay', ['pay.erase'])
   const first = await holding('first', 'actions.execute.pay.*')
   const second = await holding('second', 'actions.execute.pay.erase')
-  t.match(await s.ok('project.update', { separate_approver: true }), { separate_approver: true })
+  const include = ['separate_approver']
+  t.match(await s.ok('project.update', { separate_approver: true, include }), {
+    separate_approver: true,
+  })
   const ack = await s.ok(
     'agent.invoke',
     { agent_ref: { id: agent['id'] }, input: { content: [text('erase it')] } },
@@ -96,7 +99,9 @@ t.test('with a separate approver the asker does not approve', async (t) => {
   await model.report(await model.job(), { status: 'completed', result: {} })
   await says(model, [text('Done.')])
   await turnIn(s, ack, 'completed')
-  t.match(await s.ok('project.update', { separate_approver: false }), { separate_approver: false })
+  t.match(await s.ok('project.update', { separate_approver: false, include }), {
+    separate_approver: false,
+  })
   model.close()
 })
 

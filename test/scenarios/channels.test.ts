@@ -38,7 +38,10 @@ t.test(
       created_by: ann.id,
     })
     const id = body['id']
-    t.match(await ann.ok('channel.get', { id }), { ...body, unread_count: 0 })
+    t.match(await ann.ok('channel.get', { id, include: ['unread_count'] }), {
+      ...body,
+      unread_count: 0,
+    })
     t.match(
       listOf(await ann.ok('channel.members', { id }))
         .map(({ member_id, role, kind, added_by, last_read_seq }) => [
@@ -115,7 +118,11 @@ t.test('there is one direct message for each exact set of members', async (t) =>
   t.equal(status, 201)
   t.match(body, { kind: 'dm', private: true, name: /^dm-[0-9a-f]{16}$/, member_count: 2 })
   t.notOk('display_name' in body)
-  const again = await bob.call('channel.create', { kind: 'dm', member_ids: [ann.id, bob.id] })
+  const again = await bob.call('channel.create', {
+    kind: 'dm',
+    member_ids: [ann.id, bob.id],
+    include: ['unread_count'],
+  })
   t.match(again, { status: 200, body: { id: body['id'], unread_count: 0 } })
   t.match(
     listOf(await bob.ok('channel.members', { id: body['id'] })).map(({ role }) => role),
@@ -258,7 +265,8 @@ t.test('who may not write may leave, and no more', async (t) => {
 t.test('read markers move forward only, and by their member', async (t) => {
   const { id } = await channel({ member_ids: [bob.id] })
   for (let n = 1; n <= 5; n++) await ann.ok('channel.send', { id, content: `m${n}` })
-  const unread = async (who: typeof bob) => (await who.ok('channel.get', { id }))['unread_count']
+  const unread = async (who: typeof bob) =>
+    (await who.ok('channel.get', { id, include: ['unread_count'] }))['unread_count']
   t.equal(await unread(bob), 5)
   t.equal(await unread(ann), 0, 'who writes has read')
   t.equal(await unread(cyd), undefined)
@@ -266,7 +274,9 @@ t.test('read markers move forward only, and by their member', async (t) => {
   t.match(await bob.ok('channel.mark_read', { id, user_id: bob.id, seq: 1 }), { last_read_seq: 3 })
   t.equal(await unread(bob), 2)
   t.match(
-    listOf(await bob.ok('channel.list', { limit: 200 })).find((one) => one['id'] === id),
+    listOf(await bob.ok('channel.list', { limit: 200, include: ['unread_count'] })).find(
+      (one) => one['id'] === id,
+    ),
     { unread_count: 2 },
   )
   await bob.refused('channel.mark_read', { id, user_id: bob.id, seq: 6 }, 400, 'bad_request')

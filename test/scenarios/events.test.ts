@@ -89,7 +89,7 @@ t.test(
         match: { order: 7, 'meta.region': ['eu', 'us'] },
       },
     })
-    t.match(await s.ok('run.steps', { id: run['id'] }), {
+    t.match(await s.ok('run.steps', { id: run['id'], include: ['waiting_on'] }), {
       items: [{ status: 'suspended', waiting_on: { kind: 'event', event_type: 'order.*' } }],
     })
     const fitting = {

@@ -675,7 +675,7 @@ t.test('a step asks, and the answer is its output', async (t) => {
     ],
   }
   const { id } = await s.ok('run.start', { spec, input: { who: ada.id, what: 'it' } })
-  const [step] = listOf(await s.ok('run.steps', { id }))
+  const [step] = listOf(await s.ok('run.steps', { id, include: ['waiting_on'] }))
   t.match(step, {
     status: 'suspended',
     waiting_on: { kind: 'interaction', interaction_id: /^iact_/, until: /Z$/ },

@@ -55,22 +55,3 @@ t.test('a loop is made, read, started, and its run told in its own shape', async
   t.equal((await ended(s, late['id']))['status'], 'completed')
   t.match(await s.ok('loop.get', { id }), { last_run_at: String })
 })
-
-t.test('steps and jobs of its runs have no member that the contract does not name', async (t) => {
-  const steps = [{ id: 'work', kind: 'action', config: { action_name: 'nobody.does' } }]
-  const loop = await s.ok('loop.create', { name: 'Closed', steps })
-  const [run, other] = [
-    await s.ok('loop.start', { id: loop['id'] }),
-    await s.ok('run.start', { spec: { steps } }),
-  ]
-  const extra = async (row: 'run.steps' | 'run.jobs', { id }: Record<string, unknown>) =>
-    listOf(await s.ok(row, { id })).flatMap((item) =>
-      ['waiting_on', 'priority', 'fairness_key'].filter((name) => name in item),
-    )
-  t.strictSame([await extra('run.steps', run), await extra('run.jobs', run)], [[], []])
-  t.strictSame(
-    [await extra('run.steps', other), await extra('run.jobs', other)],
-    [['waiting_on'], ['waiting_on', 'priority']],
-  )
-  for (const { id } of [run, other]) await s.ok('run.cancel', { id })
-})

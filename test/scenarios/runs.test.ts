@@ -273,12 +273,15 @@ t.test(
 t.test('a run tells why it waits: for a time, a signal, a worker', async (t) => {
   const waitingOn = async (spec: unknown) => {
     const { id } = await s.ok('run.start', { spec })
-    const run = await s.ok('run.get', { id })
-    const [path] = listOf(run, 'paths')
-    const [step] = listOf(await s.ok('run.steps', { id }))
+    const asked = { id, include: ['waiting_on'] }
+    const run = await s.ok('run.get', asked)
+    const { waiting_on } = run
+    const [step] = listOf(await s.ok('run.steps', asked))
     t.match(run, { status: 'suspended', path_counts: { total: 1, working: 0, waiting: 1 } })
-    t.match(step, { status: 'suspended', waiting_on: path?.['waiting_on'] })
-    return path?.['waiting_on']
+    t.match(step, { status: 'suspended', waiting_on })
+    const { kind, reason } = waiting_on as unknown as { kind: string; reason: string }
+    t.strictSame(listOf(run, 'paths')[0]?.['waiting_on'], { kind, reason })
+    return waiting_on
   }
   t.match(await waitingOn(sleeping()), { kind: 'timer', step_key: 'nap', until: /Z$/ })
   t.match(await waitingOn(waiting('approval')), {
@@ -317,8 +320,8 @@ t.test('steps, jobs and the action log of a run', async (t) => {
   for (const n of [2, 3]) {
     const job = await worker.job()
     if (n === 2)
-      t.match(await s.ok('run.get', { id }), {
-        paths: [{ waiting_on: { kind: 'lease', worker_instance_id: 'w-log', job_id: job['id'] } }],
+      t.match(await s.ok('run.get', { id, include: ['waiting_on'] }), {
+        waiting_on: { kind: 'lease', worker_instance_id: 'w-log', job_id: job['id'] },
       })
     await worker.report(job, { result: { n } })
   }
@@ -379,7 +382,7 @@ t.test('steps, jobs and the action log of a run', async (t) => {
     )
     for (const limit of [0, 201]) await s.refused(row, { limit }, 400, 'bad_request')
   }
-  const jobs = await pages(s, 'run.jobs', { id }, 1)
+  const jobs = await pages(s, 'run.jobs', { id, include: ['priority', 'fairness_key'] }, 1)
   t.match(jobs, [
     {
       step_key: 'first',

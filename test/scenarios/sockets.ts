@@ -96,7 +96,9 @@ export const runOf = (s: Service, run: Received): Promise<Received> =>
   s.ok('run.get', { id: run['id'] })
 /** The only job of a run. */
 export async function jobOf(s: Service, run: Received): Promise<Received> {
-  const [job] = (await s.ok('run.jobs', { id: run['id'] }))['items'] as unknown as Received[]
+  const [job] = (await s.ok('run.jobs', { id: run['id'], include: ['waiting_on'] }))[
+    'items'
+  ] as unknown as Received[]
   return job as Received
 }
 /** Event types of a run's timeline. */

@@ -144,15 +144,19 @@ t.test(
 t.test('a job, its step and its run say why they wait', async (t) => {
   const run = await start(s, 'explain')
   const said = async (): Promise<unknown[]> => {
-    const step = ((await s.ok('run.steps', { id: run['id'] }))['items'] as unknown as Received[])[0]
-    const path = ((await runOf(s, run))['paths'] as unknown as Received[])[0]
-    return [(await jobOf(s, run))['waiting_on'], step?.['waiting_on'], path?.['waiting_on']]
+    const step = (
+      (await s.ok('run.steps', { id: run['id'], include: ['waiting_on'] }))[
+        'items'
+      ] as unknown as Received[]
+    )[0]
+    const { waiting_on } = await s.ok('run.get', { id: run['id'], include: ['waiting_on'] })
+    return [(await jobOf(s, run))['waiting_on'], step?.['waiting_on'], waiting_on]
   }
   const all = async (waiting: Record<string, unknown>, what: string) => {
-    const [job, step, path] = await said()
+    const [job, step, whole] = await said()
     t.match(job, waiting, `${what}: the job`)
     t.match(step, { ...waiting, step_key: 'do' }, `${what}: the step`)
-    t.match(path, { ...waiting, step_key: 'do' }, `${what}: the run`)
+    t.match(whole, { ...waiting, step_key: 'do' }, `${what}: the run`)
   }
   await all(
     {

@@ -147,7 +147,7 @@ t.test('the view shows the records that the run and the queue have', (t) => {
       const jobs = ask<{ items: Job[] }>(
         view,
         'run.jobs',
-        { id: 'run_1', limit: 200 },
+        { id: 'run_1', limit: 200, include: ['waiting_on'] },
         'prj_1',
       ).items
       const events = journal.messages.flatMap(({ data }) =>
@@ -163,7 +163,12 @@ t.test('the view shows the records that the run and the queue have', (t) => {
         [detail, shownRun(record)],
         [shown, spec],
         [
-          ask<{ items: RunStep[] }>(view, 'run.steps', { id: 'run_1' }, 'prj_1').items.map(counted),
+          ask<{ items: RunStep[] }>(
+            view,
+            'run.steps',
+            { id: 'run_1', include: ['waiting_on'] },
+            'prj_1',
+          ).items.map(counted),
           sorted.map(counted),
         ],
         [

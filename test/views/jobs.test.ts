@@ -36,7 +36,7 @@ const jobs = (view: View, input: object = {}, project?: string) =>
   ask<{ items: Job[]; position?: (string | number)[] }>(
     view,
     'run.jobs',
-    { id: 'run_1', ...input },
+    { id: 'run_1', include: ['waiting_on'], ...input },
     project,
   )
 const requeued = (id: string) => ({

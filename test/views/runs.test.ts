@@ -249,8 +249,8 @@ t.test(
   'why a run waits: to be let in, for its timer, for a worker, under a lease, to be cancelled',
   (t) => {
     const why = (view: View) =>
-      ask<{ paths: { waiting_on?: object }[] }>(view, 'run.get', { id: 'run_1' }).paths[0]
-        ?.waiting_on
+      ask<{ waiting_on?: object }>(view, 'run.get', { id: 'run_1', include: ['waiting_on'] })
+        .waiting_on
     const suspended = run('run_1', [
       event('step.started', { step: 'mail', row: stepBorn('run_1', 'mail', 0) }),
       event('step.suspended', { step: 'mail', row: { status: 'suspended', job_id: 'job_1' } }),
