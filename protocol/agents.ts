@@ -41,6 +41,26 @@ export const CompactionPolicy = Closed({
   summary_model: Type.Optional(Type.String({ minLength: 1, maxLength: agentLimits.model })),
 })
 export type CompactionPolicy = Static<typeof CompactionPolicy>
+/** A compaction policy with what is given over it: one threshold takes the place of the other. */
+export function policyOf(
+  before: CompactionPolicy | undefined,
+  { threshold, threshold_tokens, ...given }: CompactionPolicy,
+): CompactionPolicy {
+  const { threshold: size, threshold_tokens: tokens, ...rest } = before ?? {}
+  const sized =
+    threshold !== undefined
+      ? { threshold }
+      : threshold_tokens !== undefined
+        ? { threshold_tokens }
+        : {
+            ...(size !== undefined && { threshold: size }),
+            ...(tokens !== undefined && { threshold_tokens: tokens }),
+          }
+  return { ...rest, ...given, ...sized }
+}
+/** A compaction policy over the service's own: `auto` at a small share of what the model reads. */
+export const resolvedPolicy = (policy: CompactionPolicy | undefined): CompactionPolicy =>
+  policyOf({ strategy: 'auto', threshold: 'sm' }, policy ?? {})
 /** Where text is generated: by the service (`managed`), or as a job of a worker that advertises exactly this provider and model. */
 export const ModelRoute = Closed({
   mode: Type.Enum(['managed', 'worker']),

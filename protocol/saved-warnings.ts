@@ -22,7 +22,7 @@ interface Definition {
 }
 
 /** Warnings about a loop or a workflow: its triggers and its waits, those of branches and items included. */
-export function warningsOf({ triggers, steps, spec }: Definition): SavedWarning[] {
+function warningsOf({ triggers, steps, spec }: Definition): SavedWarning[] {
   return [
     ...(triggers ?? []).flatMap((trigger, at) =>
       trigger.kind === 'event' ? idle(trigger, `triggers[${at}]`, 'does not fire') : [],

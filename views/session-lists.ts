@@ -7,6 +7,7 @@ import type { ViewQuestions } from '../protocol/view-questions.ts'
 import {
   agentTurn,
   publicSession,
+  shownSession,
   sessionMessage,
   type AgentTurn,
   type CompactionProgress,
@@ -99,7 +100,7 @@ export function sessionGet(
         message_count: running.count,
       }),
   }
-  return { ...recordOf(row), latest_compaction: latest ?? null, compaction }
+  return { ...shownSession(recordOf(row)), latest_compaction: latest ?? null, compaction }
 }
 
 type Many = string | readonly string[]

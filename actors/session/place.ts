@@ -3,6 +3,7 @@
  * one actor. A session that is gone keeps its id; the next one of the key has the next generation, in the same shard, and tells the
  * first one that it is there.
  */
+import { policyOf, resolvedPolicy } from '../../protocol/agents.ts'
 import type { Api } from '../../protocol/api.ts'
 import type { SessionSeed } from '../../protocol/api/sessions.ts'
 import { timestamp } from '../../protocol/common.ts'
@@ -88,7 +89,6 @@ function born(
     scope: at.scope_ref_id === undefined ? 'agent' : 'loop',
     scope_ref_id: at.scope_ref_id ?? at.agent_id,
   } as const
-  const policy = policyOf(at.compaction_policy, compaction_policy ?? {})
   return {
     id: cause.self.id,
     agent_id: at.agent_id,
@@ -98,7 +98,7 @@ function born(
     scope_name: at.session_key,
     session_key: at.session_key,
     ...(model && { model }),
-    ...(Object.keys(policy).length > 0 && { compaction_policy: policy }),
+    compaction_policy: resolvedPolicy(policyOf(at.compaction_policy, compaction_policy ?? {})),
     ...(retention && { retention }),
     ...(thinking_effort && thinking_effort !== 'inherit' && { thinking_effort }),
     message_count: 0,
@@ -112,24 +112,6 @@ function born(
     created_at: now,
     updated_at: now,
   }
-}
-
-/** A compaction policy with what is given over it: one threshold takes the place of the other. */
-export function policyOf(
-  before: Session['compaction_policy'],
-  { threshold, threshold_tokens, ...given }: NonNullable<Session['compaction_policy']>,
-): NonNullable<Session['compaction_policy']> {
-  const { threshold: size, threshold_tokens: tokens, ...rest } = before ?? {}
-  const sized =
-    threshold !== undefined
-      ? { threshold }
-      : threshold_tokens !== undefined
-        ? { threshold_tokens }
-        : {
-            ...(size !== undefined && { threshold: size }),
-            ...(tokens !== undefined && { threshold_tokens: tokens }),
-          }
-  return { ...rest, ...given, ...sized }
 }
 
 /** Find or make a session. */

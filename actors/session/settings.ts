@@ -5,7 +5,7 @@ import type { Input } from '../../protocol/contract.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import { own } from '../../protocol/lookup.ts'
 import { ingest, isDropped } from '../../protocol/session/check.ts'
-import type { Defined } from '../../protocol/session/commands.ts'
+import type { Appended, Defined } from '../../protocol/session/commands.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
 import { publicSession, type AgentTurn, type Session } from '../../protocol/session/shapes.ts'
 import type { Cause, Decision } from '../actor.ts'
@@ -26,7 +26,7 @@ import {
 } from './draft.ts'
 import { awaited, bound } from './files.ts'
 import { queueOf } from './jobs.ts'
-import { policyOf } from './place.ts'
+import { policyOf } from '../../protocol/agents.ts'
 import { expiry, isLive, turnsOf, type Live, type SessionState } from './state.ts'
 import { budgetEnds, end } from './turns.ts'
 
@@ -100,7 +100,7 @@ export const remove =
 
 /** Add messages as they are. */
 export const append =
-  (brand: string): Decide<'session.append', Session, Partial<Defined>> =>
+  (brand: string): Decide<'session.append', Appended, Partial<Defined>> =>
   (state, input, cause) => {
     const session = live(state, cause)
     if (!session) return refuse('not_found')
@@ -134,8 +134,8 @@ export const append =
     })
     if (model) change(on, { model })
     if (model_provider) change(on, { model_provider })
-    beginCompaction(on, 'append', input.definition)
-    return answering(on, record)
+    const compacting = beginCompaction(on, 'append', input.definition)
+    return answering(on, (after) => ({ ...record(after), ...(compacting && { compacting }) }))
   }
 
 /** Cancel what is under way. Turns of runs are the runs' own, unless force is used. */

@@ -56,6 +56,9 @@ export interface Dialect {
   patience(settled: boolean): number
 }
 
+/** Turns of a page that are under way and were not just queued. */
+export const begunOf = ({ active }: TranscriptPage): string[] =>
+  active.filter(({ record }) => record.status !== 'queued').map(({ record }) => record.id)
 /** Whether a turn ends here. */
 export const endsTurn = (change: Change): boolean =>
   change.kind === 'frame' &&

@@ -21,7 +21,7 @@ import type { Preview, Previewed } from '../../protocol/session/previews.ts'
 import { settledTurns } from '../../protocol/session/settled.ts'
 import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
 import type { Sink } from '../respond.ts'
-import { endsTurn, type Change, type Dialect, type End } from './change.ts'
+import { begunOf, endsTurn, type Change, type Dialect, type End } from './change.ts'
 import { LiveRows } from './live.ts'
 import { readiness } from './readable.ts'
 
@@ -56,9 +56,6 @@ interface Head {
   revision: number
 }
 
-/** Turns of a page that are under way and were not just queued. */
-const begunOf = ({ active }: TranscriptPage): string[] =>
-  active.filter(({ record }) => record.status !== 'queued').map(({ record }) => record.id)
 /** Things on a page, and rows of a transcript that is opened without a cursor. */
 const [PAGE, NEWEST] = [200, 20]
 /** Milliseconds between questions that fail: the last one repeats. */
@@ -72,6 +69,7 @@ export class SessionFollower {
   readonly #clients = new Set<Client>()
   /** Rows whose publisher is being asked. */
   readonly #seeking = new Map<string, { again: boolean; done: Promise<void> }>()
+  /** Turns and compactions that are under way. */
   readonly #active = new Set<string>()
   /** Those of them that have begun: everybody who has joined was shown that. */
   #begun = new Set<string>()
@@ -91,7 +89,6 @@ export class SessionFollower {
   get rows(): readonly TranscriptMessage[] {
     return this.#live.rows()
   }
-
   /** The first page of a client. */
   first(from: {
     readonly after?: number
@@ -191,6 +188,7 @@ export class SessionFollower {
     let summary: TranscriptMessage | undefined
     for (const event of events as readonly SessionEvent[]) {
       if (!isFrame(event)) {
+        this.#pass(event.type)
         const row =
           event.type === 'call.noted'
             ? this.#live.rowOf(event.id)
@@ -342,6 +340,11 @@ export class SessionFollower {
     this.#active[over ? 'delete' : 'add'](id)
     if (status !== 'queued') this.#begun[over ? 'delete' : 'add'](id)
   }
+  /** A compaction is under way like a turn: clients that were shown its beginning are shown its end. */
+  #pass(type: SessionEvent['type']): void {
+    if (type === 'compaction.started') this.#active.add('compaction')
+    else if (/^compaction\.(created|failed)$/.test(type)) this.#active.delete('compaction')
+  }
   /** Write changes to everybody who has joined: one text for each dialect. */
   #tell(changes: readonly Change[]): void {
     if (this.#clients.size === 0 || changes.length === 0) return
@@ -390,8 +393,7 @@ export class SessionFollower {
     if (this.#clients.has(client) && this.#active.size === 0) this.#finish(client, 'idle')
   }
   #sleep(failures: number): Promise<void> {
-    return new Promise((resolve) =>
-      this.#ports.later(PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 0, resolve),
-    )
+    const pause = PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 0
+    return new Promise((resolve) => this.#ports.later(pause, resolve))
   }
 }

@@ -4,7 +4,7 @@ import type { Open } from '../../protocol/common.ts'
 import { isRefusal, refuse, type FieldError, type Refusal } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { ingest } from '../../protocol/session/check.ts'
-import type { Compacting, Defined, Keyed } from '../../protocol/session/commands.ts'
+import type { Appended, Compacting, Defined, Keyed } from '../../protocol/session/commands.ts'
 import {
   publicSession,
   type AgentTurn,
@@ -209,13 +209,19 @@ const turning =
     const { input, ...rest } = more(edge, call)
     return { ...rest, input: { ...defined, ...input } }
   }
-/** What is appended may make a session compact, if its agent has a model for that. */
+/** What is appended may make a session compact, if its agent has a model for that; the answer waits for the summary. */
 const append: Prepare = async (edge, call) => {
   const session = await sessionOf(edge, call)
   if (isRefusal(session)) return session
   const defined = await definedIn(edge, call, session, {})
-  if (!isRefusal(defined)) return { input: { ...defined } }
-  return defined.refused === 'not_found' ? defined : {}
+  if (isRefusal(defined)) return defined.refused === 'not_found' ? defined : {}
+  return {
+    input: { ...defined },
+    answer: async (reply) => {
+      const { compacting, ...appended } = reply as Appended
+      return compacting ? compacted(edge, call) : appended
+    },
+  }
 }
 
 /** Milliseconds between looks at a compaction. */

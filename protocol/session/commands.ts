@@ -39,6 +39,8 @@ interface Reserving {
   readonly hash: string
   readonly key?: string
 }
+/** The reply to appended messages. `compacting`: they began a pass, whose end the edge waits for. */
+export type Appended = Session & { readonly compacting?: true }
 /** What the edge adds to an upload whose bytes are stored. */
 export interface Attaching {
   readonly artifact_id: string

@@ -3,7 +3,7 @@
  * transcript needs is here too: a message and a turn of the transcript are what the frames carry.
  */
 import { Type, type Static } from 'typebox'
-import { CompactionPolicy, ThinkingEffort } from '../agents.ts'
+import { CompactionPolicy, resolvedPolicy, ThinkingEffort } from '../agents.ts'
 import { InlineConfig } from '../agents/inline.ts'
 import { Open, Timestamp } from '../common.ts'
 import { Interaction } from '../interaction/shapes.ts'
@@ -72,8 +72,13 @@ const config = { config: Type.Optional(InlineConfig) } as const
 export type Session = Static<typeof Session> & {
   readonly config?: Static<typeof InlineConfig>
 }
+/** A session as clients read it: records of earlier releases do not name a whole compaction policy. */
+export const shownSession = <S extends Session>(session: S): S => ({
+  ...session,
+  compaction_policy: resolvedPolicy(session.compaction_policy),
+})
 /** A session without what only a reading of it alone shows. */
-export const publicSession = ({ config: _, ...record }: Session): Session => record
+export const publicSession = ({ config: _, ...record }: Session): Session => shownSession(record)
 /** A session read alone. */
 export const SessionDetail = Type.Object(
   {

@@ -506,7 +506,7 @@ t.test('sessions are found by key, listed, changed, filled and deleted', async (
     {
       title: 'B',
       status: 'archived',
-      compaction_policy: { threshold: 'xl' },
+      compaction_policy: { strategy: 'auto', threshold: 'xl' },
       thinking_effort: 'high',
     },
   )

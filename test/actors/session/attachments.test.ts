@@ -325,7 +325,8 @@ t.test('of the two thresholds of a compaction policy the later one counts', asyn
       { threshold: 'lg' },
       { threshold: 'lg', strategy: 'auto' },
     ],
-    [{ threshold: 'lg' }, { threshold_tokens: 5000 }, { threshold_tokens: 5000 }],
+    [{ threshold: 'lg' }, { threshold_tokens: 5000 }, { threshold_tokens: 5000, strategy: 'auto' }],
+    [{}, {}, { threshold: 'sm', strategy: 'auto' }],
     [{ threshold: 'lg' }, { strategy: 'manual' }, { threshold: 'lg', strategy: 'manual' }],
   ] as const) {
     const s = new Story()
