@@ -119,7 +119,7 @@ export interface Envelope {
 export interface Placed {
   readonly cursor: number
   readonly entry: Entry
-  /** Live feeds only: the entry is too large to be sent around. It is here without its reply, its events with their types only; views have it whole. */
+  /** Live feeds only: an event that is too large to be sent around is here with its type only; views have it whole. */
   readonly stripped?: true
 }
 

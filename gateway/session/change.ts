@@ -56,6 +56,10 @@ export interface Dialect {
   patience(settled: boolean): number
 }
 
+/** Whether a compaction is under way after an event; undefined: the event does not say. */
+export const compacts = ({ type }: SessionEvent): boolean | undefined =>
+  type === 'compaction.started' ||
+  (type === 'compaction.created' || type === 'compaction.failed' ? false : undefined)
 /** Turns of a page that are under way and were not just queued. */
 export const begunOf = ({ active }: TranscriptPage): string[] =>
   active.filter(({ record }) => record.status !== 'queued').map(({ record }) => record.id)

@@ -21,7 +21,7 @@ import type { Preview, Previewed } from '../../protocol/session/previews.ts'
 import { settledTurns } from '../../protocol/session/settled.ts'
 import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
 import type { Sink } from '../respond.ts'
-import { begunOf, endsTurn, type Change, type Dialect, type End } from './change.ts'
+import { begunOf, compacts, endsTurn, type Change, type Dialect, type End } from './change.ts'
 import { LiveRows } from './live.ts'
 import { readiness } from './readable.ts'
 
@@ -69,8 +69,8 @@ export class SessionFollower {
   readonly #clients = new Set<Client>()
   /** Rows whose publisher is being asked. */
   readonly #seeking = new Map<string, { again: boolean; done: Promise<void> }>()
-  /** Turns and compactions that are under way. */
   readonly #active = new Set<string>()
+  #compacting = false
   /** Those of them that have begun: everybody who has joined was shown that. */
   #begun = new Set<string>()
   #head: Head | undefined
@@ -188,7 +188,7 @@ export class SessionFollower {
     let summary: TranscriptMessage | undefined
     for (const event of events as readonly SessionEvent[]) {
       if (!isFrame(event)) {
-        this.#pass(event.type)
+        this.#compacting = compacts(event) ?? this.#compacting
         const row =
           event.type === 'call.noted'
             ? this.#live.rowOf(event.id)
@@ -293,6 +293,7 @@ export class SessionFollower {
     if (!page.more) {
       this.#begun = new Set(begunOf(page))
       this.#active.clear()
+      this.#compacting = false
       for (const { record } of page.active) this.#active.add(record.id)
       this.#live.set(page.live)
     }
@@ -340,11 +341,6 @@ export class SessionFollower {
     this.#active[over ? 'delete' : 'add'](id)
     if (status !== 'queued') this.#begun[over ? 'delete' : 'add'](id)
   }
-  /** A compaction is under way like a turn: clients that were shown its beginning are shown its end. */
-  #pass(type: SessionEvent['type']): void {
-    if (type === 'compaction.started') this.#active.add('compaction')
-    else if (/^compaction\.(created|failed)$/.test(type)) this.#active.delete('compaction')
-  }
   /** Write changes to everybody who has joined: one text for each dialect. */
   #tell(changes: readonly Change[]): void {
     if (this.#clients.size === 0 || changes.length === 0) return
@@ -377,7 +373,7 @@ export class SessionFollower {
   /** Nothing is under way: clients are let go after their patience. Something is: they stay. */
   #settle(): void {
     for (const client of this.#clients) {
-      if (this.#active.size > 0) {
+      if (this.#keeps(client)) {
         client.idle?.()
         client.idle = undefined
       } else
@@ -387,10 +383,12 @@ export class SessionFollower {
         )
     }
   }
+  /** A client that waits for turns is shown the end of a compaction; one that saw its turn end waits for nothing. */
+  #keeps = ({ settled }: Client) => this.#active.size > 0 || (this.#compacting && !settled)
   async #idle(client: Client): Promise<void> {
     await this.check()
     client.idle = undefined
-    if (this.#clients.has(client) && this.#active.size === 0) this.#finish(client, 'idle')
+    if (this.#clients.has(client) && !this.#keeps(client)) this.#finish(client, 'idle')
   }
   #sleep(failures: number): Promise<void> {
     const pause = PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 0

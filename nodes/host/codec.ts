@@ -2,7 +2,7 @@
  * Envelopes as bytes. An entry whose JSON is larger than 256 KiB keeps its events and reply in the object store and
  * carries their name: the value is stored before the envelope that refers to it is appended.
  */
-import type { Entry, Envelope, Event, Placed } from '../../protocol/entry.ts'
+import type { Entry, Envelope, Event } from '../../protocol/entry.ts'
 import type { Blobs } from './ports.ts'
 
 /** Characters of JSON above which an entry's content leaves the journal. */
@@ -40,15 +40,6 @@ async function moveOut(entry: Entry, name: string, blobs: Blobs): Promise<string
   await blobs.put(name, Buffer.from(JSON.stringify({ events, reply })))
   const outside: Outside = { blob: name, count: events.length }
   return JSON.stringify({ ...rest, events: outside })
-}
-
-/** What is sent around of an entry that is too large for it. */
-export function stripped({ cursor, entry: { reply: _, ...rest } }: Placed): Placed {
-  return {
-    cursor,
-    entry: { ...rest, events: rest.events.map(({ type }) => ({ type })) },
-    stripped: true,
-  }
 }
 
 /** Something stored was written by a release that this one cannot read. Nothing helps but that release, or a newer one. */

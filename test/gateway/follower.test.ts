@@ -4,6 +4,7 @@ import { openPreviews } from '../../gateway/session/previews.ts'
 import { SessionFollower } from '../../gateway/session/follower.ts'
 import { LiveRows } from '../../gateway/session/live.ts'
 import { numberedDialect } from '../../gateway/session/v1.ts'
+import type { SessionEvent } from '../../protocol/session/events.ts'
 import type { TranscriptPage } from '../../protocol/session/pages.ts'
 import type { TranscriptMessage, TurnUpsert } from '../../protocol/session/shapes.ts'
 
@@ -20,6 +21,7 @@ const row = (id: string, sequence: number | null): TranscriptMessage => ({
   sequence,
   created_at: '2026-01-01T00:00:00.000Z',
 })
+const IDLE = 77
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 t.test(
@@ -268,3 +270,78 @@ t.test(
     t.equal(first.at(-1), 'turn.completed')
   },
 )
+
+t.test('a stream without turns stays open while a compaction is under way', async (t) => {
+  const timers: (() => void)[] = []
+  const page: TranscriptPage = {
+    after: 0,
+    through: 0,
+    cut: 0,
+    more: false,
+    revision: 0,
+    last: 0,
+    messages: [],
+    turns: [],
+    interactions: [],
+    active: [],
+    live: [],
+    pending: [],
+  }
+  const follower = new SessionFollower({
+    ask: async () => page,
+    shown: async () => undefined,
+    now: () => 0,
+    later: (ms, run) => {
+      if (ms === IDLE) timers.push(run)
+      return () => void timers.splice(timers.indexOf(run) >>> 0, 1)
+    },
+    age: 1,
+    slow() {},
+    given() {},
+  })
+  let given = ''
+  const sink = {
+    write: (piece: Uint8Array | string) => void (given += Buffer.from(piece).toString()),
+    full: false,
+    closed: false,
+    onDrain() {},
+    onClose() {},
+    end() {},
+  }
+  const dialect = numberedDialect('ses_1', IDLE)
+  await follower.join(sink, dialect, page)
+  t.equal(timers.length, 1, 'it waits for a turn, not for ever')
+  const pass = {
+    trigger: 'manual' as const,
+    from_sequence: 1,
+    through_sequence: 2,
+    message_count: 2,
+    estimated_tokens: 9,
+    summary_model: 'm',
+  }
+  const hear = (cursor: number, event: SessionEvent) =>
+    follower.hear({
+      cursor,
+      entry: {
+        project: 'prj_1',
+        kind: 'session',
+        id: 'ses_1',
+        command: { id: `c${cursor}`, name: 'x' },
+        origin: { at: 0, principal: { type: 'user', id: 'user_1' } },
+        events: [event],
+        prev: cursor - 1,
+      },
+    })
+  const definition = {} as Extract<SessionEvent, { type: 'compaction.started' }>['definition']
+  hear(1, { type: 'compaction.started', at: 0, deadline: 1, job_id: 'job_1', pass, definition })
+  t.equal(timers.length, 0, 'the pass keeps it open')
+  hear(2, { type: 'compaction.failed', error_type: 'timeout', error_message: 'late', pass })
+  t.equal(timers.length, 1)
+  timers.shift()?.()
+  await turn()
+  await turn()
+  t.match(
+    [...given.matchAll(/event: (.*)/g)].map(([, type]) => type),
+    ['compaction.started', 'compaction.failed', 'stream.end'],
+  )
+})
