@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { additions } from './additions.ts'
 import { isPublishable } from './event-types.ts'
 
-const SavedWarning = Type.Object({
+export const SavedWarning = Type.Object({
   code: Type.Enum(['event_type_not_published']),
   field: Type.String({ description: 'The place in the definition' }),
   message: Type.String({ description: 'One sentence for a person' }),

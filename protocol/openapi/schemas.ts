@@ -45,6 +45,7 @@ import * as blocks from '../session/blocks.ts'
 import { Retention } from '../session/retention.ts'
 import * as sessions from '../session/shapes.ts'
 import { ImportSkill, Skill, SkillBody } from '../skills.ts'
+import { SavedWarning } from '../saved-warnings.ts'
 import { DeclaredInput, Defaults, Environment, Limits, RunName, Spec } from '../spec.ts'
 import * as steps from '../steps.ts'
 import { Selector, Toolkit, ToolkitBody } from '../toolkits.ts'
@@ -208,6 +209,7 @@ const chosen: Readonly<Record<string, unknown>> = {
   UsageEvent,
   WaitStep: steps.WaitStep,
   WaitingOn,
+  SavedWarning,
   Webhook,
   Worker,
   WorkerModel,
