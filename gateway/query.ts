@@ -1,5 +1,6 @@
 /** Rows that read: answered from this gateway's directories, or by the view of the project's partition. */
 import type { RunListNames } from './ports.ts'
+import type { Job } from '../protocol/api/jobs.ts'
 import type { AuditEntry } from '../protocol/api/projects.ts'
 import { parseTimestamp } from '../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
@@ -13,6 +14,7 @@ import { namesOf } from './people.ts'
 import type { Answer } from './respond.ts'
 import { listSessions, readSession } from './session/list.ts'
 import { liveTurn, snapshot } from './session/snapshot.ts'
+import { withLeases } from './runs/leases.ts'
 import { soon, type Soon } from './soon.ts'
 
 /** A list as views answer it: `position` is the place of the last item, present when more follow. */
@@ -26,11 +28,21 @@ type Ask = (input: Readonly<Record<string, unknown>>) => Promise<unknown>
 
 /** Answer the query of a call. */
 export const runQuery = (edge: Edge, call: Call): Soon<Answer | Refusal> =>
-  soon(read(edge, call), (reply) =>
+  soon(completed(edge, call), (reply) =>
     isRefusal(reply)
       ? reply
       : { status: call.row.shape.status ?? 200, body: additionsOf(call, cut(call, reply)) },
   )
+/** What the view knows, with what only the owners of queues do. */
+function completed(edge: Edge, call: Call): Soon<unknown> {
+  const found = read(edge, call)
+  if (meaning(call) !== 'run.jobs') return found
+  return soon(found, async (reply) => {
+    if (isRefusal(reply)) return reply
+    const { items, ...page } = reply as Listed & { readonly items: readonly Job[] }
+    return { items: await withLeases(edge.world, homeOf(edge, call), items), ...page }
+  })
+}
 /** A plain list with no more items than the caller asked for. Pages are as long as they are to be already. */
 function cut({ query: { limit } }: Call, reply: unknown): unknown {
   const { items, has_more } = (reply ?? {}) as Partial<Listed> & { readonly has_more?: boolean }

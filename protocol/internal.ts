@@ -19,6 +19,12 @@ export interface GrantedLease {
   readonly job_id: string
   readonly lease_token: string
 }
+/** A lease as its queue knows it now. `last_heartbeat_at` is absent until the worker gives a sign of life to the queue's owner. */
+export interface Renewal {
+  readonly job_id: string
+  readonly lease_expires_at: string
+  readonly last_heartbeat_at?: string
+}
 export type QueueCommands = {
   /** From a run: this job wants doing. */
   'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }

@@ -13,7 +13,7 @@
 import type { Actor } from '../actor.ts'
 import type { QueueEvent } from '../../protocol/api/jobs.ts'
 import { timestamp } from '../../protocol/common.ts'
-import type { GrantedLease, QueueCommands } from '../../protocol/internal.ts'
+import type { GrantedLease, QueueCommands, Renewal } from '../../protocol/internal.ts'
 import { leaseToken } from '../../protocol/lease.ts'
 import { lineOf } from '../../protocol/subjects.ts'
 import type { WorkerTiming } from '../../protocol/worker.ts'
@@ -272,6 +272,20 @@ export function queueActor(
         state.due.flatMap((job_id): GrantedLease[] => {
           const lease = find(state, job_id)?.lease
           return lease?.session === session ? [{ job_id, lease_token: lease.token }] : []
+        }),
+      /** The leases of jobs as they are now. */
+      renewals: (state, { job_ids }: { readonly job_ids: readonly string[] }) =>
+        job_ids.flatMap((job_id): Renewal[] => {
+          const lease = find(state, job_id)?.lease
+          if (!lease) return []
+          const { expires_at, heard, assumed } = lease
+          return [
+            {
+              job_id,
+              lease_expires_at: timestamp(expires_at),
+              ...(heard && !assumed && { last_heartbeat_at: timestamp(expires_at - duration) }),
+            },
+          ]
         }),
     },
     deadline: (state) => {

@@ -19,7 +19,7 @@ const PAIRED =
   /^test.scenarios.(\w+-kill|answer-page|chat-page|backup|kill|two-gateways|upgrade|worker-(claims|leases))\b/
 /** Tests that take longest have a process of their own and begin first, so that none of them is left over when all others are done. */
 const LONG =
-  /^test.(checks|simulation|hostile.(foreign|frames|roles|rows|secrets)|scenarios.(attachments|tour|webhooks|managed)\.)/
+  /^test.(checks|simulation|hostile.(foreign|frames|roles|rows|secrets)|scenarios.(attachments|tour|webhooks|managed|nats-authentication|nats-permissions|nats-permissions-cluster|storage|first-hour)\.)/
 /** Files that share a process. */
 const TOGETHER = 16
 /** A file that shares one is over. */

@@ -95,9 +95,19 @@ t.test(
       action_names: ['survive'],
       concurrency_limit: 2,
     })
+    const lease = async () => {
+      const { last_heartbeat_at = '', lease_expires_at = '' } = await jobOf(s, run)
+      return { heard: Date.parse(last_heartbeat_at), expires: Date.parse(lease_expires_at) }
+    }
+    const beats = []
     for (let i = 0; i < 4; i++) {
       t.notOk((await beat(second, job))['cancel'])
+      beats.push(await lease())
       await new Promise((later) => setTimeout(later, 900))
+    }
+    for (const [i, { heard, expires }] of beats.entries()) {
+      t.equal(expires - heard, 3000, 'each heartbeat renews the lease for its duration')
+      t.ok(heard > (beats[i - 1]?.heard ?? 0), 'the record shows the last one')
     }
     for (let i = 0; i < 2; i++) await start(s, 'survive')
     const more = await claim(second, { available_slots: 2 })
