@@ -52,7 +52,7 @@ function cut({ query: { limit } }: Call, reply: unknown): unknown {
 }
 
 /** Rows whose answer depends on what the caller may read. */
-const VIEWED = /^(channel\.|invocation\.list$|event\.(list|get)$|webhook\.deliveries$)/
+const VIEWED = /^(channel\.|invocation\.list$|run\.jobs$|event\.(list|get)$|webhook\.deliveries$)/
 function read(edge: Edge, call: Call): Soon<unknown> {
   const { world, directory } = edge
   const { caller, project } = call

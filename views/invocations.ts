@@ -1,6 +1,6 @@
 /** Records of calls of actions: one for each job that an attempt was made of, written once, when it has ended. */
 import type { Viewer } from '../protocol/channels.ts'
-import { viewerValues, visibleTo } from './session-visibility.ts'
+import { recordOpenTo, viewerValues } from './session-visibility.ts'
 import { deliveryIdOf, invocationIdOf, type Invocation } from '../protocol/action/invocation.ts'
 import type { Job, QueueEvent } from '../protocol/api/jobs.ts'
 import type { RunStep } from '../protocol/runs/schema.ts'
@@ -134,9 +134,7 @@ export function invocationList(
     values.push(value)
   }
   if (input.viewer) {
-    conditions.push(
-      `NOT EXISTS (SELECT 1 FROM sessions s WHERE s.project = invocations.project AND s.id = json_extract(invocations.record, '$.session_id') AND NOT ${visibleTo('s')})`,
-    )
+    conditions.push(recordOpenTo('invocations'))
     values.push(...viewerValues(input.viewer))
   }
   const after = beyond(['cursor'], 'DESC', input.after)

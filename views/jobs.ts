@@ -1,5 +1,6 @@
 /** Jobs: the patches of queue events, folded. The result of a job comes from its run, which keeps it. */
 import { isUnlisted, type Job, type QueueEvent } from '../protocol/api/jobs.ts'
+import type { Viewer } from '../protocol/channels.ts'
 import type { RunEvent } from '../protocol/runs/events.ts'
 import { parseTimestamp, timestamp, type Open } from '../protocol/common.ts'
 import type { Event, Placed } from '../protocol/entry.ts'
@@ -10,6 +11,7 @@ import { feedJob } from './feed.ts'
 import { addInvocation } from './invocations.ts'
 import { beyond, limitOf, page, wants, type Including, type Page, type Paging } from './page.ts'
 import { missingRun, runRow, type RunRow } from './runs.ts'
+import { recordOpenTo, viewerValues } from './session-visibility.ts'
 import { Kept, type Store } from './store.ts'
 import { waitingOfJob, type KeptJob, type Watch } from './waiting.ts'
 
@@ -128,20 +130,25 @@ export const jobsById =
     return row && (JSON.parse(row.record) as KeptJob)
   }
 
-/** Jobs of a run, oldest first, each with what it waits for when that is asked for. */
+/**
+ * Jobs of a run, oldest first, each with what it waits for when that is asked for. Jobs of a session that the viewer may not
+ * read are left out. Without a viewer the service itself asks.
+ */
 export function runJobs(
   store: Store,
   project: number,
-  input: Paging & Including & { readonly id: string },
+  input: Paging & Including & { readonly id: string; readonly viewer?: Viewer },
   watch: Watch,
 ): Page<Job> | Refusal {
   const run = runRow(store, project, input.id)
   if (!run) return missingRun
+  const { viewer } = input
   const after = beyond(['created_at', 'id'], 'ASC', input.after)
   const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
-    `SELECT id, created_at, record FROM jobs WHERE run = ? AND project = ?${after.sql} ORDER BY created_at, id LIMIT ?`,
+    `SELECT id, created_at, record FROM jobs WHERE run = ? AND project = ?${viewer ? ` AND ${recordOpenTo('jobs')}` : ''}${after.sql} ORDER BY created_at, id LIMIT ?`,
     input.id,
     project,
+    ...(viewer ? viewerValues(viewer) : []),
     ...after.values,
     limitOf(input) + 1,
   )

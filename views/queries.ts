@@ -92,7 +92,7 @@ const queries = {
     runDetail(store, project, input, watch(store, project, now)),
   ),
   'run.steps': define(runSteps),
-  'run.jobs': define<OfRun>(({ store, project, now }, input) =>
+  'run.jobs': define<Parameters<typeof runJobs>[2]>(({ store, project, now }, input) =>
     runJobs(store, project, input, watch(store, project, now)),
   ),
   'run.action_log': define<OfRun>(({ store, project }, input) => actionLog(store, project, input)),

@@ -27,5 +27,13 @@ export const interactionVisibleTo = (
  */
 export const openTo = (alias: string): string => `(${alias}.session IS NULL OR EXISTS (
   SELECT 1 FROM sessions s WHERE s.project = ${alias}.project AND s.id = ${alias}.session AND ${visibleTo('s')}))`
-/** The values of the parameters of `visibleTo` and `openTo`. */
+/**
+ * Holds for rows whose record names no session, or none that is closed to a viewer.
+ * @param alias of a table with the columns `project` and `record`, JSON that may have a `session_id`.
+ */
+export const recordOpenTo = (
+  alias: string,
+): string => `NOT EXISTS (SELECT 1 FROM sessions s WHERE s.project = ${alias}.project
+  AND s.id = json_extract(${alias}.record, '$.session_id') AND NOT ${visibleTo('s')})`
+/** The values of the parameters of `visibleTo`, `openTo` and `recordOpenTo`. */
 export const viewerValues = ({ id, admin }: Viewer): Value[] => [id, id, admin ? 1 : 0, id]
