@@ -46,21 +46,30 @@ interface Parts<J, T> {
 }
 interface Open<J, T> {
   readonly source: string | undefined
-  readonly jobs: readonly J[]
+  /** What has not been taken, in the shard's order. */
+  readonly jobs: J[]
   readonly taken: T[]
   readonly left: J[]
-  /** Index of the next job. */
-  next: number
   answer: ((decided: Decided<J, T>) => void) | undefined
+}
+
+/** The jobs of an offer that may come next: the first of each fairness key, which is also the one of its highest priority. */
+function* heads<J extends Ranked>(jobs: Iterable<J>): Generator<J, void> {
+  const seen = new Set<string>()
+  for (const job of jobs) {
+    if (seen.has(job.fairness_key)) continue
+    seen.add(job.fairness_key)
+    yield job
+  }
 }
 
 /** The offers of one queue and one capability. */
 export class Order<J extends Ranked, T> {
   readonly #parts: Parts<J, T>
-  /** The first job that each shard had left when it spoke last, and the number of that answer. */
+  /** The first job of each fairness key that a shard had left when it spoke last, and the number of that answer. */
   readonly #heads = new Map<
     string,
-    { readonly job: J; readonly left: number; readonly answer: number }
+    { readonly jobs: readonly J[]; readonly left: number; readonly answer: number }
   >()
   #answers = 0
   #open: Open<J, T>[] = []
@@ -86,9 +95,11 @@ export class Order<J extends Ranked, T> {
    * @param ahead the answer is needed at once: nothing is taken where the offer would have to wait.
    */
   offer(source: string | undefined, jobs: readonly J[], ahead = false): Soon<Decided<J, T>> {
-    const one: Open<J, T> = { source, jobs, taken: [], left: [], next: 0, answer: undefined }
+    const one: Open<J, T> = { source, jobs: [...jobs], taken: [], left: [], answer: undefined }
     if (source === undefined) return this.#finish(one, false)
-    if (ahead && (this.#open.length > 0 || this.#mustWait(one))) return this.#finish(one, true)
+    const first = this.#first([one])?.job
+    if (ahead && (this.#open.length > 0 || (first && this.#mustWait(one, first))))
+      return this.#finish(one, true)
     this.#open.push(one)
     if (this.#decide(false)) return one
     return new Promise((resolve) => {
@@ -99,10 +110,10 @@ export class Order<J extends Ranked, T> {
   /** Take what comes first until nothing more can be taken; false when that has to wait. */
   #decide(late: boolean): boolean {
     for (;;) {
-      const first = this.#first()
-      const job = first?.jobs[first.next]
-      if (!first || !job || !this.#parts.fits(job)) break
-      if (!late && this.#mustWait(first)) {
+      const first = this.#first(this.#open)
+      if (!first || !this.#parts.fits(first.job)) break
+      const { one, job } = first
+      if (!late && this.#mustWait(one, job)) {
         this.#wait ??= {
           since: this.#answers,
           cancel: this.#parts.later(PATIENCE, () => this.#expire()),
@@ -111,8 +122,8 @@ export class Order<J extends Ranked, T> {
       }
       const take = this.#parts.take(job, false)
       if (take === undefined) break
-      first.next++
-      first.taken.push(take)
+      one.jobs.splice(one.jobs.indexOf(job), 1)
+      one.taken.push(take)
       this.#serve(job)
     }
     this.#wait?.cancel()
@@ -134,16 +145,15 @@ export class Order<J extends Ranked, T> {
     this.#decide(true)
   }
   #finish(one: Open<J, T>, again: boolean): Decided<J, T> {
-    for (const job of one.jobs.slice(one.next)) {
+    for (const job of one.jobs) {
       const take = this.#parts.take(job, again)
       if (take === undefined) one.left.push(job)
       else one.taken.push(take)
     }
-    const [head] = one.left
     if (one.source === undefined) return one
-    if (head)
+    if (one.left.length > 0)
       this.#heads.set(one.source, {
-        job: head,
+        jobs: [...heads(one.left)],
         left: one.left.length,
         answer: ++this.#answers,
       })
@@ -151,27 +161,22 @@ export class Order<J extends Ranked, T> {
     return one
   }
 
-  /** The open offer whose next job comes first. */
-  #first(): Open<J, T> | undefined {
-    let [first, head]: [Open<J, T> | undefined, J | undefined] = [undefined, undefined]
-    for (const one of this.#open) {
-      const job = one.jobs[one.next]
-      if (!job || (head && !this.#precedes(job, head, 0))) continue
-      first = one
-      head = job
-    }
+  /** The job of these offers that comes first. */
+  #first(open: readonly Open<J, T>[]): { readonly one: Open<J, T>; readonly job: J } | undefined {
+    let first: { readonly one: Open<J, T>; readonly job: J } | undefined
+    for (const one of open)
+      for (const job of heads(one.jobs))
+        if (!first || this.#precedes(job, first.job, 0)) first = { one, job }
     return first
   }
-  #mustWait({ source, jobs, next }: Open<J, T>): boolean {
-    const job = jobs[next]
-    if (!job) return false
+  #mustWait({ source }: Open<J, T>, job: J): boolean {
     let left = 0
     for (const head of this.#heads.values()) left += head.left
     const tolerance = left <= FEW ? TOLERANCE.few : TOLERANCE.many
     for (const [other, head] of this.#heads)
       if (
         other !== source &&
-        this.#precedes(head.job, job, tolerance) &&
+        head.jobs.some((ahead) => this.#precedes(ahead, job, tolerance)) &&
         !this.#open.some((one) => one.source === other)
       )
         return true
