@@ -141,9 +141,10 @@ async function listInteractions(
 /** The audit log of all partitions, newest first. The path of a project, and a project key, see that project's part. */
 async function audit(
   { world }: Edge,
-  { caller: { scope }, query, project }: Call,
+  { caller, query, project }: Call,
   question: Readonly<Record<string, unknown>>,
 ): Promise<Listed | Refusal> {
+  const { scope } = caller
   const own_project = scope.kind === 'project' ? scope.project_id : undefined
   const only = project?.id ?? own_project
   const project_id = query['project_id'] ?? only
@@ -153,6 +154,7 @@ async function audit(
       : refuse('forbidden', undefined, 'This key belongs to another project.')
   const answers = await world.everywhere('audit.list', {
     ...question,
+    viewer: viewerOf(caller),
     ...(project_id !== undefined && { project_id }),
   })
   const refused = answers.find(isRefusal)

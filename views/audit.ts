@@ -1,5 +1,6 @@
 /** The audit log: who changed which configuration. What is audited, and as what, is said in audited.ts. */
 import type { AuditEntry } from '../protocol/api/projects.ts'
+import type { Viewer } from '../protocol/channels.ts'
 import { parseTimestamp, timestamp } from '../protocol/common.ts'
 import type { Placed } from '../protocol/entry.ts'
 import { refuseFields, type Refusal } from '../protocol/errors.ts'
@@ -7,6 +8,7 @@ import { makeId } from '../protocol/ids.ts'
 import { hashOf } from '../protocol/subjects.ts'
 import { readEntry } from './audited.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
+import { interactionVisibleTo, viewerValues } from './session-visibility.ts'
 import { Kept, type Store, type Value } from './store.ts'
 
 /** An id that every view derives alike from an event's place, in journal order within a millisecond. */
@@ -105,6 +107,8 @@ export interface AuditFilters extends Paging {
   readonly action?: Many
   readonly created_after?: string
   readonly created_before?: string
+  /** Absent: everything is shown. */
+  readonly viewer?: Viewer
 }
 const list = (many: Many): readonly string[] => (typeof many === 'string' ? [many] : many)
 
@@ -157,6 +161,14 @@ export function auditList(
       })
     conditions.push(`created_at ${operator} ?`)
     values.push(at)
+  }
+  const { viewer } = input
+  if (viewer && !viewer.admin) {
+    // What became of a deleted interaction's session is not known any more, so only administrators are shown its entries.
+    conditions.push(
+      `(resource_type <> 'interaction' OR EXISTS (SELECT 1 FROM interactions i WHERE i.id = audit.resource_id AND ${interactionVisibleTo('i', [viewer.id])}))`,
+    )
+    values.push(...viewerValues(viewer), viewer.id)
   }
   const after = beyond(['created_at', 'id'], 'DESC', input.after)
   const rows = store.upToPage<{ id: string; created_at: number; record: string }>(

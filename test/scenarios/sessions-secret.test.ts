@@ -62,7 +62,7 @@ async function approve(session_id: string): Promise<void> {
     async () => listOf(await s.ok('interaction.list', { session_id })),
     (all) => all.length > 0,
   )
-  await s.ok('interaction.respond', { id: asked?.['id'], value: true })
+  await s.ok('interaction.respond', { id: asked?.['id'], value: true, comment: SECRET })
 }
 async function talk(): Promise<string> {
   const { session, turn } = (await ann.ok('agent.invoke', {
