@@ -48,19 +48,19 @@ interface Open<J, T> {
   readonly source: string | undefined
   /** What has not been taken, in the shard's order. */
   readonly jobs: J[]
+  /** Of these the first of each fairness key. */
+  readonly heads: J[]
   readonly taken: T[]
   readonly left: J[]
   answer: ((decided: Decided<J, T>) => void) | undefined
 }
 
 /** The jobs of an offer that may come next: the first of each fairness key, which is also the one of its highest priority. */
-function* heads<J extends Ranked>(jobs: Iterable<J>): Generator<J, void> {
-  const seen = new Set<string>()
-  for (const job of jobs) {
-    if (seen.has(job.fairness_key)) continue
-    seen.add(job.fairness_key)
-    yield job
-  }
+function headsOf<J extends Ranked>(jobs: readonly J[]): J[] {
+  const heads: J[] = []
+  for (const job of jobs)
+    if (!heads.some(({ fairness_key }) => fairness_key === job.fairness_key)) heads.push(job)
+  return heads
 }
 
 /** The offers of one queue and one capability. */
@@ -95,7 +95,14 @@ export class Order<J extends Ranked, T> {
    * @param ahead the answer is needed at once: nothing is taken where the offer would have to wait.
    */
   offer(source: string | undefined, jobs: readonly J[], ahead = false): Soon<Decided<J, T>> {
-    const one: Open<J, T> = { source, jobs: [...jobs], taken: [], left: [], answer: undefined }
+    const one: Open<J, T> = {
+      source,
+      jobs: [...jobs],
+      heads: headsOf(jobs),
+      taken: [],
+      left: [],
+      answer: undefined,
+    }
     if (source === undefined) return this.#finish(one, false)
     const first = this.#first([one])?.job
     if (ahead && (this.#open.length > 0 || (first && this.#mustWait(one, first))))
@@ -123,6 +130,8 @@ export class Order<J extends Ranked, T> {
       const take = this.#parts.take(job, false)
       if (take === undefined) break
       one.jobs.splice(one.jobs.indexOf(job), 1)
+      const next = one.jobs.find(({ fairness_key }) => fairness_key === job.fairness_key)
+      one.heads.splice(one.heads.indexOf(job), 1, ...(next ? [next] : []))
       one.taken.push(take)
       this.#serve(job)
     }
@@ -153,7 +162,7 @@ export class Order<J extends Ranked, T> {
     if (one.source === undefined) return one
     if (one.left.length > 0)
       this.#heads.set(one.source, {
-        jobs: [...heads(one.left)],
+        jobs: headsOf(one.left),
         left: one.left.length,
         answer: ++this.#answers,
       })
@@ -165,7 +174,7 @@ export class Order<J extends Ranked, T> {
   #first(open: readonly Open<J, T>[]): { readonly one: Open<J, T>; readonly job: J } | undefined {
     let first: { readonly one: Open<J, T>; readonly job: J } | undefined
     for (const one of open)
-      for (const job of heads(one.jobs))
+      for (const job of one.heads)
         if (!first || this.#precedes(job, first.job, 0)) first = { one, job }
     return first
   }
