@@ -6,6 +6,7 @@ import type { CatalogEntry, Invoke } from '../protocol/api/actions.ts'
 import { checkValue, unusableMessage } from '../protocol/json-schema/validate.ts'
 import type { Open } from '../protocol/common.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
+import { maskUrl } from '../protocol/masked-url.ts'
 import { publishedHandle } from '../protocol/naming.ts'
 import { findEntry } from './action-catalog.ts'
 import { authorize } from './authorize.ts'
@@ -14,6 +15,7 @@ import { childrenOf } from './children.ts'
 import type { Prepare, Prepared } from './prepare.ts'
 import type { Sink } from './respond.ts'
 import { timelineSource } from './timeline.ts'
+import { withSealedUrl } from './urls/seal.ts'
 
 /** Bytes of a signing secret. */
 const SECRET = 32
@@ -176,19 +178,23 @@ async function refusedEndpoint({ world }: Edge, call: Call): Promise<Refusal | u
   const message = await world.unreachable?.(address.href)
   return message === undefined
     ? undefined
-    : refuseFields({ field: 'endpoint_url', message, actual: url })
+    : refuseFields({ field: 'endpoint_url', message, actual: maskUrl(url) })
 }
-
 /** By row name. */
 export const actionPreparations: Readonly<Record<string, Prepare>> = {
   'action.create': async (edge, call) =>
-    (await refusedEndpoint(edge, call)) ?? withSecret(edge, call),
+    (await refusedEndpoint(edge, call)) ??
+    withSealedUrl(edge, call, 'endpoint_url', withSecret(edge, call)),
   'action.update': async (edge, call) =>
-    movedEndpoint(edge, call) ?? (await refusedEndpoint(edge, call)) ?? {},
+    movedEndpoint(edge, call) ??
+    (await refusedEndpoint(edge, call)) ??
+    withSealedUrl(edge, call, 'endpoint_url'),
   'action.rotate_secret': withSecret,
   'action.invoke': invoke,
   'organization_action.create': async (edge, call) =>
-    (await refusedEndpoint(edge, call)) ?? withSecret(edge, call),
-  'organization_action.update': async (edge, call) => (await refusedEndpoint(edge, call)) ?? {},
+    (await refusedEndpoint(edge, call)) ??
+    withSealedUrl(edge, call, 'endpoint_url', withSecret(edge, call)),
+  'organization_action.update': async (edge, call) =>
+    (await refusedEndpoint(edge, call)) ?? withSealedUrl(edge, call, 'endpoint_url'),
   'organization_action.rotate_secret': withSecret,
 }

@@ -28,6 +28,7 @@ import { loopPreparations } from './loops.ts'
 import { memoryPreparations } from './memory.ts'
 import { checkPeople, checkScope, rolesOf } from './people.ts'
 import { signLinks } from './answer/links.ts'
+import { sealedCallback } from './urls/seal.ts'
 import { sessionPreparations } from './session/prepare.ts'
 import { webhookPreparations } from './webhooks.ts'
 import { soon, type Soon } from './soon.ts'
@@ -190,7 +191,9 @@ const makeKey = (
 
 /** Ask only people that exist. */
 async function askPeople(edge: Edge, { project, body }: Call): Promise<Prepared | Refusal> {
-  return (project && (await checkPeople(edge, project.id, body as CreateInteraction))) ?? {}
+  if (!project) return {}
+  const refused = await checkPeople(edge, project.id, body as CreateInteraction)
+  return refused ?? { input: sealedCallback(edge.world, project.id, body as CreateInteraction) }
 }
 const executesOf = ({ permissions }: Call['caller']): readonly string[] =>
   [...permissions].filter((permission) => permission.startsWith('actions.execute.'))

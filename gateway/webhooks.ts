@@ -5,10 +5,12 @@
 import type { Webhook } from '../protocol/api/webhooks.ts'
 import { PROMPT, type DeliveryOutcome } from '../protocol/delivery.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
+import { maskUrl } from '../protocol/masked-url.ts'
 import { withSecret } from './actions.ts'
 import type { Call, Edge } from './call.ts'
 import { answer, type LocalQuery } from './listing.ts'
 import type { Prepare, Prepared } from './prepare.ts'
+import { withSealedUrl } from './urls/seal.ts'
 
 /** Milliseconds that a test may take: to be begun, and to be answered. */
 const PATIENCE = PROMPT + 12_000
@@ -17,7 +19,9 @@ const PATIENCE = PROMPT + 12_000
 async function checkUrl({ world }: Edge, { body }: Call): Promise<Refusal | undefined> {
   const { url } = body as Partial<Webhook>
   const message = url ? await world.unreachable?.(url) : undefined
-  return message === undefined ? undefined : refuseFields({ field: 'url', message, actual: url })
+  return message === undefined
+    ? undefined
+    : refuseFields({ field: 'url', message, actual: maskUrl(url ?? '') })
 }
 
 /** What a test delivery has come to, once it has. */
@@ -82,14 +86,17 @@ function seal({ world }: Edge, { project, slots, body }: Call): Prepared {
 
 /** By row name. */
 export const webhookPreparations: Readonly<Record<string, Prepare>> = {
-  'webhook.create': async (edge, call) => (await checkUrl(edge, call)) ?? withSecret(edge, call),
-  'webhook.update': async (edge, call) => (await checkUrl(edge, call)) ?? {},
+  'webhook.create': async (edge, call) =>
+    (await checkUrl(edge, call)) ?? withSealedUrl(edge, call, 'url', withSecret(edge, call)),
+  'webhook.update': async (edge, call) =>
+    (await checkUrl(edge, call)) ?? withSealedUrl(edge, call, 'url'),
   'webhook.rotate_secret': withSecret,
   'webhook.ping': async (edge, call) =>
-    (await checkUrl(edge, call)) ?? {
+    (await checkUrl(edge, call)) ??
+    withSealedUrl(edge, call, 'url', {
       answer: (reply) =>
         outcomeOf(edge, call.project?.id ?? '', (reply as { delivery_id: string }).delivery_id),
-    },
+    }),
   'secret.put': seal,
 }
 export const secretQueries: Readonly<Record<string, LocalQuery>> = {

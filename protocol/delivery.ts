@@ -10,6 +10,7 @@
 import type { DeliveryRecord } from './api/webhooks.ts'
 import type { Open } from './common.ts'
 import type { Event } from './entry.ts'
+import type { UrlParts } from './masked-url.ts'
 import type { RunCommands } from './internal.ts'
 import type { Patch } from './patch.ts'
 
@@ -38,8 +39,12 @@ export function pauseAfter(attempts: number, chance: number, asked = 0): number 
 
 /** Where a delivery goes: to a webhook as it is configured at each attempt (or, for a test, to `url`), or to the subscriber of an interaction. */
 type Destination =
-  | { readonly kind: 'webhook'; readonly webhook_id: string; readonly url?: string }
-  | { readonly kind: 'callback'; readonly callback_url: string; readonly secret_ref: string }
+  | ({ readonly kind: 'webhook'; readonly webhook_id: string; readonly url?: string } & UrlParts)
+  | ({
+      readonly kind: 'callback'
+      readonly callback_url: string
+      readonly secret_ref: string
+    } & UrlParts)
 /** A delivery that is due. `once`: a test, which has one attempt and is on no list. */
 export interface DeliveryOpening {
   readonly to: Destination

@@ -20,6 +20,7 @@ import type { Entry, Event } from '../protocol/entry.ts'
 import type { EquipmentEvent } from '../protocol/equipment.ts'
 import type { LoopEvent } from '../protocol/loop/events.ts'
 import type { InteractionEvent } from '../protocol/interaction/events.ts'
+import { withMaskedUrl } from '../protocol/masked-url.ts'
 import type { MemoryEvent } from '../protocol/memory.ts'
 import type { SkillEvent } from '../protocol/skills.ts'
 import type { ToolkitEvent } from '../protocol/toolkits.ts'
@@ -67,6 +68,21 @@ interface Rule {
 }
 type Details<E> = (event: E, entry: Entry) => Partial<Reading> | undefined
 
+/** Releases that sealed no values wrote URLs in clear. */
+const masked = (changes: Changes | undefined): Changes | undefined =>
+  changes &&
+  Object.fromEntries(
+    Object.entries(changes).map(([field, change]) => [
+      field,
+      field === 'url' || field === 'endpoint_url'
+        ? withMaskedUrl(
+            withMaskedUrl(change as { readonly from?: string; readonly to?: string }, 'from'),
+            'to',
+          )
+        : change,
+    ]),
+  )
+
 const rule = <E extends Event>(
   action: Rule['action'],
   resource_type: string,
@@ -79,7 +95,7 @@ const rule = <E extends Event>(
       readonly changes?: Changes
     }
     const told = details(event as E, entry)
-    return told && { resource_type, resource_id: id, changes, ...told }
+    return told && { resource_type, resource_id: id, changes: masked(changes), ...told }
   },
 })
 type On<T extends Configuration['type']> = Extract<Configuration, { readonly type: T }>

@@ -9,6 +9,7 @@ import { parseTimestamp } from '../protocol/common.ts'
 import type { Placed } from '../protocol/entry.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/view-questions.ts'
+import { withMaskedUrl } from '../protocol/masked-url.ts'
 import { patch, type Patch } from '../protocol/patch.ts'
 import type { Spec } from '../protocol/spec.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
@@ -40,6 +41,10 @@ const idsByName = (store: Store): Kept<string> =>
 export const definitionId = (store: Store, project: number, name: string): string | undefined =>
   idsByName(store).get(`${project}:${name}`) || undefined
 
+/** Releases that sealed no values wrote URLs in clear. */
+const masked = (action: Definition): Definition =>
+  withMaskedUrl<'endpoint_url', Definition>(action, 'endpoint_url')
+
 /** Apply an entry of a project or of the organization. */
 export function applyActions(store: Store, { entry }: Placed): void {
   const project = store.numberOf(entry.project)
@@ -54,7 +59,7 @@ export function applyActions(store: Store, { entry }: Placed): void {
           project,
           event.action.name,
           parseTimestamp(event.action.created_at) ?? entry.origin.at,
-          JSON.stringify(event.action),
+          JSON.stringify(masked(event.action)),
         )
         idsByName(store).set(`${project}:${event.action.name}`, event.id)
         break
@@ -80,7 +85,7 @@ function change(store: Store, project: number, id: string, by: Patch<Definition>
   )
   if (!row) return
   const before = JSON.parse(row.record) as Definition
-  const record = patch(before, by)
+  const record = masked(patch(before, by))
   store.run(
     'UPDATE actions SET name = ?, record = ? WHERE id = ?',
     record.name,

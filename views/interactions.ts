@@ -1,6 +1,7 @@
 /** Interactions and who has to do with them, read along one index for each person, run, session or status. */
 import { interactionStatuses, type Interaction } from '../protocol/interaction/shapes.ts'
 import { changed, type InteractionEvent } from '../protocol/interaction/events.ts'
+import { withMaskedCallback } from '../protocol/interaction/callback.ts'
 import { reviewersOf } from '../protocol/interaction/resolve.ts'
 import { parseTimestamp } from '../protocol/common.ts'
 import type { Placed } from '../protocol/entry.ts'
@@ -56,7 +57,7 @@ export function applyInteraction(store: Store, { entry }: Placed): void {
       rows.set(interaction.id, {
         project,
         created_at: parseTimestamp(interaction.created_at) ?? at,
-        record: interaction,
+        record: withMaskedCallback(interaction),
         stored: false,
       })
     } else if (

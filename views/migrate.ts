@@ -10,7 +10,7 @@
 import type { Database } from 'better-sqlite3'
 
 /** Raise it with every change of the schema or of what is derived into it. */
-export const SCHEMA_VERSION = 17
+export const SCHEMA_VERSION = 18
 
 // A row that is larger than a quarter of a page has no room in a table WITHOUT ROWID: each would have a page of its own, as the
 // rows of the timeline had (https://www.sqlite.org/fileformat2.html, payload overflow). So those tables hold small rows.

@@ -5,6 +5,7 @@ import { parseTimestamp } from '../protocol/common.ts'
 import type { DeliveryEvent } from '../protocol/delivery.ts'
 import type { Placed } from '../protocol/entry.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'
+import { withMaskedUrl } from '../protocol/masked-url.ts'
 import { patch } from '../protocol/patch.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
 import { openTo, viewerValues } from './session-visibility.ts'
@@ -25,12 +26,12 @@ export function applyWebhooks(store: Store, { entry }: Placed): void {
         project,
         Number(webhook.enabled),
         parseTimestamp(webhook.created_at) ?? entry.origin.at,
-        JSON.stringify(webhook),
+        JSON.stringify(withMaskedUrl(webhook, 'url')),
       )
     } else if (event.type === 'webhook.updated') {
       const known = find(store, project, event.id)
       if (!known) continue
-      const webhook = patch(known, event.webhook)
+      const webhook = withMaskedUrl(patch(known, event.webhook), 'url')
       store.run(
         'UPDATE webhooks SET enabled = ?, record = ? WHERE id = ?',
         Number(webhook.enabled),

@@ -4,13 +4,15 @@ import { policyOf, runOf, targetsOf } from '../../protocol/api/interactions.ts'
 import type { Api } from '../../protocol/api.ts'
 import { parseTimestamp, timestamp, type Open } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
-import { refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
+import { isRefusal, refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
 import type { InteractionCommands, InteractionOpened } from '../../protocol/internal.ts'
 import type { InteractionEvent, Source } from '../../protocol/interaction/events.ts'
 import { reviewersOf } from '../../protocol/interaction/resolve.ts'
 import type { Consumer, Interaction } from '../../protocol/interaction/shapes.ts'
+import type { SentUrl, UrlParts } from '../../protocol/masked-url.ts'
 import { reservedTags } from '../../protocol/naming.ts'
 import type { Cause, Decided, Decision, Tell } from '../actor.ts'
+import { newUrl, partsOf } from '../kept-url.ts'
 import type { InteractionState } from './state.ts'
 
 type Create = Input<Api['interaction.create']>
@@ -20,7 +22,7 @@ export const create =
   (brand: string) =>
   (
     state: InteractionState | null,
-    input: Create,
+    input: Create & SentUrl,
     cause: Cause,
   ): Decision<InteractionEvent, Interaction> => {
     if (state) return { events: [], reply: state.record }
@@ -28,6 +30,11 @@ export const create =
     const faults = [...reservedTags(record.tags, brand), ...foreign(record, brand)]
     const fault = faults.length > 0 ? refuseFields(...faults) : faultOf(record, cause)
     if (fault) return fault
+    const subscriber = record.consumer.http_subscriber
+    const callback = subscriber
+      ? newUrl('consumer.http_subscriber.callback_url', subscriber.callback_url, input.url_parts)
+      : {}
+    if (isRefusal(callback)) return callback
     const run = record.consumer.run
     const tells: Tell[] = run
       ? [
@@ -38,7 +45,11 @@ export const create =
           },
         ]
       : []
-    return { ...asked(record), tells, reply: (after: InteractionState) => after.record }
+    return {
+      ...asked(record, partsOf(callback)),
+      tells,
+      reply: (after: InteractionState) => after.record,
+    }
   }
 
 /** Ask on behalf of a step: the run says so on its timeline itself. */
@@ -110,12 +121,13 @@ const asked = (
     session,
     depth = 0,
     chain,
+    url_parts,
   }: {
     readonly step?: string | undefined
     readonly session?: string | undefined
     readonly depth?: number | undefined
     readonly chain?: Chain | undefined
-  } = {},
+  } & UrlParts = {},
 ): { events: Extract<InteractionEvent, { type: 'interaction.created' }>[] } => ({
   events: [
     {
@@ -125,6 +137,7 @@ const asked = (
       source: { ...sourceOf(interaction), depth, ...(chain && { chain }) },
       ...(step !== undefined && { step }),
       ...(session !== undefined && { session }),
+      ...(url_parts && { url_parts }),
     },
   ],
 })

@@ -16,6 +16,8 @@ import type {
 } from '../../protocol/interaction/events.ts'
 import { settledStatuses, type Interaction } from '../../protocol/interaction/shapes.ts'
 import { changed } from '../../protocol/interaction/events.ts'
+import type { KeptUrl } from '../../protocol/masked-url.ts'
+import { partsOf } from '../kept-url.ts'
 import type { Cause, Decided, Decision, Tell } from '../actor.ts'
 import { reduced } from '../events/reduced.ts'
 import { expiry, isOpen, statusAt, type InteractionState } from './state.ts'
@@ -28,7 +30,7 @@ export const recordReply = (after: InteractionState): Interaction => after.recor
  * @param options `silent`: the run that waits ended it itself; `invalid`: its targets or reviewers do not exist.
  */
 export function conclude(
-  { record, depth, chain, withheld }: InteractionState,
+  { record, depth, chain, withheld, callback }: InteractionState,
   change: Change,
   cause: Cause,
   {
@@ -39,7 +41,7 @@ export function conclude(
   const at = timestamp(cause.at)
   const full: Change = { ...change, set: { ...change.set, completed_at: at } }
   const after = changed(record, full, cause.at)
-  const dispatch = dispatchOf(after, cause)
+  const dispatch = dispatchOf(after, callback, cause)
   return {
     events: [
       {
@@ -231,16 +233,20 @@ function sourceOf(after: Interaction): Omit<Source, 'depth' | 'chain'> {
 }
 
 /** It lives in the slot of the interaction, so that it is opened in the commit that ends it. */
-function deliver({ delivery_id, callback_url, secret_ref, body }: Dispatch): Tell {
+function deliver({ delivery_id, body, ...to }: Dispatch): Tell {
   const opening: DeliveryOpening = {
-    to: { kind: 'callback', callback_url, secret_ref },
+    to: { kind: 'callback', ...to },
     event_type: 'interaction.resolved',
     body,
   }
   return { to: { kind: 'delivery', id: delivery_id }, name: 'delivery.open', input: opening }
 }
 
-function dispatchOf(after: Interaction, cause: Cause): Dispatch | undefined {
+function dispatchOf(
+  after: Interaction,
+  callback: KeptUrl | undefined,
+  cause: Cause,
+): Dispatch | undefined {
   const {
     id,
     kind,
@@ -255,6 +261,7 @@ function dispatchOf(after: Interaction, cause: Cause): Dispatch | undefined {
   return {
     delivery_id: cause.mint('delivery'),
     ...http_subscriber,
+    ...(callback && { callback_url: callback.url, ...partsOf(callback) }),
     // Receivers know the value by either name.
     body: {
       interaction_id: id,

@@ -13,6 +13,8 @@ import {
   type Change,
   type InteractionEvent,
 } from '../../protocol/interaction/events.ts'
+import { callbackOf, withMaskedCallback } from '../../protocol/interaction/callback.ts'
+import type { KeptUrl } from '../../protocol/masked-url.ts'
 import { settledStatuses, type Interaction } from '../../protocol/interaction/shapes.ts'
 
 export interface InteractionState {
@@ -28,6 +30,8 @@ export interface InteractionState {
   readonly withheld?: true
   /** The service demands it before an action is executed; absent: a question of a client, a run or an agent. */
   readonly approval?: Approval
+  /** Where its subscriber is called. Absent in snapshots of earlier releases: the record has it. */
+  readonly callback?: KeptUrl
   /** It was cancelled by the service, because targets or reviewers do not exist. */
   readonly invalid?: true
 }
@@ -35,21 +39,20 @@ export interface InteractionState {
 /** Begin the state. */
 export const opened = (
   _: InteractionState | null,
-  {
-    interaction,
-    source,
-    session,
-    withheld,
-    approval,
-  }: Extract<InteractionEvent, { type: 'interaction.created' }>,
-): InteractionState => ({
-  record: interaction,
-  depth: source.depth,
-  ...(source.chain && { chain: source.chain }),
-  ...(session !== undefined && { session }),
-  ...(withheld && { withheld }),
-  ...(approval && { approval }),
-})
+  event: Extract<InteractionEvent, { type: 'interaction.created' }>,
+): InteractionState => {
+  const { interaction, source, session, withheld, approval } = event
+  const callback = callbackOf(interaction, event)
+  return {
+    record: withMaskedCallback(interaction),
+    ...(callback && { callback }),
+    depth: source.depth,
+    ...(source.chain && { chain: source.chain }),
+    ...(session !== undefined && { session }),
+    ...(withheld && { withheld }),
+    ...(approval && { approval }),
+  }
+}
 /** Apply a change of the record. */
 export function apply(
   state: InteractionState | null,

@@ -17,12 +17,13 @@ import type {
 import type { SealedSecret } from '../../protocol/api/actions.ts'
 import { parseTimestamp, timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
-import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { own } from '../../protocol/lookup.ts'
+import { withMaskedUrl, type ChangedUrlParts, type SentUrl } from '../../protocol/masked-url.ts'
 import { reservedActionName, secretRef } from '../../protocol/naming.ts'
 import { patch } from '../../protocol/patch.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { changeOf } from '../configuration.ts'
+import { changeWithUrl, newUrl, partsAfter, partsOf } from '../kept-url.ts'
 import type { OrganizationOptions, OrganizationState } from './state.ts'
 
 type Rows = typeof organizationActions
@@ -51,7 +52,7 @@ const faultsOf = (
 export function createAction(
   { brand }: OrganizationOptions,
   state: OrganizationState,
-  input: Input<Rows['organization_action.create']> & SealedSecret,
+  input: Input<Rows['organization_action.create']> & SealedSecret & SentUrl,
   cause: Cause,
 ): Decided {
   const refused = faultsOf(state, input.name, brand)
@@ -72,7 +73,10 @@ export function createAction(
     annotations,
     enabled = true,
     sealed,
+    url_parts,
   } = input
+  const url = newUrl('endpoint_url', endpoint_url, url_parts)
+  if (isRefusal(url)) return url
   const [now, id] = [timestamp(cause.at), cause.mint('action')]
   const action: OrganizationAction = {
     id,
@@ -92,8 +96,16 @@ export function createAction(
     updated_at: now,
   }
   return {
-    events: [{ type: 'organization_action.created', id, action, secret: { sealed } }],
-    reply: action,
+    events: [
+      {
+        type: 'organization_action.created',
+        id,
+        action,
+        secret: { sealed },
+        ...partsOf(url),
+      },
+    ],
+    reply: withMaskedUrl(action, 'endpoint_url'),
   }
 }
 
@@ -101,7 +113,7 @@ export function createAction(
 export function updateAction(
   { brand }: OrganizationOptions,
   state: OrganizationState,
-  input: Input<Rows['organization_action.update']>,
+  input: Input<Rows['organization_action.update']> & SentUrl,
   { at }: Cause,
 ): Decided {
   const kept = own(state.actions, input.action_id)
@@ -118,8 +130,10 @@ export function updateAction(
     annotations,
     enabled,
   } = input
-  const change = changeOf<OrganizationAction>(
+  const change = changeWithUrl<'endpoint_url', OrganizationAction>(
+    'endpoint_url',
     kept.action,
+    kept.url_parts,
     {
       name,
       title,
@@ -130,9 +144,11 @@ export function updateAction(
       enabled,
       annotations: annotations === null ? {} : annotations,
     },
+    input.url_parts,
     at,
   )
-  if (!change) return { events: [], reply: kept.action }
+  if (!change) return { events: [], reply: withMaskedUrl(kept.action, 'endpoint_url') }
+  if (isRefusal(change)) return change
   return {
     events: [
       {
@@ -140,6 +156,7 @@ export function updateAction(
         id: kept.action.id,
         action: change.patch,
         changes: change.changes,
+        ...(change.url_parts !== undefined && { url_parts: change.url_parts }),
       },
     ],
     reply: change.next,
@@ -190,7 +207,7 @@ function changed(
         ...(secret && { secret }),
       },
     ],
-    reply: patch(action, change),
+    reply: withMaskedUrl(patch(action, change), 'endpoint_url'),
   }
 }
 const revoked = (one: SecretVersion, at: number): SecretVersion => ({
@@ -269,7 +286,7 @@ export function revokeSecret(
   const found = versionOf(state, input)
   if ('refused' in found) return found
   const { action, one } = found
-  if (one.status === 'revoked') return { events: [], reply: action }
+  if (one.status === 'revoked') return { events: [], reply: withMaskedUrl(action, 'endpoint_url') }
   if (one.status === 'active' && action.enabled)
     return refuse(
       'conflict',
@@ -340,12 +357,19 @@ const patched = (
     Extract<OrganizationActionEvent, { type: 'organization_action.secret_retired' }>,
     'id' | 'action'
   >,
-  made: KeptOrganizationAction['secrets'] = {},
+  {
+    secrets = {},
+    url_parts,
+  }: Partial<Pick<KeptOrganizationAction, 'secrets'>> & ChangedUrlParts = {},
 ): OrganizationState => {
   const kept = own(state.actions, id)
   if (!kept) return state
   const next = patch(kept.action, action)
-  state.actions[id] = { action: next, secrets: living({ ...kept.secrets, ...made }, next) }
+  state.actions[id] = {
+    action: next,
+    secrets: living({ ...kept.secrets, ...secrets }, next),
+    ...partsAfter(kept.url_parts, url_parts),
+  }
   return state
 }
 type On<T extends OrganizationActionEvent['type']> = Extract<OrganizationActionEvent, { type: T }>
@@ -353,15 +377,16 @@ type On<T extends OrganizationActionEvent['type']> = Extract<OrganizationActionE
 export const evolveActions = {
   'organization_action.created': (
     state: OrganizationState,
-    { id, action, secret }: On<'organization_action.created'>,
+    { id, action, secret, url_parts }: On<'organization_action.created'>,
   ): OrganizationState => {
-    state.actions[id] = { action, secrets: { 1: secret } }
+    state.actions[id] = { action, secrets: { 1: secret }, ...(url_parts && { url_parts }) }
     return state
   },
   'organization_action.updated': (
     state: OrganizationState,
     event: On<'organization_action.updated'>,
-  ): OrganizationState => patched(state, event),
+  ): OrganizationState =>
+    patched(state, event, event.url_parts === undefined ? {} : { url_parts: event.url_parts }),
   'organization_action.deleted': (
     state: OrganizationState,
     { id }: On<'organization_action.deleted'>,
@@ -372,7 +397,8 @@ export const evolveActions = {
   'organization_action.secret_changed': (
     state: OrganizationState,
     event: On<'organization_action.secret_changed'>,
-  ): OrganizationState => patched(state, event, event.secret && { [event.version]: event.secret }),
+  ): OrganizationState =>
+    patched(state, event, event.secret && { secrets: { [event.version]: event.secret } }),
   'organization_action.secret_retired': (
     state: OrganizationState,
     event: On<'organization_action.secret_retired'>,

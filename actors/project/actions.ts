@@ -11,12 +11,13 @@ import type {
 } from '../../protocol/api/actions.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input, Reply } from '../../protocol/contract.ts'
-import { refuse, refuseFields, type FieldError } from '../../protocol/errors.ts'
+import { isRefusal, refuse, refuseFields, type FieldError } from '../../protocol/errors.ts'
 import { own } from '../../protocol/lookup.ts'
+import { withMaskedUrl, type SentUrl } from '../../protocol/masked-url.ts'
 import { reservedActionName, reservedTags, secretRef } from '../../protocol/naming.ts'
 import { patch } from '../../protocol/patch.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { changeOf } from '../configuration.ts'
+import { changeWithUrl, newUrl, partsAfter, partsOf } from '../kept-url.ts'
 import { callersOf } from './loops.ts'
 import type { ProjectOptions, ProjectState } from './state.ts'
 
@@ -32,7 +33,7 @@ const named = ({ actions: all }: ProjectState, name: string): KeptAction | undef
 export function createAction(
   { brand }: ProjectOptions,
   state: ProjectState,
-  input: Input<Rows['action.create']> & SealedSecret,
+  input: Input<Rows['action.create']> & SealedSecret & SentUrl,
   cause: Cause,
 ): Decided<Action> {
   const faults = [...reservedActionName(input.name, brand), ...reservedTags(input.tags, brand)]
@@ -52,7 +53,10 @@ export function createAction(
     annotations,
     tags,
     sealed,
+    url_parts,
   } = input
+  const url = endpoint_url === undefined ? {} : newUrl('endpoint_url', endpoint_url, url_parts)
+  if (isRefusal(url)) return url
   const now = timestamp(cause.at)
   const action: Action = {
     id: cause.mint('action'),
@@ -76,16 +80,17 @@ export function createAction(
         id: action.id,
         action,
         ...(endpoint_kind === 'http' && { secret: { sealed } }),
+        ...partsOf(url),
       },
     ],
-    reply: action,
+    reply: withMaskedUrl(action, 'endpoint_url'),
   }
 }
 
 /** Change an action. Null and empty values remove a field. */
 export function updateAction(
   state: ProjectState,
-  input: Input<Rows['action.update']>,
+  input: Input<Rows['action.update']> & SentUrl,
   { at }: Cause,
 ): Decided<Action> {
   const kept = named(state, input.action_name)
@@ -106,8 +111,10 @@ export function updateAction(
       if (input[field] !== undefined)
         faults.push({ field, message: 'does not go with the kind worker' })
   if (faults.length > 0) return refuseFields(...faults)
-  const change = changeOf<Action>(
+  const change = changeWithUrl<'endpoint_url', Action>(
+    'endpoint_url',
     kept.action,
+    kept.url_parts,
     {
       title,
       description,
@@ -118,9 +125,11 @@ export function updateAction(
       annotations: annotations === null ? {} : annotations,
       tags,
     },
+    input.url_parts,
     at,
   )
-  if (!change) return { events: [], reply: kept.action }
+  if (!change) return { events: [], reply: withMaskedUrl(kept.action, 'endpoint_url') }
+  if (isRefusal(change)) return change
   return {
     events: [
       {
@@ -129,6 +138,7 @@ export function updateAction(
         name: kept.action.name,
         action: change.patch,
         changes: change.changes,
+        ...(change.url_parts !== undefined && { url_parts: change.url_parts }),
       },
     ],
     reply: change.next,
@@ -192,17 +202,27 @@ export function rotateSecret(
 export const evolveActions = {
   'action.created': (
     state: ProjectState,
-    { id, action, secret }: Extract<ActionEvent, { type: 'action.created' }>,
+    { id, action, secret, url_parts }: Extract<ActionEvent, { type: 'action.created' }>,
   ): ProjectState => {
-    state.actions[id] = { action, ...(secret && { secret: { ...secret, version: 1 } }) }
+    state.actions[id] = {
+      action,
+      ...(secret && { secret: { ...secret, version: 1 } }),
+      ...(url_parts && { url_parts }),
+    }
     return state
   },
   'action.updated': (
     state: ProjectState,
-    { id, action }: Extract<ActionEvent, { type: 'action.updated' }>,
+    { id, action, url_parts }: Extract<ActionEvent, { type: 'action.updated' }>,
   ): ProjectState => {
     const kept = own(state.actions, id)
-    if (kept) state.actions[id] = { ...kept, action: patch(kept.action, action) }
+    if (!kept) return state
+    const { url_parts: before, ...rest } = kept
+    state.actions[id] = {
+      ...rest,
+      action: patch(kept.action, action),
+      ...partsAfter(before, url_parts),
+    }
     return state
   },
   'action.deleted': (state: ProjectState, { id }: { readonly id: string }): ProjectState => {

@@ -8,13 +8,20 @@ import type { SealedSecret } from '../../protocol/api/actions.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input, Reply } from '../../protocol/contract.ts'
 import type { DeliveryOpening } from '../../protocol/delivery.ts'
-import { refuse, refuseFields } from '../../protocol/errors.ts'
+import { isRefusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { own } from '../../protocol/lookup.ts'
+import {
+  keepUrl,
+  keptUrl,
+  maskUrl,
+  withMaskedUrl,
+  type SentUrl,
+} from '../../protocol/masked-url.ts'
 import { reservedTags, secretRef } from '../../protocol/naming.ts'
 import { patch, type Patch } from '../../protocol/patch.ts'
 import type { SourceCommands } from '../../protocol/sources.ts'
 import type { Cause, Decision, Tell } from '../actor.ts'
-import { changeOf } from '../configuration.ts'
+import { changeWithUrl, newUrl, partsAfter, partsOf } from '../kept-url.ts'
 import type { ProjectOptions, ProjectState } from './state.ts'
 
 type Rows = typeof webhooks
@@ -39,7 +46,7 @@ const hear = ({ id }: Cause['self'], webhook_id: string, webhook: Webhook | unde
 export function createWebhook(
   { brand }: ProjectOptions,
   state: ProjectState,
-  input: Input<Rows['webhook.create']> & SealedSecret,
+  input: Input<Rows['webhook.create']> & SealedSecret & SentUrl,
   cause: Cause,
 ): Decided<Webhook> {
   const { name, url = '', events = [], enabled = true, tags, sealed } = input
@@ -48,6 +55,8 @@ export function createWebhook(
   if (named(state, name)) return refuse('already_exists', { field: 'name', name })
   if (Object.keys(state.webhooks).length >= MOST)
     return refuse('conflict', { limit: MOST }, `A project has at most ${MOST} webhooks.`)
+  const kept = newUrl('url', url, input.url_parts)
+  if (isRefusal(kept)) return kept
   const id = cause.mint('webhook')
   const now = timestamp(cause.at)
   const webhook: Webhook = {
@@ -64,9 +73,9 @@ export function createWebhook(
     updated_at: now,
   }
   return {
-    events: [{ type: 'webhook.created', id, webhook, secret: { sealed } }],
+    events: [{ type: 'webhook.created', id, webhook, secret: { sealed }, ...partsOf(kept) }],
     tells: [hear(cause.self, id, webhook)],
-    reply: { ...webhook, secret_version: 1 },
+    reply: { ...withMaskedUrl(webhook, 'url'), secret_version: 1 },
   }
 }
 
@@ -74,7 +83,7 @@ export function createWebhook(
 export function updateWebhook(
   { brand }: ProjectOptions,
   state: ProjectState,
-  input: Input<Rows['webhook.update']>,
+  input: Input<Rows['webhook.update']> & SentUrl,
   cause: Cause,
 ): Decided<Webhook> {
   const kept = own(state.webhooks, input.webhook_id)
@@ -85,16 +94,21 @@ export function updateWebhook(
   if (faults.length > 0) return refuseFields(...faults)
   if (name !== undefined && named(state, name, webhook.id))
     return refuse('already_exists', { field: 'name', name })
-  const change = changeOf<Webhook>(
+  const change = changeWithUrl<'url', Webhook>(
+    'url',
     webhook,
+    kept.url_parts,
     { name, enabled, tags, ...(url !== '' && { url }), ...(events?.length !== 0 && { events }) },
+    input.url_parts,
     cause.at,
   )
+  if (change && isRefusal(change)) return change
+  const shown = withMaskedUrl(webhook, 'url')
   const emptied = {
     ...(url === '' && webhook.url !== '' && { url }),
     ...(events?.length === 0 && webhook.events.length > 0 && { events }),
   }
-  if (!change && Object.keys(emptied).length === 0) return { events: [], reply: webhook }
+  if (!change && Object.keys(emptied).length === 0) return { events: [], reply: shown }
   const set: Patch<Webhook> = {
     ...change?.patch,
     ...emptied,
@@ -102,9 +116,10 @@ export function updateWebhook(
     updated_at: timestamp(cause.at),
   }
   const cleared = Object.fromEntries(
-    Object.entries(emptied).map(([field, to]) => [field, { from: webhook[field as 'url'], to }]),
+    Object.entries(emptied).map(([field, to]) => [field, { from: shown[field as 'url'], to }]),
   )
   const next = patch(webhook, set)
+  const parts = url === '' ? null : change?.url_parts
   return {
     events: [
       {
@@ -112,10 +127,11 @@ export function updateWebhook(
         id: webhook.id,
         webhook: set,
         changes: { ...change?.changes, ...cleared },
+        ...(parts !== undefined && { url_parts: parts }),
       },
     ],
     tells: [hear(cause.self, webhook.id, next)],
-    reply: next,
+    reply: withMaskedUrl(next, 'url'),
   }
 }
 
@@ -164,16 +180,20 @@ export function rotateWebhookSecret(
 /** Send a test. The edge waits for what comes of it. */
 export function pingWebhook(
   state: ProjectState,
-  { webhook_id, url }: Input<Rows['webhook.ping']>,
+  { webhook_id, url, url_parts }: Input<Rows['webhook.ping']> & SentUrl,
   cause: Cause,
 ): Decided<Reply<Rows['webhook.ping']>> {
   const kept = own(state.webhooks, webhook_id)
   if (!kept) return refuse('not_found')
   if (url === undefined && kept.webhook.url === '')
     return refuseFields({ field: 'url', message: 'is required: the webhook has no address yet' })
+  const before = keptUrl(kept.webhook.url, kept)
+  const tried = url === undefined ? undefined : keepUrl(url, url_parts, before)
+  if (tried && 'fault' in tried)
+    return refuseFields({ field: 'url', message: tried.fault, actual: maskUrl(url ?? '') })
   const delivery_id = cause.mint('delivery')
   const opening: DeliveryOpening = {
-    to: { kind: 'webhook', webhook_id, ...(url !== undefined && { url }) },
+    to: { kind: 'webhook', webhook_id, ...(tried && { url: tried.url, ...partsOf(tried) }) },
     event_type: 'ping',
     body: { type: 'ping', data: { webhook_id } },
     once: true,
@@ -190,17 +210,27 @@ type On<T extends WebhookEvent['type']> = Extract<WebhookEvent, { type: T }>
 export const evolveWebhooks = {
   'webhook.created': (
     state: ProjectState,
-    { id, webhook, secret }: On<'webhook.created'>,
+    { id, webhook, secret, url_parts }: On<'webhook.created'>,
   ): ProjectState => {
-    state.webhooks[id] = { webhook, secret: { ...secret, version: 1 } }
+    state.webhooks[id] = {
+      webhook,
+      secret: { ...secret, version: 1 },
+      ...(url_parts && { url_parts }),
+    }
     return state
   },
   'webhook.updated': (
     state: ProjectState,
-    { id, webhook }: On<'webhook.updated'>,
+    { id, webhook, url_parts }: On<'webhook.updated'>,
   ): ProjectState => {
     const kept = own(state.webhooks, id)
-    if (kept) state.webhooks[id] = { ...kept, webhook: patch(kept.webhook, webhook) }
+    if (!kept) return state
+    const { url_parts: before, ...rest } = kept
+    state.webhooks[id] = {
+      ...rest,
+      webhook: patch(kept.webhook, webhook),
+      ...partsAfter(before, url_parts),
+    }
     return state
   },
   'webhook.deleted': (state: ProjectState, { id }: On<'webhook.deleted'>): ProjectState => {

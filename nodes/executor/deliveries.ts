@@ -20,6 +20,7 @@ import type { Failed, Post, Received } from '../outbound/post.ts'
 import { signed } from '../outbound/sign.ts'
 import { passing, pauseOf } from './answer.ts'
 import type { Handler, Outcome } from './handler.ts'
+import { openedUrl } from './open-url.ts'
 
 interface Deliveries {
   readonly world: Pick<
@@ -46,6 +47,10 @@ interface Without {
 /** Milliseconds of an attempt; bytes of an answer that are read. */
 const LIMITS = { timeout: 10_000, answer: 65_536 } as const
 const KEY = 32
+const sealedElsewhere: Without = {
+  error: 'The query of the address cannot be opened; send the address with its values again.',
+  passes: true,
+}
 /** An attempt that nobody wants any more: the delivery is over, or has moved on. */
 const UNWANTED: Outcome = { status: 'failed', error_type: 'unwanted', final: true }
 
@@ -89,10 +94,12 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
       if (!kept) return { error: 'The webhook was deleted.', passes: false }
       const { webhook, secret } = kept
       if (!once && !webhook.enabled) return { error: 'The webhook is disabled.', passes: false }
-      const url = to.url ?? webhook.url
-      if (url === '') return { error: 'The webhook has no address.', passes: false }
+      const address = to.url ?? webhook.url
+      if (address === '') return { error: 'The webhook has no address.', passes: false }
       const refused = await withheld(project, opening, webhook.updated_by)
       if (refused) return refused
+      const url = openedUrl(world, project, address, to.url === undefined ? kept : to)
+      if (url === undefined) return sealedElsewhere
       const key = world.unlock(secret.sealed, project)
       return key
         ? {
@@ -114,8 +121,10 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
         error: `The secret ${to.secret_ref} is missing, or has no ${SIGNING_KEY} of 32 bytes.`,
         passes: true,
       }
+    const url = openedUrl(world, project, to.callback_url, to)
+    if (url === undefined) return sealedElsewhere
     return {
-      url: to.callback_url,
+      url,
       schemes: ['https:', 'http:'],
       key,
       secret_ref: to.secret_ref,

@@ -15,6 +15,7 @@ import {
 import type { KeptAction } from '../../protocol/api/actions.ts'
 import type { KeptOrganizationAction } from '../../protocol/api/organization-actions.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import type { UrlParts } from '../../protocol/masked-url.ts'
 import { secretRef } from '../../protocol/naming.ts'
 import { sizes, type ClaimedJob } from '../../protocol/worker.ts'
 import type { Post } from '../outbound/post.ts'
@@ -22,6 +23,7 @@ import { signed } from '../outbound/sign.ts'
 import { outcomeOf } from './answer.ts'
 import { callOf } from './call.ts'
 import { NOT_OURS, type Handler, type Outcome } from './handler.ts'
+import { openedUrl } from './open-url.ts'
 
 interface HttpActions {
   readonly world: Pick<World, 'ask' | 'unlock' | 'organization' | 'now' | 'settings'> & {
@@ -31,7 +33,7 @@ interface HttpActions {
   readonly post: Post
 }
 /** An action with what a call of it needs. */
-interface Target {
+interface Target extends UrlParts {
   readonly id: string
   readonly name: string
   readonly scope: 'project' | 'organization'
@@ -81,6 +83,7 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
         scope: 'project',
         format: action.invocation_format,
         url: action.endpoint_url,
+        ...(mine.url_parts && { url_parts: mine.url_parts }),
         secret: { ...secret, ref: secretRef(brand, 'action', name), home: project },
       }
     }
@@ -105,6 +108,7 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
       scope: 'organization',
       format: 'signed_context_v1',
       url: action.endpoint_url,
+      ...(shared.url_parts && { url_parts: shared.url_parts }),
       secret: { ...secret, version, ref: action.secret_ref, home },
     }
   }
@@ -162,10 +166,16 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
         'action_not_signable',
         'The secret of the action cannot be opened: it was made by another installation.',
       )
+    const url = openedUrl(world, secret.home, target.url, target)
+    if (url === undefined)
+      return failed(
+        'action_not_signable',
+        'The query of the address of the action cannot be opened; send the address with its values again.',
+      )
     const body = bodyOf(project, target, call)
     const delivery_id = deliveryIdOf(job.id)
     const answer = await post({
-      url: target.url,
+      url,
       schemes: scope === 'organization' ? ['https:'] : ['http:', 'https:'],
       body,
       timeout: call.timeout ?? LIMITS.timeout,

@@ -6,12 +6,17 @@ import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
 import { schemaFaults } from '../json-schema/schema.ts'
+import { MASKED, maskUrl, queryFault, type ChangedUrlParts, type UrlParts } from '../masked-url.ts'
 import type { Patch } from '../patch.ts'
 import type { Changes } from './workflows.ts'
 
 /** Names of actions: words joined by dots, hyphens or underscores. */
 const ActionName = Type.String({ pattern: '^[a-z0-9]+([._-][a-z0-9]+)*$', maxLength: 128 })
-export const EndpointUrl = Type.String({ minLength: 1, maxLength: 2048 })
+export const EndpointUrl = Type.String({
+  minLength: 1,
+  maxLength: 2048,
+  description: MASKED,
+})
 export const Annotations = Closed({
   idempotent: Type.Optional(Type.Boolean()),
   destructive: Type.Optional(Type.Boolean()),
@@ -70,7 +75,9 @@ export const SecretRotated = Type.Object({
 /** What is wrong with the address of an endpoint. @param schemes accepted ones, with their colons. */
 export function checkEndpoint(url: string | undefined, schemes: readonly string[]): FieldError[] {
   if (url === undefined) return []
-  const wrong = (message: string): FieldError[] => [{ field: 'endpoint_url', message, actual: url }]
+  const wrong = (message: string): FieldError[] => [
+    { field: 'endpoint_url', message, actual: maskUrl(url) },
+  ]
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (!parsed || !schemes.includes(parsed.protocol))
     return wrong(
@@ -78,7 +85,9 @@ export function checkEndpoint(url: string | undefined, schemes: readonly string[
     )
   if (parsed.username !== '' || parsed.password !== '')
     return wrong('must not contain a user or a password')
-  return parsed.hash === '' ? [] : wrong('must not have a fragment')
+  if (parsed.hash !== '') return wrong('must not have a fragment')
+  const fault = queryFault(url)
+  return fault === undefined ? [] : wrong(fault)
 }
 /** What is wrong with the schemas of an action. */
 export const checkSchemas = ({
@@ -288,25 +297,27 @@ export interface NewSecret extends SealedSecret {
   readonly returned?: true
 }
 /** A project action with the secret that signs its calls; workers' actions have none. */
-export interface KeptAction {
+export interface KeptAction extends UrlParts {
   readonly action: Action
   readonly secret?: SealedSecret & { readonly version: number }
 }
 /** An event of a project about its actions. */
 export type ActionEvent =
-  | (Event & {
-      readonly type: 'action.created'
-      readonly id: string
-      readonly action: Action
-      readonly secret?: SealedSecret
-    })
-  | (Event & {
-      readonly type: 'action.updated'
-      readonly id: string
-      readonly name: string
-      readonly action: Patch<Action>
-      readonly changes: Changes
-    })
+  | (Event &
+      UrlParts & {
+        readonly type: 'action.created'
+        readonly id: string
+        readonly action: Action
+        readonly secret?: SealedSecret
+      })
+  | (Event &
+      ChangedUrlParts & {
+        readonly type: 'action.updated'
+        readonly id: string
+        readonly name: string
+        readonly action: Patch<Action>
+        readonly changes: Changes
+      })
   | (Event & { readonly type: 'action.deleted'; readonly id: string; readonly name: string })
   | (Event & {
       readonly type: 'action.secret_rotated'

@@ -14,6 +14,7 @@ import {
   Title,
   type SealedSecret,
 } from './actions.ts'
+import type { ChangedUrlParts, UrlParts } from '../masked-url.ts'
 import type { Changes } from './workflows.ts'
 
 const SecretVersion = Type.Object({
@@ -173,24 +174,26 @@ export const organizationActions = {
 } as const
 
 /** An action of the organization as it is kept: sealed secrets by version; those that were revoked are gone. */
-export interface KeptOrganizationAction {
+export interface KeptOrganizationAction extends UrlParts {
   readonly action: OrganizationAction
   readonly secrets: Readonly<Record<string, SealedSecret>>
 }
 /** An event of the organization about its actions; `secret` is that of a version that was made. */
 export type OrganizationActionEvent =
-  | (Event & {
-      readonly type: 'organization_action.created'
-      readonly id: string
-      readonly action: OrganizationAction
-      readonly secret: SealedSecret
-    })
-  | (Event & {
-      readonly type: 'organization_action.updated'
-      readonly id: string
-      readonly action: Patch<OrganizationAction>
-      readonly changes: Changes
-    })
+  | (Event &
+      UrlParts & {
+        readonly type: 'organization_action.created'
+        readonly id: string
+        readonly action: OrganizationAction
+        readonly secret: SealedSecret
+      })
+  | (Event &
+      ChangedUrlParts & {
+        readonly type: 'organization_action.updated'
+        readonly id: string
+        readonly action: Patch<OrganizationAction>
+        readonly changes: Changes
+      })
   | (Event & {
       readonly type: 'organization_action.deleted'
       readonly id: string

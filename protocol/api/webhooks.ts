@@ -5,13 +5,14 @@ import { command, query } from '../contract.ts'
 import { checkHookTypes } from '../event-types.ts'
 import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
+import { MASKED, maskUrl, queryFault, type ChangedUrlParts, type UrlParts } from '../masked-url.ts'
 import type { Patch } from '../patch.ts'
 import type { SealedSecret } from './actions.ts'
 import type { Changes } from './workflows.ts'
 
 const Url = Type.String({
   maxLength: 2048,
-  description: 'An https:// address; empty: nothing is sent',
+  description: `An https:// address; empty: nothing is sent. ${MASKED}`,
 })
 const Events = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), {
   maxItems: 64,
@@ -92,14 +93,16 @@ function check({ events = [], url = '' }: Static<typeof UpdateWebhook>): FieldEr
   if (url === '') return faults
   const wrong = (message: string): FieldError[] => [
     ...faults,
-    { field: 'url', message, actual: url },
+    { field: 'url', message, actual: maskUrl(url) },
   ]
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed?.protocol !== 'https:' && parsed?.protocol !== 'http:')
     return wrong('must be an absolute address that begins with https://')
   if (parsed.username !== '' || parsed.password !== '')
     return wrong('must not contain a user or a password')
-  return parsed.hash === '' ? faults : wrong('must not have a fragment')
+  if (parsed.hash !== '') return wrong('must not have a fragment')
+  const fault = queryFault(url)
+  return fault === undefined ? faults : wrong(fault)
 }
 
 const P = '/projects/:project/webhooks'
@@ -173,24 +176,26 @@ export const webhooks = {
 } as const
 
 /** A webhook with the secret that signs its deliveries. */
-export interface KeptWebhook {
+export interface KeptWebhook extends UrlParts {
   readonly webhook: Webhook
   readonly secret: SealedSecret & { readonly version: number }
 }
 /** An event of a project about its webhooks. */
 export type WebhookEvent =
-  | (Event & {
-      readonly type: 'webhook.created'
-      readonly id: string
-      readonly webhook: Webhook
-      readonly secret: SealedSecret
-    })
-  | (Event & {
-      readonly type: 'webhook.updated'
-      readonly id: string
-      readonly webhook: Patch<Webhook>
-      readonly changes: Changes
-    })
+  | (Event &
+      UrlParts & {
+        readonly type: 'webhook.created'
+        readonly id: string
+        readonly webhook: Webhook
+        readonly secret: SealedSecret
+      })
+  | (Event &
+      ChangedUrlParts & {
+        readonly type: 'webhook.updated'
+        readonly id: string
+        readonly webhook: Patch<Webhook>
+        readonly changes: Changes
+      })
   | (Event & { readonly type: 'webhook.deleted'; readonly id: string; readonly name: string })
   | (Event & {
       readonly type: 'webhook.secret_rotated'

@@ -1,6 +1,7 @@
 /** What a schema cannot say about questions, answers and policies. Every fault carries its exact path. */
 import type { FieldError } from '../errors.ts'
 import { below } from '../language/path.ts'
+import { maskUrl, queryFault } from '../masked-url.ts'
 import type { Consumer, InteractionKind, Policy, Question } from './shapes.ts'
 
 /** Which kinds may be answered in a mode. `assign_work` takes every mode. */
@@ -193,11 +194,14 @@ export function checkConsumer(consumer: Consumer): FieldError[] {
   )
     faults.push({ field: `consumer.${consumer.kind}`, message: 'is required' })
   const url = consumer.http_subscriber?.callback_url
+  const wrong = url === undefined ? undefined : queryFault(url)
+  if (url !== undefined && wrong !== undefined)
+    faults.push({ field: 'consumer.http_subscriber.callback_url', message: wrong })
   if (url !== undefined && !/^https?:\/\/[^\s/?#]+([/?#]\S*)?$/i.test(url))
     faults.push({
       field: 'consumer.http_subscriber.callback_url',
       message: 'must be an absolute http or https address',
-      actual: url,
+      actual: maskUrl(url),
     })
   return faults
 }

@@ -1,6 +1,7 @@
 /** What happens to an interaction, as it is stored. The actor decides the change of the record once; its state and every view apply the same one. */
 import { timestamp, type Open } from '../common.ts'
 import type { Event } from '../entry.ts'
+import type { UrlParts } from '../masked-url.ts'
 import type { Chain } from '../sources.ts'
 import { patch, type Patch } from '../patch.ts'
 import type { Interaction, LifecycleEvent, Response } from './shapes.ts'
@@ -16,7 +17,7 @@ export interface Source {
   readonly chain?: Chain
 }
 /** A delivery to an HTTP subscriber that is due: its stable id, where it goes, which secret signs it, and its body. */
-export interface Dispatch {
+export interface Dispatch extends UrlParts {
   readonly delivery_id: string
   readonly callback_url: string
   readonly secret_ref: string
@@ -39,18 +40,19 @@ export interface Change {
 type Changed<T> = Event & Change & { readonly type: T; readonly id: string }
 export type InteractionEvent =
   /** `step`: a step of its run opened it; `session`: a turn of this session, of the same shard, did. */
-  | (Event & {
-      readonly type: 'interaction.created'
-      readonly id: string
-      readonly interaction: Interaction
-      readonly source: Source
-      readonly step?: string
-      readonly session?: string
-      /** Asked in a private session: only readers of the session receive its source events. */
-      readonly withheld?: true
-      /** The service demands it before an action is executed. */
-      readonly approval?: Approval
-    })
+  | (Event &
+      UrlParts & {
+        readonly type: 'interaction.created'
+        readonly id: string
+        readonly interaction: Interaction
+        readonly source: Source
+        readonly step?: string
+        readonly session?: string
+        /** Asked in a private session: only readers of the session receive its source events. */
+        readonly withheld?: true
+        /** The service demands it before an action is executed. */
+        readonly approval?: Approval
+      })
   | Changed<'interaction.responded'>
   | Changed<'interaction.submitted'>
   | Changed<'interaction.reviewed'>

@@ -1,0 +1,70 @@
+/** Changes of a record that has a URL with sealed values: what is kept, what the audit log says, what is answered. */
+import {
+  keepUrl,
+  maskUrl,
+  sameParts,
+  withMaskedUrl,
+  type ChangedUrlParts,
+  type KeptUrl,
+  type SealedPart,
+  type SentParts,
+  type UrlParts,
+} from '../protocol/masked-url.ts'
+import { refuseFields, type Refusal } from '../protocol/errors.ts'
+import { patch, type Patch } from '../protocol/patch.ts'
+import { timestamp } from '../protocol/common.ts'
+import { changeOf, type Change } from './configuration.ts'
+
+/** A change of a record and of the values of its URL. */
+type UrlChange<T> = Change<T> & ChangedUrlParts
+
+/** The URL of a new record, or the refusal of a mask, which stands for nothing yet. */
+export function newUrl(field: string, url: string, sent: SentParts | undefined): KeptUrl | Refusal {
+  const kept = keepUrl(url, sent, undefined)
+  return 'fault' in kept ? refuseFields({ field, message: kept.fault, actual: maskUrl(url) }) : kept
+}
+/** The values of a URL as a member of an event or a state. */
+export const partsOf = ({ parts }: Partial<KeptUrl>): UrlParts =>
+  parts ? { url_parts: parts } : {}
+/** The values of a URL after an event. */
+export const partsAfter = (
+  before: readonly SealedPart[] | undefined,
+  set: readonly SealedPart[] | null | undefined,
+): UrlParts => {
+  const parts = set === undefined ? before : set
+  return parts ? { url_parts: parts } : {}
+}
+
+/**
+ * What a wish changes in a record whose `field` is a URL, as `changeOf` says. A URL whose values alone differ is a change.
+ * @param wish its URL is masked; empty or undefined: it stays.
+ */
+export function changeWithUrl<
+  F extends string,
+  T extends { updated_at: string } & { [_ in F]?: string },
+>(
+  field: F,
+  record: T,
+  kept: readonly SealedPart[] | undefined,
+  wish: { readonly [K in keyof T]?: T[K] | undefined },
+  sent: SentParts | undefined,
+  at: number,
+): UrlChange<T> | Refusal | undefined {
+  const shown = withMaskedUrl(record, field)
+  const change = changeOf<T>(shown, wish, at)
+  const url = wish[field as keyof T] as string | undefined
+  if (!url) return change
+  const stored = record[field]
+  const before = stored ? { url: stored, ...(kept && { parts: kept }) } : undefined
+  const next = keepUrl(url, sent, before)
+  if ('fault' in next) return refuseFields({ field, message: next.fault, actual: maskUrl(url) })
+  if (next === before || (next.url === stored && sameParts(before, next))) return change
+  const set = { ...change?.patch, [field]: next.url, updated_at: timestamp(at) } as Patch<T>
+  const [from, to] = [shown[field], maskUrl(next.url)]
+  return {
+    patch: set,
+    changes: { ...change?.changes, [field]: { ...(from !== undefined && { from }), to } },
+    next: withMaskedUrl(patch(record, set), field),
+    url_parts: next.parts ?? null,
+  }
+}
