@@ -20,7 +20,7 @@ import type { Entry, Event } from '../protocol/entry.ts'
 import type { EquipmentEvent } from '../protocol/equipment.ts'
 import type { LoopEvent } from '../protocol/loop/events.ts'
 import type { InteractionEvent } from '../protocol/interaction/events.ts'
-import { withMaskedUrl } from '../protocol/masked-url.ts'
+import { maskUrl } from '../protocol/masked-url.ts'
 import type { MemoryEvent } from '../protocol/memory.ts'
 import type { SkillEvent } from '../protocol/skills.ts'
 import type { ToolkitEvent } from '../protocol/toolkits.ts'
@@ -71,17 +71,16 @@ type Details<E> = (event: E, entry: Entry) => Partial<Reading> | undefined
 /** Releases that sealed no values wrote URLs in clear. */
 const masked = (changes: Changes | undefined): Changes | undefined =>
   changes &&
-  Object.fromEntries(
-    Object.entries(changes).map(([field, change]) => [
-      field,
-      field === 'url' || field === 'endpoint_url'
-        ? withMaskedUrl(
-            withMaskedUrl(change as { readonly from?: string; readonly to?: string }, 'from'),
-            'to',
-          )
-        : change,
-    ]),
+  mapped(changes, (change, field) =>
+    field === 'url' || field === 'endpoint_url'
+      ? mapped(change, (side) => (typeof side === 'string' ? maskUrl(side) : side))
+      : change,
   )
+const mapped = <T>(
+  record: Readonly<Record<string, T>>,
+  change: (value: T, name: string) => T,
+): Record<string, T> =>
+  Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value, name)]))
 
 const rule = <E extends Event>(
   action: Rule['action'],

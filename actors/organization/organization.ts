@@ -15,18 +15,14 @@ import type { SkillBody, SkillEvent } from '../../protocol/skills.ts'
 import type { Actor, Cause, Decision } from '../actor.ts'
 import { evolveKeys, evolveRecord, returningSecret, touch } from '../configuration.ts'
 import { createSkill, replaceSkill } from '../skills.ts'
+import { actionOf, createAction, deleteAction, evolveActions, updateAction } from './actions.ts'
 import {
-  actionOf,
   activateSecret,
-  createAction,
-  deleteAction,
-  evolveActions,
   nextRetirement,
   retire,
   revokeSecret,
   rotateSecret,
-  updateAction,
-} from './actions.ts'
+} from './action-secrets.ts'
 import {
   answerDevice,
   deviceOf,
