@@ -5,6 +5,7 @@
  */
 import { Type, type Static } from 'typebox'
 import { additions } from './additions.ts'
+import type { ConfirmationEvent } from './channels/confirmation.ts'
 import type { ExchangeCommands, ExchangeEvent } from './channels/exchange.ts'
 import { Open, Timestamp } from './common.ts'
 import type { Event } from './entry.ts'
@@ -188,6 +189,7 @@ export type ChannelAuditEvent =
 export type ChannelEvent =
   | ChannelAuditEvent
   | ExchangeEvent
+  | ConfirmationEvent
   | (Event & { readonly type: 'member.read'; readonly member_id: string; readonly seq: number })
   /** `wakes`: agents that it wakes. */
   | (Event & {

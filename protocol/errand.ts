@@ -26,6 +26,12 @@ export type Errand =
     }
   /** Take somebody who is no active principal any more out of all channels. */
   | { readonly errand: 'leave'; readonly principal_id: string }
+  /** Look again whether new members of a channel are active principals, and expel those that are not. */
+  | {
+      readonly errand: 'confirm'
+      readonly channel_id: string
+      readonly member_ids: readonly string[]
+    }
   /** Fire a trigger of a loop for an event of a private session, if the loop's last editor may read the session. */
   | ({ readonly errand: 'firing'; readonly loop_id: string } & HeldFiring)
   /** Nobody wants anything any more. */

@@ -12,6 +12,7 @@ import type { Api } from '../../protocol/api.ts'
 import type { ChannelCommands, ChannelEvent, ChannelMember } from '../../protocol/channels.ts'
 import { patch } from '../../protocol/patch.ts'
 import type { Actor } from '../actor.ts'
+import { evolveConfirmations } from './confirmations.ts'
 import { errandOf, errandSettled, settled } from './exchanges.ts'
 import { add, expel, leave, markRead, type Found } from './members.ts'
 import { edit, send, type EditFacts, type SendFacts } from './messages.ts'
@@ -93,6 +94,7 @@ export const channelActor = ({
     },
     'exchange.deferred': talked,
     'exchange.ended': talked,
+    ...evolveConfirmations,
     'message.updated': (state, { id, message }) => {
       if (message.pinned === true) state.pinned[id] = true
       else if (message.pinned === false) delete state.pinned[id]

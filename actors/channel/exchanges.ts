@@ -14,6 +14,7 @@ import { timestamp } from '../../protocol/common.ts'
 import { ERRANDS, errandJob, type Errand } from '../../protocol/errand.ts'
 import { own } from '../../protocol/lookup.ts'
 import type { Cause, Decision, Tell } from '../actor.ts'
+import { confirmationSettled } from './confirmations.ts'
 import { isOpen, memberOf, talkKey, type ChannelState, type Open } from './state.ts'
 
 /** What follows from a message. */
@@ -132,12 +133,15 @@ export function settled(
     cause,
   )
 }
-/** The errand of an exchange is over. When it was done the session has the turn; otherwise nobody ever will. */
+/** An errand of the channel is over. When that of an exchange was done the session has the turn; otherwise nobody ever will. */
 export function errandSettled(
   state: ChannelState,
-  { job_id, outcome: status, error_type, error_message }: ExchangeCommands['job.settled']['input'],
+  input: ExchangeCommands['job.settled']['input'],
   cause: Cause,
 ): Decision<ChannelEvent, undefined> {
+  const confirmed = confirmationSettled(state, input, cause)
+  if (confirmed) return confirmed
+  const { job_id, outcome: status, error_type, error_message } = input
   if (status === 'completed') return NOTHING
   return close(
     state,
@@ -247,6 +251,9 @@ function answerOf(
 
 /** What whoever does an errand of the channel is told. */
 export function errandOf(state: ChannelState, { job_id }: { readonly job_id: string }): Errand {
+  const member_ids = own(state.confirmations, job_id)
+  if (member_ids && isOpen(state))
+    return { errand: 'confirm', channel_id: state.settings.id, member_ids }
   const talk = Object.values(state.talks).find(({ exchange }) => exchange.job_id === job_id)
   if (!talk || !isOpen(state) || !memberOf(state, talk.exchange.agent_id)) return { errand: 'none' }
   const { id, name, topic, kind, private: closed } = state.settings
@@ -262,9 +269,12 @@ export function errandOf(state: ChannelState, { job_id }: { readonly job_id: str
     alone: kind === 'dm' && members.length === 2,
   }
 }
-/** Jobs of exchanges whose channel is gone. */
-export const withdrawn = ({ talks }: ChannelState, cause: Cause): Tell[] => {
-  const job_ids = Object.values(talks).map(({ exchange }) => exchange.job_id)
+/** Jobs of the errands of a channel that is gone. */
+export const withdrawn = ({ talks, confirmations }: ChannelState, cause: Cause): Tell[] => {
+  const job_ids = [
+    ...Object.values(talks).map(({ exchange }) => exchange.job_id),
+    ...Object.keys(confirmations),
+  ]
   return job_ids.length === 0
     ? []
     : [

@@ -9,6 +9,7 @@ import type {
 import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
+import { confirm } from './confirmations.ts'
 import {
   bornMember,
   hasRoom,
@@ -83,8 +84,10 @@ export function add(
       'The channel has as many members as it may.',
     )
   const member = bornMember(settings.id, person, role, cause)
+  const { event, tell } = confirm(settings.id, [person.id], cause)
   return {
-    events: [{ type: 'member.added', id: `${settings.id}:${person.id}`, member }],
+    events: [{ type: 'member.added', id: `${settings.id}:${person.id}`, member }, event],
+    tells: [tell],
     reply: member,
   }
 }

@@ -12,6 +12,7 @@ import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
+import { confirm } from './confirmations.ts'
 import { withdrawn } from './exchanges.ts'
 import { isOpen, isReadable, memberOf, recordOf, type ChannelState, type Open } from './state.ts'
 
@@ -43,10 +44,14 @@ function administered(
 export function open(
   state: ChannelState,
   { channel, members, holder }: ChannelCommands['channel.open']['input'],
+  cause: Cause,
 ): Decision<ChannelEvent, undefined> {
-  const known = isOpen(state) || state.deleted === true
+  if (isOpen(state) || state.deleted === true) return { events: [], reply: undefined }
+  const member_ids = members.map(({ member_id }) => member_id)
+  const { event, tell } = confirm(channel.id, member_ids, cause)
   return {
-    events: known ? [] : [{ type: 'channel.created', id: channel.id, channel, members, holder }],
+    events: [{ type: 'channel.created', id: channel.id, channel, members, holder }, event],
+    tells: [tell],
     reply: undefined,
   }
 }

@@ -37,6 +37,8 @@ export interface ChannelState {
   talks: Record<string, { readonly exchange: Exchange; readonly next?: Wake }>
   /** Up to which message agents were shown threads, by `talkKey`; of the latest talks. */
   heard: Record<string, number>
+  /** New members that are still to be confirmed, by the job of the errand. */
+  confirmations: Record<string, readonly string[]>
   /** Messages of agents since the last one of a person, by root of the thread, '' outside of threads; of the latest threads, without zeros. */
   streaks: Record<string, number>
 }
@@ -51,6 +53,7 @@ export const unopened = (): ChannelState => ({
   pinned: {},
   message_seq: 0,
   talks: {},
+  confirmations: {},
   heard: {},
   streaks: {},
 })

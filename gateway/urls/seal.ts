@@ -12,7 +12,7 @@ type Sealing = Pick<World, 'seal' | 'lock'>
  * A URL as a command carries it: masked, and the values beside it.
  * @param home the project or organization for which the values are sealed.
  */
-export function sealUrl(
+function sealUrl(
   world: Sealing,
   home: string,
   text: string,

@@ -67,6 +67,24 @@ t.test(
     t.strictSame(sent, [])
   },
 )
+t.test('new members that are not active are expelled, and nothing else is done', async (t) => {
+  const { sent, run } = handlerOf(
+    {
+      user_1: { id: 'user_1', state: 'active', kind: 'user', name: 'Ann' },
+      user_2: { id: 'user_2', state: 'disabled', kind: 'user', name: 'Bob' },
+    },
+    () => ({ reply: undefined }),
+  )
+  const confirm = { errand: 'confirm', channel_id: 'chan_9' }
+  t.match(await run({ ...confirm, member_ids: ['user_1', 'user_2', 'user_3'] }), {
+    status: 'completed',
+  })
+  t.match(sent, [
+    { id: 'chan_9', name: 'channel.expel', input: { member_id: 'user_2', disabled: true } },
+    { id: 'chan_9', name: 'channel.expel', input: { member_id: 'user_3', disabled: false } },
+  ])
+  t.equal(sent.length, 2)
+})
 t.test('what could not be done is tried again', async (t) => {
   const { run } = handlerOf({}, () => refuse('service_unavailable'))
   t.match(await run(leave), { status: 'failed', error_type: 'service_unavailable', retry_in: 500 })

@@ -6,7 +6,7 @@ import type { Handler } from '../handler.ts'
 import { refused } from '../refused.ts'
 import { openExchange } from './exchange.ts'
 import { fireTrigger } from './firing.ts'
-import { leaveChannels } from './leave.ts'
+import { confirmMembers, leaveChannels } from './leave.ts'
 
 /** Gives the result of an errand, or why it was not done. */
 export type Runs<E extends Errand['errand']> = (
@@ -18,6 +18,7 @@ export type Runs<E extends Errand['errand']> = (
 const table: { readonly [E in Errand['errand']]: Runs<E> } = {
   exchange: openExchange,
   leave: leaveChannels,
+  confirm: confirmMembers,
   firing: fireTrigger,
   none: async () => ({}),
 }

@@ -1,42 +1,39 @@
-/** Taking somebody who is no active principal any more out of all channels, but for the direct messages of who was disabled. Who came back meanwhile stays. */
-import { activePrincipal } from '../../../protocol/directory.ts'
+/**
+ * Channels and principals that are not active any more. One that was disabled stays in direct messages; one that is active
+ * again stays everywhere.
+ */
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type { ViewQuestions } from '../../../protocol/view-questions.ts'
-import { own } from '../../../protocol/lookup.ts'
 import type { Runs } from './errands.ts'
+import { expel, principalsNow } from './expel.ts'
 
-/** Done twice, it finds nothing left to do. */
-export const leaveChannels: Runs<'leave'> = async (
-  { world, directory },
-  project,
-  { principal_id: member_id },
-) => {
-  const [home, organization] = await Promise.all([
-    directory.refreshProject(project),
-    directory.organization(),
-  ])
-  if (isRefusal(home)) return home
-  if (isRefusal(organization)) return organization
-  if (activePrincipal(home, organization, member_id)) return {}
-  const answer = (await world.view(project, 'channels_of', { member_id })) as
+/** A principal leaves all channels. Done twice, it finds nothing left to do. */
+export const leaveChannels: Runs<'leave'> = async (asking, project, { principal_id }) => {
+  const known = await principalsNow(asking, project)
+  if (isRefusal(known)) return known
+  if (known.isActive(principal_id)) return {}
+  const answer = (await asking.world.view(project, 'channels_of', { member_id: principal_id })) as
     | ViewQuestions['channels_of']['reply']
     | Refusal
   if (isRefusal(answer)) return answer
   for (const id of answer.items) {
-    const outcome = await world.command({
-      project,
-      kind: 'channel',
-      id,
-      command_id: Buffer.from(world.random(16)).toString('hex'),
-      name: 'channel.expel',
-      input: { member_id, disabled: own(home.principals, member_id)?.state === 'disabled' },
-      origin: {
-        at: world.now(),
-        principal: { type: 'system', id: 'system' },
-        credential: { type: 'internal', id: world.node },
-      },
-    })
-    if (isRefusal(outcome)) return outcome
+    const refused = await expel(asking, project, known.home, id, principal_id)
+    if (refused) return refused
+  }
+  return {}
+}
+
+/** New members of a channel that are not active leave it. */
+export const confirmMembers: Runs<'confirm'> = async (
+  asking,
+  project,
+  { channel_id, member_ids },
+) => {
+  const known = await principalsNow(asking, project)
+  if (isRefusal(known)) return known
+  for (const id of member_ids.filter((member) => !known.isActive(member))) {
+    const refused = await expel(asking, project, known.home, channel_id, id)
+    if (refused) return refused
   }
   return {}
 }

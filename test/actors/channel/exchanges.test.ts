@@ -56,7 +56,7 @@ t.test('a call wakes the agent in the commit that stores the message', async (t)
         root: undefined,
         after_seq: 0,
         through_seq: 1,
-        job_id: 'job_1',
+        job_id: 'job_2',
         turn_id: 'turn_1',
         asker: { id: 'ann', type: 'service_account' },
       },
@@ -68,7 +68,7 @@ t.test('a call wakes the agent in the commit that stores the message', async (t)
       name: 'queue.enqueue',
       input: {
         job: {
-          id: 'job_1',
+          id: 'job_2',
           kind: 'errand',
           executor_kind: 'server_worker',
           owner: { kind: 'channel', id: CHANNEL },
@@ -76,7 +76,7 @@ t.test('a call wakes the agent in the commit that stores the message', async (t)
       },
     },
   ])
-  t.match(scene.ask('job_spec', { job_id: 'job_1' }), {
+  t.match(scene.ask('job_spec', { job_id: 'job_2' }), {
     errand: 'exchange',
     exchange: { id: 'cex_1' },
     channel: { id: CHANNEL, name: 'ops', kind: 'channel', private: false },
@@ -102,12 +102,12 @@ t.test(
         attempt: 20,
         error_type: 'agent_inactive',
       })
-    const first = fails(call(group()), 'job_1')
+    const first = fails(call(group()), 'job_2')
     t.match(begun(call(first)), [{ after_seq: 0, through_seq: 2 }])
-    const again = fails(call(call(group())), 'job_1')
+    const again = fails(call(call(group())), 'job_2')
     t.match(begun(again), [{ after_seq: 0, through_seq: 2 }], 'also when it was called meanwhile')
     const shown = ends(call(group()), { id: 'cex_1', turn_id: 'turn_1' } as Exchange)
-    const later = fails(call(shown), 'job_2')
+    const later = fails(call(shown), 'job_3')
     t.match(
       begun(call(later)),
       [{ after_seq: 1, through_seq: 4 }],
@@ -175,7 +175,7 @@ t.test(
       'exchange.ended',
     ])
     const settled = (outcome: string, more: object = {}) =>
-      asked.when('job.settled', { job_id: 'job_1', outcome, attempt: 1, ...more })
+      asked.when('job.settled', { job_id: 'job_2', outcome, attempt: 1, ...more })
     t.strictSame(settled('completed').events, [], 'then the session has the turn')
     const unbegun = settled('failed', {
       error_type: 'agent_inactive',
@@ -220,7 +220,7 @@ t.test('in direct messages every word of a person is for the agents', async (t) 
   const dm = opened({ kind: 'dm', private: true }, [member('ann', 'admin'), agent('agt_1')])
   const asked = dm.when('channel.send', { content: 'hello' }, by('ann'))
   t.match(begun(asked), [{ agent_id: 'agt_1' }])
-  t.match(asked.ask('job_spec', { job_id: 'job_1' }), { alone: true })
+  t.match(asked.ask('job_spec', { job_id: 'job_2' }), { alone: true })
   t.strictSame(begun(ends(asked, begun(asked)[0])), [], 'its own words are not')
   const speaks = dm.when(
     'channel.send',
@@ -265,7 +265,7 @@ t.test(
     const left = asked.when('channel.expel', { member_id: 'agt_1' })
     t.strictSame([left.state.talks, left.state.heard], [{}, {}])
     t.strictSame(ends(left, exchange).events, [])
-    t.strictSame(left.ask('job_spec', { job_id: 'job_1' }), { errand: 'none' })
+    t.strictSame(left.ask('job_spec', { job_id: 'job_2' }), { errand: 'none' })
     t.strictSame(
       typesOf(
         ends(
@@ -282,7 +282,7 @@ t.test(
     const gone = asked.when('channel.delete', { project_admin: false }, by('ann'))
     t.match(gone.tells, [
       { name: 'name.free' },
-      { to: { id: '0.$errands' }, name: 'queue.cancel', input: { job_ids: ['job_1'] } },
+      { to: { id: '0.$errands' }, name: 'queue.cancel', input: { job_ids: ['job_2'] } },
     ])
     t.strictSame(ends(gone, exchange).events, [])
   },

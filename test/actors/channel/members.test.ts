@@ -169,3 +169,29 @@ t.test('a read marker moves forward, up to the newest message, by its member', a
     'not_found',
   )
 })
+
+t.test('new members are confirmed by an errand of the commit that adds them', async (t) => {
+  const none = { errand: 'none' }
+  const one = opened()
+  const spec = (scene: typeof one, job_id: string) => scene.ask('job_spec', { job_id })
+  t.match(one.tells, [{ name: 'queue.enqueue', input: { job: { id: 'job_1', kind: 'errand' } } }])
+  t.same(spec(one, 'job_1'), { errand: 'confirm', channel_id: CHANNEL, member_ids: ['ann', 'bob'] })
+  const added = one.when('channel.add_member', { user_id: 'cyd', ...found('cyd') }, by('ann'))
+  t.match(added.tells, [{ name: 'queue.enqueue', input: { job: { id: 'job_2' } } }])
+  t.same(spec(added, 'job_2'), { errand: 'confirm', channel_id: CHANNEL, member_ids: ['cyd'] })
+
+  const done = added.when('job.settled', { job_id: 'job_2', outcome: 'completed' })
+  t.same(spec(done, 'job_2'), none)
+  t.same(Object.keys(done.state.confirmations), ['job_1'])
+  t.same(done.when('job.settled', { job_id: 'job_2', outcome: 'completed' }).events, [], 'once')
+
+  const failed = added.when('job.settled', { job_id: 'job_2', outcome: 'failed' })
+  t.match(failed.tells, [{ name: 'queue.enqueue', input: { job: { id: 'job_3' } } }])
+  t.same(spec(failed, 'job_2'), none)
+  t.match(spec(failed, 'job_3'), { errand: 'confirm', member_ids: ['cyd'] }, 'it is begun again')
+
+  const gone = added.when('channel.delete', { project_admin: false }, by('ann'))
+  t.match(gone.tells.at(-1), { name: 'queue.cancel', input: { job_ids: ['job_1', 'job_2'] } })
+  t.same(spec(gone, 'job_2'), none)
+  t.same(gone.when('job.settled', { job_id: 'job_2', outcome: 'failed' }).events, [])
+})

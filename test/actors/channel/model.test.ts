@@ -326,7 +326,8 @@ t.test('the actor, a model and the view agree', (t) => {
           ? Math.min(
               200,
               scene.history.filter(
-                ({ type }) => type !== 'channel.created' && type !== 'member.read',
+                ({ type }) =>
+                  !['channel.created', 'member.read', 'confirmation.begun'].includes(type),
               ).length,
             )
           : 0,

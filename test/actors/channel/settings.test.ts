@@ -111,12 +111,14 @@ t.test(
 
 t.test('a channel is opened once', async (t) => {
   const one = opened()
-  t.same(typesOf(one), ['channel.created'])
+  t.same(typesOf(one), ['channel.created', 'confirmation.begun'])
   t.same(one.when('channel.open', { channel: settings(), members: [], holder: 'x' }).events, [])
   const gone = one.when('channel.delete', { project_admin: false }, by('ann'))
-  t.same(gone.tells, [
+  t.match(gone.tells, [
     { to: { kind: 'channel_name', id: 'chn_1' }, name: 'name.free', input: { channel: CHANNEL } },
+    { name: 'queue.cancel', input: { job_ids: ['job_1'] } },
   ])
+  t.equal(gone.tells.length, 2)
   t.same(
     gone.when('channel.open', { channel: settings(), members: [], holder: 'x' }).events,
     [],

@@ -1,0 +1,40 @@
+/** Taking a member that is no active principal out of a channel. */
+import type { Asking } from '../../../gateway/equipment.ts'
+import { activePrincipal, type ProjectDirectory } from '../../../protocol/directory.ts'
+import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
+import { own } from '../../../protocol/lookup.ts'
+
+/** Who is active, read after every change that was acknowledged before the call. */
+export async function principalsNow({ directory }: Asking, project: string) {
+  const [home, organization] = await Promise.all([
+    directory.refreshProject(project),
+    directory.organization(),
+  ])
+  if (isRefusal(home)) return home
+  if (isRefusal(organization)) return organization
+  return { home, isActive: (id: string) => activePrincipal(home, organization, id) !== undefined }
+}
+
+/** Expel a member. One that was only disabled stays in direct messages. Done twice, it changes nothing. */
+export async function expel(
+  { world }: Asking,
+  project: string,
+  home: ProjectDirectory,
+  channel_id: string,
+  member_id: string,
+): Promise<Refusal | undefined> {
+  const outcome = await world.command({
+    project,
+    kind: 'channel',
+    id: channel_id,
+    command_id: Buffer.from(world.random(16)).toString('hex'),
+    name: 'channel.expel',
+    input: { member_id, disabled: own(home.principals, member_id)?.state === 'disabled' },
+    origin: {
+      at: world.now(),
+      principal: { type: 'system', id: 'system' },
+      credential: { type: 'internal', id: world.node },
+    },
+  })
+  return isRefusal(outcome) ? outcome : undefined
+}
