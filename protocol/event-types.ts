@@ -1,5 +1,6 @@
 /** Names of source events: what they look like, which of them a trigger, a wait or a client may name, and which fit a pattern. */
 import type { FieldError } from './errors.ts'
+import { isProvider } from './integrations.ts'
 
 /**
  * The grammar of event types, for publishing, triggers, waits and webhooks alike: segments of letters, digits, `_` and `-`,
@@ -144,15 +145,22 @@ export function checkCustomType(event_type: string, field: string): FieldError[]
     ]
   if (internal.has(event_type))
     return [{ field, message: 'is an event that the service sends to itself', actual: event_type }]
-  return Object.hasOwn(capabilities, prefix) || Object.hasOwn(reservedPrefixes, prefix)
-    ? [
+  // An event of a provider is signed by the provider; a client that publishes one would imitate it.
+  const owner =
+    Object.hasOwn(capabilities, prefix) || Object.hasOwn(reservedPrefixes, prefix)
+      ? 'the service itself'
+      : isProvider(prefix)
+        ? `the integration ${prefix}`
+        : undefined
+  return owner === undefined
+    ? []
+    : [
         {
           field,
-          message: `begins with ${prefix}., which is for events of the service itself`,
+          message: `begins with ${prefix}., which is for events of ${owner}`,
           actual: event_type,
         },
       ]
-    : []
 }
 
 /** Faults of the types that a webhook listens to: exact ones, families, signals, or `*` for every event. */

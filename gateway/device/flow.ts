@@ -101,6 +101,7 @@ const LONGEST_FIELD = 100
 function claimOf(
   fields: ReadonlyMap<string, string>,
   brand: string,
+  organization: string,
 ): Omit<DeviceCommands['device.request']['input'], 'id' | 'user_code' | 'address'> | Answer {
   const of = (name: (typeof deviceFields)[number]) =>
     fields.get(`${brand.toLowerCase()}_${name}`) ?? fields.get(name)
@@ -112,6 +113,12 @@ function claimOf(
         `${name} must have at most ${LONGEST_FIELD} characters and no control characters.`,
       )
   }
+  const wanted = of('requested_org_id')
+  if (wanted !== undefined && wanted !== '' && wanted !== organization)
+    return failure(
+      'invalid_request',
+      `This installation is the organization ${organization}; the device asks for another one.`,
+    )
   const client = [of('client'), of('client_version'), of('client_os'), of('client_arch')]
     .filter((part) => part !== undefined)
     .join(' ')
@@ -157,7 +164,7 @@ export const giveDeviceCode =
     if (limited?.refused) return failureOf(limited.refused)
     const fields = formOf(incoming)
     if ('status' in fields) return fields
-    const claim = claimOf(fields, world.settings.brand)
+    const claim = claimOf(fields, world.settings.brand, world.organization())
     if ('status' in claim) return claim
     const device_code = newDeviceCode(world)
     for (let attempt = 1; ; attempt++) {

@@ -194,3 +194,19 @@ t.test('baton login and baton logout do all of this', async (t) => {
   t.strictSame(readProfiles(env), { profiles: {} })
   await s.refused('me.get', {}, 401, 'unauthorized', { key })
 })
+
+t.test('a device that asks for another organization gets no code', async (t) => {
+  t.match(await form('/v1/auth/device/code', { service_requested_org_id: 'org_other' }), {
+    status: 400,
+    body: { error: 'invalid_request', error_description: /organization/ },
+  })
+  const [, id = ''] =
+    /organization (\S+);/.exec(
+      String(
+        (await form('/v1/auth/device/code', { service_requested_org_id: 'x' })).body[
+          'error_description'
+        ],
+      ),
+    ) ?? []
+  t.ok((await ask({ service_requested_org_id: id })).device_code, 'its own is taken')
+})

@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto'
 import t from 'tap'
 import { service } from '../service.ts'
-import { listOf, until } from './given.ts'
+import { fieldsOf, listOf, until } from './given.ts'
 
 const s = await service({ BATON_RATE_KEY: '40', BATON_RATE_ORG: '0', BATON_RATE_WINDOW: '3600' })
 t.teardown(() => s.stop())
@@ -107,4 +107,13 @@ t.test('wrong signatures are charged to their sender, not to the receiver', asyn
   t.match(await github('push', 'd-4', '{}'), { status: 202 })
   await s.ok('secret.delete', { secret_name: 'integrations/gitlab' })
   t.match(await sourcesOf('integration'), [{ prefix: 'github' }])
+})
+
+t.test('nobody publishes an event that looks like one of a provider', async (t) => {
+  for (const event_type of ['github.pull_request.opened', 'gitlab.push.pushed'])
+    t.strictSame(
+      fieldsOf(await s.refused('event.publish', { event_type, event: {} }, 400, 'bad_request')),
+      ['event_type'],
+    )
+  await s.ok('event.publish', { event_type: 'githubber.done', event: {} })
 })
