@@ -7,7 +7,7 @@ import { request, type IncomingMessage } from 'node:http'
 import t from 'tap'
 import { api, type RowName } from '../../protocol/api.ts'
 import { requestOf, service } from '../service.ts'
-import { until } from './given.ts'
+import { listOf, until } from './given.ts'
 
 const s = await service()
 t.teardown(() => s.stop())
@@ -148,4 +148,40 @@ t.test('a session with readers that stop', async (t) => {
     rest.close()
   }
   await s.ok('session.cancel_turn', { session_id, turn_id: turn.id })
+})
+
+t.test('a worker that stops reading is given up, and others get the work', async (t) => {
+  const COUNT = 60
+  const action = { action_names: ['big.one'] }
+  const deaf = await s.worker({ ...action, concurrency_limit: COUNT })
+  deaf.socket.pause()
+  const blob = 'x'.repeat(600_000)
+  const big = {
+    id: 'one',
+    kind: 'action',
+    config: { action_name: 'big.one', parameters: { blob } },
+  }
+  for (const _ of upTo(COUNT)) await s.ok('run.start', { spec: { steps: [big] } })
+  t.equal(await metric('worker_sockets_open'), 1)
+  // A claim at a time, until the gateway has given the worker up.
+  for (let number = 1; (await metric('worker_sockets_open')) > 0; number++) {
+    t.ok(number <= COUNT, 'it takes fewer jobs than there are')
+    deaf.send({ type: 'jobs.claim', message_id: `claim_${number}`, available_slots: 1 })
+    await until(
+      async () => [
+        Number(listOf(await s.ok('worker.list'))[0]?.['leased']),
+        await metric('worker_sockets_open'),
+      ],
+      ([claimed = 0, open]) => claimed >= number || open === 0,
+    )
+  }
+  const other = await s.worker(action)
+  const job = await other.job()
+  t.match(job, { action_name: 'big.one' })
+  t.match(await other.report(job), { duplicate: false })
+  deaf.socket.resume()
+  t.match(await deaf.closed, { code: 1006 }, 'what it reads then ends without a farewell')
+  const read = deaf.frames.filter(({ type }) => type === 'jobs.claimed').length
+  t.ok(read * blob.length < KERNEL + 17 * MIB, `the gateway kept little: ${read} jobs in all`)
+  other.close()
 })
