@@ -20,6 +20,13 @@ a{color:var(--accent)}
 .heard{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 .text,pre{white-space:pre-wrap;overflow-wrap:anywhere}
 pre{max-height:20rem;overflow:auto;margin:.25rem 0;padding:.5rem;background:Canvas;border-radius:.3rem;font-size:.85rem}
+.markdown{white-space:normal}.plain{white-space:pre-wrap}
+.markdown>*,.markdown :is(li,blockquote)>*{margin:.5rem 0}.markdown>:first-child{margin-top:0}.markdown>:last-child{margin-bottom:0}
+.markdown :is(p,li,h3,h4,h5,h6,td,th){unicode-bidi:plaintext}.markdown :is(a,code){unicode-bidi:isolate}
+.markdown :is(ul,ol){padding-left:1.5rem}.markdown blockquote{padding-left:.75rem;border-left:4px solid var(--line)}
+.markdown pre[data-language]::before{content:attr(data-language);display:block;color:var(--note)}
+.table{overflow:auto}table{border-collapse:collapse}th,td{padding:.2rem .6rem;border:1px solid var(--line);text-align:left}
+.table .center{text-align:center}.table .right{text-align:right}
 .conversation{list-style:none;margin:1rem 0;padding:0}
 .conversation>li{margin:.75rem 0;padding:.5rem .9rem;border-radius:.6rem}
 .message.user{background:var(--soft);margin-left:3rem}

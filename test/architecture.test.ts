@@ -21,7 +21,8 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
   },
   client: {
     folders: ['client', 'protocol'],
-    packages: /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$|^cli-table3$|^yaml$/,
+    packages:
+      /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$|^cli-table3$|^yaml$|^marked$/,
   },
 }
 /** Words that break a folder's promise, each with the reason. */
@@ -50,6 +51,8 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   // Providers of models are spoken to in one place.
   [/['"](ai|@ai-sdk\/[a-z-]+)['"]/, /^nodes\/executor\/models\//],
   [/['"]ipaddr\.js['"]/, /^nodes\/outbound\//],
+  // Markdown is read where it is shown.
+  [/['"]marked['"]/, /^client\/chat\/markdown\.ts$/],
   // Browsers are given the modules of the pages without types.
   [/['"]@oxc-node\/core['"]/, /^nodes\/browser\.ts$/],
   [/['"]esbuild['"]/, /^nodes\/boot\/program\.mjs$/],

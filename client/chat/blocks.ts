@@ -1,6 +1,7 @@
 /** The blocks of a message as elements that are brought up to date and never made anew while their type stays. */
 import type { Block, ToolResultBlock, ToolUseBlock } from '../../protocol/session/blocks.ts'
 import { el, readable, retext } from './dom.ts'
+import { MarkdownView } from './markdown-view.ts'
 
 /** One block on the page. */
 export interface BlockView {
@@ -13,6 +14,8 @@ export interface BlockView {
 /** The view of a block. @param live whether it is being written right now. */
 export function blockView(type: Block['type'], live: boolean): BlockView {
   switch (type) {
+    case 'text':
+      return text()
     case 'thinking':
       return thinking(live)
     case 'tool_use':
@@ -22,19 +25,28 @@ export function blockView(type: Block['type'], live: boolean): BlockView {
   }
 }
 
+function text(): BlockView {
+  const view = new MarkdownView()
+  return {
+    type: 'text',
+    element: view.element,
+    update: (block) => {
+      if (block.type === 'text') view.update(block.text ?? '')
+    },
+  }
+}
+
 function plain(type: Block['type']): BlockView {
   const text = document.createTextNode('')
   return {
     type,
-    element: el('div', { class: type === 'text' || type === 'reminder' ? 'text' : 'note' }, text),
-    update: (block) => retext(text, spoken(block)),
+    element: el('div', { class: type === 'reminder' ? 'text' : 'note' }, text),
+    update: (block) => retext(text, wordsOf(block)),
   }
 }
-/** What a block says that is neither thinking nor a tool. */
-function spoken(block: Block): string {
+/** The words of a reminder or an attachment. */
+function wordsOf(block: Block): string {
   switch (block.type) {
-    case 'text':
-      return block.text ?? ''
     case 'reminder':
       return block.content
     case 'image':
@@ -46,17 +58,17 @@ function spoken(block: Block): string {
 }
 
 function thinking(live: boolean): BlockView {
-  const text = document.createTextNode('')
+  const view = new MarkdownView()
   return {
     type: 'thinking',
     element: el(
       'details',
       { class: 'thinking', open: live },
       el('summary', {}, 'Thinking'),
-      el('div', { class: 'text' }, text),
+      view.element,
     ),
     update: (block) => {
-      if (block.type === 'thinking') retext(text, block.thinking ?? '')
+      if (block.type === 'thinking') view.update(block.thinking ?? '')
     },
   }
 }

@@ -11,12 +11,13 @@ t.test('the chat page reaches what it needs, and only that', async (t) => {
     '/modules/client/transcript/fold.ts',
     '/modules/protocol/session/settled.ts',
     '/modules/packages/eventsource-parser/dist/stream.js',
+    '/modules/packages/marked/lib/marked.esm.js',
   ])
     t.ok(addresses.includes(address), address)
   t.strictSame(
     addresses.filter(
       (address) =>
-        !/^\/modules\/(client\/(chat\/|transcript)|protocol\/session\/|packages\/eventsource-parser\/)/.test(
+        !/^\/modules\/(client\/(chat\/|transcript)|protocol\/session\/|packages\/(eventsource-parser|marked)\/)/.test(
           address,
         ),
     ),

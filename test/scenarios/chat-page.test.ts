@@ -29,6 +29,10 @@ script:
     delay: 1m
   - when: break
     fail: 400
+  - when: "*format"
+    say: "First **bold** words.\\n\\n- one\\n- \`two\`\\n\\n<img src=x onerror=alert(1)> [a](javascript:alert(1)) [b](https://b.example/)\\n\\nThe end."
+    chunk: 8
+    pace: 50ms
   - say: I can deploy.
 `
 const last =
@@ -241,6 +245,28 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.keyboard.press('Enter')
     await page.locator('.end.cancelled').waitFor()
     t.equal(await page.locator('.end').count(), 3)
+    await page.getByLabel('Message').fill('format')
+    await page.keyboard.press('Enter')
+    const written = page.locator('.message.assistant .markdown').last()
+    await written.locator('li').first().waitFor()
+    await page.evaluate(
+      `window.kept = document.querySelector('.markdown strong'); getSelection().selectAllChildren(kept)`,
+    )
+    await written.getByText('The end.').waitFor()
+    t.equal(await page.evaluate('String(getSelection())'), 'bold', 'a selection stays')
+    t.equal(await page.evaluate('kept.isConnected'), true)
+    t.strictSame(await written.locator(':scope > *').allInnerTexts(), [
+      'First bold words.',
+      'one\ntwo',
+      '<img src=x onerror=alert(1)> [a](javascript:alert(1)) b',
+      'The end.',
+    ])
+    t.strictSame(
+      await page.evaluate(
+        `[...document.querySelectorAll('.markdown a')].map(({ outerHTML }) => outerHTML)`,
+      ),
+      ['<a href="https://b.example/" target="_blank" rel="noopener noreferrer">b</a>'],
+    )
     t.strictSame(faults, [])
     t.notMatch(asked.join(' '), ada.key, 'no address has the key')
     t.notMatch(page.url(), ada.key)

@@ -1,0 +1,353 @@
+/**
+ * Markdown of a message as a tree of elements. Pure: the page makes nodes of the tree, tests read it.
+ *
+ * Invariants:
+ * M1. The tree holds only the tags of `Tag` and the attributes set here; everything that was written becomes text. Raw HTML,
+ *     comments and link definitions are shown as written, so that a reader sees what a model reads.
+ * M2. A link leads to `http:`, `https:` or `mailto:`. Nothing is loaded by showing a tree: images are links.
+ * M3. The work is bounded for every input. Text beyond a bound is plain.
+ */
+import {
+  Lexer,
+  Tokenizer,
+  type MarkedToken,
+  type Token,
+  type Tokens,
+  type TokensList,
+} from 'marked'
+
+type Tag =
+  | 'a'
+  | 'blockquote'
+  | 'br'
+  | 'code'
+  | 'del'
+  | 'div'
+  | 'em'
+  | 'h3'
+  | 'h4'
+  | 'h5'
+  | 'h6'
+  | 'hr'
+  | 'li'
+  | 'ol'
+  | 'p'
+  | 'pre'
+  | 'strong'
+  | 'table'
+  | 'tbody'
+  | 'td'
+  | 'th'
+  | 'thead'
+  | 'tr'
+  | 'ul'
+/** An element with its attributes, or text. */
+export type MarkdownNode = string | MarkdownElement
+export interface MarkdownElement {
+  readonly tag: Tag
+  readonly attributes: Readonly<Record<string, string>>
+  readonly children: readonly MarkdownNode[]
+}
+
+/** Bounds of one text. */
+export const limits = {
+  /** Characters that are read as Markdown. */
+  characters: 100_000,
+  /** Elements inside each other; a list, a table or a code block at this depth still has its own parts. */
+  depth: 20,
+  /** Elements and texts of a tree. */
+  nodes: 10_000,
+  /** Characters that the lexer may scan, as `BoundedLexer` estimates them. */
+  work: 10_000_000,
+} as const
+/** A nested block costs an eighth of the whole text: the lexer cuts and joins the remaining lines for each. */
+const BLOCK_SHARE = 8
+
+const element = (
+  tag: Tag,
+  children: readonly MarkdownNode[] = [],
+  attributes: Readonly<Record<string, string>> = {},
+): MarkdownElement => ({ tag, attributes, children })
+const plain = (text: string): MarkdownElement => element('p', [text], { class: 'plain' })
+
+class LimitExceeded extends Error {}
+
+/** Characters at which the inline rules of the lexer scan ahead, some of them to the end of their text. */
+const marks = /[*_~[\]!`<\\(&:@]/g
+
+/**
+ * A lexer with bounded work. The rules for inline text take time in the product of its length and its marks, so a text
+ * with too many stays plain. The rules for quotes and lists take time in the product of nested blocks and text.
+ */
+class BoundedLexer extends Lexer {
+  readonly #size: number
+  #depth = 0
+  #work = 0
+
+  constructor(size: number) {
+    super({ gfm: true, breaks: true, tokenizer: new Tokenizer() })
+    this.#size = size
+  }
+  /** Estimated work so far, in characters. */
+  get work(): number {
+    return this.#work
+  }
+  /** @throws LimitExceeded when the nested blocks cost too much. */
+  override blockTokens(source: string, tokens?: Token[], clipped?: boolean): Token[]
+  override blockTokens(source: string, tokens?: TokensList, clipped?: boolean): TokensList
+  override blockTokens(source: string, tokens: Token[] = [], clipped = false): Token[] {
+    this.#work += (this.#depth === 0 ? 0 : this.#size / BLOCK_SHARE) + source.length
+    if (this.#work > limits.work) throw new LimitExceeded()
+    return this.#nested(source, tokens, () => super.blockTokens(source, tokens, clipped))
+  }
+  override inlineTokens(source: string, tokens: Token[] = []): Token[] {
+    const cost = source.length * (1 + (source.match(marks)?.length ?? 0))
+    if (this.#work + cost > limits.work) return asText(source, tokens)
+    this.#work += cost
+    return this.#nested(source, tokens, () => super.inlineTokens(source, tokens))
+  }
+  #nested(source: string, tokens: Token[], lex: () => Token[]): Token[] {
+    if (this.#depth === limits.depth) return asText(source, tokens)
+    this.#depth++
+    try {
+      return lex()
+    } finally {
+      this.#depth--
+    }
+  }
+}
+function asText(source: string, tokens: Token[]): Token[] {
+  // A literal text: its character references are not resolved, because nothing else in it is.
+  if (source !== '') tokens.push({ type: 'text', raw: source, text: source, escaped: true })
+  return tokens
+}
+
+/** The tree of a text, one element for each top-level block. */
+export function markdownTree(source: string): readonly MarkdownElement[] {
+  return parseMarkdown(source).tree
+}
+/** As `markdownTree`. @returns also the estimated work of the lexer, in characters, for tests of the bound. */
+export function parseMarkdown(source: string): {
+  readonly tree: readonly MarkdownElement[]
+  readonly work: number
+} {
+  const cut =
+    source.length <= limits.characters
+      ? source.length
+      : source.lastIndexOf('\n', limits.characters - 1) + 1 || limits.characters
+  const head = source.slice(0, cut)
+  const rest = source.slice(cut)
+  const lexer = new BoundedLexer(head.length)
+  let tokens: readonly Token[]
+  try {
+    tokens = lexer.lex(head)
+  } catch {
+    // The bound, or a fault of the lexer: the text is there in any case.
+    return { tree: [plain(source)], work: lexer.work }
+  }
+  const builder = new TreeBuilder()
+  const tree: MarkdownElement[] = []
+  for (const [index, token] of tokens.entries()) {
+    try {
+      tree.push(...builder.blocks([token], 1).map((node) => (isElement(node) ? node : plain(node))))
+    } catch (error) {
+      if (!(error instanceof LimitExceeded)) throw error
+      const left = tokens.slice(index).map(({ raw }) => raw)
+      return { tree: [...tree, plain(left.join('') + rest)], work: lexer.work }
+    }
+  }
+  if (rest !== '') tree.push(plain(rest))
+  return { tree, work: lexer.work }
+}
+const isElement = (node: MarkdownNode): node is MarkdownElement => typeof node !== 'string'
+
+const headings = ['h3', 'h4', 'h5', 'h6'] as const
+
+class TreeBuilder {
+  #nodes = 0
+
+  /** Counts a node. @param own texts inside it that are not counted by themselves. */
+  #made<N extends MarkdownNode>(node: N, own = 0): N {
+    this.#nodes += 1 + own
+    if (this.#nodes > limits.nodes) throw new LimitExceeded()
+    return node
+  }
+  /** @throws LimitExceeded when there are too many nodes. */
+  blocks(tokens: readonly Token[], depth: number, loose = true): MarkdownNode[] {
+    return tokens.flatMap((token) =>
+      depth > limits.depth
+        ? [this.#made(token.raw)]
+        : this.#block(token as MarkedToken, depth, loose).map((node) => this.#made(node)),
+    )
+  }
+  #block(token: MarkedToken, depth: number, loose: boolean): MarkdownNode[] {
+    switch (token.type) {
+      case 'space':
+        return []
+      case 'heading':
+        return [element(headings[token.depth - 1] ?? 'h6', this.#inlines(token.tokens, depth + 1))]
+      case 'code': {
+        const attributes = token.lang ? { 'data-language': token.lang } : {}
+        const code = this.#made(element('code', [token.text]), 1)
+        return [element('pre', [code], { tabindex: '0', ...attributes })]
+      }
+      case 'blockquote':
+        return [element('blockquote', this.blocks(token.tokens, depth + 1))]
+      case 'list':
+        return [
+          element(
+            token.ordered ? 'ol' : 'ul',
+            token.items.map((item) => this.#item(item, depth + 1)),
+            typeof token.start === 'number' && token.start !== 1
+              ? { start: String(token.start) }
+              : {},
+          ),
+        ]
+      case 'hr':
+        return [element('hr')]
+      case 'table':
+        return [this.#table(token, depth)]
+      case 'paragraph':
+        return [element('p', this.#inlines(token.tokens, depth + 1))]
+      case 'text': {
+        const children = token.tokens
+          ? this.#inlines(token.tokens, depth + 1)
+          : this.#inlines([token], depth + 1)
+        return loose ? [element('p', children)] : children
+      }
+      case 'checkbox':
+        return this.#inlines([token], depth)
+      default:
+        this.#made(token.raw)
+        return [plain(token.raw.trimEnd())]
+    }
+  }
+  #item({ tokens, loose }: Tokens.ListItem, depth: number): MarkdownElement {
+    return this.#made(element('li', this.blocks(tokens, depth + 1, loose)))
+  }
+  #table({ header, rows, align }: Tokens.Table, depth: number): MarkdownElement {
+    const row = (tag: 'th' | 'td', cells: readonly Tokens.TableCell[]): MarkdownElement =>
+      this.#made(
+        element(
+          'tr',
+          cells.map(({ tokens }, column) => {
+            const side = align[column]
+            return this.#made(
+              element(tag, this.#inlines(tokens, depth + 5), side ? { class: side } : {}),
+            )
+          }),
+        ),
+      )
+    const head = this.#made(element('thead', [row('th', header)]))
+    const body = element(
+      'tbody',
+      rows.map((cells) => row('td', cells)),
+    )
+    const table = this.#made(element('table', [head, this.#made(body)]))
+    return element('div', [table], { class: 'table', tabindex: '0' })
+  }
+  #inlines(tokens: readonly Token[], depth: number, inLink = false): MarkdownNode[] {
+    return tokens.map((token) =>
+      this.#made(
+        depth > limits.depth ? token.raw : this.#inline(token as MarkedToken, depth, inLink),
+      ),
+    )
+  }
+  #inline(token: MarkedToken, depth: number, inLink: boolean): MarkdownNode {
+    switch (token.type) {
+      case 'strong':
+      case 'em':
+      case 'del':
+        return element(token.type, this.#inlines(token.tokens, depth + 1, inLink))
+      case 'codespan':
+        return element('code', [this.#made(token.text)])
+      case 'br':
+        return element('br')
+      case 'checkbox':
+        return token.checked ? '☑ ' : '☐ '
+      case 'escape':
+        return token.text
+      case 'text':
+        return token.escaped === true ? token.text : resolveReferences(token.text)
+      case 'link': {
+        const href = linkTarget(
+          token.autolink === true ? token.href : resolveReferences(token.href),
+        )
+        if (href === undefined || inLink) return token.raw
+        return link(href, token.title, this.#inlines(token.tokens, depth + 1, true))
+      }
+      case 'image': {
+        const href = linkTarget(resolveReferences(token.href))
+        const alt = resolveReferences(token.text)
+        if (href === undefined || inLink) return inLink && alt !== '' ? alt : token.raw
+        return link(href, token.title, [this.#made(alt === '' ? href : alt)])
+      }
+      default:
+        return token.raw
+    }
+  }
+}
+
+const link = (
+  href: string,
+  title: string | null | undefined,
+  children: readonly MarkdownNode[],
+): MarkdownElement =>
+  element('a', children, {
+    href,
+    target: '_blank',
+    rel: 'noopener noreferrer',
+    ...(title && { title: resolveReferences(title) }),
+  })
+
+const linkSchemes: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:'])
+/**
+ * The address of a link as the browser will use it; undefined when it is not one that a message may lead to: another scheme,
+ * a relative address, or one with a user name, which reads as another host.
+ */
+export function linkTarget(written: string): string | undefined {
+  if (!URL.canParse(written)) return undefined
+  const { protocol, username, password, href } = new URL(written)
+  return linkSchemes.has(protocol) && username === '' && password === '' ? href : undefined
+}
+
+const references: Readonly<Record<string, string>> = {
+  amp: '&',
+  apos: "'",
+  bull: '•',
+  copy: '©',
+  deg: '°',
+  euro: '€',
+  gt: '>',
+  hellip: '…',
+  larr: '←',
+  ldquo: '“',
+  lsquo: '‘',
+  lt: '<',
+  mdash: '—',
+  middot: '·',
+  nbsp: '\u00a0',
+  ndash: '–',
+  quot: '"',
+  rarr: '→',
+  rdquo: '”',
+  reg: '®',
+  rsquo: '’',
+  times: '×',
+  trade: '™',
+}
+/** Resolves numeric character references and the common named ones; others stay as written. */
+const resolveReferences = (text: string): string =>
+  text.replace(
+    /&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|([a-z]{2,6}));/g,
+    (written, decimal?: string, hex?: string, name?: string) =>
+      name !== undefined
+        ? Object.hasOwn(references, name)
+          ? (references[name] ?? written)
+          : written
+        : characterOf(decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal)),
+  )
+const characterOf = (code: number): string =>
+  code === 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)
+    ? '\ufffd'
+    : String.fromCodePoint(code)
