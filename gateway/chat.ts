@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { escaped } from './answer/page.ts'
+import { productName } from '../protocol/naming.ts'
 import type { GatewaySettings } from './ports.ts'
 import type { Answer } from './respond.ts'
 
@@ -65,19 +66,22 @@ const policy = [
 ].join('; ')
 const common = { 'Referrer-Policy': 'no-referrer', 'X-Content-Type-Options': 'nosniff' } as const
 
-const page = (brand: string, [entry = '', ...others]: readonly string[]): string => `<!doctype html>
+const page = (
+  product: string,
+  [entry = '', ...others]: readonly string[],
+): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${brand} chat</title>
+<title>${product} chat</title>
 <link rel="icon" href="data:,">
 <style>${style}</style>
 <script type="module" src="${entry}"></script>
 ${others.map((address) => `<link rel="modulepreload" href="${address}">`).join('\n')}
 </head>
 <body>
-<header><h1>${brand} chat</h1></header>
+<header><h1>${product} chat</h1></header>
 <main><noscript><p>This page needs JavaScript.</p></noscript></main>
 <p id="heard" class="heard" role="status" aria-live="polite"></p>
 </body>
@@ -90,7 +94,7 @@ export function openChat(
   modules: ReadonlyMap<string, string>,
 ): Readonly<Record<string, () => Promise<Answer>>> {
   if (modules.size === 0) return {}
-  const text = page(escaped(brand), [...modules.keys()])
+  const text = page(escaped(productName(brand)), [...modules.keys()])
   // Asked for anew each time: a gateway that was replaced has other modules under the same addresses.
   const headers = { ...common, 'Cache-Control': 'no-store' }
   const shown = async (): Promise<Answer> => ({

@@ -2,18 +2,19 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { asyncapi } from '../protocol/openapi/asyncapi.ts'
+import { productName } from '../protocol/naming.ts'
 import { openapi } from '../protocol/openapi/document.ts'
 import type { Examples } from '../protocol/openapi/examples.ts'
 import { escaped } from './answer/page.ts'
 import type { GatewaySettings } from './ports.ts'
 import type { Answer } from './respond.ts'
 
-const page = (brand: string) => `<!doctype html>
+const page = (product: string) => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${brand} API</title>
+<title>${product} API</title>
 <link rel="stylesheet" href="/docs/swagger-ui.css">
 <script src="/docs/swagger-ui-bundle.js" defer></script>
 <script src="/docs/start.js" defer></script>
@@ -69,7 +70,7 @@ export function openDocs(
     }),
     '/docs': async () => ({
       status: 200,
-      text: page(escaped(settings.brand)),
+      text: page(escaped(productName(settings.brand))),
       type: 'text/html; charset=utf-8',
       headers: { 'Content-Security-Policy': policy },
     }),

@@ -2,6 +2,7 @@
  * The settings of a node: one table of names, defaults, meanings and checks. A setting is read from its flag, else from its
  * environment variable, else it has its default. `BATON_RATE_KEY` and `--rate-key` are the same setting.
  */
+import { DEFAULT_BRAND } from '../protocol/naming.ts'
 import type { TriggerLimits } from '../protocol/sources.ts'
 import { availableParallelism } from 'node:os'
 import { checkTiming, defaultTiming, type WorkerTiming } from '../protocol/worker.ts'
@@ -186,7 +187,7 @@ export function readConfig(
   }
   if (faults.length === 0)
     faults.push(...checkTiming(timing).map((fault) => `${fault}; see BATON_WORKER_*`))
-  const models = readModels(v.BATON_MODELS ?? '', v.BATON_BRAND ?? 'Service')
+  const models = readModels(v.BATON_MODELS ?? '', v.BATON_BRAND ?? DEFAULT_BRAND)
   if ('wrong' in models) faults.push(`BATON_MODELS ${models.wrong}`)
   if (v.BATON_ROLES?.length === 0)
     faults.push(`BATON_ROLES is empty: name at least one of ${roles.join(', ')}`)

@@ -50,6 +50,10 @@ export const reservedActionName = (name: string, brand: string): FieldError[] =>
       message: `names that start with ${prefix} are reserved`,
       actual: name,
     }))
+/** The header brand of an installation that sets none. */
+export const DEFAULT_BRAND = 'Service'
+/** What pages and documents call the product: the brand that is set, otherwise its own name. */
+export const productName = (brand: string): string => (brand === DEFAULT_BRAND ? 'Baton' : brand)
 /** How a receiver finds the secret that a call was signed with. @param brand header brand in any case. @param of name of a project's action, id of one of the organization, or of a webhook. */
 export const secretRef = (
   brand: string,

@@ -1,4 +1,5 @@
 /** The table of settings: names, defaults, meanings, checks. A node that wants another setting adds a row here. */
+import { DEFAULT_BRAND } from '../../protocol/naming.ts'
 import { defaultTriggerLimits } from '../../protocol/sources.ts'
 import { defaultTiming, type WorkerTiming } from '../../protocol/worker.ts'
 import {
@@ -141,9 +142,9 @@ export const table = {
     'API key of the first administrator; made at the first start and kept in the data folder when absent',
   ),
   BATON_BRAND: setting(
-    'Service',
+    DEFAULT_BRAND,
     matching(/^[A-Za-z][A-Za-z0-9]{0,31}$/, 'must be letters and digits, beginning with a letter'),
-    'Name in headers (X-<Brand>-…) and, in lower case, in permissions',
+    'Name in headers (X-<Brand>-…) and, in lower case, in permissions; set, also the name in pages and documents, which is Baton otherwise',
   ),
   BATON_KEY_PREFIX: setting(
     'bat',

@@ -5,6 +5,7 @@
 import type { TSchema } from 'typebox'
 import { api, type RowName } from '../api.ts'
 import { routeOf, type Row } from '../contract.ts'
+import { productName } from '../naming.ts'
 import { closeCodes, down, socketBearerPrefix, socketProtocol, up } from '../worker.ts'
 import type { Described } from './document.ts'
 import { streamFrames, type Frames } from './frames.ts'
@@ -110,7 +111,7 @@ export function asyncapi({ brand, version, public_url }: Described): Json {
   return {
     asyncapi: '3.0.0',
     info: {
-      title: `${brand} streams and worker socket`,
+      title: `${productName(brand)} streams and worker socket`,
       version,
       description:
         'The frames of event streams and of the worker socket. The OpenAPI document at `/v1/openapi.json` describes every other operation.',

@@ -6,6 +6,7 @@ import { FormError, unauthenticated, type Unauthenticated } from '../api/unauthe
 import { api } from '../api.ts'
 import { routeOf, type Row } from '../contract.ts'
 import { errors, type Code } from '../errors.ts'
+import { productName } from '../naming.ts'
 import { withExample, type Examples } from './examples.ts'
 import { nameSchemas, type Names } from './schemas.ts'
 
@@ -258,7 +259,7 @@ export function openapi({ brand, version, public_url = '', examples = {} }: Desc
   return {
     openapi: '3.1.0',
     info: {
-      title: `${brand} API`,
+      title: `${productName(brand)} API`,
       version,
       description:
         'Coordinates the work of humans, systems and agents: workflows, runs, and the workers that execute them. Event streams and the worker socket are described by the [AsyncAPI document](/v1/asyncapi.json).',

@@ -559,6 +559,7 @@ on('health, numbers, the document and the reference page need no credential', as
   t.ok(document.paths['/projects/{project}/runs']?.['post'])
   t.same(document.paths['/projects/{project}/runs/{id}/cancel']?.['post']?.tags, ['compat'])
   const page = await get('/docs')
+  t.match(page.text, '<title>Baton API</title>', 'without a brand')
   t.notMatch(page.text, /https?:\/\//)
   t.ok((await get('/docs/swagger-ui-bundle.js')).text.length > 100_000)
   t.equal((await get('/')).headers.location, '/docs')

@@ -1,6 +1,8 @@
 /** Times, durations, ids and subject tokens. */
 import fc from 'fast-check'
 import t from 'tap'
+import { asyncapi } from '../../protocol/openapi/asyncapi.ts'
+import { openapi } from '../../protocol/openapi/document.ts'
 import { parseDuration, parseTimestamp, timestamp, wholeOf } from '../../protocol/common.ts'
 import { isId, makeId, prefixes, slotOf, SLOTS, slotText, type Prefix } from '../../protocol/ids.ts'
 import { partitionOf, shardOf, token } from '../../protocol/subjects.ts'
@@ -226,4 +228,19 @@ t.test('any text is one subject token, and different texts are different tokens'
       (a, b) => a === b || token(a) !== token(b),
     ),
   )
+})
+
+t.test('pages and documents are called by the brand that is set, otherwise Baton', async (t) => {
+  const titles = (brand: string) => [
+    openapi({ brand, version: '0' }),
+    asyncapi({ brand, version: '0' }),
+  ]
+  t.match(titles('Service'), [
+    { info: { title: 'Baton API' } },
+    { info: { title: 'Baton streams and worker socket' } },
+  ])
+  t.match(titles('Acme'), [
+    { info: { title: 'Acme API' } },
+    { info: { title: 'Acme streams and worker socket' } },
+  ])
 })

@@ -1,5 +1,8 @@
 /** Answers as examples: what differs from one recording to the next is replaced by values that stand for it. */
 
+import { createHash } from 'node:crypto'
+import { makeId } from '../../protocol/ids.ts'
+
 const TIME = '2026-01-05T09:00:00.000Z'
 /** 32 bytes in base64, like every signing secret; and what stands for other secrets. */
 const SECRET = Buffer.from('example signing secret, 32 bytes').toString('base64')
@@ -33,7 +36,9 @@ export function normalizer(): <T>(value: T) => T {
     if (known !== undefined) return known
     const count = (counts.get(prefix) ?? 0) + 1
     counts.set(prefix, count)
-    const made = `${prefix}_${String(count).padStart(26, '0')}`
+    const bytes = createHash('sha256').update(`${prefix} ${count}`).digest()
+    // The prefix does not count: the letters are those of any id of this time.
+    const made = `${prefix}_${makeId('run', Date.parse(TIME) + count, bytes).slice(4)}`
     ids.set(id, made)
     return made
   }
