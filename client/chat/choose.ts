@@ -1,10 +1,10 @@
 /** What comes before a session: signing in with a key, and choosing an agent and one of its sessions, or a new one. */
 import type { Agent } from '../../protocol/agents.ts'
-import { el } from './dom.ts'
+import { el, timeElement } from './dom.ts'
 import { Refused, type Account } from './service.ts'
 import { nameOf, type Page, type Screen } from './session.ts'
 
-/** Ask for a key. @param wrong why the one there was is not taken. */
+/** Ask for a key. @param wrong why the last key was refused. */
 export function signIn(
   project: string,
   wrong: string | undefined,
@@ -102,7 +102,8 @@ export function chooser(page: Page, go: (session: string) => void): Screen {
             el(
               'span',
               { class: 'note' },
-              ` ${session.message_count} messages, ${(session.last_message_at ?? session.created_at).slice(0, 16).replace('T', ' ')} UTC`,
+              ` ${session.message_count} ${session.message_count === 1 ? 'message' : 'messages'}, `,
+              timeElement(session.last_message_at ?? session.created_at),
             ),
           ),
         ),

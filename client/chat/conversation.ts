@@ -20,6 +20,8 @@ interface Row {
 export class Conversation {
   readonly element = el('ol', { class: 'conversation', 'aria-label': 'Conversation' })
   readonly #rows = new Map<string, Row>()
+  /** Name of the session's agent, for rows that are made from now on. */
+  agent = 'Agent'
   readonly #answering: Answering
 
   constructor(answering: Answering) {
@@ -37,7 +39,7 @@ export class Conversation {
     let next: ChildNode | null = this.element.firstChild
     for (const entry of entries) {
       let row = this.#rows.get(entry.key)
-      if (!row) this.#rows.set(entry.key, (row = rowOf(entry, this.#answering)))
+      if (!row) this.#rows.set(entry.key, (row = rowOf(entry, this.agent, this.#answering)))
       row.update(entry, results)
       if (row.element === next) next = next.nextSibling
       else this.element.insertBefore(row.element, next)
@@ -46,10 +48,10 @@ export class Conversation {
   }
 }
 
-function rowOf(first: Entry, answering: Answering): Row {
+function rowOf(first: Entry, agent: string, answering: Answering): Row {
   switch (first.kind) {
     case 'message': {
-      const row = new MessageRow(first.message)
+      const row = new MessageRow(first.message, agent)
       return {
         element: row.element,
         update: (entry, results) => {
@@ -81,10 +83,10 @@ function rowOf(first: Entry, answering: Answering): Row {
   }
 }
 
-/** How a turn ended, in words. */
+/** How a turn ended. */
 function endOf({ status, error_type, error_message, usage }: TranscriptTurn): string {
   if (status === 'failed')
-    return `The turn failed: ${error_message ?? error_type ?? 'nobody knows why'}${error_type === undefined || error_message === undefined ? '' : ` (${error_type})`}`
+    return `The turn failed: ${error_message ?? error_type ?? 'no reason is given'}${error_type === undefined || error_message === undefined ? '' : ` (${error_type})`}`
   if (status === 'cancelled') return 'The turn was cancelled.'
-  return `Done, ${usage?.input_tokens ?? 0} tokens read and ${usage?.output_tokens ?? 0} written`
+  return `Done: ${usage?.input_tokens ?? 0} input tokens, ${usage?.output_tokens ?? 0} output tokens`
 }

@@ -1,4 +1,5 @@
 /** Making elements: attributes by name, texts as texts. Nothing on the page makes markup of a string. */
+import { exactTime, shortTime } from './time.ts'
 
 type Attribute = string | boolean | undefined | ((event: Event) => void)
 type Child = Node | string | undefined | false
@@ -18,6 +19,10 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   made.append(...children.filter((child) => child !== undefined && child !== false))
   return made
 }
+
+/** A time in the browser's locale and zone. @param time RFC 3339. */
+export const timeElement = (time: string): HTMLTimeElement =>
+  el('time', { datetime: time, title: exactTime(time) }, shortTime(time, Date.now()))
 
 /** Bring a text up to date; what only grew is added to, so that a selection in it stays. */
 export function retext(node: Text, text: string): void {

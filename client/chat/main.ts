@@ -20,6 +20,7 @@ const out = el(
 document.querySelector('header')?.append(out)
 
 let screen: Screen | undefined
+const pageTitle = document.title
 const addressed = (): URLSearchParams => new URLSearchParams(location.hash.slice(1))
 
 function show(next: Screen, focus: string): void {
@@ -40,6 +41,7 @@ function start(wrong?: string): void {
   const key = sessionStorage.getItem(KEY)
   out.hidden = key === null
   heard.textContent = ''
+  document.title = pageTitle
   if (key === null) return void show(signIn(project, wrong, enter), 'input')
   const account: Account = { key, project }
   const page: Page = {
@@ -47,6 +49,9 @@ function start(wrong?: string): void {
     service: service(account),
     announce: (text) => {
       heard.textContent = text
+    },
+    showTitle: (title) => {
+      document.title = `${title} · ${pageTitle}`
     },
     refused: () => forget('The service does not accept this key.'),
   }

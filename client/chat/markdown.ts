@@ -126,6 +126,15 @@ function asText(source: string, tokens: Token[]): Token[] {
 export function markdownTree(source: string): readonly MarkdownElement[] {
   return parseMarkdown(source).tree
 }
+/** The words of a text without its markup, for those who hear it. */
+export const markdownText = (source: string): string =>
+  markdownTree(source).map(wordsOf).join(' ').replaceAll(/\s+/g, ' ').trim()
+const inlineTags: ReadonlySet<string> = new Set(['a', 'code', 'del', 'em', 'strong'])
+function wordsOf(node: MarkdownNode): string {
+  if (!isElement(node)) return node
+  const text = node.children.map(wordsOf).join('')
+  return inlineTags.has(node.tag) ? text : ` ${text} `
+}
 /** As `markdownTree`. @returns also the estimated work of the lexer, in characters, for tests of the bound. */
 export function parseMarkdown(source: string): {
   readonly tree: readonly MarkdownElement[]

@@ -1,12 +1,11 @@
 /** One message on the page. Invariant: a message that has not changed is not touched. */
 import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
 import { blockView, type BlockView } from './blocks.ts'
-import { el } from './dom.ts'
+import { el, timeElement } from './dom.ts'
 import { isShown, type Results } from './entries.ts'
 
-const speakers: Readonly<Record<TranscriptMessage['role'], string>> = {
+const speakers: Readonly<Record<Exclude<TranscriptMessage['role'], 'assistant'>, string>> = {
   user: 'You',
-  assistant: 'Agent',
   system: 'System',
   tool: 'Tool',
   compaction: 'Summary of what was said before',
@@ -18,12 +17,15 @@ export class MessageRow {
   readonly #views: (BlockView | undefined)[] = []
   #shown: TranscriptMessage | undefined
   #results: readonly unknown[] = []
+  #time: HTMLTimeElement
 
-  constructor({ id, role }: TranscriptMessage) {
+  /** @param agent name of the session's agent. */
+  constructor({ id, role, created_at }: TranscriptMessage, agent: string) {
+    this.#time = timeElement(created_at)
     this.element = el(
       'li',
       { class: `message ${role}`, 'data-id': id },
-      el('p', { class: 'speaker' }, speakers[role]),
+      el('p', { class: 'speaker' }, role === 'assistant' ? agent : speakers[role], ' ', this.#time),
       this.#body,
     )
   }
@@ -37,8 +39,13 @@ export class MessageRow {
     this.#shown = message
     this.#results = came
     const live = message.status === 'streaming'
-    // Whoever listens is told a message when it is whole, by the status line; until then it is busy.
+    // A screen reader announces a message from the status line when it is whole; until then the row is busy.
     this.element.setAttribute('aria-busy', String(live))
+    if (this.#time.dateTime !== message.created_at) {
+      const time = timeElement(message.created_at)
+      this.#time.replaceWith(time)
+      this.#time = time
+    }
     for (const [index, block] of message.content.entries()) {
       // A block that was announced and not given yet has no type.
       if (block.type === undefined || !isShown(block)) continue

@@ -59,6 +59,7 @@ export function service({ key, project }: Account) {
     (await call<{ items: readonly T[] }>('GET', path)).items
   return {
     agents: () => list<Agent>('/agents?limit=100'),
+    agent: (id: string) => call<Agent>('GET', `/agents/${encodeURIComponent(id)}`),
     sessions: (agent: string) =>
       list<Session>(`/sessions?agent_id=${encodeURIComponent(agent)}&limit=50`),
     session: (id: string) => call<Session>('GET', at(id)),

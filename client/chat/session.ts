@@ -4,18 +4,20 @@
  */
 import type { Session } from '../../protocol/session/shapes.ts'
 import { followTranscript, Transcript, TranscriptRefused } from '../transcript.ts'
+import { announcer } from './announcements.ts'
 import { Conversation } from './conversation.ts'
 import { el } from './dom.ts'
 import { Refused, type Account, type Service } from './service.ts'
-import { teller } from './told.ts'
 
 /** What a screen needs of the page around it. */
 export interface Page {
   readonly account: Account
   readonly service: Service
-  /** Tell people who do not see the page. */
+  /** Have screen readers announce a text. */
   announce(text: string): void
-  /** The key is not taken any more. */
+  /** Name the document after what is shown. */
+  showTitle(title: string): void
+  /** The service refuses the key. */
   refused(): void
 }
 /** Something on the page, until it is left. */
@@ -59,14 +61,14 @@ export function sessionScreen(page: Page, id: string): Screen {
   const send = el('button', { type: 'submit' }, 'Send')
   const fault = el('p', { class: 'fault', role: 'alert' })
   const hint = el('p', { id: 'hint', class: 'note' }, 'Enter sends, Shift and Enter begins a line.')
-  const untold = el('p', { class: 'note', role: 'status' })
+  const undelivered = el('p', { class: 'note', role: 'status' })
   const composer = el(
     'form',
     { class: 'composer' },
     el('label', { for: field.id }, 'Message'),
     el('div', { class: 'line' }, field, send),
     hint,
-    untold,
+    undelivered,
     fault,
   )
   const conversation = new Conversation(async (interaction, value, comment) => {
@@ -103,12 +105,14 @@ export function sessionScreen(page: Page, id: string): Screen {
 
   /** Nudges that no message shows yet. */
   const nudges = new Map<string, string>()
-  const tell = teller()
+  const announcements = announcer(() => conversation.agent)
   let drawing = false
   let loaded = false
+  let named = false
+  let ended: number | undefined
   /** Show what is known before the next picture, once for everything that came until then. */
   function draw(): void {
-    if (drawing || !loaded) return
+    if (drawing || !loaded || !named) return
     drawing = true
     requestAnimationFrame(() => {
       drawing = false
@@ -119,15 +123,18 @@ export function sessionScreen(page: Page, id: string): Screen {
       const active = transcript.active()
       state.hidden = cancel.hidden = active === undefined
       state.textContent = active ? (states[active.status] ?? active.status) : ''
-      send.textContent = active ? 'Tell the agent' : 'Send'
+      send.textContent = active ? 'Add to this turn' : 'Send'
       earlier.hidden = (first() ?? 1) <= 1
       for (const { metadata } of transcript.rows.values())
         nudges.delete(String(metadata?.['session_nudge_id']))
       if (!active) nudges.clear()
-      untold.textContent =
-        nudges.size === 0 ? '' : `The agent will be told: ${[...nudges.values()].join(' ')}`
-      for (const words of tell(entries)) page.announce(words)
+      undelivered.textContent =
+        nudges.size === 0 ? '' : `Sent, not yet read: ${[...nudges.values()].join(' ')}`
+      for (const text of announcements(entries)) page.announce(text)
       if (follows) scrollTo(0, documentElement.scrollHeight)
+      const ends = entries.filter(({ kind }) => kind === 'end').length
+      if (ended !== undefined && ends > ended) void refresh()
+      ended = ends
     })
   }
   /** The lowest number there is. */
@@ -179,10 +186,12 @@ export function sessionScreen(page: Page, id: string): Screen {
     fault.textContent = ''
     const wrong = await tried(async () => {
       if (transcript.active()) {
-        const { nudge_id } = await service.nudge(id, text)
+        const { nudge_id, session } = await service.nudge(id, text)
         nudges.set(nudge_id, text)
+        showSession(session)
       } else {
-        const { user_message, turn } = await service.say(id, text)
+        const { user_message, turn, session } = await service.say(id, text)
+        showSession(session)
         // What the stream has brought meanwhile is newer.
         if (user_message && !transcript.rows.has(user_message.id))
           transcript.apply({ event_type: 'message.upsert', ...user_message })
@@ -227,12 +236,33 @@ export function sessionScreen(page: Page, id: string): Screen {
     event.preventDefault()
     void say()
   })
+  const showSession = (session: Session): void => {
+    heading.textContent = nameOf(session)
+    page.showTitle(nameOf(session))
+  }
+  /** The stream has no session records: read the record again when its title may have changed. */
+  const refresh = (): Promise<unknown> =>
+    tried(async () => {
+      const session = await service.session(id)
+      if (!gone.signal.aborted) showSession(session)
+    })
+  const onVisible = (): void => {
+    if (document.visibilityState === 'visible') void refresh()
+  }
+  document.addEventListener('visibilitychange', onVisible, { signal: gone.signal })
   void tried(async () => {
-    heading.textContent = nameOf(await service.session(id))
+    const session = await service.session(id)
+    if (gone.signal.aborted) return
+    showSession(session)
+    conversation.agent = (await service.agent(session.agent_id)).name
+  }).then(() => {
+    // Rows carry the name from the beginning. Without it they say "Agent".
+    named = true
+    draw()
   })
   void follow()
   return { element, leave: () => gone.abort() }
 }
 
-/** What a session is called. */
+/** The name of a session: its title, or its key. */
 export const nameOf = ({ title, session_key }: Session): string => title || session_key

@@ -1,8 +1,9 @@
-/** What the chat page shows of a transcript, and in which order; what it says aloud. */
+/** What the chat page shows of a transcript, and in which order; what it announces; how it writes times. */
 import fc from 'fast-check'
 import t from 'tap'
+import { announcer } from '../../client/chat/announcements.ts'
 import { entriesOf, type Entry } from '../../client/chat/entries.ts'
-import { teller } from '../../client/chat/told.ts'
+import { exactTime, shortTime } from '../../client/chat/time.ts'
 import { Transcript, type TranscriptFrame } from '../../client/transcript.ts'
 
 type Open = Record<string, unknown>
@@ -184,15 +185,15 @@ t.test('rows never change places, whatever comes', async () => {
   )
 })
 
-t.test('what is told aloud: what is new, once', async (t) => {
+t.test('what is new is announced once', async (t) => {
   const transcript = new Transcript()
-  const tell = teller()
-  const told = (...frames: readonly TranscriptFrame[]): readonly string[] => {
+  const announcements = announcer(() => 'Deployer')
+  const announced = (...frames: readonly TranscriptFrame[]): readonly string[] => {
     for (const frame of frames) transcript.apply(frame)
-    return tell(entriesOf(transcript).entries)
+    return announcements(entriesOf(transcript).entries)
   }
   t.strictSame(
-    told(
+    announced(
       message('m1', 'user', [text('hi')], 1),
       message('m2', 'assistant', [text('Hello.')], 2),
       turn(1, 'completed'),
@@ -201,21 +202,40 @@ t.test('what is told aloud: what is new, once', async (t) => {
     'what was there is not new',
   )
   t.strictSame(
-    told(
+    announced(
       message('m3', 'user', [text('go')], 3, 2),
       turn(2, 'running'),
       message('m4', 'assistant', [text('Half')], null, 2),
     ),
     [],
-    'nothing is told in pieces',
+    'a message is announced when it is whole',
   )
-  t.strictSame(told(question('q', 'c', 'pending')), ['Question: May I q?'])
+  t.strictSame(announced(question('q', 'c', 'pending')), ['Question: May I q?'])
   t.strictSame(
-    told(message('m4', 'assistant', [text('Half'), text('and half.')], 4, 2), turn(2, 'completed')),
-    ['Agent: Half and half.'],
+    announced(
+      message(
+        'm4',
+        'assistant',
+        [text('**Half**'), text('and `half`.\n\n- [x](https://x.example)')],
+        4,
+        2,
+      ),
+      turn(2, 'completed'),
+    ),
+    ['Deployer: Half and half. x'],
   )
-  t.strictSame(told(turn(2, 'completed')), [])
-  t.strictSame(told(message('m5', 'user', [text('break')], 5, 3), turn(3, 'failed')), [
+  t.strictSame(announced(turn(2, 'completed')), [])
+  t.strictSame(announced(message('m5', 'user', [text('break')], 5, 3), turn(3, 'failed')), [
     'The turn failed.',
   ])
+})
+
+t.test('times are local; the date is there unless it is today', async (t) => {
+  const now = Date.parse('2026-01-02T20:00:00Z')
+  const berlin = { locale: 'en-GB', timeZone: 'Europe/Berlin' }
+  const tokyo = { locale: 'en-GB', timeZone: 'Asia/Tokyo' }
+  t.equal(shortTime('2026-01-02T03:04:05.006Z', now, berlin), '04:04')
+  t.equal(shortTime('2026-01-01T22:59:59.999Z', now, berlin), '1 Jan 2026, 23:59')
+  t.equal(shortTime('2026-01-02T03:04:05.006Z', now, tokyo), '2 Jan 2026, 12:04')
+  t.match(exactTime('2026-01-02T03:04:05.006Z', berlin), /2 January 2026.*04:04:05/)
 })

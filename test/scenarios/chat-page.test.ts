@@ -5,6 +5,7 @@
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
+import { shortTime } from '../../client/chat/time.ts'
 import { service } from '../service.ts'
 import { faultsOf, focused, inBrowser, tabTo } from './browser.ts'
 import { listOf } from './given.ts'
@@ -194,7 +195,7 @@ async function tryOut(browser: Browser): Promise<void> {
       await page.locator('.end.completed').waitFor()
       t.equal(await page.locator('.message.assistant .text').last().textContent(), last)
       t.strictSame(await badges(page), ['done', 'done'])
-      t.match(await page.locator('#heard').textContent(), `Agent: ${last}`)
+      t.match(await page.locator('#heard').textContent(), `Deployer: ${last}`)
       t.strictSame(await watched(page), { removed: [], twice: [], touched: [] })
       const shown = listOf(await s.ok('session.messages', { session_id, limit: 100 })).filter(
         ({ content }) =>
@@ -233,7 +234,8 @@ async function tryOut(browser: Browser): Promise<void> {
 
   await t.test('the policy of the page lets it work; a key is kept in its tab alone', async (t) => {
     const faults: string[] = []
-    const page = await browser.newPage()
+    const place = { locale: 'de-DE', timezoneId: 'Asia/Tokyo' }
+    const page = await browser.newPage(place)
     page.setDefaultTimeout(15_000)
     page.on('console', (line) => {
       if (line.type() === 'error') faults.push(line.text())
@@ -252,7 +254,21 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.evaluate(
       `window.kept = document.querySelector('.markdown strong'); getSelection().selectAllChildren(kept)`,
     )
+    const title = 'Rollout of v7'
+    await s.ok('session.update', { session_id: session?.['id'], title })
     await written.getByText('The end.').waitFor()
+    await page.getByRole('heading', { name: title }).waitFor()
+    t.match(await page.title(), /^Rollout of v7 · \w+ chat$/, 'a new title is shown')
+    t.match(await page.locator('.message.assistant .speaker').first().textContent(), /^Deployer /)
+    const times = (await page.evaluate(
+      `[...document.querySelectorAll('.speaker time')].map(({ dateTime, textContent }) => [dateTime, textContent])`,
+    )) as [string, string][]
+    t.ok(times.length > 3)
+    for (const [time, text] of times)
+      t.equal(
+        text,
+        shortTime(time, Date.now(), { locale: place.locale, timeZone: place.timezoneId }),
+      )
     t.equal(await page.evaluate('String(getSelection())'), 'bold', 'a selection stays')
     t.equal(await page.evaluate('kept.isConnected'), true)
     t.strictSame(await written.locator(':scope > *').allInnerTexts(), [
@@ -272,7 +288,7 @@ async function tryOut(browser: Browser): Promise<void> {
     t.notMatch(page.url(), ada.key)
     t.strictSame((await page.context().storageState()).origins, [], 'nothing outlives the tab')
     await page.getByRole('link', { name: 'All sessions' }).click()
-    await page.getByRole('link', { name: String(session?.['session_key']) }).waitFor()
+    await page.getByRole('link', { name: title }).waitFor()
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByLabel('Key or token').fill('bat_nobody')
     await page.keyboard.press('Enter')

@@ -1,0 +1,44 @@
+/** What a screen reader announces: whole answers, new questions, and turns that fail or are cancelled. Each is announced once. */
+import type { Entry } from './entries.ts'
+import { markdownText } from './markdown.ts'
+
+/**
+ * Finds what is new each time it is called; what is there at the first call is not new.
+ * @param agent name of the session's agent.
+ */
+export function announcer(agent: () => string): (entries: readonly Entry[]) => readonly string[] {
+  let known: Set<string> | undefined
+  return (entries) => {
+    const found = entries.flatMap((entry) => {
+      const text = announcementOf(entry, agent())
+      return text === undefined ? [] : [{ id: `${entry.kind} ${entry.key}`, text }]
+    })
+    const fresh = known ? found.filter(({ id }) => !known?.has(id)) : []
+    known = new Set([...(known ?? []), ...found.map(({ id }) => id)])
+    return fresh.map(({ text }) => text)
+  }
+}
+
+function announcementOf(entry: Entry, agent: string): string | undefined {
+  switch (entry.kind) {
+    case 'message': {
+      const { role, status, content } = entry.message
+      if (role !== 'assistant' || status !== 'final') return undefined
+      const text = content
+        .flatMap((block) => (block.type === 'text' ? [markdownText(block.text)] : []))
+        .join(' ')
+        .trim()
+      return text === '' ? undefined : `${agent}: ${text}`
+    }
+    case 'question':
+      return entry.interaction.status === 'pending'
+        ? `Question: ${entry.interaction.title}`
+        : undefined
+    case 'end':
+      return entry.turn.status === 'failed'
+        ? 'The turn failed.'
+        : entry.turn.status === 'cancelled'
+          ? 'The turn was cancelled.'
+          : undefined
+  }
+}
