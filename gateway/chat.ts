@@ -42,12 +42,19 @@ pre{max-height:20rem;overflow:auto;margin:.25rem 0;padding:.5rem;background:Canv
 .badge[data-status=error]{color:var(--bad);border-color:var(--bad)}.badge[data-status=ok]{color:var(--good);border-color:var(--good)}
 .note{color:var(--note);font-size:.9rem}
 .fault{color:var(--bad);font-weight:600}.fault:empty,.note:empty{display:none}
+.files{display:flex;flex-wrap:wrap;gap:.5rem;list-style:none;margin:.5rem 0;padding:0}
+.files[hidden]{display:none}
+.chip{display:flex;gap:.5rem;align-items:center;max-width:100%;box-sizing:border-box;padding:.1rem .3rem .1rem .75rem;border:1px solid var(--line);border-radius:1rem}
+.chip .name{overflow:hidden;text-overflow:ellipsis}.chip button{padding:0 .6rem;border:0}
+.preview{display:block;height:12rem;max-width:100%;object-fit:contain;object-position:left}
+.uploads{margin:.5rem 0}
 .card{max-width:32rem}.sessions{padding-left:1.2rem}
 label{display:block;margin:.6rem 0 .2rem}label.choice{margin:.2rem 0}
 fieldset{border:1px solid var(--line);border-radius:.4rem}
 input:not([type=radio],[type=checkbox]),textarea,select{width:100%;box-sizing:border-box;font:inherit;padding:.5rem;border:1px solid var(--line);border-radius:.4rem}
 .line>textarea,.line>select{flex:1;width:auto;min-width:10rem}
 button{font:inherit;padding:.5rem 1.1rem;border:1px solid var(--accent);border-radius:.4rem;background:var(--accent);color:var(--on);cursor:pointer}
+button.link{padding:0;border:0;background:transparent;color:var(--accent);text-decoration:underline;text-align:left;overflow-wrap:anywhere}
 button.other{background:transparent;color:var(--accent)}button:disabled{opacity:.6;cursor:default}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px}
 .composer{position:sticky;bottom:0;padding:.25rem 0 .75rem;background:Canvas;border-top:1px solid var(--line)}`
@@ -57,7 +64,7 @@ const policy = [
   "script-src 'self'",
   `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
   "connect-src 'self'",
-  'img-src data:',
+  'img-src data: blob:',
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",

@@ -1,6 +1,7 @@
 /** The blocks of a message as elements that are brought up to date and never made anew while their type stays. */
 import type { Block, ToolResultBlock, ToolUseBlock } from '../../protocol/session/blocks.ts'
 import { el, readable, retext } from './dom.ts'
+import { fileView, type ReadFile } from './files/file-view.ts'
 import { MarkdownView } from './markdown-view.ts'
 
 /** One block on the page. */
@@ -11,9 +12,12 @@ export interface BlockView {
   update(block: Block, result: ToolResultBlock | undefined): void
 }
 
-/** The view of a block. @param live whether it is being written right now. */
-export function blockView(type: Block['type'], live: boolean): BlockView {
+/** The view of a block. @param live whether it is being written right now. @param read fetches a stored file. */
+export function blockView(type: Block['type'], live: boolean, read: ReadFile): BlockView {
   switch (type) {
+    case 'image':
+    case 'document':
+      return fileView(type, read)
     case 'text':
       return text()
     case 'thinking':
@@ -21,7 +25,7 @@ export function blockView(type: Block['type'], live: boolean): BlockView {
     case 'tool_use':
       return tool()
     default:
-      return plain(type)
+      return reminder(type)
   }
 }
 
@@ -36,24 +40,15 @@ function text(): BlockView {
   }
 }
 
-function plain(type: Block['type']): BlockView {
+/** A reminder, as it was written. A block of a type that is not known is empty. */
+function reminder(type: Block['type']): BlockView {
   const text = document.createTextNode('')
   return {
     type,
-    element: el('div', { class: type === 'reminder' ? 'text' : 'note' }, text),
-    update: (block) => retext(text, wordsOf(block)),
-  }
-}
-/** The words of a reminder or an attachment. */
-function wordsOf(block: Block): string {
-  switch (block.type) {
-    case 'reminder':
-      return block.content
-    case 'image':
-    case 'document':
-      return `[${[block.type, block.title].filter(Boolean).join(': ')}]`
-    default:
-      return ''
+    element: el('div', { class: 'text' }, text),
+    update: (block) => {
+      if (block.type === 'reminder') retext(text, block.content)
+    },
   }
 }
 

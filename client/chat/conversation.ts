@@ -9,6 +9,7 @@ import type { TranscriptTurn } from '../../protocol/session/shapes.ts'
 import type { Transcript } from '../transcript/fold.ts'
 import { el } from './dom.ts'
 import { entriesOf, type Entry, type Results } from './entries.ts'
+import type { ReadFile } from './files/file-view.ts'
 import { MessageRow } from './message.ts'
 import { QuestionRow, type Answering } from './question.ts'
 
@@ -17,15 +18,21 @@ interface Row {
   update(entry: Entry, results: Results): void
 }
 
+/** What rows ask of the session. */
+interface RowActions {
+  readonly answer: Answering
+  readonly read: ReadFile
+}
+
 export class Conversation {
   readonly element = el('ol', { class: 'conversation', 'aria-label': 'Conversation' })
   readonly #rows = new Map<string, Row>()
   /** Name of the session's agent, for rows that are made from now on. */
   agent = 'Agent'
-  readonly #answering: Answering
+  readonly #actions: RowActions
 
-  constructor(answering: Answering) {
-    this.#answering = answering
+  constructor(actions: RowActions) {
+    this.#actions = actions
   }
   /** Show a transcript as it is now. @returns what is shown. */
   show(transcript: Transcript): readonly Entry[] {
@@ -39,7 +46,7 @@ export class Conversation {
     let next: ChildNode | null = this.element.firstChild
     for (const entry of entries) {
       let row = this.#rows.get(entry.key)
-      if (!row) this.#rows.set(entry.key, (row = rowOf(entry, this.agent, this.#answering)))
+      if (!row) this.#rows.set(entry.key, (row = rowOf(entry, this.agent, this.#actions)))
       row.update(entry, results)
       if (row.element === next) next = next.nextSibling
       else this.element.insertBefore(row.element, next)
@@ -48,10 +55,10 @@ export class Conversation {
   }
 }
 
-function rowOf(first: Entry, agent: string, answering: Answering): Row {
+function rowOf(first: Entry, agent: string, { answer, read }: RowActions): Row {
   switch (first.kind) {
     case 'message': {
-      const row = new MessageRow(first.message, agent)
+      const row = new MessageRow(first.message, agent, read)
       return {
         element: row.element,
         update: (entry, results) => {
@@ -60,7 +67,7 @@ function rowOf(first: Entry, agent: string, answering: Answering): Row {
       }
     }
     case 'question': {
-      const row = new QuestionRow(first.interaction, answering)
+      const row = new QuestionRow(first.interaction, answer)
       let shown: object | undefined
       return {
         element: row.element,

@@ -3,6 +3,7 @@ import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
 import { blockView, type BlockView } from './blocks.ts'
 import { el, timeElement } from './dom.ts'
 import { isShown, type Results } from './entries.ts'
+import type { ReadFile } from './files/file-view.ts'
 
 const speakers: Readonly<Record<Exclude<TranscriptMessage['role'], 'assistant'>, string>> = {
   user: 'You',
@@ -19,8 +20,11 @@ export class MessageRow {
   #results: readonly unknown[] = []
   #time: HTMLTimeElement
 
-  /** @param agent name of the session's agent. */
-  constructor({ id, role, created_at }: TranscriptMessage, agent: string) {
+  readonly #read: ReadFile
+
+  /** @param agent name of the session's agent. @param read fetches a stored file. */
+  constructor({ id, role, created_at }: TranscriptMessage, agent: string, read: ReadFile) {
+    this.#read = read
     this.#time = timeElement(created_at)
     this.element = el(
       'li',
@@ -51,7 +55,7 @@ export class MessageRow {
       if (block.type === undefined || !isShown(block)) continue
       let view = this.#views[index]
       if (view?.type !== block.type) {
-        const made = blockView(block.type, live)
+        const made = blockView(block.type, live, this.#read)
         if (view) view.element.replaceWith(made.element)
         else
           this.#body.insertBefore(

@@ -1,6 +1,8 @@
 /** What the page asks of the service besides following: a few calls, signed with the key of the visitor. */
 import type { Agent } from '../../protocol/agents.ts'
 import type { Interaction } from '../../protocol/interaction/shapes.ts'
+import type { Attached } from '../../protocol/session/attachments.ts'
+import type { Block } from '../../protocol/session/blocks.ts'
 import type {
   AgentTurn,
   NudgeAck,
@@ -35,18 +37,28 @@ const newKey = (): string =>
 
 /** The service as a visitor uses it. */
 export function service({ key, project }: Account) {
-  const call = async <T>(method: string, path: string, body?: object): Promise<T> => {
+  /** @param body JSON, or a form with a file. @throws Refused; the reason of the signal when it aborts. */
+  const request = async (
+    method: string,
+    path: string,
+    body?: object,
+    signal?: AbortSignal,
+  ): Promise<Response> => {
+    const isForm = body instanceof FormData
     const headers = {
       authorization: `Bearer ${key}`,
-      ...(body && { 'content-type': 'application/json', 'idempotency-key': newKey() }),
+      ...(body && !isForm && { 'content-type': 'application/json' }),
+      ...(body && { 'idempotency-key': newKey() }),
     }
     for (let attempt = 1; ; attempt++) {
       const answer = await fetch(`/v1/projects/${encodeURIComponent(project)}${path}`, {
         method,
         headers,
-        ...(body && { body: JSON.stringify(body) }),
+        ...(body && { body: isForm ? body : JSON.stringify(body) }),
+        ...(signal && { signal }),
       }).catch(() => undefined)
-      if (answer?.ok) return (await answer.json()) as T
+      signal?.throwIfAborted()
+      if (answer?.ok) return answer
       const refused = answer
         ? await refusalOf(answer)
         : new Refused(0, 'The service does not answer.')
@@ -54,7 +66,15 @@ export function service({ key, project }: Account) {
       await new Promise((again) => setTimeout(again, 300 * 2 ** attempt))
     }
   }
+  const call = async <T>(
+    method: string,
+    path: string,
+    body?: object,
+    signal?: AbortSignal,
+  ): Promise<T> => (await (await request(method, path, body, signal)).json()) as T
   const at = (session: string): string => `/sessions/${encodeURIComponent(session)}`
+  const fileAt = (session: string, artifact: string): string =>
+    `${at(session)}/attachments/${encodeURIComponent(artifact)}`
   const list = async <T>(path: string): Promise<readonly T[]> =>
     (await call<{ items: readonly T[] }>('GET', path)).items
   return {
@@ -67,14 +87,24 @@ export function service({ key, project }: Account) {
     /** Messages before a number, the newest of them. */
     earlier: (id: string, before: number) =>
       list<SessionMessage>(`${at(id)}/messages?before_sequence=${before}&order=desc&limit=50`),
-    say: (id: string, text: string) =>
+    say: (id: string, content: readonly Block[]) =>
       call<TurnAck>('POST', `${at(id)}/turns`, {
-        content: [{ type: 'text', text }],
+        content,
         idempotency_key: newKey(),
       }),
     /** Say something to the turn under way. */
     nudge: (id: string, content: string) =>
       call<NudgeAck>('POST', `${at(id)}/nudges`, { content, idempotency_key: newKey() }),
+    attach: (id: string, file: File, signal: AbortSignal) => {
+      const form = new FormData()
+      form.append('file', file)
+      return call<Attached>('POST', `${at(id)}/attachments`, form, signal)
+    },
+    /** Erase a file. */
+    detach: (id: string, artifact: string) => request('DELETE', fileAt(id, artifact)),
+    /** The bytes of a file. */
+    file: async (id: string, artifact: string) =>
+      (await request('GET', `${fileAt(id, artifact)}/content`)).blob(),
     cancel: (id: string, turn: string) =>
       call<AgentTurn>('POST', `${at(id)}/turns/${encodeURIComponent(turn)}/cancel`, {}),
     answer: (interaction: string, value: unknown, comment: string) =>

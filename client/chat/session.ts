@@ -7,6 +7,7 @@ import { followTranscript, Transcript, TranscriptRefused } from '../transcript.t
 import { announcer } from './announcements.ts'
 import { Conversation } from './conversation.ts'
 import { el } from './dom.ts'
+import { Uploads } from './files/uploads.ts'
 import { Refused, type Account, type Service } from './service.ts'
 
 /** What a screen needs of the page around it. */
@@ -55,29 +56,45 @@ export function sessionScreen(page: Page, id: string): Screen {
     id: 'message',
     rows: '2',
     maxlength: '32768',
-    required: true,
     'aria-describedby': 'hint',
   })
   const send = el('button', { type: 'submit' }, 'Send')
   const fault = el('p', { class: 'fault', role: 'alert' })
-  const hint = el('p', { id: 'hint', class: 'note' }, 'Enter sends, Shift and Enter begins a line.')
+  const hint = el(
+    'p',
+    { id: 'hint', class: 'note' },
+    'Enter sends, Shift and Enter begins a line. Files can also be dropped or pasted.',
+  )
+  const uploads = new Uploads({
+    attach: (file, signal) => service.attach(id, file, signal),
+    detach: (artifact) => service.detach(id, artifact),
+    announce: (text) => {
+      page.announce(text)
+      draw()
+    },
+  })
+  uploads.listen(field, gone.signal)
   const undelivered = el('p', { class: 'note', role: 'status' })
   const composer = el(
     'form',
     { class: 'composer' },
     el('label', { for: field.id }, 'Message'),
     el('div', { class: 'line' }, field, send),
+    uploads.element,
     hint,
     undelivered,
     fault,
   )
-  const conversation = new Conversation(async (interaction, value, comment) => {
-    const wrong = await tried(async () =>
-      transcript.interactions.set(interaction, await service.answer(interaction, value, comment)),
-    )
-    draw()
-    if (wrong === undefined) field.focus()
-    return wrong
+  const conversation = new Conversation({
+    answer: async (interaction, value, comment) => {
+      const wrong = await tried(async () =>
+        transcript.interactions.set(interaction, await service.answer(interaction, value, comment)),
+      )
+      draw()
+      if (wrong === undefined) field.focus()
+      return wrong
+    },
+    read: (artifact) => service.file(id, artifact),
   })
   const element = el(
     'section',
@@ -123,7 +140,7 @@ export function sessionScreen(page: Page, id: string): Screen {
       const active = transcript.active()
       state.hidden = cancel.hidden = active === undefined
       state.textContent = active ? (states[active.status] ?? active.status) : ''
-      send.textContent = active ? 'Add to this turn' : 'Send'
+      send.textContent = active && uploads.blocks.length === 0 ? 'Add to this turn' : 'Send'
       earlier.hidden = (first() ?? 1) <= 1
       for (const { metadata } of transcript.rows.values())
         nudges.delete(String(metadata?.['session_nudge_id']))
@@ -181,17 +198,24 @@ export function sessionScreen(page: Page, id: string): Screen {
 
   async function say(): Promise<void> {
     const text = field.value.trim()
-    if (text === '' || send.disabled) return
+    const files = uploads.blocks
+    if (send.disabled) return
+    fault.textContent = uploads.obstacle ?? ''
+    if (uploads.obstacle !== undefined || (text === '' && files.length === 0)) return
     send.disabled = true
-    fault.textContent = ''
     const wrong = await tried(async () => {
-      if (transcript.active()) {
+      // A nudge is text; files begin a turn of their own, after the one under way.
+      if (transcript.active() && files.length === 0) {
         const { nudge_id, session } = await service.nudge(id, text)
         nudges.set(nudge_id, text)
         showSession(session)
       } else {
-        const { user_message, turn, session } = await service.say(id, text)
+        const { user_message, turn, session } = await service.say(id, [
+          ...files,
+          ...(text === '' ? [] : [{ type: 'text', text } as const]),
+        ])
         showSession(session)
+        uploads.sent(files)
         // What the stream has brought meanwhile is newer.
         if (user_message && !transcript.rows.has(user_message.id))
           transcript.apply({ event_type: 'message.upsert', ...user_message })

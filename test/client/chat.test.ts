@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { announcer } from '../../client/chat/announcements.ts'
+import { describeFile, sizeText } from '../../client/chat/files/describe.ts'
 import { entriesOf, type Entry } from '../../client/chat/entries.ts'
 import { exactTime, shortTime } from '../../client/chat/time.ts'
 import { Transcript, type TranscriptFrame } from '../../client/transcript.ts'
@@ -238,4 +239,32 @@ t.test('times are local; the date is there unless it is today', async (t) => {
   t.equal(shortTime('2026-01-01T22:59:59.999Z', now, berlin), '1 Jan 2026, 23:59')
   t.equal(shortTime('2026-01-02T03:04:05.006Z', now, tokyo), '2 Jan 2026, 12:04')
   t.match(exactTime('2026-01-02T03:04:05.006Z', berlin), /2 January 2026.*04:04:05/)
+})
+
+t.test('files are described by what their block says', async (t) => {
+  const block = { media_type: 'image/png', title: 'plan.png', size_bytes: 1_250_000 }
+  const artifact = { type: 'artifact', artifact_id: 'art_1' }
+  t.strictSame(describeFile({ type: 'image', ...block, source: artifact }, 'en'), {
+    title: 'plan.png',
+    size: '1.3 MB',
+    isImage: true,
+    source: { kind: 'artifact', id: 'art_1' },
+  })
+  t.match(describeFile({ type: 'document', ...block, source: artifact }), { isImage: false })
+  t.match(
+    describeFile({ type: 'image', source: artifact, media_type: 'image/svg+xml' }),
+    { title: 'Image', size: '', isImage: false },
+    'an image that may hold programs is not previewed',
+  )
+  const inline = (media_type: string) =>
+    describeFile({ type: 'image', source: { type: 'base64', media_type, data: 'AA==' } }).source
+  t.strictSame(inline('image/gif'), { kind: 'inline', url: 'data:image/gif;base64,AA==' })
+  t.strictSame(inline('image/svg+xml'), { kind: 'none' })
+  const linked = (url: string) => describeFile({ type: 'document', source: { type: 'url', url } })
+  t.strictSame(linked('https://x.example/a').source, { kind: 'link', url: 'https://x.example/a' })
+  t.strictSame(linked('javascript:alert(1)').source, { kind: 'none' })
+  t.strictSame(
+    [0, 1, 999, 102_400, 5_242_880].map((bytes) => sizeText(bytes, 'en')),
+    ['0 byte', '1 byte', '999 byte', '102.4 kB', '5.2 MB'],
+  )
 })

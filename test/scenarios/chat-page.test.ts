@@ -9,6 +9,7 @@ import { shortTime } from '../../client/chat/time.ts'
 import { service } from '../service.ts'
 import { faultsOf, focused, inBrowser, tabTo } from './browser.ts'
 import { listOf } from './given.ts'
+import { attachFiles } from './chat-files.ts'
 import { person } from './people.ts'
 
 const script = `
@@ -236,6 +237,8 @@ async function tryOut(browser: Browser): Promise<void> {
     const faults: string[] = []
     const place = { locale: 'de-DE', timezoneId: 'Asia/Tokyo' }
     const page = await browser.newPage(place)
+    // Dialogs are intercepted from now on, not only from some time after the first wait for one.
+    page.on('filechooser', () => {})
     page.setDefaultTimeout(15_000)
     page.on('console', (line) => {
       if (line.type() === 'error') faults.push(line.text())
@@ -284,6 +287,12 @@ async function tryOut(browser: Browser): Promise<void> {
       ['<a href="https://b.example/" target="_blank" rel="noopener noreferrer">b</a>'],
     )
     t.strictSame(faults, [])
+    await attachFiles(t, page, s, String(session?.['id']))
+    t.strictSame(
+      faults.filter((fault) => !/status of 4(00|13)/.test(fault)),
+      [],
+      'the policy allows previews and downloads',
+    )
     t.notMatch(asked.join(' '), ada.key, 'no address has the key')
     t.notMatch(page.url(), ada.key)
     t.strictSame((await page.context().storageState()).origins, [], 'nothing outlives the tab')

@@ -1,0 +1,95 @@
+/**
+ * A file of a message on the page: an image is previewed when it comes into view, and any stored file can be downloaded.
+ * Stored files are fetched with the visitor's key and never opened inside the page.
+ */
+import type { BlockView } from '../blocks.ts'
+import { el } from '../dom.ts'
+import { describeFile, type FileDescription } from './describe.ts'
+
+/** Fetches a stored file by its artifact id. @throws Refused when the service refuses. */
+export type ReadFile = (artifact: string) => Promise<Blob>
+
+export function fileView(type: 'image' | 'document', read: ReadFile): BlockView {
+  const element = el('div', { class: 'file' })
+  let shown = ''
+  return {
+    type,
+    element,
+    update: (block) => {
+      if (block.type !== type) return
+      const file = describeFile(block)
+      const key = JSON.stringify(file)
+      if (key === shown) return
+      shown = key
+      element.replaceChildren(...partsOf(file, read))
+    },
+  }
+}
+
+function partsOf({ title, size, source, isImage }: FileDescription, read: ReadFile): Node[] {
+  const words = size === '' ? title : `${title} (${size})`
+  switch (source.kind) {
+    case 'artifact': {
+      const { id } = source
+      return [
+        ...(isImage ? [preview(title, async () => URL.createObjectURL(await read(id)))] : []),
+        ...download(title, words, () => read(id)),
+      ]
+    }
+    case 'inline':
+      return [preview(title, async () => source.url), el('p', { class: 'note' }, words)]
+    case 'link':
+      return [el('a', { href: source.url, target: '_blank', rel: 'noopener noreferrer' }, words)]
+    case 'none':
+      return [el('p', { class: 'note' }, words)]
+  }
+}
+
+/** An image that is fetched when it comes into view. Its space is reserved, so nothing moves when it comes. */
+function preview(title: string, open: () => Promise<string>): Node {
+  const image = el('img', { class: 'preview', alt: title })
+  const observer = new IntersectionObserver((entries) => {
+    if (!entries.some(({ isIntersecting }) => isIntersecting)) return
+    observer.disconnect()
+    open().then(
+      (url) => {
+        // The decoded image stays; its bytes need not.
+        const release = (): void => URL.revokeObjectURL(url)
+        image.addEventListener('load', release, { once: true })
+        image.addEventListener('error', release, { once: true })
+        image.src = url
+      },
+      // Erased, or not readable: the download says why.
+      () => image.remove(),
+    )
+  })
+  observer.observe(image)
+  return image
+}
+
+function download(title: string, words: string, read: () => Promise<Blob>): Node[] {
+  const fault = el('span', { class: 'fault', role: 'alert' })
+  const button = el(
+    'button',
+    { type: 'button', class: 'link', 'aria-label': `Download ${words}` },
+    words,
+  )
+  button.addEventListener('click', async () => {
+    button.disabled = true
+    fault.textContent = ''
+    try {
+      save(await read(), title)
+    } catch (error) {
+      fault.textContent = ` ${error instanceof Error ? error.message : String(error)}`
+    }
+    button.disabled = false
+  })
+  return [button, fault]
+}
+/** Saves bytes as a file. Their type is dropped: a blob has the origin of the page and must not be shown as a document. */
+function save(bytes: Blob, name: string): void {
+  const url = URL.createObjectURL(new Blob([bytes], { type: 'application/octet-stream' }))
+  el('a', { href: url, download: name }).click()
+  // The browser takes the bytes after this turn of its loop.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000)
+}

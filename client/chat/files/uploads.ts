@@ -1,0 +1,176 @@
+/**
+ * Files that are attached to the next message: chosen, dropped or pasted, uploaded one after the other, and shown as a list
+ * from which each can be removed.
+ *
+ * Invariant: a file that is not sent is erased from the session when it is removed or the screen is left.
+ */
+import type { Block } from '../../../protocol/session/blocks.ts'
+import type { Attached } from '../../../protocol/session/attachments.ts'
+import { el } from '../dom.ts'
+import { sizeText } from './describe.ts'
+
+/** What uploads need of the session. Both calls throw an `Error` with the words of the service when it refuses. */
+export interface UploadTarget {
+  attach(file: File, signal: AbortSignal): Promise<Attached>
+  detach(artifact: string): Promise<unknown>
+  /** Has screen readers announce a text. */
+  announce(text: string): void
+}
+
+interface Upload {
+  readonly file: File
+  readonly element: HTMLLIElement
+  readonly state: HTMLElement
+  readonly removed: AbortController
+  attached?: Attached
+  failed?: true
+}
+
+export class Uploads {
+  /** The list of files, with a button that chooses more. */
+  readonly element: HTMLElement
+  readonly #target: UploadTarget
+  readonly #list = el('ul', { class: 'files', 'aria-label': 'Attached files', hidden: true })
+  readonly #button: HTMLButtonElement
+  #uploads: readonly Upload[] = []
+  #queue: Promise<void> = Promise.resolve()
+
+  constructor(target: UploadTarget) {
+    this.#target = target
+    const input = el('input', { type: 'file', multiple: true, hidden: true, 'aria-label': 'Files' })
+    input.addEventListener('change', () => {
+      this.add([...(input.files ?? [])])
+      // The same file can be chosen again.
+      input.value = ''
+    })
+    this.#button = el(
+      'button',
+      { type: 'button', class: 'other', onclick: () => input.click() },
+      'Attach files',
+    )
+    this.element = el('div', { class: 'uploads' }, this.#list, this.#button, input)
+  }
+
+  /** Takes files from drops anywhere on the page and from pastes into a field, until the signal aborts. */
+  listen(field: HTMLElement, signal: AbortSignal): void {
+    const hasFiles = ({ dataTransfer }: DragEvent): boolean =>
+      dataTransfer?.types.includes('Files') ?? false
+    document.addEventListener(
+      'dragover',
+      (event) => {
+        // Otherwise the browser leaves the page for the file.
+        if (hasFiles(event)) event.preventDefault()
+      },
+      { signal },
+    )
+    document.addEventListener(
+      'drop',
+      (event) => {
+        if (!hasFiles(event)) return
+        event.preventDefault()
+        this.add([...(event.dataTransfer?.files ?? [])])
+      },
+      { signal },
+    )
+    field.addEventListener(
+      'paste',
+      (event) => {
+        const { files = [], types = [] } = event.clipboardData ?? {}
+        // Programs add a picture to text that is copied; the text is meant.
+        if (files.length === 0 || types.includes('text/plain')) return
+        event.preventDefault()
+        this.add([...files])
+      },
+      { signal },
+    )
+    signal.addEventListener('abort', () => {
+      for (const upload of this.#uploads) this.#discard(upload)
+    })
+  }
+
+  /** Uploads files after those that are under way. */
+  add(files: readonly File[]): void {
+    for (const file of files) {
+      const upload = this.#show(file)
+      this.#queue = this.#queue.then(() => this.#upload(upload))
+    }
+  }
+  /** Why the message cannot be sent yet; undefined when it can. */
+  get obstacle(): string | undefined {
+    const failed = this.#uploads.find((upload) => upload.failed)
+    if (failed) return `Remove ${failed.file.name} first: it could not be attached.`
+    return this.#uploads.some(({ attached }) => !attached)
+      ? 'Files are still being uploaded.'
+      : undefined
+  }
+  /** The blocks of the files that are stored, to be sent as they are. */
+  get blocks(): readonly Block[] {
+    return this.#uploads.flatMap(({ attached }) => (attached ? [attached.content_block] : []))
+  }
+  /** Takes the files of a message that was sent off the list. */
+  sent(blocks: readonly Block[]): void {
+    for (const upload of this.#uploads)
+      if (upload.attached && blocks.includes(upload.attached.content_block)) this.#hide(upload)
+  }
+
+  #show(file: File): Upload {
+    const state = el('span', { class: 'note' }, 'waiting')
+    const remove = el(
+      'button',
+      { type: 'button', class: 'other', 'aria-label': `Remove ${file.name}` },
+      '×',
+    )
+    const element = el(
+      'li',
+      { class: 'chip' },
+      el('span', { class: 'name' }, file.name),
+      el('span', { class: 'note' }, sizeText(file.size)),
+      state,
+      remove,
+    )
+    const upload: Upload = { file, element, state, removed: new AbortController() }
+    remove.addEventListener('click', () => this.#remove(upload))
+    this.#uploads = [...this.#uploads, upload]
+    this.#list.append(element)
+    this.#list.hidden = false
+    return upload
+  }
+  async #upload(upload: Upload): Promise<void> {
+    const { file, state, removed } = upload
+    if (removed.signal.aborted) return
+    state.textContent = 'uploading…'
+    try {
+      upload.attached = await this.#target.attach(file, removed.signal)
+    } catch (error) {
+      if (removed.signal.aborted) return
+      upload.failed = true
+      state.className = 'fault'
+      state.textContent = error instanceof Error ? error.message : String(error)
+      this.#target.announce(`${file.name} could not be attached: ${state.textContent}`)
+      return
+    }
+    // It was removed while its bytes were on the way.
+    if (removed.signal.aborted) return this.#discard(upload)
+    state.textContent = ''
+    this.#target.announce(`${file.name} is attached.`)
+  }
+  #remove(upload: Upload): void {
+    const index = this.#uploads.indexOf(upload)
+    this.#discard(upload)
+    this.#hide(upload)
+    this.#target.announce(`${upload.file.name} is removed.`)
+    const next = this.#uploads[index] ?? this.#uploads.at(-1)
+    const focused = next?.element.querySelector('button') ?? this.#button
+    focused.focus()
+  }
+  #hide({ element }: Upload): void {
+    this.#uploads = this.#uploads.filter((upload) => upload.element !== element)
+    element.remove()
+    this.#list.hidden = this.#uploads.length === 0
+  }
+  /** Ends an upload and erases what is stored of it. A file that cannot be erased now goes with its session. */
+  #discard({ removed, attached }: Upload): void {
+    removed.abort()
+    if (attached) this.#target.detach(attached.artifact.id).catch(() => {})
+  }
+}
