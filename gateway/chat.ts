@@ -1,6 +1,6 @@
 /**
- * The chat page as it is served: an empty frame, its looks, and the modules of its program (client/chat). It knows nothing of
- * the visitor; the program signs its requests itself, like any client.
+ * The chat page as it is served: an empty document, its style, and the modules of its program (client/chat). The document
+ * is the same for every visitor; the program signs its requests itself, like any client.
  */
 import { createHash } from 'node:crypto'
 import { escaped } from './answer/page.ts'
@@ -8,7 +8,7 @@ import { productName } from '../protocol/naming.ts'
 import type { GatewaySettings } from './ports.ts'
 import type { Answer } from './respond.ts'
 
-/** The module that begins. */
+/** The entry module. */
 export const CHAT = 'client/chat/main.ts'
 
 const style = `:root{color-scheme:light dark;--line:#767676;--soft:#f1f3f5;--note:#4d5358;--accent:#0b57d0;--on:#fff;--bad:#b3261e;--good:#146c2e;background:Canvas;color:CanvasText;font:1rem/1.5 system-ui,sans-serif}
@@ -18,7 +18,7 @@ header,.bar,.line,.buttons,.title{display:flex;gap:.75rem;align-items:center;fle
 header{justify-content:space-between;border-bottom:1px solid var(--line)}
 h1{font-size:1.2rem}h2{font-size:1.15rem;overflow-wrap:anywhere}h3{font-size:1rem;margin:.25rem 0}
 a{color:var(--accent)}
-.heard{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
+.unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 .text,pre{white-space:pre-wrap;overflow-wrap:anywhere}
 pre{max-height:20rem;overflow:auto;margin:.25rem 0;padding:.5rem;background:Canvas;border-radius:.3rem;font-size:.85rem}
 .markdown{white-space:normal}.plain{white-space:pre-wrap}
@@ -35,7 +35,7 @@ pre{max-height:20rem;overflow:auto;margin:.25rem 0;padding:.5rem;background:Canv
 .message[aria-busy=true] .blocks::after{content:'\\2026';color:var(--note)}
 .question{border:2px solid var(--accent)}
 .end{color:var(--note);font-size:.9rem;text-align:center}.end.failed{color:var(--bad);font-weight:600}
-.speaker{margin:0;font-size:.85rem;color:var(--note)}
+.speaker{margin:0;font-size:.85rem;color:var(--note)}.speaker time{margin-left:.5rem}
 .tool{margin:.5rem 0;padding:.4rem .75rem;border-left:4px solid var(--line);background:var(--soft);border-radius:.3rem}
 .title{margin:0}.thinking{color:var(--note)}
 .badge{font-size:.85rem;padding:0 .5rem;border:1px solid var(--line);border-radius:1rem}
@@ -90,19 +90,19 @@ ${others.map((address) => `<link rel="modulepreload" href="${address}">`).join('
 <body>
 <header><h1>${product} chat</h1></header>
 <main><noscript><p>This page needs JavaScript.</p></noscript></main>
-<p id="heard" class="heard" role="status" aria-live="polite"></p>
+<p id="announcements" class="unseen" role="status" aria-live="polite"></p>
 </body>
 </html>
 `
 
-/** Answers by path. @param modules of the page by address, the one that begins first; without any there is no page. */
+/** Answers by path. @param modules of the page by address, the entry module first. Without modules there is no page. */
 export function openChat(
   { brand }: GatewaySettings,
   modules: ReadonlyMap<string, string>,
 ): Readonly<Record<string, () => Promise<Answer>>> {
   if (modules.size === 0) return {}
   const text = page(escaped(productName(brand)), [...modules.keys()])
-  // Asked for anew each time: a gateway that was replaced has other modules under the same addresses.
+  // Never cached: an upgraded gateway has other modules at the same addresses.
   const headers = { ...common, 'Cache-Control': 'no-store' }
   const shown = async (): Promise<Answer> => ({
     status: 200,

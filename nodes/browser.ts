@@ -1,6 +1,7 @@
 /**
- * The program of the pages, as browsers take it: every module that an entry reaches, without types, under the address by which
- * the others import it. Nothing is bundled and nothing is built ahead; what no entry reaches is not served.
+ * The modules of the pages for browsers: every module that an entry imports, directly or not, without types, at the address
+ * by which the others import it. A package is served from the file that its name resolves to. Nothing is bundled or built
+ * ahead, and other files are not served.
  *
  * Invariant: each import of a module given here is the address of another one given here.
  */
@@ -12,13 +13,13 @@ import { transform } from '@oxc-node/core'
 const root = dirname(import.meta.dirname)
 const PREFIX = '/modules/'
 const PACKAGES = `${sep}node_modules${sep}`
-/** The source of an import or export at the beginning of a line: names, braces and commas, then the text. */
+/** An import or export from another module at the beginning of a line, up to the name of that module. */
 const source = /^((?:import|export)\b[\w$\s{},*]*?)(["'])([^"'\n]+)\2/gm
 
-/** The file that a module means by a name. */
+/** The file that a name in an import resolves to. */
 const fileOf = (name: string, from: string): string =>
   name.startsWith('.') ? join(dirname(from), name) : fileURLToPath(import.meta.resolve(name))
-/** The address of a file: packages apart, because they may lie anywhere. */
+/** The address of a file. Packages have a folder of their own, because they may be installed anywhere. */
 function addressOf(file: string): string {
   const at = file.lastIndexOf(PACKAGES)
   return (
@@ -29,13 +30,13 @@ function addressOf(file: string): string {
   )
 }
 
-/** Modules by address, in the order in which they are reached. @param entries files of this project, such as `client/chat/main.ts`. @throws Error when one is not there or cannot be read. */
+/** Modules by address, in the order of their imports. @param entries files of this project, such as `client/chat/main.ts`. @throws Error when one cannot be read. */
 export function browserModules(...entries: readonly string[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   const visit = (file: string): string => {
     const address = addressOf(file)
     if (found.has(address)) return address
-    // Known before it is read: modules may import each other in a circle.
+    // Registered before it is read: imports may be circular.
     found.set(address, '')
     const text = readFileSync(file, 'utf8')
     const plain = file.endsWith('.ts') ? transform(file, text).source() : text

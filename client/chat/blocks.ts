@@ -1,4 +1,4 @@
-/** The blocks of a message as elements that are brought up to date and never made anew while their type stays. */
+/** The blocks of a message as elements. An element is updated in place while the type of its block stays. */
 import type { Block, ToolResultBlock, ToolUseBlock } from '../../protocol/session/blocks.ts'
 import { el, readable, retext } from './dom.ts'
 import { fileView, type ReadFile } from './files/file-view.ts'
@@ -68,11 +68,11 @@ function thinking(live: boolean): BlockView {
   }
 }
 
-/** How a use of a tool stands, for people. */
-const standing: Readonly<Record<string, string>> = {
-  pending: 'to be done',
+/** Labels of the statuses of a tool use. */
+const statusLabels: Readonly<Record<string, string>> = {
+  pending: 'pending',
   running: 'running',
-  waiting: 'waits for a person',
+  waiting: 'waiting for a person',
   ok: 'done',
   error: 'failed',
   cancelled: 'cancelled',
@@ -109,7 +109,7 @@ function tool(): BlockView {
       const called = block.resolved_action?.name ?? block.name ?? ''
       retext(name, called)
       element.setAttribute('aria-label', `Tool ${called}`)
-      retext(state, standing[status] ?? status)
+      retext(state, statusLabels[status] ?? status)
       badge.dataset['status'] = status
       const display = block.progress?.['display']
       retext(progress, typeof display === 'string' ? display : '')

@@ -1,4 +1,4 @@
-/** What comes before a session: signing in with a key, and choosing an agent and one of its sessions, or a new one. */
+/** The screens before a session: signing in with a key, and choosing an agent and one of its sessions, or a new one. */
 import type { Agent } from '../../protocol/agents.ts'
 import { el, timeElement } from './dom.ts'
 import { Refused, type Account } from './service.ts'
@@ -40,7 +40,7 @@ export function signIn(
     ),
     el('label', { for: place.id }, 'Project'),
     place,
-    el('p', { class: 'buttons' }, el('button', { type: 'submit' }, 'Go on')),
+    el('p', { class: 'buttons' }, el('button', { type: 'submit' }, 'Continue')),
   )
   form.addEventListener('submit', (event) => {
     event.preventDefault()

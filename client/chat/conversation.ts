@@ -2,7 +2,7 @@
  * The conversation on the page: one row for each entry, kept by its key.
  *
  * Invariants:
- * V1. A row that is there stays the element it is, where it is; only rows whose entry is gone are removed.
+ * V1. A row keeps its element and its place; only rows whose entry is gone are removed.
  * V2. A row whose entry has not changed is not touched.
  */
 import type { TranscriptTurn } from '../../protocol/session/shapes.ts'

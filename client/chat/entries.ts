@@ -1,9 +1,9 @@
 /**
- * A transcript as it is read from top to bottom: messages, the questions asked in them, and how each turn ended. Pure.
+ * The entries of a transcript from top to bottom: messages, the questions asked in them, and the ends of turns. Pure.
  *
  * Invariants:
  * N1. An entry keeps its key for as long as it is shown, and the streaming form of a message has the key of its final one.
- * N2. What is new is put behind or between what is there: messages, and what belongs to one, never change places.
+ * N2. New entries are added after or between existing ones: messages, with their questions and ends, never change places.
  */
 import type { Interaction } from '../../protocol/interaction/shapes.ts'
 import type { Block, ToolResultBlock } from '../../protocol/session/blocks.ts'

@@ -11,7 +11,7 @@ import { sessionScreen, type Page, type Screen } from './session.ts'
 const KEY = 'chat.key'
 const PROJECT = 'chat.project'
 const place = document.querySelector('main') as HTMLElement
-const heard = document.querySelector('#heard') as HTMLElement
+const announcements = document.querySelector('#announcements') as HTMLElement
 const out = el(
   'button',
   { type: 'button', class: 'other', hidden: true, onclick: () => forget() },
@@ -40,7 +40,7 @@ function start(wrong?: string): void {
   const project = named.get('project') ?? sessionStorage.getItem(PROJECT) ?? 'default'
   const key = sessionStorage.getItem(KEY)
   out.hidden = key === null
-  heard.textContent = ''
+  announcements.textContent = ''
   document.title = pageTitle
   if (key === null) return void show(signIn(project, wrong, enter), 'input')
   const account: Account = { key, project }
@@ -48,7 +48,7 @@ function start(wrong?: string): void {
     account,
     service: service(account),
     announce: (text) => {
-      heard.textContent = text
+      announcements.textContent = text
     },
     showTitle: (title) => {
       document.title = `${title} · ${pageTitle}`

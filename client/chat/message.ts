@@ -9,7 +9,7 @@ const speakers: Readonly<Record<Exclude<TranscriptMessage['role'], 'assistant'>,
   user: 'You',
   system: 'System',
   tool: 'Tool',
-  compaction: 'Summary of what was said before',
+  compaction: 'Summary of earlier messages',
 }
 
 export class MessageRow {

@@ -1,8 +1,8 @@
-/** A question to people on the page: a form while it can be answered, and then what became of it. What was typed stays while it is open. */
+/** A question to people: a form while it can be answered, then its outcome. Text that was typed stays while the form is open. */
 import type { Interaction, Question } from '../../protocol/interaction/shapes.ts'
 import { el, readable } from './dom.ts'
 
-/** Sends an answer; says what was wrong with it, if anything. */
+/** Sends an answer. @returns the reason when it is refused. */
 export type Answering = (
   interaction: string,
   value: unknown,
@@ -11,7 +11,7 @@ export type Answering = (
 
 export class QuestionRow {
   readonly element: HTMLLIElement
-  readonly #fate = el('p', { class: 'fate', hidden: true })
+  readonly #outcome = el('p', { class: 'outcome', hidden: true })
   readonly #form: HTMLFormElement | undefined
 
   constructor(interaction: Interaction, answering: Answering) {
@@ -31,20 +31,20 @@ export class QuestionRow {
           el('pre', { tabindex: '0' }, readable(context)),
         ),
       this.#form,
-      this.#fate,
+      this.#outcome,
     )
   }
 
   update(interaction: Interaction): void {
     const open = interaction.status === 'pending'
-    this.#fate.hidden = open
-    this.#fate.textContent = open ? '' : fateOf(interaction)
+    this.#outcome.hidden = open
+    this.#outcome.textContent = open ? '' : outcomeOf(interaction)
     if (this.#form && !open) this.#form.hidden = true
   }
 }
 
-/** What became of a question. */
-function fateOf({
+/** The outcome of a question. */
+function outcomeOf({
   status,
   outcome,
   responses,
@@ -56,7 +56,7 @@ function fateOf({
     case 'completed':
       return `Answered: ${outcome === true ? 'yes' : outcome === false ? 'no' : readable(outcome)}${comment === undefined ? '' : ` (${comment})`}`
     case 'expired':
-      return 'The time to answer is over.'
+      return 'The question expired.'
     case 'cancelled':
       return `Withdrawn${cancel_reason === undefined ? '' : `: ${cancel_reason}`}`
     case 'in_review':

@@ -1,4 +1,4 @@
-/** What the page asks of the service besides following: a few calls, signed with the key of the visitor. */
+/** Calls of the page to the service, signed with the key of the visitor. */
 import type { Agent } from '../../protocol/agents.ts'
 import type { Interaction } from '../../protocol/interaction/shapes.ts'
 import type { Attached } from '../../protocol/session/attachments.ts'
@@ -16,7 +16,7 @@ export interface Account {
   readonly key: string
   readonly project: string
 }
-/** The service said no, or did not answer (status 0). */
+/** The service refused, or did not answer (status 0). */
 export class Refused extends Error {
   readonly status: number
   constructor(status: number, message: string) {
@@ -27,11 +27,11 @@ export class Refused extends Error {
 /** What the service does for one visitor. Everything throws `Refused`. */
 export type Service = ReturnType<typeof service>
 
-/** Tries of one request; a repeat cannot act twice, because of its key. */
+/** Attempts of one request. A repeat has the same idempotency key, so it acts once. */
 const TRIES = 4
-const passing: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])
+const retryable: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])
 
-/** A key under which a request is one request. Made without `randomUUID`, which browsers have only where there is TLS. */
+/** An idempotency key. Made without `randomUUID`, which browsers have only where there is TLS. */
 const newKey = (): string =>
   `chat-${[...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
 
@@ -62,7 +62,7 @@ export function service({ key, project }: Account) {
       const refused = answer
         ? await refusalOf(answer)
         : new Refused(0, 'The service does not answer.')
-      if (!passing.has(refused.status) || attempt === TRIES) throw refused
+      if (!retryable.has(refused.status) || attempt === TRIES) throw refused
       await new Promise((again) => setTimeout(again, 300 * 2 ** attempt))
     }
   }
@@ -92,7 +92,7 @@ export function service({ key, project }: Account) {
         content,
         idempotency_key: newKey(),
       }),
-    /** Say something to the turn under way. */
+    /** Send text to the running turn. */
     nudge: (id: string, content: string) =>
       call<NudgeAck>('POST', `${at(id)}/nudges`, { content, idempotency_key: newKey() }),
     attach: (id: string, file: File, signal: AbortSignal) => {

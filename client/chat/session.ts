@@ -1,6 +1,6 @@
 /**
- * One session on the page: its conversation, followed live, a field to say something, and a button that ends the turn.
- * Everything shown comes out of the transcript; what the visitor does is a call whose effect comes back with it.
+ * One session on the page: its conversation, followed live, a field for messages with files, and a button that cancels the turn.
+ * The page shows the transcript alone. An action of the visitor is a call; its effect arrives with the transcript.
  */
 import type { Session } from '../../protocol/session/shapes.ts'
 import { followTranscript, Transcript, TranscriptRefused } from '../transcript.ts'
@@ -21,17 +21,17 @@ export interface Page {
   /** The service refuses the key. */
   refused(): void
 }
-/** Something on the page, until it is left. */
+/** One screen of the page, until it is left. */
 export interface Screen {
   readonly element: HTMLElement
   readonly leave: () => void
 }
-/** Pixels from the end of the page within which a reader is taken along with it. */
+/** Pixels from the end of the page within which it scrolls with new content. */
 const NEAR = 120
 const states: Readonly<Record<string, string>> = {
-  queued: 'waiting for its turn',
-  running: 'at work',
-  waiting: 'waits for an answer',
+  queued: 'queued',
+  running: 'running',
+  waiting: 'waiting for an answer',
 }
 
 /** Open a session. */
@@ -108,7 +108,7 @@ export function sessionScreen(page: Page, id: string): Screen {
   )
   heading.id = 'session'
 
-  /** Do something; says what went wrong. */
+  /** Runs a call. @returns the reason when the service refuses it. */
   async function tried(act: () => Promise<unknown>): Promise<string | undefined> {
     try {
       await act()
@@ -120,14 +120,14 @@ export function sessionScreen(page: Page, id: string): Screen {
     }
   }
 
-  /** Nudges that no message shows yet. */
+  /** Texts of nudges that no message shows yet, by id. */
   const nudges = new Map<string, string>()
   const announcements = announcer(() => conversation.agent)
   let drawing = false
   let loaded = false
   let named = false
   let ended: number | undefined
-  /** Show what is known before the next picture, once for everything that came until then. */
+  /** Draws the transcript, at most once per animation frame. */
   function draw(): void {
     if (drawing || !loaded || !named) return
     drawing = true

@@ -40,7 +40,7 @@ export async function attachFiles(
     document.body.dispatchEvent(new DragEvent('drop', transfer('dropped.md')))
   })()`)
   await page
-    .locator('#heard', { hasText: 'dropped.md is attached.' })
+    .locator('#announcements', { hasText: 'dropped.md is attached.' })
     .waitFor({ state: 'attached' })
   t.match(await chips.allTextContents(), [
     /^dot\.png.*/,

@@ -134,7 +134,7 @@ async function tryOut(browser: Browser): Promise<void> {
       await page.waitForFunction(
         `(document.querySelector('.message.assistant[aria-busy=true] .blocks > .text')?.textContent ?? '').length.toString().match(/^([5-9]|[1-3]\\d)$/)`,
       )
-      t.match(await page.locator('.bar .badge').textContent(), 'at work')
+      t.match(await page.locator('.bar .badge').textContent(), 'running')
       t.match(
         await page.locator('.thinking').textContent(),
         /First a look at the hosts of staging\./,
@@ -145,14 +145,14 @@ async function tryOut(browser: Browser): Promise<void> {
         'hosts.check',
         'hosts.deploy',
       ])
-      t.strictSame(await badges(page), ['done', 'waits for a person'])
+      t.strictSame(await badges(page), ['done', 'waiting for a person'])
       t.match(
         await page.locator('.question').textContent(),
         /Deployer wants to run hosts\.deploy.*Put the newest version on hosts.*"hosts": 3/s,
       )
-      t.match(await page.locator('.bar .badge').textContent(), 'waits for an answer')
+      t.match(await page.locator('.bar .badge').textContent(), 'waiting for an answer')
       t.match(
-        await page.locator('#heard').textContent(),
+        await page.locator('#announcements').textContent(),
         /Question: Deployer wants to run hosts\.deploy/,
         'whoever does not see the page hears of it',
       )
@@ -161,7 +161,7 @@ async function tryOut(browser: Browser): Promise<void> {
       t.match(await page.locator('.tool pre').allTextContents(), [/"env": "staging"/, /"hosts": 3/])
       const path = process.env['BATON_SCREENSHOT']
       if (path) {
-        await page.setViewportSize({ width: 820, height: 1300 })
+        await page.setViewportSize({ width: 820, height: 1500 })
         await page.screenshot({ path })
         await page.setViewportSize({ width: 820, height: 900 })
       }
@@ -181,7 +181,7 @@ async function tryOut(browser: Browser): Promise<void> {
         `/^Version .{14,}/.test([...document.querySelectorAll('.message.assistant[aria-busy=true] .text')].at(-1)?.textContent ?? '')`,
       )
       t.equal(await focused(page), 'textarea', 'the cursor is where the next message goes')
-      t.match(await page.locator('.fate').textContent(), /Answered: yes/)
+      t.match(await page.locator('.outcome').textContent(), /Answered: yes/)
       t.strictSame(await watched(page), { removed: [], twice: [], touched: [] })
 
       const half = (await writing.last().textContent()) ?? ''
@@ -196,7 +196,7 @@ async function tryOut(browser: Browser): Promise<void> {
       await page.locator('.end.completed').waitFor()
       t.equal(await page.locator('.message.assistant .text').last().textContent(), last)
       t.strictSame(await badges(page), ['done', 'done'])
-      t.match(await page.locator('#heard').textContent(), `Deployer: ${last}`)
+      t.match(await page.locator('#announcements').textContent(), `Deployer: ${last}`)
       t.strictSame(await watched(page), { removed: [], twice: [], touched: [] })
       const shown = listOf(await s.ok('session.messages', { session_id, limit: 100 })).filter(
         ({ content }) =>

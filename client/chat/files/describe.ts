@@ -10,7 +10,7 @@ const imageTypes: ReadonlySet<string> = new Set([
   'image/webp',
 ])
 /** Where the bytes of a block are: with the service, in the block itself, at another address, or out of reach. */
-export type FileSource =
+type FileSource =
   | { readonly kind: 'artifact'; readonly id: string }
   | { readonly kind: 'inline'; readonly url: string }
   | { readonly kind: 'link'; readonly url: string }
