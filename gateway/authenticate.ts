@@ -24,7 +24,7 @@ import { grantedBy } from '../protocol/roles.ts'
 import type { Directory } from './directory.ts'
 import { createReader, keyHash, tagIn, tagOf, type Presented } from './keys.ts'
 import type { World } from './ports.ts'
-import { soon, type Soon } from './soon.ts'
+import { andThen, type MaybePromise } from './maybe-promise.ts'
 import type { Touches } from './touch.ts'
 
 /** Who calls, and what they may do. */
@@ -42,11 +42,11 @@ export interface Caller {
 
 export interface Authentication {
   /** The caller of an Authorization header. */
-  authenticate(header: string | undefined): Soon<Caller | Refusal>
+  authenticate(header: string | undefined): MaybePromise<Caller | Refusal>
   /** The caller of a credential that came another way. */
-  signIn(presented: Presented | undefined): Soon<Caller | Refusal>
+  signIn(presented: Presented | undefined): MaybePromise<Caller | Refusal>
   /** The caller as of now, for what is held open: a refusal other than `service_unavailable` ends it. */
-  again(caller: Caller): Soon<Caller | Refusal>
+  again(caller: Caller): MaybePromise<Caller | Refusal>
   /** When the key of a caller expires, Unix milliseconds; undefined: never. */
   expiryOf(caller: Caller): number | undefined
 }
@@ -114,14 +114,14 @@ export function openAuthentication(
     !expired(key) &&
     (project === undefined || directory.project(project.id) === project)
 
-  function find(proof: Caller['proof']): Soon<Caller | Refusal> {
-    return soon(directory.organization(), (known) => {
+  function find(proof: Caller['proof']): MaybePromise<Caller | Refusal> {
+    return andThen(directory.organization(), (known) => {
       if (isRefusal(known)) return known
       const before = found.get(proof)
       return before && still(before, known) ? before.caller : search(known, proof)
     })
   }
-  function search(known: OrganizationDirectory, proof: Caller['proof']): Soon<Caller | Refusal> {
+  function search(known: OrganizationDirectory, proof: Caller['proof']): MaybePromise<Caller | Refusal> {
     const key = own(known.keys, proof.hash)
     if (!key) return searchProjects(known, proof)
     if (expired(key)) return refuse('unauthorized')
@@ -164,8 +164,8 @@ export function openAuthentication(
     return caller
   }
   const read = createReader((presented) => proofOf(world, presented))
-  const admitted = (proof: Caller['proof'] | undefined): Soon<Caller | Refusal> =>
-    proof ? soon(find(proof), noted) : refuse('unauthorized')
+  const admitted = (proof: Caller['proof'] | undefined): MaybePromise<Caller | Refusal> =>
+    proof ? andThen(find(proof), noted) : refuse('unauthorized')
   return {
     signIn: (presented) => admitted(presented && proofOf(world, presented)),
     authenticate: (header) => admitted(read(header)),

@@ -19,7 +19,7 @@ import { namedIn, type Sight } from './session/sight.ts'
 import type { Exchange } from './respond.ts'
 import type { Room } from './room.ts'
 import { readUpload, type Uploaded } from './form.ts'
-import { soon, type Soon } from './soon.ts'
+import { andThen, type MaybePromise } from './maybe-promise.ts'
 import { readBody, readQuery } from './validate.ts'
 
 /** What all requests of a gateway share. */
@@ -107,11 +107,11 @@ function placeOf(
   { name, row }: Routed,
   slots: Readonly<Record<string, string>>,
   caller: Caller,
-): Soon<Project | undefined | Refusal> {
+): MaybePromise<Project | undefined | Refusal> {
   if (row.shape.ofCaller) return projectOfCaller(edge, caller)
   const ofRun = row.verb !== 'command' && slots['id'] !== undefined && name.startsWith('run.')
   if (slots['project'] === undefined && !ofRun) return undefined
-  return soon(edge.directory.organization(), (known) => {
+  return andThen(edge.directory.organization(), (known) => {
     if (isRefusal(known)) return known
     return slots['project'] === undefined
       ? locate(edge, known, slots['id'] ?? '', caller)
@@ -119,8 +119,8 @@ function placeOf(
   })
 }
 /** The project that a credential is pinned to. Credentials of the organization belong to no person. */
-const projectOfCaller = ({ directory }: Edge, caller: Caller): Soon<Project | Refusal> =>
-  soon(directory.organization(), (known) => {
+const projectOfCaller = ({ directory }: Edge, caller: Caller): MaybePromise<Project | Refusal> =>
+  andThen(directory.organization(), (known) => {
     if (isRefusal(known)) return known
     return caller.scope.kind === 'project'
       ? enter(caller, known, caller.scope.project_id)
@@ -156,8 +156,8 @@ export function admit(
   routed: Routed,
   incoming: Incoming,
   exchange: Exchange,
-): Soon<Call | Refusal> {
-  return soon(edge.becomesFresh(), (fresh) =>
+): MaybePromise<Call | Refusal> {
+  return andThen(edge.becomesFresh(), (fresh) =>
     fresh ? admitFresh(edge, routed, incoming, exchange) : refuse('service_unavailable'),
   )
 }
@@ -166,8 +166,8 @@ function admitFresh(
   routed: Routed,
   incoming: Incoming,
   exchange: Exchange,
-): Soon<Call | Refusal> {
-  return soon(edge.authentication.authenticate(incoming.header('authorization')), (caller) => {
+): MaybePromise<Call | Refusal> {
+  return andThen(edge.authentication.authenticate(incoming.header('authorization')), (caller) => {
     const { limits, world } = edge
     if (isRefusal(caller))
       return caller.refused === 'unauthorized' && limits && exchange.open
@@ -186,10 +186,10 @@ function enterRow(
   incoming: Incoming,
   exchange: Exchange,
   caller: Caller,
-): Soon<Call | Refusal> {
+): MaybePromise<Call | Refusal> {
   const slots = decodeSlots(routed.slots, incoming.slots)
   if (!slots) return refuseFields({ field: 'path', message: 'is not percent-encoded UTF-8' })
-  return soon(placeOf(edge, routed, slots, caller), (project) =>
+  return andThen(placeOf(edge, routed, slots, caller), (project) =>
     isRefusal(project) ? project : accept(edge, routed, incoming, exchange, caller, slots, project),
   )
 }
@@ -203,7 +203,7 @@ function accept(
   caller: Caller,
   slots: Record<string, string>,
   project: Project | undefined,
-): Soon<Call | Refusal> {
+): MaybePromise<Call | Refusal> {
   const refused = authorize(
     edge.world.settings.brand,
     row.shape.permission,
@@ -239,7 +239,7 @@ function accept(
 const again = (edge: Edge, call: Call): Promise<Call | Refusal> =>
   admitted(edge, call).then((refused) => refused ?? call)
 /** The call, unless it is about a session that its caller does not see. */
-function seen(edge: Edge, call: Call): Soon<Call | Refusal> {
+function seen(edge: Edge, call: Call): MaybePromise<Call | Refusal> {
   const of = call.project && namedIn(call.slots, call.row.shape.as ?? call.name)
   return of && call.project
     ? edge.sight.check(call.project.id, of, call.caller).then((refused) => refused ?? call)

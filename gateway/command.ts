@@ -12,7 +12,7 @@ import { originOf } from './origin.ts'
 import type { Outcome } from './ports.ts'
 import { prepare, type Prepared } from './prepare.ts'
 import type { Answer } from './respond.ts'
-import { soon, type Soon } from './soon.ts'
+import { andThen, type MaybePromise } from './maybe-promise.ts'
 
 /** Commands of one bulk request that are under way at a time. */
 const AT_ONCE = 16
@@ -20,7 +20,7 @@ const AT_ONCE = 16
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /** Perform the command of a call. */
-export function runCommand(edge: Edge, call: Call): Soon<Answer | Refusal> {
+export function runCommand(edge: Edge, call: Call): MaybePromise<Answer | Refusal> {
   if (!call.row.shape.each)
     return perform(edge, call, undefined, (...given) => replied(edge, ...given))
   const identity = identify(edge, call)
@@ -35,14 +35,14 @@ export function perform<T>(
   edge: Edge,
   call: Call,
   more: Readonly<Record<string, unknown>> | undefined,
-  finish: (call: Call, prepared: Prepared, reply: unknown) => Soon<T | Refusal>,
-): Soon<T | Refusal> {
+  finish: (call: Call, prepared: Prepared, reply: unknown) => MaybePromise<T | Refusal>,
+): MaybePromise<T | Refusal> {
   const identity = identify(edge, call)
   if (isRefusal(identity)) return identity
   const address = addressOf(edge, call, identity)
   if (isRefusal(address)) return address
   const origin = originOf(edge.world, call.caller, call.incoming, call.request_id)
-  return soon(prepare(edge, call, identity, origin), (prepared) => {
+  return andThen(prepare(edge, call, identity, origin), (prepared) => {
     if (isRefusal(prepared)) return prepared
     if (prepared.done !== undefined) return finish(call, prepared, undefined)
     const { command_id, fingerprint, seed } = identity
@@ -107,7 +107,7 @@ function replied(
   call: Call,
   { answer, reply: extra, done }: Prepared,
   reply: unknown,
-): Soon<Answer | Refusal> {
+): MaybePromise<Answer | Refusal> {
   const answered = (found: unknown, more = extra): Answer => {
     const made = answerOf(call.row, found, more)
     return 'body' in made ? { ...made, body: additionsOf(call, made.body) } : made

@@ -15,16 +15,16 @@ import type { Definition, OrganizationDirectory, ProjectDirectory } from '../pro
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { own } from '../protocol/lookup.ts'
 import type { World } from './ports.ts'
-import type { Soon } from './soon.ts'
+import type { MaybePromise } from './maybe-promise.ts'
 
 export interface Directory {
   /** At once when it is in memory, as of the project. */
-  organization(): Soon<OrganizationDirectory | Refusal>
+  organization(): MaybePromise<OrganizationDirectory | Refusal>
   /** `project` must be the id of a project of the organization. */
-  project(project: string): Soon<ProjectDirectory | Refusal>
+  project(project: string): MaybePromise<ProjectDirectory | Refusal>
   /** Read from the owner now, for fields that change without a `forget`: when a key was last used. */
-  refreshOrganization(): Soon<OrganizationDirectory | Refusal>
-  refreshProject(project: string): Soon<ProjectDirectory | Refusal>
+  refreshOrganization(): MaybePromise<OrganizationDirectory | Refusal>
+  refreshProject(project: string): MaybePromise<ProjectDirectory | Refusal>
   /** The latest version of a workflow; undefined when the project has no such workflow. */
   definition(project: string, id: string): Promise<Definition | undefined | Refusal>
   /** Forget a project, or the organization by its id. Call it before answering the message of type `forget`. */
@@ -95,7 +95,7 @@ export function openDirectory(world: World): Directory {
   const get = <T extends object>(
     kind: 'organization' | 'project',
     id: string,
-  ): Soon<T | Refusal> => {
+  ): MaybePromise<T | Refusal> => {
     const known = loads.get(id)?.known
     return known !== undefined && trusted() ? (known as T) : wait<T>(kind, id)
   }

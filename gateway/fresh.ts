@@ -3,14 +3,14 @@
  * not wrong. Not for long: another gateway may be in touch, and whoever is turned away asks there.
  */
 import type { World } from './ports.ts'
-import type { Soon } from './soon.ts'
+import type { MaybePromise } from './maybe-promise.ts'
 
 /** Milliseconds that a request waits at most, and between looks. */
 const WAIT = 3000
 const LOOK = 50
 
 /** True as soon as the gateway may judge by what it knows, mostly at once; false when that takes too long. */
-export type BecomesFresh = () => Soon<boolean>
+export type BecomesFresh = () => MaybePromise<boolean>
 
 /** One look for all who wait, however many. */
 export function openFreshness(world: World): BecomesFresh {

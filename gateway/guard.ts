@@ -7,7 +7,7 @@ import { authorize, enter } from './authorize.ts'
 import { meaning, type Call, type Edge } from './call.ts'
 import { ownAgent, speaksForItself } from './session/own.ts'
 import { namedIn } from './session/sight.ts'
-import { soon, type Soon } from './soon.ts'
+import { andThen, type MaybePromise } from './maybe-promise.ts'
 
 /** The longest that a timer takes, in milliseconds. */
 const LONGEST = 2_147_483_647
@@ -41,8 +41,8 @@ export async function admitted(edge: Edge, call: Call): Promise<Refusal | undefi
  * What is answered after a wait: the reply, or the refusal of a caller that lost its key or its right meanwhile. Judging costs
  * nothing while no configuration has changed, because the caller is then the same object.
  */
-export const judged = <T>(edge: Edge, call: Call, reply: T): Soon<T | Refusal> =>
-  soon(edge.authentication.again(call.caller), (now) =>
+export const judged = <T>(edge: Edge, call: Call, reply: T): MaybePromise<T | Refusal> =>
+  andThen(edge.authentication.again(call.caller), (now) =>
     now === call.caller ? reply : admitted(edge, call).then((refused) => refused ?? reply),
   )
 

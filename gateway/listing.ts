@@ -7,7 +7,7 @@ import type { Caller } from './authenticate.ts'
 import { openCursor, sealCursor } from './cursor.ts'
 import type { Directory } from './directory.ts'
 import type { World } from './ports.ts'
-import { soon, type Soon } from './soon.ts'
+import { andThen, type MaybePromise } from './maybe-promise.ts'
 
 /** An admitted, authorized and validated query. */
 export interface LocalContext {
@@ -20,12 +20,12 @@ export interface LocalContext {
   readonly input: Readonly<Record<string, unknown>>
 }
 /** An answer from directories. */
-export type LocalQuery = (context: LocalContext) => Soon<unknown | Refusal>
+export type LocalQuery = (context: LocalContext) => MaybePromise<unknown | Refusal>
 
 /** A typed query. */
 export const answer =
   <N extends RowName>(
-    run: (context: LocalContext, input: Input<Api[N]>) => Soon<Reply<Api[N]> | Refusal>,
+    run: (context: LocalContext, input: Input<Api[N]>) => MaybePromise<Reply<Api[N]> | Refusal>,
   ): LocalQuery =>
   (context) =>
     run(context, context.input as Input<Api[N]>)
@@ -33,13 +33,13 @@ export const answer =
 export const organizationOf = <T>(
   { directory }: LocalContext,
   use: (known: OrganizationDirectory) => T,
-): Soon<T | Refusal> =>
-  soon(directory.organization(), (known) => (isRefusal(known) ? known : use(known)))
+): MaybePromise<T | Refusal> =>
+  andThen(directory.organization(), (known) => (isRefusal(known) ? known : use(known)))
 export const projectOf = <T>(
   { directory, project = '' }: LocalContext,
   use: (known: ProjectDirectory) => T,
-): Soon<T | Refusal> =>
-  soon(directory.project(project), (known) => (isRefusal(known) ? known : use(known)))
+): MaybePromise<T | Refusal> =>
+  andThen(directory.project(project), (known) => (isRefusal(known) ? known : use(known)))
 /** A record, or `not_found`. */
 export const found = <T>(record: T | undefined): T | Refusal => record ?? refuse('not_found')
 

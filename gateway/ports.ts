@@ -5,7 +5,7 @@ import type { Code, Refusal } from '../protocol/errors.ts'
 import type { Prefix } from '../protocol/ids.ts'
 import type { Preview, Previewed } from '../protocol/session/previews.ts'
 import type { GatewayMessage, Offer, Taking, WorkerTiming } from '../protocol/worker.ts'
-import type { Soon } from './soon.ts'
+import type { MaybePromise } from './maybe-promise.ts'
 
 /** Answer of a command: the actor's reply, or its refusal. */
 export type Outcome = { readonly reply: unknown } | Refusal
@@ -77,7 +77,7 @@ export interface World {
     project: string,
     queue: string | undefined,
     capability: string | undefined,
-    handler: (offer: Offer) => Soon<Taking | undefined>,
+    handler: (offer: Offer) => MaybePromise<Taking | undefined>,
   ): () => void
   /** Announce that a worker of the project gained slots. */
   demand(project: string): void

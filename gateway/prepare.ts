@@ -31,7 +31,7 @@ import { signLinks } from './answer/links.ts'
 import { sealedCallback } from './urls/seal.ts'
 import { sessionPreparations } from './session/prepare.ts'
 import { webhookPreparations } from './webhooks.ts'
-import { soon, type Soon } from './soon.ts'
+import { andThen, type MaybePromise } from './maybe-promise.ts'
 
 /** What is added to the command's input, and to the reply that the caller gets. */
 export interface Prepared {
@@ -54,7 +54,7 @@ export type Prepare = (
   call: Call,
   identity: Identity,
   origin: Origin,
-) => Soon<Prepared | Refusal>
+) => MaybePromise<Prepared | Refusal>
 
 const definitionFor = async (
   edge: Edge,
@@ -101,7 +101,7 @@ const inline: Prepare = (edge, call, identity, origin) => {
       !refusedActions(edge, call.caller, spec))
   )
     return NOTHING
-  return soon(agentsThere(edge, call, identity, origin), (there) =>
+  return andThen(agentsThere(edge, call, identity, origin), (there) =>
     isRefusal(there)
       ? there
       : childrenOf(edge, project.id, spec).then((found) =>
@@ -126,7 +126,7 @@ const agentsThere: Prepare = async (edge, { project, body, caller }) => {
 const orRepeat =
   (prepared: Prepare): Prepare =>
   (edge, call, identity, origin) =>
-    soon(prepared(edge, call, identity, origin), (found) =>
+    andThen(prepared(edge, call, identity, origin), (found) =>
       isRefusal(found) && errors[found.refused].status < 500
         ? runUnder(edge, call, identity, found)
         : found,

@@ -15,7 +15,7 @@ import type { Answer } from './respond.ts'
 import { listSessions, readSession } from './session/list.ts'
 import { liveTurn, snapshot } from './session/snapshot.ts'
 import { withLeases } from './runs/leases.ts'
-import { soon, type Soon } from './soon.ts'
+import { andThen, type MaybePromise } from './maybe-promise.ts'
 
 /** A list as views answer it: `position` is the place of the last item, present when more follow. */
 interface Listed {
@@ -27,17 +27,17 @@ interface Listed {
 type Ask = (input: Readonly<Record<string, unknown>>) => Promise<unknown>
 
 /** Answer the query of a call. */
-export const runQuery = (edge: Edge, call: Call): Soon<Answer | Refusal> =>
-  soon(completed(edge, call), (reply) =>
+export const runQuery = (edge: Edge, call: Call): MaybePromise<Answer | Refusal> =>
+  andThen(completed(edge, call), (reply) =>
     isRefusal(reply)
       ? reply
       : { status: call.row.shape.status ?? 200, body: additionsOf(call, cut(call, reply)) },
   )
 /** What the view knows, with what only the owners of queues do. */
-function completed(edge: Edge, call: Call): Soon<unknown> {
+function completed(edge: Edge, call: Call): MaybePromise<unknown> {
   const found = read(edge, call)
   if (meaning(call) !== 'run.jobs') return found
-  return soon(found, async (reply) => {
+  return andThen(found, async (reply) => {
     if (isRefusal(reply)) return reply
     const { items, ...page } = reply as Listed & { readonly items: readonly Job[] }
     return { items: await withLeases(edge.world, homeOf(edge, call), items), ...page }
@@ -53,7 +53,7 @@ function cut({ query: { limit } }: Call, reply: unknown): unknown {
 
 /** Rows whose answer depends on what the caller may read. */
 const VIEWED = /^(channel\.|invocation\.list$|run\.jobs$|event\.(list|get)$|webhook\.deliveries$)/
-function read(edge: Edge, call: Call): Soon<unknown> {
+function read(edge: Edge, call: Call): MaybePromise<unknown> {
   const { world, directory } = edge
   const { caller, project } = call
   const name = meaning(call)
@@ -82,7 +82,7 @@ function read(edge: Edge, call: Call): Soon<unknown> {
 }
 
 /** Ask with the cursor opened, and seal the position of the answer. Lists without pages, and records, pass unchanged. */
-function paged(edge: Edge, call: Call, ask: Ask): Soon<unknown> {
+function paged(edge: Edge, call: Call, ask: Ask): MaybePromise<unknown> {
   const fields =
     (call.row.shape.reply as { properties?: Readonly<Record<string, unknown>> } | undefined)
       ?.properties ?? {}

@@ -11,11 +11,11 @@ import { hexOf } from './hex.ts'
 import type { World } from './ports.ts'
 import { Incoming, type Asked } from './request.ts'
 import { Exchange, type Answer } from './respond.ts'
-import type { Soon } from './soon.ts'
+import type { MaybePromise } from './maybe-promise.ts'
 
 type Given = Answer | Refusal | undefined
 /** Answers a request; `undefined`: a stream was opened, or nobody waits for an answer. */
-export type Handler = (incoming: Incoming, exchange: Exchange) => Soon<Given>
+export type Handler = (incoming: Incoming, exchange: Exchange) => MaybePromise<Given>
 /** A route: what requests on it are called in counts, and what answers them. */
 export interface Route extends Asked {
   readonly operation: string

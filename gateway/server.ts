@@ -37,7 +37,7 @@ import { openFollowedSessions } from './session/followed.ts'
 import { openSight } from './session/sight.ts'
 import { isSessionStream, runSessionStream, streamed, wantsStream } from './session/stream.ts'
 import { mountWorkerSocket } from './socket/mount.ts'
-import { soon } from './soon.ts'
+import { andThen } from './maybe-promise.ts'
 import { openStatus } from './status.ts'
 import { runStream, wantsPage } from './stream.ts'
 import { signatureHeader, takeTrigger, TRIGGER_LIMIT } from './trigger.ts'
@@ -127,13 +127,13 @@ export function createGateway(
       if (verb === 'blob') return sendFile(edge, call, exchange)
       if (verb !== 'command') return runQuery(edge, call)
       return opens
-        ? soon(runCommand(edge, call), (answer) => streamed(edge, sessions, call, exchange, answer))
+        ? andThen(runCommand(edge, call), (answer) => streamed(edge, sessions, call, exchange, answer))
         : runCommand(edge, call)
     }
     const refused = ({ upload }: Incoming, why: Refusal) =>
       upload ? upload.discard().then(() => why) : why
     return (incoming, exchange) =>
-      soon(admit(edge, routed, incoming, exchange), (call) =>
+      andThen(admit(edge, routed, incoming, exchange), (call) =>
         isRefusal(call) ? refused(incoming, call) : run(call, exchange),
       )
   }

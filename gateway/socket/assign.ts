@@ -8,7 +8,7 @@ import { arrived } from './claim.ts'
 import { drain } from './drain.ts'
 import type { ModelMessage } from '../../protocol/session/request.ts'
 import { refersToFiles, withBytes } from '../session/inline.ts'
-import { soon, type Soon } from '../soon.ts'
+import { andThen, type MaybePromise } from '../maybe-promise.ts'
 import { command, limits, queueOf, type Edge } from './edge.ts'
 import { ended, lasting, release, withdraw } from './held.ts'
 import { remind } from './hint.ts'
@@ -41,12 +41,12 @@ const members = [
 ] as const satisfies readonly (keyof ClaimedJob)[]
 
 /** Take a message of the mailbox that concerns a session. `ok: false`: the session is not here, or cannot take the job. */
-export function receive(edge: Edge, message: Message): Soon<{ ok: boolean }> {
+export function receive(edge: Edge, message: Message): MaybePromise<{ ok: boolean }> {
   const session = edge.sessions.get(message.session)
   if (!session || session.closed || session.project !== message.project) return { ok: false }
   switch (message.type) {
     case 'assign':
-      return soon(withFiles(edge, session, message.job), (job) => ({
+      return andThen(withFiles(edge, session, message.job), (job) => ({
         ok: !session.closed && assign(edge, session, job),
       }))
     case 'cancel':
@@ -100,7 +100,7 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
 }
 
 /** A generation with the files that its conversation refers to, as far as a frame can hold them. */
-function withFiles({ world }: Edge, { project }: Session, job: ClaimedJob): Soon<ClaimedJob> {
+function withFiles({ world }: Edge, { project }: Session, job: ClaimedJob): MaybePromise<ClaimedJob> {
   if (job.kind !== 'llm_generation') return job
   const request = job.spec['request'] as { readonly messages?: readonly ModelMessage[] } | undefined
   const { messages } = request ?? {}

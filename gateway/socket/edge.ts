@@ -3,7 +3,7 @@
  * the way to put a command to an actor on a worker's behalf.
  */
 import type { Outcome, World } from '../ports.ts'
-import type { Soon } from '../soon.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 import type { JobHeader } from '../../protocol/api/jobs.ts'
 import type { Address, Credential, Principal } from '../../protocol/entry.ts'
 import { refuse, type Refusal } from '../../protocol/errors.ts'
@@ -61,7 +61,7 @@ export const limits = {
 } as const
 
 /** Whether a job is work that the service does itself, so that no worker gets it; a refusal when that cannot be known now. */
-export type Serves = (project: string, job: JobHeader) => Soon<Served | Refusal>
+export type Serves = (project: string, job: JobHeader) => MaybePromise<Served | Refusal>
 /** Who does a job. `losses`: how many of its leases may be lost, where that is more than its header says. */
 export interface Served {
   readonly byService: boolean

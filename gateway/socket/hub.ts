@@ -3,7 +3,7 @@
  * Knows no sockets: `mount.ts` feeds it.
  */
 import type { World } from '../ports.ts'
-import type { Soon } from '../soon.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 import type { Code } from '../../protocol/errors.ts'
 import { closeCodes, type GatewayMessage } from '../../protocol/worker.ts'
 import { receive } from './assign.ts'
@@ -17,7 +17,7 @@ export interface Hub {
   /** A socket was opened for this grant. */
   connect(grant: Grant, pipe: Pipe): Connection
   /** A message of the engine. `ok: false`: not for this gateway. */
-  receive(message: GatewayMessage): Soon<{ ok: boolean }>
+  receive(message: GatewayMessage): MaybePromise<{ ok: boolean }>
   /** Look now whether the grants of all connections still hold. */
   recheck(): Promise<void>
   /** Whether the hub is stopping: new sockets are to be turned away. */

@@ -15,7 +15,7 @@ import type { Take } from '../../protocol/internal.ts'
 import type { Offer, Taking } from '../../protocol/worker.ts'
 import { Order } from './order.ts'
 import { isRefusal } from '../../protocol/errors.ts'
-import { soon, type Soon } from '../soon.ts'
+import { andThen, type MaybePromise } from '../maybe-promise.ts'
 import { limits, type Edge, type Served } from './edge.ts'
 import { eligible, type Interest, type Wants } from './eligible.ts'
 import { remind } from './hint.ts'
@@ -129,10 +129,10 @@ export function gained(edge: Edge, session: Session): void {
 }
 
 /** Answer an offer. Its jobs have one capability, so they are all for workers or all for the service itself. */
-function take(edge: Edge, offer: Offer): Soon<Taking | undefined> {
+function take(edge: Edge, offer: Offer): MaybePromise<Taking | undefined> {
   const [first] = offer.jobs
   if (!first) return undefined
-  return soon(edge.serves(offer.project, first), (served) => {
+  return andThen(edge.serves(offer.project, first), (served) => {
     if (isRefusal(served)) return undefined
     return served.byService
       ? { gateway: edge.world.node, takes: [], served: true }
@@ -141,10 +141,10 @@ function take(edge: Edge, offer: Offer): Soon<Taking | undefined> {
 }
 
 /** Take jobs, each for a session. Nothing taken is said as `busy`, so that another gateway is asked. */
-function takeSome(edge: Edge, offer: Offer, { losses }: Served): Soon<Taking> {
+function takeSome(edge: Edge, offer: Offer, { losses }: Served): MaybePromise<Taking> {
   const market = marketOf(edge, offer.project)
   const order = orderOf(edge, market, offer)
-  return soon(order.offer(offer.source, offer.jobs, offer.ahead), ({ taken, left }) => {
+  return andThen(order.offer(offer.source, offer.jobs, offer.ahead), ({ taken, left }) => {
     for (const { session } of taken) settle(edge, session)
     if (left.length > 0) remindIdle(edge, market, offer, left)
     const takes = taken.map(

@@ -12,7 +12,7 @@
  * R3. What is known of other shards is a hint. It may delay an offer, and never takes anything out of one.
  */
 import type { JobHeader } from '../../protocol/api/jobs.ts'
-import type { Soon } from '../soon.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 
 /** Milliseconds that an offer waits at most: what a shard of a busy machine takes to hear of a free slot and to offer. */
 export const PATIENCE = 50
@@ -94,7 +94,7 @@ export class Order<J extends Ranked, T> {
    * @param jobs in the shard's order.
    * @param ahead the answer is needed at once: nothing is taken where the offer would have to wait.
    */
-  offer(source: string | undefined, jobs: readonly J[], ahead = false): Soon<Decided<J, T>> {
+  offer(source: string | undefined, jobs: readonly J[], ahead = false): MaybePromise<Decided<J, T>> {
     const one: Open<J, T> = {
       source,
       jobs: [...jobs],

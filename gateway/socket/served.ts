@@ -2,7 +2,7 @@
 import { actionNamed, REPEATABLE_LOSSES, type ActionSketch } from '../../protocol/directory.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { Directory } from '../directory.ts'
-import { soon, type Soon } from '../soon.ts'
+import { andThen, type MaybePromise } from '../maybe-promise.ts'
 import type { Served, Serves } from './edge.ts'
 
 /** The action of this name; undefined: nobody defined one. */
@@ -10,11 +10,11 @@ export const knownAction = (
   directory: Directory,
   project: string,
   name: string,
-): Soon<ActionSketch | undefined | Refusal> =>
-  soon(directory.project(project), (home) =>
+): MaybePromise<ActionSketch | undefined | Refusal> =>
+  andThen(directory.project(project), (home) =>
     isRefusal(home)
       ? home
-      : soon(directory.organization(), (known) =>
+      : andThen(directory.organization(), (known) =>
           isRefusal(known) ? known : actionNamed(home, known, name),
         ),
   )
@@ -28,7 +28,7 @@ export const servedBy =
   (project, { kind, executor_kind, action_name, environment_id, workers_only }) => {
     if (executor_kind === 'server_worker') return SERVICE
     if (kind !== 'action_execution' || action_name === undefined) return WORKERS
-    return soon(knownAction(directory, project, action_name), (action) =>
+    return andThen(knownAction(directory, project, action_name), (action) =>
       action !== undefined && isRefusal(action)
         ? action
         : action?.kind === 'http' && environment_id === undefined && !workers_only

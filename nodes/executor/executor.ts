@@ -10,7 +10,7 @@
  */
 import { isRefusal, errors } from '../../protocol/errors.ts'
 import type { Log, World } from '../../gateway/ports.ts'
-import type { Soon } from '../../gateway/soon.ts'
+import type { MaybePromise } from '../../gateway/maybe-promise.ts'
 import type { Address } from '../../protocol/entry.ts'
 import { queueOfLease } from '../../protocol/lease.ts'
 import type { QueueCommands, Take } from '../../protocol/internal.ts'
@@ -35,7 +35,7 @@ export interface ExecutorParts {
   /** Jobs under way at once. */
   readonly limit: number
   /** Listen to offers of work; the returned function stops it. */
-  listen(handler: (offer: Offer) => Soon<Taking | undefined>): () => void
+  listen(handler: (offer: Offer) => MaybePromise<Taking | undefined>): () => void
 }
 type Wanted = Awaited<ReturnType<Handler['takes']>> | undefined
 export interface Executor {
@@ -120,7 +120,7 @@ export function startExecutor({
     settle()
   }
 
-  function take({ project, jobs }: Offer): Soon<Taking | undefined> {
+  function take({ project, jobs }: Offer): MaybePromise<Taking | undefined> {
     const known = jobs.map((job) => handlers[job.kind]?.takes(project, job))
     return known.some((one) => one instanceof Promise)
       ? Promise.all(known).then((all) => promise(project, jobs, all))

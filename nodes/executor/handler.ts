@@ -6,7 +6,7 @@ import type { JobHeader } from '../../protocol/api/jobs.ts'
 import type { Refusal } from '../../protocol/errors.ts'
 import type { JobReport, Take } from '../../protocol/internal.ts'
 import type { ClaimedJob } from '../../protocol/worker.ts'
-import type { Soon } from '../../gateway/soon.ts'
+import type { MaybePromise } from '../../gateway/maybe-promise.ts'
 
 /** A job under a lease. */
 interface Work {
@@ -22,7 +22,7 @@ export const NOT_OURS = 'not ours'
 
 export interface Handler {
   /** Whether a waiting job is for the service, and what must be known of it when it is taken; undefined: it is for a worker. */
-  takes(project: string, job: JobHeader): Soon<Pick<Take, 'losses'> | undefined | Refusal>
+  takes(project: string, job: JobHeader): MaybePromise<Pick<Take, 'losses'> | undefined | Refusal>
   /** Make one attempt. What it throws counts as a fault of the service: the attempt has failed. */
   perform(work: Work): Promise<Outcome | typeof NOT_OURS>
   /** Milliseconds that an attempt has to end when the executor stops, before it is given back. Less than the executor's own. */

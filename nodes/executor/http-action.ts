@@ -6,7 +6,7 @@ import type { Directory } from '../../gateway/directory.ts'
 import { REPEATABLE_LOSSES } from '../../protocol/directory.ts'
 import type { Log, World } from '../../gateway/ports.ts'
 import { knownAction } from '../../gateway/socket/served.ts'
-import { soon } from '../../gateway/soon.ts'
+import { andThen } from '../../gateway/maybe-promise.ts'
 import {
   deliveryIdOf,
   type ActionCall,
@@ -225,7 +225,7 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
       // What is pinned to an environment is done there.
       if (job.environment_id !== undefined || job.workers_only) return undefined
       if (job.action_name === undefined) return undefined
-      return soon(knownAction(directory, project, job.action_name), (sketch) => {
+      return andThen(knownAction(directory, project, job.action_name), (sketch) => {
         if (sketch === undefined || isRefusal(sketch) || sketch.kind !== 'http')
           return isRefusal(sketch) ? sketch : undefined
         return sketch.repeatable ? { losses: REPEATABLE_LOSSES } : {}

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Order, PATIENCE, type Decided } from '../../gateway/socket/order.ts'
-import type { Soon } from '../../gateway/soon.ts'
+import type { MaybePromise } from '../../gateway/maybe-promise.ts'
 
 interface Job {
   readonly id: string
@@ -47,10 +47,10 @@ function scene(shards: Record<string, Job[]>) {
       return () => void at.timers.delete(timer)
     },
   })
-  const offer = (source: string, ahead = false): Soon<Decided<Job, string>> =>
+  const offer = (source: string, ahead = false): MaybePromise<Decided<Job, string>> =>
     order.offer(source, shards[source] ?? [], ahead)
   /** What a shard takes out of its line when it is answered. */
-  const settled = async (source: string, answer: Soon<Decided<Job, string>>) => {
+  const settled = async (source: string, answer: MaybePromise<Decided<Job, string>>) => {
     const { taken } = await answer
     shards[source] = (shards[source] ?? []).filter(({ id }) => !taken.includes(id))
   }

@@ -3,7 +3,7 @@ import t from 'tap'
 import { outcomeOf } from '../../nodes/executor/answer.ts'
 import { startExecutor } from '../../nodes/executor/executor.ts'
 import { NOT_OURS, type Handler, type Outcome } from '../../nodes/executor/handler.ts'
-import type { Soon } from '../../gateway/soon.ts'
+import type { MaybePromise } from '../../gateway/maybe-promise.ts'
 import type { World } from '../../gateway/ports.ts'
 import type { JobHeader } from '../../protocol/api/jobs.ts'
 import { refuse } from '../../protocol/errors.ts'
@@ -45,7 +45,7 @@ function stage({
     string,
     { finish: (outcome: Outcome | typeof NOT_OURS) => void; signal: AbortSignal }
   >()
-  let listener: ((offer: Offer) => Soon<Taking | undefined>) | undefined
+  let listener: ((offer: Offer) => MaybePromise<Taking | undefined>) | undefined
   const world = {
     now: () => now,
     demand: (project: string) => void demands.push(project),
